@@ -27,13 +27,14 @@ def sweep(out: Path, repeat: int = 1, rtts_ms: tuple[float, ...] = RTTS_MS) -> P
             for direction in ("up", "down"):
                 for seed in range(1, repeat + 1):
                     number += 1
-                    run(out, f"{number:03d}", variant, rtt_ms, direction, seed)
+                    run(out, f"{number:03d}", variant=variant, rtt_ms=rtt_ms, direction=direction, seed=seed)
     return out
 
 
-def run(  # noqa: PLR0913 - a point has this many coordinates
+def run(
     out: Path,
     name: str = "001",
+    *,
     variant: str = "as is",
     rtt_ms: float = 150,
     direction: str = "down",

@@ -1,7 +1,7 @@
 """Fewer points for the same picture: of each pixel's width the first, lowest, highest and last are kept.
 
-After U. Jugel et al., "M4: A Visualization-Oriented Time Series Data Aggregation" (VLDB 2014): drawn as a line
-at that width, the result covers the same pixels, so no peak is lost.
+After U. Jugel et al., "M4: A Visualization-Oriented Time Series Data Aggregation" (VLDB 2014): drawn
+as a line at that width, the result covers the same pixels, so no peak is lost.
 """
 
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ _SYMBOLS = {
     Symbol.CROSS: "X",
     Symbol.DIAMOND: "D",
 }
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "axes.edgecolor": "#8a8a8a",
@@ -70,7 +70,7 @@ def _mathtext(text: str) -> str:
     """Plain words inside mathtext's bold; it has no spaces of its own and gives some characters a meaning."""
     for character in "\\{}$%#&_^~":
         text = text.replace(character, "\\" + character if character in "{}$%#&_" else " ")
-    return text.replace(" ", r"\ ").replace("-", "{-}")
+    return text.replace(" ", r"\ ").replace("-", "\u2011")
 
 
 def _side_by_side(chart: Chart) -> Figure:
@@ -123,7 +123,7 @@ def _draw_series(place: Axes, chart: Chart, series: Series) -> None:
     if series.mark is Mark.BARS:
         low, high = x_range(chart)
         filled = series.dash is Dash.SOLID
-        place.vlines(series.x, 0, y, linewidth=max(1.0, 420 * 0.1 / (high - low)), linestyles="-", **style)
+        place.vlines(series.x, 0, y, linewidth=max(1.6, 42 / (high - low)), linestyles="-", **style)
         if not filled:
             place.plot(series.x, y, linestyle="none", marker="v", markersize=3, color=style["color"])
         return
@@ -133,9 +133,11 @@ def _draw_series(place: Axes, chart: Chart, series: Series) -> None:
         "linestyle": _DASHES[series.dash] if lines else "none",
         "linewidth": 1.0 if series.faint else 1.5,
         "marker": _SYMBOLS[series.symbol] if points else None,
-        "markersize": 6,
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.6,
+        "markersize": 5 if series.mark is Mark.POINTS else 7,
+        "markerfacecolor": "white" if series.hollow else LIGHT[series.role],
+        "markeredgecolor": LIGHT[series.role] if series.hollow else "white",
+        "markeredgewidth": 1.4 if series.hollow else 0.6,
+        "zorder": 4 if series.mark is Mark.POINTS else 3 if points else 2,
         "drawstyle": "steps-post" if series.mark is Mark.STEPS else "default",
     }
     if series.low is not None and series.high is not None:

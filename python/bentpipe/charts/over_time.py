@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
-from bentpipe.charts.wording import digits, duration, listed, percent, plural, rate, size
+from bentpipe.charts.wording import duration, listed, percent, plural, rate, size
 from bentpipe.results.published import workload_spec
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
@@ -19,6 +19,17 @@ _PIPES = ("down", "up")
 _DATA_BYTES = 100_000
 """A socket that sent less than this carried control messages, not a workload's payload."""
 _SOCKETS_DRAWN = 32
+
+
+_CAUSES = {
+    "tail": "tail drop",
+    "aqm": "the queue discipline",
+    "policer": "the policer",
+    "ingress": "loss before the queue",
+    "line": "the delay line's limit",
+    "channel": "the channel's loss",
+    "outage": "an outage",
+}
 
 
 @dataclass(frozen=True)
@@ -96,7 +107,7 @@ def _rates(run: _Run) -> Panel | None:
             series.append(Series(f"{name} {pipe}", x, y, Role(pipe), Mark.STEPS, dash, faint=faint))
         parts.append(_rate_sentence(run, pipe, of_pipe))
     series += _per_second(run)
-    levels = []
+    levels: list[Level] = []
     for pipe in run.directions:
         capacity = _capacity_bit_s(run.record, pipe)
         if capacity is not None and all(level.value != capacity / 1e6 for level in levels):
@@ -185,7 +196,9 @@ def _drops(run: _Run) -> Panel | None:
             y = dropped[f"drops_{cause}"].to_list()
             dash = Dash.SOLID if pipe == "down" else Dash.DOTTED
             series.append(Series(f"{cause} {pipe}", x, y, Role.DROPS, Mark.BARS, dash))
-            parts.append(f"{plural(sum(y), 'packet')} by {cause} {pipe}, the first at {duration(x[0])}")
+            parts.append(
+                f"{plural(sum(y), 'packet')} {pipe} by {_CAUSES[cause]}, the first at {duration(x[0])}"
+            )
     if not series:
         return None
     return Panel(
@@ -204,7 +217,7 @@ def _windows(run: _Run) -> Panel | None:
             series += [
                 _of_socket(socket, "cwnd_segments", f"cwnd {direction}", direction, number),
                 _of_socket(
-                    socket, "ssthresh_segments", f"ssthresh {direction}", direction, number, Dash.DOTTED
+                    socket, "ssthresh_segments", f"ssthresh {direction}", direction, number, dash=Dash.DOTTED
                 ),
             ]
         largest = run.senders[direction][0]
@@ -215,10 +228,8 @@ def _windows(run: _Run) -> Panel | None:
         start = (
             "slow start never ended" if left else f"{_most(largest, 'retransmits')} segments were sent again"
         )
-        of = f" of {name[-1]}" if name else ""
-        parts.append(
-            f"The window{of} {direction} peaks at {plural(peak, 'segment')}, at {duration(at)}; {start}."
-        )
+        window = f"{name[-1].upper()}'s window" if name else "The window"
+        parts.append(f"{window} {direction} peaks at {plural(peak, 'segment')}, at {duration(at)}; {start}.")
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:
         return None
@@ -231,7 +242,15 @@ def _round_trips(run: _Run) -> Panel | None:
         for number, socket in enumerate(run.senders[direction][:_SOCKETS_DRAWN]):
             series += [
                 _of_socket(socket, "srtt_s", f"srtt {direction}", direction, number, scale=1000),
-                _of_socket(socket, "min_rtt_s", f"min_rtt {direction}", direction, number, Dash.DOTTED, 1000),
+                _of_socket(
+                    socket,
+                    "min_rtt_s",
+                    f"min_rtt {direction}",
+                    direction,
+                    number,
+                    dash=Dash.DOTTED,
+                    scale=1000,
+                ),
             ]
         largest = run.senders[direction][0]
         smooth, lowest = largest["srtt_s"].drop_nulls(), largest["min_rtt_s"].drop_nulls()
@@ -252,7 +271,9 @@ def _round_trips(run: _Run) -> Panel | None:
         return None
     base = run.record.get("spec", {}).get("path", {}).get("base_rtt_ns")
     levels = (Level(base / 1e6, f"base RTT set, {duration(base / 1e9)}", Role.CAPACITY),) if base else ()
-    return Panel("rtt", "Round-trip time", " ".join(parts), Axis("RTT", "ms"), tuple(series), levels)
+    return Panel(
+        "rtt", "Round-trip time", " ".join(parts), Axis("RTT", "ms", from_zero=False), tuple(series), levels
+    )
 
 
 def _in_flight(run: _Run) -> Panel | None:
@@ -269,8 +290,8 @@ def _in_flight(run: _Run) -> Panel | None:
                     f"advertised window {direction}",
                     direction,
                     number,
-                    Dash.DASHED,
-                    1e-3,
+                    dash=Dash.DASHED,
+                    scale=1e-3,
                 ),
             ]
         parts += _what_bounds(run.senders[direction][0], direction)
@@ -278,7 +299,9 @@ def _in_flight(run: _Run) -> Panel | None:
     if not series:
         return None
     sentence = " ".join(parts)
-    return Panel("in-flight", "In flight and advertised window", sentence, Axis("bytes", "kB"), tuple(series))
+    return Panel(
+        "in-flight", "In flight and advertised window", sentence, Axis("payload", "kB"), tuple(series)
+    )
 
 
 def _what_bounds(socket: pl.DataFrame, direction: str) -> list[str]:
@@ -288,10 +311,8 @@ def _what_bounds(socket: pl.DataFrame, direction: str) -> list[str]:
     most = _most(used, "in_flight_bytes")
     shares = (used["in_flight_bytes"] / used["snd_wnd_bytes"]).to_list()
     near = sum(share >= 0.9 for share in shares) / len(shares)
-    text = (
-        f"At most {size(most)} are in flight {direction}; in {percent(near)} of the samples that is 90 % or more "
-        "of the window that the receiver advertised"
-    )
+    often = f"in {percent(near)} of the samples" if near else "in no sample"
+    text = f"At most {size(most)} are in flight {direction}; {often} is that 90 % of the window or more"
     last = socket.row(-1, named=True)
     busy, limited = last["busy_s"], last["rwnd_limited_s"]
     if busy and limited is not None:
@@ -305,6 +326,7 @@ def _of_socket(
     label: str,
     direction: str,
     number: int,
+    *,
     dash: Dash = Dash.SOLID,
     scale: float = 1.0,
 ) -> Series:

@@ -104,6 +104,8 @@ def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
     if points:
         size = 9 if series.mark is Mark.LINE_AND_POINTS or len(kept) < 20 else 6
         trace["marker"] = {"color": colour, "symbol": _SYMBOLS[series.symbol], "size": size}
+        if series.hollow:
+            trace["marker"]["symbol"] += "-open"
     if series.low is not None and series.high is not None:
         trace["error_y"] = _error_bars(series.y, series.low, series.high, colour)
     return trace

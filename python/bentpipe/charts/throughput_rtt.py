@@ -155,7 +155,8 @@ def _unreliable(line: Sequence[Cell]) -> Iterable[Series]:
 def _warning(doubtful: Sequence[Cell]) -> str:
     if not doubtful:
         return ""
-    return f" {plural(len(doubtful), 'cell')} (hollow) had unreliable runs only and {'does' if len(doubtful) == 1 else 'do'} not count."
+    verb = "does" if len(doubtful) == 1 else "do"
+    return f" {plural(len(doubtful), 'cell')} (hollow) had unreliable runs only and {verb} not count."
 
 
 def _key(cell: Cell) -> tuple[str, str, str]:

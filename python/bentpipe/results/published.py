@@ -5,12 +5,11 @@ has a function here. A run is compared only where its point is one that was publ
 """
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
+
+from bentpipe.lab.published import published, published_keys
 
 
 @dataclass(frozen=True)
@@ -23,20 +22,15 @@ class Figure:
     retransmits: int | None
 
 
-@cache
-def _published() -> Mapping[str, Any]:
-    return tomllib.loads(resources.files("bentpipe").joinpath("data/published.toml").read_text("utf-8"))
-
-
-def experiment(key: str) -> Mapping[str, Any] | None:
-    """Title, set-up and claims as published; None where the key is not known."""
-    return _published().get(key)
+def experiment(key: str | None) -> Mapping[str, Any] | None:
+    """Title, set-up and claims as published; None where the key is none that is known."""
+    return published(key) if key in published_keys() and key is not None else None
 
 
 def figures(key: str) -> list[Figure]:
     """Every figure of an experiment, in the order published."""
-    reader = _READERS.get(key)
-    return reader(_published()[key]) if reader else []
+    reader, table = _READERS.get(key), experiment(key)
+    return reader(table) if reader and table else []
 
 
 def figure_for(record: Mapping[str, Any], workload: str) -> Figure | None:

@@ -2,7 +2,7 @@
 
 The interval is that of order statistics: between the k-th lowest and the k-th highest value lies the median
 of whatever they were drawn from with probability 1 - 2 P(Binomial(n, 1/2) < k). It assumes nothing about the
-distribution, needs no random numbers, and does not pretend: three repeats give 75 %, not 95 %, and it says so.
+distribution, needs no random numbers, and does not pretend: three repeats give 75 %, not 95 %.
 Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2.
 """
 
