@@ -11,7 +11,7 @@ import polars as pl
 
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.charts.wording import duration, listed, percent, plural, rate, size
-from bentpipe.results.published import workload_spec
+from bentpipe.results.published import direction_of, workload_spec
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
@@ -148,7 +148,7 @@ def _per_second(run: _Run) -> Iterable[Series]:
                 f"{name}, per second by iperf3",
                 [start + second for second in range(len(values) + 1)],
                 [*values, values[-1]],
-                Role(spec.get("direction", "down")),
+                Role(direction_of(run.record, name) or "down"),
                 Mark.STEPS,
                 Dash.DASHED,
             )

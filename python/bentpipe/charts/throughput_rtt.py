@@ -24,12 +24,11 @@ _STYLES = tuple(zip(Symbol, (Dash.SOLID, Dash.DASHED, Dash.DOTTED, Dash.DASH_DOT
 
 def build(results: Results, log: bool) -> Chart | None:
     """None where fewer than two round trips were measured: a single point is no dependence."""
-    everything = [c for c in cells(results.runs, include_unreliable=True) if c.rtt_s and c.goodput_mbit_s]
+    everything = [c for c in cells(results.runs) if c.rtt_s and (c.goodput_mbit_s or c.doubtful_mbit_s)]
     if len({c.rtt_s for c in everything}) < 2:
         return None
-    measured = [c for c in cells(results.runs) if c.rtt_s and c.goodput_mbit_s]
-    sound = {_key(c) for c in measured}
-    doubtful = [c for c in everything if _key(c) not in sound]
+    measured = [c for c in everything if c.goodput_mbit_s]
+    doubtful = [c for c in everything if not c.goodput_mbit_s]
     variants = list(dict.fromkeys(c.variant for c in everything))
     directions = [d for d in _DIRECTIONS if any(c.direction == d for c in everything)]
     key = next((run["published"] for run in results.runs if run.get("published")), "")
@@ -41,7 +40,7 @@ def build(results: Results, log: bool) -> Chart | None:
             y=Axis("goodput", "Mbit/s", log),
             series=(
                 *_ours([c for c in measured if c.direction == direction], variants),
-                *_unreliable([c for c in doubtful if c.direction == direction]),
+                *_unreliable([c for c in doubtful if c.direction == direction], variants),
                 *_published(key, direction),
                 *_ceilings([c for c in everything if c.direction == direction]),
             ),
@@ -140,14 +139,18 @@ def _ours(line: Sequence[Cell], variants: Sequence[str]) -> Iterable[Series]:
         )
 
 
-def _unreliable(line: Sequence[Cell]) -> Iterable[Series]:
-    if line:
+def _unreliable(line: Sequence[Cell], variants: Sequence[str]) -> Iterable[Series]:
+    """Not joined to the rest; each with its variant's symbol, hollow."""
+    for number, variant in enumerate(dict.fromkeys(c.variant for c in line)):
+        own = [c for c in line if c.variant == variant]
         yield Series(
             label="unreliable, not counted",
-            x=[_rtt(c) * 1000 for c in line],
-            y=[_goodput(c) for c in line],
-            role=Role(line[0].direction),
+            x=[_rtt(c) * 1000 for c in own],
+            y=[c.doubtful_mbit_s.median for c in own if c.doubtful_mbit_s],
+            role=Role(own[0].direction),
             mark=Mark.POINTS,
+            symbol=_STYLES[variants.index(variant) % len(_STYLES)][0],
+            in_legend=number == 0,
             hollow=True,
         )
 
@@ -157,10 +160,6 @@ def _warning(doubtful: Sequence[Cell]) -> str:
         return ""
     verb = "does" if len(doubtful) == 1 else "do"
     return f" {plural(len(doubtful), 'cell')} (hollow) had unreliable runs only and {verb} not count."
-
-
-def _key(cell: Cell) -> tuple[str, str, str]:
-    return (cell.variant, repr(sorted(cell.point.items())), cell.workload)
 
 
 def _published(key: str, direction: str) -> Iterable[Series]:

@@ -39,7 +39,7 @@ def figure_for(record: Mapping[str, Any], workload: str) -> Figure | None:
     Matched by direction, and by round trip within 5 % or 0.1 ms: what was pinged is not exactly what was set.
     """
     rtt_s = base_rtt_s(record)
-    direction = workload_spec(record, workload).get("direction")
+    direction = direction_of(record, workload)
     candidates = [f for f in figures(record.get("published") or "") if f.direction == direction]
     if rtt_s is None or not candidates:
         return None
@@ -59,6 +59,12 @@ def workload_spec(record: Mapping[str, Any], workload: str) -> Mapping[str, Any]
         if spec.get("name") == workload:
             return dict(spec)
     return {}
+
+
+def direction_of(record: Mapping[str, Any], workload: str) -> str | None:
+    """`down` or `up`; None for a workload that has no direction, or both."""
+    measured = record.get("workloads", {}).get(workload, {}).get("direction")
+    return measured or workload_spec(record, workload).get("direction")
 
 
 def _effects_of_latency(table: Mapping[str, Any]) -> list[Figure]:

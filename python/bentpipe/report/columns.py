@@ -1,0 +1,57 @@
+"""What the terminal's table and the page's say of a cell, in the same words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bentpipe.charts.wording import digits
+from bentpipe.results.cells import Cell, counts
+from bentpipe.results.statistics import Estimate
+
+
+def short_names(keys: Sequence[str]) -> dict[str, str]:
+    """A dotted key's last word, or the whole key where two would be the same."""
+    last = [key.rpartition(".")[2] for key in keys]
+    return {key: word if last.count(word) == 1 else key for key, word in zip(keys, last, strict=True)}
+
+
+def value(of: Any) -> str:
+    """A swept value as the lab has it."""
+    return of if isinstance(of, str) else str(of)
+
+
+def goodput(cell: Cell) -> str:
+    """Ours in Mbit/s; in brackets where all of the cell's runs are left out."""
+    if cell.goodput_mbit_s is None and cell.doubtful_mbit_s is not None:
+        return f"({digits(cell.doubtful_mbit_s.median)})"
+    return median(cell.goodput_mbit_s)
+
+
+def median(of: Estimate | None) -> str:
+    return "–" if of is None else digits(of.median)
+
+
+def interval(of: Estimate | None) -> str:
+    return "" if of is None or of.count < 2 else f"{digits(of.low)}–{digits(of.high)}"
+
+
+def coverage(cells: Sequence[Cell]) -> str:
+    """How to read the intervals; empty where there is none."""
+    several = [c.goodput_mbit_s for c in cells if c.goodput_mbit_s and c.goodput_mbit_s.count > 1]
+    if not several:
+        return ""
+    least = min(several, key=lambda e: e.coverage)
+    return (
+        f"Ours is the median of {least.count} or more runs; the interval holds the true median with "
+        f"{digits(least.coverage * 100, 2)} % or more."
+    )
+
+
+def mark(cell: Cell) -> str:
+    """yes, no, or how many of the runs are reliable."""
+    good = len(cell.runs) - len(cell.left_out)
+    return "yes" if not cell.left_out else "NO" if not good else f"{good} of {len(cell.runs)}"
+
+
+def reasons(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """(run, why) of every run that failed or is unreliable, in order."""
+    return [(run.get("run", "?"), list(run.get("why", []))) for run in runs if not counts(run)]
