@@ -195,7 +195,7 @@ def _drops(run: _Run) -> Panel | None:
             x = (dropped["time_s"] + run.bin_s / 2).to_list()
             y = dropped[f"drops_{cause}"].to_list()
             dash = Dash.SOLID if pipe == "down" else Dash.DOTTED
-            series.append(Series(f"{cause} {pipe}", x, y, Role.DROPS, Mark.BARS, dash))
+            series.append(Series(f"{cause} {pipe}", x, y, Role.DROPS, Mark.BARS, dash, bar_width=run.bin_s))
             parts.append(
                 f"{plural(sum(y), 'packet')} {pipe} by {_CAUSES[cause]}, the first at {duration(x[0])}"
             )

@@ -4,6 +4,7 @@ Only the page's script calls plotly.js; it swaps each role's colour for the one 
 reader wants that, links the time axes of a run's panels, and draws a panel when it is opened.
 """
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,7 +51,7 @@ def _figure(chart: Chart, panel: Panel, heights: Range) -> dict[str, Any]:
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": level.label,
+                "name": _plain(level.label),
                 "x": ends,
                 "y": [_short(level.value)] * 2,
                 "line": line,
@@ -78,7 +79,7 @@ def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
     kept = indices(series.y, _PIXELS)
     colour = LIGHT[series.role]
     trace: dict[str, Any] = {
-        "name": series.label,
+        "name": _plain(series.label),
         "x": [_short(series.x[i]) for i in kept],
         "y": [_short(series.y[i]) for i in kept],
         "showlegend": series.in_legend,
@@ -89,7 +90,8 @@ def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
     }
     if series.mark is Mark.BARS:
         pattern = {"shape": "" if series.dash is Dash.SOLID else "/"}
-        return trace | {"type": "bar", "marker": {"color": colour, "pattern": pattern, "line": {"width": 0}}}
+        trace |= {"type": "bar", "width": series.bar_width}
+        return trace | {"marker": {"color": colour, "pattern": pattern, "line": {"width": 0}}}
     lines = series.mark is not Mark.POINTS
     points = series.mark in {Mark.POINTS, Mark.LINE_AND_POINTS}
     trace |= {
@@ -125,6 +127,11 @@ def _error_bars(
         "thickness": 1.2,
         "width": 4,
     }
+
+
+def _plain(text: str) -> str:
+    """plotly.js reads some HTML in its texts; ours has none."""
+    return html.escape(text, quote=False)
 
 
 def _short(value: float | None) -> float | None:

@@ -97,7 +97,7 @@ def sentence(line: Sequence[Cell]) -> str:
     text = "; ".join(parts) + "." if parts else ""
     if ratios:
         span = f"{digits(min(ratios), 2)} to {digits(max(ratios), 2)}"
-        text += f" Of the published figures, {line[0].variant} is {span} times."
+        text += f" {line[0].variant} gives {span} times the published goodput."
     return text
 
 

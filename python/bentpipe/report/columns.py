@@ -8,6 +8,36 @@ from bentpipe.results.cells import Cell, counts
 from bentpipe.results.statistics import Estimate
 
 
+def headers(found: Sequence[Cell], keys: Sequence[str]) -> dict[str, str]:
+    """Column to header, in order; the unit is on a line of its own."""
+    titles = short_names(keys)
+    if len({c.workload for c in found}) > 1 or not keys:
+        titles |= {"workload": "workload"}
+    titles |= {"ours": "ours\nMbit/s"}
+    if any(c.goodput_mbit_s and c.goodput_mbit_s.count > 1 for c in found):
+        titles |= {"interval": "interval\nMbit/s"}
+    if any(c.published for c in found):
+        titles |= {"published": "published\nMbit/s", "ratio": "ratio"}
+    titles |= {"retransmits": "retr.\nsegm."}
+    if any(c.ping_ms for c in found):
+        titles |= {"ping": "ping\nms"}
+    return titles | {"reliable": "reliable"}
+
+
+def row(cell: Cell, titles: Mapping[str, str], keys: Sequence[str]) -> list[str]:
+    values = {key: value(cell.point.get(key, "")) for key in keys} | {
+        "workload": cell.workload,
+        "ours": goodput(cell),
+        "interval": interval(cell.goodput_mbit_s),
+        "published": digits(cell.published.goodput_mbit_s) if cell.published else "–",
+        "ratio": digits(cell.ratio) if cell.ratio is not None else "–",
+        "retransmits": median(cell.retransmits),
+        "ping": "–" if cell.ping_ms is None else digits(cell.ping_ms.median, 4),
+        "reliable": mark(cell),
+    }
+    return [values[column] for column in titles]
+
+
 def short_names(keys: Sequence[str]) -> dict[str, str]:
     """A dotted key's last word, or the whole key where two would be the same."""
     last = [key.rpartition(".")[2] for key in keys]
@@ -53,5 +83,9 @@ def mark(cell: Cell) -> str:
 
 
 def reasons(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
-    """(run, why) of every run that failed or is unreliable, in order."""
-    return [(run.get("run", "?"), list(run.get("why", []))) for run in runs if not counts(run)]
+    """(why, names of the runs) for what failed or is unreliable, in the order of the first of each."""
+    grouped: dict[str, list[str]] = {}
+    for run in runs:
+        if not counts(run):
+            grouped.setdefault(" ".join(run.get("why", [])) or "It failed.", []).append(run["run"])
+    return list(grouped.items())

@@ -1,6 +1,6 @@
-"""The table on the terminal: a row per cell, ours beside the published; below it, why a run does not count."""
+"""The table on the terminal: a row per cell, ours beside the published; below, why a run does not count."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,6 +12,7 @@ from bentpipe.results.cells import Cell, cells, swept_keys
 from bentpipe.results.store import Results
 
 _WHY_SHOWN = 8
+_RUNS_NAMED = 3
 
 
 def table(results: Results) -> RenderableType:
@@ -26,8 +27,8 @@ def table(results: Results) -> RenderableType:
 def _by_variant(found: Sequence[Cell], keys: Sequence[str]) -> list[RenderableType]:
     """A table for each variant under its name, all with the same widths."""
     variants = list(dict.fromkeys(c.variant for c in found))
-    headers = _headers(found, keys)
-    rows = {id(cell): _row(cell, headers, keys) for cell in found}
+    headers = columns.headers(found, keys)
+    rows = {id(cell): columns.row(cell, headers, keys) for cell in found}
     widths = [max(len(line) for line in header.split("\n")) for header in headers.values()]
     for row in rows.values():
         widths = [max(width, len(value)) for width, value in zip(widths, row, strict=True)]
@@ -44,36 +45,6 @@ def _by_variant(found: Sequence[Cell], keys: Sequence[str]) -> list[RenderableTy
                 drawn.add_row(*map(Text, figures), Text(mark, style="bold red" if cell.left_out else ""))
         parts.append(drawn)
     return parts
-
-
-def _headers(found: Sequence[Cell], keys: Sequence[str]) -> dict[str, str]:
-    """Column to header, in order."""
-    headers = columns.short_names(keys)
-    if len({c.workload for c in found}) > 1 or not keys:
-        headers |= {"workload": "workload"}
-    headers |= {"ours": "ours\nMbit/s"}
-    if any(c.goodput_mbit_s and c.goodput_mbit_s.count > 1 for c in found):
-        headers |= {"interval": "interval\nMbit/s"}
-    if any(c.published for c in found):
-        headers |= {"published": "published\nMbit/s", "ratio": "ratio"}
-    headers |= {"retransmits": "retr.\nsegm."}
-    if any(c.ping_ms for c in found):
-        headers |= {"ping": "ping\nms"}
-    return headers | {"reliable": "reliable"}
-
-
-def _row(cell: Cell, headers: Mapping[str, str], keys: Sequence[str]) -> list[str]:
-    values = {key: columns.value(cell.point.get(key, "")) for key in keys} | {
-        "workload": cell.workload,
-        "ours": columns.goodput(cell),
-        "interval": columns.interval(cell.goodput_mbit_s),
-        "published": digits(cell.published.goodput_mbit_s) if cell.published else "–",
-        "ratio": digits(cell.ratio) if cell.ratio is not None else "–",
-        "retransmits": columns.median(cell.retransmits),
-        "ping": columns.median(cell.ping_ms),
-        "reliable": columns.mark(cell),
-    }
-    return [values[column] for column in headers]
 
 
 def _table(gap: int, header: bool = True) -> Table:
@@ -101,11 +72,18 @@ def _why(results: Results) -> list[RenderableType]:
     if not reasons:
         return []
     lines: list[RenderableType] = [Text("")]
-    for run, why in reasons[:_WHY_SHOWN]:
-        lines.append(Text.assemble(("! ", "bold red"), (f"{run}: ", "bold"), " ".join(why) or "it failed"))
+    for why, names in reasons[:_WHY_SHOWN]:
+        more = f" and {len(names) - _RUNS_NAMED} more" if len(names) > _RUNS_NAMED else ""
+        who = ", ".join(names[:_RUNS_NAMED]) + more
+        lines.append(Text.assemble(("! ", "bold red"), (f"{who}: ", "bold"), why))
     if len(reasons) > _WHY_SHOWN:
         lines.append(
-            Text(f"! and {len(reasons) - _WHY_SHOWN} more; the page of `bentpipe report` has them all")
+            Text(f"! {len(reasons) - _WHY_SHOWN} other reasons; the page of `bentpipe report` has all")
         )
-    lines.append(Text("Runs that failed or are unreliable are not in the figures above.", style="dim"))
+    lines.append(
+        Text(
+            "Runs that failed or are unreliable count in no figure; (in brackets) what they gave.",
+            style="dim",
+        )
+    )
     return lines

@@ -5,11 +5,12 @@ has a function here. A run is compared only where its point is one that was publ
 """
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
-
-from bentpipe.lab.published import published, published_keys
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,14 @@ class Figure:
     retransmits: int | None
 
 
+@cache
+def _published() -> Mapping[str, Any]:
+    return tomllib.loads((resources.files("bentpipe") / "published.toml").read_text(encoding="utf-8"))
+
+
 def experiment(key: str | None) -> Mapping[str, Any] | None:
     """Title, set-up and claims as published; None where the key is none that is known."""
-    return published(key) if key in published_keys() and key is not None else None
+    return None if key is None else _published().get(key)
 
 
 def figures(key: str) -> list[Figure]:
