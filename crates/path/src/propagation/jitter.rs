@@ -1,7 +1,7 @@
-//! Variation of the delay, as netem defines it (net/sched/sch_netem.c: `get_crandom`, `tabledist`).
+//! Variation of the delay, as netem defines it (`get_crandom` and `tabledist` in `net/sched/sch_netem.c`).
 //!
 //! A 32-bit uniform number is mixed with the one before by the correlation, then mapped to the distribution: so a
-//! correlation narrows what is drawn, as it does in netem. The tables are iproute2's (netem/normal.c, netem/pareto.c):
+//! correlation narrows what is drawn, as it does in netem. The tables are iproute2's (`netem/normal.c`, `netem/pareto.c`):
 //! normal cut at 4 standard deviations; Pareto with shape 3, shifted to mean 0, scaled by 4/3 and cut at 4. Departures:
 //! 1. The tables are built here from the distributions' inverses, 4096 entries, each at the middle of its part.
 //! 2. A delay below zero is zero here; netem sends at once too, but with order kept it would not overtake.

@@ -1,7 +1,7 @@
 //! How much may wait, whatever the discipline.
 //!
 //! A delay or a multiple of the BDP is a number of bytes at the shaper's rate of the moment. What is already waiting
-//! when the rate falls stays; it only leaves no room for more.
+//! when the rate falls stays until something more arrives; then a discipline that makes room makes all of it.
 
 use crate::config::QueueLimit;
 use crate::error::ConfigError;
