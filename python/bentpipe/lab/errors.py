@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 
 class LabError(Exception):
-    """A lab, or a change asked of it, that cannot be run as it stands. `str()` is the whole message for the user.
+    """A lab, or a change asked of it, that cannot be run as it stands. `str()` is the whole message for the
+    user.
 
     Attributes:
         where: file and line (`labs/geo.toml:12`), or the option that asked for it (`--set path.rtt=30`).
@@ -25,8 +26,9 @@ class LabError(Exception):
         super().__init__(f"{place}: found {found}; {remedy}")
 
 
-class Wrong(ValueError):
-    """A value that will not do, raised where only the value is known; whoever knows its place makes a `LabError`.
+class FaultError(ValueError):
+    """A value that will not do, raised where only the value is known; whoever knows its place makes a
+    `LabError`.
 
     Attributes:
         found: what stands there, or None to show the value itself.
@@ -49,14 +51,10 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_folded[close[0]] if close else None
 
 
-def one_of(word: str, known: Iterable[str]) -> str:
-    """A remedy for a name that is not among the known ones: the nearest, and all of them."""
-    choices = list(known)
-    near = nearest(word, choices)
-    asked = f'did you mean "{near}"? ' if near else ""
-    return (
-        f"{asked}One of {', '.join(choices)} would do" if asked else f"one of {', '.join(choices)} would do"
-    )
+def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """The beginning of a remedy for a name that is not known: a question, or "" where nothing is like it."""
+    near = nearest(word, known)
+    return f'did you mean "{prefix}{near}"? ' if near else ""
 
 
 def shown(value: object) -> str:

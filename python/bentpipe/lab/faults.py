@@ -1,4 +1,6 @@
-"""From a fault that a model found to the message for the user: which line or option, what stands there, what would do."""
+"""From a fault that a model found to the message for the user: which line or option, what stands there,
+what would do.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bentpipe.lab.errors import LabError, Wrong, nearest, shown
+from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
 from bentpipe.lab.keys import Document, Location, keys_beside
 from bentpipe.lab.models.base import TAG
-from bentpipe.lab.models.path import DISCIPLINES, LOSS_MODELS
+from bentpipe.lab.models.loss import LOSS_MODELS
+from bentpipe.lab.models.queue import DISCIPLINES
 from bentpipe.lab.models.workload import KINDS
 from bentpipe.lab.sweep import Origin
 from bentpipe.lab.units import SIZE_UNITS, TIME_UNITS, format_size, format_time, unit_of
@@ -23,6 +26,21 @@ _CHOICES = {
     "model": LOSS_MODELS,
     "distribution": ("bounded-pareto", "lognormal"),
 }
+_SIMPLE = {
+    "bool_type": "true or false would do",
+    "int_type": "a whole number would do",
+    "int_from_float": "a whole number would do",
+    "float_type": "a number would do",
+    "finite_number": "a finite number would do",
+    "string_type": "a text would do",
+    "string_too_short": "a text that is not empty would do",
+    "list_type": "a list would do",
+    "tuple_type": "a list would do",
+    "too_short": "a list that is not empty would do",
+    "model_type": "a table would do",
+    "dict_type": "a table would do",
+}
+_RANGES = ("greater_than_equal", "less_than_equal", "greater_than", "less_than")
 _MISSING = object()
 
 
@@ -39,7 +57,9 @@ class Places:
         return Places(self.file, self.lines, placed)
 
     def where(self, location: Location) -> str:
-        """The file and line, or the option, that a value comes from: its own, or that of the nearest table around it."""
+        """The file and line, or the option, that a value comes from: its own, or that of the nearest table
+        around it.
+        """
         for depth in range(len(location), 0, -1):
             origin = self.placed.get(location[:depth])
             if origin is not None:
@@ -54,22 +74,22 @@ class Places:
                 return f"{self.file}:{self.lines[location[:depth]]}"
         return self.file
 
-    def error(self, document: Document, location: Location, wrong: Wrong) -> LabError:
+    def error(self, document: Document, location: Location, fault: FaultError) -> LabError:
         """The message for a fault at a place of the document."""
-        found = wrong.found
+        found = fault.found
         if found is None:
             value = _value_at(document, location)
             found = "nothing" if value is _MISSING else shown(value)
-        return LabError(self.where(location), _dotted(document, location), found, wrong.remedy)
+        return LabError(self.where(location), _dotted(document, location), found, fault.remedy)
 
-    def of_origin(self, origin: Origin, wrong: Wrong) -> LabError:
+    def of_origin(self, origin: Origin, fault: FaultError) -> LabError:
         """The message for a fault in a change."""
         return LabError(
-            origin.where or self._line(origin.location), wrong.key, wrong.found or "it", wrong.remedy
+            origin.where or self._line(origin.location), fault.key, fault.found or "it", fault.remedy
         )
 
 
-def _value_at(document: Any, location: Location) -> Any:  # noqa: ANN401 - a value of a TOML file
+def _value_at(document: Any, location: Location) -> Any:
     value = document
     for part in location:
         if isinstance(value, dict) and part in value:
@@ -92,7 +112,9 @@ def _dotted(document: Document, location: Location) -> str:
 
 
 def _located(document: Document, details: ErrorDetails) -> Location:
-    """The place of a fault in the document: pydantic's, without the tags of unions and the short forms' own keys."""
+    """The place of a fault in the document: pydantic's, without the tags of unions and the short forms' own
+    keys.
+    """
     location: Location = ()
     for part in details["loc"]:
         if isinstance(part, str) and part.startswith(TAG):
@@ -107,76 +129,66 @@ def _located(document: Document, details: ErrorDetails) -> Location:
 
 
 def first_fault(error: ValidationError, document: Document, places: Places) -> LabError:
-    """One message for all that is wrong: a key that is not known first, since it may be what another fault misses."""
+    """One message for all that is fault: a key that is not known first, since it may be what another fault
+    misses.
+    """
     faults = error.errors(include_url=False)
     details = next((each for each in faults if each["type"] == "extra_forbidden"), faults[0])
     location = _located(document, details)
-    wrong = _wrong(details, location, document)
-    if wrong.key:
-        location = (*location, *(int(part) if part.isdigit() else part for part in wrong.key.split(".")))
-    return places.error(document, location, wrong)
+    fault = _fault(details, location, document)
+    if fault.key:
+        # The name of a sysctl is one key, dots and all.
+        below = [fault.key] if location[-1:] == ("sysctl",) else fault.key.split(".")
+        location = (*location, *(int(part) if part.isdigit() else part for part in below))
+    return places.error(document, location, fault)
 
 
-def _wrong(details: ErrorDetails, location: Location, document: Document) -> Wrong:
+def _fault(details: ErrorDetails, location: Location, document: Document) -> FaultError:
     context = details.get("ctx", {})
     own = context.get("error")
-    if isinstance(own, Wrong):
+    if isinstance(own, FaultError):
         return own
-    match details["type"]:
-        case "extra_forbidden":
-            return _unknown_key(details, location)
-        case "missing":
-            return Wrong("a value would do: it has no default", found="nothing")
-        case "choice":
-            return _unknown_choice(details["msg"], location, document)
-        case "literal_error":
-            expected = str(context["expected"]).replace("'", '"')
-            return Wrong(f"{expected} would do")
-        case "bool_type":
-            return Wrong("true or false would do")
-        case "int_type" | "int_from_float":
-            return Wrong("a whole number would do")
-        case "float_type" | "finite_number":
-            return Wrong("a finite number would do")
-        case "string_type":
-            return Wrong("a text would do")
-        case "list_type" | "tuple_type":
-            return Wrong("a list would do")
-        case "model_type" | "dict_type" | "model_attributes_type":
-            return Wrong("a table would do")
-        case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
-            return _out_of_range(details, location, document)
-        case _:
-            return Wrong(f"{details['msg'][:1].lower()}{details['msg'][1:]}")
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        fault = _unknown_key(details, location)
+    elif kind == "choice":
+        fault = _unknown_choice(details["msg"], location, document)
+    elif kind in _RANGES:
+        fault = _out_of_range(details, location, document)
+    elif kind == "missing":
+        fault = FaultError("a value would do: it has no default", found="nothing")
+    elif kind == "literal_error":
+        fault = FaultError(f"{str(context['expected']).replace(chr(39), chr(34))} would do")
+    else:
+        fault = FaultError(_SIMPLE.get(kind, f"{details['msg'][:1].lower()}{details['msg'][1:]}"))
+    return fault
 
 
-def _unknown_key(details: ErrorDetails, location: Location) -> Wrong:
+def _unknown_key(details: ErrorDetails, location: Location) -> FaultError:
     tags = [part[len(TAG) :] for part in details["loc"] if isinstance(part, str) and part.startswith(TAG)]
     key = str(location[-1])
     known = keys_beside(location, tags)
     place = "at the top" if len(location) == 1 else "here"
-    near = nearest(key, known)
-    asked = f'did you mean "{near}"? ' if near else ""
-    return Wrong(f"{asked}Keys {place}: {', '.join(sorted(known))}", found="a key that is not known")
+    asked = did_you_mean(key, known)
+    return FaultError(f"{asked}Keys {place}: {', '.join(sorted(known))}", found="a key that is not known")
 
 
-def _unknown_choice(key: str, location: Location, document: Document) -> Wrong:
+def _unknown_choice(key: str, location: Location, document: Document) -> FaultError:
     choices = _CHOICES[key]
     table = _value_at(document, location)
     if not isinstance(table, dict):
-        return Wrong("a table would do")
+        return FaultError("a table would do")
     value = table.get(key, _MISSING)
     if value is _MISSING:
-        return Wrong(f"one of {', '.join(choices)} would do", found="nothing", key=key)
-    near = nearest(value, choices) if isinstance(value, str) else None
-    asked = f'did you mean "{near}"? ' if near else ""
-    return Wrong(f"{asked}Known are {', '.join(choices)}", found=shown(value), key=key)
+        return FaultError(f"one of {', '.join(choices)} would do", found="nothing", key=key)
+    asked = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return FaultError(f"{asked}Known are {', '.join(choices)}", found=shown(value), key=key)
 
 
-def _out_of_range(details: ErrorDetails, location: Location, document: Document) -> Wrong:
+def _out_of_range(details: ErrorDetails, location: Location, document: Document) -> FaultError:
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     value = _value_at(document, location)
     unit = unit_of(value) if isinstance(value, str) else ""
     form = format_time if unit in TIME_UNITS else format_size if unit in SIZE_UNITS else str
     name, bound = next((name, bound) for name, bound in details.get("ctx", {}).items() if name in words)
-    return Wrong(f"{words[name]} {form(bound)} would do", found=f"{shown(value)}, which is out of range")
+    return FaultError(f"{words[name]} {form(bound)} would do", found=f"{shown(value)}, which is out of range")

@@ -1,7 +1,8 @@
 """Dotted keys: which there are, and how a value is put over one.
 
-`path.down.loss`, `host.tcp_rmem`, `workload.NAME.size`, `repeat`. A key is there if the model knows it, whether or not
-the file has it. Below a table that the file writes short (`rate = "16 Mbit/s"`), a key makes it the long table.
+`path.down.loss`, `host.tcp_rmem`, `workload.NAME.size`, `repeat`. A key is there if the model knows it,
+whether or not the file has it. Below a table that the file writes short (`rate = "16 Mbit/s"`), a key makes
+it the long table.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from bentpipe.lab.errors import Wrong, nearest, shown
+from bentpipe.lab.errors import FaultError, did_you_mean, shown
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.lab.models.path import SHORT_FORMS
 from bentpipe.lab.models.workload import MODELS
@@ -29,10 +30,10 @@ _NOT_SETTABLE = {
 
 
 def check_key(dotted: str, document: Document) -> None:
-    """Raises `Wrong` if the lab knows no such key, with the nearest one that it knows."""
+    """Raises `FaultError` if the lab knows no such key, with the nearest one that it knows."""
     parts = dotted.split(".")
     if parts[0] in _NOT_SETTABLE:
-        raise Wrong(_NOT_SETTABLE[parts[0]], found=f'the key "{dotted}"')
+        raise FaultError(_NOT_SETTABLE[parts[0]], found=f'the key "{dotted}"')
     if parts[0] == "workload":
         _check_workload_key(dotted, parts[1:], document)
     else:
@@ -43,14 +44,13 @@ def _check_workload_key(dotted: str, parts: list[str], document: Document) -> No
     names = [_name(workload) for workload in _workloads(document)]
     would_do = f'a key such as "workload.{names[0] if names else "NAME"}.start" would do'
     if len(parts) < 2:
-        raise Wrong(would_do, found=f'the key "{dotted}"')
+        raise FaultError(would_do, found=f'the key "{dotted}"')
     if parts[0] not in names:
-        near = nearest(parts[0], names)
-        asked = f'did you mean "{near}"? ' if near else ""
+        asked = did_you_mean(parts[0], names)
         listing = f"Workloads of this lab: {', '.join(names)}" if names else "This lab has no workload"
-        raise Wrong(f"{asked}{listing}", found=f'the key "{dotted}", but no workload "{parts[0]}"')
+        raise FaultError(f"{asked}{listing}", found=f'the key "{dotted}", but no workload "{parts[0]}"')
     if parts[1] == "name":
-        raise Wrong("any key but the name would do: keys are made of it", found=f'the key "{dotted}"')
+        raise FaultError("any key but the name would do: keys are made of it", found=f'the key "{dotted}"')
     workload = _workloads(document)[names.index(parts[0])]
     kind = workload.get("kind")
     models = [MODELS[kind]] if isinstance(kind, str) and kind in MODELS else list(MODELS.values())
@@ -61,10 +61,9 @@ def _walk(models: list[type[BaseModel]], parts: list[str], dotted: str, prefix: 
     known = {name for model in models for name in model.model_fields}
     part = parts[0]
     if part not in known:
-        near = nearest(part, known)
-        asked = f'did you mean "{prefix}{near}"? ' if near else ""
+        asked = did_you_mean(part, known, prefix)
         place = f"in {prefix[:-1]}" if prefix else "at the top"
-        raise Wrong(
+        raise FaultError(
             f"{asked}Keys {place}: {', '.join(sorted(known))}",
             found=f'the key "{dotted}", which is not known',
         )
@@ -75,12 +74,14 @@ def _walk(models: list[type[BaseModel]], parts: list[str], dotted: str, prefix: 
         return
     below = [model for annotation in annotations for model in _tables(annotation)]
     if not below:
-        raise Wrong(f'"{prefix}{part}" itself would do: it is no table', found=f'the key "{dotted}"')
+        raise FaultError(f'"{prefix}{part}" itself would do: it is no table', found=f'the key "{dotted}"')
     _walk(below, parts[1:], dotted, f"{prefix}{part}.")
 
 
 def keys_beside(location: Location, tags: Sequence[str]) -> set[str]:
-    """The keys that are known in the table around a place; `tags` name the forms that were meant, in unions."""
+    """The keys that are known in the table around a place; `tags` name the forms that were meant, in
+    unions.
+    """
     models: list[type[BaseModel]] = [LabFile]
     for part in location[:-1]:
         if not isinstance(part, str):
@@ -98,7 +99,7 @@ def _is_form(table: type[BaseModel], tag: str) -> bool:
     return tag in table.model_fields or any(tag in get_args(mark) for mark in marks)
 
 
-def _members(annotation: Any) -> list[Any]:  # noqa: ANN401 - annotations have no common type
+def _members(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
         return _members(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -108,11 +109,11 @@ def _members(annotation: Any) -> list[Any]:  # noqa: ANN401 - annotations have n
     return [annotation]
 
 
-def _tables(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401
+def _tables(annotation: Any) -> list[type[BaseModel]]:
     return [each for each in _members(annotation) if isinstance(each, type) and issubclass(each, BaseModel)]
 
 
-def _is_mapping(annotation: Any) -> bool:  # noqa: ANN401
+def _is_mapping(annotation: Any) -> bool:
     return any(get_origin(each) is dict for each in _members(annotation))
 
 
@@ -126,8 +127,10 @@ def _name(workload: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def put(document: Document, dotted: str, value: Any) -> Location:  # noqa: ANN401 - any TOML value
-    """Puts a value over a key that `check_key` has passed, in place; returns where it now stands. Raises `Wrong`."""
+def put(document: Document, dotted: str, value: Any) -> Location:
+    """Puts a value over a key that `check_key` has passed, in place; returns where it now stands. Raises
+    `FaultError`.
+    """
     parts = dotted.split(".")
     table: Document = document
     at: Location = ()
@@ -142,7 +145,7 @@ def put(document: Document, dotted: str, value: Any) -> Location:  # noqa: ANN40
         below = table.get(part, {})
         if not isinstance(below, dict):
             if part not in SHORT_FORMS:
-                raise Wrong(
+                raise FaultError(
                     f"a table there would do: {shown(dotted)} is below it",
                     found=f"{shown(below)} at {part}",
                     key=dotted,

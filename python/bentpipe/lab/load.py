@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import ValidationError
 
-from bentpipe.lab.errors import LabError, Wrong, nearest, shown
+from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
 from bentpipe.lab.faults import Places, first_fault
 from bentpipe.lab.keys import Document
 from bentpipe.lab.locate import key_lines
@@ -21,7 +20,7 @@ from bentpipe.lab.point import Point
 from bentpipe.lab.resolve import resolve
 from bentpipe.lab.shipped import shipped_labs
 from bentpipe.lab.spec import RunSpec
-from bentpipe.lab.sweep import Misplaced, canonical, grid_of
+from bentpipe.lab.sweep import Cell, ChangeError, grid_of
 from bentpipe.lab.traces import Traces
 
 MOST_RUNS = 1_000_000
@@ -35,9 +34,8 @@ class _Checked:
 
     variant: str
     point: Mapping[str, Any]
-    seed: int
+    lab: LabFile
     spec: RunSpec
-    spec_digest: str
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,7 @@ class Lab:
         title: its line for people.
         published: key of the published figures, or None.
         repeat: runs per cell.
-        document: the file as TOML gives it, for the record.
-        sets: what was set on the command line.
-        variants: names of the variants that were chosen.
-        digest: names the experiment: the file, its traces and what was set on keys that are not swept. Pins of swept
-            keys, the choice of variants, seed and repeat are not in it, so a folder can be gone on with in parts.
+        variants: names of the variants that were chosen, "as is" for the plain lab.
     """
 
     file: Path
@@ -62,85 +56,54 @@ class Lab:
     title: str
     published: str | None
     repeat: int
-    document: Mapping[str, Any]
-    sets: tuple[str, ...]
     variants: tuple[str, ...]
-    digest: str
     _cells: tuple[_Checked, ...]
 
     @classmethod
     def load(
         cls,
         path_or_name: str | Path,
-        set: Sequence[str] = (),  # noqa: A002 - the option's own name
+        set: Sequence[str] = (),
         seed: int | None = None,
         repeat: int | None = None,
         variants: Sequence[str] | None = None,
-    ) -> Lab:
+    ) -> Self:
         """Reads and checks a lab: a file, or the name of a shipped one.
 
         Args:
             path_or_name: a path, or a shipped lab's name.
-            set: `key=value` texts, as after `--set`.
-            seed: instead of the lab's seed, in every cell.
+            set: `key=value` texts, as after `--set`. They go before the sweep and the variants.
+            seed: instead of the lab's seed.
             repeat: instead of the lab's repeat.
             variants: names of the variants to run, "as is" for the plain lab; None for all.
 
         Raises:
             LabError: for anything that is wrong with it; the message is for the user.
         """
-        options = [*set]
-        options += [] if seed is None else [f"seed={seed}"]
-        options += [] if repeat is None else [f"repeat={repeat}"]
+        options = [(f"--set {text}", text) for text in set]
+        options += [] if seed is None else [(f"--seed {seed}", f"seed={seed}")]
+        options += [] if repeat is None else [(f"--repeat {repeat}", f"repeat={repeat}")]
         file = find(path_or_name)
         text, document = _read(file)
-        places = Places(
-            str(path_or_name) if file.name not in str(path_or_name) else str(file), key_lines(text)
-        )
+        places = Places(str(file), key_lines(text))
+        traces = Traces(file.parent)
         try:
             grid = grid_of(document, options, variants)
-            traces = Traces(file.parent)
-            cells: list[_Checked] = []
-            lab: LabFile | None = None
-            for cell in grid.cells():
-                lab = _validated(cell.document, places.over(cell.placed))
-                try:
-                    spec = resolve(lab, traces)
-                except Wrong as wrong:
-                    raise places.over(cell.placed).error(
-                        cell.document, tuple(wrong.key.split(".")), wrong
-                    ) from None
-                text_of_spec = spec.model_dump_json()
-                cells.append(
-                    _Checked(
-                        cell.variant,
-                        cell.point,
-                        lab.seed,
-                        spec,
-                        hashlib.sha256(text_of_spec.encode()).hexdigest(),
-                    )
-                )
-        except Misplaced as fault:
-            raise places.of_origin(fault.origin, fault.wrong) from None
-        assert lab is not None
-        if lab.repeat * len(cells) > MOST_RUNS:
-            found = f"{lab.repeat} repeats of {len(cells)} points"
-            raise LabError(places.file, "repeat", found, f"at most {MOST_RUNS} runs would do")
-        name = file.stem
-        plain = [
-            option for option in set if option.split("=", 1)[0].strip() not in (*grid.axes, "seed", "repeat")
-        ]
+            cells = tuple(_checked(cell, places.over(cell.placed), traces) for cell in grid.cells())
+        except ChangeError as change:
+            raise places.of_origin(change.origin, change.fault) from None
+        first = cells[0].lab
+        if first.repeat * len(cells) > MOST_RUNS:
+            found = f"{first.repeat} repeats of {len(cells)} points"
+            raise LabError(str(file), "repeat", found, f"at most {MOST_RUNS} runs would do")
         return cls(
             file=file,
-            name=name,
-            title=lab.title or name,
-            published=lab.published,
-            repeat=lab.repeat,
-            document=document,
-            sets=tuple(options),
+            name=file.stem,
+            title=first.title or file.stem,
+            published=first.published,
+            repeat=first.repeat,
             variants=tuple(grid.variants),
-            digest=hashlib.sha256(canonical([document, sorted(plain), traces.digest()]).encode()).hexdigest(),
-            _cells=tuple(cells),
+            _cells=cells,
         )
 
     def points(self) -> list[Point]:
@@ -152,14 +115,25 @@ class Lab:
                 published=self.published,
                 variant=cell.variant,
                 point=dict(cell.point),
-                seed=cell.seed + index,
+                seed=cell.lab.seed + index,
                 repeat_index=index,
                 spec=cell.spec,
-                spec_digest=cell.spec_digest,
             )
             for cell in self._cells
             for index in range(self.repeat)
         ]
+
+
+def _checked(cell: Cell, places: Places, traces: Traces) -> _Checked:
+    try:
+        lab = LabFile.model_validate(cell.document)
+    except ValidationError as error:
+        raise first_fault(error, cell.document, places) from None
+    try:
+        spec = resolve(lab, traces)
+    except FaultError as fault:
+        raise places.error(cell.document, tuple(fault.key.split(".")), fault) from None
+    return _Checked(cell.variant, cell.point, lab, spec)
 
 
 def find(path_or_name: str | Path) -> Path:
@@ -174,8 +148,7 @@ def find(path_or_name: str | Path) -> Path:
     if file.is_dir():
         raise LabError(text, "", "a folder", "a lab file would do")
     if not file.exists():
-        near = nearest(file.stem, shipped)
-        asked = f'did you mean "{near}"? ' if near else ""
+        asked = did_you_mean(file.stem, shipped)
         listing = ", ".join(shipped)
         raise LabError(
             text, "", "no such file and no shipped lab of that name", f"{asked}Shipped labs: {listing}"
@@ -204,15 +177,9 @@ def _read(file: Path) -> tuple[str, Document]:
         raise LabError(str(file), "", "tables nested beyond measure", would_do) from None
     except ValueError as error:
         match = _TOML_PLACE.fullmatch(str(error))
-        reason, line, column = match.groups() if match else (str(error), None, None)
-        at = f"{file}:{line}:{column}" if line else f"{file}:{text.count(chr(10)) + 1}"
+        reason = match.group(1) if match else str(error)
+        at_end = f"{file}:{max(1, len(text.splitlines()))}"
+        at = f"{file}:{match.group(2)}:{match.group(3)}" if match and match.group(2) else at_end
         raise LabError(
             at, "", f"what is not TOML: {reason[:1].lower()}{reason[1:]}", f"{would_do}; see https://toml.io"
         ) from None
-
-
-def _validated(document: Document, places: Places) -> LabFile:
-    try:
-        return LabFile.model_validate(document)
-    except ValidationError as error:
-        raise first_fault(error, document, places) from None

@@ -1,7 +1,8 @@
-"""On which line of a TOML file each key stands. `tomllib` gives values without places, so this walks the text again.
+"""On which line of a TOML file each key stands. `tomllib` gives values without places, so this walks the
+text again.
 
-The text has already been parsed by `tomllib`: this is no second parser but a walker that trusts it. Where it loses
-its way all the same, it stops, and what it found so far is still right.
+The text has already been parsed by `tomllib`: this is no second parser but a walker that trusts it. Where
+it loses its way all the same, it stops, and what it found so far is still right.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _STRING = re.compile(
 _SCALAR = re.compile(r"[^,\]}#\n]+")
 
 
-class _Lost(Exception):
+class _LostError(Exception):
     """The text is not what the walker takes it for."""
 
 
@@ -84,7 +85,7 @@ class _Walker:
         else:
             match = _STRING.match(self.text, self.position) or _SCALAR.match(self.text, self.position)
             if match is None:
-                raise _Lost
+                raise _LostError
             self._take(match.group())
 
     def _key(self) -> tuple[str, ...]:
@@ -94,7 +95,7 @@ class _Walker:
             quoted = _STRING.match(self.text, self.position)
             match = quoted or _BARE.match(self.text, self.position)
             if match is None:
-                raise _Lost
+                raise _LostError
             self._take(match.group())
             parts.append(str(tomllib.loads(f"v = {match.group()}")["v"]) if quoted else match.group())
             self._skip_blank()
@@ -120,7 +121,7 @@ class _Walker:
 
     def _take(self, token: str) -> None:
         if not self._at(token):
-            raise _Lost
+            raise _LostError
         self.position += len(token)
         self.line += token.count("\n")
 
@@ -133,10 +134,12 @@ class _Walker:
 
 
 def key_lines(text: str) -> dict[Location, int]:
-    """The line, counted from 1, of each key, table and array entry of a TOML text that `tomllib` has accepted."""
+    """The line, counted from 1, of each key, table and array entry of a TOML text that `tomllib` has
+    accepted.
+    """
     walker = _Walker(text)
     try:
         walker.walk()
-    except (_Lost, RecursionError, ValueError):
+    except (_LostError, RecursionError, ValueError):
         return walker.lines
     return walker.lines

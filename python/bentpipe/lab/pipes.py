@@ -1,7 +1,9 @@
-"""From `[path]` to the two pipes' configurations, as `PipeConfig` in crates/path/src/config.rs spells them in JSON.
+"""From `[path]` to the two pipes' configurations, as `PipeConfig` in crates/path/src/config.rs spells them
+in JSON.
 
-A key of a pipe is looked for in `[path.down]` (or `[path.up]`), then in `[path]`, then in the preset's own pipe, then in
-the preset. So a rate that a lab gives for both pipes goes before the one that a preset gives for a single pipe.
+A key of a pipe is looked for in `[path.down]` (or `[path.up]`), then in `[path]`, then in the preset's own
+pipe, then in the preset. So a rate that a lab gives for both pipes goes before the one that a preset gives
+for a single pipe.
 """
 
 from __future__ import annotations
@@ -12,8 +14,11 @@ from functools import cache
 from typing import Any
 
 from bentpipe.lab import units
-from bentpipe.lab.errors import Wrong
-from bentpipe.lab.models import path as models
+from bentpipe.lab.errors import FaultError
+from bentpipe.lab.models import loss as loss_forms
+from bentpipe.lab.models import queue as queue_forms
+from bentpipe.lab.models import rate as rate_forms
+from bentpipe.lab.models.path import Jitter, Path, PipeKeys
 from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.quantities import QueueAmount
 from bentpipe.lab.spec import PathSpec
@@ -21,18 +26,20 @@ from bentpipe.lab.traces import Traces
 
 TRACE_OPPORTUNITY_BYTES = 1500
 LEAST_DEFAULT_QUEUE_PACKETS = 10
-"""The default of one BDP is no queue at all on a short path, and an initial window is a burst of ten (RFC 6928)."""
+"""The default of one BDP is no queue at all on a short path, and an initial window is a burst of ten (RFC
+6928).
+"""
 
 Json = dict[str, Any]
 
 
 @cache
-def _preset(name: str | None) -> models.Path:
+def _preset(name: str | None) -> Path:
     if name is None:
-        return models.Path()
+        return Path()
     preset = PRESETS[name]
     tables = {key: dict(table) for key, table in (("down", preset.down), ("up", preset.up)) if table}
-    return models.Path.model_validate({**preset.path, **tables})
+    return Path.model_validate({**preset.path, **tables})
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,9 @@ class _Pipe:
     """One pipe's keys, and where in the lab each was found."""
 
     name: str
-    tables: tuple[tuple[str, models.PipeKeys], ...]
+    tables: tuple[tuple[str, PipeKeys], ...]
 
-    def get(self, key: str) -> Any:  # noqa: ANN401 - the type is that of the key's field
+    def get(self, key: str) -> Any:
         return next((value for _, table in self.tables if (value := getattr(table, key)) is not None), None)
 
     def where(self, key: str) -> str:
@@ -51,8 +58,8 @@ class _Pipe:
         return f"{prefix}.{key}"
 
 
-def path_spec(path: models.Path, traces: Traces) -> PathSpec:
-    """Both pipes. Raises `Wrong` with the lab's dotted key, or `LabError` for a line of a trace."""
+def path_spec(path: Path, traces: Traces) -> PathSpec:
+    """Both pipes. Raises `FaultError` with the lab's dotted key, or `LabError` for a line of a trace."""
     preset = _preset(path.preset)
     pipes = {
         name: _Pipe(
@@ -114,9 +121,9 @@ def _shaper(pipe: _Pipe, mtu: int, traces: Traces) -> Json:
     match rate:
         case None | "unlimited":
             return {"kind": "unlimited"}
-        case models.BucketRate(burst=None):
+        case rate_forms.BucketRate(burst=None):
             return {"kind": "fixed", "rate_bit_s": rate.rate}
-        case models.BucketRate():
+        case rate_forms.BucketRate():
             _holds_a_packet(rate.burst, mtu, f"{pipe.where('rate')}.burst")
             return {
                 "kind": "token_bucket",
@@ -124,13 +131,13 @@ def _shaper(pipe: _Pipe, mtu: int, traces: Traces) -> Json:
                 "burst_bytes": rate.burst,
                 "peak_bit_s": rate.peak,
             }
-        case models.TraceRate():
+        case rate_forms.TraceRate():
             try:
                 opportunities = traces.opportunities_ns(rate.trace)
-            except Wrong as wrong:
-                raise Wrong(wrong.remedy, found=wrong.found, key=f"{pipe.where('rate')}.trace") from None
+            except FaultError as wrong:
+                raise FaultError(wrong.remedy, found=wrong.found, key=f"{pipe.where('rate')}.trace") from None
             return {"kind": "trace", "opportunities_ns": opportunities}
-        case models.StepsRate():
+        case rate_forms.StepsRate():
             steps = [
                 {"at_ns": at, "rate_bit_s": None if step == "unlimited" else step} for at, step in rate.steps
             ]
@@ -141,7 +148,7 @@ def _shaper(pipe: _Pipe, mtu: int, traces: Traces) -> Json:
 
 def _holds_a_packet(burst_bytes: int | None, mtu: int, key: str) -> None:
     if burst_bytes is not None and burst_bytes < mtu:
-        raise Wrong(
+        raise FaultError(
             f'a burst of at least the mtu, "{mtu} B", would do: a full packet would never pass', key=key
         )
 
@@ -169,13 +176,14 @@ def _rates(shaper: Json) -> list[int | None]:
 def _nominal_rate(shaper: Json) -> int | None:
     if shaper["kind"] == "steps":
         at_zero = [step["rate_bit_s"] for step in shaper["steps"] if step["at_ns"] <= 0]
-        return at_zero[-1] if at_zero else shaper["steps"][0]["rate_bit_s"]
+        rate: int | None = at_zero[-1] if at_zero else shaper["steps"][0]["rate_bit_s"]
+        return rate
     return _rates(shaper)[0]
 
 
 def _queue(pipe: _Pipe, shaper: Json, base_rtt_ns: int, mtu: int) -> Json:
     queue = pipe.get("queue")
-    table = isinstance(queue, models.QUEUE_TABLES)
+    table = isinstance(queue, queue_forms.QUEUE_TABLES)
     limit = queue.limit if table else queue
     rates = _rates(shaper)
     return {
@@ -202,8 +210,9 @@ def _limit(limit: QueueAmount | str, rates: list[int | None], base_rtt_ns: int, 
         return {"unit": "unlimited"}
     if limit.unit in ("delay", "bdp") and rates == [None]:
         example = units.format_size(100_000)
-        raise Wrong(
-            f'a rate beside it would do, or a queue in bytes or packets ("{example}"): without a rate nothing ever waits',
+        raise FaultError(
+            f'a rate beside it would do, or a queue in bytes or packets ("{example}"): without a rate '
+            f"nothing ever waits",
             found=f"a queue in {'BDP' if limit.unit == 'bdp' else 'time'} for a pipe without a rate",
             key=pipe.where("queue"),
         )
@@ -233,16 +242,18 @@ _PARAMETERS: Mapping[str, str] = {
 }
 
 
-def _discipline(queue: models.QueueTable) -> Json:
+def _discipline(queue: queue_forms.QueueTable) -> Json:
     parameters = {
         ours: getattr(queue, key) for key, ours in _PARAMETERS.items() if key in type(queue).model_fields
     }
     return {"name": queue.discipline.replace("-", "_"), **parameters}
 
 
-def _jitter(jitter: models.Jitter | None) -> Json | None:
+def _jitter(jitter: Jitter | int | None) -> Json | None:
     if jitter is None:
         return None
+    if isinstance(jitter, int):
+        jitter = Jitter.model_construct(spread=jitter)
     return {
         "spread_ns": jitter.spread,
         "distribution": jitter.distribution,
@@ -263,15 +274,15 @@ def _loss(pipe: _Pipe, key: str, traces: Traces) -> Json:
     match loss:
         case None | 0.0:
             return {"model": "none"}
-        case models.BernoulliLoss():
+        case loss_forms.BernoulliLoss():
             return {"model": "bernoulli", "p": loss.p}
-        case models.GilbertElliottLoss():
+        case loss_forms.GilbertElliottLoss():
             return {"model": "gilbert-elliott", "p": loss.p, "r": loss.r, "good": loss.good, "bad": loss.bad}
-        case models.TraceLoss():
+        case loss_forms.TraceLoss():
             try:
                 lost = traces.losses(loss.file)
-            except Wrong as wrong:
-                raise Wrong(wrong.remedy, found=wrong.found, key=f"{pipe.where(key)}.file") from None
+            except FaultError as wrong:
+                raise FaultError(wrong.remedy, found=wrong.found, key=f"{pipe.where(key)}.file") from None
             return {"model": "trace", "lost": lost}
         case _:
             return {"model": "bernoulli", "p": loss}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.lab.spec import RunSpec
-from bentpipe.lab.sweep import canonical
 
 
 @dataclass(frozen=True)
@@ -34,20 +31,3 @@ class Point:
     seed: int
     repeat_index: int
     spec: RunSpec
-    spec_digest: str
-
-    @property
-    def name(self) -> str:
-        """The name of the run's folder: readable, safe as a file name, and unlike that of any other run.
-
-        It ends in a digest of the whole spec, so a lab that was changed in between never takes an old run for its own.
-        """
-        words = [self.variant, *(_word(value) for value in self.point.values())]
-        readable = re.sub(r"[^A-Za-z0-9.]+", "-", "_".join(words).replace("_", "\0")).strip("-")
-        identity = canonical([self.variant, self.point, self.spec_digest])
-        digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
-        return f"{readable[:80].strip('-.')}-seed{self.seed}-{digest}"
-
-
-def _word(value: object) -> str:
-    return value.replace(" ", "") if isinstance(value, str) else canonical(value)

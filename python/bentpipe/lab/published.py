@@ -20,7 +20,8 @@ def published_keys() -> tuple[str, ...]:
 
 
 def published(key: str) -> dict[str, Any]:
-    """The published table of that key: `title`, `source`, `setup`, `claims` and columns named with their units.
+    """The published table of that key: `title`, `source`, `setup`, `claims` and columns named with their
+    units.
 
     Raises KeyError for a key that is not there.
     """

@@ -1,4 +1,6 @@
-"""From a checked lab to plain numbers: presets, defaults and files settled, one `RunSpec` per cell of the grid."""
+"""From a checked lab to plain numbers: presets, defaults and files settled, one `RunSpec` per cell of the
+grid.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SECOND_NS = 1_000_000_000
 
 
 def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
-    """The run that the lab describes. Raises `Wrong` (its key is that of the lab) or `LabError` for a trace's line."""
+    """The run that the lab describes. Raises `FaultError` (its key is that of the lab) or `LabError` for a
+    trace's line.
+    """
     client, server = (_host(own, lab.host) for own in (lab.client, lab.server))
     until: Literal["duration", "done"] = lab.until or ("done" if lab.duration is None else "duration")
     return spec.RunSpec(

@@ -17,8 +17,8 @@ class _Spec(BaseModel):
 class PathSpec(_Spec):
     """The two pipes.
 
-    `down` and `up` are the JSON of `PipeConfig` (crates/path/src/config.rs). A pipe's `rate_bit_s` is its fixed rate, a
-    trace's mean, or of steps the one at time zero; None is unlimited.
+    `down` and `up` are the JSON of `PipeConfig` (crates/path/src/config.rs). A pipe's `rate_bit_s` is its
+    fixed rate, a trace's mean, or of steps the one at time zero; None is unlimited.
     """
 
     down: dict[str, Any]
@@ -32,9 +32,9 @@ class PathSpec(_Spec):
 class HostSpec(_Spec):
     """One host. What is None is left as the kernel (or in `sim`, a Linux 6.x) has it.
 
-    `sysctl` holds all that `live` sets by sysctl, the modelled fields among them; `other_sysctl` only what the lab set
-    under `sysctl`, which an engine without a kernel must refuse. Congestion control and the initial windows are route
-    metrics, so they are in neither.
+    `sysctl` holds all that `live` sets by sysctl, the modelled fields among them; `other_sysctl` only what
+    the lab set under `sysctl`, which an engine without a kernel must refuse. Congestion control and the
+    initial windows are route metrics, so they are in neither.
     """
 
     sysctl: dict[str, str]
@@ -68,7 +68,9 @@ class PingSpec(_WorkloadSpec):
 
 
 class BulkSpec(_WorkloadSpec):
-    """One long transfer. Either `size_bytes` or `time_ns` is given; what is sent in `omit_ns` comes before `time_ns`."""
+    """One long transfer. Either `size_bytes` or `time_ns` is given; what is sent in `omit_ns` comes before
+    `time_ns`.
+    """
 
     kind: Literal["bulk"] = "bulk"
     direction: Literal["down", "up"]
@@ -165,8 +167,8 @@ class LimitsSpec(_Spec):
 class RunSpec(_Spec):
     """All that an engine needs to know of a run but its seed.
 
-    The run begins at `earliest_start_ns` (0 or before) and ends at `duration_ns`, or with `until` "done" when all work
-    is done, at `duration_ns` at the latest if it is given.
+    The run begins at `earliest_start_ns` (0 or before) and ends at `duration_ns`, or with `until` "done"
+    when all work is done, at `duration_ns` at the latest if it is given.
     """
 
     path: PathSpec

@@ -1,7 +1,7 @@
 """The grid: every combination of the swept values, crossed with the variants, under what `--set` asks for.
 
-A sweep, a variant and a `--set` are the same thing: values put over dotted keys of the lab. They are put in that order,
-so a `--set` holds everywhere; set on a swept key it pins that key to the one value.
+A sweep, a variant and a `--set` are the same thing: values put over dotted keys of the lab. They are put in
+that order, so a `--set` holds everywhere; set on a swept key it pins that key to the one value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.lab.errors import LabError, Wrong, nearest, shown
+from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
 from bentpipe.lab.keys import Document, Location, check_key, put
 from bentpipe.lab.models.lab import AS_IS
 
@@ -71,23 +71,24 @@ class Grid:
         for key, value, origin in (*swept, *varied, *self.sets):
             try:
                 placed[put(document, key, copy.deepcopy(value))] = origin
-            except Wrong as wrong:
-                raise Misplaced(wrong, origin) from None
+            except FaultError as wrong:
+                raise ChangeError(wrong, origin) from None
         return Cell(variant, point, document, placed)
 
 
-class Misplaced(Exception):
+class ChangeError(Exception):
     """A fault in a change, with where the change comes from."""
 
-    def __init__(self, wrong: Wrong, origin: Origin) -> None:
-        self.wrong = wrong
+    def __init__(self, fault: FaultError, origin: Origin) -> None:
+        self.fault = fault
         self.origin = origin
-        super().__init__(str(wrong))
+        super().__init__(str(fault))
 
 
-def parse_set(text: str) -> tuple[str, Any]:
-    """Reads `key=value`. The value is read as TOML (`0.01`, `true`, `["a", "b"]`), and as plain text where it is none."""
-    where = f"--set {text}"
+def parse_set(text: str, where: str) -> tuple[str, Any]:
+    """Reads `key=value`. The value is read as TOML (`0.01`, `true`, `["a", "b"]`), and as plain text where
+    it is none.
+    """
     key, equals, written = text.partition("=")
     key, written = key.strip(), written.strip()
     if not equals or not key or not written:
@@ -99,30 +100,35 @@ def parse_set(text: str) -> tuple[str, Any]:
     return (key, value["value"]) if set(value) == {"value"} else (key, written)
 
 
-def grid_of(document: Document, sets: Sequence[str], variants: Sequence[str] | None) -> Grid:
-    """The grid of a lab's document. Raises `Misplaced` or, for an option, `LabError`."""
+def grid_of(document: Document, sets: Sequence[tuple[str, str]], variants: Sequence[str] | None) -> Grid:
+    """The grid of a lab's document; `sets` are options as the user wrote them, each with its `key=value`.
+
+    Raises `ChangeError` or, for an option that cannot be read, `LabError`.
+    """
     base = {key: value for key, value in document.items() if key not in ("sweep", "variant")}
     axes = _axes(document, base)
     changes = _chosen(_variants(document, base, axes), variants)
     plain: list[tuple[str, Any, Origin]] = []
-    for text in sets:
-        key, value = parse_set(text)
-        origin = Origin(where=f"--set {text}")
+    for where, text in sets:
+        key, value = parse_set(text, where)
+        origin = Origin(where=where)
         _check(key, base, origin)
         if key in axes:
             axes[key] = ([value], origin)
             continue
         above = next((axis for axis in axes if axis.startswith(f"{key}.")), None)
         if above is not None:
-            raise Misplaced(
-                Wrong(f'the swept key itself, "{above}", would do', found="a key above a swept one", key=key),
+            raise ChangeError(
+                FaultError(
+                    f'the swept key itself, "{above}", would do', found="a key above a swept one", key=key
+                ),
                 origin,
             )
         plain.append((key, value, origin))
     grid = Grid(base, axes, changes, plain)
     if len(grid) > MOST_CELLS:
-        raise Misplaced(
-            Wrong(
+        raise ChangeError(
+            FaultError(
                 f"at most {MOST_CELLS} would do; --set pins a swept key",
                 found=f"{len(grid)} points",
                 key="sweep",
@@ -135,8 +141,8 @@ def grid_of(document: Document, sets: Sequence[str], variants: Sequence[str] | N
 def _check(key: str, base: Document, origin: Origin) -> None:
     try:
         check_key(key, base)
-    except Wrong as wrong:
-        raise Misplaced(Wrong(wrong.remedy, found=wrong.found, key=key), origin) from None
+    except FaultError as wrong:
+        raise ChangeError(FaultError(wrong.remedy, found=wrong.found, key=key), origin) from None
 
 
 def _axes(document: Document, base: Document) -> dict[str, tuple[list[Any], Origin]]:
@@ -146,10 +152,12 @@ def _axes(document: Document, base: Document) -> dict[str, tuple[list[Any], Orig
     here = Origin(("sweep",))
     example = '"path.rtt" = ["11 ms", "30 ms"]'
     if not isinstance(sweep, dict):
-        raise Misplaced(Wrong(f"a table would do, with {example}", found=shown(sweep), key="sweep"), here)
+        raise ChangeError(
+            FaultError(f"a table would do, with {example}", found=shown(sweep), key="sweep"), here
+        )
     if not sweep:
-        raise Misplaced(
-            Wrong(
+        raise ChangeError(
+            FaultError(
                 f"a key in it would do, such as {example}, or no [sweep]", found="nothing in it", key="sweep"
             ),
             here,
@@ -159,29 +167,34 @@ def _axes(document: Document, base: Document) -> dict[str, tuple[list[Any], Orig
         origin = Origin(("sweep", key))
         _check(_undotted(key, values, origin), base, origin)
         if key == "repeat":
-            raise Misplaced(
-                Wrong("any other key would do: repeats are not points", found="repeat in a sweep", key=key),
+            raise ChangeError(
+                FaultError(
+                    "any other key would do: repeats are not points", found="repeat in a sweep", key=key
+                ),
                 origin,
             )
         if not isinstance(values, list):
-            raise Misplaced(
-                Wrong(f"a list of values would do, such as {example}", found=shown(values), key=key), origin
+            raise ChangeError(
+                FaultError(f"a list of values would do, such as {example}", found=shown(values), key=key),
+                origin,
             )
         if not values:
-            raise Misplaced(Wrong("at least one value would do", found="an empty list", key=key), origin)
+            raise ChangeError(
+                FaultError("at least one value would do", found="an empty list", key=key), origin
+            )
         seen: set[str] = set()
         for index, value in enumerate(values):
             text = canonical(value)
             if text in seen:
-                raise Misplaced(
-                    Wrong("each value once would do", found=f"{shown(value)} twice", key=key),
+                raise ChangeError(
+                    FaultError("each value once would do", found=f"{shown(value)} twice", key=key),
                     Origin(("sweep", key, index)),
                 )
             seen.add(text)
         above = next((axis for axis in axes if _overlap(axis, key)), None)
         if above is not None:
-            raise Misplaced(
-                Wrong("one of them would do", found=f'"{key}" beside "{above}", which overlap', key=key),
+            raise ChangeError(
+                FaultError("one of them would do", found=f'"{key}" beside "{above}", which overlap', key=key),
                 origin,
             )
         axes[key] = (values, origin)
@@ -192,8 +205,8 @@ def _undotted(key: str, values: object, origin: Origin) -> str:
     """The key itself; `path.rtt` without quotes makes TOML see a table `path`, and is told so."""
     if isinstance(values, dict):
         below = next(iter(values), "...")
-        raise Misplaced(
-            Wrong(
+        raise ChangeError(
+            FaultError(
                 f'the key in quotes would do: "{key}.{below}" = [..] (without them TOML makes it a table)',
                 found=f"a table {key}",
                 key=f"sweep.{key}",
@@ -214,20 +227,22 @@ def _variants(
     written = document.get("variant", [])
     example = 'a name and its changes would do: name = "tuned", set = { "host.sack" = false }'
     if not isinstance(written, list):
-        raise Misplaced(
-            Wrong(f"[[variant]] with {example}", found=shown(written), key="variant"), Origin(("variant",))
+        raise ChangeError(
+            FaultError(f"[[variant]] with {example}", found=shown(written), key="variant"),
+            Origin(("variant",)),
         )
     for index, variant in enumerate(written):
         here: Location = ("variant", index)
         key = f"variant.{index}"
         if not isinstance(variant, dict):
-            raise Misplaced(Wrong(f"[[variant]] with {example}", found=shown(variant), key=key), Origin(here))
+            raise ChangeError(
+                FaultError(f"[[variant]] with {example}", found=shown(variant), key=key), Origin(here)
+            )
         extra = next((each for each in variant if each not in ("name", "set")), None)
         if extra is not None:
-            near = nearest(extra, ("name", "set"))
-            asked = f'did you mean "{near}"? ' if near else ""
-            raise Misplaced(
-                Wrong(
+            asked = did_you_mean(extra, ("name", "set"))
+            raise ChangeError(
+                FaultError(
                     f"{asked}Keys of a variant: name, set",
                     found="a key that is not known",
                     key=f"{key}.{extra}",
@@ -237,32 +252,37 @@ def _variants(
         name, changes = variant.get("name"), variant.get("set")
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 80:
             found = "none" if name is None else shown(name)
-            raise Misplaced(
-                Wrong("a name of 1 to 80 letters would do", found=found, key=f"{key}.name"),
+            raise ChangeError(
+                FaultError("a name of 1 to 80 letters would do", found=found, key=f"{key}.name"),
                 Origin((*here, "name")),
             )
         if name in variants:
             remedy = "another name would do" + (
                 ": the plain lab is called so, and always there" if name == AS_IS else ""
             )
-            raise Misplaced(
-                Wrong(remedy, found=f'a second variant "{name}"', key=f"{key}.name"), Origin((*here, "name"))
+            raise ChangeError(
+                FaultError(remedy, found=f'a second variant "{name}"', key=f"{key}.name"),
+                Origin((*here, "name")),
             )
         if not isinstance(changes, dict) or not changes:
             found = "none" if changes is None else shown(changes)
-            raise Misplaced(Wrong(example, found=found, key=f"{key}.set"), Origin((*here, "set")))
+            raise ChangeError(FaultError(example, found=found, key=f"{key}.set"), Origin((*here, "set")))
         for changed, value in changes.items():
             origin = Origin((*here, "set", changed))
             _check(changed, base, origin)
             if isinstance(value, dict) and any("." in below for below in value) and "sysctl" not in changed:
-                raise Misplaced(
-                    Wrong("each dotted key in quotes of its own would do", found=shown(value), key=changed),
+                raise ChangeError(
+                    FaultError(
+                        "each dotted key in quotes of its own would do", found=shown(value), key=changed
+                    ),
                     origin,
                 )
             swept = next((axis for axis in axes if axis == changed), None)
             if swept is not None or changed == "repeat":
                 found = f'"{changed}", which is swept' if swept else "repeat in a variant"
-                raise Misplaced(Wrong("a key that is not swept would do", found=found, key=changed), origin)
+                raise ChangeError(
+                    FaultError("a key that is not swept would do", found=found, key=changed), origin
+                )
         variants[name] = (changes, here)
     return variants
 
@@ -276,8 +296,7 @@ def _chosen(
         raise LabError("--variant", "", "no name", f"one of {', '.join(variants)} would do")
     for name in names:
         if name not in variants:
-            near = nearest(name, variants)
-            asked = f'did you mean "{near}"? ' if near else ""
+            asked = did_you_mean(name, variants)
             raise LabError(
                 f"--variant {name}",
                 "",

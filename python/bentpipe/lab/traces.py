@@ -1,16 +1,15 @@
 """Trace files: delivery opportunities (mahimahi's format) and losses, read once per load.
 
-mahimahi's format (mahimahi(1), mm-link): one line per opportunity to deliver 1500 bytes, the milliseconds since the
-trace's start as a whole number; lines may repeat a number and never go back; after the last the trace starts again.
+mahimahi's format (mahimahi(1), mm-link): one line per opportunity to deliver 1500 bytes, the milliseconds
+since the trace's start as a whole number; lines may repeat a number and never go back; after the last the
+trace starts again.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 
-from bentpipe.lab.errors import LabError, Wrong, shown
+from bentpipe.lab.errors import FaultError, LabError, shown
 
 _MOST_BYTES = 64 * 2**20
 _MOST_MS = 10**12
@@ -25,39 +24,42 @@ class Traces:
         self._losses: dict[str, list[bool]] = {}
 
     def opportunities_ns(self, name: str) -> list[int]:
-        """Times of the delivery opportunities in nanoseconds. Raises `Wrong` or, for a line in it, `LabError`."""
+        """Times of the delivery opportunities in nanoseconds. Raises `FaultError` or, for a line in it,
+        `LabError`.
+        """
         if name not in self._opportunities:
             self._opportunities[name] = _read_opportunities(self._folder / name, self._text(name))
         return self._opportunities[name]
 
     def losses(self, name: str) -> list[bool]:
-        """Per packet, whether it is lost. Raises `Wrong` or, for a line in it, `LabError`."""
+        """Per packet, whether it is lost. Raises `FaultError` or, for a line in it, `LabError`."""
         if name not in self._losses:
             self._losses[name] = _read_losses(self._folder / name, self._text(name))
         return self._losses[name]
 
-    def digest(self) -> str:
-        """Names the content of all that was read."""
-        content = json.dumps([self._opportunities, self._losses], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
-
     def _text(self, name: str) -> str:
         if "\0" in name or not name:
-            raise Wrong("the name of a file would do")
+            raise FaultError("the name of a file would do")
         file = self._folder / name
         would_do = f"a file would do, named relative to the lab's folder, {self._folder}"
         try:
             if not file.exists():
-                raise Wrong(would_do, found=f"{shown(name)}, a file that is not there")
+                raise FaultError(would_do, found=f"{shown(name)}, a file that is not there")
             if not file.is_file():
-                raise Wrong(would_do, found=f"{shown(name)}, which is not a regular file")
+                raise FaultError(would_do, found=f"{shown(name)}, which is not a regular file")
             if file.stat().st_size > _MOST_BYTES:
-                raise Wrong("a trace of at most 64 MiB would do", found=f"{shown(name)}, which is larger")
+                raise FaultError(
+                    "a trace of at most 64 MiB would do", found=f"{shown(name)}, which is larger"
+                )
             return file.read_text(encoding="ascii")
         except UnicodeDecodeError:
-            raise Wrong("a text file would do", found=f"{shown(name)}, which is not plain ASCII") from None
+            raise FaultError(
+                "a text file would do", found=f"{shown(name)}, which is not plain ASCII"
+            ) from None
         except OSError as error:
-            raise Wrong(would_do, found=f"{shown(name)}, which cannot be read ({error.strerror})") from None
+            raise FaultError(
+                would_do, found=f"{shown(name)}, which cannot be read ({error.strerror})"
+            ) from None
 
 
 def _read_opportunities(file: Path, text: str) -> list[int]:

@@ -1,7 +1,8 @@
 """Sizes, rates and times as people write them, read into exact integers: bytes, bit/s, nanoseconds.
 
-Decimal prefixes are 10^3 6 9 12 and binary ones 2^10 20 30 40 (IEC 80000-13). The arithmetic is rational, so
-"0.1 ms" is 100 000 ns and not nearly that; what does not come out whole ("0.3 B") is refused, not rounded.
+Decimal prefixes are 10^3 6 9 12 and binary ones 2^10 20 30 40 (IEC 80000-13). The arithmetic is rational,
+so "0.1 ms" is 100 000 ns and not nearly that; what does not come out whole ("0.3 B") is refused, not
+rounded.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-from bentpipe.lab.errors import Wrong, nearest, shown
+from bentpipe.lab.errors import FaultError, nearest, shown
 
 TIME_UNITS: Mapping[str, Fraction] = {
     "ns": Fraction(1),
@@ -68,76 +69,79 @@ def _split(value: object, what: str, units: Mapping[str, Fraction], example: str
     """The number and the unit of a quantity; the unit is one of `units`."""
     would_do = f'a {what} with its unit would do, such as "{example}"'
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise Wrong(would_do, found=f"{shown(value)}, a number without a unit")
+        raise FaultError(would_do, found=f"{shown(value)}, a number without a unit")
     if not isinstance(value, str):
-        raise Wrong(would_do)
+        raise FaultError(would_do)
     match = _QUANTITY.fullmatch(value.strip())
     if match is None:
-        raise Wrong(would_do)
+        raise FaultError(would_do)
     number, unit = match.groups()
     if not unit:
-        raise Wrong(would_do, found=f"{shown(value)}, a number without a unit")
+        raise FaultError(would_do, found=f"{shown(value)}, a number without a unit")
     if unit not in units:
         near = _ALIASES.get(unit, "")
         near = near if near in units else nearest(unit, units) or ""
         asked = f'did you mean "{near}"? ' if near else ""
         names = ", ".join(name for name in units if name != "µs")
-        raise Wrong(
+        raise FaultError(
             f"{asked}Units of a {what}: {names}",
             found=f'{shown(value)}, whose unit "{unit[:40]}" is not known',
         )
     return Fraction(number), unit
 
 
-def _whole(amount: Fraction, value: object, least: str, most: int) -> int:
+def _whole(amount: Fraction, value: object, least: str, most: int, most_written: str) -> int:
     """The amount in the smallest unit, if it is whole and not beyond reason."""
     if abs(amount) > most:
-        raise Wrong(f"at most {most} {least} would do", found=f"{shown(value)}, which is out of range")
+        raise FaultError(f"at most {most_written} would do", found=f"{shown(value)}, which is out of range")
     if amount.denominator != 1:
-        raise Wrong(f"a whole number of {least} would do", found=f"{shown(value)}, which is finer than that")
+        raise FaultError(
+            f"a whole number of {least} would do", found=f"{shown(value)}, which is finer than that"
+        )
     return int(amount)
 
 
 def parse_time(value: object) -> int:
-    """Nanoseconds in "550 ms"; may be negative. Raises `Wrong`."""
+    """Nanoseconds in "550 ms"; may be negative. Raises `FaultError`."""
     number, unit = _split(value, "time", TIME_UNITS, "550 ms")
-    return _whole(number * TIME_UNITS[unit], value, "ns", MOST_TIME_NS)
+    return _whole(number * TIME_UNITS[unit], value, "ns", MOST_TIME_NS, format_time(MOST_TIME_NS))
 
 
 def parse_size(value: object) -> int:
-    """Bytes in "100 kB" or "1 MiB", not negative. Raises `Wrong`."""
+    """Bytes in "100 kB" or "1 MiB", not negative. Raises `FaultError`."""
     number, unit = _split(value, "size", SIZE_UNITS, "100 kB")
     if number < 0:
-        raise Wrong("a size of 0 B or more would do", found=f"{shown(value)}, which is negative")
-    return _whole(number * SIZE_UNITS[unit], value, "bytes", MOST_SIZE_BYTES)
+        raise FaultError("a size of 0 B or more would do", found=f"{shown(value)}, which is negative")
+    return _whole(number * SIZE_UNITS[unit], value, "bytes", MOST_SIZE_BYTES, format_size(MOST_SIZE_BYTES))
 
 
 def parse_rate(value: object) -> int:
-    """Bits per second in "16 Mbit/s" or "2 MB/s", at least 1. Raises `Wrong`."""
+    """Bits per second in "16 Mbit/s" or "2 MB/s", at least 1. Raises `FaultError`."""
     number, unit = _split(value, "rate", RATE_UNITS, "16 Mbit/s")
     if number <= 0:
-        raise Wrong(
+        raise FaultError(
             'a rate above zero would do (an outage is written under "outages")',
             found=f"{shown(value)}, which is not above zero",
         )
-    return _whole(number * RATE_UNITS[unit], value, "bit/s", MOST_RATE_BIT_S)
+    return _whole(number * RATE_UNITS[unit], value, "bit/s", MOST_RATE_BIT_S, format_rate(MOST_RATE_BIT_S))
 
 
-def parse_count(value: object, unit: str, most: int = MOST_PACKETS) -> int:
-    """A whole number of something: 250 in "250 packets". Raises `Wrong`."""
-    number, _ = _split(value, f"number of {unit}", {unit: Fraction(1)}, f"250 {unit}")
+def parse_packets(value: object) -> int:
+    """A whole number of packets: 250 in "250 packets". Raises `FaultError`."""
+    one = Fraction(1)
+    number, _ = _split(value, "number of packets", {"packets": one, "packet": one}, "250 packets")
     if number < 0:
-        raise Wrong(f"0 {unit} or more would do", found=f"{shown(value)}, which is negative")
-    return _whole(number, value, unit, most)
+        raise FaultError("0 packets or more would do", found=f"{shown(value)}, which is negative")
+    return _whole(number, value, "packets", MOST_PACKETS, f"{MOST_PACKETS} packets")
 
 
 def parse_probability(value: object) -> float:
-    """A probability, 0 to 1. A percentage is refused by name, since 1 may mean either. Raises `Wrong`."""
+    """A probability, 0 to 1. A percentage is refused, since 1 may mean either. Raises `FaultError`."""
     would_do = "a probability from 0 to 1 would do, such as 0.001 for one packet in a thousand"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Wrong(would_do)
+        raise FaultError(would_do)
     if not 0 <= value <= 1:
-        raise Wrong(would_do, found=f"{shown(value)}, which is out of range")
+        raise FaultError(would_do, found=f"{shown(value)}, which is out of range")
     return float(value)
 
 

@@ -8,17 +8,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic.fields import FieldInfo
 
 from bentpipe.lab import units
-from bentpipe.lab.errors import Wrong, shown
+from bentpipe.lab.errors import FaultError, shown
 
 
 class Table(BaseModel):
-    """A table of the lab file. Unknown keys and values of another type are errors; nothing is converted silently."""
+    """A table of the lab file. Unknown keys and values of another type are errors; nothing is converted
+    silently.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
-def doc(meaning: str, reason: str = "", *, default: str = "") -> Any:  # noqa: ANN401 - pydantic's own Field has this type
-    """What a field means, why its default is what it is, and how to write a default that is not a plain value."""
+def doc(meaning: str, reason: str = "", *, default: str = "") -> Any:
+    """What a field means, why its default is what it is, and how to write a default that is not a plain
+    value.
+    """
     extra: dict[str, Any] = {}
     if reason:
         extra["x-default-reason"] = reason
@@ -28,7 +32,7 @@ def doc(meaning: str, reason: str = "", *, default: str = "") -> Any:  # noqa: A
 
 
 def reason_of(field: FieldInfo) -> tuple[str, str]:
-    """The default of a field as it is written, where `doc` says so, and its reason; "" where there is none."""
+    """The default of a field as it is written, where `doc` says so, and its reason; "" for none."""
     extra = field.json_schema_extra
     if not isinstance(extra, dict):
         return "", ""
@@ -38,22 +42,33 @@ def reason_of(field: FieldInfo) -> tuple[str, str]:
 def _not_negative_time(value: object) -> int:
     time_ns = units.parse_time(value)
     if time_ns < 0:
-        raise Wrong("a time of 0 s or more would do", found=f"{shown(value)}, which is negative")
+        raise FaultError("a time of 0 s or more would do", found=f"{shown(value)}, which is negative")
     return time_ns
 
 
 def _positive_time(value: object) -> int:
     time_ns = units.parse_time(value)
     if time_ns <= 0:
-        raise Wrong("a time above zero would do", found=f"{shown(value)}, which is not above zero")
+        raise FaultError("a time above zero would do", found=f"{shown(value)}, which is not above zero")
     return time_ns
 
 
 def _positive_size(value: object) -> int:
     size_bytes = units.parse_size(value)
     if size_bytes == 0:
-        raise Wrong("a size above zero would do", found=f"{shown(value)}, which is not above zero")
+        raise FaultError("a size above zero would do", found=f"{shown(value)}, which is not above zero")
     return size_bytes
+
+
+def pair(meaning: str, example: str) -> BeforeValidator:
+    """Checks that a value is a list of two, and says so in the field's own words."""
+
+    def two(value: object) -> object:
+        if not isinstance(value, list) or len(value) != 2:
+            raise FaultError(f"{meaning} would do, such as {example}")
+        return tuple(value)
+
+    return BeforeValidator(two)
 
 
 _TIME = WithJsonSchema({"type": "string", "title": "time", "examples": ["550 ms"]})

@@ -1,7 +1,7 @@
 """`[host]`, `[client]` and `[server]`: the TCP of the two ends, in the words of Linux's sysctls.
 
-A field left out is left as it is: in `live` the kernel's own default stands, in `sim` that of a Linux 6.x. So a lab
-says only what it is about, and the settings in force are recorded with each run.
+A field left out is left as it is: in `live` the kernel's own default stands, in `sim` that of a Linux 6.x.
+So a lab says only what it is about, and the settings in force are recorded with each run.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from bentpipe.lab.errors import Wrong, nearest, shown
+from bentpipe.lab.errors import FaultError, did_you_mean, shown
 from bentpipe.lab.models.base import Table, doc
 
 CONGESTION_CONTROLS = (
-    "reno", "cubic", "bbr", "hybla",
-    "bbr3", "bic", "cdg", "dctcp", "highspeed", "htcp", "illinois", "lp", "nv", "scalable", "vegas", "veno", "westwood", "yeah",
-)  # fmt: skip
+    *("reno", "cubic", "bbr", "hybla", "bbr3"),
+    *("bic", "cdg", "dctcp", "highspeed", "htcp", "illinois", "lp", "nv", "scalable", "vegas"),
+    *("veno", "westwood", "yeah"),
+)
 """Those that both engines aim at come first; the rest are the ones that Linux has or has had as modules."""
 
 SYSCTL_FIELDS = {
@@ -40,60 +41,64 @@ _NOT_NAMESPACED = ("net.core.rmem_max", "net.core.wmem_max", "net.core.rmem_defa
 
 def _known_control(name: str) -> str:
     if name not in CONGESTION_CONTROLS:
-        near = nearest(name, CONGESTION_CONTROLS)
-        asked = f'did you mean "{near}"? ' if near else ""
-        raise Wrong(
+        asked = did_you_mean(name, CONGESTION_CONTROLS)
+        raise FaultError(
             f"{asked}Known are {', '.join(CONGESTION_CONTROLS)}", found=f"{shown(name)}, which is not known"
         )
     return name
 
 
 def _min_default_max(value: object) -> object:
-    would_do = "three whole numbers of bytes would do, as the sysctl has them: min, default, max, such as [4096, 131072, 6291456]"
+    would_do = (
+        "three whole numbers of bytes would do, as the sysctl has them: min, default, max, "
+        "such as [4096, 131072, 6291456]"
+    )
     if not isinstance(value, list) or len(value) != 3:
-        raise Wrong(would_do)
+        raise FaultError(would_do)
     for number in value:
         if isinstance(number, bool) or not isinstance(number, int):
-            raise Wrong(would_do)
+            raise FaultError(would_do)
         if not 1 <= number <= 2**31 - 1:
-            raise Wrong(
+            raise FaultError(
                 "bytes from 1 to 2147483647 would do", found=f"{shown(number)}, which is out of range"
             )
     if not value[0] <= value[1] <= value[2]:
-        raise Wrong("min, default, max in rising order would do")
+        raise FaultError("min, default, max in rising order would do")
     return (value[0], value[1], value[2])
 
 
 def _sysctls(value: object) -> object:
     if not isinstance(value, dict):
-        raise Wrong('a table of settings would do, such as { "net.ipv4.tcp_mtu_probing" = "1" }')
+        raise FaultError('a table of settings would do, such as { "net.ipv4.tcp_mtu_probing" = "1" }')
     settings: dict[str, str] = {}
     for name, setting in value.items():
         if not _SYSCTL_NAME.fullmatch(name):
-            raise Wrong(
-                'a setting of the network would do, such as "net.ipv4.tcp_mtu_probing": only what belongs to a network '
+            raise FaultError(
+                'a setting of the network would do, such as "net.ipv4.tcp_mtu_probing": only what '
+                "belongs to a network "
                 "namespace is ever set",
                 found=f"the setting {shown(name)}",
                 key=name,
             )
         if name in SYSCTL_FIELDS:
-            raise Wrong(
+            raise FaultError(
                 f'the key "{SYSCTL_FIELDS[name]}" beside "sysctl" would do',
                 found="a setting with its own key",
                 key=name,
             )
         if name in _NOT_NAMESPACED:
-            raise Wrong(
-                "leaving it out would do: it belongs to the whole machine and not to a namespace, and nothing outside is "
+            raise FaultError(
+                "leaving it out would do: it belongs to the whole machine and not to a namespace, and "
+                "nothing outside is "
                 "changed (tcp_rmem and tcp_wmem govern the buffers that the kernel sizes itself)",
                 found=f"the setting {shown(name)}",
                 key=name,
             )
         if isinstance(setting, bool) or not isinstance(setting, str | int):
-            raise Wrong('a text or a whole number would do, such as "1"', key=name)
+            raise FaultError('a text or a whole number would do, such as "1"', key=name)
         text = str(setting)
         if not text.isprintable():
-            raise Wrong("one line of text would do", key=name)
+            raise FaultError("one line of text would do", key=name)
         settings[name] = text
     return settings
 
@@ -181,7 +186,8 @@ class Host(Table):
         Sysctls | None,
         doc(
             "any other setting of a network namespace; `sim` refuses them, naming the reason",
-            "runs must not teach each other, so `net.ipv4.tcp_no_metrics_save` is set to 1 unless it stands here",
+            "runs must not teach each other, so `net.ipv4.tcp_no_metrics_save` is set to 1 unless it "
+            "stands here",
             default="`tcp_no_metrics_save = 1`",
         ),
     ] = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from bentpipe.lab.errors import Wrong, nearest, shown
+from bentpipe.lab.errors import FaultError, did_you_mean, shown
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.path import Path
@@ -21,9 +21,8 @@ AS_IS = "as is"
 def _known_figures(key: str) -> str:
     known = published_keys()
     if key not in known:
-        near = nearest(key, known)
-        asked = f'did you mean "{near}"? ' if near else ""
-        raise Wrong(
+        asked = did_you_mean(key, known)
+        raise FaultError(
             f"{asked}Published figures: {', '.join(known)}",
             found=f"{shown(key)}, which has no published figures",
         )
@@ -88,7 +87,7 @@ class LabFile(Table):
     ] = None
     seed: Annotated[
         int,
-        Field(ge=0, le=2**63 - 1),
+        Field(ge=0, le=2**62),
         doc("seed of all that is random; run k of a repeat uses seed + k", "any fixed one"),
     ] = 1
     duration: Annotated[
@@ -128,7 +127,7 @@ class LabFile(Table):
     @model_validator(mode="after")
     def _work_fits(self) -> LabFile:
         if not self.workload:
-            raise Wrong(
+            raise FaultError(
                 'a [[workload]] table would do, such as kind = "bulk"', found="no workload", key="workload"
             )
         names: set[str] = set()
@@ -142,12 +141,12 @@ class LabFile(Table):
             )
             clash = next((each for each in taken if each in names), None)
             if clash is not None:
-                raise Wrong(
+                raise FaultError(
                     "another name would do", found=f'a second workload called "{clash}"', key=f"{at}.name"
                 )
             names.update(taken)
             if self.duration is not None and workload.start >= self.duration:
-                raise Wrong(
+                raise FaultError(
                     f'a start before the run\'s end, "{format_time(self.duration)}", would do',
                     found=f'"{format_time(workload.start)}"',
                     key=f"{at}.start",
@@ -160,15 +159,15 @@ class LabFile(Table):
             ):
                 left_ns = self.duration - workload.start - workload.omit
                 if left_ns <= 0:
-                    raise Wrong("an omit that ends before the run would do", key=f"{at}.omit")
+                    raise FaultError("an omit that ends before the run would do", key=f"{at}.omit")
             if self.duration is None and not _ends_itself(workload):
-                raise Wrong(
+                raise FaultError(
                     f'a duration would do, such as "60 s": workload "{name}" has no end of its own',
                     found="none",
                     key="duration",
                 )
         if self.until == "duration" and self.duration is None:
-            raise Wrong(
+            raise FaultError(
                 'a duration would do, such as "60 s", or until = "done"', found="none", key="duration"
             )
         return self
@@ -178,13 +177,13 @@ class LabFile(Table):
         client = self.client.ip or self.host.ip or 4
         server = self.server.ip or self.host.ip or 4
         if client != server:
-            raise Wrong(
+            raise FaultError(
                 "the same IP version at both ends would do",
                 found=f"client {client} and server {server}",
-                key="host.ip",
+                key="client.ip" if self.client.ip else "server.ip",
             )
         if client == 6 and self.path.mtu < 1280:
-            raise Wrong("1280 or more would do: IPv6 needs it (RFC 8200, section 5)", key="path.mtu")
+            raise FaultError("1280 or more would do: IPv6 needs it (RFC 8200, section 5)", key="path.mtu")
         return self
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from bentpipe.lab.errors import Wrong
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import Instant, PositiveSize, PositiveSpan, Size, Span, Table, doc, tag
 
 _NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
@@ -15,7 +15,7 @@ _NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
 
 def _plain_name(value: object) -> object:
     if isinstance(value, str) and not re.fullmatch(_NAME_PATTERN, value):
-        raise Wrong(
+        raise FaultError(
             "up to 64 letters, digits, - and _ would do: a dotted key is made of it (workload.NAME.size)"
         )
     return value
@@ -69,7 +69,8 @@ class Bulk(_Workload):
     direction: Annotated[
         Literal["down", "up", "both"],
         doc(
-            "`down`: the server sends; `up`: the client sends; `both`: two workloads, NAME-down and NAME-up, at once",
+            "`down`: the server sends; `up`: the client sends; `both`: two workloads, NAME-down and "
+            "NAME-up, at once",
             "most of what people wait for comes down",
         ),
     ] = "down"
@@ -91,7 +92,7 @@ class Bulk(_Workload):
     @model_validator(mode="after")
     def _size_or_time(self) -> Bulk:
         if self.size is not None and self.time is not None:
-            raise Wrong('one of "size" and "time" would do', found="both", key="time")
+            raise FaultError('one of "size" and "time" would do', found="both", key="time")
         return self
 
 
@@ -128,13 +129,13 @@ class Http(_Workload):
     @model_validator(mode="after")
     def _size_or_objects(self) -> Http:
         if self.size is not None and self.objects is not None:
-            raise Wrong('one of "size" and "objects" would do', found="both", key="objects")
+            raise FaultError('one of "size" and "objects" would do', found="both", key="objects")
         if self.size is None and self.objects is None:
-            raise Wrong(
+            raise FaultError(
                 'a "size", or the sizes of a page under "objects", would do', found="neither", key="size"
             )
         if self.popularity is not None and self.objects is not None:
-            raise Wrong(
+            raise FaultError(
                 '"size" instead of "objects" would do: the set\'s objects are all of one size',
                 key="popularity",
             )
@@ -168,7 +169,7 @@ class ParetoSize(Table):
     @model_validator(mode="after")
     def _min_below_max(self) -> ParetoSize:
         if self.min >= self.max:
-            raise Wrong('a "min" below "max" would do', key="min")
+            raise FaultError('a "min" below "max" would do', key="min")
         return self
 
 
@@ -205,7 +206,9 @@ class Terrestrial(Table):
 
 
 class Channels(_Workload):
-    """Clients that each open a connection, are sent a flow, close, and at once open the next, until the run ends."""
+    """Clients that each open a connection, are sent a flow, close, and at once open the next, until the run
+    ends.
+    """
 
     kind: Annotated[Literal["channels"], doc("one connection after another")]
     channels: Annotated[int, Field(ge=1, le=100_000), doc("clients at work at any time")]
@@ -223,9 +226,9 @@ class Channels(_Workload):
 def _command(value: object) -> object:
     would_do = 'a list of words would do, such as ["curl", "-s", "http://server/"]'
     if not isinstance(value, list) or not value:
-        raise Wrong(would_do)
+        raise FaultError(would_do)
     if not all(isinstance(word, str) and "\0" not in word for word in value) or not value[0]:
-        raise Wrong(would_do)
+        raise FaultError(would_do)
     return tuple(value)
 
 
