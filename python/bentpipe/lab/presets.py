@@ -35,8 +35,8 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "transatlantic": Preset(
         {"rtt": "70 ms", "rate": "1 Gbit/s"},
-        "RTT: London - New York, 5570 km great circle, detour 1.3, there and back (71 ms); operators "
-        "promise 90 ms.",
+        "RTT: London - New York, 5570 km great circle, detour 1.3, there and back (71 ms); an "
+        "operator's service level there is 90 ms.",
     ),
     "transpacific": Preset(
         {"rtt": "110 ms", "rate": "1 Gbit/s"},

@@ -13,6 +13,8 @@ from bentpipe.lab.units import format_size, format_time
 
 Schema = dict[str, Any]
 _WRITTEN = {"time": format_time, "size": format_size}
+FORMS = ("time", "size", "rate", "limit", "queue limit", "probability")
+"""Titles of the forms in which a value with a unit is written."""
 
 
 def json_schema() -> Schema:
@@ -36,17 +38,16 @@ def _table(table: Schema) -> Schema:
 
 
 def _property(form: Schema) -> Schema:
-    form = dict(form)
-    written = _WRITTEN.get(form.get("title", ""))
-    default = form.pop("default", None)
+    """One key's schema: our own titles name a form (time, size); pydantic's repeat the key."""
+    default = form.get("default")
+    form = {key: value for key, value in form.items() if key != "default"}
+    if form.get("title") not in FORMS:
+        form.pop("title", None)
     if "anyOf" in form:
         branches = [branch for branch in form.pop("anyOf") if branch != {"type": "null"}]
         form = {**branches[0], **form} if len(branches) == 1 else {"anyOf": branches, **form}
-    if isinstance(default, int) and not isinstance(default, bool) and written is not None:
-        default = written(default)
+    if isinstance(default, int) and form.get("title") in _WRITTEN:
+        default = _WRITTEN[form["title"]](default)
     if default is not None and not isinstance(default, dict | list):
         form["default"] = default
-    if "x-default" not in form and form.get("title", "").islower():
-        return form
-    form.pop("title", None)
     return form
