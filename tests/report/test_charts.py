@@ -61,10 +61,26 @@ def test_published_and_ours_are_told_apart_and_the_ceiling_does_not_set_the_scal
     assert list(published.y) == [2320, 239, 84.9, 32.2, 11.0]
     assert {published.role, by_label["as is"].role} == {Role.PUBLISHED, Role.DOWN}
     assert by_label["as is"].symbol != by_label["2015 buffers"].symbol
-    ceiling = by_label["window / RTT, as is"]
+    ceiling = by_label[f"2.81{NB}MB / RTT, as is"]
     assert not ceiling.sets_range
     window = throughput_rtt.SEND_SHARE * 4194304
-    assert ceiling.y[-1] == pytest.approx(window * 8e-6 / 0.55)
+    assert ceiling.y[-1] == pytest.approx(window * 8e-6 / 0.55, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("limit", "window"),
+    [
+        ({"unit": "unlimited"}, throughput_rtt.SEND_SHARE * 4194304),
+        ({"unit": "packets", "packets": 100}, 2 * 100 * 1448),
+        ({"unit": "bytes", "bytes": 50_000}, 2 * 50_000),
+    ],
+)
+def test_a_delay_line_that_holds_little_lowers_the_ceiling(
+    tmp_path: Path, limit: dict[str, Any], window: float
+) -> None:
+    record = Results.open(synthetic.run(tmp_path, rtt_ms=150)).runs[0]
+    record["spec"]["path"]["down"]["propagation"] = {"delay_ns": 75_000_000, "limit": limit}
+    assert throughput_rtt.window_bytes(record, "down") == pytest.approx(window)
 
 
 def test_unreliable_cells_are_hollow_and_not_joined(sweep: Results) -> None:

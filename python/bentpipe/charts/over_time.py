@@ -11,7 +11,7 @@ import polars as pl
 
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.charts.wording import duration, listed, percent, plural, rate, size
-from bentpipe.results.published import direction_of, workload_spec
+from bentpipe.results.asked import capacity_bit_s, direction_of, workload_spec
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
@@ -109,7 +109,7 @@ def _rates(run: _Run) -> Panel | None:
     series += _per_second(run)
     levels: list[Level] = []
     for pipe in run.directions:
-        capacity = _capacity_bit_s(run.record, pipe)
+        capacity = capacity_bit_s(run.record, pipe)
         if capacity is not None and all(level.value != capacity / 1e6 for level in levels):
             levels.append(Level(capacity / 1e6, f"rate set, {rate(capacity)}", Role.CAPACITY))
     return Panel(
@@ -129,7 +129,7 @@ def _rate_sentence(run: _Run, pipe: str, of_pipe: pl.DataFrame) -> str:
     first, last = moving["time_s"][0], moving["time_s"][-1] + run.bin_s
     mean = moving["goodput_bytes"].sum() * 8 / (last - first)
     best = float(moving["goodput_bytes"].to_numpy().max()) * 8 / run.bin_s
-    capacity = _capacity_bit_s(run.record, pipe)
+    capacity = capacity_bit_s(run.record, pipe)
     of = f", {percent(mean / capacity)} of the rate set" if capacity else ""
     return (
         f"Goodput {pipe} averages {rate(mean)}{of}, from {duration(first)} to {duration(last)}; "
@@ -255,8 +255,13 @@ def _round_trips(run: _Run) -> Panel | None:
         largest = run.senders[direction][0]
         smooth, lowest = largest["srtt_s"].drop_nulls(), largest["min_rtt_s"].drop_nulls()
         if not smooth.is_empty() and not lowest.is_empty():
-            over = float(smooth.to_numpy().max()) - float(lowest.to_numpy().min())
-            parts.append(f"srtt {direction} rises at most {duration(over)} above min_rtt.")
+            least = float(lowest.to_numpy().min())
+            over = float(smooth.to_numpy().max()) - least
+            parts.append(
+                f"srtt {direction} rises at most {duration(over)} above min_rtt."
+                if over > 0.01 * least
+                else f"srtt {direction} stays within 1 % of min_rtt."
+            )
     answered = run.pings.drop_nulls("rtt_s")
     if not answered.is_empty():
         x, y = answered["time_s"].to_list(), (answered["rtt_s"] * 1000).to_list()
@@ -337,18 +342,12 @@ def _of_socket(
     )
 
 
-def _capacity_bit_s(record: Mapping[str, Any], pipe: str) -> float | None:
-    """The pipe's one rate; None where it has none, or one that changes."""
-    shaper = record.get("spec", {}).get("path", {}).get(pipe, {}).get("shaper", {})
-    return shaper.get("rate_bit_s") if shaper.get("kind") in {"fixed", "token_bucket"} else None
-
-
 def _queue_limit_bytes(record: Mapping[str, Any], pipe: str) -> float | None:
     """The queue's limit where it is one of bytes; None where packets or time count, or nothing does."""
     limit = record.get("spec", {}).get("path", {}).get(pipe, {}).get("queue", {}).get("limit", {})
     if limit.get("unit") == "bytes":
         return float(limit["bytes"])
-    capacity = _capacity_bit_s(record, pipe)
+    capacity = capacity_bit_s(record, pipe)
     if limit.get("unit") == "bdp" and capacity:
         return float(limit["multiple"] * capacity * limit["base_rtt_ns"] / 8e9)
     return None

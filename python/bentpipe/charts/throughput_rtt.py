@@ -1,8 +1,9 @@
 """Goodput of the bulk transfers against the path's round trip: ours per variant, published, and the ceiling.
 
-The ceiling is window / RTT, with the window that the buffers allow at most: the kernel lets 0.62 of the
-receive buffer be advertised and keeps payload in flight of 0.67 of the send buffer. Both shares were measured
-on kernel 6.18; they shift with the offloads, so the line is a guide and not a bound to the percent.
+The ceiling is the most that may be in flight, over the RTT: by the buffers, of which the kernel advertises
+0.62 of the receiver's and fills 0.67 of the sender's with payload in flight; by what the delay line holds; by
+the pipe's rate. Both shares were measured on kernel 6.18; they shift with the offloads, so the line is a guide
+and not a bound to the percent.
 """
 
 import math
@@ -10,13 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import digits, duration, listed, plural, rate
+from bentpipe.charts.wording import digits, duration, listed, plural, rate, size
+from bentpipe.results.asked import base_rtt_s, capacity_bit_s
 from bentpipe.results.cells import Cell, cells
 from bentpipe.results.published import figures
 from bentpipe.results.store import Results
 
 RECEIVE_SHARE = 0.62
 SEND_SHARE = 0.67
+_PAYLOAD_BYTES = 1448
+"""Of a full segment at an MTU of 1500, with timestamps."""
 
 _DIRECTIONS = {"down": "Down: server to client", "up": "Up: client to server"}
 _STYLES = tuple(zip(Symbol, (Dash.SOLID, Dash.DASHED, Dash.DOTTED, Dash.DASH_DOT), strict=False))
@@ -102,18 +106,25 @@ def sentence(line: Sequence[Cell]) -> str:
 
 
 def window_bytes(record: Mapping[str, Any], direction: str) -> float | None:
-    """The most payload in flight that the buffers' ceilings allow; None where the record does not say."""
+    """The most payload in flight that the buffers and the delay line allow; None where neither is known."""
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
     sysctl = record.get("sysctl", {})
     send = _third(sysctl.get(sender, {}).get("net.ipv4.tcp_wmem"))
     receive = _third(sysctl.get(receiver, {}).get("net.ipv4.tcp_rmem"))
-    limits = [
-        share * value for share, value in ((SEND_SHARE, send), (RECEIVE_SHARE, receive)) if value is not None
-    ]
-    return min(limits) if limits else None
+    shares = ((SEND_SHARE, send), (RECEIVE_SHARE, receive), (1.0, _held_by_line(record, direction)))
+    return min((share * limit for share, limit in shares if limit is not None), default=None)
+
+
+def _held_by_line(record: Mapping[str, Any], direction: str) -> float | None:
+    """Payload in flight over a whole round trip when the delay line is full; None where it has no limit."""
+    propagation = record.get("spec", {}).get("path", {}).get(direction, {}).get("propagation", {})
+    limit, delay_ns, rtt_s = propagation.get("limit", {}), propagation.get("delay_ns"), base_rtt_s(record)
+    held = limit["packets"] * _PAYLOAD_BYTES if limit.get("unit") == "packets" else limit.get("bytes")
+    return held * rtt_s * 1e9 / delay_ns if held and delay_ns and rtt_s else None
 
 
 def _third(text: str | None) -> float | None:
+    """`min default max`, as the sysctl has it."""
     words = (text or "").split()
     return float(words[2]) if len(words) == 3 else None
 
@@ -176,21 +187,22 @@ def _published(key: str, direction: str) -> Iterable[Series]:
 
 
 def _ceilings(line: Sequence[Cell]) -> Iterable[Series]:
-    """One line per window: variants with the same buffers share it."""
-    variants: dict[float, list[str]] = {}
+    """One line per window and rate: variants that have the same share it."""
+    variants: dict[tuple[float, float], list[str]] = {}
     for cell in line:
         window = window_bytes(cell.runs[0], cell.direction)
-        if window is not None and cell.variant not in variants.setdefault(window, []):
-            variants[window].append(cell.variant)
-    rtts = [_rtt(c) for c in line if _rtt(c) > 0]
+        rate_bit_s = capacity_bit_s(cell.runs[0], cell.direction) or math.inf
+        if window is not None:
+            names = variants.setdefault((float(f"{window:.4g}"), rate_bit_s), [])
+            names += [cell.variant] if cell.variant not in names else []
     everyone = {c.variant for c in line}
-    for number, (window, names) in enumerate(variants.items()):
-        grid = _spaced(min(rtts), max(rtts), 60)
+    rtts = _spaced(min(map(_rtt, line)), max(map(_rtt, line)), 60) if variants else []
+    for number, ((window, rate_bit_s), names) in enumerate(variants.items()):
         of = "" if set(names) == everyone else f", {listed(names)}"
         yield Series(
-            label=f"window / RTT{of}",
-            x=[rtt * 1000 for rtt in grid],
-            y=[window * 8e-6 / rtt for rtt in grid],
+            label=f"{size(window)} / RTT{of}",
+            x=[rtt * 1000 for rtt in rtts],
+            y=[min(window * 8 / rtt, rate_bit_s) / 1e6 for rtt in rtts],
             role=Role.CEILING,
             dash=_STYLES[number % len(_STYLES)][1],
             sets_range=False,

@@ -38,10 +38,10 @@ def table(sweeps: Sequence[Results]) -> RenderableType:
         base = by_column[first].goodput_mbit_s if first in by_column else None
         values: list[str] = []
         for position, column in enumerate(heads):
-            cell = by_column.get(column)
-            values.append(columns.goodput(cell) if cell else "")
+            measured = by_column.get(column)
+            values.append(columns.goodput(measured) if measured else "")
             if position:
-                ours = cell.goodput_mbit_s if cell else None
+                ours = measured.goodput_mbit_s if measured else None
                 values.append(digits(ours.median / base.median) if ours and base and base.median else "–")
         drawn.add_row(*map(Text, (*row, *values)))
     note = "Medians; in brackets where every run of the cell failed or is unreliable."

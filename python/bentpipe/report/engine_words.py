@@ -5,7 +5,7 @@ from typing import Any
 
 from bentpipe.charts.lateness import sentence as lateness_sentence
 from bentpipe.charts.wording import duration, percent, plural
-from bentpipe.results.published import base_rtt_s
+from bentpipe.results.asked import base_rtt_s
 
 
 def sentences(record: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.results.published import Figure, base_rtt_s, direction_of, figure_for
+from bentpipe.results.asked import base_rtt_s, direction_of
+from bentpipe.results.published import Figure, figure_for
 from bentpipe.results.statistics import Estimate, estimate
 
 

@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from bentpipe.results.asked import base_rtt_s, direction_of
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -51,26 +53,6 @@ def figure_for(record: Mapping[str, Any], workload: str) -> Figure | None:
         return None
     nearest = min(candidates, key=lambda f: abs(f.rtt_s - rtt_s))
     return nearest if math.isclose(nearest.rtt_s, rtt_s, rel_tol=0.05, abs_tol=1e-4) else None
-
-
-def base_rtt_s(record: Mapping[str, Any]) -> float | None:
-    """The path's round trip without any queue, as configured."""
-    base_ns = record.get("spec", {}).get("path", {}).get("base_rtt_ns")
-    return None if base_ns is None else base_ns / 1e9
-
-
-def workload_spec(record: Mapping[str, Any], workload: str) -> Mapping[str, Any]:
-    """What the lab asked of a workload, in plain numbers; empty where the record does not say."""
-    for spec in record.get("spec", {}).get("workloads", []):
-        if spec.get("name") == workload:
-            return dict(spec)
-    return {}
-
-
-def direction_of(record: Mapping[str, Any], workload: str) -> str | None:
-    """`down` or `up`; None for a workload that has no direction, or both."""
-    measured = record.get("workloads", {}).get(workload, {}).get("direction")
-    return measured or workload_spec(record, workload).get("direction")
 
 
 def _effects_of_latency(table: Mapping[str, Any]) -> list[Figure]:
