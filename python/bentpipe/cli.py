@@ -177,7 +177,7 @@ def compare(folders: Annotated[list[Path], typer.Argument(metavar="DIR [DIR ...]
     Console(width=_width()).print(table([Results.open(folder) for folder in folders]))
 
 
-@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@app.command()
 def shell(
     lab: LabArgument,
     command: Annotated[
@@ -193,7 +193,7 @@ def shell(
 
         bentpipe shell effects-of-latency
 
-        bentpipe shell --set path.rtt="550 ms" effects-of-latency -- ping -c 3 server
+        bentpipe shell effects-of-latency --set path.rtt="550 ms" -- ping -c 3 server
     """
     from bentpipe.engines import shell as live_shell  # noqa: PLC0415 - as above
 
@@ -211,10 +211,10 @@ def shell(
 @app.command()
 def labs() -> None:
     """List the labs that come with bentpipe."""
-    from bentpipe.lab import Lab, shipped_labs  # noqa: PLC0415 - as above
+    from bentpipe.lab import catalogue  # noqa: PLC0415 - as above
 
-    for name in shipped_labs():
-        print(f"{name:24} {Lab.load(name).title}")
+    for name, title in catalogue():
+        print(f"{name:24} {title}")
 
 
 @app.command()

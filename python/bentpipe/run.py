@@ -6,8 +6,10 @@ another lab's folder is refused. A run is in it whole or not at all.
 
 import datetime
 import fcntl
+import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +17,11 @@ from typing import Any, Protocol
 
 from bentpipe import engines, lab
 from bentpipe.engines.base import EngineOptions
+from bentpipe.lab import Point
 from bentpipe.results import Results, RunFolder, StoreError
 from bentpipe.results.store import LAB, discard_abandoned
+
+_LONGEST_WORD = 40
 
 
 class Watcher(Protocol):
@@ -68,18 +73,19 @@ def execute(
     points = the_lab.points()
     for point in points:
         worker.check(point.spec)
-    identity = _identity(the_lab, engine)
-    folder = out if out is not None else default_folder(identity, [point.name for point in points])
+    names = run_names(points)
+    identity = _identity(points, engine)
+    folder = out if out is not None else default_folder(identity, names)
     with _claimed(folder, identity):
-        there = [point.name for point in points if (folder / point.name).exists()]
-        missing = [point for point in points if point.name not in there]
-        lengths_s = [worker.length_s(point.spec) for point in missing]
+        there = [name for name in names if (folder / name).exists()]
+        missing = [(point, name) for point, name in zip(points, names, strict=True) if name not in there]
+        lengths_s = [worker.length_s(point.spec) for point, _ in missing]
         watcher.sweep_begins(len(points), len(there), sum(lengths_s))
         for name in there:
             on_record(Results.open(folder / name).runs[0])
-        for point, length_s in zip(missing, lengths_s, strict=True):
-            watcher.run_begins(point.name, length_s)
-            staging = RunFolder.create(folder, point.name)
+        for (point, name), length_s in zip(missing, lengths_s, strict=True):
+            watcher.run_begins(name, length_s)
+            staging = RunFolder.create(folder, name)
             try:
                 record = worker.run(point, staging, watcher.run_is_at)
             except BaseException:
@@ -90,17 +96,41 @@ def execute(
     return Results.open(folder)
 
 
-def _identity(the_lab: lab.Lab, engine: str) -> dict[str, Any]:
-    """What a folder of runs belongs to. Pins of swept keys, the choice of variants, seed and repeat are not
-    part of it: a sweep may be done in pieces."""
+def run_names(points: Sequence[Point]) -> list[str]:
+    """A folder name per run: its cell's number in the grid, what is special about the cell, and the seed."""
+    cells: list[tuple[str, str]] = []
+    names = []
+    for point in points:
+        cell = (point.variant, json.dumps(point.point))
+        if cell not in cells:
+            cells.append(cell)
+        words = [point.variant, *point.point.values(), f"seed {point.seed}"]
+        names.append("_".join([f"{cells.index(cell) + 1:03d}", *map(_word, words)]))
+    return names
+
+
+def _word(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:_LONGEST_WORD]
+
+
+def _identity(points: Sequence[Point], engine: str) -> dict[str, Any]:
+    """What a folder of runs belongs to: the engine and the cells, but not how often each is repeated, nor the
+    seed."""
+    cells: list[dict[str, Any]] = []
+    for point in points:
+        cell = {"variant": point.variant, "point": point.point, "spec": point.spec.model_dump(mode="json")}
+        if cell not in cells:
+            cells.append(cell)
+    text = json.dumps([engine, cells], sort_keys=True, separators=(",", ":"))
+    first = points[0]
     return {
-        "lab": the_lab.name,
-        "title": the_lab.title,
-        "published": the_lab.published,
+        "lab": first.lab,
+        "title": first.title,
+        "published": first.published,
         "engine": engine,
-        "digest": the_lab.digest,
-        "document": the_lab.document,
-        "sets": list(the_lab.sets),
+        "digest": hashlib.sha256(text.encode()).hexdigest(),
+        "cells": cells,
     }
 
 
@@ -121,7 +151,7 @@ def default_folder(identity: Mapping[str, Any], names: Sequence[str]) -> Path:
 def _same(folder: Path, identity: Mapping[str, Any]) -> bool:
     try:
         found = json.loads((folder / LAB).read_text(encoding="utf-8"))
-        return all(found[key] == identity[key] for key in ("digest", "engine"))
+        return bool(found["digest"] == identity["digest"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

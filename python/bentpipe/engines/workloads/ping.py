@@ -1,9 +1,10 @@
 """`ping`: the real one, of iputils.
 
 It prints a round trip of 100 ms and more in whole milliseconds, one of 10 ms and more in tenths, but its
-summary has microseconds for the smallest, mean and largest. Each reply's time is therefore known as an
-interval: what the line can have been rounded from, cut by the summary's smallest and largest. The middle of
-that interval is stored; for a path without jitter it is right to microseconds.
+summary gives the smallest, mean and largest to the microsecond (iputils 20221126, ping_common.c). So each
+reply's time is known as an interval: what the line can have been rounded from, within the summary's bounds.
+The smallest and the largest are taken from the summary; the others are the middles of their intervals,
+moved together so that the mean is the summary's. For a path without jitter that is right to microseconds.
 """
 
 import re
@@ -43,12 +44,9 @@ class Pinged:
 
 def parse(output: str) -> Pinged | None:
     """What `ping -D` said; None if it is not what ping says."""
-    found = _REPLY.finditer(output)
-    summary = _SUMMARY.search(output)
-    low, high = (float(summary["min"]), float(summary["max"])) if summary else (0.0, float("inf"))
-    replies: dict[int, Reply] = {}
+    found: dict[int, tuple[float, str]] = {}
     turn, before = 0, 0
-    for match in found:
+    for match in _REPLY.finditer(output):
         if match["twice"]:
             continue
         number = int(match["sequence"])
@@ -56,23 +54,38 @@ def parse(output: str) -> Pinged | None:
         if number < before - _SEQUENCES // 2:
             turn += _SEQUENCES
         before = number
-        rtt_ms = _unrounded(match["rtt"], low, high)
-        replies.setdefault(turn + number, Reply(turn + number, float(match["at"]) - rtt_ms / 1e3, rtt_ms))
-    counts = _COUNTS.search(output)
-    if not counts and not replies:
+        found.setdefault(turn + number, (float(match["at"]), match["rtt"]))
+    counts, summary = _COUNTS.search(output), _SUMMARY.search(output)
+    if not counts and not found:
         return None
-    sent = int(counts["sent"]) if counts else max(replies)
-    return Pinged(
-        sent, sorted(replies.values(), key=lambda r: r.sequence), float(summary["mean"]) if summary else None
-    )
+    times_ms = [float(rtt) for _, rtt in found.values()]
+    bounds = tuple(float(summary[name]) for name in ("min", "mean", "max")) if summary else None
+    if bounds and found:
+        times_ms = _unrounded([rtt for _, rtt in found.values()], *bounds)
+    replies = [
+        Reply(sequence, at - rtt_ms / 1e3, rtt_ms)
+        for (sequence, (at, _)), rtt_ms in zip(found.items(), times_ms, strict=True)
+    ]
+    replies.sort(key=lambda reply: reply.sequence)
+    return Pinged(int(counts["sent"]) if counts else max(found), replies, bounds[1] if bounds else None)
 
 
-def _unrounded(printed: str, low_ms: float, high_ms: float) -> float:
-    """The middle of what may have been printed so, within the summary's bounds."""
-    half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
-    value = float(printed)
-    low, high = max(value - half, low_ms), min(value + half, high_ms)
-    return (low + high) / 2 if low <= high else value
+def _unrounded(printed: list[str], least_ms: float, mean_ms: float, most_ms: float) -> list[float]:
+    """What the printed times may have been before they were rounded."""
+    intervals = []
+    for text in printed:
+        half = 0.5 * 10.0 ** -len(text.partition(".")[2])
+        low, high = max(float(text) - half, least_ms), min(float(text) + half, most_ms)
+        intervals.append((low, high) if low <= high else (float(text), float(text)))
+    times = [(low + high) / 2 for low, high in intervals]
+    times[min(range(len(times)), key=times.__getitem__)] = least_ms
+    times[max(range(len(times)), key=times.__getitem__)] = most_ms
+    between = [n for n, time in enumerate(times) if time not in (least_ms, most_ms)]
+    if between:
+        shift = (mean_ms * len(times) - sum(times)) / len(between)
+        for n in between:
+            times[n] = min(max(times[n] + shift, intervals[n][0]), intervals[n][1])
+    return times
 
 
 async def run(spec: PingSpec, bench: Bench) -> WorkloadResult:
