@@ -1,9 +1,9 @@
 """Goodput of the bulk transfers against the path's round trip: ours per variant, published, and the ceiling.
 
 The ceiling is the most that may be in flight, over the RTT: by the buffers, of which the kernel advertises
-0.62 of the receiver's and fills 0.67 of the sender's with payload in flight; by what the delay line holds; by
-the pipe's rate. Both shares were measured on kernel 6.18; they shift with the offloads, so the line is a guide
-and not a bound to the percent.
+0.62 of the receiver's and fills 0.67 of the sender's with payload in flight; by what the delay line holds;
+by the pipe's rate. Both shares were measured on kernel 6.18; they shift with the offloads, so the line is a
+guide and not a bound to the percent.
 """
 
 import math

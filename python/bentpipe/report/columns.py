@@ -87,5 +87,10 @@ def reasons(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
     grouped: dict[str, list[str]] = {}
     for run in runs:
         if not counts(run):
-            grouped.setdefault(" ".join(run.get("why", [])) or "It failed.", []).append(run["run"])
+            why = " ".join(map(_sentence, run.get("why", []))) or "It failed."
+            grouped.setdefault(why, []).append(run["run"])
     return list(grouped.items())
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith((".", "!", "?")) else f"{words}."

@@ -57,8 +57,7 @@ def render(results: Results) -> str:
         ),
         published=experiment(first.get("published")),
         facts=list(_facts(results)),
-        lab_source=results.lab.get("source"),
-        spec=json.dumps(first.get("spec", {}), indent=2, ensure_ascii=False),
+        lab=_pretty(results.lab["document"]) if "document" in results.lab else None,
         dark=_json(plotly.DARK_FOR_LIGHT),
         css=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((_HERE / "page.js").read_text(encoding="utf-8")),
@@ -89,7 +88,7 @@ def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
         "pipes": [(name, _scalars(figures)) for name, figures in record.get("pipes", {}).items()],
         "engine": engine_words.sentences(record),
         "sysctl": list(_sysctl(record)),
-        "spec": json.dumps(record.get("spec", {}), indent=2, ensure_ascii=False),
+        "spec": _pretty(record.get("spec", {})),
     }
 
 
@@ -141,6 +140,10 @@ def _fact(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_fact(inner)}" for key, inner in value.items())
     return {True: "yes", False: "no"}.get(value, _shown(value)) if isinstance(value, bool) else _shown(value)
+
+
+def _pretty(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _json(value: Any) -> Markup:
