@@ -83,6 +83,15 @@ def test_a_delay_line_that_holds_little_lowers_the_ceiling(
     assert throughput_rtt.window_bytes(record, "down") == pytest.approx(window)
 
 
+def test_what_else_was_swept_is_a_line_of_its_own(tmp_path: Path) -> None:
+    for number, (rtt_ms, loss) in enumerate((r, p) for r in (11, 150) for p in (0.0, 0.01)):
+        point = {"path.rtt": f"{rtt_ms} ms", "path.loss": loss}
+        synthetic.run(tmp_path, f"{number}", rtt_ms=rtt_ms, changes={"point": point})
+    down = panels(throughput_rtt.build(Results.open(tmp_path), log=True))["down"]
+    ours = {series.label: list(series.x) for series in down.series if series.role is Role.DOWN}
+    assert ours == {"as is, loss 0.0": [11, 150], "as is, loss 0.01": [11, 150]}
+
+
 def test_unreliable_cells_are_hollow_and_not_joined(sweep: Results) -> None:
     down = panels(throughput_rtt.build(sweep, log=False))["down"]
     hollow = [series for series in down.series if series.hollow]
