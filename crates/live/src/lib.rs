@@ -11,6 +11,7 @@ pub mod pcapng;
 mod programs;
 pub mod protocol;
 mod refusal;
+pub mod report;
 mod routing;
 mod sampler;
 mod serve;

@@ -24,7 +24,7 @@ pub(crate) struct Sampler {
 
 /// What the sampler says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct SamplerReport {
+pub struct SamplerReport {
     pub interval_s: f64,
     pub samples: u64,
     pub rows: u64,

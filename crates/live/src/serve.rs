@@ -6,10 +6,9 @@ use crate::datapath::{self, Datapath, DatapathSpec};
 use crate::namespaces::settle_mounts;
 use crate::node::{self, Node};
 use crate::programs::{Ended, Programs};
-use crate::protocol::{
-    Event, Exited, Host, PerHost, Ready, Refused, Report, Request, Setup, Spawn, Start,
-};
+use crate::protocol::{Event, Exited, Host, PerHost, Ready, Refused, Request, Setup, Spawn, Start};
 use crate::refusal::Machine;
+use crate::report::Report;
 use crate::sampler::Sampler;
 use crate::signals::ChildEnded;
 use crate::sock_diag::SockDiag;
@@ -18,7 +17,6 @@ use bentpipe_path::time::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
@@ -306,24 +304,15 @@ impl Run {
             .sampler
             .stop()
             .map_err(|error| format!("the sampler could not finish: {error}"))?;
-        let _datapath = started
+        let datapath = started
             .datapath
             .stop()
             .map_err(|error| format!("the datapath could not finish: {error}"))?;
-        let mut device = 0;
-        let PerHost { client, server } = self.nodes;
-        for mut node in [client, server] {
-            let drops = node
-                .device_drops()
-                .map_err(|error| format!("reading a device's drop counts gave {error}"))?;
-            device += drops.transmit + drops.receive;
-        }
+        let mut nodes = self.nodes;
+        let drops = PerHost::try_make(|host| nodes.of_mut(host).device_drops())
+            .map_err(|error| format!("reading a device's drop counts gave {error}"))?;
         drop(self.devices);
-        Ok(Report {
-            engine_error: json!({"unintended_loss_by": {"device": device}}),
-            pipes: json!({}),
-            sampler: json!(sampler),
-        })
+        Ok(Report::of(datapath, &drops, sampler))
     }
 }
 

@@ -22,6 +22,9 @@ const MAX_NS: u64 = 60_000_000_000;
 /// Lost outside the model, packets by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct UnintendedLoss {
+    /// A device lost it before it was read or after it was written. The datapath does not see it: whoever owns the
+    /// devices adds it.
+    pub device: u64,
     /// The receiving device had no room (EAGAIN, ENOBUFS, ENOMEM).
     pub socket_buffer: u64,
     /// The receiving device refused the packet.
@@ -32,7 +35,7 @@ pub struct UnintendedLoss {
 
 impl UnintendedLoss {
     pub fn total(self) -> u64 {
-        self.socket_buffer + self.write_error + self.truncated
+        self.device + self.socket_buffer + self.write_error + self.truncated
     }
 }
 
@@ -40,6 +43,7 @@ impl std::ops::Add for UnintendedLoss {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
+            device: self.device + other.device,
             socket_buffer: self.socket_buffer + other.socket_buffer,
             write_error: self.write_error + other.write_error,
             truncated: self.truncated + other.truncated,
