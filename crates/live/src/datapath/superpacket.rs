@@ -68,7 +68,7 @@ impl SuperPacket {
     /// Reads a frame: a vnet header of `vnet_bytes`, then an IP packet.
     pub fn parse(frame: Frame, vnet_bytes: usize) -> Result<Self, Truncated> {
         let vnet = VnetHeader::parse(&frame[..vnet_bytes.min(frame.len())]).ok_or(Truncated)?;
-        let packet = &frame[vnet_bytes..];
+        let packet = frame.get(vnet_bytes..).ok_or(Truncated)?;
         let mut end = frame.len();
         let mut headers = Headers::parse(packet);
         if let Some(found) = headers {
