@@ -133,7 +133,7 @@ def page() -> str:
         parts += [_section(heading, definitions[model], remark)]
         if model == "Host":
             parts += [_sysctls()]
-    return "\n".join(parts)
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 def _names(units: Iterable[str]) -> str:

@@ -44,36 +44,44 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class Value:
+    """One value of a swept key, and where it comes from."""
+
+    value: Any
+    origin: Origin
+
+
+@dataclass(frozen=True)
 class Grid:
     """The axes and the variants of a lab, checked. `base` is the document without them."""
 
     base: Document
-    axes: Mapping[str, tuple[list[Any], Origin]]
+    axes: Mapping[str, list[Value]]
     variants: Mapping[str, tuple[Mapping[str, Any], Location]]
     sets: Sequence[tuple[str, Any, Origin]]
 
     def __len__(self) -> int:
-        return len(self.variants) * math.prod(len(values) for values, _ in self.axes.values())
+        return len(self.variants) * math.prod(len(values) for values in self.axes.values())
 
     def cells(self) -> Iterator[Cell]:
         """Every cell, the plain lab first. Raises `LabError` where a key lies below what is no table."""
         for variant, (changes, location) in self.variants.items():
-            for combination in itertools.product(*(values for values, _ in self.axes.values())):
+            for combination in itertools.product(*self.axes.values()):
                 yield self._cell(variant, changes, location, dict(zip(self.axes, combination, strict=True)))
 
     def _cell(
-        self, variant: str, changes: Mapping[str, Any], location: Location, point: dict[str, Any]
+        self, variant: str, changes: Mapping[str, Any], location: Location, swept: dict[str, Value]
     ) -> Cell:
         document = copy.deepcopy(self.base)
         placed: dict[Location, Origin] = {}
-        swept = [(key, value, self.axes[key][1]) for key, value in point.items()]
+        points = [(key, each.value, each.origin) for key, each in swept.items()]
         varied = [(key, value, Origin((*location, "set", key))) for key, value in changes.items()]
-        for key, value, origin in (*swept, *varied, *self.sets):
+        for key, value, origin in (*points, *varied, *self.sets):
             try:
                 placed[put(document, key, copy.deepcopy(value))] = origin
-            except FaultError as wrong:
-                raise ChangeError(wrong, origin) from None
-        return Cell(variant, point, document, placed)
+            except FaultError as fault:
+                raise ChangeError(fault, origin) from None
+        return Cell(variant, {key: each.value for key, each in swept.items()}, document, placed)
 
 
 class ChangeError(Exception):
@@ -114,7 +122,7 @@ def grid_of(document: Document, sets: Sequence[tuple[str, str]], variants: Seque
         origin = Origin(where=where)
         _check(key, base, origin)
         if key in axes:
-            axes[key] = ([value], origin)
+            axes[key] = [Value(value, origin)]
             continue
         above = next((axis for axis in axes if axis.startswith(f"{key}.")), None)
         if above is not None:
@@ -145,7 +153,7 @@ def _check(key: str, base: Document, origin: Origin) -> None:
         raise ChangeError(FaultError(wrong.remedy, found=wrong.found, key=key), origin) from None
 
 
-def _axes(document: Document, base: Document) -> dict[str, tuple[list[Any], Origin]]:
+def _axes(document: Document, base: Document) -> dict[str, list[Value]]:
     if "sweep" not in document:
         return {}
     sweep = document["sweep"]
@@ -162,7 +170,7 @@ def _axes(document: Document, base: Document) -> dict[str, tuple[list[Any], Orig
             ),
             here,
         )
-    axes: dict[str, tuple[list[Any], Origin]] = {}
+    axes: dict[str, list[Value]] = {}
     for key, values in sweep.items():
         origin = Origin(("sweep", key))
         _check(_undotted(key, values, origin), base, origin)
@@ -197,7 +205,7 @@ def _axes(document: Document, base: Document) -> dict[str, tuple[list[Any], Orig
                 FaultError("one of them would do", found=f'"{key}" beside "{above}", which overlap', key=key),
                 origin,
             )
-        axes[key] = (values, origin)
+        axes[key] = [Value(value, Origin(("sweep", key, index))) for index, value in enumerate(values)]
     return axes
 
 
