@@ -1,5 +1,6 @@
 """Charts say with figures what they show, and lose no peak."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from bentpipe import charts
 from bentpipe.charts import lateness, over_time, plotly, throughput_rtt, wording
 from bentpipe.charts.decimate import indices
-from bentpipe.charts.description import Chart, Panel, Role
+from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
 from bentpipe.charts.palette import DARK, LIGHT
 from bentpipe.results import Results
 
@@ -115,10 +116,11 @@ def test_a_run_is_drawn_on_one_clock_with_what_limits_it(geo: Results) -> None:
     assert "0 of 10 were lost" in found["rtt"].sentence
 
 
-def test_the_tools_own_seconds_stand_where_its_workload_began(geo: Results) -> None:
+def test_the_tools_own_seconds_count_from_its_first_payload(geo: Results) -> None:
     rate = panels(over_time.build(geo, geo.runs[0]))["rate"]
     per_second = next(series for series in rate.series if "iperf3" in series.label)
-    assert per_second.x[0] == 1.0
+    first_sent = geo.sockets.filter((geo.sockets["host"] == "server") & (geo.sockets["bytes_sent"] > 0))
+    assert per_second.x[0] == first_sent["time_s"][0] + 1.0
     assert len(per_second.x) == len(per_second.y) == 31
 
 
@@ -159,6 +161,13 @@ def test_thinning_keeps_every_pixels_extremes_and_every_gap(y: list[float | None
 
 def test_thinning_a_long_series_keeps_four_points_a_pixel_at_most() -> None:
     assert len(indices([float(i % 97) for i in range(100_000)], 900)) <= 4 * 900
+
+
+def test_a_panel_of_many_long_series_is_thinned_to_what_a_page_can_hold() -> None:
+    y = [float(i % 97) for i in range(60_000)]
+    many = tuple(Series(f"{n}", list(range(60_000)), y, Role.DOWN) for n in range(64))
+    chart = Chart("c", "t", "", Axis("time", "s"), (Panel("p", "t", "", Axis("window", "segments"), many),))
+    assert len(json.dumps(plotly.figures(chart))) < 1_000_000
 
 
 def test_every_role_has_a_colour_of_its_own_on_either_ground() -> None:

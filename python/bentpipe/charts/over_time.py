@@ -19,6 +19,8 @@ _PIPES = ("down", "up")
 _DATA_BYTES = 100_000
 """A socket that sent less than this carried control messages, not a workload's payload."""
 _SOCKETS_DRAWN = 32
+_MOVING_SHARE = 0.005
+"""Of the best bin: what has less carried the words that iperf3's two ends exchange, not the transfer."""
 
 
 _CAUSES = {
@@ -38,6 +40,7 @@ class _Run:
     link: pl.DataFrame
     senders: Mapping[str, list[pl.DataFrame]]
     """Samples of each socket that sent payload, by direction."""
+    flows: pl.DataFrame
     pings: pl.DataFrame
     bin_s: float
 
@@ -55,6 +58,7 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
         record=record,
         link=link,
         senders=_senders(results.of_run(name, "sockets")),
+        flows=results.of_run(name, "flows"),
         pings=results.of_run(name, "pings").sort("time_s"),
         bin_s=_bin_s(link),
     )
@@ -123,7 +127,7 @@ def _rates(run: _Run) -> Panel | None:
 
 
 def _rate_sentence(run: _Run, pipe: str, of_pipe: pl.DataFrame) -> str:
-    moving = of_pipe.filter(pl.col("goodput_bytes") > 0)
+    moving = of_pipe.filter(pl.col("goodput_bytes") > _MOVING_SHARE * pl.col("goodput_bytes").max())
     if moving.is_empty():
         return f"No TCP payload went {pipe}."
     first, last = moving["time_s"][0], moving["time_s"][-1] + run.bin_s
@@ -138,12 +142,12 @@ def _rate_sentence(run: _Run, pipe: str, of_pipe: pl.DataFrame) -> str:
 
 
 def _per_second(run: _Run) -> Iterable[Series]:
-    """As the tool itself says, second by second, placed where its workload began."""
+    """As the tool itself says, second by second, from where its workload's payload began."""
     for name, figures in run.record.get("workloads", {}).items():
         values = figures.get("per_second_mbit_s")
-        spec = workload_spec(run.record, name)
         if values and figures.get("kind") == "bulk":
-            start = (spec.get("start_ns") or 0) / 1e9 + (spec.get("omit_ns") or 0) / 1e9
+            omitted = (workload_spec(run.record, name).get("omit_ns") or 0) / 1e9
+            start = _payload_began(run, name) + omitted
             yield Series(
                 f"{name}, per second by iperf3",
                 [start + second for second in range(len(values) + 1)],
@@ -152,6 +156,21 @@ def _per_second(run: _Run) -> Iterable[Series]:
                 Mark.STEPS,
                 Dash.DASHED,
             )
+
+
+def _payload_began(run: _Run, workload: str) -> float:
+    """When a socket of the workload is first seen to have sent; where none is, when the lab starts it.
+
+    iperf3 counts its seconds from there: several round trips after its start, which its two ends talk away.
+    """
+    flows = run.flows.filter(pl.col("workload") == workload)
+    ports = set(flows.select("local_port", "remote_port").iter_rows())
+    seen = []
+    for socket in (socket for sockets in run.senders.values() for socket in sockets):
+        host, local, remote = socket.select("host", "local_port", "remote_port").row(0)
+        if ((local, remote) if host == "client" else (remote, local)) in ports:
+            seen.append(float(socket.filter(pl.col("bytes_sent") > 0)["time_s"][0]))
+    return min(seen, default=(workload_spec(run.record, workload).get("start_ns") or 0) / 1e9)
 
 
 def _queue(run: _Run) -> Panel | None:

@@ -25,7 +25,10 @@ _SYMBOLS = {
     Symbol.DIAMOND: "diamond",
 }
 _PIXELS = 900
-"""Width for which long series are thinned; zooming in shows what was kept."""
+_PIXELS_LEAST = 120
+_SERIES_WHOLE = 6
+"""Long series are thinned for a chart this wide; zooming in shows what was kept. Where a panel has more series
+than these, each is thinned further, so that a page of many connections can still be mailed."""
 
 DARK_FOR_LIGHT: Mapping[str, str] = {LIGHT[role]: DARK[role] for role in LIGHT}
 
@@ -76,7 +79,8 @@ def _scale(found: Range, log: bool) -> dict[str, Any]:
 
 
 def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
-    kept = indices(series.y, _PIXELS)
+    share = min(1.0, _SERIES_WHOLE / len(panel.series))
+    kept = indices(series.y, max(int(_PIXELS * share), _PIXELS_LEAST))
     colour = LIGHT[series.role]
     trace: dict[str, Any] = {
         "name": _plain(series.label),

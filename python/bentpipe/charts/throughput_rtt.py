@@ -106,9 +106,8 @@ def _finding(line: _Line) -> str:
         for direction, first, last in falls
     ]
     _, first, last = falls[0]
-    text = (
-        f"From {duration(_rtt(first))} to {duration(_rtt(last))} of round trip, goodput goes {listed(parts)}"
-    )
+    span = f"From {duration(_rtt(first))} to {duration(_rtt(last))} of round trip"
+    text = f"{span}, goodput goes {', and '.join(parts)}"
     return text + ("; the path's rate is the same." if _same_rate(line.cells) else ".")
 
 
