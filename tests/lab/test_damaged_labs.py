@@ -51,14 +51,14 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_lab_are_told_so(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert attempt(content, [], Path(folder) / "x.toml") is False
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32))
 def test_a_damaged_lab_loads_or_is_told_what_is_wrong(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def test_a_damaged_lab_loads_or_is_told_what_is_wrong(seed: int) -> None:
         assert attempt(content, [], Path(folder) / "x.toml") in (True, False)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
 def test_a_document_of_any_shape_has_a_first_fault(document: dict[str, Any]) -> None:
     try:
