@@ -77,7 +77,7 @@ fn sum(parcels: &[(Time, Parcel)]) -> Count {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn packets_and_bytes_are_conserved(config in any::config(), arrivals in any::arrivals()) {
@@ -247,7 +247,7 @@ proptest! {
             drain(&mut pipe)
         };
         prop_assert_eq!(run(1, "down"), run(1, "down"));
-        if arrivals.len() > 100 {
+        if arrivals.len() > 60 {
             prop_assert_ne!(run(1, "down"), run(1, "up"));
             prop_assert_ne!(run(1, "down"), run(2, "down"));
         }

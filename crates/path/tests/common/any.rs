@@ -187,7 +187,7 @@ pub fn config() -> impl Strategy<Value = PipeConfig> {
 /// In order of time, numbered; of up to 1500 bytes and several flows, in bursts and apart.
 pub fn arrivals() -> impl Strategy<Value = Vec<(Time, Parcel)>> {
     let gap = prop_oneof![3 => Just(0), 3 => 0..MS, 1 => 0..20 * MS];
-    vec((gap, 0..=1500_u32, 0..5_u64, any::<bool>()), 1..150).prop_map(|parcels| {
+    vec((gap, 0..=1500_u32, 0..5_u64, any::<bool>()), 1..100).prop_map(|parcels| {
         let mut now = Time(-5 * MS);
         let numbered = (0..).zip(parcels);
         let arrivals = numbered.map(|(id, (gap, bytes, flow, capable))| {
