@@ -62,6 +62,8 @@ def command(user: str) -> list[str]:
 class Host:
     """A host process and the control socket's other end."""
 
+    in_new_session = True
+
     def __init__(self, user: str = "root", started_by: Sequence[str] | None = None) -> None:
         self.spool = Path(tempfile.mkdtemp(prefix="bentpipe-test-"))
         self.spool.chmod(0o777)
@@ -70,8 +72,8 @@ class Host:
             self.process = subprocess.Popen(
                 [*(started_by or command(user)), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
+                stdin=subprocess.DEVNULL if self.in_new_session else None,
+                start_new_session=self.in_new_session,
             )
         ours.settimeout(20)
         self.control = ours
