@@ -3,6 +3,7 @@
 A panel is left out where there is nothing to draw, and only then.
 """
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -243,16 +244,27 @@ def _windows(run: _Run) -> Panel | None:
         name = largest["congestion_control"].drop_nulls().to_list()
         peak = _most(largest, "cwnd_segments")
         at = largest.filter(pl.col("cwnd_segments") == peak)["time_s"][0] if peak else 0.0
-        left = largest["ssthresh_segments"].drop_nulls().is_empty()
-        start = (
-            "slow start never ended" if left else f"{_most(largest, 'retransmits')} segments were sent again"
-        )
+        start = _slow_start(largest)
         window = f"{name[-1].upper()}'s window" if name else "The window"
         parts.append(f"{window} {direction} peaks at {plural(peak, 'segment')}, at {duration(at)}; {start}.")
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:
         return None
     return Panel("cwnd", "Congestion window", " ".join(parts), Axis("window", "segments"), tuple(series))
+
+
+def _slow_start(socket: pl.DataFrame) -> str:
+    """How it ended: never, by a delay (HyStart) before anything was lost, or by loss."""
+    ended = socket.drop_nulls("ssthresh_segments")
+    if ended.is_empty():
+        return "slow start never ended"
+    count = _most(socket, "retransmits")
+    again = f"{plural(count, 'segment')} {'was' if count == 1 else 'were'} sent again"
+    first = ended.row(0, named=True)
+    if first["retransmits"] == 0:
+        at = plural(first["ssthresh_segments"], "segment")
+        return f"slow start ended at {at} before any retransmission, {again} in all"
+    return again
 
 
 def _round_trips(run: _Run) -> Panel | None:
@@ -286,9 +298,9 @@ def _round_trips(run: _Run) -> Panel | None:
         x, y = answered["time_s"].to_list(), (answered["rtt_s"] * 1000).to_list()
         series.append(Series("ping", x, y, Role.PING, Mark.POINTS))
         lost = run.pings.height - answered.height
-        middle = sorted(y)[len(y) // 2]
+        middle = statistics.median(y)
         parts.append(
-            f"The pings' median is {duration(middle / 1000)}; {lost} of {run.pings.height} were lost."
+            f"The pings' median is {duration(middle / 1000)}; of {run.pings.height}, {lost or 'none'} got lost."
         )
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:

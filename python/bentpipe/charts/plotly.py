@@ -27,8 +27,8 @@ _SYMBOLS = {
 _PIXELS = 900
 _PIXELS_LEAST = 120
 _SERIES_WHOLE = 6
-"""Long series are thinned for a chart this wide; zooming in shows what was kept. Where a panel has more series
-than these, each is thinned further, so that a page of many connections can still be mailed."""
+"""Long series are thinned for a chart this wide; zooming in shows what was kept. Where a panel has more
+series than these, each is thinned further, so that a page of many connections stays small."""
 
 DARK_FOR_LIGHT: Mapping[str, str] = {LIGHT[role]: DARK[role] for role in LIGHT}
 

@@ -1,9 +1,9 @@
 """Goodput of the bulk transfers against the path's round trip: ours per variant, published, and the ceiling.
 
-The ceiling is the most that may be in flight, over the RTT: by the buffers, of which the kernel advertises
-0.62 of the receiver's and fills 0.67 of the sender's with payload in flight; by what the delay line holds;
-by the pipe's rate. Both shares were measured on kernel 6.18; they shift with the offloads, so the line is a
-guide and not a bound to the percent.
+The ceiling is the most that may be in flight, over the RTT: by the send buffer, by the receive buffer, by what
+the delay line holds, and by the pipe's rate. It is a bound and not a forecast: the kernel charges a packet's
+whole memory to its buffers. On kernel 6.18 payload filled 0.67 of the send buffer with one packet per segment,
+0.94 with segmentation offload, and 0.62 of the receive buffer became window.
 """
 
 import math
@@ -18,8 +18,6 @@ from bentpipe.results.cells import Cell, cells
 from bentpipe.results.published import figures
 from bentpipe.results.store import Results
 
-RECEIVE_SHARE = 0.62
-SEND_SHARE = 0.67
 _PAYLOAD_BYTES = 1448
 """Of a full segment at an MTU of 1500, with timestamps."""
 
@@ -68,7 +66,7 @@ def build(results: Results, log: bool) -> Chart | None:
     return Chart(
         name=f"throughput-rtt-{'log' if log else 'linear'}",
         title="Goodput against round-trip time",
-        sentence=_finding(lines[0]) + _warning(drawn),
+        sentence=" ".join(filter(None, (_finding(lines[0]), _warning(drawn)))),
         x=Axis("base round-trip time", "ms", log, tuple(rtt * 1000 for rtt in rtts) if log else None),
         panels=tuple(panels),
         side_by_side=True,
@@ -141,8 +139,8 @@ def window_bytes(record: Mapping[str, Any], direction: str) -> float | None:
     sysctl = record.get("sysctl", {})
     send = _third(sysctl.get(sender, {}).get("net.ipv4.tcp_wmem"))
     receive = _third(sysctl.get(receiver, {}).get("net.ipv4.tcp_rmem"))
-    shares = ((SEND_SHARE, send), (RECEIVE_SHARE, receive), (1.0, _held_by_line(record, direction)))
-    return min((share * limit for share, limit in shares if limit is not None), default=None)
+    limits = (send, receive, _held_by_line(record, direction))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _held_by_line(record: Mapping[str, Any], direction: str) -> float | None:
@@ -178,18 +176,18 @@ def _ours(lines: Sequence[_Line]) -> Iterable[Series]:
 
 
 def _unreliable(lines: Sequence[_Line]) -> Iterable[Series]:
-    """Not joined to the rest; each with its line's symbol, hollow."""
-    for number, line in enumerate(line for line in lines if line.doubtful):
-        yield Series(
-            label="unreliable, not counted",
-            x=[_rtt(c) * 1000 for c in line.doubtful],
-            y=[c.doubtful_mbit_s.median for c in line.doubtful if c.doubtful_mbit_s],
-            role=Role(line.cells[0].direction),
-            mark=Mark.POINTS,
-            symbol=line.symbol,
-            in_legend=number == 0,
-            hollow=True,
-        )
+    """Not joined; each with its line's symbol, hollow."""
+    for line in lines:
+        if line.doubtful:
+            yield Series(
+                label=f"{line.name}, unreliable",
+                x=[_rtt(c) * 1000 for c in line.doubtful],
+                y=[c.doubtful_mbit_s.median for c in line.doubtful if c.doubtful_mbit_s],
+                role=Role(line.cells[0].direction),
+                mark=Mark.POINTS,
+                symbol=line.symbol,
+                hollow=True,
+            )
 
 
 def _published(key: str, direction: str) -> Iterable[Series]:
