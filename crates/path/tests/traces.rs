@@ -140,6 +140,18 @@ fn a_limit_in_time_follows_the_rate_when_it_steps() {
     assert_eq!(numbers(&config, &arrivals), [0, 1, 2, 3, 4]);
 }
 
+#[test]
+fn a_limit_in_bdp_stays_that_of_the_highest_rate() {
+    let mut config = shaped_by(ShaperConfig::Steps {
+        steps: vec![step(0, Some(RATE / 2)), step(5, Some(RATE)), step(6, None)],
+    });
+    config.queue.limit = QueueLimit::Bdp {
+        multiple: 2.0,
+        base_rtt_ns: Nanos(MS),
+    };
+    assert_eq!(numbers(&config, &[(0, 1500); 5]), [0, 1, 2]);
+}
+
 fn step(at_ms: i64, rate_bit_s: Option<u64>) -> RateStep {
     RateStep {
         at_ns: Time(at_ms * MS),

@@ -5,7 +5,7 @@
 //!    byte mode, section 4).
 //! 2. Gentle (Floyd 2000): between `max` and twice `max` the probability rises from `max_probability` to 1.
 //! 3. While the queue is empty the average decays as if packets of one MTU were sent at the shaper's rate (section 4;
-//!    the paper's "typical small packet"); with steps, at the first step's rate.
+//!    the paper's "typical small packet"); with steps, at the rate of time zero.
 //! 4. The packet in service is not counted, so the queue can be empty while the link is busy.
 //! 5. Defaults are the paper's: weight 0.002, `max_probability` 1/50, 5 and 15 packets (of one MTU).
 //! 6. With ECN a packet is marked where the choice is random, and dropped from twice `max` on (RFC 3168, section 7).
