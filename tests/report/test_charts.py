@@ -84,6 +84,15 @@ def test_a_delay_line_that_holds_little_lowers_the_ceiling(
     assert throughput_rtt.window_bytes(record, "down") == pytest.approx(window)
 
 
+def test_without_a_reliable_run_nothing_is_concluded(tmp_path: Path) -> None:
+    for name, rtt_ms in (("1", 11), ("2", 150)):
+        synthetic.run(tmp_path, name, rtt_ms=rtt_ms, changes={"reliable": False})
+    chart = throughput_rtt.build(Results.open(tmp_path), log=True)
+    assert chart is not None
+    assert chart.sentence.startswith("No cell has a reliable run")
+    assert all(series.hollow for series in panels(chart)["down"].series if series.role is Role.DOWN)
+
+
 def test_what_else_was_swept_is_a_line_of_its_own(tmp_path: Path) -> None:
     for number, (rtt_ms, loss) in enumerate((r, p) for r in (11, 150) for p in (0.0, 0.01)):
         point = {"path.rtt": f"{rtt_ms} ms", "path.loss": loss}

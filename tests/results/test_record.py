@@ -89,6 +89,7 @@ def test_a_run_within_its_limits_is_reliable() -> None:
     ("changes", "says"),
     [
         ({"lateness_us_p99": 2400}, "left 2.4 ms or more after the model's time; the limit is 1 ms"),
+        ({"lateness_us_p99": 1_110_000}, "left 1.11 s or more"),
         ({"lateness_us_p99": None}, "did not say how late"),
         ({"unintended_loss": 1}, "1 packet was lost outside the model; the limit is 0"),
         (

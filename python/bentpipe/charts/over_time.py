@@ -300,7 +300,8 @@ def _round_trips(run: _Run) -> Panel | None:
         lost = run.pings.height - answered.height
         middle = statistics.median(y)
         parts.append(
-            f"The pings' median is {duration(middle / 1000)}; of {run.pings.height}, {lost or 'none'} got lost."
+            f"The pings' median is {duration(middle / 1000)}; "
+            f"of {run.pings.height}, {lost or 'none'} got lost."
         )
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:

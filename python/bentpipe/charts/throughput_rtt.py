@@ -1,9 +1,9 @@
 """Goodput of the bulk transfers against the path's round trip: ours per variant, published, and the ceiling.
 
-The ceiling is the most that may be in flight, over the RTT: by the send buffer, by the receive buffer, by what
-the delay line holds, and by the pipe's rate. It is a bound and not a forecast: the kernel charges a packet's
-whole memory to its buffers. On kernel 6.18 payload filled 0.67 of the send buffer with one packet per segment,
-0.94 with segmentation offload, and 0.62 of the receive buffer became window.
+The ceiling is the most that may be in flight, over the RTT: by the send buffer, by the receive buffer, by
+what the delay line holds, and by the pipe's rate. It is a bound and not a forecast: the kernel charges a
+packet's whole memory to its buffers. On kernel 6.18 payload filled 0.67 of the send buffer with one packet
+per segment, 0.94 with segmentation offload, and 0.62 of the receive buffer became window.
 """
 
 import math
@@ -111,6 +111,10 @@ def _finding(line: _Line) -> str:
 
 def _warning(drawn: Sequence[Cell]) -> str:
     count = sum(c.goodput_mbit_s is None for c in drawn)
+    if count == len(drawn):
+        return (
+            "No cell has a reliable run, so nothing is concluded; the hollow marks show what the runs gave."
+        )
     verb = "does" if count == 1 else "do"
     return (
         f" {plural(count, 'cell')} (hollow) had unreliable runs only and {verb} not count." if count else ""

@@ -11,7 +11,7 @@ from bentpipe.report import columns
 from bentpipe.results.cells import Cell, cells, swept_keys
 from bentpipe.results.store import Results
 
-_WHY_SHOWN = 8
+_WHY_SHOWN = 4
 _RUNS_NAMED = 3
 
 
