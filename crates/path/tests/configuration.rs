@@ -133,6 +133,7 @@ fn an_impossible_pipe_is_refused_by_the_name_of_the_field_at_fault() {
         (codel(0, 1), "queue.discipline.target_ns"),
         (codel(1, 0), "queue.discipline.interval_ns"),
         (fq_codel(0, 1), "queue.discipline.flows"),
+        (fq_codel(65_537, 1), "queue.discipline.flows"),
         (fq_codel(1, 0), "queue.discipline.quantum_bytes"),
         (pie(0, 1.0, 0), "queue.discipline.update_ns"),
         (pie(1, -1.0, 0), "queue.discipline.alpha"),

@@ -165,6 +165,18 @@ fn a_syn_opens_a_new_sequence_space_but_its_repetition_does_not() {
 }
 
 #[test]
+fn a_jump_beyond_the_largest_window_begins_a_new_space() {
+    let far = (1 << 30) + 200;
+    let segments = [
+        segment(0, 100),
+        segment(far, 100),
+        segment(far + 50, 100),
+        segment(0, 100),
+    ];
+    assert_eq!(counts(&segments), [100, 100, 50, 100]);
+}
+
+#[test]
 fn acknowledgements_open_no_flow() {
     let mut goodput = Goodput::new();
     assert_eq!(goodput.count(Time::ZERO, FlowKey(1), segment(7, 0)), 0);

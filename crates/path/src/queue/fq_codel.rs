@@ -16,6 +16,8 @@ use crate::totals::Count;
 
 /// RFC 8290, section 5.2.
 const DEFAULT_FLOWS: u32 = 1024;
+/// As Linux allows.
+const MOST_FLOWS: u32 = 65_536;
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -135,6 +137,10 @@ impl<P> FqCodel<P> {
         perturbation: u64,
     ) -> Result<Self, ConfigError> {
         let flows = positive("queue.discipline.flows", flows.unwrap_or(DEFAULT_FLOWS))?;
+        if flows > MOST_FLOWS {
+            let wanted = "at most 65536 queues";
+            return Err(ConfigError::new("queue.discipline.flows", flows, wanted));
+        }
         let quantum = positive(
             "queue.discipline.quantum_bytes",
             quantum_bytes.unwrap_or(parameters.mtu),
