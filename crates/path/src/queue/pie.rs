@@ -9,7 +9,7 @@
 
 use super::fifo::Fifo;
 use super::{Discipline, Room, Tally, Waiting, mark};
-use crate::error::{ConfigError, positive};
+use crate::error::{ConfigError, positive, span};
 use crate::packet::Packet;
 use crate::random::unit;
 use crate::time::{Nanos, Time};
@@ -48,21 +48,20 @@ impl PieParameters {
             mtu,
             ecn,
         };
+        span("queue.discipline.target_ns", it.target)?;
+        span("queue.discipline.update_ns", it.update)?;
         positive("queue.discipline.target_ns", it.target.0)?;
-        positive("queue.discipline.update_ns", it.update.0)?;
+        if it.update < Nanos::from_micros(1) {
+            let field = "queue.discipline.update_ns";
+            return Err(ConfigError::new(field, it.update.0, "at least 1 us"));
+        }
         for (name, gain) in [("alpha", it.alpha), ("beta", it.beta)] {
             if !(gain.is_finite() && gain >= 0.0) {
                 let field = format!("queue.discipline.{name}");
                 return Err(ConfigError::new(field, gain, "0 or more"));
             }
         }
-        if it.max_burst < Nanos::ZERO {
-            return Err(ConfigError::new(
-                "queue.discipline.max_burst_ns",
-                it.max_burst.0,
-                "0 or more",
-            ));
-        }
+        span("queue.discipline.max_burst_ns", it.max_burst)?;
         Ok(it)
     }
 }
