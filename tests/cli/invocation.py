@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 PLAIN = """
 title = "A plain lab"
 until = "done"

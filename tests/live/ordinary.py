@@ -1,7 +1,7 @@
 """`bentpipe` as an ordinary user, for tests that root runs: the same interpreter and package, user nobody.
 
-Everything happens in a mount namespace of the command's own: a /dev/net/tun that is open to all, as udev makes
-it, and a way to an interpreter or a checkout that lies where only root may look.
+Everything happens in a mount namespace of the command's own: a /dev/net/tun that is open to all, as udev
+makes it, and a way to an interpreter or a checkout that lies where only root may look.
 """
 
 import os
