@@ -267,6 +267,13 @@ fn the_line_counts_only_what_is_on_it_now() {
 }
 
 #[test]
+fn a_packet_leaves_the_line_before_another_enters_it_at_the_same_instant() {
+    let mut config = fixed(QueueLimit::Unlimited, 1);
+    config.propagation.limit = LineLimit::Packets { packets: 1 };
+    assert_eq!(times(&config, &[(0, 1500); 4]), [2.0, 3.0, 4.0, 5.0]);
+}
+
+#[test]
 fn a_packet_that_would_leave_during_an_outage_is_lost() {
     let mut config = PipeConfig::default();
     config.propagation.delay_ns = Nanos(5 * MS);
