@@ -184,6 +184,20 @@ def test_a_stop_kills_what_runs_and_reports(user: str) -> None:
     assert sockets[0].split(",") == SOCKETS.names
 
 
+def test_what_a_device_loses_is_reported_as_unintended_loss(user: str) -> None:
+    """Before `start` nobody reads the devices: what does not fit the client's queue is lost."""
+    flood = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+    flood += "for _ in range(21000): s.sendto(b'', ('10.77.0.2', 9))"
+    with Host(user) as host:
+        host.setup()
+        host.output("client", f'/usr/bin/python3 -c "{flood}"')
+        host.start()
+        host.say("stop")
+        error = host.hear()["engine_error"]
+    assert error["unintended_loss"] == error["unintended_loss_by"]["device"] == 1000
+    assert error["per_pipe"]["up"]["unintended_loss"] == 1000
+
+
 def test_a_spool_that_cannot_be_written_is_a_trouble_that_names_the_file(user: str) -> None:
     with Host(user) as host:
         host.setup(spool="/proc/no/such/folder")
