@@ -20,6 +20,7 @@ const SECONDS: u32 = 5;
 const PINGS: usize = 15;
 
 fn main() -> Result<(), Error> {
+    machine()?;
     let only: Vec<String> = std::env::args().skip(1).collect();
     let wanted = |section: &str| only.is_empty() || only.iter().any(|it| it == section);
     if wanted("throughput") {
@@ -31,6 +32,24 @@ fn main() -> Result<(), Error> {
     if wanted("ping") {
         pings()?;
     }
+    Ok(())
+}
+
+/// What the figures were taken on, and what else was running.
+fn machine() -> Result<(), Error> {
+    let read = std::fs::read_to_string::<&str>;
+    let cpus = read("/proc/cpuinfo")?;
+    let models: Vec<&str> = cpus
+        .lines()
+        .filter_map(|line| line.strip_prefix("model name\t: "))
+        .collect();
+    println!(
+        "Linux {}, {} x {}, load average {}\n",
+        read("/proc/sys/kernel/osrelease")?.trim(),
+        models.len(),
+        models.first().unwrap_or(&"unknown"),
+        read("/proc/loadavg")?.trim()
+    );
     Ok(())
 }
 
@@ -209,31 +228,39 @@ fn lateness() -> Result<(), Error> {
 /// Each ping alone, with its summary's three decimals: the line of a reply shows three digits and no more.
 fn pings() -> Result<(), Error> {
     println!("{PINGS} pings, error of the RTT in us      min  median     max");
+    let bed = Bed::new()?;
+    let copier = plain::start(&bed)?;
+    ping(&bed, "plain loop", 0)?;
+    copier.stop()?;
     for rtt_us in [0, 11_000, 30_000, 150_000, 550_000] {
         let bed = Bed::new()?;
         let path = start(&bed, Nanos::from_micros(rtt_us), None)?;
-        let mut errors = Vec::new();
-        for _ in 0..PINGS {
-            let text = bed.client.output("ping -q -c 1 10.77.0.2")?;
-            let shortest = text
-                .split("mdev = ")
-                .nth(1)
-                .and_then(|it| it.split('/').next());
-            let Some(ms) = shortest.and_then(|it| it.parse::<f64>().ok()) else {
-                return Err(format!("ping gave no time:\n{text}").into());
-            };
-            errors.push(ms * 1e3 - rtt_us as f64);
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        ping(&bed, &format!("{} ms", rtt_us as f64 / 1e3), rtt_us)?;
         finish(path)?;
-        errors.sort_by(f64::total_cmp);
-        println!(
-            "{:>24} ms {:>14.0} {:>7.0} {:>7.0}",
-            rtt_us as f64 / 1e3,
-            errors[0],
-            errors[errors.len() / 2],
-            errors[errors.len() - 1]
-        );
     }
+    Ok(())
+}
+
+fn ping(bed: &Bed, name: &str, rtt_us: i64) -> Result<(), Error> {
+    let mut errors = Vec::new();
+    for _ in 0..PINGS {
+        let text = bed.client.output("ping -q -c 1 10.77.0.2")?;
+        let shortest = text
+            .split("mdev = ")
+            .nth(1)
+            .and_then(|it| it.split('/').next());
+        let Some(ms) = shortest.and_then(|it| it.parse::<f64>().ok()) else {
+            return Err(format!("ping gave no time:\n{text}").into());
+        };
+        errors.push(ms * 1e3 - rtt_us as f64);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    errors.sort_by(f64::total_cmp);
+    println!(
+        "{name:>27} {:>14.0} {:>7.0} {:>7.0}",
+        errors[0],
+        errors[errors.len() / 2],
+        errors[errors.len() - 1]
+    );
     Ok(())
 }

@@ -127,7 +127,8 @@ impl Pump {
 
     /// Reads up to a batch and offers it to the pipe; `true` where there may be more.
     ///
-    /// What is found after oversleeping came in that time, some when: it is taken to have come evenly.
+    /// What is found after oversleeping came in that time: the first when the thread should have run again, the rest
+    /// evenly after it.
     fn read(&mut self, turns: &mut Turns) -> io::Result<bool> {
         let overslept = std::mem::take(&mut turns.overslept);
         let mut more = true;
@@ -188,7 +189,7 @@ impl Pump {
     fn wait(&mut self, turns: &mut Turns) -> io::Result<()> {
         let now = self.clock.now();
         let Some(mut next) = self.pipe.next_time().filter(|next| *next < now + TURN) else {
-            return self.sleep(turns, now, TURN).map(|_| ());
+            return self.sleep(turns, now, TURN);
         };
         // Where departures are dense, a wake-up for each, to the microsecond, would cost more than it is worth: the
         // hosts' programs need the processor too. They leave together, and nothing is spun.
@@ -206,11 +207,7 @@ impl Pump {
         };
         let wake = Time(next.0 - margin.0);
         if wake > now {
-            let woke = self.sleep(turns, now, wake - now)?;
-            if woke >= wake {
-                turns.spin.slept(wake, woke);
-            }
-            return Ok(());
+            return self.sleep(turns, now, wake - now);
         }
         // The last moments are spun, with an eye on the input: each turn of the loop above reads first.
         turns.spin.spent(Nanos(SPIN_TURN_NS));
@@ -222,16 +219,22 @@ impl Pump {
     }
 
     /// Sleeps for at most this long, and finds out how long the thread then waited to go on.
-    fn sleep(&mut self, turns: &mut Turns, now: Time, at_most: Nanos) -> io::Result<Time> {
+    fn sleep(&mut self, turns: &mut Turns, now: Time, at_most: Nanos) -> io::Result<()> {
         let sources = [self.input.as_fd(), self.stop.wake.as_fd()];
         turns.run_queue.waited_since();
         clock::sleep(sources, at_most)?;
         let woke = self.clock.now();
         let stood_still = woke - (now + at_most);
         let waited = turns.run_queue.waited_since();
-        turns.overslept = stood_still.max(waited).max(Nanos::ZERO);
+        turns.overslept = if stood_still > Nanos::ZERO {
+            turns.spin.slept(now + at_most, woke);
+            stood_still.max(waited)
+        } else {
+            // Woken by input: that came before the thread could run.
+            turns.spin.wake_cost().max(waited).min(woke - now)
+        };
         turns.looked = Time(woke.0 - turns.overslept.0);
-        Ok(woke)
+        Ok(())
     }
 
     fn hand_on_bins(&mut self) {
