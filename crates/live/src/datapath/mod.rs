@@ -273,6 +273,8 @@ fn joined<T>(thread: JoinHandle<T>) -> io::Result<T> {
 }
 
 #[cfg(test)]
+mod starvation_tests;
+#[cfg(test)]
 mod superpacket_tests;
 #[cfg(test)]
 mod tests;
