@@ -3,7 +3,10 @@
 Loads the rest within reach of its own handler: a Ctrl-C while libraries load is an interruption too.
 """
 
+import os
 import sys
+
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -13,7 +16,19 @@ def main() -> None:
         command_line()
     except KeyboardInterrupt:
         sys.stderr.write("bentpipe: interrupted\n")
-        sys.exit(130)
+        _leave()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _leave()
+        raise
+
+
+def _leave() -> None:
+    """Python itself would end by SIGINT instead, where the KeyboardInterrupt had come up through an `exec` of
+    text, as dataclasses do while they load."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
 if __name__ == "__main__":
