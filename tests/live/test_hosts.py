@@ -100,7 +100,9 @@ def test_a_program_has_no_signal_blocked_or_ignored_and_no_descriptor_of_ours(us
         host.setup()
         status = host.output("client", "grep -E 'Sig(Blk|Ign)' /proc/self/status")
         descriptors = host.output("client", "ls /proc/self/fd")
-    assert [int(line.split()[1], 16) for line in status.splitlines()] == [0, 0]
+    # Signals 32 and 33 belong to the C library, whose posix_spawn (make's, for one) leaves them ignored.
+    ours = ~(0b11 << 31)
+    assert [int(line.split()[1], 16) & ours for line in status.splitlines()] == [0, 0]
     assert descriptors.split() == ["0", "1", "2", "3"]  # 3 is the folder that ls reads
 
 
