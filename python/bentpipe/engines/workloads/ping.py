@@ -5,9 +5,14 @@ summary gives the smallest, mean and largest to the microsecond (iputils 2022112
 reply's time is known as an interval: what the line can have been rounded from, within the summary's bounds.
 The smallest and the largest are taken from the summary; the others are the middles of their intervals,
 moved together so that the mean is the summary's. For a path without jitter that is right to microseconds.
+
+When a request without an answer was sent, ping does not say, and it is often late on its own interval. Such
+a request is placed evenly between its answered neighbours.
 """
 
 import re
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -141,7 +146,16 @@ def result(
     answered = {reply.sequence: reply for reply in pinged.replies}
     times = [reply.rtt_ms for reply in pinged.replies]
     undecided_from_s = program.exit.at_s - round_trip_s if program.end is End.CUT else float("inf")
-    rows = [_row(spec, program, n, answered.get(n), wall_minus_run_s) for n in range(1, pinged.sent + 1)]
+    sent_s = _sent_s(spec, program, {r.sequence: r.sent_wall_s - wall_minus_run_s for r in pinged.replies})
+    rows: list[dict[str, Any]] = [
+        {
+            "time_s": sent_s(n),
+            "workload": spec.name,
+            "sequence": n,
+            "rtt_s": answered[n].rtt_ms / 1e3 if n in answered else None,
+        }
+        for n in range(1, pinged.sent + 1)
+    ]
     rows = [row for row in rows if row["rtt_s"] is not None or row["time_s"] < undecided_from_s]
     entry |= {"sent": len(rows), "lost": sum(row["rtt_s"] is None for row in rows)}
     if times:
@@ -154,12 +168,20 @@ def result(
     return WorkloadResult(entry, pings=rows, tools=tools)
 
 
-def _row(
-    spec: PingSpec, program: Program, sequence: int, reply: Reply | None, wall_minus_run_s: float
-) -> dict[str, Any]:
-    if reply:
-        time_s = reply.sent_wall_s - wall_minus_run_s
-    else:
-        time_s = program.started_s + (sequence - 1) * spec.interval_ns / 1e9
-    rtt_s = reply.rtt_ms / 1e3 if reply else None
-    return {"time_s": time_s, "workload": spec.name, "sequence": sequence, "rtt_s": rtt_s}
+def _sent_s(spec: PingSpec, program: Program, known: Mapping[int, float]) -> Callable[[int], float]:
+    """When the request of a sequence number was sent, from the times that are known."""
+    interval_s = spec.interval_ns / 1e9
+    sequences = sorted(known)
+
+    def sent_s(sequence: int) -> float:
+        place = bisect_left(sequences, sequence)
+        if place == len(sequences):
+            last = sequences[-1] if sequences else 1
+            return known.get(last, program.started_s) + (sequence - last) * interval_s
+        after = sequences[place]
+        if place == 0:
+            return known[after] - (after - sequence) * interval_s
+        before = sequences[place - 1]
+        return known[before] + (known[after] - known[before]) * (sequence - before) / (after - before)
+
+    return sent_s
