@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,9 +19,10 @@ from bentpipe import engines, lab
 from bentpipe.engines.base import EngineOptions
 from bentpipe.lab import Point
 from bentpipe.results import Results, RunFolder, StoreError
-from bentpipe.results.store import LAB, discard_abandoned
+from bentpipe.results.store import LAB, discard_abandoned, finished_runs
 
 _LONGEST_WORD = 40
+_LAB_PART = "lab.part"
 
 
 class Watcher(Protocol):
@@ -74,7 +75,7 @@ def execute(
     for point in points:
         worker.check(point.spec)
     names = run_names(points)
-    identity = _identity(points, engine)
+    identity = _identity(the_lab, points, engine)
     folder = out if out is not None else default_folder(identity, names)
     with _claimed(folder, identity):
         there = [name for name in names if (folder / name).exists()]
@@ -114,9 +115,9 @@ def _word(value: Any) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:_LONGEST_WORD]
 
 
-def _identity(points: Sequence[Point], engine: str) -> dict[str, Any]:
+def _identity(the_lab: lab.Lab, points: Sequence[Point], engine: str) -> dict[str, Any]:
     """What a folder of runs belongs to: the engine and the cells, but not how often each is repeated, nor the
-    seed."""
+    seed. The lab as it was written stands there for people."""
     cells: list[dict[str, Any]] = []
     for point in points:
         cell = {"variant": point.variant, "point": point.point, "spec": point.spec.model_dump(mode="json")}
@@ -129,6 +130,8 @@ def _identity(points: Sequence[Point], engine: str) -> dict[str, Any]:
         "title": first.title,
         "published": first.published,
         "engine": engine,
+        "document": the_lab.text,
+        "options": list(the_lab.options),
         "digest": hashlib.sha256(text.encode()).hexdigest(),
         "cells": cells,
     }
@@ -143,24 +146,27 @@ def default_folder(identity: Mapping[str, Any], names: Sequence[str]) -> Path:
         if not folder.exists():
             return folder
         unfinished = any(not (folder / run).exists() for run in names)
-        if unfinished and _same(folder, identity):
+        if unfinished and _digest(folder) == identity["digest"]:
             return folder
         number += 1
 
 
-def _same(folder: Path, identity: Mapping[str, Any]) -> bool:
+def _digest(folder: Path) -> str | None:
+    """What the folder's lab.json belongs to; None without one of ours."""
     try:
         found = json.loads((folder / LAB).read_text(encoding="utf-8"))
-        return bool(found["digest"] == identity["digest"])
+        return str(found["digest"])
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        return None
 
 
 @contextmanager
 def _claimed(folder: Path, identity: Mapping[str, Any]) -> Iterator[None]:
-    """The folder, made or found to be of the same lab, and no other process's as long as this lasts."""
+    """The folder, made or found to be of the same lab, and no other process's as long as this lasts. Where no
+    run was finished in it, it is as it was before."""
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file; --out wants a folder")
+    made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -171,26 +177,43 @@ def _claimed(folder: Path, identity: Mapping[str, Any]) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StoreError(f"{folder} is being written by another bentpipe") from None
-        _match(folder, identity)
-        discard_abandoned(folder)
-        yield
+        _check_free(folder, identity)
+        try:
+            _name(folder, identity)
+            yield
+        finally:
+            if not finished_runs(folder):
+                _unname(folder, made=made)
     finally:
         os.close(descriptor)
 
 
-def _match(folder: Path, identity: Mapping[str, Any]) -> None:
-    place = folder / LAB
-    if place.exists():
-        if not _same(folder, identity):
-            raise StoreError(
-                f"{folder} holds runs of another lab, or of this one with other settings; "
-                "name another folder with --out"
-            )
-        return
-    if any(folder.iterdir()):
+def _check_free(folder: Path, identity: Mapping[str, Any]) -> None:
+    """Raises where the folder holds what is not of this lab. What an interrupted run left is taken away."""
+    if _digest(folder) is None and any(folder.iterdir()):
         raise StoreError(
             f"{folder} is not empty and holds no runs of this lab; name another folder with --out"
         )
-    part = place.with_suffix(".part")
+    discard_abandoned(folder)
+    if finished_runs(folder) and _digest(folder) != identity["digest"]:
+        raise StoreError(
+            f"{folder} holds runs of another lab, or of this one with other settings; "
+            "name another folder with --out"
+        )
+
+
+def _name(folder: Path, identity: Mapping[str, Any]) -> None:
+    """Says in the folder which lab it belongs to, unless that stands there."""
+    if _digest(folder) == identity["digest"]:
+        return
+    part = folder / _LAB_PART
     part.write_text(json.dumps(identity, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.rename(place)
+    part.rename(folder / LAB)
+
+
+def _unname(folder: Path, *, made: bool) -> None:
+    for name in (LAB, _LAB_PART):
+        (folder / name).unlink(missing_ok=True)
+    if made:
+        with suppress(OSError):  # somebody else put something there meanwhile
+            folder.rmdir()

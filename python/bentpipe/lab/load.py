@@ -49,6 +49,8 @@ class Lab:
         published: key of the published figures, or None.
         repeat: runs per cell.
         variants: names of the variants that were chosen, "as is" for the plain lab.
+        text: the file as it was written.
+        options: what the command line changed of it, each as it would be typed there.
     """
 
     file: Path
@@ -57,6 +59,8 @@ class Lab:
     published: str | None
     repeat: int
     variants: tuple[str, ...]
+    text: str
+    options: tuple[str, ...]
     _cells: tuple[_Checked, ...]
 
     @classmethod
@@ -103,6 +107,8 @@ class Lab:
             published=first.published,
             repeat=first.repeat,
             variants=tuple(grid.variants),
+            text=text,
+            options=(*(name for name, _ in options), *(f"--variant {name}" for name in variants or ())),
             _cells=cells,
         )
 
