@@ -106,7 +106,7 @@ fn iperf(bed: &Bed) -> Result<Iperf, Error> {
     std::thread::sleep(Duration::from_millis(300));
     let text = bed
         .client
-        .output(&format!("iperf3 -c 10.77.0.2 -J -C cubic -t {SECONDS}"))?;
+        .output(&format!("iperf3 -c 10.77.0.2 -J -t {SECONDS}"))?;
     let _ = server.kill();
     server.wait()?;
     let report: serde_json::Value = serde_json::from_str(&text)?;

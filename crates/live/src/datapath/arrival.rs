@@ -48,6 +48,10 @@ impl Arrivals {
         }
     }
 
+    pub fn since(&self) -> Time {
+        self.since
+    }
+
     /// The device had nothing when it was looked at, which was not before `at`.
     pub fn none_at(&mut self, at: Time) {
         *self = Self::new(at);

@@ -27,6 +27,10 @@ use std::sync::mpsc::Sender;
 
 /// Frames read before departures are looked at again.
 const READ_BATCH: usize = 16;
+/// Where the device has not been seen empty for this long, so that how long its packets have waited is not known,
+/// more are read at once to come to the end.
+const BLIND: Nanos = Nanos::from_millis(1);
+const BLIND_BATCH: usize = 256;
 /// The longest sleep: the meter's bins are handed on as often as this, packets or none.
 const TURN: Nanos = Nanos::from_millis(50);
 
@@ -123,7 +127,8 @@ impl Pump {
     /// Reads up to a batch and offers it to the pipe; `true` where there may be more.
     fn read(&mut self, turns: &mut Turns) -> io::Result<bool> {
         let mut before = self.clock.now();
-        for _ in 0..READ_BATCH {
+        let blind = before - turns.arrivals.since() > BLIND;
+        for _ in 0..if blind { BLIND_BATCH } else { READ_BATCH } {
             let mut buffer = turns.pool.take();
             match rustix::io::read(&*self.input, &mut buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
