@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
+from bentpipe.charts.wording import digits
+
 _LONGEST_WHY = 300
 
 
@@ -21,9 +23,9 @@ def outcome(record: Mapping[str, Any]) -> str:
     figures = []
     for name, entry in record["workloads"].items():
         if entry.get("goodput_mbit_s") is not None:
-            figures.append(f"{name} {entry['goodput_mbit_s']:.4g} Mbit/s")
+            figures.append(f"{name} {digits(entry['goodput_mbit_s'], 4)} Mbit/s")
         elif entry.get("median_ms") is not None:
-            figures.append(f"{name} {entry['median_ms']:.4g} ms")
+            figures.append(f"{name} {digits(entry['median_ms'], 4)} ms")
     why = "; ".join(record["why"]).replace("\n", " ")
     parts = [word, ", ".join(figures), f"({why[:_LONGEST_WHY]})" if why else ""]
     return "  ".join(part for part in parts if part)
