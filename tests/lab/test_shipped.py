@@ -37,7 +37,8 @@ def test_effects_of_latency_has_the_ten_published_cells() -> None:
         assert ping.start_ns + ping.count * ping.interval_ns + point.spec.path.base_rtt_ns < bulk.start_ns
         assert (bulk.time_ns, bulk.omit_ns, bulk.streams) == (30_000_000_000, 1_000_000_000, 1)
         assert point.spec.client.congestion_control == "cubic"
-        assert point.spec.path.down["shaper"] == {"kind": "unlimited"}
+        # What two virtual machines of the original carried at 0.6 ms.
+        assert point.spec.path.down["shaper"] == {"kind": "fixed", "rate_bit_s": 2_500_000_000}
 
 
 def test_effects_of_latency_compares_the_buffers_of_its_time_and_netems_limit() -> None:
