@@ -58,14 +58,15 @@ pub fn sleep(sources: [BorrowedFd<'_>; 2], at_most: Nanos) -> io::Result<()> {
 /// time, so that it stops by itself where departures are dense.
 #[derive(Debug)]
 pub struct Spin {
-    /// What a wake-up overshoots by, smoothed.
+    /// What a wake-up overshoots by, smoothed, and how far it strays from that.
     overshoot_ns: i64,
+    deviation_ns: i64,
     budget_ns: i64,
     credited: Time,
 }
 
 /// Never spin longer than this for one departure.
-const MARGIN_MAX_NS: i64 = 60_000;
+const MARGIN_MAX_NS: i64 = 120_000;
 /// One part in this many of the time may be spun.
 const SHARE: i64 = 8;
 const BUDGET_MAX_NS: i64 = 2_000_000;
@@ -74,6 +75,7 @@ impl Spin {
     pub fn new(now: Time) -> Self {
         Self {
             overshoot_ns: 40_000,
+            deviation_ns: 10_000,
             budget_ns: BUDGET_MAX_NS,
             credited: now,
         }
@@ -84,7 +86,7 @@ impl Spin {
         let credit = (now - self.credited).0 / SHARE;
         self.credited = now;
         self.budget_ns = (self.budget_ns + credit).min(BUDGET_MAX_NS);
-        let wanted = (self.overshoot_ns + self.overshoot_ns / 4).min(MARGIN_MAX_NS);
+        let wanted = (self.overshoot_ns + 2 * self.deviation_ns).min(MARGIN_MAX_NS);
         Nanos(if self.budget_ns >= wanted { wanted } else { 0 })
     }
 
@@ -95,12 +97,14 @@ impl Spin {
     /// A sleep was to end at `wanted` and ended at `woke`.
     pub fn slept(&mut self, wanted: Time, woke: Time) {
         let overshoot = (woke - wanted).0.clamp(0, 2 * MARGIN_MAX_NS);
-        self.overshoot_ns += (overshoot - self.overshoot_ns) / 8;
+        let off = overshoot - self.overshoot_ns;
+        self.overshoot_ns += off / 8;
+        self.deviation_ns += (off.abs() - self.deviation_ns) / 4;
     }
 
     /// How long a wake-up usually takes.
     pub fn wake_cost(&self) -> Nanos {
-        Nanos(self.overshoot_ns.min(MARGIN_MAX_NS))
+        Nanos(self.overshoot_ns)
     }
 }
 
@@ -114,7 +118,7 @@ mod tests {
         for _ in 0..100 {
             spin.slept(Time(0), Time(10_000));
         }
-        assert!((11_000..14_000).contains(&spin.margin(Time(0)).0));
+        assert!((10_000..14_000).contains(&spin.margin(Time(0)).0));
         for _ in 0..100 {
             spin.slept(Time(0), Time(30_000_000));
         }
