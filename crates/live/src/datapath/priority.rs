@@ -1,8 +1,8 @@
 //! How the kernel's scheduler is to treat a pipe's thread: let it run as soon as it is awake, since what it is late
 //! by is the engine's error, and it sleeps whenever there is nothing to do.
 //!
-//! Measured on two busy cores at 16 Mbit/s (three loops beside iperf3): lateness p99 of 9 to 51 ms as an ordinary
-//! thread, 10 to 15 ms with a short slice, 0.6 to 1.2 ms with real-time priority. docs/accuracy.md tells more.
+//! Measured on two busy cores at 16 Mbit/s (three loops beside iperf3): lateness p99 of 4 ms with a short slice, 4 to
+//! 11 ms with nice -20 and a short slice, 0.12 ms with real-time priority. docs/accuracy.md tells more.
 
 use std::mem::size_of;
 
