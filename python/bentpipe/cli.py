@@ -39,7 +39,8 @@ class _Commands(TyperGroup):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # whoever read our output has gone; click ends quietly
-            _fail(f"bentpipe: {error}", _FAILED)
+            place = f"{error.filename}: " if error.filename else ""
+            _fail(f"bentpipe: {place}{error.strerror or error}", _FAILED)
 
 
 app = typer.Typer(

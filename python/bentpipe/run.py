@@ -19,7 +19,7 @@ from bentpipe import engines, lab
 from bentpipe.engines.base import EngineOptions
 from bentpipe.lab import Point
 from bentpipe.results import Results, RunFolder, StoreError
-from bentpipe.results.store import LAB, discard_abandoned, finished_runs
+from bentpipe.results.store import LAB, discard_abandoned, finished_runs, write_file
 
 _LONGEST_WORD = 40
 _LAB_PART = "lab.part"
@@ -207,13 +207,16 @@ def _name(folder: Path, identity: Mapping[str, Any]) -> None:
     if _digest(folder) == identity["digest"]:
         return
     part = folder / _LAB_PART
-    part.write_text(json.dumps(identity, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.rename(folder / LAB)
+    try:
+        write_file(part, f"{json.dumps(identity, indent=1, ensure_ascii=False)}\n".encode())
+        part.rename(folder / LAB)
+    except PermissionError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror}") from error
 
 
 def _unname(folder: Path, *, made: bool) -> None:
-    for name in (LAB, _LAB_PART):
-        (folder / name).unlink(missing_ok=True)
-    if made:
-        with suppress(OSError):  # somebody else put something there meanwhile
+    with suppress(OSError):  # it may not be ours to write, or hold what somebody put there meanwhile
+        for name in (LAB, _LAB_PART):
+            (folder / name).unlink(missing_ok=True)
+        if made:
             folder.rmdir()

@@ -94,3 +94,11 @@ def test_the_labs_that_come_with_it_are_listed_and_load_by_name(run: Command) ->
     assert "path.rrt" in run("run", "effects-of-latency", "--set", "path.rrt=1").stderr
     assert run("version").stdout.startswith("bentpipe 0.")
     assert run("schema").stdout.startswith("{")
+
+
+def test_a_folder_that_may_not_be_written_is_named(run: Command) -> None:
+    for out in ("/proc/runs", "/proc"):
+        said = run("run", "plain.toml", "--out", out)
+        assert said.status == 2
+        assert said.stderr.splitlines()[-1].startswith(f"bentpipe: {out} ")
+        assert "Traceback" not in said.stderr

@@ -15,7 +15,7 @@ from bentpipe.charts.wording import digits
 from bentpipe.report import columns, engine_words
 from bentpipe.results.cells import cells, counts, swept_keys
 from bentpipe.results.published import experiment
-from bentpipe.results.store import Results
+from bentpipe.results.store import Results, write_file
 
 _HERE = Path(__file__).parent
 
@@ -23,8 +23,12 @@ _HERE = Path(__file__).parent
 def write(results: Results, path: Path) -> None:
     """Write the page to `path`, whole or not at all."""
     part = path.with_name(f".{path.name}.part")
-    part.write_text(render(results), encoding="utf-8")
-    part.replace(path)
+    try:
+        write_file(part, render(results).encode())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def render(results: Results) -> str:

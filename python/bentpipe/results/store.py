@@ -5,6 +5,7 @@ a folder without a dot is a finished run. Reading never writes: a staging folder
 removed by the next run of the same name, or by `discard_abandoned`.
 """
 
+import io
 import json
 import re
 import shutil
@@ -61,17 +62,21 @@ class RunFolder:
     def write_table(self, name: str, frame: pl.DataFrame) -> None:
         table = _table(name)
         _check_schema(table, frame.schema)
-        frame.write_parquet(self._staging / f"{name}.parquet")
+        parquet = io.BytesIO()
+        frame.write_parquet(parquet)
+        write_file(self._staging / f"{name}.parquet", parquet.getbuffer())
 
     def spool_to_table(self, name: str, csv_path: Path) -> pl.DataFrame:
         """Turn an engine's CSV into the table, remove the CSV, and return what was stored.
 
         Header exactly the table's columns, an empty cell for null. A last line without a line feed was cut
-        off when the engine died, and is left out.
+        off when the engine died or the disk was full, and is left out; it may be the header itself.
         """
         table = _table(name)
         text = csv_path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
+        if not whole:
+            whole = ",".join(table.names).encode() + b"\n"
         header = whole.partition(b"\n")[0].decode(errors="replace").strip().split(",")
         if header != table.names:
             raise StoreError(f"{csv_path}: {_difference(table.names, header)}")
@@ -89,12 +94,20 @@ class RunFolder:
             if not (self._staging / f"{name}.parquet").exists():
                 self.write_table(name, table.empty())
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-        (self._staging / RECORD).write_text(text + "\n", encoding="utf-8")
+        write_file(self._staging / RECORD, f"{text}\n".encode())
         self._staging.rename(self._place)
         return self._place
 
     def abandon(self) -> None:
         shutil.rmtree(self._staging, ignore_errors=True)
+
+
+def write_file(path: Path, content: bytes | memoryview) -> None:
+    """Write a file. Where the disk is full the error names the file, which the kernel's own does not."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def discard_abandoned(out: Path) -> None:
