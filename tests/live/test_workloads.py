@@ -74,7 +74,7 @@ def test_a_transfer_by_time_gets_most_of_the_rate_and_never_more(tmp_path: Path,
     results = run(tmp_path, BULK + f'direction = "{direction}"\ntime = "2 s"\nomit = "1 s"\n')
     load = workload(results, "load")
     assert "why" not in load
-    assert 10 < load["goodput_mbit_s"] < 20
+    assert load["goodput_mbit_s"] > 10
     assert load["duration_s"] == pytest.approx(2, abs=0.5)
     assert load["bytes"] * 8e-6 / load["duration_s"] == pytest.approx(load["goodput_mbit_s"])
     flow = results.flows.to_dicts()[0]
@@ -83,6 +83,7 @@ def test_a_transfer_by_time_gets_most_of_the_rate_and_never_more(tmp_path: Path,
     assert flow["local_port"] in ports
     sender = results.link.filter(results.link["pipe"] == direction)
     assert sender["goodput_bytes"].sum() > load["bytes"]
+    assert sender["throughput_bytes"].max() <= 20e6 / 8 * 0.1 + 1500
     said = results.tools["output"].to_list()
     assert len(said) == 2
     assert all('"intervals"' in output for output in said)
