@@ -159,10 +159,17 @@ def report(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default DIR/report.html.")
     ] = None,
+    charts: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write each chart there too, as PNG, SVG and PDF.")
+    ] = None,
 ) -> None:
     """Print the table of a sweep and write its page: one self-contained HTML file with every chart.
 
-    Example:  bentpipe report runs/effects-of-latency-2026-01-31 --html latency.html
+    Examples:
+
+        bentpipe report runs/effects-of-latency-2026-01-31 --html latency.html
+
+        bentpipe report runs/effects-of-latency-2026-01-31 --charts charts
     """
     from bentpipe.report.html import write  # noqa: PLC0415 - as above
 
@@ -171,6 +178,10 @@ def report(
     file = html or folder / "report.html"
     write(results, file)
     _say(f"Written: {file}")
+    if charts:
+        from bentpipe.charts import save_all  # noqa: PLC0415 - as above
+
+        _say(f"Written: {len(save_all(results, charts))} files in {charts}")
 
 
 @app.command()

@@ -173,6 +173,8 @@ def test_a_report_is_written_from_what_a_run_left(run: Command, tmp_path: Path) 
     assert "A plain lab" in page
     assert "interval = &#34;50 ms&#34;" in page  # the lab, as it was written
     assert "--set limits.rate_error=1" in page
+    assert run("report", "out", "--charts", "charts").status == 0
+    assert {path.suffix for path in (tmp_path / "charts").iterdir()} == {".png", ".svg", ".pdf"}
     assert run("compare", "out", "out").status == 0
 
 
