@@ -1,1 +1,4 @@
 //! The live engine.
+
+pub mod datapath;
+pub mod pcapng;

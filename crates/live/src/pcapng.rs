@@ -1,0 +1,1 @@
+//! A writer of pcapng captures (draft-ietf-opsawg-pcapng).

@@ -1,0 +1,141 @@
+"""A run's folder: whole or not there, and one schema for all."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bentpipe.results.schema import LINK, PINGS, TABLES, as_markdown
+from bentpipe.results.store import Results, RunFolder, StoreError, discard_abandoned, finished_runs
+
+PING = pl.DataFrame(
+    {"time_s": [-3.0, -2.8], "workload": ["rtt", "rtt"], "sequence": [1, 2], "rtt_s": [0.011, None]},
+    schema=PINGS.schema,
+)
+
+
+def finished(out: Path, name: str) -> Path:
+    folder = RunFolder.create(out, name)
+    folder.write_table("pings", PING)
+    return folder.finish({"lab": "x", "seed": 1})
+
+
+def test_a_run_appears_only_when_whole(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a")
+    folder.write_table("pings", PING)
+    assert finished_runs(tmp_path) == []
+    with pytest.raises(StoreError, match="only runs that were not finished"):
+        Results.open(tmp_path)
+    place = folder.finish({"lab": "x"})
+    assert place == tmp_path / "a"
+    assert json.loads((place / "run.json").read_text())["lab"] == "x"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
+
+
+def test_a_finished_run_has_every_table_in_the_schema(tmp_path: Path) -> None:
+    place = finished(tmp_path, "a")
+    for name, table in TABLES.items():
+        assert pl.read_parquet_schema(place / f"{name}.parquet") == dict(table.schema)
+
+
+def test_an_abandoned_run_is_gone_at_the_next_of_its_name_or_when_discarded(tmp_path: Path) -> None:
+    RunFolder.create(tmp_path, "a").path("spool", "link.csv").write_text("half")
+    again = RunFolder.create(tmp_path, "a")
+    assert not (again.path() / "spool").exists()
+    finished(tmp_path, "b")
+    discard_abandoned(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b"]
+
+
+def test_a_finished_run_is_never_written_over(tmp_path: Path) -> None:
+    finished(tmp_path, "a")
+    with pytest.raises(StoreError, match="is there already"):
+        RunFolder.create(tmp_path, "a")
+
+
+@pytest.mark.parametrize("name", [".a", "a/b", "../a", ""])
+def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StoreError):
+        RunFolder.create(tmp_path / "out", name)
+
+
+def test_an_empty_cell_of_a_spool_file_is_null(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a")
+    spool = folder.path("spool", "pings.csv")
+    spool.write_text("time_s,workload,sequence,rtt_s\n-3.0,rtt,1,0.011\n-2.8,rtt,2,\n")
+    frame = folder.spool_to_table("pings", spool)
+    assert frame.equals(PING)
+    assert not spool.exists()
+
+
+def test_a_spool_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a")
+    spool = folder.path("pings.csv")
+    spool.write_text("time_s,workload,sequence,rtt_s\n-3.0,rtt,1,0.011\n-2.8,rtt,2,0.0")
+    assert folder.spool_to_table("pings", spool).height == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("time_s,workload,sequence\n", "columns missing: rtt_s"),
+        ("time_s,workload,sequence,rtt_s,more\n", "columns not known: more"),
+        ("workload,time_s,sequence,rtt_s\n", "not in the schema's order"),
+        ("time_s,workload,sequence,rtt_s\n1,rtt,one,0.1\n", "could not parse `one`"),
+        ("", "columns missing"),
+    ],
+)
+def test_a_spool_file_of_another_shape_is_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
+    folder = RunFolder.create(tmp_path, "a")
+    spool = folder.path("pings.csv")
+    spool.write_text(text)
+    with pytest.raises(StoreError, match=message):
+        folder.spool_to_table("pings", spool)
+
+
+def test_a_table_of_another_type_is_refused(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a")
+    with pytest.raises(StoreError, match="column sequence is Float64"):
+        folder.write_table("pings", PING.with_columns(pl.col("sequence").cast(pl.Float64)))
+
+
+def test_a_sweep_reads_as_one_table_with_the_run_first(tmp_path: Path) -> None:
+    for name in ("10-b", "2-a"):
+        finished(tmp_path, name)
+    results = Results.open(tmp_path)
+    assert [run["run"] for run in results.runs] == ["2-a", "10-b"]
+    assert results.pings.columns == ["run", *PINGS.names]
+    assert results.pings["run"].to_list() == ["2-a", "2-a", "10-b", "10-b"]
+    assert results.link.is_empty()
+    assert results.link.columns == ["run", *LINK.names]
+    assert results.of_run("2-a", "pings").equals(PING)
+
+
+def test_a_single_run_opens_like_a_sweep_of_one(tmp_path: Path) -> None:
+    results = Results.open(finished(tmp_path, "a"))
+    assert results.pings["run"].unique().to_list() == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["missing", "file", "empty", "broken"])
+def test_what_is_not_a_run_is_said_to_be_none(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "x"
+    message = {
+        "missing": "no such folder",
+        "file": "is a file",
+        "empty": "not a run's folder",
+        "broken": "cannot be read",
+    }
+    if kind == "file":
+        place.write_text("")
+    elif kind != "missing":
+        place.mkdir()
+    if kind == "broken":
+        (place / "run.json").write_text("{")
+    with pytest.raises(StoreError, match=message[kind]):
+        Results.open(place)
+
+
+def test_the_page_of_tables_is_the_schemas_own(pytestconfig: pytest.Config) -> None:
+    page = pytestconfig.rootpath / "docs" / "results.md"
+    assert page.read_text(encoding="utf-8") == as_markdown(), "run python -m bentpipe.results"
