@@ -7,8 +7,15 @@
 
 use bentpipe_path::time::{Nanos, Time};
 
+mod cubic;
+mod hystart;
 mod reno;
 mod slow_start;
+#[cfg(test)]
+mod testing;
+
+/// The kernel's tick, by which some algorithms count time: HZ = 250, as Debian builds it.
+pub const JIFFY: Nanos = Nanos::from_millis(4);
 
 /// No slow-start threshold yet (Linux's `TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -271,6 +278,7 @@ pub trait CongestionControl: core::fmt::Debug + Send {
 /// reference of RFC 5681.
 pub fn by_name(name: &str) -> Option<Box<dyn CongestionControl>> {
     Some(match name {
+        "cubic" => Box::new(cubic::Cubic::new()),
         "reno" => Box::new(reno::Reno),
         "slow-start" => Box::new(slow_start::SlowStart::default()),
         _ => return None,
