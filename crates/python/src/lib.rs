@@ -4,11 +4,16 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
-    use super::{PyModule, PyModuleMethods, PyResult};
-    use pyo3::Bound;
+    use super::{Bound, PyModule, PyModuleMethods, PyResult, Python, pyfunction};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Serves one run on the control descriptor and returns the exit status (`bentpipe_live::host::run`).
+    #[pyfunction]
+    fn live_host(py: Python<'_>, fd: i32) -> PyResult<i32> {
+        Ok(py.detach(|| bentpipe_live::host::run(fd))?)
     }
 }

@@ -1,0 +1,175 @@
+//! The control descriptor: JSON lines in both directions.
+
+use crate::protocol::{Event, Request};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::{Errno, FdFlags, fcntl_setfd, read, write};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+#[derive(Debug)]
+pub(crate) struct Control {
+    descriptor: OwnedFd,
+    lines: Lines,
+}
+
+/// What arrived: a request, a line that is none and why, or the other side's end.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Arrival {
+    Request(Request),
+    Malformed(String),
+    Closed,
+}
+
+impl Control {
+    pub(crate) fn new(descriptor: OwnedFd) -> io::Result<Self> {
+        fcntl_setfd(&descriptor, FdFlags::CLOEXEC)?;
+        let flags = fcntl_getfl(&descriptor)?;
+        fcntl_setfl(&descriptor, flags - OFlags::NONBLOCK)?;
+        Ok(Self {
+            descriptor,
+            lines: Lines::default(),
+        })
+    }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// What is there already, without waiting.
+    pub(crate) fn arrived(&mut self) -> Option<Arrival> {
+        self.lines.next().map(|line| parse(&line))
+    }
+
+    /// Reads once. The descriptor must be readable, or this waits. False at the other side's end.
+    pub(crate) fn fill(&mut self) -> bool {
+        let mut block = [0; 16_384];
+        loop {
+            return match read(&self.descriptor, &mut block) {
+                Err(Errno::INTR) => continue,
+                Ok(0) | Err(_) => false,
+                Ok(length) => {
+                    self.lines.pending.extend_from_slice(&block[..length]);
+                    true
+                }
+            };
+        }
+    }
+
+    /// Waits for the next request.
+    pub(crate) fn wait(&mut self) -> Arrival {
+        loop {
+            if let Some(arrival) = self.arrived() {
+                return arrival;
+            }
+            let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
+            match poll(&mut fds, None) {
+                Err(Errno::INTR) => {}
+                Err(_) => return Arrival::Closed,
+                Ok(_) => {
+                    if !self.fill() {
+                        return Arrival::Closed;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says something. An error means that nobody listens any more, which the next read says as well.
+    pub(crate) fn say(&self, event: &Event) {
+        let mut line = serde_json::to_vec(event).expect("events are plain maps, lists and numbers");
+        line.push(b'\n');
+        let mut left = line.as_slice();
+        while !left.is_empty() {
+            match write(&self.descriptor, left) {
+                Ok(written) => left = &left[written..],
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Arrival {
+    match serde_json::from_slice(line) {
+        Ok(request) => Arrival::Request(request),
+        Err(error) => Arrival::Malformed(format!(
+            "not a request ({error}): {}",
+            String::from_utf8_lossy(&line[..line.len().min(200)])
+        )),
+    }
+}
+
+/// Cuts a stream of bytes into lines.
+#[derive(Debug, Default)]
+struct Lines {
+    pending: Vec<u8>,
+    /// How much of `pending` is known to hold no newline.
+    searched: usize,
+}
+
+impl Lines {
+    fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let Some(found) = self.pending[self.searched..]
+                .iter()
+                .position(|&byte| byte == b'\n')
+            else {
+                self.searched = self.pending.len();
+                return None;
+            };
+            let rest = self.pending.split_off(self.searched + found + 1);
+            let mut line = std::mem::replace(&mut self.pending, rest);
+            self.searched = 0;
+            line.pop();
+            if !line.is_empty() {
+                return Some(line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Signal, Stop};
+
+    #[test]
+    fn a_request_split_over_reads_arrives_once_and_whole() {
+        let mut lines = Lines::default();
+        lines.pending.extend_from_slice(br#"{"op":"st"#);
+        assert_eq!(lines.next(), None);
+        lines
+            .pending
+            .extend_from_slice(b"op\"}\n\n{\"op\":\"signal\",\"id\":\"a\",\"signal\":15}\n{");
+        assert_eq!(
+            parse(&lines.next().unwrap()),
+            Arrival::Request(Request::Stop(Stop {}))
+        );
+        let signal = Signal {
+            id: "a".into(),
+            signal: 15,
+        };
+        assert_eq!(
+            parse(&lines.next().unwrap()),
+            Arrival::Request(Request::Signal(signal))
+        );
+        assert_eq!(lines.next(), None);
+    }
+
+    #[test]
+    fn what_is_no_request_is_said_to_be_none_with_its_text() {
+        for line in [
+            "nonsense",
+            "{}",
+            r#"{"op":"dance"}"#,
+            r#"{"op":"stop","now":1}"#,
+            r#"{"op":"spawn"}"#,
+        ] {
+            match parse(line.as_bytes()) {
+                Arrival::Malformed(message) => assert!(message.ends_with(line), "{message}"),
+                other => panic!("{line} became {other:?}"),
+            }
+        }
+    }
+}

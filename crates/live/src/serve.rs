@@ -1,0 +1,310 @@
+//! The first process of a run's process namespace: builds the hosts, answers requests, reaps what ends.
+
+use crate::clock::monotonic_ns;
+use crate::control::{Arrival, Control};
+use crate::datapath::{self, Datapath, DatapathSpec};
+use crate::namespaces::settle_mounts;
+use crate::node::{self, Node};
+use crate::programs::{Ended, Programs};
+use crate::protocol::{
+    Event, Exited, Host, PerHost, Ready, Refused, Report, Request, Setup, Spawn, Start,
+};
+use crate::refusal::Machine;
+use crate::signals::ChildEnded;
+use crate::{names, tun};
+use bentpipe_path::time::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+
+/// How often the datapath is asked whether something failed.
+const LOOK_EVERY: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// A run's hosts and what happens in them.
+struct Run {
+    setup: Setup,
+    nodes: PerHost<Node>,
+    /// A device lives as long as one descriptor of it, and its drop counts are read after the datapath's end.
+    devices: PerHost<OwnedFd>,
+    programs: Programs,
+    started: Option<Started>,
+}
+
+struct Started {
+    zero_monotonic_ns: i64,
+    datapath: Datapath,
+    said: Option<String>,
+}
+
+/// Serves until `stop`, the control descriptor's end, or `parent`'s (a pidfd). Returns the exit status; the kernel
+/// kills what is left when the caller exits.
+pub(crate) fn serve(
+    control: &mut Control,
+    setup: Setup,
+    parent: &OwnedFd,
+    root: bool,
+    machine: &Machine,
+    global: &BTreeMap<String, String>,
+) -> i32 {
+    if set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
+        return 1;
+    }
+    let (mut run, ready) = match build(setup, root, machine, global) {
+        Ok(built) => built,
+        Err(refused) => {
+            control.say(&Event::Refused(refused));
+            return 1;
+        }
+    };
+    let ended = match ChildEnded::watch() {
+        Ok(ended) => ended,
+        Err(error) => {
+            control.say(&trouble(format!(
+                "watching for programs that end gave {error}"
+            )));
+            return 1;
+        }
+    };
+    control.say(&Event::Ready(Box::new(ready)));
+    loop {
+        while let Some(arrival) = control.arrived() {
+            match arrival {
+                Arrival::Request(Request::Stop(_)) => return run.stop(control),
+                Arrival::Request(request) => run.answer(request, control),
+                Arrival::Malformed(message) => control.say(&trouble(message)),
+                Arrival::Closed => return 0,
+            }
+        }
+        let mut fds = [
+            PollFd::new(parent, PollFlags::IN),
+            PollFd::from_borrowed_fd(control.descriptor(), PollFlags::IN),
+            PollFd::new(&ended.0, PollFlags::IN),
+        ];
+        match poll(&mut fds, Some(&LOOK_EVERY)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return 1,
+        }
+        let [parent_ended, readable, child_ended] = fds.map(|fd| !fd.revents().is_empty());
+        if parent_ended || (readable && !control.fill()) {
+            return 0;
+        }
+        if child_ended {
+            ended.clear();
+            for program in run.programs.reap() {
+                control.say(&run.exited(program));
+            }
+        }
+        run.look(control);
+    }
+}
+
+fn build(
+    setup: Setup,
+    root: bool,
+    machine: &Machine,
+    global: &BTreeMap<String, String>,
+) -> Result<(Run, Ready), Refused> {
+    settle_mounts(root, machine)?;
+    let names: Vec<_> = Host::BOTH
+        .iter()
+        .flat_map(|&host| {
+            node::addresses(host, &setup.ip)
+                .into_iter()
+                .map(move |address| (host.name(), address))
+        })
+        .collect();
+    names::cover(&names).map_err(|error| Refused {
+        what: "/etc/hosts".into(),
+        message: format!(
+            "covering /etc/hosts and /etc/resolv.conf with the run's own gave {error}"
+        ),
+        remedy: None,
+    })?;
+    let built = PerHost::try_make(|host| node::build(host, &setup, root, machine, global))?;
+    let offload = built.client.offload;
+    let (parts, ready) = split(built);
+    let (nodes, devices) = parts;
+    let ready = Ready {
+        hosts: ready,
+        kernel: rustix::system::uname()
+            .release()
+            .to_string_lossy()
+            .into_owned(),
+        offload,
+        root,
+    };
+    let run = Run {
+        setup,
+        nodes,
+        devices,
+        programs: Programs::default(),
+        started: None,
+    };
+    Ok((run, ready))
+}
+
+type Parts = (PerHost<Node>, PerHost<OwnedFd>);
+
+fn split(built: PerHost<node::Built>) -> (Parts, PerHost<crate::protocol::HostReady>) {
+    let (client, server) = (built.client, built.server);
+    let nodes = PerHost {
+        client: client.node,
+        server: server.node,
+    };
+    let devices = PerHost {
+        client: client.device,
+        server: server.device,
+    };
+    (
+        (nodes, devices),
+        PerHost {
+            client: client.ready,
+            server: server.ready,
+        },
+    )
+}
+
+impl Run {
+    fn answer(&mut self, request: Request, control: &Control) {
+        let event = match request {
+            Request::Setup(_) => trouble("a second setup: one host process serves one run".into()),
+            Request::Start(start) => self.start(start).unwrap_or_else(trouble),
+            Request::Spawn(spawn) => self.spawn(&spawn),
+            Request::Signal(request) => {
+                match Signal::from_named_raw(request.signal) {
+                    // One that ended in the meantime is no mistake: its end is being reported.
+                    Some(signal) => {
+                        self.programs.signal(&request.id, signal);
+                        return;
+                    }
+                    None => trouble(format!("there is no signal {}", request.signal)),
+                }
+            }
+            Request::Stop(_) => return,
+        };
+        control.say(&event);
+    }
+
+    fn start(&mut self, start: Start) -> Result<Event, String> {
+        if self.started.is_some() {
+            return Err("a second start: the run has begun already".into());
+        }
+        let shared = |host| {
+            let device = self.devices.of(host).try_clone();
+            device.map_err(|error| format!("sharing a TUN device gave {error}"))
+        };
+        let zero_monotonic_ns = monotonic_ns() + start.zero_in_ns;
+        let pcap = |host: Host| {
+            let wanted = self.setup.pcap.contains(&host);
+            wanted.then(|| self.setup.spool.join(format!("{}.pcapng", host.name())))
+        };
+        let datapath = datapath::start(DatapathSpec {
+            client: shared(Host::Client)?,
+            server: shared(Host::Server)?,
+            vnet_header_bytes: tun::VNET_HEADER_BYTES,
+            down: self.setup.path.down.clone(),
+            up: self.setup.path.up.clone(),
+            mtu: self.setup.path.mtu,
+            seed: self.setup.seed,
+            bin: Nanos(self.setup.bin_ns),
+            zero_monotonic_ns,
+            link_csv: self.setup.spool.join("link.csv"),
+            client_pcap: pcap(Host::Client),
+            server_pcap: pcap(Host::Server),
+        })
+        .map_err(|error| format!("the datapath could not start: {error}"))?;
+        self.started = Some(Started {
+            zero_monotonic_ns,
+            datapath,
+            said: None,
+        });
+        Ok(Event::Started { zero_monotonic_ns })
+    }
+
+    fn spawn(&mut self, request: &Spawn) -> Event {
+        let id = request.id.clone();
+        match self
+            .programs
+            .start(request, &self.nodes.of(request.host).net)
+        {
+            Ok(pid) => Event::Spawned {
+                id,
+                pid: pid.as_raw_nonzero().get(),
+            },
+            Err(error) => Event::Exited(Exited {
+                id,
+                status: None,
+                signal: None,
+                error: Some(error),
+                at_ns: self.run_time(),
+            }),
+        }
+    }
+
+    fn exited(&self, program: Ended) -> Event {
+        Event::Exited(Exited {
+            id: program.id,
+            status: program.status,
+            signal: program.signal,
+            error: None,
+            at_ns: self.run_time(),
+        })
+    }
+
+    fn run_time(&self) -> Option<i64> {
+        self.started
+            .as_ref()
+            .map(|started| monotonic_ns() - started.zero_monotonic_ns)
+    }
+
+    /// Says what went wrong in the datapath, once.
+    fn look(&mut self, control: &Control) {
+        let Some(started) = &mut self.started else {
+            return;
+        };
+        let found = started.datapath.trouble();
+        if found.is_some() && found != started.said {
+            started.said.clone_from(&found);
+            control.say(&trouble(found.unwrap_or_default()));
+        }
+    }
+
+    /// Ends the programs, then the path, and says what was measured.
+    fn stop(mut self, control: &Control) -> i32 {
+        for program in self.programs.kill_all() {
+            control.say(&self.exited(program));
+        }
+        if let Some(started) = self.started
+            && let Err(error) = started.datapath.stop()
+        {
+            control.say(&trouble(format!("the datapath could not finish: {error}")));
+            return 1;
+        }
+        let mut device = 0;
+        for node in [&mut self.nodes.client, &mut self.nodes.server] {
+            match node.device_drops() {
+                Ok(drops) => device += drops.transmit + drops.receive,
+                Err(error) => control.say(&trouble(format!(
+                    "reading the device's drop counts gave {error}"
+                ))),
+            }
+        }
+        control.say(&Event::Report(Box::new(Report {
+            engine_error: json!({"unintended_loss_by": {"device": device}}),
+            pipes: json!({}),
+            sampler: json!({}),
+        })));
+        0
+    }
+}
+
+fn trouble(message: String) -> Event {
+    Event::Trouble { message }
+}

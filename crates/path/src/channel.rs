@@ -1,0 +1,103 @@
+//! The channel, met where a packet would leave the pipe: outages, loss, duplication, corruption.
+//!
+//! It stands after propagation, so what it loses has used capacity and its place on the line, and an outage takes what
+//! would arrive while it lasts. In this order: an outage loses everything; then random loss; a survivor may be
+//! doubled, the copy leaving at the same instant right behind; each of the two may then be corrupted on its own.
+//! What falls to an outage draws nothing.
+
+use crate::config::{ChannelConfig, Outage};
+use crate::error::{ConfigError, probability};
+use crate::loss::Loss;
+use crate::random::{Chance, stream};
+use crate::time::{Nanos, Time};
+use crate::totals::DropCause;
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+#[derive(Debug)]
+pub(crate) struct Channel {
+    outages: Outages,
+    loss: Loss,
+    duplicate: Chance,
+    duplicate_rng: Xoshiro256PlusPlus,
+    corrupt: Chance,
+    corrupt_rng: Xoshiro256PlusPlus,
+}
+
+impl Channel {
+    pub fn new(config: &ChannelConfig, seed: u64, place: &str) -> Result<Self, ConfigError> {
+        let place = |part: &str| format!("{place}/channel/{part}");
+        Ok(Self {
+            outages: Outages::new(&config.outages)?,
+            loss: Loss::new(&config.loss, "channel.loss", seed, &place("loss"))?,
+            duplicate: Chance::new(probability("channel.duplicate", config.duplicate)?),
+            duplicate_rng: stream(seed, &place("duplicate")),
+            corrupt: Chance::new(probability("channel.corrupt", config.corrupt)?),
+            corrupt_rng: stream(seed, &place("corrupt")),
+        })
+    }
+
+    /// Why a packet that would leave now does not.
+    pub fn refuses(&mut self, now: Time) -> Option<DropCause> {
+        if self.outages.cover(now) {
+            Some(DropCause::Outage)
+        } else if self.loss.strikes() {
+            Some(DropCause::Channel)
+        } else {
+            None
+        }
+    }
+
+    pub fn duplicates(&mut self) -> bool {
+        self.duplicate.draw(&mut self.duplicate_rng)
+    }
+
+    /// Which bit to flip, if one is to be.
+    pub fn corrupts(&mut self) -> Option<u64> {
+        self.corrupt
+            .draw(&mut self.corrupt_rng)
+            .then(|| self.corrupt_rng.next_u64())
+    }
+}
+
+/// In order of time and merged; asked only with times that do not go back.
+#[derive(Debug)]
+struct Outages {
+    spans: Vec<(Time, Time)>,
+    next: usize,
+}
+
+impl Outages {
+    fn new(outages: &[Outage]) -> Result<Self, ConfigError> {
+        if let Some(at) = outages.iter().position(|it| it.length_ns < Nanos::ZERO) {
+            return Err(ConfigError::new(
+                format!("channel.outages[{at}].length_ns"),
+                outages[at].length_ns.0,
+                "0 or more",
+            ));
+        }
+        let mut spans: Vec<_> = outages
+            .iter()
+            .map(|it| (it.start_ns, it.start_ns + it.length_ns))
+            .collect();
+        spans.sort_unstable();
+        spans.dedup_by(|later, earlier| {
+            let merges = later.0 <= earlier.1;
+            if merges {
+                earlier.1 = earlier.1.max(later.1);
+            }
+            merges
+        });
+        Ok(Self { spans, next: 0 })
+    }
+
+    fn cover(&mut self, now: Time) -> bool {
+        while let Some(&(start, end)) = self.spans.get(self.next) {
+            if now < end {
+                return now >= start;
+            }
+            self.next += 1;
+        }
+        false
+    }
+}

@@ -1,0 +1,62 @@
+//! What is wrong with a pipe's description.
+
+use core::fmt;
+
+/// A field of [`crate::PipeConfig`] that no pipe can be built from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Dotted name of the field, as in the JSON: `shaper.rate_bit_s`.
+    pub field: String,
+    /// What stood there.
+    pub found: String,
+    /// What would do.
+    pub wanted: &'static str,
+}
+
+impl ConfigError {
+    pub(crate) fn new(
+        field: impl Into<String>,
+        found: impl fmt::Display,
+        wanted: &'static str,
+    ) -> Self {
+        Self {
+            field: field.into(),
+            found: found.to_string(),
+            wanted,
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            field,
+            found,
+            wanted,
+        } = self;
+        write!(f, "{field}: found {found}, wanted {wanted}")
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// `Ok` where `value` is a probability.
+pub(crate) fn probability(field: impl Into<String>, value: f64) -> Result<f64, ConfigError> {
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(ConfigError::new(field, value, "a probability from 0 to 1"))
+    }
+}
+
+/// `Ok` where `value` is above zero.
+pub(crate) fn positive<T: PartialOrd + Default + fmt::Display + Copy>(
+    field: impl Into<String>,
+    value: T,
+) -> Result<T, ConfigError> {
+    if value > T::default() {
+        Ok(value)
+    } else {
+        Err(ConfigError::new(field, value, "a number above 0"))
+    }
+}

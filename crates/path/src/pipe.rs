@@ -1,0 +1,257 @@
+//! The pipe: what happens to a packet, in the model's own time.
+//!
+//! Lazy, as mahimahi's queues are: each call first lives through everything that the model has had happen up to
+//! `now`, each thing at its own instant. So a late call changes nothing, and departures do not depend on how often
+//! anyone asks. Of things at the same instant, what is furthest along goes first: a packet leaves the line, then one
+//! has been sent, then one begins service, then one arrives.
+
+use crate::channel::Channel;
+use crate::config::PipeConfig;
+use crate::error::{ConfigError, positive};
+use crate::ingress::Ingress;
+use crate::meter::{Bin, Meter};
+use crate::packet::Packet;
+use crate::propagation::Line;
+use crate::queue::{Discipline, Limit, Queue, Room, Tally, Waiting};
+use crate::shaper::Shaper;
+use crate::time::{Nanos, Time};
+use crate::totals::{DropCause, Totals};
+use std::collections::{VecDeque, vec_deque::Drain};
+
+/// One direction of the path.
+///
+/// Times given to [`Pipe::push`], [`Pipe::pop`] and [`Pipe::finish`] are instants of the run; one that lies before the
+/// pipe's present is taken as the present.
+#[derive(Debug)]
+pub struct Pipe<P: Packet> {
+    ingress: Ingress,
+    queue: Queue<P>,
+    limit: Limit,
+    shaper: Shaper,
+    in_service: Option<(Time, Waiting<P>)>,
+    line: Line<P>,
+    channel: Channel,
+    /// Left the pipe by the model's time, not yet taken.
+    departed: VecDeque<(Time, P)>,
+    meter: Meter,
+    totals: Totals,
+    tally: Tally,
+    present: Time,
+}
+
+impl<P: Packet> Pipe<P> {
+    /// `mtu` is the longest packet in bytes; `place` names the pipe (`down`, `up`) among the run's generators; `bin` is
+    /// the width of the meter's bins. The error names the field that no pipe can be built from.
+    pub fn new(
+        config: &PipeConfig,
+        mtu: u32,
+        seed: u64,
+        place: &str,
+        bin: Nanos,
+    ) -> Result<Self, ConfigError> {
+        positive("mtu", mtu)?;
+        positive("bin", bin.0)?;
+        let shaper = Shaper::new(&config.shaper, mtu)?;
+        let rate_bit_s = shaper.rate_bit_s(Time::ZERO);
+        Ok(Self {
+            ingress: Ingress::new(&config.ingress, mtu, seed, place)?,
+            queue: Queue::new(&config.queue, mtu, rate_bit_s, seed, place)?,
+            limit: Limit::new(&config.queue.limit, &shaper)?,
+            shaper,
+            in_service: None,
+            line: Line::new(&config.propagation, seed, place)?,
+            channel: Channel::new(&config.channel, seed, place)?,
+            departed: VecDeque::new(),
+            meter: Meter::new(bin),
+            totals: Totals::default(),
+            tally: Tally::default(),
+            present: Time(i64::MIN),
+        })
+    }
+
+    /// A packet arrives at the pipe's entrance. What becomes of it is told by [`Pipe::pop`], or by the counts.
+    pub fn push(&mut self, now: Time, packet: P) {
+        let now = self.live_until(now);
+        let bytes = packet.wire_bytes();
+        self.totals.offered.add(bytes);
+        self.meter.offered(bytes);
+        if let Some(cause) = self.ingress.refuses(now, bytes) {
+            self.totals.dropped[cause.index()].add(bytes);
+            self.meter.dropped(cause, 1);
+            return;
+        }
+        self.totals.held.add(bytes);
+        let arrival = Waiting {
+            packet,
+            bytes,
+            arrived: now,
+        };
+        let nothing_before = self.in_service.is_none() && self.queue.depth().packets == 0;
+        if nothing_before && self.shaper.idle(now) {
+            // It passes through the discipline, which may have its own reasons to drop it, but not through the limit.
+            self.queue
+                .enqueue(now, arrival, Room::UNLIMITED, &mut self.tally);
+            self.begin_service(now);
+            self.settle();
+        } else {
+            let room = self.limit.room(now, &self.shaper);
+            self.queue.enqueue(now, arrival, room, &mut self.tally);
+            self.settle();
+            self.meter.queue_holds(now, self.queue.depth().bytes);
+        }
+    }
+
+    /// The next packet that has left the pipe by `now`, with the instant at which it did; call until `None`.
+    pub fn pop(&mut self, now: Time) -> Option<(Time, P)> {
+        while self.departed.is_empty() && self.step(now) {}
+        if self.departed.is_empty() {
+            self.come_to(now);
+        }
+        self.departed.pop_front()
+    }
+
+    /// The earliest instant at which [`Pipe::pop`] may give something new: no packet leaves before it, but the one
+    /// expected then may yet be lost. `None`: nothing is to come.
+    pub fn next_time(&self) -> Option<Time> {
+        if let Some(&(left, _)) = self.departed.front() {
+            return Some(left);
+        }
+        let through_line = self.next_service().map(|at| self.line.earliest_exit(at));
+        [self.line.next_exit(), through_line]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Ends the run at `now`: closes the meter's last bin, whole or not.
+    pub fn finish(&mut self, now: Time) {
+        let now = self.live_until(now);
+        self.meter.finish(now);
+    }
+
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Takes the bins that end at or before the pipe's present, oldest first.
+    pub fn take_bins(&mut self) -> Drain<'_, Bin> {
+        self.meter.take_bins()
+    }
+
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    fn live_until(&mut self, now: Time) -> Time {
+        while self.step(now) {}
+        self.come_to(now);
+        self.present
+    }
+
+    /// [`Time::NEVER`] is not an instant: asking with it drains the pipe and leaves the present at the last event.
+    fn come_to(&mut self, now: Time) {
+        if now > self.present && now != Time::NEVER {
+            self.present = now;
+            self.meter.advance(now);
+        }
+    }
+
+    /// When the server next does something: ends a service or begins one.
+    fn next_service(&self) -> Option<Time> {
+        let at = match &self.in_service {
+            Some((end, _)) => *end,
+            None if self.queue.depth().packets > 0 => self.shaper.next_start(self.present),
+            None => return None,
+        };
+        (at < Time::NEVER).then_some(at)
+    }
+
+    /// Lives through the next event at or before `now`, if there is one.
+    fn step(&mut self, now: Time) -> bool {
+        let service = self.next_service().unwrap_or(Time::NEVER);
+        let exit = self.line.next_exit().unwrap_or(Time::NEVER);
+        let at = service.min(exit);
+        if at > now || at == Time::NEVER {
+            return false;
+        }
+        self.come_to(at);
+        if exit <= service {
+            self.leave_line();
+        } else if let Some((_, packet)) = self.in_service.take() {
+            self.enter_line(at, packet);
+        } else {
+            self.begin_service(at);
+            self.settle();
+            self.meter.queue_holds(at, self.queue.depth().bytes);
+        }
+        true
+    }
+
+    fn begin_service(&mut self, now: Time) {
+        if let Some(next) = self.queue.dequeue(now, &mut self.tally) {
+            self.meter.left_queue(now - next.arrived);
+            let end = self.shaper.serve(now, next.bytes);
+            self.in_service = Some((end, next));
+        }
+    }
+
+    /// Writes down what the discipline did.
+    fn settle(&mut self) {
+        if self.tally.is_empty() {
+            return;
+        }
+        let tally = core::mem::take(&mut self.tally);
+        for (cause, dropped) in [(DropCause::Tail, tally.tail), (DropCause::Aqm, tally.aqm)] {
+            self.meter.dropped(cause, dropped.packets);
+            let sum = &mut self.totals.dropped[cause.index()];
+            *sum = *sum + dropped;
+            self.totals.held = self.totals.held - dropped;
+        }
+        self.meter.marked(tally.marks);
+        self.totals.marked_packets += tally.marks;
+    }
+
+    fn enter_line(&mut self, now: Time, packet: Waiting<P>) {
+        if let Err(refused) = self.line.enter(now, packet) {
+            self.drop_held(DropCause::Line, refused.bytes);
+        }
+    }
+
+    fn drop_held(&mut self, cause: DropCause, bytes: u32) {
+        self.totals.held.remove(bytes);
+        self.totals.dropped[cause.index()].add(bytes);
+        self.meter.dropped(cause, 1);
+    }
+
+    fn leave_line(&mut self) {
+        let Some((now, Waiting { packet, bytes, .. })) = self.line.leave() else {
+            return;
+        };
+        if let Some(cause) = self.channel.refuses(now) {
+            self.drop_held(cause, bytes);
+            return;
+        }
+        self.totals.held.remove(bytes);
+        if self.channel.duplicates() {
+            self.totals.duplicated.add(bytes);
+            self.meter.duplicated();
+            let twin = packet.clone();
+            self.depart(now, packet, bytes);
+            self.depart(now, twin, bytes);
+        } else {
+            self.depart(now, packet, bytes);
+        }
+    }
+
+    fn depart(&mut self, now: Time, mut packet: P, bytes: u32) {
+        let flipped = self.channel.corrupts();
+        let carried = || packet.segment().map(|segment| (packet.flow(), segment));
+        self.meter.left(now, bytes, flipped.is_some(), carried);
+        if let Some(draw) = flipped {
+            packet.corrupt(draw);
+            self.totals.corrupted_packets += 1;
+        }
+        self.totals.delivered.add(bytes);
+        self.departed.push_back((now, packet));
+    }
+}

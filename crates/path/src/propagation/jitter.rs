@@ -1,0 +1,116 @@
+//! Variation of the delay, as netem defines it (net/sched/sch_netem.c: `get_crandom`, `tabledist`).
+//!
+//! A 32-bit uniform number is mixed with the one before by the correlation, then mapped to the distribution: so a
+//! correlation narrows what is drawn, as it does in netem. The tables are iproute2's (netem/normal.c, netem/pareto.c):
+//! normal cut at 4 standard deviations; Pareto with shape 3, shifted to mean 0, scaled by 4/3 and cut at 4. Departures:
+//! 1. The tables are built here from the distributions' inverses, 4096 entries, each at the middle of its part.
+//! 2. A delay below zero is zero here; netem sends at once too, but with order kept it would not overtake.
+//! 3. The generator is the pipe's own.
+
+use crate::config::{JitterConfig, JitterDistribution};
+use crate::error::ConfigError;
+use crate::random::stream;
+use crate::time::Nanos;
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Entries in a table and what stands for one spread in it (`NETEM_DIST_SCALE`).
+const ENTRIES: usize = 4096;
+const SCALE: f64 = 8192.0;
+
+#[derive(Debug)]
+pub(crate) struct Jitter {
+    spread: i64,
+    /// Out of 2^32.
+    correlation: u64,
+    last: u32,
+    /// In units of 1/8192 of the spread; empty for the uniform distribution.
+    table: Vec<i16>,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Jitter {
+    pub fn new(config: &JitterConfig, seed: u64, place: &str) -> Result<Self, ConfigError> {
+        if config.spread_ns < Nanos::ZERO {
+            return Err(ConfigError::new(
+                "propagation.jitter.spread_ns",
+                config.spread_ns.0,
+                "0 or more",
+            ));
+        }
+        let correlation =
+            crate::error::probability("propagation.jitter.correlation", config.correlation)?;
+        let table = match config.distribution {
+            JitterDistribution::Uniform => Vec::new(),
+            JitterDistribution::Normal => table(inverse_normal),
+            JitterDistribution::Pareto => table(inverse_pareto),
+        };
+        let mut rng = stream(seed, place);
+        let last = upper(&mut rng);
+        Ok(Self {
+            spread: config.spread_ns.0,
+            correlation: (correlation * 4_294_967_296.0) as u64,
+            last,
+            table,
+            rng,
+        })
+    }
+
+    /// What to add to the delay.
+    pub fn draw(&mut self) -> Nanos {
+        let fresh = u64::from(upper(&mut self.rng));
+        let mixed = u128::from(fresh) * u128::from((1 << 32) - self.correlation)
+            + u128::from(self.last) * u128::from(self.correlation);
+        self.last = (mixed >> 32) as u32;
+        let spread = i128::from(self.spread);
+        let drawn = if self.table.is_empty() {
+            ((i128::from(self.last) * 2 * spread) >> 32) - spread
+        } else {
+            let entry = self.table[(self.last >> 20) as usize];
+            (i128::from(entry) * spread) >> 13
+        };
+        Nanos(drawn as i64)
+    }
+}
+
+fn upper(rng: &mut Xoshiro256PlusPlus) -> u32 {
+    (rng.next_u64() >> 32) as u32
+}
+
+fn table(inverse: fn(f64) -> f64) -> Vec<i16> {
+    (0..ENTRIES)
+        .map(|i| {
+            let value = inverse((i as f64 + 0.5) / ENTRIES as f64) * SCALE;
+            value.round().clamp(-32767.0, 32767.0) as i16
+        })
+        .collect()
+}
+
+fn inverse_pareto(u: f64) -> f64 {
+    ((1.0 - u).cbrt().recip() - 1.5) * 4.0 / 3.0
+}
+
+/// The quantile of the normal distribution by bisection of its series, for tables only.
+fn inverse_normal(u: f64) -> f64 {
+    let (mut low, mut high) = (-6.0, 6.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if normal(middle) < u {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+/// The distribution function: 1/2 + density(x) (x + x^3/3 + x^5/(3 5) + ...).
+fn normal(x: f64) -> f64 {
+    let (mut term, mut sum, mut odd) = (x, x, 1.0);
+    while term.abs() > 1e-17 {
+        odd += 2.0;
+        term *= x * x / odd;
+        sum += term;
+    }
+    0.5 + sum * (-x * x / 2.0).exp() / (2.0 * core::f64::consts::PI).sqrt()
+}

@@ -1,0 +1,159 @@
+//! Propagation: the delay line, with jitter, order kept or not, and a limit on what it holds.
+
+mod jitter;
+
+use crate::config::{LineLimit, PropagationConfig};
+use crate::error::ConfigError;
+use crate::queue::Waiting;
+use crate::time::{Nanos, Time};
+use jitter::Jitter;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// What is under way. A packet counts against the limit until the instant at which it leaves the line.
+#[derive(Debug)]
+pub(crate) struct Line<P> {
+    delay: Nanos,
+    jitter: Option<Jitter>,
+    limit: LineLimit,
+    bytes: u64,
+    order: Order<P>,
+}
+
+#[derive(Debug)]
+enum Order<P> {
+    /// A packet leaves no earlier than the one before it.
+    Kept(VecDeque<Passage<P>>),
+    /// Each leaves at its own time; those of the same time in order of arrival.
+    Free {
+        heap: BinaryHeap<Reverse<Passage<P>>>,
+        entered: u64,
+    },
+}
+
+#[derive(Debug)]
+struct Passage<P> {
+    leaves: Time,
+    order: u64,
+    packet: Waiting<P>,
+}
+
+impl<P> PartialEq for Passage<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl<P> Eq for Passage<P> {}
+impl<P> PartialOrd for Passage<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<P> Ord for Passage<P> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.leaves, self.order).cmp(&(other.leaves, other.order))
+    }
+}
+
+impl<P> Line<P> {
+    pub fn new(config: &PropagationConfig, seed: u64, place: &str) -> Result<Self, ConfigError> {
+        if config.delay_ns < Nanos::ZERO {
+            let found = config.delay_ns.0;
+            return Err(ConfigError::new("propagation.delay_ns", found, "0 or more"));
+        }
+        let jitter = match &config.jitter {
+            Some(jitter) => Some(Jitter::new(
+                jitter,
+                seed,
+                &format!("{place}/propagation/jitter"),
+            )?),
+            None => None,
+        };
+        let order = if config.jitter.is_some_and(|jitter| jitter.reorder) {
+            Order::Free {
+                heap: BinaryHeap::new(),
+                entered: 0,
+            }
+        } else {
+            Order::Kept(VecDeque::new())
+        };
+        Ok(Self {
+            delay: config.delay_ns,
+            jitter,
+            limit: config.limit,
+            bytes: 0,
+            order,
+        })
+    }
+
+    /// No packet that enters from `at` on leaves before this.
+    pub fn earliest_exit(&self, at: Time) -> Time {
+        match self.jitter {
+            None => at + self.delay,
+            Some(_) => at,
+        }
+    }
+
+    pub fn next_exit(&self) -> Option<Time> {
+        match &self.order {
+            Order::Kept(line) => line.front().map(|passage| passage.leaves),
+            Order::Free { heap, .. } => heap.peek().map(|Reverse(passage)| passage.leaves),
+        }
+    }
+
+    fn packets(&self) -> usize {
+        match &self.order {
+            Order::Kept(line) => line.len(),
+            Order::Free { heap, .. } => heap.len(),
+        }
+    }
+
+    /// Puts a packet on the line, or gives it back where the line is full.
+    pub fn enter(&mut self, now: Time, packet: Waiting<P>) -> Result<(), Waiting<P>> {
+        let bytes = u64::from(packet.bytes);
+        let fits = match self.limit {
+            LineLimit::Unlimited => true,
+            LineLimit::Packets { packets } => (self.packets() as u64) < packets,
+            LineLimit::Bytes { bytes: limit } => self.bytes + bytes <= limit,
+        };
+        if !fits {
+            return Err(packet);
+        }
+        self.bytes += bytes;
+        let delay = match &mut self.jitter {
+            None => self.delay,
+            Some(jitter) => (self.delay + jitter.draw()).max(Nanos::ZERO),
+        };
+        let mut leaves = now + delay;
+        match &mut self.order {
+            Order::Kept(line) => {
+                if let Some(last) = line.back() {
+                    leaves = leaves.max(last.leaves);
+                }
+                line.push_back(Passage {
+                    leaves,
+                    order: 0,
+                    packet,
+                });
+            }
+            Order::Free { heap, entered } => {
+                *entered += 1;
+                heap.push(Reverse(Passage {
+                    leaves,
+                    order: *entered,
+                    packet,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn leave(&mut self) -> Option<(Time, Waiting<P>)> {
+        let passage = match &mut self.order {
+            Order::Kept(line) => line.pop_front(),
+            Order::Free { heap, .. } => heap.pop().map(|Reverse(passage)| passage),
+        }?;
+        self.bytes -= u64::from(passage.packet.bytes);
+        Some((passage.leaves, passage.packet))
+    }
+}

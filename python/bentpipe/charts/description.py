@@ -1,0 +1,115 @@
+"""A chart as a value: what is drawn, in which unit, and the sentence that says what it shows.
+
+Renderers know nothing of results, and builders nothing of renderers. A role names what a thing is, and each
+renderer gives one colour to each role, so that a colour means the same in every chart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    DOWN = "down"
+    """What goes from the server to the client."""
+    UP = "up"
+    PUBLISHED = "published"
+    CAPACITY = "capacity"
+    """What the path was set to."""
+    CEILING = "ceiling"
+    """What a formula allows."""
+    DROPS = "drops"
+    PING = "ping"
+    ENGINE = "engine"
+    """What the engine says of itself."""
+
+
+class Mark(StrEnum):
+    LINE = "line"
+    STEPS = "steps"
+    """Each value holds from its x to the next one."""
+    POINTS = "points"
+    LINE_AND_POINTS = "line and points"
+    BARS = "bars"
+
+
+class Dash(StrEnum):
+    SOLID = "solid"
+    DASHED = "dashed"
+    DOTTED = "dotted"
+    DASH_DOT = "dash-dot"
+
+
+class Symbol(StrEnum):
+    CIRCLE = "circle"
+    SQUARE = "square"
+    TRIANGLE = "triangle"
+    CROSS = "cross"
+    DIAMOND = "diamond"
+
+
+@dataclass(frozen=True)
+class Series:
+    label: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    """None: a gap."""
+    role: Role
+    mark: Mark = Mark.LINE
+    dash: Dash = Dash.SOLID
+    symbol: Symbol = Symbol.CIRCLE
+    low: Sequence[float] | None = None
+    """With `high`: an interval round each y."""
+    high: Sequence[float] | None = None
+    in_legend: bool = True
+    sets_range: bool = True
+    """Whether the axis must show all of it; not so for a ceiling far above what was measured."""
+    faint: bool = False
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class Level:
+    """A horizontal line across a panel."""
+
+    value: float
+    label: str
+    role: Role
+
+
+@dataclass(frozen=True)
+class Axis:
+    label: str
+    unit: str
+    log: bool = False
+    ticks: tuple[float, ...] | None = None
+    """Where to write numbers; None: where the renderer finds it best."""
+    from_zero: bool = True
+    """Whether a linear axis begins at 0; not so where the differences are the matter."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+@dataclass(frozen=True)
+class Panel:
+    name: str
+    title: str
+    sentence: str
+    """What it shows, with figures. Empty where the chart's own sentence says it."""
+    y: Axis
+    series: tuple[Series, ...]
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Panels that share one x axis: one above the other, or side by side with the same y axis."""
+
+    name: str
+    title: str
+    sentence: str
+    x: Axis
+    panels: tuple[Panel, ...]
+    side_by_side: bool = False

@@ -1,0 +1,34 @@
+"""Every chart of a folder of results, as files."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bentpipe.charts import matplotlib, over_time, throughput_rtt
+from bentpipe.charts.description import Chart
+from bentpipe.results.store import Results
+
+
+def over_all(results: Results) -> list[Chart]:
+    """The charts that put the runs side by side."""
+    found = (throughput_rtt.build(results, log=True), throughput_rtt.build(results, log=False))
+    return [chart for chart in found if chart is not None]
+
+
+def save_all(results: Results, folder: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
+    """Write the charts over all runs, and one per run, into `folder`. The paths written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for chart in _all(results):
+        for form in formats:
+            path = folder / f"{chart.name}.{form}"
+            matplotlib.save(chart, path)
+            paths.append(path)
+    return paths
+
+
+def _all(results: Results) -> Iterable[Chart]:
+    yield from over_all(results)
+    for record in results.runs:
+        chart = over_time.build(results, record)
+        if chart is not None:
+            yield chart

@@ -1,0 +1,170 @@
+"""Chart descriptions as files: PNG, SVG, PDF."""
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Series, Symbol
+from bentpipe.charts.palette import LIGHT
+from bentpipe.charts.ranges import Range, x_range, y_range
+from bentpipe.charts.wording import digits
+
+_DASHES = {Dash.SOLID: "-", Dash.DASHED: "--", Dash.DOTTED: ":", Dash.DASH_DOT: "-."}
+_SYMBOLS = {
+    Symbol.CIRCLE: "o",
+    Symbol.SQUARE: "s",
+    Symbol.TRIANGLE: "^",
+    Symbol.CROSS: "X",
+    Symbol.DIAMOND: "D",
+}
+_SETTINGS: dict[Any, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.edgecolor": "#8a8a8a",
+    "axes.labelcolor": "#333333",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bentpipe",
+    "pdf.fonttype": 42,
+}
+_WIDTH_IN = 9.6
+_STACKED_PANEL_IN = 2.1
+_SIDE_PANEL_IN = 4.6
+_WRAP_WIDE = 118
+_WRAP_PANEL = 76
+
+
+def figure(chart: Chart) -> Figure:
+    with mpl.rc_context(_SETTINGS):
+        drawn = _side_by_side(chart) if chart.side_by_side else _stacked(chart)
+        drawn.suptitle(_heading(chart), x=0.012, ha="left", fontsize=10, linespacing=1.45)
+        return drawn
+
+
+def save(chart: Chart, path: Path) -> None:
+    """Write the file that the path's suffix names. The same chart gives the same bytes."""
+    with mpl.rc_context(_SETTINGS):
+        stamp = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix, {})
+        figure(chart).savefig(path, dpi=160, metadata=stamp)
+
+
+def _heading(chart: Chart) -> str:
+    title = rf"$\bf{{{_mathtext(chart.title)}}}$"
+    return "\n".join([title, *textwrap.wrap(chart.sentence, _WRAP_WIDE)])
+
+
+def _mathtext(text: str) -> str:
+    """Plain words inside mathtext's bold; it has no spaces of its own and gives some characters a meaning."""
+    for character in "\\{}$%#&_^~":
+        text = text.replace(character, "\\" + character if character in "{}$%#&_" else " ")
+    return text.replace(" ", r"\ ").replace("-", "\u2011")
+
+
+def _side_by_side(chart: Chart) -> Figure:
+    drawn = Figure(figsize=(_WIDTH_IN, _SIDE_PANEL_IN), layout="constrained")
+    axes = drawn.subplots(1, len(chart.panels), sharey=True, squeeze=False)[0]
+    heights = y_range(chart.panels)
+    for number, (panel, place) in enumerate(zip(chart.panels, axes, strict=True)):
+        _draw(place, chart, panel, heights)
+        _x_axis(place, chart)
+        place.set_title(panel.title, loc="left", fontsize=9, fontweight="bold")
+        if number == 0:
+            place.set_ylabel(panel.y.title)
+        place.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, handlelength=3)
+    return drawn
+
+
+def _stacked(chart: Chart) -> Figure:
+    drawn = Figure(figsize=(_WIDTH_IN, 0.7 + _STACKED_PANEL_IN * len(chart.panels)), layout="constrained")
+    axes = drawn.subplots(len(chart.panels), 1, sharex=True, squeeze=False)[:, 0]
+    for panel, place in zip(chart.panels, axes, strict=True):
+        _draw(place, chart, panel, y_range([panel]))
+        place.set_ylabel(panel.y.title)
+        title = rf"$\bf{{{_mathtext(panel.title)}}}$"
+        words = "\n".join([title, *textwrap.wrap(panel.sentence, _WRAP_PANEL + 24)])
+        place.set_title(words, loc="left", fontsize=8, linespacing=1.4)
+        place.legend(loc="center left", bbox_to_anchor=(1.005, 0.5), handlelength=2.6)
+    _x_axis(axes[-1], chart)
+    return drawn
+
+
+def _draw(place: Axes, chart: Chart, panel: Panel, heights: Range) -> None:
+    for series in panel.series:
+        _draw_series(place, chart, series)
+    for level in panel.levels:
+        _draw_level(place, level)
+    if panel.y.log:
+        place.set_yscale("log")
+    place.yaxis.set_major_formatter(FuncFormatter(lambda value, _: digits(value)))
+    place.set_xlim(*x_range(chart)) if not chart.x.log else None
+    place.set_ylim(*heights)
+
+
+def _draw_series(place: Axes, chart: Chart, series: Series) -> None:
+    y = [float("nan") if value is None else value for value in series.y]
+    style: dict[str, Any] = {
+        "color": LIGHT[series.role],
+        "label": series.label if series.in_legend else "_nolegend_",
+        "alpha": 0.75 if series.faint else 1.0,
+    }
+    if series.mark is Mark.BARS:
+        low, high = x_range(chart)
+        filled = series.dash is Dash.SOLID
+        place.vlines(series.x, 0, y, linewidth=max(1.6, 42 / (high - low)), linestyles="-", **style)
+        if not filled:
+            place.plot(series.x, y, linestyle="none", marker="v", markersize=3, color=style["color"])
+        return
+    points = series.mark in {Mark.POINTS, Mark.LINE_AND_POINTS}
+    lines = series.mark is not Mark.POINTS
+    style |= {
+        "linestyle": _DASHES[series.dash] if lines else "none",
+        "linewidth": 1.0 if series.faint else 1.5,
+        "marker": _SYMBOLS[series.symbol] if points else None,
+        "markersize": 5 if series.mark is Mark.POINTS else 7,
+        "markerfacecolor": "white" if series.hollow else LIGHT[series.role],
+        "markeredgecolor": LIGHT[series.role] if series.hollow else "white",
+        "markeredgewidth": 1.4 if series.hollow else 0.6,
+        "zorder": 4 if series.mark is Mark.POINTS else 3 if points else 2,
+        "drawstyle": "steps-post" if series.mark is Mark.STEPS else "default",
+    }
+    if series.low is not None and series.high is not None:
+        below = [max(v - low, 0) for v, low in zip(y, series.low, strict=True)]
+        above = [max(high - v, 0) for v, high in zip(y, series.high, strict=True)]
+        place.errorbar(series.x, y, yerr=[below, above], capsize=3, elinewidth=1, **style)
+    else:
+        place.plot(series.x, y, **style)
+
+
+def _draw_level(place: Axes, level: Level) -> None:
+    place.axhline(
+        level.value, color=LIGHT[level.role], linestyle=(0, (5, 3)), linewidth=1.0, label=level.label
+    )
+
+
+def _x_axis(place: Axes, chart: Chart) -> None:
+    place.set_xlabel(chart.x.title)
+    if chart.x.log:
+        place.set_xscale("log")
+        place.set_xlim(*x_range(chart))
+    if chart.x.ticks is not None:
+        _fixed_ticks(place, chart.x)
+
+
+def _fixed_ticks(place: Axes, axis: Axis) -> None:
+    place.xaxis.set_major_locator(FixedLocator(list(axis.ticks or ())))
+    place.xaxis.set_major_formatter(FuncFormatter(lambda value, _: digits(value)))
+    place.xaxis.set_minor_locator(NullLocator())
+    place.xaxis.set_minor_formatter(NullFormatter())

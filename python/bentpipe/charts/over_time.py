@@ -1,0 +1,359 @@
+"""One run on one clock: rates, queue and drops, windows, round-trip times, what is in flight.
+
+A panel is left out where there is nothing to draw, and only then.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
+from bentpipe.charts.wording import duration, listed, percent, plural, rate, size
+from bentpipe.results.published import workload_spec
+from bentpipe.results.schema import DROP_CAUSES
+from bentpipe.results.store import Results
+
+_PIPES = ("down", "up")
+_DATA_BYTES = 100_000
+"""A socket that sent less than this carried control messages, not a workload's payload."""
+_SOCKETS_DRAWN = 32
+
+
+_CAUSES = {
+    "tail": "tail drop",
+    "aqm": "the queue discipline",
+    "policer": "the policer",
+    "ingress": "loss before the queue",
+    "line": "the delay line's limit",
+    "channel": "the channel's loss",
+    "outage": "an outage",
+}
+
+
+@dataclass(frozen=True)
+class _Run:
+    record: Mapping[str, Any]
+    link: pl.DataFrame
+    senders: Mapping[str, list[pl.DataFrame]]
+    """Samples of each socket that sent payload, by direction."""
+    pings: pl.DataFrame
+    bin_s: float
+
+    @property
+    def directions(self) -> list[str]:
+        """Those in which a workload sent payload."""
+        return [d for d in _PIPES if self.senders[d]]
+
+
+def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
+    """None for a run that measured nothing over time."""
+    name = record["run"]
+    link = results.of_run(name, "link").sort("time_s")
+    run = _Run(
+        record=record,
+        link=link,
+        senders=_senders(results.of_run(name, "sockets")),
+        pings=results.of_run(name, "pings").sort("time_s"),
+        bin_s=_bin_s(link),
+    )
+    found = (_rates(run), _queue(run), _drops(run), _windows(run), _round_trips(run), _in_flight(run))
+    panels = tuple(panel for panel in found if panel is not None)
+    if not panels:
+        return None
+    return Chart(
+        name=f"over-time-{name}",
+        title=heading(record),
+        sentence="",
+        x=Axis("time", "s"),
+        panels=panels,
+    )
+
+
+def heading(record: Mapping[str, Any]) -> str:
+    """A run in a few words: its variant, its point, and its seed."""
+    point = [f"{key.rpartition('.')[2]} {value}" for key, value in record.get("point", {}).items()]
+    return ", ".join([*point, record.get("variant", "as is"), f"seed {record.get('seed', 1)}"])
+
+
+def _senders(sockets: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
+    """By direction, the largest first."""
+    found = {}
+    for direction, host in (("down", "server"), ("up", "client")):
+        of_host = sockets.filter(pl.col("host") == host)
+        parts = of_host.partition_by("ip", "local_port", "remote_port", maintain_order=True)
+        sent = [(part["bytes_sent"].max() or 0, part.sort("time_s")) for part in parts]
+        payload = [(count, part) for count, part in sent if isinstance(count, int) and count >= _DATA_BYTES]
+        found[direction] = [part for _, part in sorted(payload, key=lambda pair: -pair[0])]
+    return found
+
+
+def _bin_s(link: pl.DataFrame) -> float:
+    times = link["time_s"].unique().sort()
+    step = times.diff().drop_nulls().min() if times.len() > 1 else None
+    return float(step) if isinstance(step, float) and step > 0 else 0.1
+
+
+def _rates(run: _Run) -> Panel | None:
+    if run.link.is_empty():
+        return None
+    series, parts = [], []
+    for pipe in run.directions or _PIPES:
+        of_pipe = run.link.filter(pl.col("pipe") == pipe)
+        x = of_pipe["time_s"].to_list()
+        for name, dash, faint in (("throughput", Dash.DOTTED, True), ("goodput", Dash.SOLID, False)):
+            y = (of_pipe[f"{name}_bytes"] * (8e-6 / run.bin_s)).to_list()
+            series.append(Series(f"{name} {pipe}", x, y, Role(pipe), Mark.STEPS, dash, faint=faint))
+        parts.append(_rate_sentence(run, pipe, of_pipe))
+    series += _per_second(run)
+    levels: list[Level] = []
+    for pipe in run.directions:
+        capacity = _capacity_bit_s(run.record, pipe)
+        if capacity is not None and all(level.value != capacity / 1e6 for level in levels):
+            levels.append(Level(capacity / 1e6, f"rate set, {rate(capacity)}", Role.CAPACITY))
+    return Panel(
+        "rate",
+        f"Throughput and goodput per {duration(run.bin_s)}",
+        " ".join(parts),
+        Axis("rate", "Mbit/s"),
+        tuple(series),
+        tuple(levels),
+    )
+
+
+def _rate_sentence(run: _Run, pipe: str, of_pipe: pl.DataFrame) -> str:
+    moving = of_pipe.filter(pl.col("goodput_bytes") > 0)
+    if moving.is_empty():
+        return f"No TCP payload went {pipe}."
+    first, last = moving["time_s"][0], moving["time_s"][-1] + run.bin_s
+    mean = moving["goodput_bytes"].sum() * 8 / (last - first)
+    best = float(moving["goodput_bytes"].to_numpy().max()) * 8 / run.bin_s
+    capacity = _capacity_bit_s(run.record, pipe)
+    of = f", {percent(mean / capacity)} of the rate set" if capacity else ""
+    return (
+        f"Goodput {pipe} averages {rate(mean)}{of}, from {duration(first)} to {duration(last)}; "
+        f"the best {duration(run.bin_s)} had {rate(best)}."
+    )
+
+
+def _per_second(run: _Run) -> Iterable[Series]:
+    """As the tool itself says, second by second, placed where its workload began."""
+    for name, figures in run.record.get("workloads", {}).items():
+        values = figures.get("per_second_mbit_s")
+        spec = workload_spec(run.record, name)
+        if values and figures.get("kind") == "bulk":
+            start = (spec.get("start_ns") or 0) / 1e9 + (spec.get("omit_ns") or 0) / 1e9
+            yield Series(
+                f"{name}, per second by iperf3",
+                [start + second for second in range(len(values) + 1)],
+                [*values, values[-1]],
+                Role(spec.get("direction", "down")),
+                Mark.STEPS,
+                Dash.DASHED,
+            )
+
+
+def _queue(run: _Run) -> Panel | None:
+    held = [pipe for pipe in _PIPES if _most(run.link.filter(pl.col("pipe") == pipe), "queue_bytes_max")]
+    if not held:
+        return None
+    series, parts = [], []
+    for pipe in held:
+        of_pipe = run.link.filter(pl.col("pipe") == pipe)
+        x = of_pipe["time_s"].to_list()
+        for name, dash, faint in (("mean", Dash.SOLID, False), ("max", Dash.DOTTED, True)):
+            y = (of_pipe[f"queue_bytes_{name}"] / 1000).to_list()
+            series.append(Series(f"{name} {pipe}", x, y, Role(pipe), Mark.STEPS, dash, faint=faint))
+        longest = of_pipe["queue_delay_s_max"].drop_nulls().to_list()
+        waited = f", the longest wait {duration(max(longest))}" if longest else ""
+        parts.append(f"the one {pipe} held at most {size(_most(of_pipe, 'queue_bytes_max'))}{waited}")
+    limits = {pipe: _queue_limit_bytes(run.record, pipe) for pipe in held}
+    levels = {
+        limit: Level(limit / 1000, f"limit, {size(limit)}", Role.CAPACITY)
+        for limit in limits.values()
+        if limit
+    }
+    return Panel(
+        "queue",
+        "Queue",
+        f"Of the queues, {listed(parts)}.",
+        Axis("waiting", "kB"),
+        tuple(series),
+        tuple(levels.values()),
+    )
+
+
+def _drops(run: _Run) -> Panel | None:
+    series, parts = [], []
+    for pipe in _PIPES:
+        of_pipe = run.link.filter(pl.col("pipe") == pipe)
+        for cause in DROP_CAUSES:
+            dropped = of_pipe.filter(pl.col(f"drops_{cause}") > 0)
+            if dropped.is_empty():
+                continue
+            x = (dropped["time_s"] + run.bin_s / 2).to_list()
+            y = dropped[f"drops_{cause}"].to_list()
+            dash = Dash.SOLID if pipe == "down" else Dash.DOTTED
+            series.append(Series(f"{cause} {pipe}", x, y, Role.DROPS, Mark.BARS, dash))
+            parts.append(
+                f"{plural(sum(y), 'packet')} {pipe} by {_CAUSES[cause]}, the first at {duration(x[0])}"
+            )
+    if not series:
+        return None
+    return Panel(
+        "drops",
+        f"Drops per {duration(run.bin_s)}",
+        f"The path dropped {listed(parts)}.",
+        Axis("dropped", "packets"),
+        tuple(series),
+    )
+
+
+def _windows(run: _Run) -> Panel | None:
+    series, parts = [], []
+    for direction in run.directions:
+        for number, socket in enumerate(run.senders[direction][:_SOCKETS_DRAWN]):
+            series += [
+                _of_socket(socket, "cwnd_segments", f"cwnd {direction}", direction, number),
+                _of_socket(
+                    socket, "ssthresh_segments", f"ssthresh {direction}", direction, number, dash=Dash.DOTTED
+                ),
+            ]
+        largest = run.senders[direction][0]
+        name = largest["congestion_control"].drop_nulls().to_list()
+        peak = _most(largest, "cwnd_segments")
+        at = largest.filter(pl.col("cwnd_segments") == peak)["time_s"][0] if peak else 0.0
+        left = largest["ssthresh_segments"].drop_nulls().is_empty()
+        start = (
+            "slow start never ended" if left else f"{_most(largest, 'retransmits')} segments were sent again"
+        )
+        window = f"{name[-1].upper()}'s window" if name else "The window"
+        parts.append(f"{window} {direction} peaks at {plural(peak, 'segment')}, at {duration(at)}; {start}.")
+    series = [s for s in series if any(value is not None for value in s.y)]
+    if not series:
+        return None
+    return Panel("cwnd", "Congestion window", " ".join(parts), Axis("window", "segments"), tuple(series))
+
+
+def _round_trips(run: _Run) -> Panel | None:
+    series, parts = [], []
+    for direction in run.directions:
+        for number, socket in enumerate(run.senders[direction][:_SOCKETS_DRAWN]):
+            series += [
+                _of_socket(socket, "srtt_s", f"srtt {direction}", direction, number, scale=1000),
+                _of_socket(
+                    socket,
+                    "min_rtt_s",
+                    f"min_rtt {direction}",
+                    direction,
+                    number,
+                    dash=Dash.DOTTED,
+                    scale=1000,
+                ),
+            ]
+        largest = run.senders[direction][0]
+        smooth, lowest = largest["srtt_s"].drop_nulls(), largest["min_rtt_s"].drop_nulls()
+        if not smooth.is_empty() and not lowest.is_empty():
+            over = float(smooth.to_numpy().max()) - float(lowest.to_numpy().min())
+            parts.append(f"srtt {direction} rises at most {duration(over)} above min_rtt.")
+    answered = run.pings.drop_nulls("rtt_s")
+    if not answered.is_empty():
+        x, y = answered["time_s"].to_list(), (answered["rtt_s"] * 1000).to_list()
+        series.append(Series("ping", x, y, Role.PING, Mark.POINTS))
+        lost = run.pings.height - answered.height
+        middle = sorted(y)[len(y) // 2]
+        parts.append(
+            f"The pings' median is {duration(middle / 1000)}; {lost} of {run.pings.height} were lost."
+        )
+    series = [s for s in series if any(value is not None for value in s.y)]
+    if not series:
+        return None
+    base = run.record.get("spec", {}).get("path", {}).get("base_rtt_ns")
+    levels = (Level(base / 1e6, f"base RTT set, {duration(base / 1e9)}", Role.CAPACITY),) if base else ()
+    return Panel(
+        "rtt", "Round-trip time", " ".join(parts), Axis("RTT", "ms", from_zero=False), tuple(series), levels
+    )
+
+
+def _in_flight(run: _Run) -> Panel | None:
+    series, parts = [], []
+    for direction in run.directions:
+        for number, socket in enumerate(run.senders[direction][:_SOCKETS_DRAWN]):
+            series += [
+                _of_socket(
+                    socket, "in_flight_bytes", f"in flight {direction}", direction, number, scale=1e-3
+                ),
+                _of_socket(
+                    socket,
+                    "snd_wnd_bytes",
+                    f"advertised window {direction}",
+                    direction,
+                    number,
+                    dash=Dash.DASHED,
+                    scale=1e-3,
+                ),
+            ]
+        parts += _what_bounds(run.senders[direction][0], direction)
+    series = [s for s in series if any(value is not None for value in s.y)]
+    if not series:
+        return None
+    sentence = " ".join(parts)
+    return Panel(
+        "in-flight", "In flight and advertised window", sentence, Axis("payload", "kB"), tuple(series)
+    )
+
+
+def _what_bounds(socket: pl.DataFrame, direction: str) -> list[str]:
+    used = socket.filter((pl.col("snd_wnd_bytes") > 0) & pl.col("in_flight_bytes").is_not_null())
+    if used.is_empty():
+        return []
+    most = _most(used, "in_flight_bytes")
+    shares = (used["in_flight_bytes"] / used["snd_wnd_bytes"]).to_list()
+    near = sum(share >= 0.9 for share in shares) / len(shares)
+    often = f"in {percent(near)} of the samples" if near else "in no sample"
+    text = f"At most {size(most)} are in flight {direction}; {often} is that 90 % of the window or more"
+    last = socket.row(-1, named=True)
+    busy, limited = last["busy_s"], last["rwnd_limited_s"]
+    if busy and limited is not None:
+        text += f"; the kernel counts {percent(limited / busy)} of the busy time as limited by it"
+    return [text + "."]
+
+
+def _of_socket(
+    socket: pl.DataFrame,
+    column: str,
+    label: str,
+    direction: str,
+    number: int,
+    *,
+    dash: Dash = Dash.SOLID,
+    scale: float = 1.0,
+) -> Series:
+    values = [None if value is None else value * scale for value in socket[column].to_list()]
+    x = socket["time_s"].to_list()
+    return Series(
+        label, x, values, Role(direction), dash=dash, in_legend=number == 0, faint=dash != Dash.SOLID
+    )
+
+
+def _capacity_bit_s(record: Mapping[str, Any], pipe: str) -> float | None:
+    """The pipe's one rate; None where it has none, or one that changes."""
+    shaper = record.get("spec", {}).get("path", {}).get(pipe, {}).get("shaper", {})
+    return shaper.get("rate_bit_s") if shaper.get("kind") in {"fixed", "token_bucket"} else None
+
+
+def _queue_limit_bytes(record: Mapping[str, Any], pipe: str) -> float | None:
+    """The queue's limit where it is one of bytes; None where packets or time count, or nothing does."""
+    limit = record.get("spec", {}).get("path", {}).get(pipe, {}).get("queue", {}).get("limit", {})
+    if limit.get("unit") == "bytes":
+        return float(limit["bytes"])
+    capacity = _capacity_bit_s(record, pipe)
+    if limit.get("unit") == "bdp" and capacity:
+        return float(limit["multiple"] * capacity * limit["base_rtt_ns"] / 8e9)
+    return None
+
+
+def _most(frame: pl.DataFrame, column: str) -> int:
+    values: Sequence[int] = frame[column].drop_nulls().to_list()
+    return max(values, default=0)

@@ -1,0 +1,30 @@
+"""One colour per role, on light and on dark ground.
+
+Hues after M. Okabe and K. Ito, "Color Universal Design" (2008): told apart with any common colour blindness;
+shifted in lightness so that each has a contrast of 3:1 or more on its ground (WCAG 2.2, 1.4.11).
+"""
+
+from collections.abc import Mapping
+
+from bentpipe.charts.description import Role
+
+LIGHT: Mapping[Role, str] = {
+    Role.DOWN: "#0068b0",
+    Role.UP: "#c96a00",
+    Role.PUBLISHED: "#767676",
+    Role.CAPACITY: "#1f1f1f",
+    Role.CEILING: "#00845f",
+    Role.DROPS: "#b3367c",
+    Role.PING: "#7a5bc4",
+    Role.ENGINE: "#4d6473",
+}
+DARK: Mapping[Role, str] = {
+    Role.DOWN: "#56b4e9",
+    Role.UP: "#f0a13a",
+    Role.PUBLISHED: "#a8a8a8",
+    Role.CAPACITY: "#e6e6e6",
+    Role.CEILING: "#2fc79a",
+    Role.DROPS: "#e58fbf",
+    Role.PING: "#b49cf0",
+    Role.ENGINE: "#9db4c4",
+}

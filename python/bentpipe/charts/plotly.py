@@ -1,0 +1,132 @@
+"""Chart descriptions as plotly figures in plain JSON, one per panel, for the page.
+
+Only the page's script calls plotly.js; it swaps each role's colour for the one on dark ground where the
+reader wants that, links the time axes of a run's panels, and draws a panel when it is opened.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plotly.offline import get_plotlyjs
+
+from bentpipe.charts.decimate import indices
+from bentpipe.charts.description import Chart, Dash, Mark, Panel, Series, Symbol
+from bentpipe.charts.palette import DARK, LIGHT
+from bentpipe.charts.ranges import Range, x_range, y_range
+
+_DASHES = {Dash.SOLID: "solid", Dash.DASHED: "dash", Dash.DOTTED: "dot", Dash.DASH_DOT: "dashdot"}
+_SYMBOLS = {
+    Symbol.CIRCLE: "circle",
+    Symbol.SQUARE: "square",
+    Symbol.TRIANGLE: "triangle-up",
+    Symbol.CROSS: "x",
+    Symbol.DIAMOND: "diamond",
+}
+_PIXELS = 900
+"""Width for which long series are thinned; zooming in shows what was kept."""
+
+DARK_FOR_LIGHT: Mapping[str, str] = {LIGHT[role]: DARK[role] for role in LIGHT}
+
+
+def library() -> str:
+    """plotly.js, whole."""
+    return str(get_plotlyjs())
+
+
+def figures(chart: Chart) -> list[dict[str, Any]]:
+    """One figure for each panel, in order. Panels side by side share their y range."""
+    shared = y_range(chart.panels) if chart.side_by_side else None
+    return [_figure(chart, panel, shared or y_range([panel])) for panel in chart.panels]
+
+
+def _figure(chart: Chart, panel: Panel, heights: Range) -> dict[str, Any]:
+    across = x_range(chart)
+    traces = [_trace(series, panel, chart) for series in panel.series]
+    for level in panel.levels:
+        line = {"color": LIGHT[level.role], "width": 1.2, "dash": "8px,5px"}
+        ends = [_short(across[0]), _short(across[1])]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": level.label,
+                "x": ends,
+                "y": [_short(level.value)] * 2,
+                "line": line,
+                "hoverinfo": "skip",
+            }
+        )
+    x: dict[str, Any] = {"title": {"text": chart.x.title}, **_scale(across, chart.x.log)}
+    if chart.x.ticks is not None:
+        x |= {"tickvals": list(chart.x.ticks), "ticktext": [f"{tick:g}" for tick in chart.x.ticks]}
+    y = {"title": {"text": panel.y.title}, **_scale(heights, panel.y.log)}
+    return {"data": traces, "layout": {"xaxis": x, "yaxis": y, "hovermode": _hover(chart)}}
+
+
+def _hover(chart: Chart) -> str:
+    return "closest" if chart.side_by_side else "x unified"
+
+
+def _scale(found: Range, log: bool) -> dict[str, Any]:
+    if log:
+        return {"type": "log", "range": [_short(math.log10(end)) for end in found], "dtick": 1}
+    return {"type": "linear", "range": [_short(end) for end in found]}
+
+
+def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
+    kept = indices(series.y, _PIXELS)
+    colour = LIGHT[series.role]
+    trace: dict[str, Any] = {
+        "name": series.label,
+        "x": [_short(series.x[i]) for i in kept],
+        "y": [_short(series.y[i]) for i in kept],
+        "showlegend": series.in_legend,
+        "opacity": 0.75 if series.faint else 1,
+        "hovertemplate": f"%{{y:.4~g}} {panel.y.unit}<extra>%{{fullData.name}}</extra>"
+        if not chart.side_by_side
+        else f"%{{x:.4~g}} {chart.x.unit}: %{{y:.4~g}} {panel.y.unit}<extra>%{{fullData.name}}</extra>",
+    }
+    if series.mark is Mark.BARS:
+        pattern = {"shape": "" if series.dash is Dash.SOLID else "/"}
+        return trace | {"type": "bar", "marker": {"color": colour, "pattern": pattern, "line": {"width": 0}}}
+    lines = series.mark is not Mark.POINTS
+    points = series.mark in {Mark.POINTS, Mark.LINE_AND_POINTS}
+    trace |= {
+        "type": "scatter",
+        "mode": "+".join([*(["lines"] if lines else []), *(["markers"] if points else [])]),
+        "connectgaps": False,
+    }
+    if lines:
+        shape = "hv" if series.mark is Mark.STEPS else "linear"
+        width = 1.2 if series.faint else 1.9
+        trace["line"] = {"color": colour, "dash": _DASHES[series.dash], "width": width, "shape": shape}
+    if points:
+        size = 9 if series.mark is Mark.LINE_AND_POINTS or len(kept) < 20 else 6
+        trace["marker"] = {"color": colour, "symbol": _SYMBOLS[series.symbol], "size": size}
+        if series.hollow:
+            trace["marker"]["symbol"] += "-open"
+    if series.low is not None and series.high is not None:
+        trace["error_y"] = _error_bars(series.y, series.low, series.high, colour)
+    return trace
+
+
+def _error_bars(
+    y: Sequence[float | None], low: Sequence[float], high: Sequence[float], colour: str
+) -> dict[str, Any]:
+    below = [_short(max((v or 0) - end, 0)) for v, end in zip(y, low, strict=True)]
+    above = [_short(max(end - (v or 0), 0)) for v, end in zip(y, high, strict=True)]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": above,
+        "arrayminus": below,
+        "color": colour,
+        "thickness": 1.2,
+        "width": 4,
+    }
+
+
+def _short(value: float | None) -> float | None:
+    """Five significant digits: finer than any screen, half the page's size."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")

@@ -1,0 +1,48 @@
+"""Figures as a reader wants them: three digits and the unit that fits."""
+
+import math
+
+
+def digits(value: float, count: int = 3) -> str:
+    """`count` significant digits, never as a power of ten, no trailing zeros after the point."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    places = max(count - 1 - math.floor(math.log10(abs(value))), 0)
+    text = f"{value:,.{places}f}".replace(",", "\u202f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def rate(bit_s: float) -> str:
+    return _scaled(bit_s, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
+
+
+def size(count: float) -> str:
+    return _scaled(count, ("B", "kB", "MB", "GB"))
+
+
+def duration(seconds: float) -> str:
+    if abs(seconds) >= 1 or seconds == 0:
+        return f"{digits(seconds)} s"
+    if abs(seconds) >= 1e-3:
+        return f"{digits(seconds * 1e3)} ms"
+    return f"{digits(seconds * 1e6)} µs" if abs(seconds) < 5e-4 else f"{digits(seconds * 1e3)} ms"
+
+
+def percent(share: float) -> str:
+    return f"{digits(share * 100, 2)} %"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{digits(count, 12)} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _scaled(value: float, units: tuple[str, ...]) -> str:
+    step = 0
+    while abs(value) >= 999.5 and step < len(units) - 1:
+        value /= 1000
+        step += 1
+    return f"{digits(value)} {units[step]}"

@@ -1,0 +1,45 @@
+"""What several repeats of one point say together.
+
+The interval is that of order statistics: between the k-th lowest and the k-th highest value lies the median
+of whatever they were drawn from with probability 1 - 2 P(Binomial(n, 1/2) < k). It assumes nothing about the
+distribution, needs no random numbers, and does not pretend: three repeats give 75 %, not 95 %.
+Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median, the interval around it, and how often such an interval holds the true median."""
+
+    median: float
+    low: float
+    high: float
+    coverage: float
+    """0 for a single value, which has no interval."""
+    count: int
+
+
+def estimate(values: Sequence[float], level: float = 0.95) -> Estimate | None:
+    """The median, in the narrowest interval that reaches `level` or else the widest. None: no values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    count = len(ordered)
+    k = 1
+    while _coverage(count, k + 1) >= level:
+        k += 1
+    low, high = ordered[k - 1], ordered[count - k]
+    return Estimate(statistics.median(ordered), low, high, _coverage(count, k), count)
+
+
+def _coverage(count: int, k: int) -> float:
+    """Of the interval from the k-th lowest to the k-th highest of `count` values."""
+    if 2 * k > count:
+        return 0.0
+    below = sum(math.comb(count, i) for i in range(k))
+    return 1.0 - 2.0 * below / float(2**count)
