@@ -1,5 +1,5 @@
 //! Congestion control behind one trait, with the hook points that Linux gives (`struct tcp_congestion_ops`,
-//! include/net/tcp.h). Each algorithm is one file beside this one and one line in [`by_name`].
+//! `include/net/tcp.h`). Each algorithm is one file beside this one and one line in [`by_name`].
 //!
 //! An algorithm sees and sets a [`Window`]; everything else of the connection is out of its reach. Counts are
 //! segments, as in Linux; sequence numbers are offsets in the stream (64 bits, the SYN is 0); times are
@@ -7,12 +7,17 @@
 
 use bentpipe_path::time::{Nanos, Time};
 
+mod bbr;
 mod cubic;
+mod hybla;
 mod hystart;
 mod reno;
 mod slow_start;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod testing_flow;
+mod windowed_max;
 
 /// The kernel's tick, by which some algorithms count time: HZ = 250, as Debian builds it.
 pub const JIFFY: Nanos = Nanos::from_millis(4);
@@ -47,8 +52,9 @@ pub enum CwndEvent {
     TlpRecovered,
 }
 
-/// What one acknowledgement delivered (`struct rate_sample`, net/ipv4/tcp_rate.c).
+/// What one acknowledgement delivered (`struct rate_sample`, `net/ipv4/tcp_rate.c`).
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "Linux's fields, each read on its own")]
 pub struct AckSample {
     /// `Window::delivered_at` when the newest delivered segment was sent; `Time::ZERO` with
     /// `prior_delivered == 0` where there is none.
@@ -71,7 +77,7 @@ pub struct AckSample {
     pub acked_sacked: u32,
     /// In flight before this ACK.
     pub prior_in_flight: u32,
-    /// In flight when the newest delivered segment was sent, it included (BBRv3's `tx_in_flight`).
+    /// In flight when the newest delivered segment was sent, it included (`tx_in_flight` of BBR v3).
     pub sent_in_flight: u32,
     /// `Window::lost` when that segment was sent.
     pub prior_lost: u64,
@@ -89,7 +95,7 @@ pub struct AckSample {
     pub last_end_seq: u64,
 }
 
-/// A segment that has just been marked lost, as it was when sent (for algorithms that react per loss: BBRv3).
+/// A segment that has just been marked lost, as it was when sent (for algorithms that react per loss: BBR v3).
 #[derive(Clone, Copy, Debug)]
 pub struct LostSegment {
     pub sent_in_flight: u32,
@@ -133,7 +139,7 @@ pub struct Window {
     pub app_limited: u64,
     pub snd_una: u64,
     pub snd_nxt: u64,
-    /// `high_seq`: snd_nxt at the start of the present recovery.
+    /// `high_seq`: `snd_nxt` at the start of the present recovery.
     pub high_seq: u64,
     /// Whether cwnd bound the sender in the last window, and the most segments out in it.
     pub cwnd_limited: bool,
@@ -278,9 +284,11 @@ pub trait CongestionControl: core::fmt::Debug + Send {
 /// reference of RFC 5681.
 pub fn by_name(name: &str) -> Option<Box<dyn CongestionControl>> {
     Some(match name {
+        "bbr" => Box::new(bbr::Bbr::new()),
         "cubic" => Box::new(cubic::Cubic::new()),
+        "hybla" => Box::new(hybla::Hybla::new()),
         "reno" => Box::new(reno::Reno),
-        "slow-start" => Box::new(slow_start::SlowStart::default()),
+        "slow-start" => Box::new(slow_start::SlowStart),
         _ => return None,
     })
 }

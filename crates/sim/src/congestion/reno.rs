@@ -1,4 +1,4 @@
-//! Reno as in Linux (net/ipv4/tcp_cong.c, RFC 5681 with the byte counting of RFC 3465): one segment per window
+//! Reno as in Linux (`net/ipv4/tcp_cong.c`, RFC 5681 with the byte counting of RFC 3465): one segment per window
 //! in congestion avoidance, half the window on loss.
 
 use super::{CongestionControl, Window};
@@ -19,7 +19,11 @@ impl CongestionControl for Reno {
         if !window.is_cwnd_limited() {
             return;
         }
-        let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+        let left = if window.in_slow_start() {
+            window.slow_start(acked)
+        } else {
+            acked
+        };
         if left > 0 {
             window.additive_increase(window.cwnd, left);
         }
