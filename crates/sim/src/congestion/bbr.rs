@@ -6,6 +6,7 @@
 //! 2. The phase in which the gain cycle begins comes from the connection's seeded random numbers.
 //! 3. No `SO_MAX_PACING_RATE`.
 
+use super::delivery_rate::{self, Gain, Rate, UNIT};
 use super::windowed_max::WindowedMax;
 use super::{AckSample, CaState, CongestionControl, CwndEvent, INFINITE_SSTHRESH, Window};
 use bentpipe_path::time::Time;
@@ -13,11 +14,9 @@ use bentpipe_path::time::Time;
 mod aggregation;
 mod model;
 mod policer;
-mod rate;
 mod sending;
 use aggregation::Aggregation;
 use policer::Policer;
-use rate::{Gain, Rate, UNIT};
 
 /// 2 / ln 2: the smallest that lets the rate double each round.
 const HIGH_GAIN: Gain = UNIT * 2885 / 1000 + 1;
@@ -122,7 +121,7 @@ impl Bbr {
 
     /// `segments` and what the hosts' own batches need: three bursts, an even number.
     fn with_batches(&self, window: &Window, segments: u32) -> u32 {
-        let even = (segments + 3 * rate::burst(window) + 1) & !1;
+        let even = (segments + 3 * delivery_rate::burst(window) + 1) & !1;
         let probes = self.mode == Mode::ProbeBw && self.cycle == 0;
         even + if probes { 2 } else { 0 }
     }
@@ -135,7 +134,7 @@ impl Bbr {
     fn in_network_at_departure(&self, window: &Window, in_flight: u32) -> u32 {
         let wait_us = (window.next_departure - window.now).0.max(0) as u64 / 1000;
         let burst = if self.pacing_gain > UNIT {
-            rate::burst(window)
+            delivery_rate::burst(window)
         } else {
             0
         };
@@ -231,7 +230,7 @@ impl CongestionControl for Bbr {
     }
 
     fn min_tso_segments(&self, window: &Window) -> u32 {
-        rate::min_burst(window)
+        delivery_rate::min_burst(window)
     }
 
     fn paces(&self) -> bool {

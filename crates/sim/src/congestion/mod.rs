@@ -8,7 +8,9 @@
 use bentpipe_path::time::{Nanos, Time};
 
 mod bbr;
+mod bbr3;
 mod cubic;
+mod delivery_rate;
 mod hybla;
 mod hystart;
 mod reno;
@@ -285,6 +287,7 @@ pub trait CongestionControl: core::fmt::Debug + Send {
 pub fn by_name(name: &str) -> Option<Box<dyn CongestionControl>> {
     Some(match name {
         "bbr" => Box::new(bbr::Bbr::new()),
+        "bbr3" => Box::new(bbr3::Bbr3::new()),
         "cubic" => Box::new(cubic::Cubic::new()),
         "hybla" => Box::new(hybla::Hybla::new()),
         "reno" => Box::new(reno::Reno),

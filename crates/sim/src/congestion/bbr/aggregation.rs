@@ -1,7 +1,7 @@
 //! How much more is acknowledged at once than the path carries meanwhile (Linux's `bbr_update_ack_aggregation`): so
 //! much is added to the window, so that sending goes on while ACKs wait.
 
-use super::rate::Rate;
+use crate::congestion::delivery_rate::Rate;
 use crate::congestion::{AckSample, Window};
 use bentpipe_path::time::Time;
 

@@ -2,8 +2,8 @@
 //! the gain cycle, the smallest RTT (Linux's `bbr_update_model`).
 
 use super::policer::Verdict;
-use super::rate::{Rate, UNIT};
 use super::{Bbr, CYCLE, MIN_CWND, Mode};
+use crate::congestion::delivery_rate::{Rate, UNIT};
 use crate::congestion::{AckSample, Window};
 use bentpipe_path::time::Nanos;
 use core::cmp::Ordering;

@@ -1,7 +1,7 @@
 //! Whether a token bucket polices the flow (Linux's long-term bandwidth sampling, `bbr_lt_bw_sampling`): two
 //! intervals in a row that lose a fifth and carry the same. Then that rate is taken for 48 rounds.
 
-use super::rate::{Rate, UNIT};
+use crate::congestion::delivery_rate::{Rate, UNIT};
 use crate::congestion::{AckSample, Window};
 use bentpipe_path::time::Time;
 

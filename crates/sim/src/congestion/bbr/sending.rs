@@ -1,8 +1,8 @@
 //! What BBR makes of its model: the pacing rate and the window, in loss recovery too (Linux's
 //! `bbr_set_pacing_rate` and `bbr_set_cwnd`).
 
-use super::rate::{Gain, Rate};
 use super::{Bbr, HIGH_GAIN, INITIAL_CWND, MIN_CWND, Mode};
+use crate::congestion::delivery_rate::{Gain, Rate};
 use crate::congestion::{AckSample, CaState, Window};
 use bentpipe_path::time::Nanos;
 

@@ -1,6 +1,6 @@
 //! A delivery rate and the gains put on it, in Linux's fixed point, so that small rates round as they do there.
 
-use crate::congestion::Window;
+use super::Window;
 
 /// Segments per microsecond, with 24 fractional bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +19,9 @@ const MAX_BURST_BYTES: u64 = 65_536 - 1 - 320;
 const SINGLE_SEGMENTS: u64 = 1_200_000 / 8;
 
 impl Rate {
+    /// No bound.
+    pub const INFINITE: Self = Self(u64::MAX);
+
     /// `segments` in `us` microseconds (at least 1).
     pub fn of(segments: u64, us: u64) -> Self {
         Self((segments << FRACTION) / us)
