@@ -178,3 +178,59 @@ fn slow_start_doubles_each_round_until_the_acks_of_half_a_round_form_a_train() {
     // The flight of 640 takes 480 ms to be acknowledged: at half of 500 ms, 640 + 250 / 0.75 are out.
     assert!((960..=980).contains(&w.ssthresh), "{}", w.ssthresh);
 }
+
+/// Mean segments per second when each segment is lost with probability 1 / `one_in`. Recovery takes a round trip, in
+/// which the reduced window is sent; what is lost of that is the next loss event.
+fn rate_under_random_loss(rtt: Nanos, one_in: u32, seconds: i64) -> f64 {
+    let mut cubic = Cubic::new();
+    let mut w = window(100, rtt);
+    cubic.init(&mut w);
+    lose(&mut cubic, &mut w);
+    let mut delivered = 0_u64;
+    while w.now < Time(seconds * 1_000_000_000) {
+        let start = w.now;
+        let flight = i64::from(w.cwnd);
+        for ack in 1..=flight {
+            w.now = start + Nanos(rtt.0 * ack / flight);
+            let mut lost = w.draw(one_in) == 0;
+            if !lost {
+                acknowledge(&mut cubic, &mut w, 1, rtt);
+                delivered += 1;
+                continue;
+            }
+            while lost {
+                lose(&mut cubic, &mut w);
+                w.now += rtt;
+                lost = false;
+                for _ in 0..w.cwnd {
+                    lost |= w.draw(one_in) == 0;
+                }
+                delivered += u64::from(w.cwnd);
+            }
+            break;
+        }
+    }
+    delivered as f64 / seconds as f64
+}
+
+#[test]
+fn random_loss_on_a_long_path_gives_the_rate_of_rfc_9438() {
+    // Section 5.1: 1.054 (RTT / p)^(3/4) segments per RTT. That is for losses at equal distances; at random ones the
+    // curve's steep end counts for more.
+    for (rtt_ms, one_in) in [
+        (411, 300),
+        (411, 1000),
+        (411, 3000),
+        (550, 1000),
+        (200, 3000),
+    ] {
+        let rtt = Nanos::from_millis(rtt_ms);
+        let formula = 1.054 * (f64::from(one_in) * rtt.as_secs_f64()).powf(0.75);
+        let window = rate_under_random_loss(rtt, one_in, 5_000) * rtt.as_secs_f64();
+        let ratio = window / formula;
+        assert!(
+            (0.95..1.2).contains(&ratio),
+            "{ratio} at {rtt_ms} ms and 1/{one_in}"
+        );
+    }
+}

@@ -56,7 +56,10 @@ pub enum CwndEvent {
 
 /// What one acknowledgement delivered (`struct rate_sample`, `net/ipv4/tcp_rate.c`).
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "Linux's fields, each read on its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "Linux's fields, each read on its own"
+)]
 pub struct AckSample {
     /// `Window::delivered_at` when the newest delivered segment was sent; `Time::ZERO` with
     /// `prior_delivered == 0` where there is none.
