@@ -1,6 +1,7 @@
 """Made-up results in the shape of real ones, the same at every call. FIXTURE: nothing here was measured."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def run(
     direction: str = "down",
     seed: int = 1,
     rate_bit_s: int | None = None,
-    **changes: Any,
+    changes: Mapping[str, Any] | None = None,
 ) -> Path:
     rmem, wmem = VARIANTS[variant]
     window = min(0.62 * int(rmem.split()[2]), 0.67 * int(wmem.split()[2]))
@@ -136,7 +137,7 @@ def run(
             for host in ("client", "server")
         },
     }
-    return folder.finish(record | changes)
+    return folder.finish(record | dict(changes or {}))
 
 
 def _transfer(goodput: float, rtt_s: float, window: float, rate_bit_s: int | None) -> list[dict[str, float]]:

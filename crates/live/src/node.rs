@@ -4,6 +4,7 @@ use crate::namespaces::NetNamespace;
 use crate::protocol::{Family, Host, HostReady, HostSetup, Offload, Refused, Setup};
 use crate::refusal::{self, Machine, Step};
 use crate::routing::{DeviceDrops, Routing};
+use crate::sock_diag::SockDiag;
 use crate::{sysctl, tun};
 use netlink_packet_route::route::RouteMetric;
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub(crate) struct Node {
 
 pub(crate) struct Built {
     pub node: Node,
+    pub sockets: SockDiag,
     pub device: OwnedFd,
     pub offload: Offload,
     pub ready: HostReady,
@@ -99,6 +101,9 @@ pub(crate) fn build(
     let drops_before = routing
         .drops(tun::NAME)
         .map_err(at("reading the drop counts"))?;
+    let sockets = SockDiag::open()
+        .map_err(io::Error::from)
+        .map_err(at("opening the socket list"))?;
     let mut in_force = global.clone();
     in_force.extend(sysctl::in_force());
     Ok(Built {
@@ -107,6 +112,7 @@ pub(crate) fn build(
             routing,
             drops_before,
         },
+        sockets,
         device,
         offload,
         ready: HostReady {

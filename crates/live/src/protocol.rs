@@ -1,5 +1,6 @@
 //! What the host process is asked and what it says, one JSON object per line. docs/live.md explains it.
 
+use crate::report::Report;
 use bentpipe_path::config::PipeConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,10 +49,10 @@ impl<T> PerHost<T> {
         })
     }
 
-    pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerHost<U> {
-        PerHost {
-            client: change(self.client),
-            server: change(self.server),
+    pub fn of_mut(&mut self, host: Host) -> &mut T {
+        match host {
+            Host::Client => &mut self.client,
+            Host::Server => &mut self.server,
         }
     }
 }
@@ -230,11 +231,4 @@ pub struct Exited {
     pub error: Option<String>,
     /// Nanoseconds since the run's time zero; `None` before `start`.
     pub at_ns: Option<i64>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    pub engine_error: serde_json::Value,
-    pub pipes: serde_json::Value,
-    pub sampler: serde_json::Value,
 }

@@ -6,17 +6,17 @@ use crate::datapath::{self, Datapath, DatapathSpec};
 use crate::namespaces::settle_mounts;
 use crate::node::{self, Node};
 use crate::programs::{Ended, Programs};
-use crate::protocol::{
-    Event, Exited, Host, PerHost, Ready, Refused, Report, Request, Setup, Spawn, Start,
-};
+use crate::protocol::{Event, Exited, Host, PerHost, Ready, Refused, Request, Setup, Spawn, Start};
 use crate::refusal::Machine;
+use crate::report::Report;
+use crate::sampler::Sampler;
 use crate::signals::ChildEnded;
+use crate::sock_diag::SockDiag;
 use crate::{names, tun};
 use bentpipe_path::time::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
@@ -32,6 +32,8 @@ struct Run {
     nodes: PerHost<Node>,
     /// A device lives as long as one descriptor of it, and its drop counts are read after the datapath's end.
     devices: PerHost<OwnedFd>,
+    /// Until `start` hands them to the sampler.
+    sockets: Option<PerHost<SockDiag>>,
     programs: Programs,
     started: Option<Started>,
 }
@@ -39,6 +41,7 @@ struct Run {
 struct Started {
     zero_monotonic_ns: i64,
     datapath: Datapath,
+    sampler: Sampler,
     said: Option<String>,
 }
 
@@ -127,48 +130,38 @@ fn build(
         ),
         remedy: None,
     })?;
-    let built = PerHost::try_make(|host| node::build(host, &setup, root, machine, global))?;
-    let offload = built.client.offload;
-    let (parts, ready) = split(built);
-    let (nodes, devices) = parts;
+    let PerHost { client, server } =
+        PerHost::try_make(|host| node::build(host, &setup, root, machine, global))?;
     let ready = Ready {
-        hosts: ready,
+        hosts: PerHost {
+            client: client.ready,
+            server: server.ready,
+        },
         kernel: rustix::system::uname()
             .release()
             .to_string_lossy()
             .into_owned(),
-        offload,
+        offload: client.offload,
         root,
     };
     let run = Run {
         setup,
-        nodes,
-        devices,
+        nodes: PerHost {
+            client: client.node,
+            server: server.node,
+        },
+        devices: PerHost {
+            client: client.device,
+            server: server.device,
+        },
+        sockets: Some(PerHost {
+            client: client.sockets,
+            server: server.sockets,
+        }),
         programs: Programs::default(),
         started: None,
     };
     Ok((run, ready))
-}
-
-type Parts = (PerHost<Node>, PerHost<OwnedFd>);
-
-fn split(built: PerHost<node::Built>) -> (Parts, PerHost<crate::protocol::HostReady>) {
-    let (client, server) = (built.client, built.server);
-    let nodes = PerHost {
-        client: client.node,
-        server: server.node,
-    };
-    let devices = PerHost {
-        client: client.device,
-        server: server.device,
-    };
-    (
-        (nodes, devices),
-        PerHost {
-            client: client.ready,
-            server: server.ready,
-        },
-    )
 }
 
 impl Run {
@@ -193,9 +186,10 @@ impl Run {
     }
 
     fn start(&mut self, start: Start) -> Result<Event, String> {
-        if self.started.is_some() {
-            return Err("a second start: the run has begun already".into());
-        }
+        let sockets = self
+            .sockets
+            .take()
+            .ok_or("a second start: the run has begun already")?;
         let shared = |host| {
             let device = self.devices.of(host).try_clone();
             device.map_err(|error| format!("sharing a TUN device gave {error}"))
@@ -220,9 +214,17 @@ impl Run {
             server_pcap: pcap(Host::Server),
         })
         .map_err(|error| format!("the datapath could not start: {error}"))?;
+        let sampler = Sampler::start(
+            sockets,
+            self.setup.sample_interval_ns,
+            zero_monotonic_ns,
+            &self.setup.spool.join("sockets.csv"),
+        )
+        .map_err(|error| format!("the sampler could not start: {error}"))?;
         self.started = Some(Started {
             zero_monotonic_ns,
             datapath,
+            sampler,
             said: None,
         });
         Ok(Event::Started { zero_monotonic_ns })
@@ -281,27 +283,36 @@ impl Run {
         for program in self.programs.kill_all() {
             control.say(&self.exited(program));
         }
-        if let Some(started) = self.started
-            && let Err(error) = started.datapath.stop()
-        {
-            control.say(&trouble(format!("the datapath could not finish: {error}")));
-            return 1;
-        }
-        let mut device = 0;
-        for node in [&mut self.nodes.client, &mut self.nodes.server] {
-            match node.device_drops() {
-                Ok(drops) => device += drops.transmit + drops.receive,
-                Err(error) => control.say(&trouble(format!(
-                    "reading the device's drop counts gave {error}"
-                ))),
+        match self.measured() {
+            Ok(report) => {
+                control.say(&Event::Report(Box::new(report)));
+                0
+            }
+            Err(message) => {
+                control.say(&trouble(message));
+                1
             }
         }
-        control.say(&Event::Report(Box::new(Report {
-            engine_error: json!({"unintended_loss_by": {"device": device}}),
-            pipes: json!({}),
-            sampler: json!({}),
-        })));
-        0
+    }
+
+    /// Ends the sampler and the datapath.
+    fn measured(self) -> Result<Report, String> {
+        let started = self
+            .started
+            .ok_or("a stop before any start: nothing was measured")?;
+        let sampler = started
+            .sampler
+            .stop()
+            .map_err(|error| format!("the sampler could not finish: {error}"))?;
+        let datapath = started
+            .datapath
+            .stop()
+            .map_err(|error| format!("the datapath could not finish: {error}"))?;
+        let mut nodes = self.nodes;
+        let drops = PerHost::try_make(|host| nodes.of_mut(host).device_drops())
+            .map_err(|error| format!("reading a device's drop counts gave {error}"))?;
+        drop(self.devices);
+        Ok(Report::of(datapath, &drops, sampler))
     }
 }
 

@@ -105,7 +105,7 @@ mod tests {
             ),
             ("kernel.panic", None),
             ("net/../kernel/panic", None),
-            ("net.//kernel.panic", None),
+            ("net.//.kernel.panic", None),
             ("net", None),
             ("net..ipv4", None),
             ("", None),

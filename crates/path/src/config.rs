@@ -51,11 +51,12 @@ pub enum QueueLimit {
     Packets {
         packets: u64,
     },
-    /// An arrival finds no place if what waits would take longer than this to send at the shaper's present rate.
+    /// An arrival finds no place if with it what waits would take longer than this to send at the shaper's present
+    /// rate.
     Delay {
         delay_ns: Nanos,
     },
-    /// A multiple of rate x base RTT, in bytes.
+    /// A multiple of rate x base RTT, in bytes; where the rate steps, at the highest of its rates.
     Bdp {
         multiple: f64,
         base_rtt_ns: Nanos,
@@ -145,7 +146,8 @@ pub enum LineLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JitterConfig {
-    /// Standard deviation for `normal` and `pareto`, half the width for `uniform` (as netem's second delay argument).
+    /// netem's second delay argument: the standard deviation for `normal`, half the width for `uniform`; `pareto` is
+    /// scaled as netem's table, whose standard deviation is 0.82 of it.
     pub spread_ns: Nanos,
     pub distribution: JitterDistribution,
     /// Of each draw with the one before, 0 to 1.

@@ -6,6 +6,30 @@
 //! [`ingress`](config::IngressConfig) (policer, loss), [`queue`](config::QueueConfig),
 //! [`shaper`](config::ShaperConfig), [`propagation`](config::PropagationConfig),
 //! [`channel`](config::ChannelConfig) (outages, loss, duplication, corruption).
+//!
+//! ```
+//! use bentpipe_path::config::{PipeConfig, ShaperConfig};
+//! use bentpipe_path::{Nanos, Packet, Pipe, Time};
+//!
+//! #[derive(Clone)]
+//! struct FullSized;
+//!
+//! impl Packet for FullSized {
+//!     fn wire_bytes(&self) -> u32 {
+//!         1500
+//!     }
+//! }
+//!
+//! let mut config = PipeConfig::default();
+//! config.shaper = ShaperConfig::Fixed { rate_bit_s: 12_000_000 };
+//! config.propagation.delay_ns = Nanos::from_millis(275);
+//! let mut pipe = Pipe::new(&config, 1500, 1, "down", Nanos::from_millis(100))?;
+//! pipe.push(Time::ZERO, FullSized);
+//! assert_eq!(pipe.next_time(), Some(Time(276_000_000)));
+//! let (left, _) = pipe.pop(Time(300_000_000)).expect("it has left by then");
+//! assert_eq!(left, Time(276_000_000));
+//! # Ok::<(), bentpipe_path::ConfigError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

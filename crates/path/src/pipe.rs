@@ -255,3 +255,24 @@ impl<P: Packet> Pipe<P> {
         self.departed.push_back((now, packet));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone)]
+    struct Small;
+
+    impl Packet for Small {
+        fn wire_bytes(&self) -> u32 {
+            1
+        }
+    }
+
+    #[test]
+    fn a_pipe_may_move_to_a_thread_where_its_packets_may() {
+        fn moves<T: Send>(_: T) {}
+        let config = PipeConfig::default();
+        moves(Pipe::<Small>::new(&config, 1500, 1, "down", Nanos(1)).expect("valid"));
+    }
+}

@@ -62,6 +62,8 @@ class Series:
     """With `high`: an interval round each y."""
     high: Sequence[float] | None = None
     in_legend: bool = True
+    bar_width: float | None = None
+    """Of BARS, in the unit of x."""
     sets_range: bool = True
     """Whether the axis must show all of it; not so for a ceiling far above what was measured."""
     faint: bool = False

@@ -83,7 +83,7 @@ def _side_by_side(chart: Chart) -> Figure:
         place.set_title(panel.title, loc="left", fontsize=9, fontweight="bold")
         if number == 0:
             place.set_ylabel(panel.y.title)
-        place.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, handlelength=3)
+        _legend(place, panel, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, handlelength=3)
     return drawn
 
 
@@ -96,9 +96,16 @@ def _stacked(chart: Chart) -> Figure:
         title = rf"$\bf{{{_mathtext(panel.title)}}}$"
         words = "\n".join([title, *textwrap.wrap(panel.sentence, _WRAP_PANEL + 24)])
         place.set_title(words, loc="left", fontsize=8, linespacing=1.4)
-        place.legend(loc="center left", bbox_to_anchor=(1.005, 0.5), handlelength=2.6)
+        _legend(place, panel, loc="center left", bbox_to_anchor=(1.005, 0.5), handlelength=2.6)
     _x_axis(axes[-1], chart)
     return drawn
+
+
+def _legend(place: Axes, panel: Panel, **where: Any) -> None:
+    """Entries in the panel's own order, not sorted by how they were drawn."""
+    drawn = dict(zip(*reversed(place.get_legend_handles_labels()), strict=True))
+    labels = [s.label for s in panel.series if s.in_legend] + [level.label for level in panel.levels]
+    place.legend([drawn[label] for label in labels], labels, **where)
 
 
 def _draw(place: Axes, chart: Chart, panel: Panel, heights: Range) -> None:

@@ -3,6 +3,7 @@
 A panel is left out where there is nothing to draw, and only then.
 """
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import polars as pl
 
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.charts.wording import duration, listed, percent, plural, rate, size
-from bentpipe.results.published import workload_spec
+from bentpipe.results.asked import capacity_bit_s, direction_of, workload_spec
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
@@ -19,6 +20,8 @@ _PIPES = ("down", "up")
 _DATA_BYTES = 100_000
 """A socket that sent less than this carried control messages, not a workload's payload."""
 _SOCKETS_DRAWN = 32
+_MOVING_SHARE = 0.005
+"""Of the best bin: what has less carried the words that iperf3's two ends exchange, not the transfer."""
 
 
 _CAUSES = {
@@ -38,6 +41,7 @@ class _Run:
     link: pl.DataFrame
     senders: Mapping[str, list[pl.DataFrame]]
     """Samples of each socket that sent payload, by direction."""
+    flows: pl.DataFrame
     pings: pl.DataFrame
     bin_s: float
 
@@ -55,6 +59,7 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
         record=record,
         link=link,
         senders=_senders(results.of_run(name, "sockets")),
+        flows=results.of_run(name, "flows"),
         pings=results.of_run(name, "pings").sort("time_s"),
         bin_s=_bin_s(link),
     )
@@ -109,7 +114,7 @@ def _rates(run: _Run) -> Panel | None:
     series += _per_second(run)
     levels: list[Level] = []
     for pipe in run.directions:
-        capacity = _capacity_bit_s(run.record, pipe)
+        capacity = capacity_bit_s(run.record, pipe)
         if capacity is not None and all(level.value != capacity / 1e6 for level in levels):
             levels.append(Level(capacity / 1e6, f"rate set, {rate(capacity)}", Role.CAPACITY))
     return Panel(
@@ -123,13 +128,13 @@ def _rates(run: _Run) -> Panel | None:
 
 
 def _rate_sentence(run: _Run, pipe: str, of_pipe: pl.DataFrame) -> str:
-    moving = of_pipe.filter(pl.col("goodput_bytes") > 0)
+    moving = of_pipe.filter(pl.col("goodput_bytes") > _MOVING_SHARE * pl.col("goodput_bytes").max())
     if moving.is_empty():
         return f"No TCP payload went {pipe}."
     first, last = moving["time_s"][0], moving["time_s"][-1] + run.bin_s
     mean = moving["goodput_bytes"].sum() * 8 / (last - first)
     best = float(moving["goodput_bytes"].to_numpy().max()) * 8 / run.bin_s
-    capacity = _capacity_bit_s(run.record, pipe)
+    capacity = capacity_bit_s(run.record, pipe)
     of = f", {percent(mean / capacity)} of the rate set" if capacity else ""
     return (
         f"Goodput {pipe} averages {rate(mean)}{of}, from {duration(first)} to {duration(last)}; "
@@ -138,20 +143,35 @@ def _rate_sentence(run: _Run, pipe: str, of_pipe: pl.DataFrame) -> str:
 
 
 def _per_second(run: _Run) -> Iterable[Series]:
-    """As the tool itself says, second by second, placed where its workload began."""
+    """As the tool itself says, second by second, from where its workload's payload began."""
     for name, figures in run.record.get("workloads", {}).items():
         values = figures.get("per_second_mbit_s")
-        spec = workload_spec(run.record, name)
         if values and figures.get("kind") == "bulk":
-            start = (spec.get("start_ns") or 0) / 1e9 + (spec.get("omit_ns") or 0) / 1e9
+            omitted = (workload_spec(run.record, name).get("omit_ns") or 0) / 1e9
+            start = _payload_began(run, name) + omitted
             yield Series(
                 f"{name}, per second by iperf3",
                 [start + second for second in range(len(values) + 1)],
                 [*values, values[-1]],
-                Role(spec.get("direction", "down")),
+                Role(direction_of(run.record, name) or "down"),
                 Mark.STEPS,
                 Dash.DASHED,
             )
+
+
+def _payload_began(run: _Run, workload: str) -> float:
+    """When a socket of the workload is first seen to have sent; where none is, when the lab starts it.
+
+    iperf3 counts its seconds from there: several round trips after its start, which its two ends talk away.
+    """
+    flows = run.flows.filter(pl.col("workload") == workload)
+    ports = set(flows.select("local_port", "remote_port").iter_rows())
+    seen = []
+    for socket in (socket for sockets in run.senders.values() for socket in sockets):
+        host, local, remote = socket.select("host", "local_port", "remote_port").row(0)
+        if ((local, remote) if host == "client" else (remote, local)) in ports:
+            seen.append(float(socket.filter(pl.col("bytes_sent") > 0)["time_s"][0]))
+    return min(seen, default=(workload_spec(run.record, workload).get("start_ns") or 0) / 1e9)
 
 
 def _queue(run: _Run) -> Panel | None:
@@ -195,7 +215,7 @@ def _drops(run: _Run) -> Panel | None:
             x = (dropped["time_s"] + run.bin_s / 2).to_list()
             y = dropped[f"drops_{cause}"].to_list()
             dash = Dash.SOLID if pipe == "down" else Dash.DOTTED
-            series.append(Series(f"{cause} {pipe}", x, y, Role.DROPS, Mark.BARS, dash))
+            series.append(Series(f"{cause} {pipe}", x, y, Role.DROPS, Mark.BARS, dash, bar_width=run.bin_s))
             parts.append(
                 f"{plural(sum(y), 'packet')} {pipe} by {_CAUSES[cause]}, the first at {duration(x[0])}"
             )
@@ -224,16 +244,27 @@ def _windows(run: _Run) -> Panel | None:
         name = largest["congestion_control"].drop_nulls().to_list()
         peak = _most(largest, "cwnd_segments")
         at = largest.filter(pl.col("cwnd_segments") == peak)["time_s"][0] if peak else 0.0
-        left = largest["ssthresh_segments"].drop_nulls().is_empty()
-        start = (
-            "slow start never ended" if left else f"{_most(largest, 'retransmits')} segments were sent again"
-        )
+        start = _slow_start(largest)
         window = f"{name[-1].upper()}'s window" if name else "The window"
         parts.append(f"{window} {direction} peaks at {plural(peak, 'segment')}, at {duration(at)}; {start}.")
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:
         return None
     return Panel("cwnd", "Congestion window", " ".join(parts), Axis("window", "segments"), tuple(series))
+
+
+def _slow_start(socket: pl.DataFrame) -> str:
+    """How it ended: never, by a delay (HyStart) before anything was lost, or by loss."""
+    ended = socket.drop_nulls("ssthresh_segments")
+    if ended.is_empty():
+        return "slow start never ended"
+    count = _most(socket, "retransmits")
+    again = f"{plural(count, 'segment')} {'was' if count == 1 else 'were'} sent again"
+    first = ended.row(0, named=True)
+    if first["retransmits"] == 0:
+        at = plural(first["ssthresh_segments"], "segment")
+        return f"slow start ended at {at} before any retransmission, {again} in all"
+    return again
 
 
 def _round_trips(run: _Run) -> Panel | None:
@@ -255,16 +286,22 @@ def _round_trips(run: _Run) -> Panel | None:
         largest = run.senders[direction][0]
         smooth, lowest = largest["srtt_s"].drop_nulls(), largest["min_rtt_s"].drop_nulls()
         if not smooth.is_empty() and not lowest.is_empty():
-            over = float(smooth.to_numpy().max()) - float(lowest.to_numpy().min())
-            parts.append(f"srtt {direction} rises at most {duration(over)} above min_rtt.")
+            least = float(lowest.to_numpy().min())
+            over = float(smooth.to_numpy().max()) - least
+            parts.append(
+                f"srtt {direction} rises at most {duration(over)} above min_rtt."
+                if over > 0.01 * least
+                else f"srtt {direction} stays within 1 % of min_rtt."
+            )
     answered = run.pings.drop_nulls("rtt_s")
     if not answered.is_empty():
         x, y = answered["time_s"].to_list(), (answered["rtt_s"] * 1000).to_list()
         series.append(Series("ping", x, y, Role.PING, Mark.POINTS))
         lost = run.pings.height - answered.height
-        middle = sorted(y)[len(y) // 2]
+        middle = statistics.median(y)
         parts.append(
-            f"The pings' median is {duration(middle / 1000)}; {lost} of {run.pings.height} were lost."
+            f"The pings' median is {duration(middle / 1000)}; "
+            f"of {run.pings.height}, {lost or 'none'} got lost."
         )
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:
@@ -337,18 +374,12 @@ def _of_socket(
     )
 
 
-def _capacity_bit_s(record: Mapping[str, Any], pipe: str) -> float | None:
-    """The pipe's one rate; None where it has none, or one that changes."""
-    shaper = record.get("spec", {}).get("path", {}).get(pipe, {}).get("shaper", {})
-    return shaper.get("rate_bit_s") if shaper.get("kind") in {"fixed", "token_bucket"} else None
-
-
 def _queue_limit_bytes(record: Mapping[str, Any], pipe: str) -> float | None:
     """The queue's limit where it is one of bytes; None where packets or time count, or nothing does."""
     limit = record.get("spec", {}).get("path", {}).get(pipe, {}).get("queue", {}).get("limit", {})
     if limit.get("unit") == "bytes":
         return float(limit["bytes"])
-    capacity = _capacity_bit_s(record, pipe)
+    capacity = capacity_bit_s(record, pipe)
     if limit.get("unit") == "bdp" and capacity:
         return float(limit["multiple"] * capacity * limit["base_rtt_ns"] / 8e9)
     return None

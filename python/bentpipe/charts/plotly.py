@@ -4,6 +4,7 @@ Only the page's script calls plotly.js; it swaps each role's colour for the one 
 reader wants that, links the time axes of a run's panels, and draws a panel when it is opened.
 """
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +25,10 @@ _SYMBOLS = {
     Symbol.DIAMOND: "diamond",
 }
 _PIXELS = 900
-"""Width for which long series are thinned; zooming in shows what was kept."""
+_PIXELS_LEAST = 120
+_SERIES_WHOLE = 6
+"""Long series are thinned for a chart this wide; zooming in shows what was kept. Where a panel has more
+series than these, each is thinned further, so that a page of many connections stays small."""
 
 DARK_FOR_LIGHT: Mapping[str, str] = {LIGHT[role]: DARK[role] for role in LIGHT}
 
@@ -50,7 +54,7 @@ def _figure(chart: Chart, panel: Panel, heights: Range) -> dict[str, Any]:
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": level.label,
+                "name": _plain(level.label),
                 "x": ends,
                 "y": [_short(level.value)] * 2,
                 "line": line,
@@ -75,10 +79,11 @@ def _scale(found: Range, log: bool) -> dict[str, Any]:
 
 
 def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
-    kept = indices(series.y, _PIXELS)
+    share = min(1.0, _SERIES_WHOLE / len(panel.series))
+    kept = indices(series.y, max(int(_PIXELS * share), _PIXELS_LEAST))
     colour = LIGHT[series.role]
     trace: dict[str, Any] = {
-        "name": series.label,
+        "name": _plain(series.label),
         "x": [_short(series.x[i]) for i in kept],
         "y": [_short(series.y[i]) for i in kept],
         "showlegend": series.in_legend,
@@ -89,7 +94,8 @@ def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
     }
     if series.mark is Mark.BARS:
         pattern = {"shape": "" if series.dash is Dash.SOLID else "/"}
-        return trace | {"type": "bar", "marker": {"color": colour, "pattern": pattern, "line": {"width": 0}}}
+        trace |= {"type": "bar", "width": series.bar_width}
+        return trace | {"marker": {"color": colour, "pattern": pattern, "line": {"width": 0}}}
     lines = series.mark is not Mark.POINTS
     points = series.mark in {Mark.POINTS, Mark.LINE_AND_POINTS}
     trace |= {
@@ -125,6 +131,11 @@ def _error_bars(
         "thickness": 1.2,
         "width": 4,
     }
+
+
+def _plain(text: str) -> str:
+    """plotly.js reads some HTML in its texts; ours has none."""
+    return html.escape(text, quote=False)
 
 
 def _short(value: float | None) -> float | None:

@@ -1,166 +1,197 @@
 """Goodput of the bulk transfers against the path's round trip: ours per variant, published, and the ceiling.
 
-The ceiling is window / RTT, with the window that the buffers allow at most: the kernel lets 0.62 of the
-receive buffer be advertised and keeps payload in flight of 0.67 of the send buffer. Both shares were measured
-on kernel 6.18; they shift with the offloads, so the line is a guide and not a bound to the percent.
+The ceiling is the most that may be in flight, over the RTT: by the send buffer, by the receive buffer, by
+what the delay line holds, and by the pipe's rate. It is a bound and not a forecast: the kernel charges a
+packet's whole memory to its buffers. On kernel 6.18 payload filled 0.67 of the send buffer with one packet
+per segment, 0.94 with segmentation offload, and 0.62 of the receive buffer became window.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import digits, duration, listed, plural, rate
+from bentpipe.charts.wording import digits, duration, listed, plural, rate, size
+from bentpipe.results.asked import base_rtt_s, capacity_bit_s
 from bentpipe.results.cells import Cell, cells
 from bentpipe.results.published import figures
 from bentpipe.results.store import Results
 
-RECEIVE_SHARE = 0.62
-SEND_SHARE = 0.67
+_PAYLOAD_BYTES = 1448
+"""Of a full segment at an MTU of 1500, with timestamps."""
 
 _DIRECTIONS = {"down": "Down: server to client", "up": "Up: client to server"}
 _STYLES = tuple(zip(Symbol, (Dash.SOLID, Dash.DASHED, Dash.DOTTED, Dash.DASH_DOT), strict=False))
+_ON_THE_AXES = ("rtt", "delay", "direction")
+"""Last words of the swept keys that the axes and the panels show already."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Cells that differ in their round trip only, by it."""
+
+    name: str
+    symbol: Symbol
+    dash: Dash
+    cells: tuple[Cell, ...]
+
+    def of(self, direction: str) -> "_Line":
+        found = tuple(c for c in self.cells if c.direction == direction)
+        return _Line(self.name, self.symbol, self.dash, found)
+
+    @property
+    def measured(self) -> list[Cell]:
+        return [c for c in self.cells if c.goodput_mbit_s]
+
+    @property
+    def doubtful(self) -> list[Cell]:
+        return [c for c in self.cells if not c.goodput_mbit_s]
 
 
 def build(results: Results, log: bool) -> Chart | None:
     """None where fewer than two round trips were measured: a single point is no dependence."""
-    everything = [c for c in cells(results.runs, include_unreliable=True) if c.rtt_s and c.goodput_mbit_s]
-    if len({c.rtt_s for c in everything}) < 2:
+    drawn = [c for c in cells(results.runs) if c.rtt_s and (c.goodput_mbit_s or c.doubtful_mbit_s)]
+    rtts = sorted({_rtt(c) for c in drawn})
+    if len(rtts) < 2:
         return None
-    measured = [c for c in cells(results.runs) if c.rtt_s and c.goodput_mbit_s]
-    sound = {_key(c) for c in measured}
-    doubtful = [c for c in everything if _key(c) not in sound]
-    variants = list(dict.fromkeys(c.variant for c in everything))
-    directions = [d for d in _DIRECTIONS if any(c.direction == d for c in everything)]
+    lines = _lines(drawn)
     key = next((run["published"] for run in results.runs if run.get("published")), "")
-    panels = tuple(
-        Panel(
-            name=direction,
-            title=_DIRECTIONS[direction],
-            sentence=sentence([c for c in measured if c.direction == direction]),
-            y=Axis("goodput", "Mbit/s", log),
-            series=(
-                *_ours([c for c in measured if c.direction == direction], variants),
-                *_unreliable([c for c in doubtful if c.direction == direction]),
-                *_published(key, direction),
-                *_ceilings([c for c in everything if c.direction == direction]),
-            ),
-        )
-        for direction in directions
-    )
-    ticks = tuple(sorted({_rtt(c) * 1000 for c in everything})) if log else None
+    panels = []
+    for direction in (d for d in _DIRECTIONS if any(c.direction == d for c in drawn)):
+        here = [line for line in (line.of(direction) for line in lines) if line.cells]
+        series = (*_ours(here), *_unreliable(here), *_published(key, direction), *_ceilings(here))
+        title = _DIRECTIONS[direction]
+        panels.append(Panel(direction, title, sentence(here), Axis("goodput", "Mbit/s", log), series))
     return Chart(
         name=f"throughput-rtt-{'log' if log else 'linear'}",
         title="Goodput against round-trip time",
-        sentence=finding(measured) + _warning(doubtful),
-        x=Axis("base round-trip time", "ms", log, ticks),
-        panels=panels,
+        sentence=" ".join(filter(None, (_finding(lines[0]), _warning(drawn)))),
+        x=Axis("base round-trip time", "ms", log, tuple(rtt * 1000 for rtt in rtts) if log else None),
+        panels=tuple(panels),
         side_by_side=True,
     )
 
 
-def finding(measured: Sequence[Cell]) -> str:
-    """The headline: how far goodput falls for the first variant."""
-    if not measured:
-        return ""
-    plain = [c for c in measured if c.variant == measured[0].variant]
+def _lines(drawn: Sequence[Cell]) -> list[_Line]:
+    """One line per variant, and per value of whatever else was swept."""
+    workloads = {(c.workload, c.direction) for c in drawn}
+    several = len(workloads) > len({direction for _, direction in workloads})
+    grouped: dict[str, list[Cell]] = {}
+    for cell in drawn:
+        last = {key.rpartition(".")[2]: value for key, value in cell.point.items()}
+        rest = [f"{word} {value}" for word, value in last.items() if word not in _ON_THE_AXES]
+        name = ", ".join([cell.variant, *rest, *([cell.workload] if several else [])])
+        grouped.setdefault(name, []).append(cell)
+    return [
+        _Line(name, *_STYLES[number % len(_STYLES)], tuple(sorted(found, key=_rtt)))
+        for number, (name, found) in enumerate(grouped.items())
+    ]
+
+
+def _finding(line: _Line) -> str:
+    """The headline: how far goodput falls with the round trip, for the lab as it is."""
     falls = []
     for direction in _DIRECTIONS:
-        line = sorted((c for c in plain if c.direction == direction), key=_rtt)
-        if len(line) > 1 and _goodput(line[0]) > 0 and _goodput(line[-1]) > 0:
-            times = digits(_goodput(line[0]) / _goodput(line[-1]), 2)
-            falls.append((line[0], line[-1], times, direction))
+        measured = line.of(direction).measured
+        if len(measured) > 1 and _goodput(measured[0]) > 0 and _goodput(measured[-1]) > 0:
+            falls.append((direction, measured[0], measured[-1]))
     if not falls:
         return ""
-    first, last, times, direction = falls[0]
-    text = (
-        f"From {duration(_rtt(first))} to {duration(_rtt(last))} of round trip, goodput goes from "
-        f"{rate(_goodput(first) * 1e6)} to {rate(_goodput(last) * 1e6)} {direction}, {times} times less"
-    )
-    if len(falls) > 1:
-        first, last, times, direction = falls[1]
-        fall = f"{rate(_goodput(first) * 1e6)} to {rate(_goodput(last) * 1e6)} {direction}"
-        text += f", and from {fall}, {times} times"
-    return text + ("; the path's rate is the same." if _same_rate(plain) else ".")
+    parts = [
+        f"from {rate(_goodput(first) * 1e6)} to {rate(_goodput(last) * 1e6)} {direction}, "
+        f"{digits(_goodput(first) / _goodput(last), 2)} times less"
+        for direction, first, last in falls
+    ]
+    _, first, last = falls[0]
+    span = f"From {duration(_rtt(first))} to {duration(_rtt(last))} of round trip"
+    text = f"{span}, goodput goes {', and '.join(parts)}"
+    return text + ("; the path's rate is the same." if _same_rate(line.cells) else ".")
 
 
-def sentence(line: Sequence[Cell]) -> str:
-    """What one direction shows: the range of each variant, and the ratio to the published figures."""
-    parts = []
-    for variant in dict.fromkeys(c.variant for c in line):
-        ordered = sorted((c for c in line if c.variant == variant), key=_rtt)
-        first, last = ordered[0], ordered[-1]
-        parts.append(
-            f"{variant}: {rate(_goodput(first) * 1e6)} at {duration(_rtt(first))}, "
-            f"{rate(_goodput(last) * 1e6)} at {duration(_rtt(last))}"
+def _warning(drawn: Sequence[Cell]) -> str:
+    count = sum(c.goodput_mbit_s is None for c in drawn)
+    if count == len(drawn):
+        return (
+            "No cell has a reliable run, so nothing is concluded; the hollow marks show what the runs gave."
         )
-    ratios = [c.ratio for c in line if c.variant == line[0].variant and c.ratio is not None] if line else []
-    text = "; ".join(parts) + "." if parts else ""
+    verb = "does" if count == 1 else "do"
+    return (
+        f" {plural(count, 'cell')} (hollow) had unreliable runs only and {verb} not count." if count else ""
+    )
+
+
+def sentence(lines: Sequence[_Line]) -> str:
+    """What one direction shows: the range of each line, and the ratio to the published figures."""
+    parts = []
+    for line in lines:
+        if measured := line.measured:
+            ends = measured if len(measured) == 1 else (measured[0], measured[-1])
+            at = [f"{rate(_goodput(c) * 1e6)} at {duration(_rtt(c))}" for c in ends]
+            parts.append(f"{line.name}: {', '.join(at)}")
+    text = "; ".join(parts) + "." if parts else "No run counts."
+    ratios = [c.ratio for c in lines[0].cells if c.ratio is not None]
     if ratios:
-        span = f"{digits(min(ratios), 2)} to {digits(max(ratios), 2)}"
-        text += f" Of the published figures, {line[0].variant} is {span} times."
+        span = " to ".join(dict.fromkeys(digits(ratio, 2) for ratio in (min(ratios), max(ratios))))
+        text += f" {lines[0].name} gives {span} times the published goodput."
     return text
 
 
 def window_bytes(record: Mapping[str, Any], direction: str) -> float | None:
-    """The most payload in flight that the buffers' ceilings allow; None where the record does not say."""
+    """The most payload in flight that the buffers and the delay line allow; None where neither is known."""
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
     sysctl = record.get("sysctl", {})
     send = _third(sysctl.get(sender, {}).get("net.ipv4.tcp_wmem"))
     receive = _third(sysctl.get(receiver, {}).get("net.ipv4.tcp_rmem"))
-    limits = [
-        share * value for share, value in ((SEND_SHARE, send), (RECEIVE_SHARE, receive)) if value is not None
-    ]
-    return min(limits) if limits else None
+    limits = (send, receive, _held_by_line(record, direction))
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _held_by_line(record: Mapping[str, Any], direction: str) -> float | None:
+    """Payload in flight over a whole round trip when the delay line is full; None where it has no limit."""
+    propagation = record.get("spec", {}).get("path", {}).get(direction, {}).get("propagation", {})
+    limit, delay_ns, rtt_s = propagation.get("limit", {}), propagation.get("delay_ns"), base_rtt_s(record)
+    held = limit["packets"] * _PAYLOAD_BYTES if limit.get("unit") == "packets" else limit.get("bytes")
+    return held * rtt_s * 1e9 / delay_ns if held and delay_ns and rtt_s else None
 
 
 def _third(text: str | None) -> float | None:
+    """`min default max`, as the sysctl has it."""
     words = (text or "").split()
     return float(words[2]) if len(words) == 3 else None
 
 
-def _ours(line: Sequence[Cell], variants: Sequence[str]) -> Iterable[Series]:
-    for number, variant in enumerate(variants):
-        ordered = sorted((c for c in line if c.variant == variant), key=_rtt)
-        if not ordered:
-            continue
-        symbol, dash = _STYLES[number % len(_STYLES)]
-        estimates = [c.goodput_mbit_s for c in ordered if c.goodput_mbit_s is not None]
+def _ours(lines: Sequence[_Line]) -> Iterable[Series]:
+    for line in lines:
+        estimates = [c.goodput_mbit_s for c in line.cells if c.goodput_mbit_s is not None]
         several = any(e.count > 1 for e in estimates)
-        yield Series(
-            label=variant,
-            x=[_rtt(c) * 1000 for c in ordered],
-            y=[e.median for e in estimates],
-            role=Role(ordered[0].direction),
-            mark=Mark.LINE_AND_POINTS,
-            dash=dash,
-            symbol=symbol,
-            low=[e.low for e in estimates] if several else None,
-            high=[e.high for e in estimates] if several else None,
-        )
+        if estimates:
+            yield Series(
+                label=line.name,
+                x=[_rtt(c) * 1000 for c in line.measured],
+                y=[e.median for e in estimates],
+                role=Role(line.cells[0].direction),
+                mark=Mark.LINE_AND_POINTS,
+                dash=line.dash,
+                symbol=line.symbol,
+                low=[e.low for e in estimates] if several else None,
+                high=[e.high for e in estimates] if several else None,
+            )
 
 
-def _unreliable(line: Sequence[Cell]) -> Iterable[Series]:
-    if line:
-        yield Series(
-            label="unreliable, not counted",
-            x=[_rtt(c) * 1000 for c in line],
-            y=[_goodput(c) for c in line],
-            role=Role(line[0].direction),
-            mark=Mark.POINTS,
-            hollow=True,
-        )
-
-
-def _warning(doubtful: Sequence[Cell]) -> str:
-    if not doubtful:
-        return ""
-    verb = "does" if len(doubtful) == 1 else "do"
-    return f" {plural(len(doubtful), 'cell')} (hollow) had unreliable runs only and {verb} not count."
-
-
-def _key(cell: Cell) -> tuple[str, str, str]:
-    return (cell.variant, repr(sorted(cell.point.items())), cell.workload)
+def _unreliable(lines: Sequence[_Line]) -> Iterable[Series]:
+    """Not joined; each with its line's symbol, hollow."""
+    for line in lines:
+        if line.doubtful:
+            yield Series(
+                label=f"{line.name}, unreliable",
+                x=[_rtt(c) * 1000 for c in line.doubtful],
+                y=[c.doubtful_mbit_s.median for c in line.doubtful if c.doubtful_mbit_s],
+                role=Role(line.cells[0].direction),
+                mark=Mark.POINTS,
+                symbol=line.symbol,
+                hollow=True,
+            )
 
 
 def _published(key: str, direction: str) -> Iterable[Series]:
@@ -176,24 +207,25 @@ def _published(key: str, direction: str) -> Iterable[Series]:
         )
 
 
-def _ceilings(line: Sequence[Cell]) -> Iterable[Series]:
-    """One line per window: variants with the same buffers share it."""
-    variants: dict[float, list[str]] = {}
-    for cell in line:
-        window = window_bytes(cell.runs[0], cell.direction)
-        if window is not None and cell.variant not in variants.setdefault(window, []):
-            variants[window].append(cell.variant)
-    rtts = [_rtt(c) for c in line if _rtt(c) > 0]
-    everyone = {c.variant for c in line}
-    for number, (window, names) in enumerate(variants.items()):
+def _ceilings(lines: Sequence[_Line]) -> Iterable[Series]:
+    """One line per window and rate: what has the same shares it."""
+    found: dict[tuple[float, float], list[_Line]] = {}
+    for line in lines:
+        record, direction = line.cells[0].runs[0], line.cells[0].direction
+        window = window_bytes(record, direction)
+        if window is not None:
+            limits = (float(f"{window:.4g}"), capacity_bit_s(record, direction) or math.inf)
+            found.setdefault(limits, []).append(line)
+    rtts = [_rtt(c) for line in lines for c in line.cells]
+    for (window, rate_bit_s), sharing in found.items():
         grid = _spaced(min(rtts), max(rtts), 60)
-        of = "" if set(names) == everyone else f", {listed(names)}"
+        of = f", {listed([line.name for line in sharing])}" if len(sharing) < len(lines) else ""
         yield Series(
-            label=f"window / RTT{of}",
+            label=f"{size(window)} / RTT{of}",
             x=[rtt * 1000 for rtt in grid],
-            y=[window * 8e-6 / rtt for rtt in grid],
+            y=[min(window * 8 / rtt, rate_bit_s) / 1e6 for rtt in grid],
             role=Role.CEILING,
-            dash=_STYLES[number % len(_STYLES)][1],
+            dash=sharing[0].dash,
             sets_range=False,
             faint=True,
         )

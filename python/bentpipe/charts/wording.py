@@ -1,6 +1,9 @@
-"""Figures as a reader wants them: three digits and the unit that fits."""
+"""Figures as a reader wants them: three digits and the unit that fits, never on two lines."""
 
 import math
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_THOUSANDS = "\N{NARROW NO-BREAK SPACE}"
 
 
 def digits(value: float, count: int = 3) -> str:
@@ -8,7 +11,7 @@ def digits(value: float, count: int = 3) -> str:
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     places = max(count - 1 - math.floor(math.log10(abs(value))), 0)
-    text = f"{value:,.{places}f}".replace(",", "\u202f")
+    text = f"{value:,.{places}f}".replace(",", _THOUSANDS)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -22,14 +25,18 @@ def size(count: float) -> str:
 
 def duration(seconds: float) -> str:
     if abs(seconds) >= 1 or seconds == 0:
-        return f"{digits(seconds)} s"
+        return f"{digits(seconds)}{_NO_BREAK}s"
     if abs(seconds) >= 1e-3:
-        return f"{digits(seconds * 1e3)} ms"
-    return f"{digits(seconds * 1e6)} µs" if abs(seconds) < 5e-4 else f"{digits(seconds * 1e3)} ms"
+        return f"{digits(seconds * 1e3)}{_NO_BREAK}ms"
+    return (
+        f"{digits(seconds * 1e6)}{_NO_BREAK}µs"
+        if abs(seconds) < 5e-4
+        else f"{digits(seconds * 1e3)}{_NO_BREAK}ms"
+    )
 
 
 def percent(share: float) -> str:
-    return f"{digits(share * 100, 2)} %"
+    return f"{digits(share * 100, 2)}{_NO_BREAK}%"
 
 
 def plural(count: int, noun: str) -> str:
@@ -45,4 +52,4 @@ def _scaled(value: float, units: tuple[str, ...]) -> str:
     while abs(value) >= 999.5 and step < len(units) - 1:
         value /= 1000
         step += 1
-    return f"{digits(value)} {units[step]}"
+    return f"{digits(value)}{_NO_BREAK}{units[step]}"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.results.published import Figure, base_rtt_s, figure_for, workload_spec
+from bentpipe.results.asked import base_rtt_s, direction_of
+from bentpipe.results.published import Figure, figure_for
 from bentpipe.results.statistics import Estimate, estimate
 
 
@@ -21,6 +22,8 @@ class Cell:
     """Base round trip of the path."""
     goodput_mbit_s: Estimate | None
     """None where no run of the cell counts."""
+    doubtful_mbit_s: Estimate | None
+    """Goodput of the runs left out: to be shown as such, never compared."""
     retransmits: Estimate | None
     ping_ms: Estimate | None
     """Median round trip of each run's pings."""
@@ -64,9 +67,10 @@ def _cell(variant: str, workload: str, runs: list[Mapping[str, Any]], include_un
         variant=variant,
         point=first.get("point", {}),
         workload=workload,
-        direction=workload_spec(first, workload).get("direction", "down"),
+        direction=direction_of(first, workload) or "down",
         rtt_s=base_rtt_s(first),
         goodput_mbit_s=_over(used, workload, "goodput_mbit_s"),
+        doubtful_mbit_s=_over([run for run in runs if run not in used], workload, "goodput_mbit_s"),
         retransmits=_over(used, workload, "retransmits"),
         ping_ms=estimate([ms for run in used for ms in _pings_ms(run)]),
         published=figure_for(first, workload),

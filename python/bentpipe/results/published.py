@@ -5,11 +5,14 @@ has a function here. A run is compared only where its point is one that was publ
 """
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
 
-from bentpipe.lab.published import published, published_keys
+from bentpipe.results.asked import base_rtt_s, direction_of
 
 
 @dataclass(frozen=True)
@@ -22,9 +25,14 @@ class Figure:
     retransmits: int | None
 
 
+@cache
+def _published() -> Mapping[str, Any]:
+    return tomllib.loads((resources.files("bentpipe") / "published.toml").read_text(encoding="utf-8"))
+
+
 def experiment(key: str | None) -> Mapping[str, Any] | None:
     """Title, set-up and claims as published; None where the key is none that is known."""
-    return published(key) if key in published_keys() and key is not None else None
+    return None if key is None else _published().get(key)
 
 
 def figures(key: str) -> list[Figure]:
@@ -39,26 +47,12 @@ def figure_for(record: Mapping[str, Any], workload: str) -> Figure | None:
     Matched by direction, and by round trip within 5 % or 0.1 ms: what was pinged is not exactly what was set.
     """
     rtt_s = base_rtt_s(record)
-    direction = workload_spec(record, workload).get("direction")
+    direction = direction_of(record, workload)
     candidates = [f for f in figures(record.get("published") or "") if f.direction == direction]
     if rtt_s is None or not candidates:
         return None
     nearest = min(candidates, key=lambda f: abs(f.rtt_s - rtt_s))
     return nearest if math.isclose(nearest.rtt_s, rtt_s, rel_tol=0.05, abs_tol=1e-4) else None
-
-
-def base_rtt_s(record: Mapping[str, Any]) -> float | None:
-    """The path's round trip without any queue, as configured."""
-    base_ns = record.get("spec", {}).get("path", {}).get("base_rtt_ns")
-    return None if base_ns is None else base_ns / 1e9
-
-
-def workload_spec(record: Mapping[str, Any], workload: str) -> Mapping[str, Any]:
-    """What the lab asked of a workload, in plain numbers; empty where the record does not say."""
-    for spec in record.get("spec", {}).get("workloads", []):
-        if spec.get("name") == workload:
-            return dict(spec)
-    return {}
 
 
 def _effects_of_latency(table: Mapping[str, Any]) -> list[Figure]:

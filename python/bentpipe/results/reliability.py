@@ -31,8 +31,8 @@ def _lateness(engine_error: Mapping[str, Any], limit_s: float | None) -> str | N
     if late_us <= limit_s * 1e6:
         return None
     return (
-        f"One packet in a hundred left {_microseconds(late_us)} or more after the model's time; "
-        f"the limit is {_microseconds(limit_s * 1e6)}. The machine was too busy for this path."
+        f"One packet in a hundred left {_late(late_us)} or more after the model's time; "
+        f"the limit is {_late(limit_s * 1e6)}. The machine was too busy for this path."
     )
 
 
@@ -57,5 +57,7 @@ def _rate(engine_error: Mapping[str, Any], limit: float | None) -> str | None:
     return f"The rate was {abs(error) * 100:.2g} % off the one configured; the limit is {limit * 100:.2g} %."
 
 
-def _microseconds(us: float) -> str:
+def _late(us: float) -> str:
+    if us >= 1e6:
+        return f"{us / 1e6:.2f} s"
     return f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.0f} µs"

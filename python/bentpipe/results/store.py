@@ -18,6 +18,7 @@ import polars as pl
 from bentpipe.results.schema import TABLES, Table
 
 RECORD = "run.json"
+LAB = "lab.json"
 _STAGING_SUFFIX = ".part"
 
 
@@ -133,7 +134,13 @@ class Results:
                 "only runs that were not finished" if started else f"no {RECORD} in it or in a folder in it"
             )
             raise StoreError(f"{place} is not a run's folder and holds none: {found}")
-        return cls(place, [{**_read_record(f), "run": f.resolve().name} for f in folders], folders)
+        return cls(place, [_read_record(f) for f in folders], folders)
+
+    @cached_property
+    def lab(self) -> dict[str, Any]:
+        """lab.json of a sweep's folder; empty where there is none, as for a single run."""
+        path = self.folder / LAB
+        return _read_object(path) if path.exists() else {}
 
     def scan(self, name: str) -> pl.LazyFrame:
         """A table over all runs, lazily, with the column `run` first."""
@@ -176,14 +183,18 @@ class Results:
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
-    path = folder / RECORD
+    """With the folder as it is named and found now: it may have been moved since."""
+    return _read_object(folder / RECORD) | {"run": folder.resolve().name, "folder": str(folder)}
+
+
+def _read_object(path: Path) -> dict[str, Any]:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
-    if not isinstance(record, dict):
-        raise StoreError(f"{path} holds no record of a run")
-    return record
+    if not isinstance(found, dict):
+        raise StoreError(f"{path} holds no object")
+    return found
 
 
 def _table(name: str) -> Table:

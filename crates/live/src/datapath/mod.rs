@@ -1,22 +1,52 @@
 //! The datapath: what one host's TUN device sends crosses a [`bentpipe_path`] pipe and leaves at the other's.
 //!
-//! One thread per pipe. A device hands over super-packets of up to 64 kB; the model is given one entry per wire
-//! segment, and what leaves within a short window leaves as one super-packet again. The model's departure times
-//! are authoritative: a late wake-up is reported as lateness and changes no departure.
+//! One thread per pipe ([`pump`]). A device hands over super-packets of up to 64 kB ([`superpacket`]); the model is
+//! given one entry per wire segment ([`packet`]), and what leaves within a short window leaves as one super-packet
+//! again ([`egress`]). The model's departure times are authoritative: a late wake-up is reported ([`lateness`]) and
+//! changes no departure. Files are written by threads of their own.
 
+mod capture;
+pub mod checksum;
+mod clock;
+mod egress;
+pub mod lateness;
+mod link_csv;
+mod packet;
+pub mod pool;
+mod pump;
+mod report;
+pub mod superpacket;
+mod tap;
+pub mod vnet;
+pub mod wire;
+
+pub use lateness::UnintendedLoss;
+pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
+
+use crate::pcapng;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::Nanos;
-use std::io;
+use bentpipe_path::{Bin, Pipe};
+use clock::RunClock;
+use egress::Egress;
+use lateness::RateCheck;
+use pump::{Pump, Stop};
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, JoinHandle};
+use tap::{Tap, Waiting};
 
 /// What to run between two devices.
 #[derive(Debug)]
 pub struct DatapathSpec {
-    /// Each host's end of the path: a nonblocking TUN device (IFF_NO_PI, IFF_VNET_HDR, offloads on).
+    /// Each host's end of the path: a nonblocking TUN device (`IFF_NO_PI`, `IFF_VNET_HDR`, offloads on).
     pub client: OwnedFd,
     pub server: OwnedFd,
-    /// As set by TUNSETVNETHDRSZ on both devices: 10 or 12.
+    /// As set by `TUNSETVNETHDRSZ` on both devices: 10 or 12.
     pub vnet_header_bytes: usize,
     pub down: PipeConfig,
     pub up: PipeConfig,
@@ -24,7 +54,7 @@ pub struct DatapathSpec {
     pub seed: u64,
     /// The meter's bin.
     pub bin: Nanos,
-    /// The run's time zero on CLOCK_MONOTONIC; may lie ahead.
+    /// The run's time zero on `CLOCK_MONOTONIC`; may lie ahead.
     pub zero_monotonic_ns: i64,
     /// Where the meter's bins go, both pipes in one file.
     pub link_csv: PathBuf,
@@ -35,26 +65,206 @@ pub struct DatapathSpec {
 
 /// Both pipes of a path, running.
 #[derive(Debug)]
-pub struct Datapath {}
-
-/// What the datapath says of itself at the end.
-#[derive(Debug)]
-pub struct DatapathReport {}
+pub struct Datapath {
+    stop: Arc<Stop>,
+    trouble: Arc<Mutex<Option<String>>>,
+    down: JoinHandle<PipeReport>,
+    up: JoinHandle<PipeReport>,
+    writers: Vec<JoinHandle<io::Result<()>>>,
+}
 
 /// Starts both pipes. Fails at once where a configuration is not valid or a file cannot be made.
 pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
-    let _ = spec;
-    Ok(Datapath {})
+    let clock = RunClock {
+        zero_monotonic_ns: spec.zero_monotonic_ns,
+    };
+    let mut writers = Vec::new();
+    let link = BufWriter::new(create(&spec.link_csv)?);
+    let (bins, binned) = channel();
+    writers.push(
+        Builder::new()
+            .name("link.csv".into())
+            .spawn(move || link_csv::write(link, &binned))?,
+    );
+    let client_tap = tap(&spec, spec.client_pcap.as_deref(), "client", &mut writers)?;
+    let server_tap = tap(&spec, spec.server_pcap.as_deref(), "server", &mut writers)?;
+
+    let stop = Arc::new(Stop::new()?);
+    let trouble = Arc::new(Mutex::new(None));
+    let client = Arc::new(spec.client);
+    let server = Arc::new(spec.server);
+    let shared = Shared {
+        clock,
+        vnet_bytes: spec.vnet_header_bytes,
+        mtu: spec.mtu,
+        seed: spec.seed,
+        bin: spec.bin,
+        bins,
+        stop: Arc::clone(&stop),
+        trouble: Arc::clone(&trouble),
+    };
+    let down = shared.start(Ends {
+        place: "down",
+        config: spec.down,
+        input: Arc::clone(&server),
+        output: Arc::clone(&client),
+        input_tap: server_tap.clone(),
+        output_tap: client_tap.clone(),
+    })?;
+    let up = shared.start(Ends {
+        place: "up",
+        config: spec.up,
+        input: client,
+        output: server,
+        input_tap: client_tap,
+        output_tap: server_tap,
+    });
+    let up = match up {
+        Ok(up) => up,
+        Err(error) => {
+            stop.raise()?;
+            let _ = down.join();
+            return Err(error);
+        }
+    };
+    Ok(Datapath {
+        stop,
+        trouble,
+        down,
+        up,
+        writers,
+    })
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    File::create(path)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+/// Starts the thread that writes one host's capture, where one is wanted.
+fn tap(
+    spec: &DatapathSpec,
+    path: Option<&Path>,
+    host: &str,
+    writers: &mut Vec<JoinHandle<io::Result<()>>>,
+) -> io::Result<Option<Tap>> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let description = format!("the {host}'s end of the path");
+    let writer = pcapng::Writer::new(BufWriter::new(create(path)?), host, &description)?;
+    let waiting = Arc::new(Waiting::default());
+    let (queue, records) = channel();
+    let tap = Tap {
+        queue,
+        waiting: Arc::clone(&waiting),
+    };
+    let vnet_bytes = spec.vnet_header_bytes;
+    let zero = spec.zero_monotonic_ns + clock::realtime_offset_ns();
+    let thread = Builder::new().name(format!("{host} pcap"));
+    writers
+        .push(thread.spawn(move || capture::write(writer, &records, &waiting, vnet_bytes, zero))?);
+    Ok(Some(tap))
+}
+
+/// What both pipes have in common.
+struct Shared {
+    clock: RunClock,
+    vnet_bytes: usize,
+    mtu: u32,
+    seed: u64,
+    bin: Nanos,
+    bins: Sender<(&'static str, Bin)>,
+    stop: Arc<Stop>,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+/// What one pipe joins.
+struct Ends {
+    place: &'static str,
+    config: PipeConfig,
+    input: Arc<OwnedFd>,
+    output: Arc<OwnedFd>,
+    input_tap: Option<Tap>,
+    output_tap: Option<Tap>,
+}
+
+impl Shared {
+    /// Starts one pipe's thread; the pipe itself is made there, since its packets never leave it.
+    fn start(&self, ends: Ends) -> io::Result<JoinHandle<PipeReport>> {
+        let (mtu, seed, bin) = (self.mtu, self.seed, self.bin);
+        let (clock, vnet_bytes) = (self.clock, self.vnet_bytes);
+        let bins = self.bins.clone();
+        let stop = Arc::clone(&self.stop);
+        let trouble = Arc::clone(&self.trouble);
+        let (ready, made) = channel();
+        let thread = Builder::new()
+            .name(format!("{} pipe", ends.place))
+            .spawn(move || {
+                let place = ends.place;
+                let pipe = match Pipe::new(&ends.config, mtu, seed, place, bin) {
+                    Ok(pipe) => pipe,
+                    Err(error) => {
+                        let _ = ready.send(Err(error));
+                        return PipeReport::default();
+                    }
+                };
+                let _ = ready.send(Ok(()));
+                drop(ready);
+                let rate = RateCheck::new(&ends.config);
+                let mut pump = Pump {
+                    input: ends.input,
+                    vnet_bytes,
+                    clock,
+                    pipe,
+                    egress: Egress::new(ends.output, vnet_bytes, clock, rate, ends.output_tap),
+                    tap: ends.input_tap,
+                    bins,
+                    place,
+                    stop,
+                };
+                let began = clock::monotonic_ns();
+                if let Err(error) = pump.run()
+                    && let Ok(mut first) = trouble.lock()
+                {
+                    first.get_or_insert(format!("the {place} pipe's device failed: {error}"));
+                }
+                let wall_ns = clock::monotonic_ns() - began;
+                PipeReport::of(pump, clock::thread_cpu_ns(), wall_ns)
+            })?;
+        match made.recv() {
+            Ok(Ok(())) => Ok(thread),
+            Ok(Err(error)) => Err(io::Error::new(io::ErrorKind::InvalidInput, error)),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
 }
 
 impl Datapath {
     /// What went wrong so far, if a device failed; the run is then not to be trusted.
     pub fn trouble(&self) -> Option<String> {
-        None
+        self.trouble.lock().ok().and_then(|trouble| trouble.clone())
     }
 
-    /// Ends both pipes, closes their meters, and writes out what is still held.
+    /// Ends both pipes, closes their meters, and writes out what is still held. An error is that of a file.
     pub fn stop(self) -> io::Result<DatapathReport> {
-        Ok(DatapathReport {})
+        self.stop.raise()?;
+        let down = joined(self.down)?;
+        let up = joined(self.up)?;
+        for writer in self.writers {
+            joined(writer)??;
+        }
+        Ok(DatapathReport { down, up })
     }
 }
+
+fn joined<T>(thread: JoinHandle<T>) -> io::Result<T> {
+    thread
+        .join()
+        .map_err(|_| io::Error::other("a thread of the datapath ended in a panic"))
+}
+
+#[cfg(test)]
+mod superpacket_tests;
+#[cfg(test)]
+mod tests;

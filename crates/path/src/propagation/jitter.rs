@@ -1,7 +1,7 @@
-//! Variation of the delay, as netem defines it (net/sched/sch_netem.c: `get_crandom`, `tabledist`).
+//! Variation of the delay, as netem defines it (`get_crandom` and `tabledist` in `net/sched/sch_netem.c`).
 //!
 //! A 32-bit uniform number is mixed with the one before by the correlation, then mapped to the distribution: so a
-//! correlation narrows what is drawn, as it does in netem. The tables are iproute2's (netem/normal.c, netem/pareto.c):
+//! correlation narrows what is drawn, as it does in netem. The tables are iproute2's (`netem/normal.c`, `netem/pareto.c`):
 //! normal cut at 4 standard deviations; Pareto with shape 3, shifted to mean 0, scaled by 4/3 and cut at 4. Departures:
 //! 1. The tables are built here from the distributions' inverses, 4096 entries, each at the middle of its part.
 //! 2. A delay below zero is zero here; netem sends at once too, but with order kept it would not overtake.
@@ -24,7 +24,7 @@ pub(crate) struct Jitter {
     /// Out of 2^32.
     correlation: u64,
     last: u32,
-    /// In units of 1/8192 of the spread; empty for the uniform distribution.
+    /// In units of 1/8192 of the spread, rising; empty for the uniform distribution.
     table: Vec<i16>,
     rng: Xoshiro256PlusPlus,
 }
@@ -56,20 +56,30 @@ impl Jitter {
         })
     }
 
+    /// No draw is below this.
+    pub fn least(&self) -> Nanos {
+        match self.table.first() {
+            None => Nanos(-self.spread),
+            Some(&entry) => self.scaled(entry),
+        }
+    }
+
+    fn scaled(&self, entry: i16) -> Nanos {
+        Nanos(((i128::from(entry) * i128::from(self.spread)) >> 13) as i64)
+    }
+
     /// What to add to the delay.
     pub fn draw(&mut self) -> Nanos {
         let fresh = u64::from(upper(&mut self.rng));
         let mixed = u128::from(fresh) * u128::from((1 << 32) - self.correlation)
             + u128::from(self.last) * u128::from(self.correlation);
         self.last = (mixed >> 32) as u32;
-        let spread = i128::from(self.spread);
-        let drawn = if self.table.is_empty() {
-            ((i128::from(self.last) * 2 * spread) >> 32) - spread
+        if self.table.is_empty() {
+            let width = 2 * i128::from(self.spread);
+            Nanos(((i128::from(self.last) * width) >> 32) as i64 - self.spread)
         } else {
-            let entry = self.table[(self.last >> 20) as usize];
-            (i128::from(entry) * spread) >> 13
-        };
-        Nanos(drawn as i64)
+            self.scaled(self.table[(self.last >> 20) as usize])
+        }
     }
 }
 

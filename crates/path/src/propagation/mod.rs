@@ -14,6 +14,8 @@ use std::collections::{BinaryHeap, VecDeque};
 #[derive(Debug)]
 pub(crate) struct Line<P> {
     delay: Nanos,
+    /// With the jitter that shortens it most.
+    least_delay: Nanos,
     jitter: Option<Jitter>,
     limit: LineLimit,
     bytes: u64,
@@ -77,8 +79,10 @@ impl<P> Line<P> {
         } else {
             Order::Kept(VecDeque::new())
         };
+        let shortened = jitter.as_ref().map_or(Nanos::ZERO, Jitter::least);
         Ok(Self {
             delay: config.delay_ns,
+            least_delay: (config.delay_ns + shortened).max(Nanos::ZERO),
             jitter,
             limit: config.limit,
             bytes: 0,
@@ -88,10 +92,7 @@ impl<P> Line<P> {
 
     /// No packet that enters from `at` on leaves before this.
     pub fn earliest_exit(&self, at: Time) -> Time {
-        match self.jitter {
-            None => at + self.delay,
-            Some(_) => at,
-        }
+        at + self.least_delay
     }
 
     pub fn next_exit(&self) -> Option<Time> {

@@ -1,7 +1,8 @@
 //! How much may wait, whatever the discipline.
 //!
-//! A delay or a multiple of the BDP is a number of bytes at the shaper's rate of the moment. What is already waiting
-//! when the rate falls stays; it only leaves no room for more.
+//! A multiple of the BDP is a number of bytes, as a buffer is. A delay is one at the shaper's rate of the moment: what
+//! is already waiting when the rate falls stays until something more arrives; then a discipline that makes room makes
+//! all of it.
 
 use crate::config::QueueLimit;
 use crate::error::ConfigError;
@@ -42,69 +43,58 @@ pub(crate) enum Limit {
 
 impl Limit {
     pub fn new(config: &QueueLimit, shaper: &Shaper) -> Result<Self, ConfigError> {
-        let span = match *config {
-            QueueLimit::Unlimited => return Ok(Self::Constant(Room::UNLIMITED)),
-            QueueLimit::Bytes { bytes } => {
-                return Ok(Self::Constant(Room {
-                    bytes,
-                    packets: u64::MAX,
-                }));
-            }
-            QueueLimit::Packets { packets } => {
-                return Ok(Self::Constant(Room {
-                    bytes: u64::MAX,
-                    packets,
-                }));
-            }
+        let negative = |name: &str, found: &dyn core::fmt::Display| {
+            ConfigError::new(format!("queue.limit.{name}"), found, "0 or more")
+        };
+        let bytes = |bytes| Room {
+            bytes,
+            ..Room::UNLIMITED
+        };
+        Ok(match *config {
+            QueueLimit::Unlimited => Self::Constant(Room::UNLIMITED),
+            QueueLimit::Bytes { bytes: most } => Self::Constant(bytes(most)),
+            QueueLimit::Packets { packets } => Self::Constant(Room {
+                packets,
+                ..Room::UNLIMITED
+            }),
             QueueLimit::Delay { delay_ns } if delay_ns < Nanos::ZERO => {
-                return Err(ConfigError::new(
-                    "queue.limit.delay_ns",
-                    delay_ns.0,
-                    "0 or more",
-                ));
+                return Err(negative("delay_ns", &delay_ns.0));
             }
-            QueueLimit::Delay { delay_ns } => delay_ns,
-            QueueLimit::Bdp { multiple, .. } if !(multiple >= 0.0 && multiple.is_finite()) => {
-                return Err(ConfigError::new(
-                    "queue.limit.multiple",
-                    multiple,
-                    "0 or more",
-                ));
-            }
-            QueueLimit::Bdp { base_rtt_ns, .. } if base_rtt_ns < Nanos::ZERO => {
-                return Err(ConfigError::new(
-                    "queue.limit.base_rtt_ns",
-                    base_rtt_ns.0,
-                    "0 or more",
-                ));
+            QueueLimit::Delay { delay_ns } if shaper.rate_varies() => Self::AtRate(delay_ns),
+            QueueLimit::Delay { delay_ns } => {
+                Self::Constant(bytes(bytes_in(delay_ns, shaper.highest_rate_bit_s())))
             }
             QueueLimit::Bdp {
                 multiple,
                 base_rtt_ns,
-            } => Nanos((multiple * base_rtt_ns.0 as f64).round() as i64),
-        };
-        Ok(if shaper.rate_varies() {
-            Self::AtRate(span)
-        } else {
-            Self::Constant(room_at(span, shaper.rate_bit_s(Time::ZERO)))
+            } => {
+                if !(multiple >= 0.0 && multiple.is_finite()) {
+                    return Err(negative("multiple", &multiple));
+                }
+                if base_rtt_ns < Nanos::ZERO {
+                    return Err(negative("base_rtt_ns", &base_rtt_ns.0));
+                }
+                let span = Nanos((multiple * base_rtt_ns.0 as f64).round() as i64);
+                Self::Constant(bytes(bytes_in(span, shaper.highest_rate_bit_s())))
+            }
         })
     }
 
     pub fn room(&self, now: Time, shaper: &Shaper) -> Room {
         match *self {
             Self::Constant(room) => room,
-            Self::AtRate(span) => room_at(span, shaper.rate_bit_s(now)),
+            Self::AtRate(span) => Room {
+                bytes: bytes_in(span, shaper.rate_bit_s(now)),
+                ..Room::UNLIMITED
+            },
         }
     }
 }
 
-fn room_at(span: Nanos, rate_bit_s: Option<u64>) -> Room {
-    let bytes = rate_bit_s.map_or(u64::MAX, |rate| {
+/// What is sent in a span of time; everything where the rate is unlimited.
+fn bytes_in(span: Nanos, rate_bit_s: Option<u64>) -> u64 {
+    rate_bit_s.map_or(u64::MAX, |rate| {
         let bytes = u128::from(rate) * span.0 as u128 / 8_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
-    });
-    Room {
-        bytes,
-        packets: u64::MAX,
-    }
+    })
 }

@@ -2,17 +2,29 @@
 //!
 //! A discipline is one file that implements [`Discipline`] and one line in [`disciplines!`] below.
 
+mod codel;
 mod fifo;
+mod fq_codel;
+mod head_drop;
 mod limit;
+mod pie;
+mod red;
 
 pub(crate) use limit::{Limit, Room};
 
 use crate::config::{self, QueueConfig};
 use crate::error::ConfigError;
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
+use crate::random::stream;
 use crate::time::Time;
 use crate::totals::Count;
+use codel::{Codel, CodelParameters};
 use fifo::Fifo;
+use fq_codel::FqCodel;
+use head_drop::HeadDrop;
+use pie::{Pie, PieParameters};
+use rand_core::Rng;
+use red::{Red, RedParameters};
 
 /// A packet in the pipe, with what is asked of it again and again.
 #[derive(Debug)]
@@ -36,6 +48,19 @@ pub(crate) struct Tally {
 impl Tally {
     pub fn is_empty(&self) -> bool {
         self.tail.packets == 0 && self.aqm.packets == 0 && self.marks == 0
+    }
+}
+
+/// Marks a packet as having met congestion (RFC 3168), if it is capable; `false` where it is not.
+pub(crate) fn mark<P: Packet>(waiting: &mut Waiting<P>, tally: &mut Tally) -> bool {
+    match waiting.packet.ecn() {
+        Ecn::NotEct => false,
+        Ecn::Ce => true,
+        Ecn::Ect0 | Ecn::Ect1 => {
+            waiting.packet.mark_ce();
+            tally.marks += 1;
+            true
+        }
     }
 }
 
@@ -83,19 +108,78 @@ macro_rules! disciplines {
 
 disciplines! {
     Fifo(Fifo),
+    HeadDrop(HeadDrop),
+    Red(Red),
+    Codel(Codel),
+    FqCodel(FqCodel),
+    Pie(Pie),
 }
 
 impl<P: Packet> Queue<P> {
+    /// `rate_bit_s` is the shaper's, for disciplines that count in packet times.
     pub fn new(
         config: &QueueConfig,
-        _mtu: u32,
-        _rate_bit_s: Option<u64>,
-        _seed: u64,
-        _place: &str,
+        mtu: u32,
+        rate_bit_s: Option<u64>,
+        seed: u64,
+        place: &str,
     ) -> Result<Self, ConfigError> {
-        match config.discipline {
-            config::Discipline::Fifo => Ok(Self::Fifo(Fifo::new())),
-            _ => Err(ConfigError::new("queue.discipline", "", "fifo")),
-        }
+        let ecn = config.ecn;
+        let mut rng = stream(seed, &format!("{place}/queue"));
+        Ok(match config.discipline {
+            config::Discipline::Fifo => Self::Fifo(Fifo::new()),
+            config::Discipline::HeadDrop => Self::HeadDrop(HeadDrop::new()),
+            config::Discipline::Red {
+                min_bytes,
+                max_bytes,
+                max_probability,
+                weight,
+            } => {
+                let parameters = RedParameters::new(
+                    min_bytes,
+                    max_bytes,
+                    max_probability,
+                    weight,
+                    mtu,
+                    rate_bit_s,
+                )?;
+                Self::Red(Red::new(parameters, ecn, rng))
+            }
+            config::Discipline::Codel {
+                target_ns,
+                interval_ns,
+            } => Self::Codel(Codel::new(CodelParameters::new(
+                target_ns,
+                interval_ns,
+                ecn,
+                mtu,
+            )?)),
+            config::Discipline::FqCodel {
+                target_ns,
+                interval_ns,
+                flows,
+                quantum_bytes,
+            } => {
+                let parameters = CodelParameters::new(target_ns, interval_ns, ecn, mtu)?;
+                let perturbation = rng.next_u64();
+                Self::FqCodel(FqCodel::new(
+                    flows,
+                    quantum_bytes,
+                    parameters,
+                    perturbation,
+                )?)
+            }
+            config::Discipline::Pie {
+                target_ns,
+                update_ns,
+                alpha,
+                beta,
+                max_burst_ns,
+            } => {
+                let parameters =
+                    PieParameters::new(target_ns, update_ns, alpha, beta, max_burst_ns, mtu, ecn)?;
+                Self::Pie(Pie::new(parameters, rng))
+            }
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Token buckets: the exact bucket itself, and the shaper with a burst and a peak rate made of two.
 //!
-//! The shaper is Linux's `tbf` (net/sched/sch_tbf.c): a packet goes when both the bucket of the rate, which holds
+//! The shaper is Linux's `tbf` (`net/sched/sch_tbf.c`): a packet goes when both the bucket of the rate, which holds
 //! `burst_bytes`, and that of the peak rate, which holds one MTU, have tokens for all of it. Departures:
 //! 1. Tokens are counted exactly, in units of (bit/s) x ns, not in ticks of 64 ns.
 //! 2. The packet that waits for its tokens is in service, hence not in the queue (`tbf` peeks at it).

@@ -93,6 +93,14 @@ impl Shaper {
         }
     }
 
+    /// The highest that [`Shaper::rate_bit_s`] ever is, an unlimited step left aside.
+    pub fn highest_rate_bit_s(&self) -> Option<u64> {
+        match self {
+            Self::Serial(serial) => serial.highest_rate_bit_s(),
+            other => other.rate_bit_s(Time::ZERO),
+        }
+    }
+
     /// Whether [`Shaper::rate_bit_s`] changes over time.
     pub fn rate_varies(&self) -> bool {
         matches!(self, Self::Serial(serial) if serial.varies())

@@ -84,6 +84,10 @@ impl Serial {
         self.steps[begun.max(1) - 1].rate_bit_s
     }
 
+    pub fn highest_rate_bit_s(&self) -> Option<u64> {
+        self.steps.iter().filter_map(|step| step.rate_bit_s).max()
+    }
+
     pub fn varies(&self) -> bool {
         self.steps.len() > 1
     }

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod any;
+
+use bentpipe_path::config::{QueueLimit, ShaperConfig};
 use bentpipe_path::{Ecn, FlowKey, Nanos, Packet, Pipe, PipeConfig, Segment, Time};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,4 +68,22 @@ pub fn pipe(config: &PipeConfig) -> Pipe<Parcel> {
 /// Everything that is still to leave.
 pub fn drain(pipe: &mut Pipe<Parcel>) -> Vec<(Time, Parcel)> {
     std::iter::from_fn(|| pipe.pop(Time::NEVER)).collect()
+}
+
+pub const MS: i64 = 1_000_000;
+/// 1500 bytes take 1 ms.
+pub const RATE: u64 = 12_000_000;
+
+pub fn shaped_by(shaper: ShaperConfig) -> PipeConfig {
+    PipeConfig {
+        shaper,
+        ..PipeConfig::default()
+    }
+}
+
+pub fn fixed(limit: QueueLimit, delay_ms: i64) -> PipeConfig {
+    let mut config = shaped_by(ShaperConfig::Fixed { rate_bit_s: RATE });
+    config.queue.limit = limit;
+    config.propagation.delay_ns = Nanos(delay_ms * MS);
+    config
 }

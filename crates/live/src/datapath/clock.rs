@@ -1,0 +1,126 @@
+//! `CLOCK_MONOTONIC` against the run's time zero, and waiting for an instant or for input.
+
+use bentpipe_path::time::{Nanos, Time};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+fn nanos(at: Timespec) -> i64 {
+    at.tv_sec * 1_000_000_000 + at.tv_nsec
+}
+
+/// Now, in nanoseconds of `CLOCK_MONOTONIC`.
+pub fn monotonic_ns() -> i64 {
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+/// What to add to `CLOCK_MONOTONIC` for the time of day, as of now.
+pub fn realtime_offset_ns() -> i64 {
+    nanos(clock_gettime(ClockId::Realtime)) - monotonic_ns()
+}
+
+/// The calling thread's CPU time.
+pub fn thread_cpu_ns() -> i64 {
+    nanos(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// The run's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct RunClock {
+    pub zero_monotonic_ns: i64,
+}
+
+impl RunClock {
+    pub fn now(self) -> Time {
+        Time(monotonic_ns() - self.zero_monotonic_ns)
+    }
+}
+
+/// Sleeps until one of `sources` is readable or `at_most` has passed.
+pub fn sleep(sources: [BorrowedFd<'_>; 2], at_most: Nanos) -> io::Result<()> {
+    let timeout = Timespec {
+        tv_sec: at_most.0 / 1_000_000_000,
+        tv_nsec: at_most.0 % 1_000_000_000,
+    };
+    let mut fds = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How much of the wait before a departure to spend awake.
+///
+/// A timer wakes a thread tens of microseconds late (most where the processor has gone to sleep), so the sleep
+/// ends that much early and the rest is spun. Two limits keep the spinning from taking the processor that the
+/// hosts' programs need: the margin follows what wake-ups really need, and spinning has a budget, a share of all
+/// time, so that it stops by itself where departures are dense.
+#[derive(Debug)]
+pub struct Spin {
+    /// What a wake-up overshoots by, smoothed.
+    overshoot_ns: i64,
+    budget_ns: i64,
+    credited: Time,
+}
+
+/// Never spin longer than this for one departure.
+const MARGIN_MAX_NS: i64 = 60_000;
+/// One part in this many of the time may be spun.
+const SHARE: i64 = 8;
+const BUDGET_MAX_NS: i64 = 2_000_000;
+
+impl Spin {
+    pub fn new(now: Time) -> Self {
+        Self {
+            overshoot_ns: 40_000,
+            budget_ns: BUDGET_MAX_NS,
+            credited: now,
+        }
+    }
+
+    /// The time before a departure at which to be awake.
+    pub fn margin(&mut self, now: Time) -> Nanos {
+        let credit = (now - self.credited).0 / SHARE;
+        self.credited = now;
+        self.budget_ns = (self.budget_ns + credit).min(BUDGET_MAX_NS);
+        let wanted = (self.overshoot_ns + self.overshoot_ns / 4).min(MARGIN_MAX_NS);
+        Nanos(if self.budget_ns >= wanted { wanted } else { 0 })
+    }
+
+    pub fn spent(&mut self, spun: Nanos) {
+        self.budget_ns -= spun.0;
+    }
+
+    /// A sleep was to end at `wanted` and ended at `woke`.
+    pub fn slept(&mut self, wanted: Time, woke: Time) {
+        let overshoot = (woke - wanted).0.clamp(0, 2 * MARGIN_MAX_NS);
+        self.overshoot_ns += (overshoot - self.overshoot_ns) / 8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_follows_what_wake_ups_need_and_is_bounded() {
+        let mut spin = Spin::new(Time::ZERO);
+        for _ in 0..100 {
+            spin.slept(Time(0), Time(10_000));
+        }
+        assert!((11_000..14_000).contains(&spin.margin(Time(0)).0));
+        for _ in 0..100 {
+            spin.slept(Time(0), Time(30_000_000));
+        }
+        assert_eq!(spin.margin(Time(0)).0, MARGIN_MAX_NS);
+    }
+
+    #[test]
+    fn spinning_stops_when_its_share_is_spent_and_returns_with_time() {
+        let mut spin = Spin::new(Time::ZERO);
+        spin.spent(Nanos(BUDGET_MAX_NS));
+        assert_eq!(spin.margin(Time(0)), Nanos::ZERO);
+        assert!(spin.margin(Time(1_000_000)).0 > 0);
+    }
+}

@@ -1,0 +1,81 @@
+//! What the model is given: one entry per wire segment, a handle into the super-packet it came in.
+
+use super::superpacket::{Run, SuperPacket};
+use bentpipe_path::packet::{Ecn, FlowKey, Packet, Segment};
+use std::num::NonZeroU64;
+use std::rc::Rc;
+
+/// One wire segment of a super-packet. A clone shares the bytes; what befalls one of them stands in the handle
+/// and is applied to the bytes that leave.
+#[derive(Clone, Debug)]
+pub struct LivePacket {
+    whole: Rc<SuperPacket>,
+    flip: Option<NonZeroU64>,
+    wire_bytes: u32,
+    index: u16,
+    ce: bool,
+}
+
+impl LivePacket {
+    pub fn new(whole: &Rc<SuperPacket>, index: u16) -> Self {
+        Self {
+            wire_bytes: whole.wire_bytes(index),
+            whole: Rc::clone(whole),
+            flip: None,
+            index,
+            ce: false,
+        }
+    }
+
+    pub fn whole(&self) -> &Rc<SuperPacket> {
+        &self.whole
+    }
+
+    /// The bit to flip, if it was corrupted on the way.
+    pub fn flip(&self) -> Option<u64> {
+        self.flip.map(NonZeroU64::get)
+    }
+
+    /// It alone, as a run.
+    pub fn run(&self) -> Run {
+        Run {
+            first: self.index,
+            count: 1,
+            ce: self.ce,
+        }
+    }
+
+    /// Whether it may leave as the next segment of `run`, which holds segments of `whole`.
+    pub fn follows(&self, whole: &Rc<SuperPacket>, run: Run) -> bool {
+        Rc::ptr_eq(&self.whole, whole)
+            && self.flip.is_none()
+            && self.ce == run.ce
+            && u32::from(self.index) == u32::from(run.first) + u32::from(run.count)
+    }
+}
+
+impl Packet for LivePacket {
+    fn wire_bytes(&self) -> u32 {
+        self.wire_bytes
+    }
+
+    fn flow(&self) -> FlowKey {
+        self.whole.flow()
+    }
+
+    fn ecn(&self) -> Ecn {
+        if self.ce { Ecn::Ce } else { self.whole.ecn() }
+    }
+
+    fn mark_ce(&mut self) {
+        self.ce = true;
+    }
+
+    fn corrupt(&mut self, draw: u64) {
+        self.flip = NonZeroU64::new(draw.max(1));
+    }
+
+    fn segment(&self) -> Option<Segment> {
+        self.whole.segment(self.index)
+    }
+}

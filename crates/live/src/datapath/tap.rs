@@ -1,0 +1,54 @@
+//! What the pump threads hand to the thread that writes a capture: copies, through a queue of bounded size, so that
+//! a slow disk loses records (counted, and told in the capture) and never holds up a packet.
+
+pub use crate::pcapng::Direction;
+use bentpipe_path::time::Time;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+
+/// Bytes that may wait for the disk.
+const QUEUE_BYTES: usize = 256 << 20;
+
+/// A frame (vnet header and packet) that crossed a device.
+#[derive(Debug)]
+pub struct Record {
+    pub at: Time,
+    pub direction: Direction,
+    pub frame: Vec<u8>,
+}
+
+/// What both ends of the queue see.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    pub bytes: AtomicUsize,
+    /// Frames that found no room.
+    pub dropped: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Tap {
+    pub queue: Sender<Record>,
+    pub waiting: Arc<Waiting>,
+}
+
+impl Tap {
+    pub fn record(&mut self, at: Time, direction: Direction, pieces: &[&[u8]]) {
+        let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let before = self.waiting.bytes.fetch_add(length, Ordering::Relaxed);
+        if before + length > QUEUE_BYTES {
+            self.waiting.bytes.fetch_sub(length, Ordering::Relaxed);
+            self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let record = Record {
+            at,
+            direction,
+            frame: pieces.concat(),
+        };
+        if self.queue.send(record).is_err() {
+            // The writer has failed and says so itself.
+            self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

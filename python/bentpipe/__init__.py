@@ -1,0 +1,42 @@
+"""bentpipe: a laboratory for TCP over long paths.
+
+`Lab.load(path)` reads a lab file, `lab.run(engine="live", out=None)` runs it, and `Results` holds what came
+out: `link`, `flows`, `sockets`, `pings` as data frames over all runs.
+
+The names are loaded when first used, since the live engine's host process may load nothing that starts a
+thread.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bentpipe.engines.base import EngineError as EngineError
+    from bentpipe.lab import LabError as LabError
+    from bentpipe.results import Results as Results
+    from bentpipe.results import StoreError as StoreError
+    from bentpipe.run import Lab as Lab
+
+_HOMES = {
+    "EngineError": "bentpipe.engines.base",
+    "Lab": "bentpipe.run",
+    "LabError": "bentpipe.lab",
+    "Results": "bentpipe.results",
+    "StoreError": "bentpipe.results",
+}
+
+__all__ = ["EngineError", "Lab", "LabError", "Results", "StoreError"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("bentpipe._core").__version__
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bentpipe' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

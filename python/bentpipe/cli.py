@@ -1,0 +1,288 @@
+"""The command line. Results go to stdout, progress and errors to stderr.
+
+Exit status: 0 done, 1 some run failed or is unreliable, 2 the request was wrong, 130 interrupted.
+"""
+
+import json
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from bentpipe import engines
+from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.lab import LabError
+from bentpipe.results import Results, StoreError
+
+_WRONG = 2
+_INTERRUPTED = 130
+
+
+class _Commands(TyperGroup):
+    """Turns what a user can mend into one message and a status, before click sees it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (LabError, EngineError, StoreError) as error:
+            _fail(f"bentpipe: {error}", _WRONG)
+        except KeyboardInterrupt:
+            _fail("bentpipe: interrupted", _INTERRUPTED)
+
+
+app = typer.Typer(
+    name="bentpipe",
+    cls=_Commands,
+    help="A laboratory for TCP over long paths: reproduce, see, try, prove.",
+    epilog="Begin with `bentpipe labs`, then `bentpipe run effects-of-latency`.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="markdown",
+)
+
+LabArgument = Annotated[
+    str, typer.Argument(metavar="LAB", help="A lab file, or the name of a lab that comes with bentpipe.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a key of the lab; repeatable. On a swept key it pins that key.",
+    ),
+]
+VariantOption = Annotated[
+    list[str] | None, typer.Option("--variant", metavar="NAME", help="Run only this variant; repeatable.")
+]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", help="Seed of the first repeat; the next one adds 1.")
+]
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `bentpipe run` wrote.")]
+
+
+@app.command()
+def run(
+    lab: LabArgument,
+    *,
+    engine: Annotated[str, typer.Option(help=f"One of {', '.join(engines.REGISTRY)}.")] = engines.DEFAULT,
+    set_: SetOption = None,
+    variant: VariantOption = None,
+    seed: SeedOption = None,
+    repeat: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each point, each with a seed of its own.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where the runs go. Default runs/LAB-DATE. An interrupted sweep goes on."
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at once. `live` takes one at a time.")] = 1,
+    json_: Annotated[
+        bool, typer.Option("--json", help="One JSON object per run, on a line, as it ends.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST", help="Keep a pcapng of this end (client or server); repeatable."),
+    ] = None,
+    sample: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")
+    ] = "100 ms",
+) -> None:
+    """Run a lab: every point of its sweep, every variant.
+
+    Examples:
+
+        bentpipe run effects-of-latency
+
+        bentpipe run effects-of-latency --set path.rtt="550 ms" --variant "as is" --repeat 3
+
+        bentpipe run my.toml --set workload.download.time="10 s" --out runs/try --json
+    """
+    from bentpipe import run as runner  # noqa: PLC0415 - `bentpipe --help` must not wait for data frames
+
+    if jobs > 1 and engine == "live":
+        raise EngineError(
+            "--jobs: the live engine runs one point at a time; runs beside each other would share this "
+            "machine's cores and falsify each other's timing"
+        )
+    options = EngineOptions(sample_interval_ns=_interval_ns(sample), pcap=_hosts(pcap or []))
+    the_lab = _load(lab, set_, variants=variant, seed=seed, repeat=repeat)
+    sound = True
+
+    def on_record(record: Mapping[str, Any]) -> None:
+        nonlocal sound
+        sound = sound and record["status"] == "done" and record["reliable"]
+        if json_:
+            from bentpipe.results.record import summary  # noqa: PLC0415 - as above
+
+            print(json.dumps(summary(record), ensure_ascii=False), flush=True)
+
+    def go(watcher: runner.Watcher | None) -> Results:
+        return runner.execute(
+            the_lab, engine=engine, out=out, options=options, watcher=watcher, on_record=on_record
+        )
+
+    if quiet:
+        results = go(None)
+    else:
+        from bentpipe.progress import watcher  # noqa: PLC0415 - as above
+
+        with watcher() as watching:
+            results = go(watching)
+    if not json_:
+        _print_table(results)
+        if not quiet:
+            _say(f"Kept in {results.folder}. A page with charts: bentpipe report {results.folder}")
+    raise typer.Exit(0 if sound else 1)
+
+
+@app.command()
+def report(
+    folder: FolderArgument,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default DIR/report.html.")
+    ] = None,
+) -> None:
+    """Print the table of a sweep and write its page: one self-contained HTML file with every chart.
+
+    Example:  bentpipe report runs/effects-of-latency-2026-01-31 --html latency.html
+    """
+    from bentpipe.report.html import write  # noqa: PLC0415 - as above
+
+    results = Results.open(folder)
+    _print_table(results)
+    file = html or folder / "report.html"
+    write(results, file)
+    _say(f"Written: {file}")
+
+
+@app.command()
+def compare(folders: Annotated[list[Path], typer.Argument(metavar="DIR [DIR ...]")]) -> None:
+    """Put the medians of several sweeps side by side, or the variants of one.
+
+    Example:  bentpipe compare runs/before runs/after
+    """
+    from bentpipe.report.comparison import table  # noqa: PLC0415 - as above
+
+    Console(width=_width()).print(table([Results.open(folder) for folder in folders]))
+
+
+@app.command()
+def shell(
+    lab: LabArgument,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- COMMAND ...]", help="Default: your shell.")
+    ] = None,
+    set_: SetOption = None,
+    variant: VariantOption = None,
+    seed: SeedOption = None,
+) -> None:
+    """Open a shell, or run a command, at the client of the lab's path. The other end is called `server`.
+
+    Examples:
+
+        bentpipe shell effects-of-latency
+
+        bentpipe shell effects-of-latency --set path.rtt="550 ms" -- ping -c 3 server
+    """
+    from bentpipe.engines import shell as live_shell  # noqa: PLC0415 - as above
+
+    points = _load(lab, set_, variants=variant, seed=seed, repeat=1).points()
+    point = points[0]
+    if len(points) > 1:
+        values = ", ".join(f"{key} = {value}" for key, value in point.point.items())
+        _say(
+            f"The lab has {len(points)} points; this is the first: {point.variant}"
+            f"{f', {values}' if values else ''}. Choose another with --set and --variant."
+        )
+    raise typer.Exit(live_shell.run(point, command or []))
+
+
+@app.command()
+def labs() -> None:
+    """List the labs that come with bentpipe."""
+    from bentpipe.lab import catalogue  # noqa: PLC0415 - as above
+
+    for name, title in catalogue():
+        print(f"{name:24} {title}")
+
+
+@app.command()
+def schema() -> None:
+    """Print the lab file's JSON schema, for editors."""
+    from bentpipe.lab import json_schema  # noqa: PLC0415 - as above
+
+    print(json.dumps(json_schema(), indent=1, ensure_ascii=False))
+
+
+@app.command()
+def version() -> None:
+    """Print bentpipe's version."""
+    from bentpipe import _core  # noqa: PLC0415 - as above
+
+    print(f"bentpipe {_core.__version__}")
+
+
+def _load(name: str, set_: list[str] | None, **more: Any) -> Any:
+    from bentpipe.lab import Lab  # noqa: PLC0415 - as above
+
+    return Lab.load(name, set=set_ or (), **more)
+
+
+def _hosts(names: list[str]) -> tuple[str, ...]:
+    for name in names:
+        if name not in ("client", "server"):
+            raise EngineError(f"--pcap: found {name!r}; client or server would do", what="pcap")
+    return tuple(dict.fromkeys(names))
+
+
+def _interval_ns(text: str) -> int:
+    from bentpipe.lab.units import parse_time  # noqa: PLC0415 - as above
+
+    try:
+        interval_ns = parse_time(text)
+    except ValueError as error:
+        raise EngineError(f"--sample: found {text!r}; {error}", what="sample") from error
+    if interval_ns < 1_000_000:
+        raise EngineError(f"--sample: found {text!r}; 1 ms or more would do", what="sample")
+    return interval_ns
+
+
+def _print_table(results: Results) -> None:
+    from bentpipe.report.terminal import table  # noqa: PLC0415 - as above
+
+    Console(width=_width()).print(table(results))
+
+
+def _width() -> int | None:
+    """The terminal's, or enough for a table where stdout is none."""
+    return None if sys.stdout.isatty() else 160
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    _say(message)
+    sys.exit(status)
+
+
+def _on_term(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, _on_term)
+    signal.signal(signal.SIGHUP, _on_term)
+    app()

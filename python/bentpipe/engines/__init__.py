@@ -1,0 +1,29 @@
+"""Engines by name. A new one is a file here and a line in the registry.
+
+Nothing is imported before it is asked for: choosing one engine never loads another's libraries, and the live
+engine's host process, which must have one thread, loads none.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bentpipe.engines.base import Engine, EngineOptions
+
+REGISTRY = {"live": "bentpipe.engines.live:LiveEngine"}
+DEFAULT = "live"
+
+
+def create(name: str, options: EngineOptions | None = None) -> Engine:
+    """The engine of that name, or EngineError."""
+    if name not in REGISTRY:
+        from bentpipe.engines.base import EngineError  # noqa: PLC0415 - see above
+
+        raise EngineError(
+            f"there is no engine {name!r}; the engines are {', '.join(REGISTRY)}", what="engine"
+        )
+    module, _, attribute = REGISTRY[name].partition(":")
+    engine: Engine = getattr(import_module(module), attribute)(options)
+    return engine

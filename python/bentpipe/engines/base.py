@@ -1,0 +1,72 @@
+"""What every engine offers: a point goes in, a finished run's record comes out.
+
+An engine refuses by name what it cannot do (`check`), before anything is started. What goes wrong inside a
+run is not an exception: the run ends, keeps what it measured, and says in its record what failed and why.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bentpipe.lab import Point
+from bentpipe.lab.spec import RunSpec
+from bentpipe.results import RunFolder
+
+Progress = Callable[[float], None]
+"""Told the seconds of the run that have passed, from its first start to its end."""
+
+
+class EngineError(Exception):
+    """The engine cannot do what was asked, here or at all.
+
+    `what` names the thing at fault, `remedy` is one shell command that would help, where there is one.
+    """
+
+    def __init__(self, message: str, *, what: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        message = str(self.args[0])
+        return f"{message}\n  this would help:  {self.remedy}" if self.remedy else message
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What a user may ask of a run beside the lab itself. It changes what is kept, not what is measured."""
+
+    sample_interval_ns: int = 100_000_000
+    """Between two samples of every socket."""
+    bin_ns: int = 100_000_000
+    """Length of a bin of the `link` table."""
+    pcap: tuple[str, ...] = ()
+    """Hosts (client, server) whose end of the path is captured to a pcapng file in the run's folder."""
+
+
+@dataclass
+class WorkloadResult:
+    """One workload's part of a run: its entry in the record and its rows in the tables."""
+
+    entry: dict[str, Any]
+    flows: list[dict[str, Any]] = field(default_factory=list)
+    pings: list[dict[str, Any]] = field(default_factory=list)
+    tools: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def why(self) -> str | None:
+        """What went wrong; None: nothing."""
+        return self.entry.get("why")
+
+
+class Engine(Protocol):
+    name: str
+
+    def check(self, spec: RunSpec) -> None:
+        """Raise EngineError for what this engine cannot do."""
+
+    def length_s(self, spec: RunSpec) -> float:
+        """Seconds that a run is expected to take, for the bar's time left."""
+
+    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
+        """Run one point, leave its tables in `folder`, finish it and return its record (run.json)."""

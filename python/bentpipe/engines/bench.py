@@ -1,0 +1,181 @@
+"""What a workload of the live engine works with: the two hosts, the run's clock, and programs on both.
+
+Times are seconds on the run's clock. A program has a deadline of its own, so that one that hangs ends its
+workload and not the run; and when the run is over, what still runs is interrupted and asked for what it has.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from bentpipe.engines.host_process import Exit, HostProcess
+from bentpipe.engines.lengths import queueing_s
+from bentpipe.lab.spec import RunSpec
+
+_GRACE_S = 2.0
+_FIRST_PORT = 5201
+
+ADDRESSES = {
+    ("client", 4): "10.77.0.1",
+    ("client", 6): "fd77::1",
+    ("server", 4): "10.77.0.2",
+    ("server", 6): "fd77::2",
+}
+
+
+class End(Enum):
+    """Why a program is over."""
+
+    EXITED = "it ended by itself"
+    HUNG = "it did not end in time"
+    CUT = "the run ended first"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that is over."""
+
+    argv: Sequence[str]
+    end: End
+    exit: Exit
+    started_s: float
+    stdout: str
+    stderr: str
+
+    @property
+    def fault(self) -> str | None:
+        """What went wrong with it as a program, with its stderr; None: nothing."""
+        name = self.argv[0]
+        if self.exit.error:
+            return self.exit.error
+        said = f": {self.stderr.strip()[-2000:]}" if self.stderr.strip() else ""
+        if self.end is End.HUNG:
+            return f"{name} did not end in time and was stopped{said}"
+        if self.end is End.CUT:
+            return None
+        if self.exit.signal:
+            return f"{name} was ended by signal {self.exit.signal} ({_signal_name(self.exit.signal)}){said}"
+        if self.exit.status:
+            return f"{name} ended with status {self.exit.status}{said}"
+        return None
+
+
+class Bench:
+    def __init__(self, host: HostProcess, spec: RunSpec, spool: Path, zero_ns: int) -> None:
+        self.spec = spec
+        self.ended = asyncio.Event()
+        """Set when the run is over for whoever still works."""
+        self._host = host
+        self._spool = spool
+        self._zero_ns = zero_ns
+        self._numbers = itertools.count()
+        self._ports = itertools.count(_FIRST_PORT)
+
+    @property
+    def now_s(self) -> float:
+        return (time.monotonic_ns() - self._zero_ns) / 1e9
+
+    @property
+    def wall_minus_run_s(self) -> float:
+        """What to take from a wall-clock time stamp to have it on the run's clock."""
+        return time.time() - self.now_s
+
+    @property
+    def full_round_trip_s(self) -> float:
+        """A round trip when the queues of both pipes are full."""
+        path = self.spec.path
+        return path.base_rtt_ns / 1e9 + queueing_s(path.down) + queueing_s(path.up)
+
+    @property
+    def patience_s(self) -> float:
+        """How much longer than its own time a program may take: twenty such round trips, and time to start on
+        a busy machine."""
+        return 10.0 + 20.0 * self.full_round_trip_s
+
+    def address(self, host: str, ip: int) -> str:
+        return ADDRESSES[host, ip]
+
+    def port(self) -> int:
+        return next(self._ports)
+
+    async def sleep_until(self, at_s: float) -> None:
+        """Returns at `at_s`, or when the run has ended."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.ended.wait(), max(0.0, at_s - self.now_s))
+
+    def start(self, host: str, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> "Running":
+        """Start a program at `host`; what it prints goes to files of its own."""
+        name = f"{next(self._numbers)}-{Path(argv[0]).name}"
+        stdout, stderr = self._spool / f"{name}.out", self._spool / f"{name}.err"
+        started_s = self.now_s
+        exiting = self._host.spawn(
+            name,
+            host=host,
+            argv=list(argv),
+            env=dict(env) if env is not None else None,
+            stdout=str(stdout),
+            stderr=str(stderr),
+            stdin=None,
+            cwd=None,
+            tty=False,
+        )
+        return Running(self, self._host, name, argv, started_s, exiting, (stdout, stderr))
+
+
+@dataclass(frozen=True)
+class Running:
+    """A program that has been started."""
+
+    _bench: Bench
+    _host: HostProcess
+    _name: str
+    _argv: Sequence[str]
+    _started_s: float
+    _exiting: asyncio.Future[Exit]
+    _output: tuple[Path, Path]
+
+    @property
+    def has_ended(self) -> bool:
+        return self._exiting.done()
+
+    async def over(self, deadline_s: float | None, *, cut: bool = True) -> Program:
+        """Wait until it is over. Past `deadline_s` it is stopped. With `cut` false the end of the run does
+        not touch it, only the deadline does."""
+        end = await self._watch(deadline_s, cut=cut)
+        if end is not End.EXITED:
+            await self._stop()
+        stdout, stderr = (path.read_text(errors="replace") if path.exists() else "" for path in self._output)
+        return Program(self._argv, end, await self._exiting, self._started_s, stdout, stderr)
+
+    async def _watch(self, deadline_s: float | None, *, cut: bool) -> End:
+        timeout = None if deadline_s is None else max(0.0, deadline_s - self._bench.now_s)
+        ended = asyncio.ensure_future(self._bench.ended.wait())
+        watched: set[asyncio.Future[Any]] = {self._exiting, ended} if cut else {self._exiting}
+        try:
+            done, _ = await asyncio.wait(watched, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+        if self._exiting in done:
+            return End.EXITED
+        return End.CUT if ended in done else End.HUNG
+
+    async def _stop(self) -> None:
+        """Interrupt, so that a measuring tool may still say what it has; then kill."""
+        for number in (signal.SIGINT, signal.SIGKILL):
+            self._host.signal(self._name, number)
+            done, _ = await asyncio.wait({self._exiting}, timeout=_GRACE_S)
+            if done:
+                return
+
+
+def _signal_name(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return "unknown"

@@ -1,0 +1,69 @@
+"""How long things take: what a queue can hold, in seconds, and what a run will last: timeouts, the bar."""
+
+from typing import Any
+
+from bentpipe.lab.spec import RunSpec, WorkloadSpec
+
+_FULL_PACKET_BYTES = 1500
+_UNKNOWN_QUEUE_S = 10.0
+_MOST_QUEUE_S = 60.0
+_SETUP_S = 1.5
+_GUESSED_RATE_BIT_S = 1e8
+
+
+def queueing_s(pipe: dict[str, Any]) -> float:
+    """The longest wait in this pipe's queue; bounded, since a lab may ask for no limit at all."""
+    rate_bit_s = _lowest_rate(pipe["shaper"])
+    if rate_bit_s is None:
+        return 0.0
+    limit = pipe["queue"]["limit"]
+    match limit["unit"]:
+        case "bytes":
+            seconds = limit["bytes"] * 8 / rate_bit_s
+        case "packets":
+            seconds = limit["packets"] * _FULL_PACKET_BYTES * 8 / rate_bit_s
+        case "delay":
+            seconds = limit["delay_ns"] / 1e9
+        case "bdp":
+            seconds = limit["multiple"] * limit["base_rtt_ns"] / 1e9
+        case _:
+            seconds = _UNKNOWN_QUEUE_S
+    return float(min(seconds, _MOST_QUEUE_S))
+
+
+def run_length_s(spec: RunSpec) -> float:
+    """From the earliest start to the run's end, as far as the lab tells."""
+    last_s = max([0.0, *(work.start_ns / 1e9 + _work_s(work, spec) for work in spec.workloads)])
+    if spec.duration_s is not None:
+        last_s = spec.duration_s if spec.until == "duration" else min(last_s, spec.duration_s)
+    return _SETUP_S - spec.earliest_start_ns / 1e9 + last_s
+
+
+def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
+    match work.kind:
+        case "ping":
+            return (work.count * work.interval_ns + spec.path.base_rtt_ns) / 1e9
+        case "bulk":
+            # iperf3 takes about eight round trips to set itself up and to exchange its results.
+            around_s = 8 * spec.path.base_rtt_ns / 1e9
+            if work.time_ns is not None:
+                return (work.omit_ns + work.time_ns) / 1e9 + around_s
+            pipe = spec.path.up if work.direction == "up" else spec.path.down
+            rate_bit_s = _lowest_rate(pipe["shaper"])
+            return around_s + (work.size_bytes or 0) * 8 / (rate_bit_s or _GUESSED_RATE_BIT_S)
+        case _:
+            return 0.0
+
+
+def _lowest_rate(shaper: dict[str, Any]) -> float | None:
+    match shaper["kind"]:
+        case "fixed" | "token_bucket":
+            return float(shaper["rate_bit_s"])
+        case "steps":
+            rates = [step["rate_bit_s"] for step in shaper["steps"] if step["rate_bit_s"]]
+            return float(min(rates)) if rates else None
+        case "trace":
+            times = shaper["opportunities_ns"]
+            return len(times) * _FULL_PACKET_BYTES * 8 * 1e9 / times[-1] if times and times[-1] > 0 else None
+        case _:
+            return None

@@ -1,0 +1,254 @@
+"""The live engine: this machine's kernel and real programs, on the real clock.
+
+A run: the host process is started, sets up the two hosts and the path, and names its time zero; the workloads
+run beside each other; the host process stops everything and reports its own error; the spooled tables become
+Parquet.
+"""
+
+import asyncio
+import contextlib
+import datetime
+import shutil
+import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bentpipe.engines import machine
+from bentpipe.engines.base import EngineError, EngineOptions, Progress, WorkloadResult
+from bentpipe.engines.bench import Bench
+from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
+from bentpipe.engines.lengths import run_length_s
+from bentpipe.engines.workloads import REGISTRY
+from bentpipe.lab import Point
+from bentpipe.lab.spec import RunSpec
+from bentpipe.results import RunFolder
+from bentpipe.results.record import pipes_summary
+from bentpipe.results.reliability import assess
+from bentpipe.results.schema import TABLES
+
+_LEAD_NS = 1_000_000_000
+"""From `start` to the earliest workload: servers come up in it."""
+_TICK_S = 0.2
+_CUT_S = 10.0
+"""How long workloads may take to end after the run's end."""
+_TOOLS = {"ping": "ping", "bulk": "iperf3"}
+
+
+class LiveEngine:
+    name = "live"
+
+    def __init__(self, options: EngineOptions | None = None) -> None:
+        self._options = options or EngineOptions()
+
+    def check(self, spec: RunSpec) -> None:
+        if spec.near is not None:
+            raise EngineError("near: the live engine has no host between client and path yet", what="near")
+        for work in spec.workloads:
+            if work.kind not in REGISTRY:
+                raise EngineError(
+                    f"workload {work.name}: the live engine cannot run the kind {work.kind!r} yet; "
+                    f"it runs {', '.join(REGISTRY)}",
+                    what=work.kind,
+                )
+
+    def length_s(self, spec: RunSpec) -> float:
+        return run_length_s(spec)
+
+    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
+        self.check(point.spec)
+        try:
+            return _in_a_loop(_Run(point, folder, on_progress, self._options).whole())
+        except HostDiedError as died:
+            raise EngineError(str(died), what="host process") from died
+
+
+class _Run:
+    def __init__(
+        self, point: Point, folder: RunFolder, on_progress: Progress, options: EngineOptions
+    ) -> None:
+        self._point = point
+        self._spec = point.spec
+        self._folder = folder
+        self._on_progress = on_progress
+        self._options = options
+        self._troubles: list[str] = []
+
+    async def whole(self) -> dict[str, Any]:
+        started = datetime.datetime.now(datetime.UTC)
+        begun_s = time.monotonic()
+        spool = self._folder.path("spool", "host.log").parent
+        host = await HostProcess.launch(spool / "host.log")
+        try:
+            ready = await host.ask("setup", "ready", **setup(self._point, self._options, spool))
+            bench, results = await self._work(host, spool)
+            end_s = bench.now_s
+            report = await self._report(host)
+        finally:
+            await host.close()
+        self._store(results, spool)
+        record = self._record(ready, report, results, end_s)
+        record |= {"started": started.isoformat(timespec="seconds"), "wall_s": time.monotonic() - begun_s}
+        shutil.rmtree(spool)
+        self._folder.finish(record)
+        return record
+
+    async def _work(self, host: HostProcess, spool: Path) -> tuple[Bench, dict[str, WorkloadResult]]:
+        zero_in_ns = _LEAD_NS - self._spec.earliest_start_ns
+        started = await host.ask("start", "started", zero_in_ns=zero_in_ns)
+        bench = Bench(host, self._spec, spool, started["zero_monotonic_ns"])
+
+        def trouble(message: str) -> None:
+            self._troubles.append(message)
+            bench.ended.set()
+
+        host.on_trouble = trouble
+        tasks = {
+            work.name: asyncio.create_task(REGISTRY[work.kind](work, bench)) for work in self._spec.workloads
+        }
+        try:
+            await self._until_the_end(bench, set(tasks.values()))
+        finally:
+            for task in tasks.values():
+                task.cancel()
+        results = {work.name: _outcome(work.kind, tasks[work.name]) for work in self._spec.workloads}
+        return bench, results
+
+    async def _until_the_end(self, bench: Bench, tasks: set[asyncio.Task[Any]]) -> None:
+        """Until the run's duration is over; or, if the lab says so, until all work is done."""
+        duration_s = self._spec.duration_s
+        to_its_end = self._spec.until == "duration" and duration_s is not None
+        begun_s = bench.now_s
+        while not bench.ended.is_set():
+            self._on_progress(bench.now_s - begun_s)
+            left_s = duration_s - bench.now_s if duration_s is not None else _TICK_S
+            working = [task for task in tasks if not task.done()]
+            if left_s <= 0 or (not working and not to_its_end):
+                break
+            if working:
+                await asyncio.wait(working, timeout=min(_TICK_S, left_s), return_when=asyncio.FIRST_COMPLETED)
+            else:
+                await bench.sleep_until(bench.now_s + min(_TICK_S, left_s))
+        bench.ended.set()
+        if working := [task for task in tasks if not task.done()]:
+            await asyncio.wait(working, timeout=_CUT_S)
+
+    async def _report(self, host: HostProcess) -> Message:
+        try:
+            return await host.ask("stop", "report")
+        except HostDiedError as died:
+            self._troubles.append(str(died))
+            return {}
+
+    def _store(self, results: dict[str, WorkloadResult], spool: Path) -> None:
+        for name in ("link", "sockets"):
+            if (csv := spool / f"{name}.csv").exists():
+                self._folder.spool_to_table(name, csv)
+        for capture in spool.glob("*.pcapng"):
+            capture.rename(self._folder.path(capture.name))
+        flows = [row for result in results.values() for row in result.flows]
+        rows = {
+            "flows": [{"flow": number, **row} for number, row in enumerate(flows, 1)],
+            "pings": [row for result in results.values() for row in result.pings],
+            "tools": [row for result in results.values() for row in result.tools],
+        }
+        for name, table in rows.items():
+            self._folder.write_table(name, pl.DataFrame(table, schema=TABLES[name].schema))
+
+    def _record(
+        self, ready: Message, report: Message, results: dict[str, WorkloadResult], end_s: float
+    ) -> dict[str, Any]:
+        point, spec = self._point, self._spec
+        failures = [f"{name}: {result.why}" for name, result in results.items() if result.why]
+        failures += self._troubles
+        engine_error = report.get("engine_error") or {}
+        reliable, doubts = assess(engine_error, spec.limits.model_dump())
+        link = self._folder.path("link.parquet")
+        measured_s = min(end_s, spec.duration_s) if spec.duration_s is not None else end_s
+        return {
+            "lab": point.lab,
+            "title": point.title,
+            "published": point.published,
+            "engine": "live",
+            "seed": point.seed,
+            "repeat_index": point.repeat_index,
+            "variant": point.variant,
+            "point": dict(point.point),
+            "status": "failed" if failures else "done",
+            "reliable": reliable,
+            "why": failures + doubts,
+            "folder": str(self._folder.place),
+            "workloads": {name: result.entry for name, result in results.items()},
+            "pipes": pipes_summary(pl.read_parquet(link), measured_s)
+            if link.exists()
+            else {"down": {}, "up": {}},
+            "engine_error": engine_error,
+            "sampler": report.get("sampler"),
+            "totals": report.get("pipes"),
+            "spec": spec.model_dump(mode="json"),
+            "machine": machine.facts()
+            | {"kernel": ready["kernel"], "root": ready["root"], "offload": ready["offload"]},
+            "versions": machine.versions(
+                {_TOOLS[work.kind] for work in spec.workloads if work.kind in _TOOLS}
+            ),
+            "sysctl": {name: host["sysctl"] for name, host in ready["hosts"].items()},
+        }
+
+
+def setup(point: Point, options: EngineOptions, spool: Path) -> dict[str, Any]:
+    """The fields of the request `setup`."""
+    spec = point.spec
+    hosts = {
+        name: {
+            "sysctl": host.sysctl,
+            "congestion_control": host.congestion_control,
+            "initcwnd": host.initcwnd,
+            "initrwnd": host.initrwnd,
+        }
+        for name, host in (("client", spec.client), ("server", spec.server))
+    }
+    return {
+        "hosts": hosts,
+        "path": {"down": spec.path.down, "up": spec.path.up, "mtu": spec.path.mtu},
+        "seed": point.seed,
+        "sample_interval_ns": options.sample_interval_ns,
+        "bin_ns": options.bin_ns,
+        "spool": str(spool),
+        "pcap": list(options.pcap),
+        "ip": [4, 6],
+    }
+
+
+def _outcome(kind: str, task: asyncio.Task[WorkloadResult]) -> WorkloadResult:
+    """What the workload returned, or why it could not: the host process died, or it never ended."""
+    if not task.done() or task.cancelled():
+        return WorkloadResult({"kind": kind, "why": "it did not end with the run"})
+    if isinstance(error := task.exception(), HostDiedError | EngineError):
+        return WorkloadResult({"kind": kind, "why": str(error)})
+    return task.result()
+
+
+def _in_a_loop(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """Run a coroutine to its end, also where a loop is running already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def known() -> dict[str, Any]:
+        loops.append(asyncio.get_running_loop())
+        return await work
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(asyncio.run, known())
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            with contextlib.suppress(IndexError):
+                loop = loops[0]
+                loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
+            raise

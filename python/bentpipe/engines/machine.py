@@ -1,0 +1,54 @@
+"""The machine and the tools' versions, as a run's record keeps them: an old result must explain itself."""
+
+import contextlib
+import os
+import platform
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from bentpipe import _core
+
+_VERSION_OPTION = {"iperf3": "--version", "ping": "-V", "curl": "--version", "nginx": "-v"}
+
+
+@cache
+def facts() -> dict[str, object]:
+    cpuinfo = _text(Path("/proc/cpuinfo"))
+    model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    memory = re.search(r"^MemTotal:\s*(\d+) kB", _text(Path("/proc/meminfo")), re.MULTILINE)
+    return {
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "cpu": model[1].strip() if model else platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": int(memory[1]) * 1024 if memory else None,
+    }
+
+
+def versions(tools: set[str]) -> dict[str, str | None]:
+    """Of bentpipe, Python, and these tools: the first line each says of itself, or None."""
+    own: dict[str, str | None] = {"bentpipe": _core.__version__, "python": platform.python_version()}
+    return own | {tool: _version(tool) for tool in sorted(tools)}
+
+
+@cache
+def _version(tool: str) -> str | None:
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        said = subprocess.run(
+            [tool, _VERSION_OPTION.get(tool, "--version")],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+        lines = (said.stdout or said.stderr).splitlines()
+        return lines[0].strip() if lines else None
+    return None
+
+
+def _text(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return path.read_text(errors="replace")
+    return ""

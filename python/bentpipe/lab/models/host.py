@@ -1,0 +1,193 @@
+"""`[host]`, `[client]` and `[server]`: the TCP of the two ends, in the words of Linux's sysctls.
+
+A field left out is left as it is: in `live` the kernel's own default stands, in `sim` that of a Linux 6.x.
+So a lab says only what it is about, and the settings in force are recorded with each run.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from bentpipe.lab.errors import FaultError, did_you_mean, shown
+from bentpipe.lab.models.base import Table, doc
+
+CONGESTION_CONTROLS = (
+    *("reno", "cubic", "bbr", "hybla", "bbr3"),
+    *("bic", "cdg", "dctcp", "highspeed", "htcp", "illinois", "lp", "nv", "scalable", "vegas"),
+    *("veno", "westwood", "yeah"),
+)
+"""Those that both engines aim at come first; the rest are the ones that Linux has or has had as modules."""
+
+SYSCTL_FIELDS = {
+    "net.ipv4.tcp_congestion_control": "congestion_control",
+    "net.ipv4.tcp_sack": "sack",
+    "net.ipv4.tcp_dsack": "dsack",
+    "net.ipv4.tcp_window_scaling": "window_scaling",
+    "net.ipv4.tcp_timestamps": "timestamps",
+    "net.ipv4.tcp_ecn": "ecn",
+    "net.ipv4.tcp_rmem": "tcp_rmem",
+    "net.ipv4.tcp_wmem": "tcp_wmem",
+    "net.ipv4.tcp_slow_start_after_idle": "slow_start_after_idle",
+}
+"""Settings that have a field of their own, by the sysctl that each becomes in `live`."""
+
+_SYSCTL_NAME = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
+_NOT_NAMESPACED = ("net.core.rmem_max", "net.core.wmem_max", "net.core.rmem_default", "net.core.wmem_default",
+                   "net.core.netdev_max_backlog", "net.ipv4.tcp_mem")  # fmt: skip
+
+
+def _known_control(name: str) -> str:
+    if name not in CONGESTION_CONTROLS:
+        asked = did_you_mean(name, CONGESTION_CONTROLS)
+        raise FaultError(
+            f"{asked}Known are {', '.join(CONGESTION_CONTROLS)}", found=f"{shown(name)}, which is not known"
+        )
+    return name
+
+
+def _min_default_max(value: object) -> object:
+    would_do = (
+        "three whole numbers of bytes would do, as the sysctl has them: min, default, max, "
+        "such as [4096, 131072, 6291456]"
+    )
+    if not isinstance(value, list) or len(value) != 3:
+        raise FaultError(would_do)
+    for number in value:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise FaultError(would_do)
+        if not 1 <= number <= 2**31 - 1:
+            raise FaultError(
+                "bytes from 1 to 2147483647 would do", found=f"{shown(number)}, which is out of range"
+            )
+    if not value[0] <= value[1] <= value[2]:
+        raise FaultError("min, default, max in rising order would do")
+    return (value[0], value[1], value[2])
+
+
+def _sysctls(value: object) -> object:
+    if not isinstance(value, dict):
+        raise FaultError('a table of settings would do, such as { "net.ipv4.tcp_mtu_probing" = "1" }')
+    settings: dict[str, str] = {}
+    for name, setting in value.items():
+        if not _SYSCTL_NAME.fullmatch(name):
+            raise FaultError(
+                'a setting of the network would do, such as "net.ipv4.tcp_mtu_probing": only what '
+                "belongs to a network "
+                "namespace is ever set",
+                found=f"the setting {shown(name)}",
+                key=name,
+            )
+        if name in SYSCTL_FIELDS:
+            raise FaultError(
+                f'the key "{SYSCTL_FIELDS[name]}" beside "sysctl" would do',
+                found="a setting with its own key",
+                key=name,
+            )
+        if name in _NOT_NAMESPACED:
+            raise FaultError(
+                "leaving it out would do: it belongs to the whole machine and not to a namespace, and "
+                "nothing outside is "
+                "changed (tcp_rmem and tcp_wmem govern the buffers that the kernel sizes itself)",
+                found=f"the setting {shown(name)}",
+                key=name,
+            )
+        if isinstance(setting, bool) or not isinstance(setting, str | int):
+            raise FaultError('a text or a whole number would do, such as "1"', key=name)
+        text = str(setting)
+        if not text.isprintable():
+            raise FaultError("one line of text would do", key=name)
+        settings[name] = text
+    return settings
+
+
+CongestionControl = Annotated[
+    str, AfterValidator(_known_control), WithJsonSchema({"type": "string", "enum": list(CONGESTION_CONTROLS)})
+]
+MinDefaultMax = Annotated[
+    tuple[int, int, int],
+    BeforeValidator(_min_default_max),
+    WithJsonSchema(
+        {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 3, "maxItems": 3}
+    ),
+]
+Sysctls = Annotated[
+    dict[str, str],
+    BeforeValidator(_sysctls),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "integer"]}}),
+]
+_KERNEL = "the kernel's"
+_SAYS_NOTHING = "a lab changes only what it is about"
+
+
+class Host(Table):
+    """Settings of a host. `[host]` holds for both ends; `[client]` and `[server]` go before it."""
+
+    congestion_control: Annotated[
+        CongestionControl | None,
+        doc(
+            "congestion control of the senders, as the kernel names it",
+            "Linux's own default since 2.6.19 and RFC 9438; set always, because machines differ in theirs",
+            default='"cubic"',
+        ),
+    ] = None
+    sack: Annotated[
+        bool | None, doc("selective acknowledgements (RFC 2018)", _SAYS_NOTHING, default=_KERNEL)
+    ] = None
+    dsack: Annotated[bool | None, doc("duplicate SACK (RFC 2883)", _SAYS_NOTHING, default=_KERNEL)] = None
+    window_scaling: Annotated[
+        bool | None,
+        doc("window scaling (RFC 7323); without it the window ends at 64 kB", _SAYS_NOTHING, default=_KERNEL),
+    ] = None
+    timestamps: Annotated[bool | None, doc("TCP timestamps (RFC 7323)", _SAYS_NOTHING, default=_KERNEL)] = (
+        None
+    )
+    ecn: Annotated[
+        bool | None,
+        doc("ask for ECN on outgoing connections and accept it (RFC 3168)", _SAYS_NOTHING, default=_KERNEL),
+    ] = None
+    tcp_rmem: Annotated[
+        MinDefaultMax | None,
+        doc(
+            "receive buffer: min, default, max in bytes, plain numbers as the sysctl has them",
+            _SAYS_NOTHING,
+            default=_KERNEL,
+        ),
+    ] = None
+    tcp_wmem: Annotated[
+        MinDefaultMax | None,
+        doc(
+            "send buffer: min, default, max in bytes, plain numbers as the sysctl has them",
+            _SAYS_NOTHING,
+            default=_KERNEL,
+        ),
+    ] = None
+    initcwnd: Annotated[
+        int | None,
+        Field(ge=1, le=1000),
+        doc("initial congestion window in segments", "RFC 6928", default="10, the kernel's"),
+    ] = None
+    initrwnd: Annotated[
+        int | None,
+        Field(ge=1, le=1000),
+        doc("initial receive window in segments", _SAYS_NOTHING, default=_KERNEL),
+    ] = None
+    slow_start_after_idle: Annotated[
+        bool | None,
+        doc("shrink the congestion window after a pause (RFC 2861)", _SAYS_NOTHING, default=_KERNEL),
+    ] = None
+    ip: Annotated[
+        Literal[4, 6] | None,
+        doc("IP version of the workloads; the same at both ends", "the more common one", default="4"),
+    ] = None
+    sysctl: Annotated[
+        Sysctls | None,
+        doc(
+            "any other setting of a network namespace; `sim` refuses them, naming the reason",
+            "runs must not teach each other, so `net.ipv4.tcp_no_metrics_save` is set to 1 unless it "
+            "stands here",
+            default="`tcp_no_metrics_save = 1`",
+        ),
+    ] = None

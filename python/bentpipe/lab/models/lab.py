@@ -1,0 +1,193 @@
+"""The whole lab file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+
+from bentpipe.lab.errors import FaultError, did_you_mean, shown
+from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
+from bentpipe.lab.models.host import Host
+from bentpipe.lab.models.path import Path
+from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, name_of
+from bentpipe.lab.published import published_keys
+from bentpipe.lab.units import format_time
+
+AS_IS = "as is"
+"""The name of the plain lab among its variants."""
+
+
+def _known_figures(key: str) -> str:
+    known = published_keys()
+    if key not in known:
+        asked = did_you_mean(key, known)
+        raise FaultError(
+            f"{asked}Published figures: {', '.join(known)}",
+            found=f"{shown(key)}, which has no published figures",
+        )
+    return key
+
+
+class Cache(Table):
+    """An HTTP cache at the near host."""
+
+    size: Annotated[Size, doc("what it can hold")]
+
+
+class Near(Table):
+    """A host between the client and the long path, on the client's side."""
+
+    rtt: Annotated[
+        Span, doc("round trip between client and near", "a switched LAN, beside the long path nothing")
+    ] = 0
+    rate: Annotated[Rate | None, doc("rate between client and near", default="unlimited")] = None
+    cache: Annotated[
+        Cache | None, doc("an HTTP cache; the client's fetches go through it", default="none")
+    ] = None
+
+
+class Limits(Table):
+    """Past these a live run is marked unreliable, with the reason."""
+
+    lateness_p99: Annotated[
+        Span,
+        doc(
+            "99th percentile of how late packets left", "small beside the shortest long path worth emulating"
+        ),
+    ] = 1_000_000
+    unintended_loss: Annotated[
+        int, Field(ge=0), doc("packets lost outside the model", "a single one can halve a sender's window")
+    ] = 0
+    rate_error: Annotated[
+        Probability,
+        doc("relative error of the achieved rate, while the shaper was busy", "twice what live aims at"),
+    ] = 0.01
+
+
+class Variant(Table):
+    """A named set of changes, crossed with the sweep."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80), doc("what results call it")]
+    set: Annotated[dict[str, Any], doc("values over dotted keys of the lab")]
+
+
+class LabFile(Table):
+    """A lab: the path, the hosts, the work, and what to try."""
+
+    title: Annotated[str | None, doc("one line for people", default="the file's name")] = None
+    published: Annotated[
+        Annotated[
+            str,
+            AfterValidator(_known_figures),
+            WithJsonSchema({"type": "string", "enum": list(published_keys())}),
+        ]
+        | None,
+        doc("a key of the published figures to print beside ours", default="none"),
+    ] = None
+    seed: Annotated[
+        int,
+        Field(ge=0, le=2**62),
+        doc("seed of all that is random; run k of a repeat uses seed + k", "any fixed one"),
+    ] = 1
+    duration: Annotated[
+        PositiveSpan | None, doc("the run ends here at the latest", default="when all work is done")
+    ] = None
+    until: Annotated[
+        Literal["duration", "done"] | None,
+        doc(
+            "`done`: the run ends when all work is done, and at `duration` at the latest",
+            default='"duration" where one is given',
+        ),
+    ] = None
+    repeat: Annotated[
+        int, Field(ge=1, le=100_000), doc("runs per point, each with its own seed", "look first, then repeat")
+    ] = 1
+    path: Annotated[Path, doc("the long path", "an unshaped path without delay", default="a plain wire")] = (
+        Path()
+    )
+    host: Annotated[Host, doc("both ends", default="the kernel's own settings")] = Host()
+    client: Annotated[Host, doc("the client, where it differs", default="as `[host]`")] = Host()
+    server: Annotated[Host, doc("the server, where it differs", default="as `[host]`")] = Host()
+    near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
+    workload: Annotated[
+        list[AnyWorkload], doc("what the hosts do; at least one", default="none, which is an error")
+    ] = Field(default_factory=list)
+    sweep: Annotated[
+        dict[str, list[Any]] | None,
+        doc('a grid: every combination. `"path.rtt" = ["11 ms", "30 ms"]`', default="one point"),
+    ] = None
+    variant: Annotated[
+        list[Variant] | None, doc(f'named changes; the plain lab is "{AS_IS}"', default="only the plain lab")
+    ] = None
+    limits: Annotated[Limits, doc("past these a live run is marked unreliable", default="as below")] = (
+        Limits()
+    )
+
+    @model_validator(mode="after")
+    def _work_fits(self) -> LabFile:
+        if not self.workload:
+            raise FaultError(
+                'a [[workload]] table would do, such as kind = "bulk"', found="no workload", key="workload"
+            )
+        names: set[str] = set()
+        for index, workload in enumerate(self.workload):
+            at = f"workload.{index}"
+            name = name_of(workload)
+            taken = (
+                [f"{name}-down", f"{name}-up"]
+                if isinstance(workload, Bulk) and workload.direction == "both"
+                else [name]
+            )
+            clash = next((each for each in taken if each in names), None)
+            if clash is not None:
+                raise FaultError(
+                    "another name would do", found=f'a second workload called "{clash}"', key=f"{at}.name"
+                )
+            names.update(taken)
+            if self.duration is not None and workload.start >= self.duration:
+                raise FaultError(
+                    f'a start before the run\'s end, "{format_time(self.duration)}", would do',
+                    found=f'"{format_time(workload.start)}"',
+                    key=f"{at}.start",
+                )
+            if (
+                isinstance(workload, Bulk)
+                and workload.size is None
+                and workload.time is None
+                and self.duration is not None
+            ):
+                left_ns = self.duration - workload.start - workload.omit
+                if left_ns <= 0:
+                    raise FaultError("an omit that ends before the run would do", key=f"{at}.omit")
+            if self.duration is None and not _ends_itself(workload):
+                raise FaultError(
+                    f'a duration would do, such as "60 s": workload "{name}" has no end of its own',
+                    found="none",
+                    key="duration",
+                )
+        if self.until == "duration" and self.duration is None:
+            raise FaultError(
+                'a duration would do, such as "60 s", or until = "done"', found="none", key="duration"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_ip_version(self) -> LabFile:
+        client = self.client.ip or self.host.ip or 4
+        server = self.server.ip or self.host.ip or 4
+        if client != server:
+            raise FaultError(
+                "the same IP version at both ends would do",
+                found=f"client {client} and server {server}",
+                key="client.ip" if self.client.ip else "server.ip",
+            )
+        if client == 6 and self.path.mtu < 1280:
+            raise FaultError("1280 or more would do: IPv6 needs it (RFC 8200, section 5)", key="path.mtu")
+        return self
+
+
+def _ends_itself(workload: object) -> bool:
+    if isinstance(workload, Channels):
+        return False
+    return not (isinstance(workload, Bulk) and workload.size is None and workload.time is None)

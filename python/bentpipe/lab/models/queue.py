@@ -1,0 +1,155 @@
+"""`queue`: what may wait before the shaper, and the discipline that decides who is dropped.
+
+Defaults of a discipline's parameters are those of crates/path/src/queue, which name their sources.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from bentpipe.lab.errors import FaultError
+from bentpipe.lab.models.base import PositiveSize, PositiveSpan, Probability, Span, Table, doc, tag
+from bentpipe.lab.quantities import QueueAmount, Unlimited, parse_queue_amount
+
+PlainQueue = Annotated[
+    QueueAmount | Unlimited,
+    BeforeValidator(parse_queue_amount),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "title": "queue limit",
+            "examples": ["100 kB", "250 packets", "60 ms", "1 bdp", "unlimited"],
+        }
+    ),
+]
+
+
+class _Queue(Table):
+    limit: Annotated[
+        PlainQueue | None,
+        doc(
+            'what may wait: bytes, "250 packets", "60 ms" at the pipe\'s rate, "1 bdp", or "unlimited"',
+            "one BDP is the smallest queue with which one Reno flow fills the pipe (RFC 6349; "
+            "Villamizar and Song 1994), "
+            "but not below 10 packets, since an initial window arrives as a burst of ten. Without a "
+            "rate nothing ever waits",
+            default='"1 bdp" with a rate',
+        ),
+    ] = None
+
+
+class FifoQueue(_Queue):
+    """First in, first out; an arrival that finds no place is dropped."""
+
+    discipline: Annotated[Literal["fifo"], doc("tail drop")] = "fifo"
+
+
+class HeadDropQueue(_Queue):
+    """First in, first out; for an arrival that finds no place the oldest are dropped."""
+
+    discipline: Annotated[Literal["head-drop"], doc("drop from the front")]
+
+
+class _MarkingQueue(_Queue):
+    ecn: Annotated[
+        bool,
+        doc(
+            "mark ECN-capable packets instead of dropping them",
+            "Linux marks only where asked to (fq_codel apart)",
+        ),
+    ] = False
+
+
+class RedQueue(_MarkingQueue):
+    """Random early detection (Floyd and Jacobson 1993)."""
+
+    discipline: Annotated[Literal["red"], doc("random early detection")]
+    min: Annotated[
+        PositiveSize | None,
+        doc("average queue below which nothing is dropped", default="a third of `max`, or 5 packets"),
+    ] = None
+    max: Annotated[
+        PositiveSize | None,
+        doc(
+            "average queue at which `max_probability` is reached; all is dropped at twice it",
+            default="3 `min`",
+        ),
+    ] = None
+    max_probability: Annotated[Probability | None, doc("drop probability at `max`", default="0.02")] = None
+    weight: Annotated[
+        Annotated[Probability, Field(gt=0)] | None,
+        doc("weight of each sample in the average", default="0.002"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _min_below_max(self) -> RedQueue:
+        if self.min is not None and self.max is not None and self.min >= self.max:
+            raise FaultError('a "min" below "max" would do', key="min")
+        return self
+
+
+class CodelQueue(_MarkingQueue):
+    """Controlled delay (RFC 8289)."""
+
+    discipline: Annotated[Literal["codel"], doc("controlled delay")]
+    target: Annotated[PositiveSpan | None, doc("acceptable standing delay", default='"5 ms"')] = None
+    interval: Annotated[
+        PositiveSpan | None,
+        doc("about the longest RTT of the flows: above 100 ms it wants raising", default='"100 ms"'),
+    ] = None
+
+
+class FqCodelQueue(_MarkingQueue):
+    """Flow queueing with CoDel (RFC 8290)."""
+
+    discipline: Annotated[Literal["fq_codel"], doc("flow queueing with controlled delay")]
+    target: Annotated[PositiveSpan | None, doc("acceptable standing delay", default='"5 ms"')] = None
+    interval: Annotated[
+        PositiveSpan | None, doc("about the longest RTT of the flows", default='"100 ms"')
+    ] = None
+    flows: Annotated[int | None, Field(ge=1, le=65536), doc("number of queues", default="1024")] = None
+    quantum: Annotated[
+        Annotated[PositiveSize, Field(le=2**20)] | None,
+        doc("bytes a queue may send per turn", default="the MTU"),
+    ] = None
+
+
+class PieQueue(_MarkingQueue):
+    """Proportional integral controller enhanced (RFC 8033)."""
+
+    discipline: Annotated[Literal["pie"], doc("proportional integral controller")]
+    target: Annotated[PositiveSpan | None, doc("delay aimed at", default='"15 ms"')] = None
+    update: Annotated[PositiveSpan | None, doc("interval of updates", default='"15 ms"')] = None
+    alpha: Annotated[
+        float | None, Field(ge=0), doc("weight of the delay's error, per second", default="0.125")
+    ] = None
+    beta: Annotated[
+        float | None, Field(ge=0), doc("weight of the delay's change, per second", default="1.25")
+    ] = None
+    max_burst: Annotated[Span | None, doc("burst let through untouched", default='"150 ms"')] = None
+
+
+QueueTable = FifoQueue | HeadDropQueue | RedQueue | CodelQueue | FqCodelQueue | PieQueue
+QUEUE_TABLES = (FifoQueue, HeadDropQueue, RedQueue, CodelQueue, FqCodelQueue, PieQueue)
+DISCIPLINES = ("fifo", "head-drop", "red", "codel", "fq_codel", "pie")
+
+
+def _queue_branch(value: object) -> str | None:
+    if not isinstance(value, dict):
+        return tag("plain")
+    discipline = value.get("discipline", "fifo")
+    return tag(discipline) if discipline in DISCIPLINES else None
+
+
+AnyQueue = Annotated[
+    Annotated[PlainQueue, Tag(tag("plain"))]
+    | Annotated[FifoQueue, Tag(tag("fifo"))]
+    | Annotated[HeadDropQueue, Tag(tag("head-drop"))]
+    | Annotated[RedQueue, Tag(tag("red"))]
+    | Annotated[CodelQueue, Tag(tag("codel"))]
+    | Annotated[FqCodelQueue, Tag(tag("fq_codel"))]
+    | Annotated[PieQueue, Tag(tag("pie"))],
+    Discriminator(_queue_branch, custom_error_type="choice", custom_error_message="discipline"),
+]

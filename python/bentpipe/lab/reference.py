@@ -1,0 +1,255 @@
+"""Writes the lab file's reference page and its JSON schema from the models: `python -m
+bentpipe.lab.reference [DOCS]`.
+
+A test compares the committed files with what this writes, so the page cannot fall behind the models.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bentpipe.lab.models.host import SYSCTL_FIELDS
+from bentpipe.lab.presets import PRESETS
+from bentpipe.lab.schema import Schema, json_schema
+from bentpipe.lab.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS
+
+PAGE = "lab-file.md"
+SCHEMA = "lab.schema.json"
+
+_INTRODUCTION = """\
+# The lab file
+
+This page is written from the models by `python -m bentpipe.lab.reference`; edit those, not this.
+
+A lab is a TOML file: the path, the hosts, the work, and what to try. `bentpipe run LAB` takes a file or
+the name of a lab that comes with bentpipe (`bentpipe labs` lists them). It is checked whole before
+anything runs: every cell of the sweep, every variant. An error is one message on stderr with the file
+and line (or the option), the key, what was found and what would do; the exit status is then 2.
+
+`bentpipe schema` prints a JSON schema for editors; it is also in [lab.schema.json](lab.schema.json).
+Save it beside a lab and begin the lab with `#:schema ./lab.schema.json`, and editors that use taplo
+complete and check it.
+"""
+
+_UNITS = """\
+## Values with units
+
+| form | written | units |
+|---|---|---|
+| time | `"550 ms"` | {times} |
+| size | `"100 kB"` | {sizes}: decimal prefixes are powers of 1000, binary ones of 1024 |
+| rate | `"16 Mbit/s"` | {rates}: `B/s` is eight `bit/s` |
+| probability | `0.001` | none: 0 to 1, not a percentage |
+
+A number without a unit where one belongs is an error, and so is what is finer than a nanosecond, a byte
+or a bit/s: values are read exactly and never rounded. Buffers are the exception (`tcp_rmem`,
+`tcp_wmem`): plain bytes, as the sysctls have them.
+"""
+
+_GRID = """\
+## Sweeps, variants and `--set`
+
+All three put values over **dotted keys** of the lab: `path.rtt`, `path.down.loss`, `host.tcp_rmem`,
+`workload.NAME.size`, `client.initcwnd`, `repeat`. A key needs no place in the file, only in this page.
+Below a key that is written short (`rate = "16 Mbit/s"`) a dotted key makes it the long table, so
+`path.queue.discipline` can be swept over a lab that says `queue = "100 kB"`.
+
+- `[sweep]` is a grid: every combination of its values, each `repeat` times.
+- `[[variant]]` names a set of changes. Every variant is crossed with the sweep. The plain lab is the
+  variant `as is` and always there. A variant may not change a swept key.
+- `--variant NAME` runs only the variants named (it may be repeated): `--variant "as is"` is the plain
+  lab alone.
+- `--set KEY=VALUE` holds in every cell, whatever a variant says; on a swept key it pins that key to the
+  one value. The value is read as TOML, and as a text where it is none, so `--set path.rtt="30 ms"` needs
+  no quotes within."""
+
+_LOOKUP = """\
+A key of a pipe is looked for in `[path.down]` or `[path.up]`, then in `[path]`, then in the preset.
+Where both hold, `[path.down]` goes before `[path]`, key by key.
+"""
+
+_TRACES = """\
+### Trace files
+
+Names are relative to the lab file. A trace of delivery opportunities (`format = "mahimahi"`) has one
+line per chance to send 1500 bytes: whole milliseconds since its start, never going back. After the last
+line it starts again. A trace of losses is a text of `0` (arrives) and `1` (lost), one per packet, blanks
+and lines as you like, `#` for remarks; it repeats too.
+"""
+
+# Headings of the page in order, each with the model whose keys it lists and what is said before them.
+_TABLES: tuple[tuple[str, str, str], ...] = (
+    ("## `[path]`", "Path", _LOOKUP),
+    ("### `rate` as a table: a rate or token bucket", "BucketRate", ""),
+    ("### `rate` as a table: a trace", "TraceRate", ""),
+    ("### `rate` as a table: steps", "StepsRate", ""),
+    ("### `queue` as a table: `fifo`", "FifoQueue", ""),
+    ("### `queue` as a table: `head-drop`", "HeadDropQueue", ""),
+    ("### `queue` as a table: `red`", "RedQueue", ""),
+    ("### `queue` as a table: `codel`", "CodelQueue", ""),
+    ("### `queue` as a table: `fq_codel`", "FqCodelQueue", ""),
+    ("### `queue` as a table: `pie`", "PieQueue", ""),
+    ("### `loss` as a table: `bernoulli`", "BernoulliLoss", ""),
+    ("### `loss` as a table: `gilbert-elliott`", "GilbertElliottLoss", ""),
+    ("### `loss` as a table: `trace`", "TraceLoss", ""),
+    ("### `jitter` as a table", "Jitter", ""),
+    ("### `policer`", "Policer", ""),
+)
+_REST: tuple[tuple[str, str, str], ...] = (
+    ("## `[host]`, `[client]`, `[server]`", "Host", ""),
+    (
+        "## `[near]`",
+        "Near",
+        "Only engines that know a near host run a lab with one; the others refuse it by name.\n",
+    ),
+    ("### `near.cache`", "Cache", ""),
+    ("## `[[workload]]`: `ping`", "Ping", ""),
+    ("## `[[workload]]`: `bulk`", "Bulk", ""),
+    ("## `[[workload]]`: `http`", "Http", ""),
+    ("### `popularity`", "Popularity", ""),
+    ("## `[[workload]]`: `channels`", "Channels", ""),
+    ("### `size` as a table: `bounded-pareto`", "ParetoSize", ""),
+    ("### `size` as a table: `lognormal`", "LognormalSize", ""),
+    ("### `terrestrial`", "Terrestrial", ""),
+    ("### `terrestrial.delay` as a table", "LognormalDelay", ""),
+    ("## `[[workload]]`: `exec`", "Exec", ""),
+    ("## `[limits]`", "Limits", ""),
+)
+
+
+def page() -> str:
+    """The reference page, in Markdown."""
+    schema = json_schema()
+    definitions: dict[str, Schema] = schema["$defs"]
+    units = _UNITS.format(times=_names(TIME_UNITS), sizes=_names(SIZE_UNITS), rates=_names(RATE_UNITS))
+    parts = [_INTRODUCTION, units, _GRID, "## The top of the file\n", *_keys(schema)]
+    for heading, model, remark in _TABLES:
+        parts += [_section(heading, definitions[model], remark)]
+    parts += [_TRACES, _presets()]
+    for heading, model, remark in _REST:
+        parts += [_section(heading, definitions[model], remark)]
+        if model == "Host":
+            parts += [_sysctls()]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _names(units: Iterable[str]) -> str:
+    return " ".join(f"`{unit}`" for unit in units if unit != "µs")
+
+
+def _section(heading: str, table: Schema, remark: str) -> str:
+    return "\n".join(
+        [
+            f"{heading}\n",
+            f"{_in_one_line(table['description'])}\n",
+            *([remark] if remark else []),
+            *_keys(table),
+        ]
+    )
+
+
+def _keys(table: Schema) -> Iterator[str]:
+    required = table.get("required", [])
+    rows = ["| key | form | default | meaning |", "|---|---|---|---|"]
+    for key, form in table["properties"].items():
+        reason = form.get("x-default-reason", "")
+        meaning = _in_one_line(form.get("description", ""))
+        why = f" *Default: {reason}.*" if reason else ""
+        default = "**needed**" if key in required else _default(form)
+        rows.append(f"| `{key}` | {_form(form)} | {default} | {_sentence(meaning)}{why} |".replace("\n", " "))
+    yield "\n".join(rows) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _default(form: Schema) -> str:
+    if "x-default" in form:
+        written = str(form["x-default"])
+        return f"`{written}`" if written.startswith('"') and written.endswith('"') else written
+    return f"`{json.dumps(form['default'])}`" if "default" in form else ""
+
+
+def _form(form: Schema) -> str:
+    """How a value is written, in a few words."""
+    if "$ref" in form:
+        return "table"
+    for union in ("oneOf", "anyOf"):
+        if union in form:
+            return ", ".join(dict.fromkeys(_form(branch) for branch in form[union]))
+    if "enum" in form or "const" in form:
+        return " ".join(f"`{json.dumps(each)}`" for each in form.get("enum", [form.get("const")]))
+    if form.get("type") == "array":
+        least, most = form.get("minItems"), form.get("maxItems")
+        return f"list of {most}" if most is not None and least == most else "list"
+    named = {"integer": "whole number", "number": "number", "boolean": "`true` `false`", "object": "table"}
+    word = form.get("title") or named.get(form.get("type", ""), "text")
+    return f"{word}{_range(form)}"
+
+
+def _range(form: Schema) -> str:
+    least, most = form.get("minimum"), form.get("maximum")
+    if least is not None and most is not None:
+        return f", {least} to {most}" if most < 2**31 else f", {least} or more"
+    if least is not None:
+        return f", {least} or more"
+    return f", above {form['exclusiveMinimum']}" if "exclusiveMinimum" in form else ""
+
+
+def _presets() -> str:
+    rows = ["## Presets\n", "| preset | keys of `[path]` | where the numbers come from |", "|---|---|---|"]
+    for name, preset in PRESETS.items():
+        keys = {
+            **preset.path,
+            **{
+                f"{pipe}.{key}": value
+                for pipe in ("down", "up")
+                for key, value in getattr(preset, pipe).items()
+            },
+        }
+        written = ", ".join(f'`{key} = "{value}"`' for key, value in keys.items())
+        rows.append(f"| `{name}` | {written} | {preset.source} |")
+    return "\n".join(rows) + "\n"
+
+
+def _sysctls() -> str:
+    rows = [
+        "What each becomes in `live`, set inside the namespaces only:\n",
+        "| key | setting |",
+        "|---|---|",
+    ]
+    rows += [
+        f"| `{key}` | `{sysctl}` |" for sysctl, key in SYSCTL_FIELDS.items() if key != "congestion_control"
+    ]
+    rows += [
+        f"| `{key}` | the route's `{metric}` |"
+        for key, metric in (
+            ("congestion_control", "congctl"),
+            ("initcwnd", "initcwnd"),
+            ("initrwnd", "initrwnd"),
+        )
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def schema_text() -> str:
+    """The JSON schema as the file has it."""
+    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def main(docs: Path) -> None:
+    """Writes both files into a folder."""
+    (docs / PAGE).write_text(page(), encoding="utf-8")
+    (docs / SCHEMA).write_text(schema_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("docs"))

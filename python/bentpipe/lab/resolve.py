@@ -1,0 +1,173 @@
+"""From a checked lab to plain numbers: presets, defaults and files settled, one `RunSpec` per cell of the
+grid.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bentpipe.lab import spec
+from bentpipe.lab.models.host import SYSCTL_FIELDS, Host
+from bentpipe.lab.models.lab import LabFile
+from bentpipe.lab.models.workload import (
+    AnyWorkload,
+    Bulk,
+    Channels,
+    Exec,
+    Http,
+    LognormalDelay,
+    LognormalSize,
+    ParetoSize,
+    Ping,
+    name_of,
+)
+from bentpipe.lab.pipes import path_spec
+from bentpipe.lab.traces import Traces
+
+DEFAULT_CONGESTION_CONTROL = "cubic"
+"""Linux's own default; set always, since a machine's default may be another."""
+SECOND_NS = 1_000_000_000
+
+
+def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
+    """The run that the lab describes. Raises `FaultError` (its key is that of the lab) or `LabError` for a
+    trace's line.
+    """
+    client, server = (_host(own, lab.host) for own in (lab.client, lab.server))
+    until: Literal["duration", "done"] = lab.until or ("done" if lab.duration is None else "duration")
+    return spec.RunSpec(
+        path=path_spec(lab.path, traces),
+        client=client,
+        server=server,
+        near=None
+        if lab.near is None
+        else spec.NearSpec(
+            rtt_ns=lab.near.rtt,
+            rate_bit_s=lab.near.rate,
+            cache_bytes=lab.near.cache.size if lab.near.cache else None,
+        ),
+        workloads=tuple(each for workload in lab.workload for each in _workloads(workload, lab.duration)),
+        duration_s=None if lab.duration is None else lab.duration / SECOND_NS,
+        duration_ns=lab.duration,
+        until=until,
+        limits=spec.LimitsSpec(
+            lateness_p99_s=lab.limits.lateness_p99 / SECOND_NS,
+            unintended_loss=lab.limits.unintended_loss,
+            rate_error=lab.limits.rate_error,
+        ),
+    )
+
+
+def _host(own: Host, both: Host) -> spec.HostSpec:
+    fields = {
+        name: getattr(both, name) if getattr(own, name) is None else getattr(own, name)
+        for name in Host.model_fields
+        if name != "sysctl"
+    }
+    other = {**(both.sysctl or {}), **(own.sysctl or {})}
+    modelled = {
+        sysctl: _as_sysctl(fields[name])
+        for sysctl, name in SYSCTL_FIELDS.items()
+        if fields[name] is not None and name != "congestion_control"
+    }
+    fields["congestion_control"] = fields["congestion_control"] or DEFAULT_CONGESTION_CONTROL
+    fields["ip"] = fields["ip"] or 4
+    return spec.HostSpec(
+        sysctl={"net.ipv4.tcp_no_metrics_save": "1", **modelled, **other}, other_sysctl=other, **fields
+    )
+
+
+def _as_sysctl(value: bool | tuple[int, int, int]) -> str:
+    return " ".join(str(number) for number in value) if isinstance(value, tuple) else str(int(value))
+
+
+def _workloads(workload: AnyWorkload, duration_ns: int | None) -> tuple[spec.WorkloadSpec, ...]:
+    name, start_ns = name_of(workload), workload.start
+    match workload:
+        case Ping():
+            return (
+                spec.PingSpec(
+                    name=name,
+                    start_ns=start_ns,
+                    count=workload.count,
+                    interval_ns=workload.interval,
+                    size_bytes=workload.size,
+                ),
+            )
+        case Bulk():
+            return _bulk(workload, duration_ns)
+        case Http():
+            popularity = workload.popularity
+            return (
+                spec.HttpSpec(
+                    name=name,
+                    start_ns=start_ns,
+                    direction=workload.direction,
+                    size_bytes=workload.size,
+                    objects_bytes=None if workload.objects is None else tuple(workload.objects),
+                    popularity=popularity
+                    and spec.PopularitySpec(zipf=popularity.zipf, objects=popularity.set),
+                    fetches=workload.fetches,
+                    connections=workload.connections,
+                ),
+            )
+        case Channels():
+            terrestrial = workload.terrestrial
+            return (
+                spec.ChannelsSpec(
+                    name=name,
+                    start_ns=start_ns,
+                    channels=workload.channels,
+                    servers=workload.servers,
+                    size=_size(workload.size),
+                    terrestrial_delay=_delay(terrestrial.delay if terrestrial else 0),
+                    terrestrial_jitter_ns=terrestrial.jitter if terrestrial else 0,
+                ),
+            )
+        case Exec():
+            return (
+                spec.ExecSpec(
+                    name=name,
+                    start_ns=start_ns,
+                    command=workload.command,
+                    host=workload.host,
+                    time_ns=workload.time,
+                ),
+            )
+
+
+def _bulk(bulk: Bulk, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:
+    name, time_ns = name_of(bulk), bulk.time
+    if time_ns is None and bulk.size is None and duration_ns is not None:
+        time_ns = duration_ns - bulk.start - bulk.omit
+
+    def one(name: str, direction: Literal["down", "up"]) -> spec.BulkSpec:
+        return spec.BulkSpec(
+            name=name,
+            start_ns=bulk.start,
+            direction=direction,
+            streams=bulk.streams,
+            size_bytes=bulk.size,
+            time_ns=time_ns,
+            omit_ns=bulk.omit,
+        )
+
+    if bulk.direction == "both":
+        return one(f"{name}-down", "down"), one(f"{name}-up", "up")
+    return (one(name, bulk.direction),)
+
+
+def _size(size: int | ParetoSize | LognormalSize) -> spec.Constant | spec.BoundedPareto | spec.Lognormal:
+    match size:
+        case ParetoSize():
+            return spec.BoundedPareto(shape=size.shape, min=size.min, max=size.max)
+        case LognormalSize():
+            return spec.Lognormal(median=size.median, sigma=size.sigma)
+        case _:
+            return spec.Constant(value=size)
+
+
+def _delay(delay: int | LognormalDelay) -> spec.Constant | spec.Lognormal:
+    if isinstance(delay, LognormalDelay):
+        return spec.Lognormal(median=delay.median, sigma=delay.sigma)
+    return spec.Constant(value=delay)

@@ -1,0 +1,187 @@
+"""A run in plain numbers: what an engine is given. Units, presets, defaults and files are settled by now.
+
+Every time is an integer of nanoseconds from the run's time zero, every size bytes, every rate bit/s.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PathSpec(_Spec):
+    """The two pipes.
+
+    `down` and `up` are the JSON of `PipeConfig` (crates/path/src/config.rs). A pipe's `rate_bit_s` is its
+    fixed rate, a trace's mean, or of steps the one at time zero; None is unlimited.
+    """
+
+    down: dict[str, Any]
+    up: dict[str, Any]
+    mtu: int
+    base_rtt_ns: int
+    rate_down_bit_s: int | None
+    rate_up_bit_s: int | None
+
+
+class HostSpec(_Spec):
+    """One host. What is None is left as the kernel (or in `sim`, a Linux 6.x) has it.
+
+    `sysctl` holds all that `live` sets by sysctl, the modelled fields among them; `other_sysctl` only what
+    the lab set under `sysctl`, which an engine without a kernel must refuse. Congestion control and the
+    initial windows are route metrics, so they are in neither.
+    """
+
+    sysctl: dict[str, str]
+    other_sysctl: dict[str, str]
+    congestion_control: str
+    ip: Literal[4, 6]
+    initcwnd: int | None
+    initrwnd: int | None
+    sack: bool | None
+    dsack: bool | None
+    window_scaling: bool | None
+    timestamps: bool | None
+    ecn: bool | None
+    tcp_rmem: tuple[int, int, int] | None
+    tcp_wmem: tuple[int, int, int] | None
+    slow_start_after_idle: bool | None
+
+
+class _WorkloadSpec(_Spec):
+    name: str
+    start_ns: int
+
+
+class PingSpec(_WorkloadSpec):
+    """Echo requests from the client to the server."""
+
+    kind: Literal["ping"] = "ping"
+    count: int
+    interval_ns: int
+    size_bytes: int
+
+
+class BulkSpec(_WorkloadSpec):
+    """One long transfer. Either `size_bytes` or `time_ns` is given; what is sent in `omit_ns` comes before
+    `time_ns`.
+    """
+
+    kind: Literal["bulk"] = "bulk"
+    direction: Literal["down", "up"]
+    streams: int
+    size_bytes: int | None
+    time_ns: int | None
+    omit_ns: int
+
+
+class PopularitySpec(_Spec):
+    """Requests drawn from `objects` objects with Zipf's exponent."""
+
+    zipf: float
+    objects: int
+
+
+class HttpSpec(_WorkloadSpec):
+    """Fetches. Either `size_bytes` or `objects_bytes` is given."""
+
+    kind: Literal["http"] = "http"
+    direction: Literal["down", "up"]
+    size_bytes: int | None
+    objects_bytes: tuple[int, ...] | None
+    popularity: PopularitySpec | None
+    fetches: int
+    connections: int
+
+
+class Constant(_Spec):
+    """Always the same: bytes or nanoseconds, by where it stands."""
+
+    distribution: Literal["constant"] = "constant"
+    value: int
+
+
+class Lognormal(_Spec):
+    """`median` in bytes or nanoseconds, by where it stands; `sigma` of the natural logarithm."""
+
+    distribution: Literal["lognormal"] = "lognormal"
+    median: int
+    sigma: float
+
+
+class BoundedPareto(_Spec):
+    """`min` and `max` in bytes."""
+
+    distribution: Literal["bounded-pareto"] = "bounded-pareto"
+    shape: float
+    min: int
+    max: int
+
+
+class ChannelsSpec(_WorkloadSpec):
+    """Clients with one connection after another, until the run ends."""
+
+    kind: Literal["channels"] = "channels"
+    channels: int
+    servers: int
+    size: Annotated[Constant | Lognormal | BoundedPareto, Field(discriminator="distribution")]
+    terrestrial_delay: Annotated[Constant | Lognormal, Field(discriminator="distribution")]
+    terrestrial_jitter_ns: int
+
+
+class ExecSpec(_WorkloadSpec):
+    """A command. With `time_ns` it is ended that long after its start."""
+
+    kind: Literal["exec"] = "exec"
+    command: tuple[str, ...]
+    host: Literal["client", "server"]
+    time_ns: int | None
+
+
+WorkloadSpec = Annotated[
+    PingSpec | BulkSpec | HttpSpec | ChannelsSpec | ExecSpec, Field(discriminator="kind")
+]
+
+
+class NearSpec(_Spec):
+    """A host between client and path; `cache_bytes` is None without a cache."""
+
+    rtt_ns: int
+    rate_bit_s: int | None
+    cache_bytes: int | None
+
+
+class LimitsSpec(_Spec):
+    """Past these a live run is unreliable."""
+
+    lateness_p99_s: float
+    unintended_loss: int
+    rate_error: float
+
+
+class RunSpec(_Spec):
+    """All that an engine needs to know of a run but its seed.
+
+    The run begins at `earliest_start_ns` (0 or before) and ends at `duration_ns`, or with `until` "done"
+    when all work is done, at `duration_ns` at the latest if it is given.
+    """
+
+    path: PathSpec
+    client: HostSpec
+    server: HostSpec
+    near: NearSpec | None
+    workloads: tuple[WorkloadSpec, ...]
+    duration_s: float | None
+    duration_ns: int | None
+    until: Literal["duration", "done"]
+    limits: LimitsSpec
+
+    @property
+    def earliest_start_ns(self) -> int:
+        """When the first work begins: 0, or before it."""
+        return min(0, *(workload.start_ns for workload in self.workloads))

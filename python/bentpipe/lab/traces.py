@@ -1,0 +1,110 @@
+"""Trace files: delivery opportunities (mahimahi's format) and losses, read once per load.
+
+mahimahi's format (mahimahi(1), mm-link): one line per opportunity to deliver 1500 bytes, the milliseconds
+since the trace's start as a whole number; lines may repeat a number and never go back; after the last the
+trace starts again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bentpipe.lab.errors import FaultError, LabError, shown
+
+_MOST_BYTES = 64 * 2**20
+_MOST_MS = 10**12
+
+
+class Traces:
+    """The trace files of one lab. Paths are relative to the lab file's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._opportunities: dict[str, list[int]] = {}
+        self._losses: dict[str, list[bool]] = {}
+
+    def opportunities_ns(self, name: str) -> list[int]:
+        """Times of the delivery opportunities in nanoseconds. Raises `FaultError` or, for a line in it,
+        `LabError`.
+        """
+        if name not in self._opportunities:
+            self._opportunities[name] = _read_opportunities(self._folder / name, self._text(name))
+        return self._opportunities[name]
+
+    def losses(self, name: str) -> list[bool]:
+        """Per packet, whether it is lost. Raises `FaultError` or, for a line in it, `LabError`."""
+        if name not in self._losses:
+            self._losses[name] = _read_losses(self._folder / name, self._text(name))
+        return self._losses[name]
+
+    def _text(self, name: str) -> str:
+        if "\0" in name or not name:
+            raise FaultError("the name of a file would do")
+        file = self._folder / name
+        would_do = f"a file would do, named relative to the lab's folder, {self._folder}"
+        try:
+            if not file.exists():
+                raise FaultError(would_do, found=f"{shown(name)}, a file that is not there")
+            if not file.is_file():
+                raise FaultError(would_do, found=f"{shown(name)}, which is not a regular file")
+            if file.stat().st_size > _MOST_BYTES:
+                raise FaultError(
+                    "a trace of at most 64 MiB would do", found=f"{shown(name)}, which is larger"
+                )
+            return file.read_text(encoding="ascii")
+        except UnicodeDecodeError:
+            raise FaultError(
+                "a text file would do", found=f"{shown(name)}, which is not plain ASCII"
+            ) from None
+        except OSError as error:
+            raise FaultError(
+                would_do, found=f"{shown(name)}, which cannot be read ({error.strerror})"
+            ) from None
+
+
+def _read_opportunities(file: Path, text: str) -> list[int]:
+    times_ns: list[int] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        word = line.strip()
+        where = f"{file}:{number}"
+        if not word.isdigit() or len(word) > 13 or int(word) > _MOST_MS:
+            raise LabError(
+                where,
+                "",
+                shown(word),
+                "whole milliseconds since the trace's start would do, one number per line",
+            )
+        time_ns = int(word) * 1_000_000
+        if times_ns and time_ns < times_ns[-1]:
+            raise LabError(
+                where, "", f"{word} after {times_ns[-1] // 1_000_000}", "times that never go back would do"
+            )
+        times_ns.append(time_ns)
+    if not times_ns:
+        raise LabError(str(file), "", "an empty trace", "at least one line would do")
+    if times_ns[-1] == 0:
+        raise LabError(
+            f"{file}:{len(times_ns)}",
+            "",
+            "a trace that ends at 0 ms",
+            "a last line above 0 would do: it is the period",
+        )
+    return times_ns
+
+
+def _read_losses(file: Path, text: str) -> list[bool]:
+    lost: list[bool] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        for mark in line.split("#", 1)[0]:
+            if mark in "01":
+                lost.append(mark == "1")
+            elif not mark.isspace():
+                raise LabError(
+                    f"{file}:{number}",
+                    "",
+                    shown(mark),
+                    "0 (arrives) and 1 (lost) would do, and # for a remark",
+                )
+    if not lost:
+        raise LabError(str(file), "", "an empty trace", "at least one 0 or 1 would do")
+    return lost

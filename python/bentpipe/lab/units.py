@@ -1,0 +1,183 @@
+"""Sizes, rates and times as people write them, read into exact integers: bytes, bit/s, nanoseconds.
+
+Decimal prefixes are 10^3 6 9 12 and binary ones 2^10 20 30 40 (IEC 80000-13). The arithmetic is rational,
+so "0.1 ms" is 100 000 ns and not nearly that; what does not come out whole ("0.3 B") is refused, not
+rounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from bentpipe.lab.errors import FaultError, nearest, shown
+
+TIME_UNITS: Mapping[str, Fraction] = {
+    "ns": Fraction(1),
+    "us": Fraction(10**3),
+    "µs": Fraction(10**3),
+    "ms": Fraction(10**6),
+    "s": Fraction(10**9),
+    "min": Fraction(60 * 10**9),
+    "h": Fraction(3600 * 10**9),
+}
+SIZE_UNITS: Mapping[str, Fraction] = {
+    "B": Fraction(1),
+    **{f"{prefix}B": Fraction(10**power) for prefix, power in (("k", 3), ("M", 6), ("G", 9), ("T", 12))},
+    **{f"{prefix}iB": Fraction(2**power) for prefix, power in (("K", 10), ("M", 20), ("G", 30), ("T", 40))},
+}
+RATE_UNITS: Mapping[str, Fraction] = {
+    "bit/s": Fraction(1),
+    **{f"{prefix}bit/s": Fraction(10**power) for prefix, power in (("k", 3), ("M", 6), ("G", 9), ("T", 12))},
+    **{f"{unit}/s": 8 * factor for unit, factor in SIZE_UNITS.items()},
+}
+# How people also write a unit, and what it is called here. "Mb" is left out on purpose: bits or bytes?
+_ALIASES: Mapping[str, str] = {
+    **{
+        f"{prefix}bps": f"{prefix.lower() if prefix == 'K' else prefix}bit/s"
+        for prefix in ("", "k", "K", "M", "G")
+    },
+    "mbps": "Mbit/s",
+    "gbps": "Gbit/s",
+    "KB": "kB",
+    "kb": "kB",
+    "KB/s": "kB/s",
+    "sec": "s",
+    "secs": "s",
+    "second": "s",
+    "seconds": "s",
+    "m": "min",
+    "minutes": "min",
+    "msec": "ms",
+    "bytes": "B",
+    "bits/s": "bit/s",
+}
+
+MOST_TIME_NS = 10**18
+"""About 31 years: far beyond a run, and two of them still add up within 64 bits."""
+MOST_SIZE_BYTES = 10**18
+MOST_RATE_BIT_S = 10**15
+MOST_PACKETS = 10**12
+
+_QUANTITY = re.compile(
+    r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?)\s*(.*)", re.DOTALL
+)
+
+
+def _split(value: object, what: str, units: Mapping[str, Fraction], example: str) -> tuple[Fraction, str]:
+    """The number and the unit of a quantity; the unit is one of `units`."""
+    would_do = f'a {what} with its unit would do, such as "{example}"'
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise FaultError(would_do, found=f"{shown(value)}, a number without a unit")
+    if not isinstance(value, str):
+        raise FaultError(would_do)
+    match = _QUANTITY.fullmatch(value.strip())
+    if match is None:
+        raise FaultError(would_do)
+    number, unit = match.groups()
+    if not unit:
+        raise FaultError(would_do, found=f"{shown(value)}, a number without a unit")
+    if unit not in units:
+        near = _ALIASES.get(unit, "")
+        near = near if near in units else nearest(unit, units) or ""
+        asked = f'did you mean "{near}"? ' if near else ""
+        names = ", ".join(name for name in units if name != "µs")
+        raise FaultError(
+            f"{asked}Units of a {what}: {names}",
+            found=f'{shown(value)}, whose unit "{unit[:40]}" is not known',
+        )
+    return Fraction(number), unit
+
+
+def _whole(amount: Fraction, value: object, least: str, most: int, most_written: str) -> int:
+    """The amount in the smallest unit, if it is whole and not beyond reason."""
+    if abs(amount) > most:
+        raise FaultError(f"at most {most_written} would do", found=f"{shown(value)}, which is out of range")
+    if amount.denominator != 1:
+        raise FaultError(
+            f"a whole number of {least} would do", found=f"{shown(value)}, which is finer than that"
+        )
+    return int(amount)
+
+
+def parse_time(value: object) -> int:
+    """Nanoseconds in "550 ms"; may be negative. Raises `FaultError`."""
+    number, unit = _split(value, "time", TIME_UNITS, "550 ms")
+    return _whole(number * TIME_UNITS[unit], value, "ns", MOST_TIME_NS, format_time(MOST_TIME_NS))
+
+
+def parse_size(value: object) -> int:
+    """Bytes in "100 kB" or "1 MiB", not negative. Raises `FaultError`."""
+    number, unit = _split(value, "size", SIZE_UNITS, "100 kB")
+    if number < 0:
+        raise FaultError("a size of 0 B or more would do", found=f"{shown(value)}, which is negative")
+    return _whole(number * SIZE_UNITS[unit], value, "bytes", MOST_SIZE_BYTES, format_size(MOST_SIZE_BYTES))
+
+
+def parse_rate(value: object) -> int:
+    """Bits per second in "16 Mbit/s" or "2 MB/s", at least 1. Raises `FaultError`."""
+    number, unit = _split(value, "rate", RATE_UNITS, "16 Mbit/s")
+    if number <= 0:
+        raise FaultError(
+            'a rate above zero would do (an outage is written under "outages")',
+            found=f"{shown(value)}, which is not above zero",
+        )
+    return _whole(number * RATE_UNITS[unit], value, "bit/s", MOST_RATE_BIT_S, format_rate(MOST_RATE_BIT_S))
+
+
+def parse_packets(value: object) -> int:
+    """A whole number of packets: 250 in "250 packets". Raises `FaultError`."""
+    one = Fraction(1)
+    number, _ = _split(value, "number of packets", {"packets": one, "packet": one}, "250 packets")
+    if number < 0:
+        raise FaultError("0 packets or more would do", found=f"{shown(value)}, which is negative")
+    return _whole(number, value, "packets", MOST_PACKETS, f"{MOST_PACKETS} packets")
+
+
+def parse_probability(value: object) -> float:
+    """A probability, 0 to 1. A percentage is refused, since 1 may mean either. Raises `FaultError`."""
+    would_do = "a probability from 0 to 1 would do, such as 0.001 for one packet in a thousand"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FaultError(would_do)
+    if not 0 <= value <= 1:
+        raise FaultError(would_do, found=f"{shown(value)}, which is out of range")
+    return float(value)
+
+
+def unit_of(value: str) -> str:
+    """What follows the number in a quantity, "" where nothing does or no number leads."""
+    match = _QUANTITY.fullmatch(value.strip())
+    return match.group(2) if match else ""
+
+
+def _decimal(amount: int, factor: int) -> str:
+    """amount / factor without rounding; the factor is a power of ten."""
+    sign = "-" if amount < 0 else ""
+    whole, rest = divmod(abs(amount), factor)
+    digits = str(rest).rjust(len(str(factor)) - 1, "0").rstrip("0") if rest else ""
+    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
+
+
+def _written(amount: int, units: tuple[tuple[str, int], ...]) -> str:
+    for unit, factor in units:
+        if abs(amount) >= factor:
+            return f"{_decimal(amount, factor)} {unit}"
+    return f"{amount} {units[-1][0]}"
+
+
+def format_time(time_ns: int) -> str:
+    """The time as one would write it, exactly: 600000 is "600 us"."""
+    if time_ns == 0:
+        return "0 s"
+    return _written(time_ns, (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)))
+
+
+def format_size(size_bytes: int) -> str:
+    """The size as one would write it, exactly: 100000 is "100 kB"."""
+    return _written(size_bytes, (("GB", 10**9), ("MB", 10**6), ("kB", 10**3), ("B", 1)))
+
+
+def format_rate(rate_bit_s: int) -> str:
+    """The rate as one would write it, exactly: 16000000 is "16 Mbit/s"."""
+    return _written(rate_bit_s, (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3), ("bit/s", 1)))

@@ -1,0 +1,152 @@
+"""One self-contained page for a folder of results: it opens offline, and everything on it is escaped."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from bentpipe.charts import lateness, over_time, plotly, throughput_rtt
+from bentpipe.charts.description import Chart
+from bentpipe.charts.wording import digits
+from bentpipe.report import columns, engine_words
+from bentpipe.results.cells import cells, counts, swept_keys
+from bentpipe.results.published import experiment
+from bentpipe.results.store import Results
+
+_HERE = Path(__file__).parent
+
+
+def write(results: Results, path: Path) -> None:
+    """Write the page to `path`, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(render(results), encoding="utf-8")
+    part.replace(path)
+
+
+def render(results: Results) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    first = results.runs[0]
+    found = cells(results.runs)
+    titles = columns.headers(found, keys := swept_keys(results.runs))
+    log, linear = (throughput_rtt.build(results, log=choice) for choice in (True, False))
+    return environment.get_template("page.html.j2").render(
+        title=first.get("title") or first.get("lab") or results.folder.name,
+        first=first,
+        started=_moment(first.get("started")),
+        runs=[_run(results, record) for record in results.runs],
+        unreliable=columns.reasons(results.runs),
+        headers=list(titles.items()),
+        variants=[
+            (name, [(columns.row(c, titles, keys), bool(c.left_out)) for c in found if c.variant == name])
+            for name in dict.fromkeys(c.variant for c in found)
+        ],
+        coverage=columns.coverage(found),
+        overview=log,
+        overview_figures=_json(
+            {"log": plotly.figures(log), "linear": plotly.figures(linear)} if log and linear else {}
+        ),
+        published=experiment(first.get("published")),
+        facts=list(_facts(results)),
+        lab=_pretty(results.lab["document"]) if "document" in results.lab else None,
+        dark=_json(plotly.DARK_FOR_LIGHT),
+        css=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup((_HERE / "page.js").read_text(encoding="utf-8")),
+        plotly=Markup(plotly.library().replace("</script", "<\\/script")),
+    )
+
+
+def _moment(text: str | None) -> str:
+    return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M %Z") if text else ""
+
+
+def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
+    charts = [chart for chart in (over_time.build(results, record), lateness.build(record)) if chart]
+    return {
+        "name": record["run"],
+        "heading": over_time.heading(record),
+        "counts": counts(record),
+        "status": record.get("status", "done"),
+        "why": record.get("why", []),
+        "goodput": [
+            f"{digits(figures['goodput_mbit_s'])} Mbit/s"
+            for figures in record.get("workloads", {}).values()
+            if figures.get("goodput_mbit_s") is not None
+        ],
+        "panels": [panel for chart in charts for panel in _panels(chart)],
+        "figures": _json([figure for chart in charts for figure in plotly.figures(chart)]),
+        "workloads": [(name, _scalars(figures)) for name, figures in record.get("workloads", {}).items()],
+        "pipes": [(name, _scalars(figures)) for name, figures in record.get("pipes", {}).items()],
+        "engine": engine_words.sentences(record),
+        "sysctl": list(_sysctl(record)),
+        "spec": _pretty(record.get("spec", {})),
+    }
+
+
+def _panels(chart: Chart) -> list[dict[str, str]]:
+    clock = "time" if chart.x.unit == "s" else ""
+    return [{"title": p.title, "sentence": p.sentence, "clock": clock} for p in chart.panels]
+
+
+def _scalars(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of what is one figure; a table in it (drops) by its parts."""
+    found = []
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            found += [(f"{name}, {part}", _shown(inner)) for part, inner in value.items()]
+        elif not isinstance(value, list):
+            found.append((name, _shown(value)))
+    return found
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return digits(value, 12) if isinstance(value, int) else digits(value, 4)
+
+
+def _sysctl(record: Mapping[str, Any]) -> Iterable[tuple[str, str, str, bool]]:
+    """Name, at the client, at the server, whether the lab set it."""
+    hosts = record.get("sysctl", {})
+    client, server = hosts.get("client", {}), hosts.get("server", {})
+    spec = record.get("spec", {})
+    asked = {key for host in ("client", "server") for key in spec.get(host, {}).get("sysctl", {})}
+    for name in sorted({*client, *server}):
+        at = [" ".join(str(host.get(name, "–")).split()) for host in (client, server)]
+        yield name, at[0], at[1], name in asked
+
+
+def _facts(results: Results) -> Iterable[tuple[str, str]]:
+    """Versions and machine, each with every value that the runs have."""
+    for group in ("versions", "machine"):
+        names = dict.fromkeys(name for run in results.runs for name in run.get(group, {}))
+        for name in names:
+            values = dict.fromkeys(_fact(run.get(group, {}).get(name)) for run in results.runs)
+            yield name.replace("_", " "), "; ".join(values)
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_fact(inner)}" for key, inner in value.items())
+    return {True: "yes", False: "no"}.get(value, _shown(value)) if isinstance(value, bool) else _shown(value)
+
+
+def _pretty(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _json(value: Any) -> Markup:
+    """JSON that may stand inside a script element."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -1,0 +1,108 @@
+"use strict";
+// Draws the page's charts: the overview at once, a run's when it is opened. Figures are plotly's own JSON.
+(() => {
+  const dark = JSON.parse(document.getElementById("dark").textContent);
+  const wantsDark = matchMedia("(prefers-color-scheme: dark)");
+  const drawn = new Map();
+  let printing = false;
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function recoloured(data) {
+    if (!wantsDark.matches || printing) return data;
+    return JSON.parse(JSON.stringify(data), (key, value) =>
+      typeof value === "string" && key !== "name" && Object.hasOwn(dark, value) ? dark[value] : value);
+  }
+
+  function layout(figure, div) {
+    const axis = (own) => ({
+      ...own,
+      title: { text: own.title.text, standoff: 8 },
+      gridcolor: colour("--grid"), linecolor: colour("--line"), zerolinecolor: colour("--line"),
+      showline: true, ticks: "outside", tickcolor: colour("--line"), minor: { ticks: "" },
+      exponentformat: "none", separatethousands: true, automargin: "height",
+    });
+    const tall = div.classList.contains("tall");
+    return {
+      xaxis: axis(figure.layout.xaxis), yaxis: { ...axis(figure.layout.yaxis), automargin: false },
+      hovermode: figure.layout.hovermode, bargap: 0.1, barmode: "stack",
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--ink") },
+      hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink") } },
+      separators: ".\u202f",
+      margin: { l: 66, r: tall ? 10 : 8, t: tall ? 6 : 24, b: 42 },
+      legend: tall
+        ? { orientation: "h", x: 0, y: -0.17, yanchor: "top", font: { size: 11.5 } }
+        : { orientation: "h", x: 1, xanchor: "right", y: 1.0, yanchor: "bottom", font: { size: 11.5 } },
+      showlegend: true,
+    };
+  }
+
+  const settings = { displayModeBar: false, responsive: true, doubleClick: "reset" };
+
+  function draw(div, figure) {
+    drawn.set(div, figure);
+    return Plotly.react(div, recoloured(figure.data), layout(figure, div), settings);
+  }
+
+  // A run's charts are on one clock: what is zoomed in one is zoomed in all.
+  function link(divs) {
+    let busy = false;
+    for (const div of divs) {
+      div.on("plotly_relayout", (change) => {
+        if (busy) return;
+        const from = change["xaxis.range[0]"], to = change["xaxis.range[1]"];
+        const all = change["xaxis.autorange"];
+        if (from === undefined && !all) return;
+        busy = true;
+        Promise.all(divs.map((other) => {
+          const range = all ? drawn.get(other).layout.xaxis.range : [from, to];
+          return Plotly.relayout(other, { "xaxis.range": range.slice() });
+        })).finally(() => { busy = false; });
+      });
+    }
+  }
+
+  function open(run) {
+    if (run.dataset.drawn || !run.open) return;
+    run.dataset.drawn = "yes";
+    const figures = JSON.parse(run.querySelector("script.figures").textContent);
+    const divs = [...run.querySelectorAll("[data-panel]")];
+    divs.forEach((div) => draw(div, figures[Number(div.dataset.panel)]));
+    link(divs.filter((div) => div.dataset.clock));
+  }
+
+  const holder = document.getElementById("overview");
+  const overview = holder ? JSON.parse(holder.textContent) : {};
+  function showScale(scale) {
+    document.querySelectorAll("[data-overview]").forEach((div) => draw(div, overview[scale][Number(div.dataset.overview)]));
+    document.querySelectorAll("[data-scale]").forEach((button) =>
+      button.setAttribute("aria-pressed", String(button.dataset.scale === scale)));
+  }
+  document.querySelectorAll("[data-scale]").forEach((button) =>
+    button.addEventListener("click", () => showScale(button.dataset.scale)));
+  if (holder) showScale("log");
+
+  const runs = [...document.querySelectorAll("details.run")];
+  runs.forEach((run) => { run.addEventListener("toggle", () => open(run)); open(run); });
+  function follow() {
+    const run = runs.find((candidate) => `#${candidate.id}` === decodeURIComponent(location.hash));
+    if (run) { run.open = true; open(run); run.scrollIntoView(); }
+  }
+  addEventListener("hashchange", follow);
+  follow();
+
+  const filter = document.getElementById("filter");
+  if (filter) filter.addEventListener("input", () => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    runs.forEach((run) => {
+      const text = run.querySelector("summary").textContent.toLowerCase();
+      run.hidden = !words.every((word) => text.includes(word));
+    });
+  });
+
+  const redraw = () => drawn.forEach((figure, div) => draw(div, figure));
+  wantsDark.addEventListener("change", redraw);
+  addEventListener("beforeprint", () => { printing = true; redraw(); });
+  addEventListener("afterprint", () => { printing = false; redraw(); });
+})();

@@ -1,0 +1,30 @@
+"""What the lab asked of a run, read from its record (the run's whole `spec`, in plain numbers)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def base_rtt_s(record: Mapping[str, Any]) -> float | None:
+    """The path's round trip without any queue, as configured."""
+    base_ns = record.get("spec", {}).get("path", {}).get("base_rtt_ns")
+    return None if base_ns is None else base_ns / 1e9
+
+
+def workload_spec(record: Mapping[str, Any], workload: str) -> Mapping[str, Any]:
+    """What the lab asked of a workload, in plain numbers; empty where the record does not say."""
+    for spec in record.get("spec", {}).get("workloads", []):
+        if spec.get("name") == workload:
+            return dict(spec)
+    return {}
+
+
+def direction_of(record: Mapping[str, Any], workload: str) -> str | None:
+    """`down` or `up`; None for a workload that has no direction, or both."""
+    measured = record.get("workloads", {}).get(workload, {}).get("direction")
+    return measured or workload_spec(record, workload).get("direction")
+
+
+def capacity_bit_s(record: Mapping[str, Any], pipe: str) -> float | None:
+    """The pipe's one rate; None where it has none, or one that changes."""
+    shaper = record.get("spec", {}).get("path", {}).get(pipe, {}).get("shaper", {})
+    return shaper.get("rate_bit_s") if shaper.get("kind") in {"fixed", "token_bucket"} else None

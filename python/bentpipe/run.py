@@ -1,0 +1,196 @@
+"""Runs the points of a lab on an engine, one after another, into a folder of runs.
+
+The folder says which lab it belongs to (lab.json), so that an interrupted sweep goes on where it stopped and
+another lab's folder is refused. A run is in it whole or not at all.
+"""
+
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from bentpipe import engines, lab
+from bentpipe.engines.base import EngineOptions
+from bentpipe.lab import Point
+from bentpipe.results import Results, RunFolder, StoreError
+from bentpipe.results.store import LAB, discard_abandoned
+
+_LONGEST_WORD = 40
+
+
+class Watcher(Protocol):
+    """Told how a sweep goes on."""
+
+    def sweep_begins(self, runs: int, done: int, length_s: float) -> None:
+        """`runs` in all, of which `done` are there already; the rest will take about `length_s`."""
+
+    def run_begins(self, name: str, length_s: float) -> None: ...
+
+    def run_is_at(self, seconds: float) -> None: ...
+
+    def run_ends(self, record: Mapping[str, Any]) -> None: ...
+
+
+class Quiet:
+    """A watcher that says nothing."""
+
+    def sweep_begins(self, runs: int, done: int, length_s: float) -> None: ...
+
+    def run_begins(self, name: str, length_s: float) -> None: ...
+
+    def run_is_at(self, seconds: float) -> None: ...
+
+    def run_ends(self, record: Mapping[str, Any]) -> None: ...
+
+
+class Lab(lab.Lab):
+    """A lab that can be run: `Lab.load(path).run()`."""
+
+    def run(self, engine: str = engines.DEFAULT, out: str | Path | None = None) -> Results:
+        """Run every point and return the results. `out` defaults to runs/<lab>-<date>."""
+        return execute(self, engine=engine, out=Path(out) if out is not None else None)
+
+
+def execute(
+    the_lab: lab.Lab,
+    *,
+    engine: str = engines.DEFAULT,
+    out: Path | None = None,
+    options: EngineOptions | None = None,
+    watcher: Watcher | None = None,
+    on_record: Callable[[Mapping[str, Any]], None] = lambda _record: None,
+) -> Results:
+    """Run what of the lab is not in `out` yet. `on_record` is given every run's record, of those there
+    already first."""
+    watcher = watcher or Quiet()
+    worker = engines.create(engine, options)
+    points = the_lab.points()
+    for point in points:
+        worker.check(point.spec)
+    names = run_names(points)
+    identity = _identity(points, engine)
+    folder = out if out is not None else default_folder(identity, names)
+    with _claimed(folder, identity):
+        there = [name for name in names if (folder / name).exists()]
+        missing = [(point, name) for point, name in zip(points, names, strict=True) if name not in there]
+        lengths_s = [worker.length_s(point.spec) for point, _ in missing]
+        watcher.sweep_begins(len(points), len(there), sum(lengths_s))
+        for name in there:
+            on_record(Results.open(folder / name).runs[0])
+        for (point, name), length_s in zip(missing, lengths_s, strict=True):
+            watcher.run_begins(name, length_s)
+            staging = RunFolder.create(folder, name)
+            try:
+                record = worker.run(point, staging, watcher.run_is_at)
+            except BaseException:
+                staging.abandon()
+                raise
+            watcher.run_ends(record)
+            on_record(record)
+    return Results.open(folder)
+
+
+def run_names(points: Sequence[Point]) -> list[str]:
+    """A folder name per run: its cell's number in the grid, what is special about the cell, and the seed."""
+    cells: list[tuple[str, str]] = []
+    names = []
+    for point in points:
+        cell = (point.variant, json.dumps(point.point))
+        if cell not in cells:
+            cells.append(cell)
+        words = [point.variant, *point.point.values(), f"seed {point.seed}"]
+        names.append("_".join([f"{cells.index(cell) + 1:03d}", *map(_word, words)]))
+    return names
+
+
+def _word(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:_LONGEST_WORD]
+
+
+def _identity(points: Sequence[Point], engine: str) -> dict[str, Any]:
+    """What a folder of runs belongs to: the engine and the cells, but not how often each is repeated, nor the
+    seed."""
+    cells: list[dict[str, Any]] = []
+    for point in points:
+        cell = {"variant": point.variant, "point": point.point, "spec": point.spec.model_dump(mode="json")}
+        if cell not in cells:
+            cells.append(cell)
+    text = json.dumps([engine, cells], sort_keys=True, separators=(",", ":"))
+    first = points[0]
+    return {
+        "lab": first.lab,
+        "title": first.title,
+        "published": first.published,
+        "engine": engine,
+        "digest": hashlib.sha256(text.encode()).hexdigest(),
+        "cells": cells,
+    }
+
+
+def default_folder(identity: Mapping[str, Any], names: Sequence[str]) -> Path:
+    """runs/<lab>-<date>, with a number where a finished or another sweep has that name already."""
+    base = Path("runs") / f"{identity['lab']}-{datetime.date.today().isoformat()}"
+    number = 1
+    while True:
+        folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
+        if not folder.exists():
+            return folder
+        unfinished = any(not (folder / run).exists() for run in names)
+        if unfinished and _same(folder, identity):
+            return folder
+        number += 1
+
+
+def _same(folder: Path, identity: Mapping[str, Any]) -> bool:
+    try:
+        found = json.loads((folder / LAB).read_text(encoding="utf-8"))
+        return bool(found["digest"] == identity["digest"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+@contextmanager
+def _claimed(folder: Path, identity: Mapping[str, Any]) -> Iterator[None]:
+    """The folder, made or found to be of the same lab, and no other process's as long as this lasts."""
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file; --out wants a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(f"{folder} is being written by another bentpipe") from None
+        _match(folder, identity)
+        discard_abandoned(folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _match(folder: Path, identity: Mapping[str, Any]) -> None:
+    place = folder / LAB
+    if place.exists():
+        if not _same(folder, identity):
+            raise StoreError(
+                f"{folder} holds runs of another lab, or of this one with other settings; "
+                "name another folder with --out"
+            )
+        return
+    if any(folder.iterdir()):
+        raise StoreError(
+            f"{folder} is not empty and holds no runs of this lab; name another folder with --out"
+        )
+    part = place.with_suffix(".part")
+    part.write_text(json.dumps(identity, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.rename(place)

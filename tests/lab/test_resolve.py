@@ -1,0 +1,270 @@
+"""Presets, defaults and files become the plain numbers that an engine is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bentpipe.lab import Lab, RunSpec
+from bentpipe.lab.presets import PRESETS
+from bentpipe.lab.spec import BulkSpec, ChannelsSpec, ExecSpec, HttpSpec
+
+from .conftest import WORK
+
+SpecOf = Callable[..., RunSpec]
+
+
+def queue_of(spec: RunSpec) -> dict[str, Any]:
+    limit: dict[str, Any] = spec.path.down["queue"]["limit"]
+    return limit
+
+
+def test_a_plain_lab_is_an_unshaped_wire(spec_of: SpecOf) -> None:
+    path = spec_of("").path
+    assert path.down == {
+        "ingress": {"policer": None, "loss": {"model": "none"}},
+        "queue": {"limit": {"unit": "unlimited"}, "discipline": {"name": "fifo"}, "ecn": False},
+        "shaper": {"kind": "unlimited"},
+        "propagation": {"delay_ns": 0, "jitter": None, "limit": {"unit": "unlimited"}},
+        "channel": {"loss": {"model": "none"}, "duplicate": 0.0, "corrupt": 0.0, "outages": []},
+    }
+    assert path.up == path.down
+    assert (path.mtu, path.base_rtt_ns, path.rate_down_bit_s) == (1500, 0, None)
+
+
+def test_the_round_trip_is_halved_and_no_nanosecond_is_lost(spec_of: SpecOf) -> None:
+    path = spec_of('[path]\nrtt = "7 ns"\n').path
+    assert (path.down["propagation"]["delay_ns"], path.up["propagation"]["delay_ns"]) == (4, 3)
+    assert path.base_rtt_ns == 7
+
+
+def test_one_pipes_delay_leaves_the_other_half_of_the_round_trip(spec_of: SpecOf) -> None:
+    path = spec_of('[path]\nrtt = "100 ms"\n[path.down]\ndelay = "270 ms"\n').path
+    assert path.base_rtt_ns == 320_000_000
+
+
+def test_a_pipes_own_key_goes_before_the_paths(spec_of: SpecOf) -> None:
+    path = spec_of("[path]\nloss = 0.001\nduplicate = 0.1\n[path.down]\nloss = 0.01\n").path
+    assert path.down["channel"]["loss"]["p"] == 0.01
+    assert path.up["channel"]["loss"]["p"] == 0.001
+    assert path.down["channel"]["duplicate"] == path.up["channel"]["duplicate"] == 0.1
+
+
+def test_the_default_queue_is_one_bdp(spec_of: SpecOf) -> None:
+    spec = spec_of('[path]\nrtt = "100 ms"\nrate = "16 Mbit/s"\n')
+    assert queue_of(spec) == {"unit": "bdp", "multiple": 1.0, "base_rtt_ns": 100_000_000}
+
+
+def test_the_default_queue_of_a_short_path_still_takes_an_initial_window(spec_of: SpecOf) -> None:
+    assert queue_of(spec_of('[path]\nrate = "16 Mbit/s"\n')) == {"unit": "bytes", "bytes": 15_000}
+
+
+def test_a_queue_that_is_asked_for_is_taken_at_its_word(spec_of: SpecOf) -> None:
+    short = '[path]\nrtt = "1 ms"\nrate = "1 Mbit/s"\n'
+    assert queue_of(spec_of(short + 'queue = "1 bdp"\n'))["unit"] == "bdp"
+    assert queue_of(spec_of(short + 'queue = "60 ms"\n')) == {"unit": "delay", "delay_ns": 60_000_000}
+    assert queue_of(spec_of(short + 'queue = "250 packets"\n')) == {"unit": "packets", "packets": 250}
+    assert queue_of(spec_of(short + 'queue = "unlimited"\n')) == {"unit": "unlimited"}
+
+
+def test_a_discipline_passes_only_what_was_said_of_it(spec_of: SpecOf) -> None:
+    table = '{ limit = "1 MB", discipline = "fq_codel", target = "5 ms", quantum = "1514 B", ecn = true }'
+    queue = spec_of(f'[path]\nrate = "1 Mbit/s"\nqueue = {table}\n').path.up["queue"]
+    assert queue == {
+        "limit": {"unit": "bytes", "bytes": 1_000_000},
+        "discipline": {
+            "name": "fq_codel",
+            "target_ns": 5_000_000,
+            "interval_ns": None,
+            "flows": None,
+            "quantum_bytes": 1514,
+        },
+        "ecn": True,
+    }
+
+
+def test_head_drop_is_called_as_the_path_crate_calls_it(spec_of: SpecOf) -> None:
+    spec = spec_of('[path]\nrate = "1 Mbit/s"\nqueue = { discipline = "head-drop" }\n')
+    assert spec.path.down["queue"]["discipline"] == {"name": "head_drop"}
+
+
+def test_steps_may_lift_the_limit(spec_of: SpecOf) -> None:
+    spec = spec_of('[path]\nrate = { steps = [["0 s", "16 Mbit/s"], ["30 s", "unlimited"]] }\n')
+    assert spec.path.down["shaper"]["steps"] == [
+        {"at_ns": 0, "rate_bit_s": 16_000_000},
+        {"at_ns": 30_000_000_000, "rate_bit_s": None},
+    ]
+    assert spec.path.rate_down_bit_s == 16_000_000
+
+
+def test_the_rest_of_a_pipe_arrives_in_plain_numbers(spec_of: SpecOf) -> None:
+    path = spec_of(
+        '[path]\njitter = { spread = "5 ms", distribution = "pareto", correlation = 0.25, reorder = true }\n'
+        'delay_limit = "1000 packets"\ncorrupt = 0.5\noutages = [["30 s", "2 s"], ["40 s", "1 s"]]\n'
+        'policer = { rate = "1 Mbit/s", burst = "10 kB" }\ningress_loss = 0.25\n'
+        'loss = { model = "gilbert-elliott", p = 0.01, r = 0.5 }\n'
+    ).path.down
+    assert path["propagation"]["jitter"] == {
+        "spread_ns": 5_000_000,
+        "distribution": "pareto",
+        "correlation": 0.25,
+        "reorder": True,
+    }
+    assert path["propagation"]["limit"] == {"unit": "packets", "packets": 1000}
+    assert path["ingress"] == {
+        "policer": {"rate_bit_s": 1_000_000, "burst_bytes": 10_000},
+        "loss": {"model": "bernoulli", "p": 0.25},
+    }
+    assert path["channel"]["loss"] == {
+        "model": "gilbert-elliott",
+        "p": 0.01,
+        "r": 0.5,
+        "good": 0.0,
+        "bad": 1.0,
+    }
+    assert path["channel"]["corrupt"] == 0.5
+    assert path["channel"]["outages"][1] == {"start_ns": 40_000_000_000, "length_ns": 1_000_000_000}
+
+
+def test_a_jitter_written_short_keeps_order(spec_of: SpecOf) -> None:
+    jitter = spec_of('[path]\njitter = "5 ms"\n').path.down["propagation"]["jitter"]
+    assert (jitter["spread_ns"], jitter["reorder"]) == (5_000_000, False)
+
+
+def test_traces_are_read_beside_the_lab(spec_of: SpecOf, tmp_path: Path) -> None:
+    (tmp_path / "link.trace").write_text("0\n5\n5\n12\n")
+    (tmp_path / "loss.trace").write_text("0010 # one in four\n")
+    text = '[path.down]\nrate = { trace = "link.trace" }\nloss = { model = "trace", file = "loss.trace" }\n'
+    path = spec_of(text).path
+    assert path.down["shaper"]["opportunities_ns"] == [0, 5_000_000, 5_000_000, 12_000_000]
+    assert path.down["channel"]["loss"]["lost"] == [False, False, True, False]
+    assert path.rate_down_bit_s == 4 * 1500 * 8 * 1000 // 12
+    assert path.rate_up_bit_s is None
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_a_start_with_a_source(name: str, spec_of: SpecOf) -> None:
+    path = spec_of(f'[path]\npreset = "{name}"\n').path
+    assert path.base_rtt_ns > 0
+    assert path.rate_down_bit_s is not None
+    assert "RTT" in PRESETS[name].source
+
+
+def test_a_labs_own_keys_go_before_the_presets(spec_of: SpecOf) -> None:
+    path = spec_of('[path]\npreset = "leo"\nrate = "50 Mbit/s"\nrtt = "30 ms"\n').path
+    assert (path.rate_down_bit_s, path.rate_up_bit_s, path.base_rtt_ns) == (
+        50_000_000,
+        50_000_000,
+        30_000_000,
+    )
+    preset = spec_of('[path]\npreset = "leo"\n').path
+    assert (preset.rate_down_bit_s, preset.rate_up_bit_s) == (100_000_000, 10_000_000)
+
+
+def test_a_host_is_left_as_it_is_but_for_congestion_control_and_metrics(spec_of: SpecOf) -> None:
+    client = spec_of("").client
+    assert client.sysctl == {"net.ipv4.tcp_no_metrics_save": "1"}
+    assert (client.congestion_control, client.ip, client.sack, client.tcp_rmem) == ("cubic", 4, None, None)
+
+
+def test_a_hosts_fields_become_sysctls_and_its_own_go_before_both_ends(spec_of: SpecOf) -> None:
+    spec = spec_of(
+        "[host]\nsack = false\ntcp_rmem = [1, 2, 3]\necn = true\nslow_start_after_idle = false\n"
+        'congestion_control = "reno"\nsysctl = { "net.ipv4.tcp_mtu_probing" = 1 }\n'
+        '[server]\nsack = true\ncongestion_control = "bbr"\n'
+        'sysctl = { "net.ipv4.tcp_no_metrics_save" = "0" }\n'
+    )
+    assert spec.client.sysctl == {
+        "net.ipv4.tcp_no_metrics_save": "1",
+        "net.ipv4.tcp_sack": "0",
+        "net.ipv4.tcp_ecn": "1",
+        "net.ipv4.tcp_rmem": "1 2 3",
+        "net.ipv4.tcp_slow_start_after_idle": "0",
+        "net.ipv4.tcp_mtu_probing": "1",
+    }
+    assert (spec.client.congestion_control, spec.server.congestion_control) == ("reno", "bbr")
+    assert (spec.server.sysctl["net.ipv4.tcp_sack"], spec.server.sysctl["net.ipv4.tcp_no_metrics_save"]) == (
+        "1",
+        "0",
+    )
+
+
+def test_a_transfer_without_an_end_lasts_until_the_runs(spec_of: SpecOf) -> None:
+    work = '[[workload]]\nkind = "bulk"\nstart = "12 s"\nomit = "1 s"\n'
+    spec = spec_of('duration = "60 s"\n', work=work)
+    (bulk,) = spec.workloads
+    assert isinstance(bulk, BulkSpec)
+    assert (bulk.name, bulk.time_ns, bulk.size_bytes) == ("bulk", 47_000_000_000, None)
+    assert (spec.until, spec.duration_s, spec.earliest_start_ns) == ("duration", 60.0, 0)
+
+
+def test_without_a_duration_a_run_ends_when_all_is_done(spec_of: SpecOf) -> None:
+    spec = spec_of("")
+    assert (spec.until, spec.duration_ns) == ("done", None)
+
+
+def test_both_directions_are_two_workloads(spec_of: SpecOf) -> None:
+    spec = spec_of("", work=WORK + 'direction = "both"\n')
+    assert [(each.name, each.direction) for each in spec.workloads if isinstance(each, BulkSpec)] == [
+        ("download-down", "down"),
+        ("download-up", "up"),
+    ]
+
+
+def test_pings_on_the_idle_path_come_before_time_zero(spec_of: SpecOf) -> None:
+    spec = spec_of("", work=WORK + '[[workload]]\nkind = "ping"\nstart = "-3 s"\n')
+    assert spec.earliest_start_ns == -3_000_000_000
+
+
+def test_the_other_kinds_arrive_in_plain_numbers(spec_of: SpecOf) -> None:
+    work = """
+[[workload]]
+kind = "channels"
+channels = 20
+terrestrial = { delay = { distribution = "lognormal", median = "60 ms", sigma = 0.8 }, jitter = "5 ms" }
+size = { distribution = "bounded-pareto", shape = 1.2, min = "1.5 kB", max = "50 MB" }
+[[workload]]
+kind = "http"
+objects = ["10 kB", "1 MB"]
+connections = 4
+[[workload]]
+kind = "exec"
+command = ["curl", "http://server/"]
+"""
+    channels, http, command = spec_of('duration = "9 s"\n', work=work).workloads
+    assert isinstance(channels, ChannelsSpec)
+    assert isinstance(http, HttpSpec)
+    assert isinstance(command, ExecSpec)
+    assert (channels.servers, channels.terrestrial_jitter_ns) == (23, 5_000_000)
+    assert channels.size.model_dump() == {
+        "distribution": "bounded-pareto",
+        "shape": 1.2,
+        "min": 1500,
+        "max": 50_000_000,
+    }
+    assert channels.terrestrial_delay.model_dump() == {
+        "distribution": "lognormal",
+        "median": 60_000_000,
+        "sigma": 0.8,
+    }
+    assert (http.objects_bytes, http.connections) == ((10_000, 1_000_000), 4)
+    assert (command.command, command.host) == (("curl", "http://server/"), "client")
+
+
+def test_limits_have_defaults_and_can_be_set(spec_of: SpecOf) -> None:
+    limits = spec_of('[limits]\nlateness_p99 = "2 ms"\n').limits
+    assert (limits.lateness_p99_s, limits.unintended_loss, limits.rate_error) == (0.002, 0, 0.01)
+
+
+def test_a_spec_survives_its_json(spec_of: SpecOf) -> None:
+    spec = spec_of('[path]\npreset = "geo"\nloss = 0.001\n[host]\ntcp_rmem = [1, 2, 3]\n')
+    assert RunSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
+def test_the_contracts_own_example_loads() -> None:
+    lab = Lab.load(Path(__file__).with_name("contract.toml"))
+    assert len(lab.points()) == 5 * 2 * 2 * 3
+    assert lab.title == "GEO satellite, one download"

@@ -1,0 +1,92 @@
+"""The labs that come with bentpipe, the published figures, and the pages written from the models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bentpipe.lab import Lab, catalogue, json_schema, published, shipped_labs
+from bentpipe.lab.published import published_keys
+from bentpipe.lab.reference import PAGE, SCHEMA, page, schema_text
+from bentpipe.lab.spec import BulkSpec, PingSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", shipped_labs())
+def test_a_shipped_lab_loads_by_its_name_and_by_its_file(name: str) -> None:
+    by_name = Lab.load(name)
+    by_file = Lab.load(ROOT / "labs" / f"{name}.toml")
+    assert by_name.points() == by_file.points()
+    assert (name, by_name.title) in catalogue()
+
+
+def test_effects_of_latency_has_the_ten_published_cells() -> None:
+    points = Lab.load("effects-of-latency", variants=["as is"]).points()
+    assert [(point.point["path.rtt"], point.point["workload.download.direction"]) for point in points] == [
+        (rtt, direction)
+        for rtt in ("0.6 ms", "11 ms", "30 ms", "150 ms", "550 ms")
+        for direction in ("up", "down")
+    ]
+    for point in points:
+        ping, bulk = point.spec.workloads
+        assert isinstance(ping, PingSpec)
+        assert isinstance(bulk, BulkSpec)
+        assert (ping.count, ping.interval_ns) == (10, 200_000_000)
+        assert ping.start_ns + ping.count * ping.interval_ns + point.spec.path.base_rtt_ns < bulk.start_ns
+        assert (bulk.time_ns, bulk.omit_ns, bulk.streams) == (30_000_000_000, 1_000_000_000, 1)
+        assert point.spec.client.congestion_control == "cubic"
+        assert point.spec.path.down["shaper"] == {"kind": "unlimited"}
+
+
+def test_effects_of_latency_compares_the_buffers_of_its_time_and_netems_limit() -> None:
+    lab = Lab.load("effects-of-latency", set=["path.rtt=30 ms", "workload.download.direction=up"])
+    found = {
+        point.variant: (point.spec.server.tcp_rmem, point.spec.path.up["propagation"]["limit"]["unit"])
+        for point in lab.points()
+    }
+    buffers = (4096, 87380, 6291456)
+    assert found == {
+        "as is": (None, "unlimited"),
+        "period buffers": (buffers, "unlimited"),
+        "netem limit": (None, "packets"),
+        "period buffers and netem limit": (buffers, "packets"),
+    }
+
+
+@pytest.mark.parametrize("key", published_keys())
+def test_published_figures_have_a_title_a_source_a_setup_and_columns_of_one_length(key: str) -> None:
+    table = published(key)
+    assert table["title"]
+    assert table["source"]
+    assert table["setup"]
+    if key == "effects-of-latency":
+        assert {len(table[column]) for column in table if column.endswith(("_ms", "_mbit_s", "_retr"))} == {5}
+
+
+def test_the_reference_page_is_the_models_own() -> None:
+    committed = (ROOT / "docs" / PAGE).read_text(encoding="utf-8")
+    assert committed == page(), "run: python -m bentpipe.lab.reference"
+
+
+def test_the_schema_file_is_the_models_own() -> None:
+    committed = (ROOT / "docs" / SCHEMA).read_text(encoding="utf-8")
+    assert committed == schema_text(), "run: python -m bentpipe.lab.reference"
+
+
+def test_every_key_of_the_page_says_what_it_means() -> None:
+    schema = json_schema()
+    tables = {"the top": schema, **schema["$defs"]}
+    silent = [
+        (name, key)
+        for name, table in tables.items()
+        for key, form in table["properties"].items()
+        if not form.get("description")
+    ]
+    assert silent == []
+
+
+def test_the_schema_has_no_null_which_toml_cannot_say() -> None:
+    assert '"null"' not in schema_text()
+    assert "null" not in schema_text()

@@ -1,0 +1,210 @@
+"""Charts say with figures what they show, and lose no peak."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bentpipe import charts
+from bentpipe.charts import lateness, over_time, plotly, throughput_rtt, wording
+from bentpipe.charts.decimate import indices
+from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
+from bentpipe.charts.palette import DARK, LIGHT
+from bentpipe.results import Results
+
+NB = "\N{NO-BREAK SPACE}"
+
+
+def panels(chart: Chart | None) -> dict[str, Panel]:
+    assert chart is not None
+    return {panel.name: panel for panel in chart.panels}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (9_812_345_678, "9.81 Gbit/s"),
+        (31e6, "31 Mbit/s"),
+        (999_600, "1 Mbit/s"),
+        (0, "0 bit/s"),
+        (1234, "1.23 kbit/s"),
+    ],
+)
+def test_a_rate_is_three_digits_in_the_unit_that_fits(value: float, text: str) -> None:
+    assert wording.rate(value).replace(NB, " ") == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0006, "0.6 ms"), (0.55, "550 ms"), (31, "31 s"), (8e-6, "8 µs"), (0, "0 s"), (-3, "-3 s")],
+)
+def test_a_time_is_in_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert wording.duration(seconds).replace(NB, " ") == text
+
+
+def test_the_finding_is_computed_from_the_reliable_cells(sweep: Results) -> None:
+    chart = throughput_rtt.build(sweep, log=True)
+    assert chart is not None
+    text = chart.sentence.replace(NB, " ")
+    assert "From 11 ms to 550 ms" in text
+    assert "the path's rate is the same" in text
+    assert "4 cells (hollow) had unreliable runs only" in text
+
+
+def test_published_and_ours_are_told_apart_and_the_ceiling_does_not_set_the_scale(sweep: Results) -> None:
+    down = panels(throughput_rtt.build(sweep, log=True))["down"]
+    by_label = {series.label: series for series in down.series}
+    published = by_label["published"]
+    assert list(published.y) == [2320, 239, 84.9, 32.2, 11.0]
+    assert {published.role, by_label["as is"].role} == {Role.PUBLISHED, Role.DOWN}
+    assert by_label["as is"].symbol != by_label["2015 buffers"].symbol
+    ceiling = by_label[f"4.19{NB}MB / RTT, as is"]
+    assert not ceiling.sets_range
+    window = 4194304
+    assert ceiling.y[-1] == pytest.approx(window * 8e-6 / 0.55, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("limit", "window"),
+    [
+        ({"unit": "unlimited"}, 4194304),
+        ({"unit": "packets", "packets": 100}, 2 * 100 * 1448),
+        ({"unit": "bytes", "bytes": 50_000}, 2 * 50_000),
+    ],
+)
+def test_a_delay_line_that_holds_little_lowers_the_ceiling(
+    tmp_path: Path, limit: dict[str, Any], window: float
+) -> None:
+    record = Results.open(synthetic.run(tmp_path, rtt_ms=150)).runs[0]
+    record["spec"]["path"]["down"]["propagation"] = {"delay_ns": 75_000_000, "limit": limit}
+    assert throughput_rtt.window_bytes(record, "down") == pytest.approx(window)
+
+
+def test_without_a_reliable_run_nothing_is_concluded(tmp_path: Path) -> None:
+    for name, rtt_ms in (("1", 11), ("2", 150)):
+        synthetic.run(tmp_path, name, rtt_ms=rtt_ms, changes={"reliable": False})
+    chart = throughput_rtt.build(Results.open(tmp_path), log=True)
+    assert chart is not None
+    assert chart.sentence.startswith("No cell has a reliable run")
+    assert all(series.hollow for series in panels(chart)["down"].series if series.role is Role.DOWN)
+
+
+def test_what_else_was_swept_is_a_line_of_its_own(tmp_path: Path) -> None:
+    for number, (rtt_ms, loss) in enumerate((r, p) for r in (11, 150) for p in (0.0, 0.01)):
+        point = {"path.rtt": f"{rtt_ms} ms", "path.loss": loss}
+        synthetic.run(tmp_path, f"{number}", rtt_ms=rtt_ms, changes={"point": point})
+    down = panels(throughput_rtt.build(Results.open(tmp_path), log=True))["down"]
+    ours = {series.label: list(series.x) for series in down.series if series.role is Role.DOWN}
+    assert ours == {"as is, loss 0.0": [11, 150], "as is, loss 0.01": [11, 150]}
+
+
+def test_unreliable_cells_are_hollow_and_not_joined(sweep: Results) -> None:
+    down = panels(throughput_rtt.build(sweep, log=False))["down"]
+    hollow = [series for series in down.series if series.hollow]
+    assert [list(series.x) for series in hollow] == [[0.6], [0.6]]
+    assert all(0.6 not in series.x for series in down.series if series.label == "as is")
+
+
+def test_one_round_trip_makes_no_dependence(geo: Results) -> None:
+    assert throughput_rtt.build(geo, log=True) is None
+
+
+def test_a_run_is_drawn_on_one_clock_with_what_limits_it(geo: Results) -> None:
+    found = panels(over_time.build(geo, geo.runs[0]))
+    assert list(found) == ["rate", "queue", "drops", "cwnd", "rtt", "in-flight"]
+    assert [level.value for level in found["rate"].levels] == [16.0]
+    assert [level.value for level in found["queue"].levels] == [100.0]
+    dropped = sum(y or 0 for series in found["drops"].series for y in series.y)
+    assert dropped == geo.link["drops_tail"].sum()
+    assert f"dropped {dropped} packets down by tail drop" in found["drops"].sentence
+    assert "CUBIC's window down peaks" in found["cwnd"].sentence
+    assert "of 10, none got lost" in found["rtt"].sentence
+
+
+def test_the_tools_own_seconds_count_from_its_first_payload(geo: Results) -> None:
+    rate = panels(over_time.build(geo, geo.runs[0]))["rate"]
+    per_second = next(series for series in rate.series if "iperf3" in series.label)
+    first_sent = geo.sockets.filter((geo.sockets["host"] == "server") & (geo.sockets["bytes_sent"] > 0))
+    assert per_second.x[0] == first_sent["time_s"][0] + 1.0
+    assert len(per_second.x) == len(per_second.y) == 31
+
+
+def test_a_panel_without_anything_to_draw_is_left_out(tmp_path: Path) -> None:
+    results = Results.open(synthetic.run(tmp_path, rtt_ms=150))
+    found = panels(over_time.build(results, results.runs[0]))
+    assert "queue" not in found
+    assert "drops" not in found
+
+
+def test_a_control_connection_is_not_taken_for_a_transfer(geo: Results) -> None:
+    cwnd = panels(over_time.build(geo, geo.runs[0]))["cwnd"]
+    assert {series.role for series in cwnd.series} == {Role.DOWN}
+
+
+def test_virtual_time_has_no_lateness_to_draw() -> None:
+    assert lateness.build({"engine_error": {"lateness_histogram": [], "lateness_us_p99": 0}}) is None
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.floats(-1e9, 1e9)), min_size=1, max_size=3000),
+    st.integers(1, 50),
+)
+def test_thinning_keeps_every_pixels_extremes_and_every_gap(y: list[float | None], width: int) -> None:
+    kept = indices(y, width)
+    assert kept == sorted(set(kept))
+    assert kept[0] == 0
+    assert kept[-1] == len(y) - 1
+    assert len(kept) <= max(4 * width, len(y)) and len(kept) <= len(y)
+    known = [value for value in y if value is not None]
+    left = [y[i] for i in kept if y[i] is not None]
+    if known:
+        assert max(left, default=0) == max(known)
+        assert min(left, default=0) == min(known)
+    gaps = sum(1 for i, value in enumerate(y) if value is None and (i == 0 or y[i - 1] is not None))
+    assert sum(1 for i in kept if y[i] is None) >= gaps
+
+
+def test_thinning_a_long_series_keeps_four_points_a_pixel_at_most() -> None:
+    assert len(indices([float(i % 97) for i in range(100_000)], 900)) <= 4 * 900
+
+
+def test_a_panel_of_many_long_series_is_thinned_to_what_a_page_can_hold() -> None:
+    y = [float(i % 97) for i in range(60_000)]
+    many = tuple(Series(f"{n}", list(range(60_000)), y, Role.DOWN) for n in range(64))
+    chart = Chart("c", "t", "", Axis("time", "s"), (Panel("p", "t", "", Axis("window", "segments"), many),))
+    assert len(json.dumps(plotly.figures(chart))) < 1_000_000
+
+
+def test_every_role_has_a_colour_of_its_own_on_either_ground() -> None:
+    for palette in (LIGHT, DARK):
+        assert set(palette) == set(Role)
+        assert len(set(palette.values())) == len(Role)
+
+
+def test_every_axis_says_what_it_counts_and_in_which_unit(sweep: Results, geo: Results) -> None:
+    found: list[Any] = [*charts.over_all(sweep), over_time.build(geo, geo.runs[0])]
+    for chart in found:
+        assert chart.x.unit
+        assert all(panel.y.unit and panel.y.label for panel in chart.panels)
+
+
+def test_plotly_reads_no_markup_in_a_label(tmp_path: Path) -> None:
+    results = Results.open(synthetic.run(tmp_path, rtt_ms=150))
+    record = results.runs[0]
+    record["workloads"]["<b>x</b>"] = record["workloads"].pop("transfer")
+    chart = over_time.build(results, record)
+    assert chart is not None
+    names = [trace["name"] for figure in plotly.figures(chart) for trace in figure["data"]]
+    assert "&lt;b&gt;x&lt;/b&gt;, per second by iperf3" in names
+
+
+@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
+def test_the_same_chart_gives_the_same_file(tmp_path: Path, geo: Results, form: str) -> None:
+    (first,) = charts.save_all(geo, tmp_path / "a", (form,))
+    (second,) = charts.save_all(geo, tmp_path / "b", (form,))
+    assert first.name == f"over-time-001.{form}"
+    assert first.read_bytes() == second.read_bytes()

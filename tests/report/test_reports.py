@@ -1,0 +1,143 @@
+"""The table fits a terminal; the page stands alone and takes nothing from outside for markup."""
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import synthetic
+from rich.console import Console
+
+from bentpipe.report import engine_words, html, terminal
+from bentpipe.results import Results
+
+
+def printed(results: Results, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(terminal.table(results))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+class Page(HTMLParser):
+    """What a page has: its tags, the ids, and where it would fetch from."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.fetched: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.append(value)
+            if name == "src" or (name == "href" and tag == "link"):
+                self.fetched.append(value or "")
+            if name == "href" and tag == "a":
+                self.links.append(value or "")
+
+
+def test_the_table_fits_80_columns_and_cuts_no_figure(tmp_path: Path) -> None:
+    results = Results.open(synthetic.sweep(tmp_path, repeat=2))
+    text = printed(results, 80)
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "…" not in text
+
+
+def test_the_table_puts_ours_beside_the_published(sweep: Results) -> None:
+    line = next(
+        line for line in printed(sweep, 80).splitlines() if line.startswith("550 ms") and "up" in line
+    )
+    assert "34.7" in line
+    assert line.rstrip().endswith("yes")
+
+
+def test_the_table_says_why_a_run_does_not_count(sweep: Results) -> None:
+    text = " ".join(printed(sweep, 80).split())
+    assert "One packet in a hundred left 2.4 ms or more" in text
+    assert "NO" in text
+
+
+def test_a_title_is_no_markup_for_the_terminal(tmp_path: Path) -> None:
+    results = Results.open(synthetic.run(tmp_path, changes={"title": "[red]not red[/red]"}))
+    assert "[red]not red[/red]" in printed(results, 80)
+
+
+def test_a_lab_of_pings_has_a_table_too(tmp_path: Path) -> None:
+    ping = {"kind": "ping", "sent": 10, "lost": 1, "min_ms": 550.1, "median_ms": 550.3, "max_ms": 551.0}
+    results = Results.open(synthetic.run(tmp_path, changes={"workloads": {"rtt": ping}}))
+    assert "550.3" in printed(results, 80)
+
+
+def test_the_page_needs_nothing_but_itself(sweep: Results, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    html.write(sweep, page)
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    found = Page(page.read_text(encoding="utf-8"))
+    assert found.fetched == []
+    assert page.stat().st_size < 10_000_000
+
+
+def test_every_link_of_the_page_leads_somewhere_on_it(sweep: Results) -> None:
+    found = Page(html.render(sweep))
+    assert found.links
+    assert {link.removeprefix("#") for link in found.links} <= set(found.ids)
+    assert len(found.ids) == len(set(found.ids))
+
+
+def test_the_page_has_a_chart_for_every_panel_and_its_figures_are_json(geo: Results) -> None:
+    text = html.render(geo)
+    figures = re.search(r'<script type="application/json" class="figures">(.*?)</script>', text, re.S)
+    assert figures is not None
+    assert len(json.loads(figures[1])) == len(re.findall(r"data-panel=", text)) == 7
+
+
+@pytest.mark.parametrize(
+    "attack", ["<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\"><b a='"]
+)
+def test_nothing_from_outside_is_markup(tmp_path: Path, attack: str) -> None:
+    assert tags_with(tmp_path, attack) == tags_with(tmp_path, "harmless")
+
+
+def tags_with(out: Path, word: str) -> list[str]:
+    """The page's tags with `word` wherever a lab, a tool or a machine may put one."""
+    figures = {
+        "kind": "bulk",
+        "direction": "down",
+        "goodput_mbit_s": 1.0,
+        "per_second_mbit_s": [1.0],
+        word: word,
+    }
+    changes = {
+        "title": word,
+        "variant": word,
+        "engine": word,
+        "why": [word],
+        "reliable": False,
+        "workloads": {word: figures},
+        "machine": {"kernel": word, "offload": {word: True}},
+        "versions": {"iperf3": word, "x" + word: "3.11"},
+        "point": {"path.rtt": word, "x." + word: "down"},
+        "sysctl": {host: {"net.ipv4.tcp_rmem": word, "x" + word: "c"} for host in ("client", "server")},
+        "published": "effects-of-latency",
+    }
+    number = len(list(out.iterdir()))
+    place = synthetic.run(out, f"{number}", changes=changes)
+    return Page(html.render(Results.open(place))).tags
+
+
+def test_a_run_without_an_error_report_is_not_believed() -> None:
+    assert "believe nothing" in " ".join(engine_words.sentences({"engine": "live"}))
+
+
+def test_the_engines_words_name_what_was_lost_outside_the_model(geo: Results) -> None:
+    record = geo.runs[0]
+    assert "No packet was lost outside the model" in " ".join(engine_words.sentences(record))
+    lossy = record | {"engine_error": record["engine_error"] | {"unintended_loss": 3}}
+    assert "3 packets got lost outside the model" in " ".join(engine_words.sentences(lossy))
