@@ -66,6 +66,17 @@ def test_a_setting_is_made_in_one_host_and_nowhere_else(user: str) -> None:
     assert "net.core.rmem_max" in ready["hosts"]["client"]["sysctl"]
 
 
+def test_a_path_too_narrow_for_ipv6_has_ipv4_alone(user: str) -> None:
+    with Host(user) as host:
+        ready = host.setup(path={"down": {}, "up": {}, "mtu": 576})
+        assert "inet6" not in host.output("client", "ip addr show dev path")
+    assert ready["hosts"]["client"]["addresses"] == ["10.77.0.1"]
+    with Host(user) as host:
+        refused = host.setup(path={"down": {}, "up": {}, "mtu": 576}, ip=[6])
+    assert refused["what"] == "ip"
+    assert "1280" in refused["message"]
+
+
 @pytest.mark.parametrize(
     ("host", "what"),
     [

@@ -1,4 +1,6 @@
-//! The names `client` and `server` inside the run: /etc/hosts and /etc/resolv.conf covered by files of our own.
+//! The names `client` and `server` inside the run: /etc/hosts and /etc/resolv.conf covered by files of our own, and
+//! the services that would answer from the machine's own files kept out (systemd-resolved by /etc/nsswitch.conf,
+//! nscd by an empty folder over its socket's).
 //!
 //! They live on a tmpfs of the private mount namespace, which is mounted over /tmp just long enough to bind them
 //! from, so that no file is left anywhere. A file that the machine does not have is not made.
@@ -10,6 +12,8 @@ use std::fs;
 use std::net::IpAddr;
 
 const SCRATCH: &str = "/tmp";
+/// Where the C library finds nscd.
+const NSCD: &str = "/var/run/nscd";
 
 /// Nothing is reachable but the other host: a name that is not in `hosts` fails at once instead of timing out.
 const RESOLV_CONF: &str =
@@ -23,9 +27,20 @@ pub(crate) fn cover(names: &[(&str, IpAddr)]) -> Result<()> {
         MountFlags::NOSUID | MountFlags::NODEV,
         None,
     )?;
-    let covered = bind("hosts", &hosts(names)).and_then(|()| bind("resolv.conf", RESOLV_CONF));
+    let covered = cover_from_scratch(names);
     unmount(SCRATCH, UnmountFlags::empty())?;
     covered
+}
+
+fn cover_from_scratch(names: &[(&str, IpAddr)]) -> Result<()> {
+    bind("hosts", &hosts(names))?;
+    bind("resolv.conf", RESOLV_CONF)?;
+    let machine = fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default();
+    bind("nsswitch.conf", &sources(&machine))?;
+    if fs::exists(NSCD).unwrap_or(false) {
+        mount("tmpfs", NSCD, "tmpfs", MountFlags::empty(), None)?;
+    }
+    Ok(())
 }
 
 fn bind(name: &str, text: &str) -> Result<()> {
@@ -46,9 +61,25 @@ fn hosts(names: &[(&str, IpAddr)]) -> String {
     text
 }
 
+/// The machine's nsswitch.conf with host names from the files that we cover alone.
+fn sources(machine: &str) -> String {
+    let others = machine
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("hosts:"));
+    others
+        .chain(["hosts: files dns"])
+        .fold(String::new(), |text, line| text + line + "\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn host_names_come_from_files_and_all_else_from_where_it_did() {
+        let machine = "passwd: files sss\nhosts: mymachines resolve [!UNAVAIL=return] files\n";
+        assert_eq!(sources(machine), "passwd: files sss\nhosts: files dns\n");
+    }
 
     #[test]
     fn each_address_has_its_name_on_a_line_of_its_own() {

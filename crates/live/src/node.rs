@@ -45,6 +45,33 @@ pub(crate) fn addresses(host: Host, families: &[Family]) -> Vec<IpAddr> {
     families.iter().map(address).collect()
 }
 
+/// The least MTU that IPv6 works over (RFC 8200, section 5).
+const IPV6_LEAST_MTU: u32 = 1280;
+
+/// Of the families asked for, those that this kernel and this path can carry.
+pub(crate) fn possible_families(setup: &Setup) -> Result<Vec<Family>, Refused> {
+    let without_ipv6 = if setup.path.mtu < IPV6_LEAST_MTU {
+        Some(format!(
+            "IPv6 needs an MTU of {IPV6_LEAST_MTU} bytes, and the path's is {}",
+            setup.path.mtu
+        ))
+    } else if !fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
+        Some("this kernel has no IPv6".to_owned())
+    } else {
+        None
+    };
+    let possible = |&family: &Family| family == Family::V4 || without_ipv6.is_none();
+    let families: Vec<Family> = setup.ip.iter().copied().filter(possible).collect();
+    if families.is_empty() {
+        return Err(Refused {
+            what: "ip".into(),
+            message: without_ipv6.unwrap_or_else(|| "no IP version was asked for".into()),
+            remedy: None,
+        });
+    }
+    Ok(families)
+}
+
 /// Builds a host and leaves the calling thread in its network namespace.
 ///
 /// `global` are the settings in force for the whole machine, which a namespace does not show.
@@ -81,7 +108,7 @@ pub(crate) fn build(
         .map_err(at("setting the MTU and the queue length of the TUN device"))?;
     quiet(setup.ip.contains(&Family::V6)).map_err(at("silencing IPv6 autoconfiguration"))?;
     for (name, value) in &own.sysctl {
-        sysctl::set(name, value)?;
+        sysctl::set(name, value, root)?;
     }
     routing.up(index).map_err(at("raising the TUN device"))?;
     let peer = match host {

@@ -109,12 +109,13 @@ pub(crate) fn serve(
 }
 
 fn build(
-    setup: Setup,
+    mut setup: Setup,
     root: bool,
     machine: &Machine,
     global: &BTreeMap<String, String>,
 ) -> Result<(Run, Ready), Refused> {
     settle_mounts(root, machine)?;
+    setup.ip = node::possible_families(&setup)?;
     let names: Vec<_> = Host::BOTH
         .iter()
         .flat_map(|&host| {

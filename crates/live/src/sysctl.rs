@@ -8,8 +8,9 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-/// Sets one, as `sysctl -w` does; `name` has dots or slashes.
-pub(crate) fn set(name: &str, value: &str) -> Result<(), Refused> {
+/// Sets one, as `sysctl -w` does; `name` has dots or slashes. `root` says whether the namespace is the machine's
+/// root's own: to others the kernel shows fewer.
+pub(crate) fn set(name: &str, value: &str, root: bool) -> Result<(), Refused> {
     let refused = |message: String| Refused {
         what: name.into(),
         message,
@@ -23,7 +24,12 @@ pub(crate) fn set(name: &str, value: &str) -> Result<(), Refused> {
     fs::write(path, value).map_err(|error| {
         refused(match error.kind() {
             ErrorKind::NotFound => {
-                format!("this kernel has no sysctl {name} in a network namespace")
+                let or_hidden = if root {
+                    ""
+                } else {
+                    ", or shows it to root only"
+                };
+                format!("this kernel has no sysctl {name} in a network namespace{or_hidden}")
             }
             ErrorKind::InvalidInput => {
                 format!("the kernel does not take {value:?} for the sysctl {name}")
@@ -117,7 +123,7 @@ mod tests {
     #[test]
     fn what_is_not_of_a_namespace_is_refused_by_name() {
         for name in ["kernel.panic", "net.ipv4.no_such_setting"] {
-            let refused = set(name, "1").unwrap_err();
+            let refused = set(name, "1", true).unwrap_err();
             assert_eq!(refused.what, name);
             assert!(refused.message.contains(name), "{}", refused.message);
         }

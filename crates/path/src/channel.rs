@@ -6,10 +6,10 @@
 //! What falls to an outage draws nothing.
 
 use crate::config::{ChannelConfig, Outage};
-use crate::error::{ConfigError, probability};
+use crate::error::{ConfigError, instant, probability, span};
 use crate::loss::Loss;
 use crate::random::{Chance, stream};
-use crate::time::{Nanos, Time};
+use crate::time::Time;
 use crate::totals::DropCause;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -69,17 +69,13 @@ struct Outages {
 
 impl Outages {
     fn new(outages: &[Outage]) -> Result<Self, ConfigError> {
-        if let Some(at) = outages.iter().position(|it| it.length_ns < Nanos::ZERO) {
-            return Err(ConfigError::new(
-                format!("channel.outages[{at}].length_ns"),
-                outages[at].length_ns.0,
-                "0 or more",
-            ));
+        let mut spans = Vec::with_capacity(outages.len());
+        for (at, outage) in outages.iter().enumerate() {
+            let field = format!("channel.outages[{at}]");
+            let start = instant(format!("{field}.start_ns"), outage.start_ns)?;
+            let length = span(format!("{field}.length_ns"), outage.length_ns)?;
+            spans.push((start, start + length));
         }
-        let mut spans: Vec<_> = outages
-            .iter()
-            .map(|it| (it.start_ns, it.start_ns + it.length_ns))
-            .collect();
         spans.sort_unstable();
         spans.dedup_by(|later, earlier| {
             let merges = later.0 <= earlier.1;

@@ -1,5 +1,6 @@
 //! What is wrong with a pipe's description.
 
+use crate::time::{Nanos, Time};
 use core::fmt;
 
 /// A field of [`crate::PipeConfig`] that no pipe can be built from.
@@ -58,5 +59,30 @@ pub(crate) fn positive<T: PartialOrd + Default + fmt::Display + Copy>(
         Ok(value)
     } else {
         Err(ConfigError::new(field, value, "a number above 0"))
+    }
+}
+
+/// Three years, so that sums of a few of them are instants still.
+const LONGEST_NS: i64 = 100_000_000_000_000_000;
+
+/// `Ok` where `value` is a span of time that a run can hold.
+pub(crate) fn span(field: impl Into<String>, value: Nanos) -> Result<Nanos, ConfigError> {
+    if (0..=LONGEST_NS).contains(&value.0) {
+        Ok(value)
+    } else {
+        Err(ConfigError::new(field, value.0, "from 0 to 10^17 ns"))
+    }
+}
+
+/// `Ok` where `value` is an instant that a run can reach.
+pub(crate) fn instant(field: impl Into<String>, value: Time) -> Result<Time, ConfigError> {
+    if (-LONGEST_NS..=LONGEST_NS).contains(&value.0) {
+        Ok(value)
+    } else {
+        Err(ConfigError::new(
+            field,
+            value.0,
+            "within 10^17 ns of time zero",
+        ))
     }
 }

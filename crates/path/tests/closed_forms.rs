@@ -181,6 +181,27 @@ fn codel_never_drops_from_a_queue_that_stays_below_its_target() {
 }
 
 #[test]
+fn codel_spares_the_last_packet_of_a_link_too_slow_for_its_target() {
+    let mut config = fixed(QueueLimit::Unlimited, 0);
+    config.shaper = ShaperConfig::Fixed {
+        rate_bit_s: RATE / 50,
+    };
+    config.queue.discipline = Discipline::Codel {
+        target_ns: None,
+        interval_ns: None,
+    };
+    let mut pipe = pipe(&config);
+    // A packet takes 50 ms and waits as long for the one before it: always above 5 ms, but never more than one waits.
+    for id in 0..100 {
+        pipe.push(
+            Time((id as i64 - 1).max(0) * 50 * MS),
+            Parcel::new(id, 1500),
+        );
+    }
+    assert_eq!(drain(&mut pipe).len(), 100);
+}
+
+#[test]
 fn red_spaces_its_drops_evenly_around_its_probability() {
     // The queue is kept at 20 packets by its limit, and the average is the queue itself.
     let mut config = fixed(QueueLimit::Packets { packets: 20 }, 0);

@@ -89,6 +89,8 @@ fn an_impossible_pipe_is_refused_by_the_name_of_the_field_at_fault() {
         (trace(&[-1, 5]), "shaper.opportunities_ns[0]"),
         (trace(&[1, 3, 2]), "shaper.opportunities_ns[2]"),
         (steps(&[]), "shaper.steps"),
+        (steps(&[0, i64::MAX]), "shaper.steps[1].at_ns"),
+        (trace(&[i64::MAX]), "shaper.opportunities_ns[0]"),
         (steps(&[0, 5, 5]), "shaper.steps[2].at_ns"),
         (policer(0, 3000), "ingress.policer.rate_bit_s"),
         (policer(10, 1499), "ingress.policer.burst_bytes"),
@@ -114,6 +116,10 @@ fn an_impossible_pipe_is_refused_by_the_name_of_the_field_at_fault() {
             json!({"propagation": {"delay_ns": -1}}),
             "propagation.delay_ns",
         ),
+        (
+            json!({"propagation": {"delay_ns": i64::MAX}}),
+            "propagation.delay_ns",
+        ),
         (jitter(-1, 0.0), "propagation.jitter.spread_ns"),
         (jitter(1, 1.1), "propagation.jitter.correlation"),
         (
@@ -135,9 +141,9 @@ fn an_impossible_pipe_is_refused_by_the_name_of_the_field_at_fault() {
         (fq_codel(0, 1), "queue.discipline.flows"),
         (fq_codel(65_537, 1), "queue.discipline.flows"),
         (fq_codel(1, 0), "queue.discipline.quantum_bytes"),
-        (pie(0, 1.0, 0), "queue.discipline.update_ns"),
-        (pie(1, -1.0, 0), "queue.discipline.alpha"),
-        (pie(1, 1.0, -1), "queue.discipline.max_burst_ns"),
+        (pie(999, 1.0, 0), "queue.discipline.update_ns"),
+        (pie(1000, -1.0, 0), "queue.discipline.alpha"),
+        (pie(1000, 1.0, -1), "queue.discipline.max_burst_ns"),
     ];
     for (config, field) in cases {
         let error = built(config.clone())

@@ -49,19 +49,27 @@ fn fair_queueing_serves_a_new_flow_before_a_standing_queue() {
 }
 
 #[test]
-fn fair_queueing_shares_bytes_and_not_packets() {
-    let mut pipe = pipe(&with(FQ_CODEL, QueueLimit::Unlimited));
-    for id in 0..300 {
-        pipe.push(Time::ZERO, Parcel::new(id, 1500).of_flow(1));
-        for _ in 0..3 {
-            pipe.push(Time::ZERO, Parcel::new(id, 500).of_flow(2));
+fn fair_queueing_shares_bytes_and_not_packets_whatever_the_quantum() {
+    for quantum_bytes in [None, Some(300)] {
+        let discipline = Discipline::FqCodel {
+            target_ns: None,
+            interval_ns: None,
+            flows: None,
+            quantum_bytes,
+        };
+        let mut pipe = pipe(&with(discipline, QueueLimit::Unlimited));
+        for id in 0..300 {
+            pipe.push(Time::ZERO, Parcel::new(id, 1500).of_flow(1));
+            for _ in 0..3 {
+                pipe.push(Time::ZERO, Parcel::new(id, 500).of_flow(2));
+            }
         }
+        let mut sent = [0, 0];
+        while let Some((_, parcel)) = pipe.pop(Time(90 * MS)) {
+            sent[parcel.flow as usize - 1] += parcel.bytes;
+        }
+        assert!(sent[0].abs_diff(sent[1]) <= 3000, "{sent:?}");
     }
-    let mut sent = [0, 0];
-    while let Some((_, parcel)) = pipe.pop(Time(90 * MS)) {
-        sent[parcel.flow as usize - 1] += parcel.bytes;
-    }
-    assert!(sent[0].abs_diff(sent[1]) <= 3000, "{sent:?}");
 }
 
 #[test]

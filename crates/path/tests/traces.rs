@@ -267,6 +267,13 @@ fn the_line_counts_only_what_is_on_it_now() {
 }
 
 #[test]
+fn a_packet_leaves_the_line_before_another_enters_it_at_the_same_instant() {
+    let mut config = fixed(QueueLimit::Unlimited, 1);
+    config.propagation.limit = LineLimit::Packets { packets: 1 };
+    assert_eq!(times(&config, &[(0, 1500); 4]), [2.0, 3.0, 4.0, 5.0]);
+}
+
+#[test]
 fn a_packet_that_would_leave_during_an_outage_is_lost() {
     let mut config = PipeConfig::default();
     config.propagation.delay_ns = Nanos(5 * MS);
@@ -276,6 +283,19 @@ fn a_packet_that_would_leave_during_an_outage_is_lost() {
     }];
     let arrivals = [(4, 100), (5, 100), (6, 100), (7, 100), (11, 100)];
     assert_eq!(numbers(&config, &arrivals), [0, 3, 4]);
+}
+
+#[test]
+fn outages_may_overlap_and_stand_in_any_order() {
+    let mut config = PipeConfig::default();
+    let outage = |start_ms, length_ms| Outage {
+        start_ns: Time(start_ms * MS),
+        length_ns: Nanos(length_ms * MS),
+    };
+    // 10 to 20 covers 12 to 13; 18 to 22 goes on from it; 2 to 3 stands apart.
+    config.channel.outages = vec![outage(12, 1), outage(18, 4), outage(10, 10), outage(2, 1)];
+    let arrivals = [1, 2, 3, 9, 10, 12, 15, 19, 21, 22, 30].map(|at_ms| (at_ms, 100));
+    assert_eq!(times(&config, &arrivals), [1.0, 3.0, 9.0, 22.0, 30.0]);
 }
 
 #[test]

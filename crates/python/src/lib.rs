@@ -14,6 +14,14 @@ mod _core {
     /// Serves one run on the control descriptor and returns the exit status (`bentpipe_live::host::run`).
     #[pyfunction]
     fn live_host(py: Python<'_>, fd: i32) -> PyResult<i32> {
-        Ok(py.detach(|| bentpipe_live::host::run(fd))?)
+        #[cfg(target_os = "linux")]
+        return Ok(py.detach(|| bentpipe_live::host::run(fd))?);
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = (py, fd);
+            Err(pyo3::exceptions::PyOSError::new_err(
+                "the live engine needs Linux",
+            ))
+        }
     }
 }

@@ -145,6 +145,10 @@ class Running:
     def has_ended(self) -> bool:
         return self._exiting.done()
 
+    async def over_first(self, other: "Running") -> None:
+        """Wait until one of the two is over."""
+        await asyncio.wait({self._exiting, other._exiting}, return_when=asyncio.FIRST_COMPLETED)
+
     async def over(self, deadline_s: float | None, *, cut: bool = True) -> Program:
         """Wait until it is over. Past `deadline_s` it is stopped. With `cut` false the end of the run does
         not touch it, only the deadline does."""

@@ -8,7 +8,7 @@
 //! 3. The generator is the pipe's own.
 
 use crate::config::{JitterConfig, JitterDistribution};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, probability, span};
 use crate::random::stream;
 use crate::time::Nanos;
 use rand_core::Rng;
@@ -31,15 +31,8 @@ pub(crate) struct Jitter {
 
 impl Jitter {
     pub fn new(config: &JitterConfig, seed: u64, place: &str) -> Result<Self, ConfigError> {
-        if config.spread_ns < Nanos::ZERO {
-            return Err(ConfigError::new(
-                "propagation.jitter.spread_ns",
-                config.spread_ns.0,
-                "0 or more",
-            ));
-        }
-        let correlation =
-            crate::error::probability("propagation.jitter.correlation", config.correlation)?;
+        let spread = span("propagation.jitter.spread_ns", config.spread_ns)?;
+        let correlation = probability("propagation.jitter.correlation", config.correlation)?;
         let table = match config.distribution {
             JitterDistribution::Uniform => Vec::new(),
             JitterDistribution::Normal => table(inverse_normal),
@@ -48,7 +41,7 @@ impl Jitter {
         let mut rng = stream(seed, place);
         let last = upper(&mut rng);
         Ok(Self {
-            spread: config.spread_ns.0,
+            spread: spread.0,
             correlation: (correlation * 4_294_967_296.0) as u64,
             last,
             table,

@@ -3,7 +3,7 @@
 mod jitter;
 
 use crate::config::{LineLimit, PropagationConfig};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, span};
 use crate::queue::Waiting;
 use crate::time::{Nanos, Time};
 use jitter::Jitter;
@@ -59,10 +59,7 @@ impl<P> Ord for Passage<P> {
 
 impl<P> Line<P> {
     pub fn new(config: &PropagationConfig, seed: u64, place: &str) -> Result<Self, ConfigError> {
-        if config.delay_ns < Nanos::ZERO {
-            let found = config.delay_ns.0;
-            return Err(ConfigError::new("propagation.delay_ns", found, "0 or more"));
-        }
+        let delay = span("propagation.delay_ns", config.delay_ns)?;
         let jitter = match &config.jitter {
             Some(jitter) => Some(Jitter::new(
                 jitter,
@@ -81,8 +78,8 @@ impl<P> Line<P> {
         };
         let shortened = jitter.as_ref().map_or(Nanos::ZERO, Jitter::least);
         Ok(Self {
-            delay: config.delay_ns,
-            least_delay: (config.delay_ns + shortened).max(Nanos::ZERO),
+            delay,
+            least_delay: (delay + shortened).max(Nanos::ZERO),
             jitter,
             limit: config.limit,
             bytes: 0,

@@ -8,7 +8,7 @@
 
 use super::fifo::Fifo;
 use super::{Discipline, Room, Tally, Waiting, mark};
-use crate::error::{ConfigError, positive};
+use crate::error::{ConfigError, positive, span};
 use crate::packet::Packet;
 use crate::time::{Nanos, Time};
 use crate::totals::Count;
@@ -31,8 +31,10 @@ impl CodelParameters {
     ) -> Result<Self, ConfigError> {
         let target = target.unwrap_or(Nanos::from_millis(5));
         let interval = interval.unwrap_or(Nanos::from_millis(100));
-        positive("queue.discipline.target_ns", target.0)?;
-        positive("queue.discipline.interval_ns", interval.0)?;
+        for (name, value) in [("target_ns", target), ("interval_ns", interval)] {
+            let field = format!("queue.discipline.{name}");
+            positive(field.as_str(), span(field.as_str(), value)?.0)?;
+        }
         Ok(Self {
             target,
             interval,

@@ -5,7 +5,7 @@
 //! all of it.
 
 use crate::config::QueueLimit;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, span};
 use crate::shaper::Shaper;
 use crate::time::{Nanos, Time};
 use crate::totals::Count;
@@ -43,9 +43,6 @@ pub(crate) enum Limit {
 
 impl Limit {
     pub fn new(config: &QueueLimit, shaper: &Shaper) -> Result<Self, ConfigError> {
-        let negative = |name: &str, found: &dyn core::fmt::Display| {
-            ConfigError::new(format!("queue.limit.{name}"), found, "0 or more")
-        };
         let bytes = |bytes| Room {
             bytes,
             ..Room::UNLIMITED
@@ -57,25 +54,25 @@ impl Limit {
                 packets,
                 ..Room::UNLIMITED
             }),
-            QueueLimit::Delay { delay_ns } if delay_ns < Nanos::ZERO => {
-                return Err(negative("delay_ns", &delay_ns.0));
-            }
-            QueueLimit::Delay { delay_ns } if shaper.rate_varies() => Self::AtRate(delay_ns),
             QueueLimit::Delay { delay_ns } => {
-                Self::Constant(bytes(bytes_in(delay_ns, shaper.highest_rate_bit_s())))
+                let delay = span("queue.limit.delay_ns", delay_ns)?;
+                if shaper.rate_varies() {
+                    Self::AtRate(delay)
+                } else {
+                    Self::Constant(bytes(bytes_in(delay, shaper.highest_rate_bit_s())))
+                }
             }
             QueueLimit::Bdp {
                 multiple,
                 base_rtt_ns,
             } => {
                 if !(multiple >= 0.0 && multiple.is_finite()) {
-                    return Err(negative("multiple", &multiple));
+                    let field = "queue.limit.multiple";
+                    return Err(ConfigError::new(field, multiple, "0 or more"));
                 }
-                if base_rtt_ns < Nanos::ZERO {
-                    return Err(negative("base_rtt_ns", &base_rtt_ns.0));
-                }
-                let span = Nanos((multiple * base_rtt_ns.0 as f64).round() as i64);
-                Self::Constant(bytes(bytes_in(span, shaper.highest_rate_bit_s())))
+                let rtt = span("queue.limit.base_rtt_ns", base_rtt_ns)?;
+                let rtts = Nanos((multiple * rtt.0 as f64).round() as i64);
+                Self::Constant(bytes(bytes_in(rtts, shaper.highest_rate_bit_s())))
             }
         })
     }

@@ -9,7 +9,7 @@
 
 use super::fifo::Fifo;
 use super::{Discipline, Room, Tally, Waiting, mark};
-use crate::error::{ConfigError, positive};
+use crate::error::{ConfigError, positive, span};
 use crate::packet::Packet;
 use crate::random::unit;
 use crate::time::{Nanos, Time};
@@ -48,21 +48,20 @@ impl PieParameters {
             mtu,
             ecn,
         };
+        span("queue.discipline.target_ns", it.target)?;
+        span("queue.discipline.update_ns", it.update)?;
         positive("queue.discipline.target_ns", it.target.0)?;
-        positive("queue.discipline.update_ns", it.update.0)?;
+        if it.update < Nanos::from_micros(1) {
+            let field = "queue.discipline.update_ns";
+            return Err(ConfigError::new(field, it.update.0, "at least 1 us"));
+        }
         for (name, gain) in [("alpha", it.alpha), ("beta", it.beta)] {
             if !(gain.is_finite() && gain >= 0.0) {
                 let field = format!("queue.discipline.{name}");
                 return Err(ConfigError::new(field, gain, "0 or more"));
             }
         }
-        if it.max_burst < Nanos::ZERO {
-            return Err(ConfigError::new(
-                "queue.discipline.max_burst_ns",
-                it.max_burst.0,
-                "0 or more",
-            ));
-        }
+        span("queue.discipline.max_burst_ns", it.max_burst)?;
         Ok(it)
     }
 }
@@ -214,5 +213,88 @@ impl<P: Packet> Discipline<P> for Pie<P> {
 
     fn depth(&self) -> Count {
         self.fifo.depth()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters() -> PieParameters {
+        PieParameters::new(None, None, None, None, None, 1500, false)
+            .expect("the defaults are valid")
+    }
+
+    /// At 30 ms of delay, up from 20, with this probability.
+    fn controller(drop_probability: f64) -> Controller {
+        Controller {
+            drop_probability,
+            accumulated: 0.0,
+            burst_allowance: Nanos::from_millis(40),
+            delay: Nanos::from_millis(30),
+            delay_old: Nanos::from_millis(20),
+            next_update: None,
+        }
+    }
+
+    #[test]
+    fn the_step_is_scaled_by_the_table_of_the_rfc() {
+        // 1/8 x 15 ms over + 5/4 x 10 ms growth.
+        let step = 0.125 * 0.015 + 1.25 * 0.010;
+        let table = [
+            (0.0, 2048.0),
+            (0.000_005, 512.0),
+            (0.000_05, 128.0),
+            (0.000_5, 32.0),
+            (0.005, 8.0),
+            (0.05, 2.0),
+            (0.5, 1.0),
+        ];
+        for (before, divisor) in table {
+            let mut it = controller(before);
+            it.update(&parameters());
+            let found = it.drop_probability - before;
+            assert!((found - step / divisor).abs() < 1e-12, "{before}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_step_is_capped_at_two_hundredths_once_the_probability_is_high() {
+        let mut it = controller(0.5);
+        it.delay = Nanos::from_millis(500);
+        it.update(&parameters());
+        assert!((it.drop_probability - 0.52).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_empty_queue_lets_the_probability_decay_and_then_restores_the_burst() {
+        let mut it = controller(0.01);
+        (it.delay, it.delay_old) = (Nanos::ZERO, Nanos::ZERO);
+        it.update(&parameters());
+        let expected = (0.01 - 0.125 * 0.015 / 2.0) * 0.98;
+        assert!((it.drop_probability - expected).abs() < 1e-12);
+        assert_eq!(it.burst_allowance, Nanos::from_millis(25));
+        for _ in 0..1_000 {
+            it.update(&parameters());
+        }
+        assert!(it.at_rest(&parameters()));
+    }
+
+    #[test]
+    fn updates_that_come_late_are_made_up_for() {
+        let (mut late, mut timely) = (controller(0.01), controller(0.01));
+        let update = parameters().update;
+        for it in [&mut late, &mut timely] {
+            it.update_until(Time::ZERO, &parameters());
+        }
+        for n in 1..=40 {
+            timely.update_until(Time(n * update.0), &parameters());
+        }
+        late.update_until(Time(40 * update.0 + 7), &parameters());
+        assert_eq!(
+            late.drop_probability.to_bits(),
+            timely.drop_probability.to_bits()
+        );
+        assert_eq!(late.next_update, timely.next_update);
     }
 }

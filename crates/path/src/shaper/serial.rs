@@ -6,7 +6,7 @@
 
 use super::{WORK_PER_BYTE, divide};
 use crate::config::RateStep;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, instant};
 use crate::time::{Nanos, Time};
 
 #[derive(Debug)]
@@ -31,6 +31,9 @@ impl Serial {
                 steps[at + 1].at_ns.0,
                 "an instant after the step before it",
             ));
+        }
+        for (at, step) in steps.iter().enumerate() {
+            instant(format!("shaper.steps[{at}].at_ns"), step.at_ns)?;
         }
         Ok(Self {
             steps,

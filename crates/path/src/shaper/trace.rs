@@ -5,7 +5,7 @@
 //! packet stays in the queue until its opportunity. The trace repeats with the period of its last entry. Departures:
 //! 1. The trace begins at the run's time zero, in nanoseconds of model time, and repeats before zero too.
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, span};
 use crate::time::{Nanos, Time};
 
 const OPPORTUNITY_BYTES: u32 = 1500;
@@ -36,10 +36,8 @@ impl Trace {
                 "opportunities in order of time",
             ));
         }
-        if opportunities[0] < Nanos::ZERO {
-            let found = opportunities[0].0;
-            return Err(ConfigError::new(format!("{FIELD}[0]"), found, "0 or later"));
-        }
+        span(format!("{FIELD}[0]"), opportunities[0])?;
+        span(FIELD, period)?;
         if period <= Nanos::ZERO {
             return Err(ConfigError::new(
                 FIELD,

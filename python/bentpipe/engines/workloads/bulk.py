@@ -86,10 +86,13 @@ async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     await bench.sleep_until(start_s - _SERVER_LEAD_S)
     serving = bench.start(way.server_at, ["iperf3", "-s", f"-{ip}", "-1", "-J", "-i", "1", "-p", str(port)])
     probe = [sys.executable, "-I", "-S", "-c", _LISTENING, str(port), "10"]
-    listening = await bench.start(way.server_at, probe).over(None)
+    probing = bench.start(way.server_at, probe)
+    await probing.over_first(serving)
+    listening = await probing.over(bench.now_s, cut=False)
     if serving.has_ended or listening.fault:
         server = await serving.over(bench.now_s, cut=False)
-        why = server.fault or _error(server) or "iperf3's server did not begin to listen"
+        said = f": {server.stdout.strip()[:500]!r}" if server.stdout.strip() else ""
+        why = server.fault or _error(server) or f"iperf3's server did not begin to listen{said}"
         return WorkloadResult(_entry(spec) | {"why": why}, tools=_tools(name, [("server", server)]))
     await bench.sleep_until(start_s)
     client = await bench.start(way.client_at, way.argv).over(deadline_s)

@@ -103,6 +103,8 @@ async def run(spec: PingSpec, bench: Bench) -> WorkloadResult:
         "-s",
         f"{spec.size_bytes}",
     ]
+    # How long ping waits for the last answers where none at all has come; else it waits two round trips.
+    argv += ["-W", f"{max(2.0, 3 * bench.full_round_trip_s):g}"]
     await bench.sleep_until(start_s)
     running = bench.start("client", [*argv, bench.address("server", ip)])
     program = await running.over(start_s + spec.count * interval_s + bench.patience_s)

@@ -1,0 +1,51 @@
+# `make demo` and `make test` do all the set-up themselves.
+.PHONY: setup demo test lint fuzz bench bench-live docs clean
+
+python := .venv/bin/python
+bentpipe := .venv/bin/bentpipe
+demo_out := runs/demo
+# The published experiment in all its ten cells, with 3 s of iperf3 instead of 30, and its report.
+demo_changes := --variant "as is" --set workload.download.time='"3 s"' --set workload.rtt.count=5 \
+	--set workload.rtt.start='"-1.6 s"'
+
+setup:
+	@scripts/setup
+
+demo: setup
+	@rm -rf $(demo_out)
+	@$(bentpipe) run effects-of-latency $(demo_changes) --out $(demo_out); status=$$?; \
+	if [ -f $(demo_out)/lab.json ]; then $(bentpipe) report $(demo_out) >/dev/null; fi; exit $$status
+
+# FILTER=word runs only the Python tests whose name has it.
+test:
+	@scripts/setup test
+	cargo test --quiet --workspace
+	$(python) -m pytest $(if $(FILTER),-k $(FILTER))
+
+lint:
+	@scripts/setup
+	cargo fmt --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+
+fuzz:
+	@scripts/setup fuzz
+	scripts/fuzz
+
+# Packets per second through each part of a pipe.
+bench:
+	cargo bench --quiet -p bentpipe-path
+
+# Speed of the datapath, departure lateness, ping and rate errors on this machine.
+bench-live: setup
+	cargo run --quiet --release -p bentpipe-live --example bench_live
+
+# The pages that are printed from the code.
+docs: setup
+	$(python) -m bentpipe.results >docs/results.md
+	$(python) -m bentpipe.lab.reference docs
+
+clean:
+	rm -rf target fuzz/target .venv runs

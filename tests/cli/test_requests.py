@@ -1,0 +1,96 @@
+"""What is asked wrongly is answered with one message and status 2; nothing is run and nothing is left."""
+
+from pathlib import Path
+
+import pytest
+from invocation import PLAIN, Command
+
+WRONG = {
+    "no unit": (PLAIN.replace('"20 ms"', "20"), "rtt"),
+    "unknown key": (PLAIN.replace("rate =", "ratte ="), "rate"),
+    "out of range": (PLAIN.replace("count = 3", "count = 0"), "count"),
+    "negative loss": (PLAIN.replace("[path]", "[path]\nloss = -0.1"), "loss"),
+    "missing file": (PLAIN.replace('"20 Mbit/s"', '{ trace = "no.trace", format = "mahimahi" }'), "no.trace"),
+    "sweep over nothing": (PLAIN + '[sweep]\n"path.nothing" = [1]\n', "path.nothing"),
+    "not TOML": ("title = \n", ":1:"),
+    "no workload": ('title = "x"\n', "workload"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_lab_is_one_message_that_names_the_place_and_status_2(
+    run: Command, tmp_path: Path, name: str
+) -> None:
+    text, named = WRONG[name]
+    (tmp_path / "wrong.toml").write_text(text)
+    said = run("run", "wrong.toml")
+    assert said.status == 2
+    assert said.stdout == ""
+    assert "wrong.toml" in said.stderr
+    assert named in said.stderr
+    assert "Traceback" not in said.stderr
+    assert len(said.stderr.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["run", "no-such-lab"], "no-such-lab"),
+        (["run", "plain.toml", "--set", "path.rrt=1"], "rtt"),
+        (["run", "plain.toml", "--set", "nonsense"], "nonsense"),
+        (["run", "plain.toml", "--engine", "warp"], "warp"),
+        (["run", "plain.toml", "--variant", "nobody"], "nobody"),
+        (["run", "plain.toml", "--pcap", "middle"], "middle"),
+        (["run", "plain.toml", "--sample", "10"], "--sample"),
+        (["run", "plain.toml", "--jobs", "2"], "--jobs"),
+        (["run", "plain.toml", "--repeat", "0"], "--repeat"),
+        (["run", "plain.toml", "--out", "plain.toml"], "plain.toml"),
+        (["run"], "LAB"),
+        (["report", "nowhere"], "nowhere"),
+        (["compare", "."], "run"),
+        (["dance"], "dance"),
+    ],
+)
+def test_a_wrong_request_is_a_message_that_names_it_and_status_2(
+    run: Command, tmp_path: Path, arguments: list[str], named: str
+) -> None:
+    said = run(*arguments)
+    assert said.status == 2
+    assert said.stdout == ""
+    assert named in said.stderr
+    assert "Traceback" not in said.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_live_cannot_do_is_said_before_anything_runs(run: Command, tmp_path: Path) -> None:
+    near = PLAIN.replace("[path]", '[near]\nrtt = "1 ms"\n[path]')
+    (tmp_path / "near.toml").write_text(near)
+    said = run("run", "near.toml", "--engine", "live")
+    assert (said.status, said.stdout) == (2, "")
+    assert "near" in said.stderr
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(run: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    said = run("run", "plain.toml", "--out", "mine")
+    assert said.status == 2
+    assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
+
+
+def test_help_shows_examples_and_every_command(run: Command) -> None:
+    assert all(word in run("--help").stdout for word in ("run", "report", "compare", "shell", "labs"))
+    for command in ("run", "report", "compare", "shell"):
+        said = run(command, "--help")
+        assert said.status == 0
+        assert f"bentpipe {command}" in said.stdout
+
+
+def test_the_labs_that_come_with_it_are_listed_and_load_by_name(run: Command) -> None:
+    assert "effects-of-latency" in run("labs").stdout
+    # Loaded by its name: only then is the change to a key that it does not have a fault.
+    assert "path.rrt" in run("run", "effects-of-latency", "--set", "path.rrt=1").stderr
+    assert run("version").stdout.startswith("bentpipe 0.")
+    assert run("schema").stdout.startswith("{")

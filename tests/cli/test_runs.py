@@ -1,0 +1,157 @@
+"""Runs from the command line: what stdout, stderr, the folder and the exit status say."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from invocation import PLAIN, Command
+
+import bentpipe
+
+pytestmark = pytest.mark.live
+
+SUMMARY_KEYS = {
+    "lab", "engine", "seed", "variant", "point", "reliable", "why", "folder", "wall_s", "workloads", "pipes",
+    "engine_error",
+}  # fmt: skip
+PIPE_KEYS = {"throughput_mbit_s", "goodput_mbit_s", "drops", "queue_bytes_mean", "queue_bytes_max"}
+TOLERANT = [
+    "--set",
+    'limits.lateness_p99="1 s"',
+    "--set",
+    "limits.unintended_loss=1000",
+    "--set",
+    "limits.rate_error=1",
+]
+"""For what does not ask whether this machine is quiet."""
+
+
+def test_json_is_an_object_per_run_as_the_contract_has_it(run: Command, tmp_path: Path) -> None:
+    said = run("run", "plain.toml", "--json", "--repeat", "2", "--out", "out", *TOLERANT)
+    assert said.status == 0, said.stderr
+    first, second = said.objects
+    assert set(first) >= SUMMARY_KEYS
+    assert (first["lab"], first["engine"], first["variant"], first["point"]) == ("plain", "live", "as is", {})
+    assert (first["seed"], second["seed"]) == (1, 2)
+    rtt = first["workloads"]["rtt"]
+    assert (rtt["kind"], rtt["sent"], rtt["lost"]) == ("ping", 3, 0)
+    assert 20 <= rtt["min_ms"] <= rtt["median_ms"] <= rtt["max_ms"]
+    assert set(first["pipes"]["down"]) >= PIPE_KEYS
+    assert set(first["engine_error"]) >= {
+        "lateness_us_p50",
+        "lateness_us_p99",
+        "rate_error",
+        "unintended_loss",
+    }
+    assert (tmp_path / first["folder"] / "run.json").exists()
+
+
+def test_progress_goes_to_stderr_and_the_table_to_stdout(run: Command) -> None:
+    said = run("run", "plain.toml", "--out", "out", *TOLERANT)
+    assert "A plain lab" in said.stdout
+    assert "[1/1]" in said.stderr
+    assert "\x1b" not in said.stdout + said.stderr
+    quiet = run("run", "plain.toml", "--out", "again", "--quiet", *TOLERANT)
+    assert quiet.stderr == ""
+
+
+def test_an_interrupted_sweep_goes_on_where_it_stopped(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "sweep.toml").write_text(PLAIN + '[sweep]\n"path.rtt" = ["1 ms", "2 ms", "3 ms"]\n')
+    command = [sys.executable, "-m", "bentpipe", "run", "sweep.toml", "--json", "--out", "out", *TOLERANT]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        done = json.loads(first.stdout.readline())
+        first.send_signal(signal.SIGINT)
+        assert first.wait(10) == 130
+    out = tmp_path / "out"
+    assert [path.name for path in out.iterdir() if path.is_dir()] == [Path(done["folder"]).name]
+    stamp = (tmp_path / done["folder"] / "run.json").stat().st_mtime_ns
+    said = run("run", "sweep.toml", "--json", "--out", "out", *TOLERANT)
+    assert said.status == 0, said.stderr
+    assert [each["point"]["path.rtt"] for each in said.objects] == ["1 ms", "2 ms", "3 ms"]
+    assert (tmp_path / done["folder"] / "run.json").stat().st_mtime_ns == stamp
+    assert len(bentpipe.Results.open(out).runs) == 3
+
+
+def test_another_lab_does_not_write_into_the_folder(run: Command) -> None:
+    assert run("run", "plain.toml", "--out", "out", *TOLERANT).status == 0
+    said = run("run", "plain.toml", "--out", "out", "--set", "path.rtt='9 ms'", *TOLERANT)
+    assert said.status == 2
+    assert "--out" in said.stderr
+
+
+def test_ctrl_c_leaves_no_process_and_no_half_written_run(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(PLAIN.replace("count = 3", "count = 1000"))
+    command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--out", "out"]
+    mark = {"BENTPIPE_TEST": str(tmp_path)}
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
+        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path))))
+        running.send_signal(signal.SIGINT)
+        assert running.wait(10) == 130
+        said = running.stderr.read().decode() if running.stderr else ""
+    assert "Traceback" not in said
+    assert "interrupted" in said
+    assert _wait_for(lambda: not _marked(str(tmp_path)))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["lab.json"]
+
+
+def test_kill_9_leaves_no_process(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(PLAIN.replace("count = 3", "count = 1000"))
+    command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--out", "out"]
+    mark = {"BENTPIPE_TEST": str(tmp_path)}
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
+        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path))))
+        running.kill()
+        running.wait(10)
+    assert _wait_for(lambda: not _marked(str(tmp_path)))
+
+
+def test_a_shell_command_runs_at_the_client_and_its_status_is_ours(run: Command) -> None:
+    said = run("shell", "plain.toml", "--", "ping", "-c", "1", "server")
+    assert said.status == 0
+    assert "from server" in said.stdout
+    assert run("shell", "plain.toml", "--", "sh", "-c", "exit 7").status == 7
+    missing = run("shell", "plain.toml", "--", "no-such-program")
+    assert missing.status == 2
+    assert "no-such-program" in missing.stderr
+
+
+def test_a_shell_takes_the_first_point_of_a_sweep_and_says_so(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "sweep.toml").write_text(PLAIN + '[sweep]\n"path.rtt" = ["1 ms", "2 ms"]\n')
+    said = run("shell", "sweep.toml", "--", "true")
+    assert said.status == 0
+    assert "1 ms" in said.stderr
+
+
+def test_a_report_is_written_from_what_a_run_left(run: Command, tmp_path: Path) -> None:
+    assert run("run", "plain.toml", "--out", "out", "--quiet", *TOLERANT).status == 0
+    said = run("report", "out", "--html", "page.html")
+    assert said.status == 0, said.stderr
+    assert "A plain lab" in (tmp_path / "page.html").read_text()
+    assert run("compare", "out", "out").status == 0
+
+
+def _marked(mark: str) -> list[bytes]:
+    """Command lines of the processes that a test started, found by their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"BENTPIPE_TEST={mark}".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes())
+        except OSError:
+            continue
+    return found
+
+
+def _wait_for(condition, seconds: float = 15.0) -> bool:  # type: ignore[no-untyped-def]
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True

@@ -1,0 +1,181 @@
+"""Real programs over a real path: what a run measures, and what it says of a program that fails."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosting import refusal
+
+import bentpipe
+from bentpipe.results import Results
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(bool(why := refusal("root")), reason=why or "the live engine runs here"),
+]
+
+PATH = """
+until = "done"
+duration = "40 s"
+[path]
+rtt = "40 ms"
+rate = "20 Mbit/s"
+"""
+BULK = PATH + '[[workload]]\nname = "load"\nkind = "bulk"\n'
+PING = PATH + '[[workload]]\nname = "rtt"\nkind = "ping"\ncount = 3\ninterval = "20 ms"\n'
+
+
+def run(folder: Path, lab: str) -> Results:
+    (folder / "lab.toml").write_text(lab)
+    return bentpipe.Lab.load(folder / "lab.toml").run(engine="live", out=folder / "out")
+
+
+def workload(results: Results, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = results.runs[0]["workloads"][name]
+    return found
+
+
+def shadow(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts a script before the program of that name in PATH."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+    (programs / name).chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_a_ping_is_not_faster_than_the_path_and_precedes_time_zero(tmp_path: Path, ip: int) -> None:
+    lab = PING.replace("[path]", f"[host]\nip = {ip}\n[path]") + 'start = "-0.5 s"\n'
+    results = run(tmp_path, lab)
+    times = results.pings["rtt_s"].to_list()
+    assert len(times) == 3
+    assert all(0.04 <= time < 1 for time in times)
+    assert -0.51 < results.pings["time_s"][0] < 0
+    assert workload(results, "rtt")["lost"] == 0
+
+
+def test_what_the_channel_loses_is_a_ping_without_an_answer(tmp_path: Path) -> None:
+    results = run(tmp_path, PING.replace("[path]", "[path]\nloss = 1.0") + "[limits]\nunintended_loss = 0\n")
+    assert workload(results, "rtt")["lost"] == 3
+    assert "why" not in workload(results, "rtt")
+    assert results.pings["rtt_s"].to_list() == [None, None, None]
+    assert results.link["drops_channel"].sum() >= 3
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_transfer_by_time_gets_most_of_the_rate_and_never_more(tmp_path: Path, direction: str) -> None:
+    results = run(tmp_path, BULK + f'direction = "{direction}"\ntime = "2 s"\nomit = "1 s"\n')
+    load = workload(results, "load")
+    assert "why" not in load
+    assert 10 < load["goodput_mbit_s"] < 20
+    assert load["duration_s"] == pytest.approx(2, abs=0.5)
+    assert load["bytes"] * 8e-6 / load["duration_s"] == pytest.approx(load["goodput_mbit_s"])
+    flow = results.flows.to_dicts()[0]
+    assert (flow["direction"], flow["outcome"], flow["remote_port"]) == (direction, "finished", 5201)
+    ports = set(results.sockets["local_port"].to_list())
+    assert flow["local_port"] in ports
+    sender = results.link.filter(results.link["pipe"] == direction)
+    assert sender["goodput_bytes"].sum() > load["bytes"]
+    said = results.tools["output"].to_list()
+    assert len(said) == 2
+    assert all('"intervals"' in output for output in said)
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_transfer_by_size_ends_with_its_last_byte(tmp_path: Path, direction: str) -> None:
+    results = run(tmp_path, BULK + f'direction = "{direction}"\nsize = "1 MB"\nstreams = 2\n')
+    load = workload(results, "load")
+    assert "why" not in load
+    assert load["bytes"] >= 1_000_000
+    assert results.flows["bytes"].sum() == load["bytes"]
+    assert len(results.flows) == 2
+    # 8 Mbit at 20 Mbit/s, and before it iperf3's handshake of at least two round trips.
+    assert 0.4 + 0.08 < load["completion_s"] < 30
+
+
+def test_both_directions_are_two_workloads_at_once(tmp_path: Path) -> None:
+    results = run(tmp_path, BULK + 'direction = "both"\nsize = "200 kB"\n')
+    found = results.runs[0]["workloads"]
+    assert set(found) == {"load-down", "load-up"}
+    assert all(load["completion_s"] for load in found.values())
+
+
+def test_a_transfer_cut_by_the_run_end_keeps_what_it_measured(tmp_path: Path) -> None:
+    lab = BULK.replace('"40 s"', '"3 s"') + 'time = "30 s"\n'
+    load = workload(results := run(tmp_path, lab), "load")
+    assert results.runs[0]["status"] == "done"
+    assert load["completion_s"] is None
+    assert 1 <= len(load["per_second_mbit_s"]) <= 3
+    assert load["goodput_mbit_s"] > 1
+    assert results.flows["outcome"].to_list() == ["unfinished"]
+
+
+def test_a_command_gives_its_output_and_a_status_other_than_zero_is_a_failure(tmp_path: Path) -> None:
+    lab = PATH + (
+        '[[workload]]\nname = "good"\nkind = "exec"\ncommand = ["echo", "hello"]\n'
+        '[[workload]]\nname = "bad"\nkind = "exec"\nhost = "server"\n'
+        'command = ["sh", "-c", "echo no space >&2; exit 3"]\n'
+    )
+    results = run(tmp_path, lab)
+    assert workload(results, "good")["status"] == 0
+    assert "hello\n" in results.tools["output"].to_list()
+    assert results.runs[0]["status"] == "failed"
+    assert any("bad" in why and "no space" in why for why in results.runs[0]["why"])
+
+
+@pytest.mark.parametrize(
+    ("script", "named"),
+    [
+        ("echo cannot be >&2; exit 5", "cannot be"),
+        ("echo nonsense", "nonsense"),
+        ("kill -9 $$", "SIGKILL"),
+    ],
+)
+def test_a_program_that_does_not_do_its_work_fails_its_workload_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, named: str
+) -> None:
+    shadow(tmp_path, "iperf3", script, monkeypatch)
+    results = run(tmp_path, PING + '[[workload]]\nname = "load"\nkind = "bulk"\nsize = "10 kB"\n')
+    assert results.runs[0]["status"] == "failed"
+    assert named in workload(results, "load")["why"]
+    assert workload(results, "rtt")["lost"] == 0
+    assert len(results.link) > 0
+
+
+def test_a_program_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only = tmp_path / "only"
+    only.mkdir()
+    (only / "sh").symlink_to("/bin/sh")
+    monkeypatch.setenv("PATH", str(only))
+    results = run(tmp_path, BULK + 'size = "10 kB"\n')
+    assert "iperf3" in workload(results, "load")["why"]
+    assert "not found" in workload(results, "load")["why"]
+
+
+def test_a_program_that_hangs_is_stopped_at_the_run_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shadow(tmp_path, "ping", "trap '' INT; sleep 1000 & wait; wait", monkeypatch)
+    results = run(tmp_path, PING.replace('"40 s"', '"2 s"'))
+    assert results.runs[0]["status"] == "failed"
+    assert workload(results, "rtt")["why"]
+
+
+def test_a_run_past_its_limits_is_unreliable_and_says_why(tmp_path: Path) -> None:
+    results = run(tmp_path, PING + '[limits]\nlateness_p99 = "0 s"\n')
+    record = results.runs[0]
+    assert (record["status"], record["reliable"]) == ("done", False)
+    assert any("limit" in why for why in record["why"])
+
+
+def test_the_record_has_the_sysctls_in_force_the_versions_and_the_machine(tmp_path: Path) -> None:
+    lab = PING.replace("[path]", "[server]\ntcp_rmem = [4096, 16384, 65536]\n[path]")
+    record = run(tmp_path, lab).runs[0]
+    assert record["sysctl"]["server"]["net.ipv4.tcp_rmem"] == "4096 16384 65536"
+    assert record["sysctl"]["client"]["net.ipv4.tcp_rmem"] != "4096 16384 65536"
+    assert record["versions"]["ping"].startswith("ping from iputils")
+    assert record["machine"]["kernel"] == os.uname().release
+    assert record["machine"]["cores"] > 0
