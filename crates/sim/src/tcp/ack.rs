@@ -200,7 +200,8 @@ impl Socket {
         let bytes = u64::from(packet.window) << self.snd_wscale;
         let newer = packet.ack > self.window.snd_una
             || packet.seq > self.send.window_seq
-            || (packet.seq == self.send.window_seq && bytes > self.send.window_bytes);
+            || (packet.seq == self.send.window_seq
+                && (bytes > self.send.window_bytes || bytes == 0));
         if !newer {
             return false;
         }

@@ -252,13 +252,11 @@ impl Socket {
         self.receiver.rcv_wup = self.receiver.rcv_nxt;
         self.receiver.fin_unacked = false;
         let d = &mut self.delayed;
-        d.quick = d.quick.saturating_sub(1);
-        if d.quick == 0 {
-            d.ato = if d.ato == Nanos::ZERO {
-                d.ato
-            } else {
-                d.ato.max(ATO_MIN)
-            };
+        if d.quick > 0 && d.scheduled {
+            d.quick -= 1;
+            if d.quick == 0 {
+                d.ato = ATO_MIN;
+            }
         }
         d.now = false;
         d.scheduled = false;

@@ -354,7 +354,7 @@ impl Socket {
                 self.recovery.prr_out += sent_segments;
             }
             if !probe {
-                self.schedule_loss_probe();
+                self.schedule_loss_probe(false);
             }
         }
     }

@@ -130,7 +130,7 @@ impl Socket {
     }
 
     pub(super) fn set_retransmit_timer(&mut self) {
-        if !self.schedule_loss_probe() {
+        if !self.schedule_loss_probe(true) {
             self.rearm_timeout();
         }
     }

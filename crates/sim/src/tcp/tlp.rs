@@ -20,8 +20,8 @@ pub struct Tlp {
 }
 
 impl Socket {
-    /// Arms the probe timer where a probe may be sent.
-    pub(super) fn schedule_loss_probe(&mut self) -> bool {
+    /// Arms the probe timer where a probe may be sent. `advancing`: an ACK restarts the timeout's clock.
+    pub(super) fn schedule_loss_probe(&mut self, advancing: bool) -> bool {
         let state = self.window.state;
         if self.window.packets_out == 0
             || !self.sack_ok
@@ -40,7 +40,11 @@ impl Socket {
         } else {
             RTO_INITIAL
         };
-        let left = self.rto_left();
+        let left = if advancing {
+            self.backed_off_rto()
+        } else {
+            self.rto_left()
+        };
         let timeout = if left.0 > 0 {
             timeout.min(left)
         } else {
