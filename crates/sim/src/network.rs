@@ -3,7 +3,7 @@
 use crate::event::EventQueue;
 use crate::host::HostConfig;
 use crate::packet::{ConnectionId, Kind, Packet, flag};
-use crate::sink::{Captured, FlowRow, PingRow, SocketRow};
+use crate::sink::{Captured, FlowRow, IntervalRow, PingRow, SocketRow};
 use crate::tcp::{Notice, Outbox, Socket};
 use bentpipe_path::Pipe;
 use bentpipe_path::time::Time;
@@ -70,6 +70,7 @@ pub struct Network {
     pub(crate) notices: VecDeque<(usize, ConnectionId, Side, Notice)>,
     pub(crate) echoes: VecDeque<(usize, u32)>,
     pub(crate) flows: Vec<FlowRow>,
+    pub(crate) intervals: Vec<IntervalRow>,
     pub(crate) pings: Vec<PingRow>,
     pub(crate) captured: Vec<Captured>,
     pub(crate) next_flow: u64,
@@ -100,6 +101,7 @@ impl Network {
             notices: VecDeque::new(),
             echoes: VecDeque::new(),
             flows: Vec::new(),
+            intervals: Vec::new(),
             pings: Vec::new(),
             captured: Vec::new(),
             next_flow: 0,

@@ -112,6 +112,8 @@ pub struct Summary {
 }
 
 const START: u64 = u64::MAX;
+/// Some 20 ms of CPU.
+const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
 impl Simulation {
     pub fn new(spec: SimSpec) -> Result<Self, SpecError> {
@@ -173,6 +175,7 @@ impl Simulation {
             .duration_ns
             .map_or(Time::NEVER, |length| Time::ZERO + length);
         let mut events = 0;
+        let mut interrupted = false;
         let mut next_bins = self.start + self.spec.bin_ns;
         let mut next = [None, None];
         loop {
@@ -212,7 +215,12 @@ impl Simulation {
             if self.spec.until_done && self.workloads.iter().all(|work| work.is_done()) {
                 break;
             }
+            if events % EVENTS_BETWEEN_QUESTIONS == 0 && sink.go_on(now).is_break() {
+                interrupted = true;
+                break;
+            }
         }
+        let until = if interrupted { self.network.now } else { until };
         self.finish(until, sink, events)
     }
 
@@ -254,6 +262,9 @@ impl Simulation {
     fn flush(&mut self, sink: &mut dyn Sink) {
         for row in self.network.flows.drain(..) {
             sink.flow(&row);
+        }
+        for row in self.network.intervals.drain(..) {
+            sink.interval(&row);
         }
         for row in self.network.pings.drain(..) {
             sink.ping(&row);

@@ -5,6 +5,7 @@ use crate::packet::Packet;
 use crate::tcp::SocketSample;
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
+use core::ops::ControlFlow;
 
 /// One row of the `sockets` table.
 #[derive(Clone, Debug)]
@@ -42,9 +43,22 @@ pub struct FlowRow {
     /// Payload read by the receiving application, and how much of it within the time to be left out.
     pub bytes: u64,
     pub omitted_bytes: u64,
+    /// Of the whole connection, and how many of them within the time to be left out.
     pub retransmits: u64,
+    pub omitted_retransmits: u64,
     pub outcome: Outcome,
     pub why: Option<&'static str>,
+}
+
+/// A second of a bulk transfer as its receiver counts it, all streams together, or the rest of one at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntervalRow {
+    pub workload: usize,
+    pub start: Time,
+    pub end: Time,
+    pub bytes: u64,
+    /// Within the time to be left out.
+    pub omitted: bool,
 }
 
 /// One row of the `pings` table; `rtt` is `None` if the answer never came.
@@ -84,12 +98,20 @@ pub trait Sink {
     fn flow(&mut self, row: &FlowRow) {
         let _ = row;
     }
+    fn interval(&mut self, row: &IntervalRow) {
+        let _ = row;
+    }
     fn ping(&mut self, row: &PingRow) {
         let _ = row;
     }
     /// Called only for the hosts in `SimSpec::capture`.
     fn packet(&mut self, captured: &Captured) {
         let _ = captured;
+    }
+    /// Asked now and then, with the time that the run has reached; `Break` ends the run there.
+    fn go_on(&mut self, now: Time) -> ControlFlow<()> {
+        let _ = now;
+        ControlFlow::Continue(())
     }
 }
 

@@ -8,7 +8,7 @@
 use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
-use crate::sink::{FlowRow, Outcome};
+use crate::sink::{FlowRow, IntervalRow, Outcome};
 use crate::tcp::Notice;
 use bentpipe_path::time::{Nanos, Time};
 
@@ -23,7 +23,18 @@ struct Stream {
     first_byte: Option<Time>,
     bytes: u64,
     omitted: u64,
+    omitted_retransmits: u64,
     done: bool,
+}
+
+/// The receiver's count since the last whole second of its clock.
+#[derive(Debug, Default)]
+struct Interval {
+    start: Option<Time>,
+    bytes: u64,
+    omitted: bool,
+    /// Told apart from the ticks of a clock that was set anew.
+    clock: u64,
 }
 
 #[derive(Debug)]
@@ -35,10 +46,14 @@ pub struct Bulk {
     time: Option<Nanos>,
     omit: Nanos,
     streams: Vec<Stream>,
+    interval: Interval,
 }
 
 const STOP: u64 = 0;
 const OMIT: u64 = 1;
+/// And any number above.
+const TICK: u64 = 2;
+const SECOND: Nanos = Nanos::from_secs(1);
 
 impl Bulk {
     pub fn new(
@@ -57,6 +72,7 @@ impl Bulk {
             time,
             omit,
             streams: Vec::new(),
+            interval: Interval::default(),
         }
     }
 
@@ -98,10 +114,42 @@ impl Bulk {
             retransmits: network
                 .socket(stream.id, sender)
                 .map_or(0, |socket| socket.retransmits()),
+            omitted_retransmits: stream.omitted_retransmits,
             outcome,
             why,
         };
         network.flows.push(row);
+        if self.streams.iter().all(|stream| stream.done) {
+            self.end_interval(network);
+        }
+    }
+
+    /// Sets the clock of the intervals to zero.
+    fn begin_intervals(&mut self, network: &mut Network, omitted: bool) {
+        let clock = self.interval.clock + 1;
+        self.interval = Interval {
+            start: Some(network.now()),
+            bytes: 0,
+            omitted,
+            clock,
+        };
+        network.call_at(network.now() + SECOND, self.place, TICK + clock);
+    }
+
+    fn end_interval(&mut self, network: &mut Network) {
+        let now = network.now();
+        if let Some(start) = self.interval.start.replace(now)
+            && start < now
+        {
+            network.intervals.push(IntervalRow {
+                workload: self.place,
+                start,
+                end: now,
+                bytes: self.interval.bytes,
+                omitted: self.interval.omitted,
+            });
+        }
+        self.interval.bytes = 0;
     }
 
     fn find(&self, id: ConnectionId) -> Option<usize> {
@@ -126,6 +174,7 @@ impl Workload for Bulk {
                 first_byte: None,
                 bytes: 0,
                 omitted: 0,
+                omitted_retransmits: 0,
                 done: false,
             });
         }
@@ -141,6 +190,7 @@ impl Workload for Bulk {
                     network.write(id, side, bytes);
                 }
                 if side == Side::Client && index == 0 {
+                    self.begin_intervals(network, self.omit > Nanos::ZERO);
                     if let Some(time) = self.time {
                         network.call_at(network.now() + self.omit + time, self.place, STOP);
                     }
@@ -155,6 +205,7 @@ impl Workload for Bulk {
                 stream.first_byte.get_or_insert(now);
                 if !stream.done {
                     stream.bytes += bytes;
+                    self.interval.bytes += bytes;
                 }
                 if stream.size.is_some_and(|size| stream.bytes >= size) && !stream.done {
                     self.report(network, index, Outcome::Finished, None);
@@ -182,9 +233,25 @@ impl Workload for Bulk {
     }
 
     fn on_timer(&mut self, network: &mut Network, token: u64) {
+        if token >= TICK {
+            if token == TICK + self.interval.clock && !self.is_done() {
+                self.end_interval(network);
+                network.call_at(network.now() + SECOND, self.place, token);
+            }
+            return;
+        }
+        if token == OMIT {
+            self.end_interval(network);
+            self.begin_intervals(network, false);
+        }
         for index in 0..self.streams.len() {
             if token == OMIT {
-                self.streams[index].omitted = self.streams[index].bytes;
+                let sender = self.sender();
+                let stream = &mut self.streams[index];
+                stream.omitted = stream.bytes;
+                stream.omitted_retransmits = network
+                    .socket(stream.id, sender)
+                    .map_or(0, |socket| socket.retransmits());
             } else {
                 self.report(network, index, Outcome::Finished, None);
                 let id = self.streams[index].id;

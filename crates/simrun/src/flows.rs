@@ -1,0 +1,77 @@
+//! The `flows` table's CSV (python/bentpipe/results/schema.py says what the columns mean).
+
+use bentpipe_path::time::Time;
+use bentpipe_sim::network::Side;
+use bentpipe_sim::sink::{FlowRow, Outcome};
+use bentpipe_spool::cell::{Cell, line};
+use std::io::{self, Write};
+
+const COLUMNS: [&str; 17] = [
+    "flow",
+    "workload",
+    "client",
+    "server",
+    "direction",
+    "ip",
+    "local_port",
+    "remote_port",
+    "size_bytes",
+    "start_s",
+    "first_byte_s",
+    "end_s",
+    "bytes",
+    "goodput_bit_s",
+    "retransmits",
+    "outcome",
+    "why",
+];
+
+fn seconds<'a>(at: Option<Time>) -> Cell<'a> {
+    at.map(Time::as_secs_f64).into()
+}
+
+pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
+    line(out, COLUMNS)
+}
+
+/// `measured_ns`: how long the bytes that count took to come.
+pub(crate) fn row(
+    out: &mut impl Write,
+    workload: &str,
+    row: &FlowRow,
+    measured_ns: Option<i64>,
+) -> io::Result<()> {
+    let bytes = row.bytes - row.omitted_bytes;
+    let goodput = measured_ns
+        .filter(|&length| length > 0)
+        .map(|length| bytes as f64 * 8e9 / length as f64);
+    let cells: [Cell<'_>; COLUMNS.len()] = [
+        (row.flow + 1).into(),
+        workload.into(),
+        "client".into(),
+        "server".into(),
+        match row.receiver {
+            Side::Client => "down",
+            Side::Server => "up",
+        }
+        .into(),
+        row.ip.into(),
+        row.local_port.into(),
+        row.remote_port.into(),
+        row.size_bytes.into(),
+        seconds(Some(row.start)),
+        seconds(row.first_byte),
+        seconds(row.end),
+        bytes.into(),
+        goodput.into(),
+        (row.retransmits - row.omitted_retransmits).into(),
+        match row.outcome {
+            Outcome::Finished => "finished",
+            Outcome::Unfinished => "unfinished",
+            Outcome::Failed => "failed",
+        }
+        .into(),
+        row.why.into(),
+    ];
+    line(out, cells)
+}

@@ -1,0 +1,162 @@
+//! Takes a simulation's results and writes each to its file. The first error ends the run.
+
+use crate::outcome::{Outcome, Pipe, Work};
+use crate::{RunError, flows, pings, sockets};
+use bentpipe_path::Bin;
+use bentpipe_path::time::{Nanos, Time};
+use bentpipe_sim::network::Side;
+use bentpipe_sim::simulation::{SimSpec, Summary};
+use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
+use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_spool::link;
+use core::ops::ControlFlow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+pub(crate) fn host_name(side: Side) -> &'static str {
+    match side {
+        Side::Client => "client",
+        Side::Server => "server",
+    }
+}
+
+/// A pipe is named after the side that it leads to.
+fn pipe_name(to: Side) -> &'static str {
+    match to {
+        Side::Client => "down",
+        Side::Server => "up",
+    }
+}
+
+type Out = BufWriter<File>;
+
+pub(crate) struct Spool<'a> {
+    specs: &'a [WorkloadSpec],
+    names: &'a [String],
+    go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
+    link: Out,
+    sockets: Out,
+    flows: Out,
+    pings: Out,
+    works: Vec<Work>,
+    stopped: bool,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Spool<'a> {
+    pub fn create(
+        folder: &Path,
+        spec: &'a SimSpec,
+        names: &'a [String],
+        go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
+    ) -> Result<Self, RunError> {
+        if names.len() != spec.workloads.len() {
+            return Err(RunError::Spec(format!(
+                "{} names for {} workloads",
+                names.len(),
+                spec.workloads.len()
+            )));
+        }
+        let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
+        let mut spool = Self {
+            specs: &spec.workloads,
+            names,
+            go_on,
+            link: create("link.csv")?,
+            sockets: create("sockets.csv")?,
+            flows: create("flows.csv")?,
+            pings: create("pings.csv")?,
+            works: vec![Work::default(); names.len()],
+            stopped: false,
+            failed: None,
+        };
+        link::header(&mut spool.link)?;
+        sockets::header(&mut spool.sockets)?;
+        flows::header(&mut spool.flows)?;
+        pings::header(&mut spool.pings)?;
+        Ok(spool)
+    }
+
+    pub fn finish(mut self, summary: &Summary) -> Result<Outcome, RunError> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        if self.stopped {
+            return Err(RunError::Stopped);
+        }
+        for out in [
+            &mut self.link,
+            &mut self.sockets,
+            &mut self.flows,
+            &mut self.pings,
+        ] {
+            out.flush()?;
+        }
+        for (work, spec) in self.works.iter_mut().zip(self.specs) {
+            work.end(spec);
+        }
+        let [down, up] = &summary.totals;
+        Ok(Outcome {
+            ended_ns: summary.ended,
+            events: summary.events,
+            workloads: self.works,
+            pipes: [("down", Pipe::from(down)), ("up", Pipe::from(up))].into(),
+        })
+    }
+
+    fn note(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// From the flow's first byte that counts to its end, or to the run's.
+    fn measured_ns(&self, row: &FlowRow) -> Option<i64> {
+        let omit = match self.specs[row.workload] {
+            WorkloadSpec::Bulk { omit_ns, .. } => omit_ns,
+            WorkloadSpec::Ping { .. } => Nanos::ZERO,
+        };
+        row.end.map(|end| (end - row.start - omit).0)
+    }
+}
+
+impl Sink for Spool<'_> {
+    fn bin(&mut self, to: Side, bin: &Bin) {
+        let written = link::row(&mut self.link, pipe_name(to), bin);
+        self.note(written);
+    }
+
+    fn socket(&mut self, row: &SocketRow) {
+        let written = sockets::row(&mut self.sockets, row);
+        self.note(written);
+    }
+
+    fn flow(&mut self, row: &FlowRow) {
+        self.works[row.workload].flow(row);
+        let measured_ns = self.measured_ns(row);
+        let written = flows::row(&mut self.flows, &self.names[row.workload], row, measured_ns);
+        self.note(written);
+    }
+
+    fn interval(&mut self, row: &IntervalRow) {
+        self.works[row.workload].interval(row);
+    }
+
+    fn ping(&mut self, row: &PingRow) {
+        self.works[row.workload].ping(row);
+        let written = pings::row(&mut self.pings, &self.names[row.workload], row);
+        self.note(written);
+    }
+
+    fn packet(&mut self, _captured: &Captured) {}
+
+    fn go_on(&mut self, now: Time) -> ControlFlow<()> {
+        if self.failed.is_some() {
+            return ControlFlow::Break(());
+        }
+        let answer = (self.go_on)(now);
+        self.stopped |= answer.is_break();
+        answer
+    }
+}
