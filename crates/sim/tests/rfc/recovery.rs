@@ -144,7 +144,7 @@ fn reordering_once_seen_keeps_three_duplicates_from_being_a_loss() {
          103 is  state Disorder lost 0
          105 <   ack 13
          105 is  retransmitted 0 ssthresh none state Open
-         105 >   data 15..31",
+         105 >   data 15..32",
     );
 }
 

@@ -412,7 +412,12 @@ impl Script {
                 "read" => self.socket.bytes_read().to_string(),
                 other => panic!("{place}: no figure `{other}`"),
             };
-            assert_eq!(found, pair[1], "{place}: {}", pair[0]);
+            assert_eq!(
+                found.to_lowercase(),
+                pair[1].to_lowercase(),
+                "{place}: {}",
+                pair[0]
+            );
         }
     }
 

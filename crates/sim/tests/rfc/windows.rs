@@ -40,8 +40,7 @@ fn a_window_smaller_than_a_segment_is_filled_only_by_the_last_of_the_data() {
 }
 
 #[test]
-fn a_full_reader_closes_the_window_and_reading_opens_it() {
-    // Two segments a second are read, so the window shrinks with each arrival.
+fn a_slow_reader_closes_the_window_as_its_buffer_fills() {
     Script::new(100, |host| {
         host.read_rate_bit_s = Some(1000);
         host.rcvbuf = Some(16_384);
@@ -54,13 +53,9 @@ fn a_full_reader_closes_the_window_and_reading_opens_it() {
            2 <   data 2..3
            2 >   ack 3 win 7
            3 <   data 3..4
-          43 >   ack 4 win 6
-          44 <   data 4..5
-          84 >   ack 5 win 4
-          85 <   data 5..6
-         125 >   ack 6 win 3
-         126 <   data 6..7
-         166 >   ack 7 win 1",
+           3 >   ack 4 win 6
+           4 <   data 4..5
+          44 >   ack 5 win 4         # short of space: no quick ACKs any more",
     );
 }
 
