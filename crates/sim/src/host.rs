@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 /// One end of the path. Defaults are Linux 6.18's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent switches of a TCP"
+)]
 pub struct HostConfig {
     pub congestion_control: String,
     pub sack: bool,

@@ -2,6 +2,7 @@
 //! time. No I/O, no clock: the same specification and seed give the same bits on any machine.
 #![forbid(unsafe_code)]
 
+mod arrival;
 pub mod congestion;
 pub mod event;
 pub mod host;

@@ -2,7 +2,7 @@
 
 use crate::event::EventQueue;
 use crate::host::HostConfig;
-use crate::packet::{ConnectionId, Kind, Packet, flag};
+use crate::packet::{ConnectionId, Kind, Packet};
 use crate::sink::{Captured, FlowRow, IntervalRow, PingRow, SocketRow};
 use crate::tcp::{Notice, Outbox, Socket};
 use bentpipe_path::Pipe;
@@ -17,6 +17,7 @@ pub enum Side {
 }
 
 impl Side {
+    #[must_use]
     pub fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -34,11 +35,11 @@ pub(crate) enum Event {
 }
 
 #[derive(Debug)]
-struct Connection {
-    generation: u32,
+pub(crate) struct Connection {
+    pub generation: u32,
     workload: usize,
     /// By side.
-    sockets: [Option<Socket>; 2],
+    pub sockets: [Option<Socket>; 2],
     /// The timer event in the queue that will look at each socket, if any.
     scheduled: [Time; 2],
     client_port: u16,
@@ -48,9 +49,9 @@ struct Connection {
 
 /// An arrival held back to be joined with what follows.
 #[derive(Debug, Default)]
-struct Coalescer {
-    held: Option<Packet>,
-    until: Time,
+pub(crate) struct Coalescer {
+    pub held: Option<Packet>,
+    pub until: Time,
 }
 
 pub struct Network {
@@ -62,11 +63,11 @@ pub struct Network {
     pub(crate) mtu: u32,
     pub(crate) random: u64,
     pub(crate) capture: [bool; 2],
-    connections: Vec<Connection>,
+    pub(crate) connections: Vec<Connection>,
     free: Vec<u32>,
     next_port: u16,
-    coalescers: [Coalescer; 2],
-    outbox: Outbox,
+    pub(crate) coalescers: [Coalescer; 2],
+    pub(crate) outbox: Outbox,
     pub(crate) notices: VecDeque<(usize, ConnectionId, Side, Notice)>,
     pub(crate) echoes: VecDeque<(usize, u32)>,
     pub(crate) flows: Vec<FlowRow>,
@@ -184,11 +185,11 @@ impl Network {
     }
 
     pub fn close(&mut self, id: ConnectionId, side: Side) {
-        self.with_socket(id, side, |socket, now, out| socket.close(now, out));
+        self.with_socket(id, side, Socket::close);
     }
 
     pub fn abort(&mut self, id: ConnectionId, side: Side) {
-        self.with_socket(id, side, |socket, now, out| socket.abort(now, out));
+        self.with_socket(id, side, Socket::abort);
     }
 
     pub fn socket(&self, id: ConnectionId, side: Side) -> Option<&Socket> {
@@ -249,14 +250,14 @@ impl Network {
         }
     }
 
-    fn send(&mut self, from: Side, packet: Packet) {
+    pub(crate) fn send(&mut self, from: Side, packet: Packet) {
         if self.capture[from as usize] {
             self.note_packet(from, true, &packet);
         }
         self.pipes[from.other() as usize].push(self.now, packet);
     }
 
-    fn note_packet(&mut self, at: Side, outgoing: bool, packet: &Packet) {
+    pub(crate) fn note_packet(&mut self, at: Side, outgoing: bool, packet: &Packet) {
         let sender = if outgoing { at } else { at.other() };
         let known = self.connections.get(packet.connection.index as usize);
         let (client_port, server_port, initial) = match known {
@@ -281,7 +282,7 @@ impl Network {
     }
 
     /// Passes on what a socket left, and sees that its next timer is in the queue.
-    fn settle(&mut self, id: ConnectionId, side: Side) {
+    pub(crate) fn settle(&mut self, id: ConnectionId, side: Side) {
         let mut out = core::mem::take(&mut self.outbox);
         for packet in out.packets.drain(..) {
             self.send(side, packet);
@@ -314,107 +315,6 @@ impl Network {
             if socket.next_timer().is_some_and(|at| at <= now) {
                 socket.on_timer(now, &mut self.outbox);
             }
-            self.settle(id, side);
-        }
-    }
-
-    /// A packet leaves a pipe at this host.
-    pub(crate) fn arrive(&mut self, side: Side, packet: Packet) {
-        if self.capture[side as usize] {
-            self.note_packet(side, false, &packet);
-        }
-        if packet.corrupted {
-            return;
-        }
-        match packet.kind {
-            Kind::EchoRequest => {
-                let answer = Packet {
-                    kind: Kind::EchoReply,
-                    ..packet
-                };
-                self.send(side, answer);
-            }
-            Kind::EchoReply => {
-                self.echoes.push_back((
-                    packet.connection.index as usize,
-                    packet.connection.generation,
-                ));
-            }
-            Kind::Tcp => self.coalesce(side, packet),
-        }
-    }
-
-    fn coalesce(&mut self, side: Side, packet: Packet) {
-        let span = self.hosts[side as usize].coalesce_ns;
-        if span.0 == 0 {
-            self.deliver(side, &packet);
-            return;
-        }
-        let plain = packet.payload > 0 && packet.flags & !(flag::ACK | flag::PSH) == 0;
-        let coalescer = &mut self.coalescers[side as usize];
-        if let Some(held) = coalescer.held.as_mut() {
-            let joins = plain
-                && held.connection == packet.connection
-                && held.end_seq() == packet.seq
-                && held.ecn == packet.ecn
-                && self.now <= coalescer.until
-                && held.wire_bytes + packet.payload <= 65_535;
-            if joins {
-                held.payload += packet.payload;
-                held.wire_bytes += packet.payload;
-                held.segments += 1;
-                held.flags |= packet.flags;
-                held.ack = packet.ack;
-                held.window = packet.window;
-                held.timestamps = packet.timestamps;
-                held.sack = packet.sack;
-                if packet.has(flag::PSH) {
-                    self.flush(side);
-                }
-                return;
-            }
-            self.flush(side);
-        }
-        if plain && !packet.has(flag::PSH) {
-            let coalescer = &mut self.coalescers[side as usize];
-            coalescer.held = Some(packet);
-            coalescer.until = self.now + span;
-            self.events.push(self.now + span, Event::Flush(side));
-        } else {
-            self.deliver(side, &packet);
-        }
-    }
-
-    /// A held arrival's time is over.
-    pub(crate) fn flush_due(&mut self, side: Side) {
-        if self.coalescers[side as usize].until <= self.now {
-            self.flush(side);
-        }
-    }
-
-    fn flush(&mut self, side: Side) {
-        if let Some(packet) = self.coalescers[side as usize].held.take() {
-            self.deliver(side, &packet);
-        }
-    }
-
-    fn deliver(&mut self, side: Side, packet: &Packet) {
-        let id = packet.connection;
-        let Some(connection) = self.connections.get_mut(id.index as usize) else {
-            return;
-        };
-        if connection.generation != id.generation {
-            return;
-        }
-        let place = &mut connection.sockets[side as usize];
-        if let Some(socket) = place.as_mut() {
-            socket.on_segment(self.now, packet, &mut self.outbox);
-            self.settle(id, side);
-        } else if side == Side::Server && packet.has(flag::SYN) && !packet.has(flag::ACK) {
-            let random = self.random();
-            let host = &self.hosts[side as usize];
-            let socket = Socket::accept(packet, host, self.mtu, random, self.now, &mut self.outbox);
-            self.connections[id.index as usize].sockets[side as usize] = socket;
             self.settle(id, side);
         }
     }

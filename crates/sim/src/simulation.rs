@@ -202,7 +202,7 @@ impl Simulation {
                 }
                 _ => {
                     if let Some((_, event)) = self.network.events.pop() {
-                        self.on_event(event, sink);
+                        self.on_event(&event, sink);
                     }
                 }
             }
@@ -224,8 +224,8 @@ impl Simulation {
         self.finish(until, sink, events)
     }
 
-    fn on_event(&mut self, event: Event, sink: &mut dyn Sink) {
-        match event {
+    fn on_event(&mut self, event: &Event, sink: &mut dyn Sink) {
+        match *event {
             Event::Timer(id, side) => self.network.on_timer(id, side),
             Event::Application {
                 workload,
@@ -300,8 +300,8 @@ impl Simulation {
         self.flush(sink);
         self.flush_bins(sink);
         let totals = [
-            self.network.pipes[0].totals().clone(),
-            self.network.pipes[1].totals().clone(),
+            *self.network.pipes[0].totals(),
+            *self.network.pipes[1].totals(),
         ];
         Summary {
             ended,

@@ -1,4 +1,4 @@
-//! An arriving acknowledgement, from the window it carries to what may be sent after it (`tcp_ack`, net/ipv4/tcp_input.c).
+//! An arriving acknowledgement, from the window it carries to what may be sent after it (`tcp_ack`, `net/ipv4/tcp_input.c`).
 
 use super::Socket;
 use super::recovery::Resend;
@@ -9,7 +9,7 @@ use crate::congestion::{AckSample, CaState};
 use crate::packet::{Packet, flag};
 use bentpipe_path::time::{Nanos, Time};
 
-/// What one ACK brought (the FLAG_* of tcp_input.c).
+/// What one ACK brought (the FLAG_* of `tcp_input.c`).
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -19,7 +19,7 @@ pub struct Flags {
     /// It carries data.
     pub data: bool,
     pub window_updated: bool,
-    /// snd_una moved.
+    /// `snd_una` moved.
     pub advanced: bool,
     /// Never-retransmitted data, or data at all, was cumulatively acknowledged.
     pub data_acked: bool,

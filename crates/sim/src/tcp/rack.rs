@@ -1,15 +1,15 @@
-//! RACK: loss by time (RFC 8985, section 6; net/ipv4/tcp_recovery.c). A segment is lost when one sent sufficiently later has
+//! RACK: loss by time (RFC 8985, section 6; `net/ipv4/tcp_recovery.c`). A segment is lost when one sent sufficiently later has
 //! been delivered. The reordering window grows with DSACKs and shrinks back after 16 recoveries.
 //!
 //! 1. Of the segments inside the reordering window only the first 64 are looked at for the timer; beyond them the
 //!    latest delivered one bounds it. The timer is then late by at most the spread of their send times.
 
 use super::Socket;
-use super::scoreboard::{LOST, RETRANS, SACKED};
+use super::scoreboard::{APP_LIMITED, LOST, RETRANS, SACKED};
 use super::socket::Outbox;
 use super::timers::Retransmit;
 use super::tlp::TIMEOUT_MIN;
-use crate::congestion::{AckSample, CaState};
+use crate::congestion::{AckSample, CaState, LostSegment};
 use bentpipe_path::time::{Nanos, Time};
 
 /// Recoveries without DSACK after which the window is as at first.
@@ -106,10 +106,6 @@ impl Socket {
         (sent_at + self.rack.rtt + reordering) - self.window.now
     }
 
-    pub(super) fn reordering_window_for_timeout(&self) -> Nanos {
-        Nanos::ZERO
-    }
-
     /// Marks what is lost; returns how long until more may be.
     fn detect_loss(&mut self) -> Option<Nanos> {
         let reordering = self.reordering_window();
@@ -162,7 +158,7 @@ impl Socket {
     pub(super) fn reorder_timeout(&mut self, out: &mut Outbox) {
         let before = self.window.in_flight();
         let lost = self.window.lost;
-        let timeout = self.detect_loss();
+        self.detect_loss();
         if before != self.window.in_flight() {
             if self.window.state != CaState::Recovery {
                 self.enter_recovery(false);
@@ -173,7 +169,6 @@ impl Socket {
             }
             self.retransmit_lost(out);
         }
-        let _ = timeout;
         if self.timers.pending() != Some(Retransmit::Timeout) {
             self.rearm_timeout();
         }
@@ -205,11 +200,11 @@ impl Socket {
         self.window.lost += 1;
         self.control.segment_lost(
             &mut self.window,
-            &crate::congestion::LostSegment {
+            &LostSegment {
                 sent_in_flight: segment.in_flight,
                 prior_lost: segment.prior_lost,
                 prior_delivered: segment.delivered,
-                app_limited: segment.is(super::scoreboard::APP_LIMITED),
+                app_limited: segment.is(APP_LIMITED),
             },
         );
         self.board.await_retransmission(id);

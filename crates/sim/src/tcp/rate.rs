@@ -1,4 +1,4 @@
-//! Delivery rate (draft-cheng-iccrg-delivery-rate-estimation, net/ipv4/tcp_rate.c).
+//! Delivery rate (draft-cheng-iccrg-delivery-rate-estimation, `net/ipv4/tcp_rate.c`).
 
 use super::scoreboard::{APP_LIMITED, EVER_RETRANS, RATED, RETRANS, Sent};
 use crate::congestion::{AckSample, Window};

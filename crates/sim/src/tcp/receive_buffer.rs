@@ -1,5 +1,5 @@
 //! The receive window and buffer: window from memory by the measured ratio of payload to memory (`scaling_ratio`), the
-//! slow-start threshold of the window (`rcv_ssthresh`), and dynamic right-sizing within tcp_rmem
+//! slow-start threshold of the window (`rcv_ssthresh`), and dynamic right-sizing within `tcp_rmem`
 //! (`tcp_rcv_space_adjust` and `tcp_rcvbuf_grow` as of 6.18).
 
 use super::Socket;

@@ -24,7 +24,7 @@ struct Range {
 #[derive(Debug, Default)]
 pub struct Receiver {
     pub rcv_nxt: u64,
-    /// rcv_nxt when the last ACK was sent.
+    /// `rcv_nxt` when the last ACK was sent.
     pub rcv_wup: u64,
     /// Read by the application up to here.
     pub copied: u64,

@@ -1,6 +1,6 @@
 //! Round-trip time: RFC 6298 as Linux computes it (`tcp_rtt_estimator`: the mean deviation's maximum over each
 //! round, a fine gain where the RTT falls, 200 ms as the least variance term), and the minimum over a window of
-//! 300 s by Nichols's three-sample filter (lib/win_minmax.c).
+//! 300 s by Nichols's three-sample filter (`lib/win_minmax.c`).
 
 use bentpipe_path::time::{Nanos, Time};
 

@@ -7,6 +7,18 @@ use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::congestion::CaState;
 use crate::packet::Packet;
 
+/// RFC 2883, section 4: the first block lies below the cumulative ACK or inside the second block.
+fn is_dsack(packet: &Packet, start: u64, end: u64) -> bool {
+    if start < packet.ack {
+        return true;
+    }
+    packet
+        .sack
+        .iter(packet.ack)
+        .nth(1)
+        .is_some_and(|(outer_start, outer_end)| start >= outer_start && end <= outer_end)
+}
+
 impl Socket {
     /// Marks what the blocks report.
     pub(super) fn on_sack_blocks(&mut self, packet: &Packet, context: &mut AckContext) {
@@ -16,7 +28,7 @@ impl Socket {
             if start >= end || end > self.window.snd_nxt {
                 continue;
             }
-            if index == 0 && self.is_dsack(packet, start, end) {
+            if index == 0 && is_dsack(packet, start, end) {
                 self.on_dsack(start, end, prior_una, context);
                 continue;
             }
@@ -30,18 +42,6 @@ impl Socket {
         {
             self.check_reordering(context.reordered_from);
         }
-    }
-
-    /// RFC 2883, section 4: the first block lies below the cumulative ACK or inside the second block.
-    fn is_dsack(&self, packet: &Packet, start: u64, end: u64) -> bool {
-        if start < packet.ack {
-            return true;
-        }
-        packet
-            .sack
-            .iter(packet.ack)
-            .nth(1)
-            .is_some_and(|(outer_start, outer_end)| start >= outer_start && end <= outer_end)
     }
 
     fn on_dsack(&mut self, start: u64, end: u64, prior_una: u64, context: &mut AckContext) {
@@ -102,7 +102,7 @@ impl Socket {
         }
     }
 
-    /// One segment is SACKed for the first time.
+    /// One segment is `SACKed` for the first time.
     fn sack_segment(&mut self, id: u64, context: &mut AckContext) {
         let highest = self.board.highest_sacked().unwrap_or(self.window.snd_una);
         let high_seq = self.window.high_seq;

@@ -1,4 +1,4 @@
-//! What TCP_INFO and SKMEMINFO would say of a socket: the columns of the `sockets` table.
+//! What `TCP_INFO` and SKMEMINFO would say of a socket: the columns of the `sockets` table.
 
 use super::Socket;
 use super::socket::State;

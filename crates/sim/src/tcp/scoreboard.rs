@@ -1,5 +1,5 @@
 //! What is in flight: a ring of segments in sequence order, with a list through it in order of (re)transmission
-//! (RFC 8985, section 6.1; Linux's tsorted_sent_queue), the SACKed ranges, and a heap of what waits for
+//! (RFC 8985, section 6.1; Linux's `tsorted_sent_queue`), the `SACKed` ranges, and a heap of what waits for
 //! retransmission. No operation scans the flight: each segment is touched a bounded number of times in its life.
 
 use bentpipe_path::time::Time;
@@ -22,6 +22,10 @@ const NONE: u32 = u32::MAX;
 
 /// One segment sent and not yet cumulatively acknowledged.
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "`sent_at` is what the field is called"
+)]
 pub struct Sent {
     pub seq: u64,
     pub length: u32,
@@ -81,10 +85,6 @@ pub struct Scoreboard {
 impl Scoreboard {
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
-    }
-
-    pub fn len(&self) -> usize {
-        self.ring.len()
     }
 
     /// Identities of the segments held, oldest sequence first.
@@ -182,7 +182,7 @@ impl Scoreboard {
         (from < end).then_some((from, end))
     }
 
-    /// Notes that whole segments of `start..end` are SACKed, joining neighbours.
+    /// Notes that whole segments of `start..end` are `SACKed`, joining neighbours.
     pub fn cover(&mut self, start: u64, end: u64) {
         let from = self.sacked.partition_point(|range| range.1 < start);
         let mut joined = (start, end);
@@ -205,7 +205,7 @@ impl Scoreboard {
         self.sacked.insert(from, joined);
     }
 
-    /// End of the highest SACKed range.
+    /// End of the highest `SACKed` range.
     pub fn highest_sacked(&self) -> Option<u64> {
         self.sacked.back().map(|range| range.1)
     }

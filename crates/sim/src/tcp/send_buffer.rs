@@ -1,5 +1,5 @@
 //! The send buffer: what the application offers moves in while there is room, and room grows with cwnd
-//! (`tcp_sndbuf_expand`), within tcp_wmem. Memory counts as Linux counts it: payload plus a fixed overhead per buffer, and
+//! (`tcp_sndbuf_expand`), within `tcp_wmem`. Memory counts as Linux counts it: payload plus a fixed overhead per buffer, and
 //! the writer sleeps until a third of it is free.
 
 use super::Socket;
@@ -9,6 +9,10 @@ use super::socket::Outbox;
 use crate::host::HostConfig;
 
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent states of a writer"
+)]
 pub struct SendBuffer {
     /// Offered by the application, not yet in the buffer.
     pub offered: u64,
@@ -17,7 +21,7 @@ pub struct SendBuffer {
     pub closing: bool,
     pub sndbuf: u64,
     locked: bool,
-    /// The writer waits for space (SOCK_NOSPACE).
+    /// The writer waits for space (`SOCK_NOSPACE`).
     pub no_space: bool,
     /// Buffers (bursts) sent and not yet acknowledged.
     pub buffers_out: u64,

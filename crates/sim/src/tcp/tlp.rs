@@ -13,7 +13,7 @@ pub const TIMEOUT_MIN: Nanos = Nanos::from_millis(2);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tlp {
-    /// snd_nxt when the probe was sent, while its episode lasts.
+    /// `snd_nxt` when the probe was sent, while its episode lasts.
     pub high_seq: Option<u64>,
     /// The probe was a retransmission, not new data.
     pub retransmitted: bool,
