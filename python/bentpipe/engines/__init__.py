@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bentpipe.engines.base import Engine, EngineOptions
 
-REGISTRY = {"live": "bentpipe.engines.live:LiveEngine"}
-DEFAULT = "live"
+REGISTRY = {
+    "sim": "bentpipe.engines.sim:SimEngine",
+    "live": "bentpipe.engines.live:LiveEngine",
+}
+DEFAULT = "sim"
 
 
 def create(name: str, options: EngineOptions | None = None) -> Engine:

@@ -152,7 +152,7 @@ impl Socket {
         if self.send.locked {
             return;
         }
-        let header_and_info = 320 + 320;
+        let header_and_info = self.config.memory.sent_header + 320;
         let mss = self.output.advertised_mss.max(self.window.mss);
         let per_segment = u64::from((mss + header_and_info).next_power_of_two() + 256);
         let segments = self.window.cwnd.max(10).max(self.window.reordering + 1);

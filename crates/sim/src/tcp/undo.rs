@@ -12,7 +12,8 @@ impl Socket {
             Some(stamp) => {
                 self.timestamps_ok && (self.recovery.echoed.wrapping_sub(stamp) as i32) < 0
             }
-            None => true,
+            // Nothing retransmitted yet; or, without SACK, forgotten when high_seq was reached.
+            None => self.sack_ok || self.window.snd_una < self.window.high_seq,
         }
     }
 
