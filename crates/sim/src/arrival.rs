@@ -29,6 +29,11 @@ impl Network {
                     packet.connection.generation,
                 ));
             }
+            Kind::Tcp if side == Side::Server => {
+                if let Some(packet) = self.enter_line(side, packet) {
+                    self.coalesce(side, packet);
+                }
+            }
             Kind::Tcp => self.coalesce(side, packet),
         }
     }

@@ -11,4 +11,5 @@ pub mod packet;
 pub mod simulation;
 pub mod sink;
 pub mod tcp;
+pub mod terrestrial;
 pub mod workload;

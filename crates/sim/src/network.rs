@@ -5,6 +5,7 @@ use crate::host::HostConfig;
 use crate::packet::{ConnectionId, Kind, Packet};
 use crate::sink::{Captured, FlowRow, IntervalRow, PingRow, SocketRow};
 use crate::tcp::{Notice, Outbox, Socket};
+use crate::terrestrial::{Line, ServerId};
 use bentpipe_path::Pipe;
 use bentpipe_path::time::Time;
 use std::collections::VecDeque;
@@ -31,6 +32,7 @@ pub(crate) enum Event {
     Timer(ConnectionId, Side),
     Application { workload: usize, token: u64 },
     Flush(Side),
+    Line(ServerId, Side),
     Sample,
 }
 
@@ -45,6 +47,8 @@ pub(crate) struct Connection {
     client_port: u16,
     server_port: u16,
     initial_seq: [u32; 2],
+    /// The server it goes to, if that lies beyond the far end.
+    pub server: Option<ServerId>,
 }
 
 /// An arrival held back to be joined with what follows.
@@ -61,11 +65,14 @@ pub struct Network {
     /// By the side that a pipe leads to: `down` leads to the client.
     pub(crate) pipes: [Pipe<Packet>; 2],
     pub(crate) mtu: u32,
+    pub(crate) seed: u64,
     pub(crate) random: u64,
     pub(crate) capture: [bool; 2],
     pub(crate) connections: Vec<Connection>,
     free: Vec<u32>,
     next_port: u16,
+    /// Lines towards the client and towards the server, of each server beyond the far end.
+    pub(crate) servers: Vec<[Line; 2]>,
     pub(crate) coalescers: [Coalescer; 2],
     pub(crate) outbox: Outbox,
     pub(crate) notices: VecDeque<(usize, ConnectionId, Side, Notice)>,
@@ -92,11 +99,13 @@ impl Network {
             hosts,
             pipes,
             mtu,
+            seed,
             random: seed ^ 0x5851_f42d_4c95_7f2d,
             capture,
             connections: Vec::new(),
             free: Vec::new(),
             next_port: 40_000,
+            servers: Vec::new(),
             coalescers: [Coalescer::default(), Coalescer::default()],
             outbox: Outbox::default(),
             notices: VecDeque::new(),
@@ -137,6 +146,16 @@ impl Network {
 
     /// Opens a connection from the client; the server's socket appears when the SYN gets there.
     pub fn connect(&mut self, workload: usize, server_port: u16) -> ConnectionId {
+        self.connect_to(None, workload, server_port)
+    }
+
+    /// The same to a server that lies beyond the far end.
+    pub fn connect_to(
+        &mut self,
+        server: Option<ServerId>,
+        workload: usize,
+        server_port: u16,
+    ) -> ConnectionId {
         let initial_seq = [self.random() as u32, self.random() as u32];
         let client_port = self.next_port;
         self.next_port = if self.next_port >= 60_999 {
@@ -153,6 +172,7 @@ impl Network {
                 client_port,
                 server_port,
                 initial_seq,
+                server,
             });
             self.connections.len() as u32 - 1
         });
@@ -162,6 +182,7 @@ impl Network {
         connection.client_port = client_port;
         connection.server_port = server_port;
         connection.initial_seq = initial_seq;
+        connection.server = server;
         connection.scheduled = [Time::NEVER; 2];
         let id = ConnectionId {
             index,
@@ -211,6 +232,8 @@ impl Network {
         if connection.generation == id.generation && connection.sockets.iter().any(Option::is_some)
         {
             connection.sockets = [None, None];
+            // A duplicate of its SYN that is still under way must not open it again.
+            connection.generation += 1;
             self.free.push(id.index);
         }
     }
@@ -251,6 +274,14 @@ impl Network {
     }
 
     pub(crate) fn send(&mut self, from: Side, packet: Packet) {
+        if from == Side::Client || packet.kind != Kind::Tcp {
+            self.enter_path(from, packet);
+        } else if let Some(packet) = self.enter_line(Side::Client, packet) {
+            self.enter_path(from, packet);
+        }
+    }
+
+    pub(crate) fn enter_path(&mut self, from: Side, packet: Packet) {
         if self.capture[from as usize] {
             self.note_packet(from, true, &packet);
         }

@@ -237,6 +237,7 @@ impl Simulation {
                 self.workloads[workload].on_timer(&mut self.network, token);
             }
             Event::Flush(side) => self.network.flush_due(side),
+            Event::Line(server, to) => self.network.leave_line(server, to),
             Event::Sample => {
                 self.network.sample(|row| sink.socket(row));
                 if let Some(interval) = self.spec.sample_interval_ns {
