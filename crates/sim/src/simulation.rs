@@ -134,6 +134,10 @@ impl Simulation {
                     size_bytes: None,
                     time_ns: None,
                     ..
+                } | WorkloadSpec::Iperf3 {
+                    size_bytes: None,
+                    time_ns: None,
+                    ..
                 }
             )
         };

@@ -40,6 +40,8 @@ pub struct FlowRow {
     pub start: Time,
     pub first_byte: Option<Time>,
     pub end: Option<Time>,
+    /// From when on the receiver's clock counts.
+    pub counted_from: Time,
     /// Payload read by the receiving application, and how much of it within the time to be left out.
     pub bytes: u64,
     pub omitted_bytes: u64,
@@ -50,7 +52,7 @@ pub struct FlowRow {
     pub why: Option<&'static str>,
 }
 
-/// A second of a bulk transfer as its receiver counts it, all streams together, or the rest of one at its end.
+/// A second of an iperf3 transfer as its receiver counts it, all streams together, or the rest of one at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalRow {
     pub workload: usize,

@@ -34,17 +34,13 @@ pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
     line(out, COLUMNS)
 }
 
-/// `measured_ns`: how long the bytes that count took to come.
-pub(crate) fn row(
-    out: &mut impl Write,
-    workload: &str,
-    row: &FlowRow,
-    measured_ns: Option<i64>,
-) -> io::Result<()> {
+pub(crate) fn row(out: &mut impl Write, workload: &str, row: &FlowRow) -> io::Result<()> {
     let bytes = row.bytes - row.omitted_bytes;
-    let goodput = measured_ns
-        .filter(|&length| length > 0)
-        .map(|length| bytes as f64 * 8e9 / length as f64);
+    let goodput = row
+        .end
+        .map(|end| (end - row.counted_from).as_secs_f64())
+        .filter(|&seconds| seconds > 0.0)
+        .map(|seconds| bytes as f64 * 8.0 / seconds);
     let cells: [Cell<'_>; COLUMNS.len()] = [
         (row.flow + 1).into(),
         workload.into(),

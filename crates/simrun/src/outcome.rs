@@ -103,7 +103,7 @@ impl Work {
     }
 
     pub(crate) fn end(&mut self, spec: &WorkloadSpec) {
-        if let WorkloadSpec::Bulk { streams, .. } = spec
+        if let WorkloadSpec::Bulk { streams, .. } | WorkloadSpec::Iperf3 { streams, .. } = spec
             && self.finished < u64::from(*streams)
         {
             self.last_byte_ns = None;

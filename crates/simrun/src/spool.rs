@@ -3,7 +3,7 @@
 use crate::outcome::{Outcome, Pipe, Work};
 use crate::{RunError, flows, pings, sockets};
 use bentpipe_path::Bin;
-use bentpipe_path::time::{Nanos, Time};
+use bentpipe_path::time::Time;
 use bentpipe_sim::network::Side;
 use bentpipe_sim::simulation::{SimSpec, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
@@ -110,15 +110,6 @@ impl<'a> Spool<'a> {
             self.failed.get_or_insert(error);
         }
     }
-
-    /// From the flow's first byte that counts to its end, or to the run's.
-    fn measured_ns(&self, row: &FlowRow) -> Option<i64> {
-        let omit = match self.specs[row.workload] {
-            WorkloadSpec::Bulk { omit_ns, .. } => omit_ns,
-            WorkloadSpec::Ping { .. } => Nanos::ZERO,
-        };
-        row.end.map(|end| (end - row.start - omit).0)
-    }
 }
 
 impl Sink for Spool<'_> {
@@ -134,8 +125,7 @@ impl Sink for Spool<'_> {
 
     fn flow(&mut self, row: &FlowRow) {
         self.works[row.workload].flow(row);
-        let measured_ns = self.measured_ns(row);
-        let written = flows::row(&mut self.flows, &self.names[row.workload], row, measured_ns);
+        let written = flows::row(&mut self.flows, &self.names[row.workload], row);
         self.note(written);
     }
 

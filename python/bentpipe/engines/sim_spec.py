@@ -114,7 +114,7 @@ def _workload(work: WorkloadSpec) -> dict[str, Any]:
             }
         case "bulk":
             return {
-                "kind": "bulk",
+                "kind": "iperf3",
                 "start_ns": work.start_ns,
                 "down": work.direction == "down",
                 "streams": work.streams,

@@ -1,15 +1,14 @@
-//! One or more TCP streams that send as fast as they may, as iperf3.
+//! One or more TCP streams that send as fast as they may, and nothing else: a transfer without a tool around it.
+//! A lab's `bulk` is iperf3's (iperf3.rs).
 //!
-//! 1. The client opens the streams at the workload's start; there is no control connection, whose cost is a few round
-//!    trips before iperf3's own clock starts. A stream's clock starts when its client is connected.
-//! 2. A size is shared equally between the streams, where iperf3 lets the faster ones take more.
-//! 3. When the time is over both ends stop at once; iperf3's receiver stops one way later.
+//! The client opens the streams at the workload's start, and a stream's clock starts when its client is connected. A
+//! size is shared equally between the streams. When the time is over both ends stop at once.
 
 use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
-use crate::sink::{FlowRow, IntervalRow, Outcome};
-use crate::tcp::{Notice, Socket};
+use crate::sink::{FlowRow, Outcome};
+use crate::tcp::Notice;
 use bentpipe_path::time::{Nanos, Time};
 
 const PORT: u16 = 5201;
@@ -23,18 +22,7 @@ struct Stream {
     first_byte: Option<Time>,
     bytes: u64,
     omitted: u64,
-    omitted_retransmits: u64,
     done: bool,
-}
-
-/// The receiver's count since the last whole second of its clock.
-#[derive(Debug, Default)]
-struct Interval {
-    start: Option<Time>,
-    bytes: u64,
-    omitted: bool,
-    /// Told apart from the ticks of a clock that was set anew.
-    clock: u64,
 }
 
 #[derive(Debug)]
@@ -46,14 +34,12 @@ pub struct Bulk {
     time: Option<Nanos>,
     omit: Nanos,
     streams: Vec<Stream>,
-    interval: Interval,
+    /// Stream by the connection's place in the slab.
+    places: Vec<usize>,
 }
 
 const STOP: u64 = 0;
 const OMIT: u64 = 1;
-/// And any number above.
-const TICK: u64 = 2;
-const SECOND: Nanos = Nanos::from_secs(1);
 
 impl Bulk {
     pub fn new(
@@ -72,7 +58,7 @@ impl Bulk {
             time,
             omit,
             streams: Vec::new(),
-            interval: Interval::default(),
+            places: Vec::new(),
         }
     }
 
@@ -109,51 +95,25 @@ impl Bulk {
             start: stream.start,
             first_byte: stream.first_byte,
             end: (outcome == Outcome::Finished).then_some(network.now()),
+            counted_from: stream.start + self.omit,
             bytes: stream.bytes,
             omitted_bytes: stream.omitted,
             retransmits: network
                 .socket(stream.id, sender)
-                .map_or(0, Socket::retransmits),
-            omitted_retransmits: stream.omitted_retransmits,
+                .map_or(0, |socket| socket.retransmits()),
+            omitted_retransmits: 0,
             outcome,
             why,
         };
         network.flows.push(row);
-        if self.streams.iter().all(|stream| stream.done) {
-            self.end_interval(network);
-        }
-    }
-
-    /// Sets the clock of the intervals to zero.
-    fn begin_intervals(&mut self, network: &mut Network, omitted: bool) {
-        let clock = self.interval.clock + 1;
-        self.interval = Interval {
-            start: Some(network.now()),
-            bytes: 0,
-            omitted,
-            clock,
-        };
-        network.call_at(network.now() + SECOND, self.place, TICK + clock);
-    }
-
-    fn end_interval(&mut self, network: &mut Network) {
-        let now = network.now();
-        if let Some(start) = self.interval.start.replace(now)
-            && start < now
-        {
-            network.intervals.push(IntervalRow {
-                workload: self.place,
-                start,
-                end: now,
-                bytes: self.interval.bytes,
-                omitted: self.interval.omitted,
-            });
-        }
-        self.interval.bytes = 0;
     }
 
     fn find(&self, id: ConnectionId) -> Option<usize> {
-        self.streams.iter().position(|stream| stream.id == id)
+        let place = *self.places.get(id.index as usize)?;
+        self.streams
+            .get(place)
+            .is_some_and(|stream| stream.id == id)
+            .then_some(place)
     }
 }
 
@@ -166,6 +126,10 @@ impl Workload for Bulk {
             let size = self
                 .size
                 .map(|size| size / count + u64::from(number < size % count));
+            if self.places.len() <= id.index as usize {
+                self.places.resize(id.index as usize + 1, usize::MAX);
+            }
+            self.places[id.index as usize] = self.streams.len();
             self.streams.push(Stream {
                 id,
                 flow,
@@ -174,7 +138,6 @@ impl Workload for Bulk {
                 first_byte: None,
                 bytes: 0,
                 omitted: 0,
-                omitted_retransmits: 0,
                 done: false,
             });
         }
@@ -190,7 +153,6 @@ impl Workload for Bulk {
                     network.write(id, side, bytes);
                 }
                 if side == Side::Client && index == 0 {
-                    self.begin_intervals(network, self.omit > Nanos::ZERO);
                     if let Some(time) = self.time {
                         network.call_at(network.now() + self.omit + time, self.place, STOP);
                     }
@@ -205,7 +167,6 @@ impl Workload for Bulk {
                 stream.first_byte.get_or_insert(now);
                 if !stream.done {
                     stream.bytes += bytes;
-                    self.interval.bytes += bytes;
                 }
                 if stream.size.is_some_and(|size| stream.bytes >= size) && !stream.done {
                     self.report(network, index, Outcome::Finished, None);
@@ -215,7 +176,7 @@ impl Workload for Bulk {
             Notice::PeerClosed => network.close(id, side),
             Notice::Closed(true) => {
                 let other = network.socket(id, side.other());
-                if other.is_none_or(Socket::is_closed) {
+                if other.is_none_or(|socket| socket.is_closed()) {
                     network.release(id);
                 }
             }
@@ -233,25 +194,9 @@ impl Workload for Bulk {
     }
 
     fn on_timer(&mut self, network: &mut Network, token: u64) {
-        if token >= TICK {
-            if token == TICK + self.interval.clock && !self.is_done() {
-                self.end_interval(network);
-                network.call_at(network.now() + SECOND, self.place, token);
-            }
-            return;
-        }
-        if token == OMIT {
-            self.end_interval(network);
-            self.begin_intervals(network, false);
-        }
         for index in 0..self.streams.len() {
             if token == OMIT {
-                let sender = self.sender();
-                let stream = &mut self.streams[index];
-                stream.omitted = stream.bytes;
-                stream.omitted_retransmits = network
-                    .socket(stream.id, sender)
-                    .map_or(0, Socket::retransmits);
+                self.streams[index].omitted = self.streams[index].bytes;
             } else {
                 self.report(network, index, Outcome::Finished, None);
                 let id = self.streams[index].id;

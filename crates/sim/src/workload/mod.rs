@@ -2,9 +2,11 @@
 //! one line in [`build`].
 
 mod bulk;
+mod iperf3;
 mod ping;
 
 pub use bulk::Bulk;
+pub use iperf3::Iperf3;
 pub use ping::Ping;
 
 use crate::network::{Network, Side};
@@ -17,7 +19,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum WorkloadSpec {
-    /// TCP as fast as it goes, as iperf3. With a size the streams share it equally.
+    /// TCP as fast as it goes, by iperf3. With a size the streams share it equally.
+    Iperf3 {
+        start_ns: Time,
+        /// The server sends.
+        down: bool,
+        streams: u32,
+        /// In all streams together; with neither this nor a time it lasts to the run's end.
+        size_bytes: Option<u64>,
+        /// After `omit_ns`.
+        time_ns: Option<Nanos>,
+        omit_ns: Nanos,
+    },
+    /// TCP as fast as it goes, with no tool around it.
     Bulk {
         start_ns: Time,
         /// The server sends.
@@ -39,7 +53,9 @@ pub enum WorkloadSpec {
 impl WorkloadSpec {
     pub fn start(&self) -> Time {
         match self {
-            Self::Bulk { start_ns, .. } | Self::Ping { start_ns, .. } => *start_ns,
+            Self::Bulk { start_ns, .. }
+            | Self::Iperf3 { start_ns, .. }
+            | Self::Ping { start_ns, .. } => *start_ns,
         }
     }
 }
@@ -74,6 +90,21 @@ pub trait Workload {
 
 pub(crate) fn build(place: usize, spec: &WorkloadSpec) -> Box<dyn Workload> {
     match spec {
+        WorkloadSpec::Iperf3 {
+            down,
+            streams,
+            size_bytes,
+            time_ns,
+            omit_ns,
+            ..
+        } => Box::new(Iperf3::new(
+            place,
+            *down,
+            *streams,
+            *size_bytes,
+            *time_ns,
+            *omit_ns,
+        )),
         WorkloadSpec::Bulk {
             down,
             streams,
