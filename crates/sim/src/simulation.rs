@@ -67,6 +67,8 @@ pub enum SpecError {
     UnknownCongestionControl(String),
     Mtu(u32),
     Endless,
+    /// A workload's field, and what it should be.
+    Workload(String),
 }
 
 impl core::fmt::Display for SpecError {
@@ -76,6 +78,7 @@ impl core::fmt::Display for SpecError {
             Self::UnknownCongestionControl(name) => {
                 write!(f, "the simulator has no congestion control `{name}`")
             }
+            Self::Workload(why) => f.write_str(why),
             Self::Mtu(mtu) => write!(f, "mtu {mtu} is not within 576 to 65535"),
             Self::Endless => {
                 write!(
@@ -138,7 +141,7 @@ impl Simulation {
                     size_bytes: None,
                     time_ns: None,
                     ..
-                }
+                } | WorkloadSpec::Channels(_)
             )
         };
         if spec.duration_ns.is_none() && spec.workloads.iter().any(endless) {
@@ -158,7 +161,7 @@ impl Simulation {
         let mut network = Network::new(hosts, [down, up], spec.mtu, spec.seed, start, capture);
         let mut workloads = Vec::new();
         for (place, work) in spec.workloads.iter().enumerate() {
-            workloads.push(workload::build(place, work));
+            workloads.push(workload::build(&mut network, place, work)?);
             network.call_at(work.start(), place, START);
         }
         if let Some(interval) = spec.sample_interval_ns {

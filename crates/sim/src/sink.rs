@@ -50,6 +50,21 @@ pub struct FlowRow {
     pub omitted_retransmits: u64,
     pub outcome: Outcome,
     pub why: Option<&'static str>,
+    pub detail: FlowDetail,
+}
+
+/// What only some kinds of workload know of a flow; numbers from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowDetail {
+    /// One of many clients, or servers, of the workload.
+    pub client: Option<u32>,
+    pub server: Option<u32>,
+    /// When the client was connected; `None` on a connection that was open before.
+    pub connected: Option<Time>,
+    /// The visit of a web client that it belongs to.
+    pub visit: Option<u32>,
+    /// What was asked for, by its popularity, from 1.
+    pub object: Option<u32>,
 }
 
 /// A second of an iperf3 transfer as its receiver counts it, all streams together, or the rest of one at its end.

@@ -6,8 +6,8 @@
 
 use crate::network::{Event, Network, Side};
 use crate::packet::{ConnectionId, Packet};
+use bentpipe_path::Terrestrial;
 use bentpipe_path::time::Time;
-use bentpipe_path::{ConfigError, Terrestrial};
 use std::collections::VecDeque;
 
 /// Names a server added by [`Network::add_server`].
@@ -77,26 +77,4 @@ impl Network {
             }
         }
     }
-}
-
-/// Delays of the servers of one workload, as its draws say.
-pub(crate) fn add_servers(
-    network: &mut Network,
-    delay: &bentpipe_draws::Distribution,
-    jitter: bentpipe_path::Nanos,
-    count: u32,
-    name: &str,
-) -> Result<Vec<ServerId>, ConfigError> {
-    let seed = network.seed;
-    bentpipe_draws::server_delays(delay, count, seed, name)
-        .into_iter()
-        .zip(0..)
-        .map(|(delay, server)| {
-            let line = |pipe| {
-                let place = bentpipe_draws::terrestrial_place(name, server, pipe);
-                Terrestrial::new(delay, jitter, seed, &place)
-            };
-            Ok(network.add_server(line("down")?, line("up")?))
-        })
-        .collect()
 }

@@ -84,10 +84,9 @@ fn iperf(bed: &Bed, options: &str) -> Result<Iperf, Error> {
     let before = cpu_s();
     let mut server = bed.server.spawn("iperf3 -s -1")?;
     std::thread::sleep(Duration::from_millis(300));
-    let text = bed.client.output(
-        &format!("iperf3 -c 10.77.0.2 -J -t {SECONDS} {options}")
-            .trim(),
-    )?;
+    let text = bed
+        .client
+        .output(&format!("iperf3 -c 10.77.0.2 -J -t {SECONDS} {options}").trim())?;
     let _ = server.kill();
     server.wait()?;
     let report: serde_json::Value = serde_json::from_str(&text)?;

@@ -7,7 +7,7 @@
 use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
-use crate::sink::{FlowRow, Outcome};
+use crate::sink::{FlowDetail, FlowRow, Outcome};
 use crate::tcp::Notice;
 use bentpipe_path::time::{Nanos, Time};
 
@@ -104,6 +104,7 @@ impl Bulk {
             omitted_retransmits: 0,
             outcome,
             why,
+            detail: FlowDetail::default(),
         };
         network.flows.push(row);
     }

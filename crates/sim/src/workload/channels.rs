@@ -11,11 +11,14 @@
 use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
+use crate::simulation::SpecError;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
 use crate::tcp::{Notice, Socket};
-use crate::terrestrial::{ServerId, add_servers};
-use bentpipe_draws::{Channel as Draws, Distribution, Flow};
+use crate::terrestrial::ServerId;
+use bentpipe_draws::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_path::{ConfigError, Terrestrial};
+use serde::{Deserialize, Serialize};
 
 const PORT: u16 = 5001;
 
@@ -38,57 +41,70 @@ struct Open {
     reported: bool,
 }
 
+/// The channels in plain numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelsSpec {
+    /// Of the workload: its draws are made under it.
+    pub name: String,
+    pub start_ns: Time,
+    pub channels: u32,
+    pub servers: u32,
+    /// Of a flow, in bytes.
+    pub size: Distribution,
+    /// One way between the far end and each server, in nanoseconds, and its standard deviation per packet.
+    pub terrestrial_delay: Distribution,
+    pub terrestrial_jitter_ns: Nanos,
+    /// Between the end of a flow and the channel's next connection.
+    pub think_ns: Nanos,
+}
+
 #[derive(Debug)]
 pub struct Channels {
     place: usize,
-    name: String,
     size: Distribution,
-    delay: Distribution,
-    jitter: Nanos,
     think: Nanos,
-    servers: u32,
-    lines: Vec<ServerId>,
-    channels: Vec<Channel>,
+    servers: Vec<ServerId>,
+    lines: Vec<Channel>,
     /// The channel that last used each place among the connections.
     owners: Vec<u32>,
 }
 
 impl Channels {
-    #[expect(clippy::too_many_arguments, reason = "the fields of the specification")]
     pub fn new(
+        network: &mut Network,
         place: usize,
-        seed: u64,
-        name: &str,
-        channels: u32,
-        servers: u32,
-        size: &Distribution,
-        delay: &Distribution,
-        jitter: Nanos,
-        think: Nanos,
-    ) -> Self {
-        Self {
-            place,
-            name: name.to_owned(),
-            size: size.clone(),
-            delay: delay.clone(),
-            jitter,
-            think,
-            servers,
-            lines: Vec::new(),
-            channels: (0..channels)
-                .map(|number| Channel {
-                    draws: Draws::new(seed, name, number, servers),
-                    open: None,
-                })
-                .collect(),
-            owners: Vec::new(),
+        spec: &ChannelsSpec,
+    ) -> Result<Self, SpecError> {
+        let wrong = |field: &str, why: &dyn core::fmt::Display| {
+            SpecError::Workload(format!("{}.{field}: {why}", spec.name))
+        };
+        if spec.servers == 0 {
+            return Err(wrong("servers", &"at least one is wanted"));
         }
+        spec.size.check().map_err(|error| wrong("size", &error))?;
+        spec.terrestrial_delay
+            .check()
+            .map_err(|error| wrong("terrestrial_delay", &error))?;
+        let seed = network.seed;
+        let channel = |number| Channel {
+            draws: Draws::new(seed, &spec.name, number, spec.servers),
+            open: None,
+        };
+        Ok(Self {
+            place,
+            size: spec.size.clone(),
+            think: spec.think_ns,
+            servers: add_servers(network, spec)?,
+            lines: (0..spec.channels).map(channel).collect(),
+            owners: Vec::new(),
+        })
     }
 
     fn open(&mut self, network: &mut Network, channel: u32) {
-        let line = &mut self.channels[channel as usize];
+        let line = &mut self.lines[channel as usize];
         let flow = line.draws.next_flow(&self.size);
-        let server = self.lines[flow.server as usize];
+        let server = self.servers[flow.server as usize];
         let id = network.connect_to(Some(server), self.place, PORT);
         line.open = Some(Open {
             id,
@@ -110,7 +126,7 @@ impl Channels {
     /// The channel whose present connection this is.
     fn owner(&self, id: ConnectionId) -> Option<u32> {
         let channel = *self.owners.get(id.index as usize)?;
-        let open = self.channels[channel as usize].open.as_ref()?;
+        let open = self.lines[channel as usize].open.as_ref()?;
         (open.id == id).then_some(channel)
     }
 
@@ -121,7 +137,7 @@ impl Channels {
         outcome: Outcome,
         why: Option<&'static str>,
     ) {
-        let Some(open) = &mut self.channels[channel as usize].open else {
+        let Some(open) = &mut self.lines[channel as usize].open else {
             return;
         };
         if open.reported {
@@ -140,6 +156,7 @@ impl Channels {
             start: open.start,
             first_byte: open.first_byte,
             end: (outcome == Outcome::Finished).then_some(network.now()),
+            counted_from: open.start,
             bytes: open.bytes,
             omitted_bytes: 0,
             retransmits: network
@@ -159,7 +176,7 @@ impl Channels {
 
     /// The channel is done with its connection.
     fn go_on(&mut self, network: &mut Network, channel: u32) {
-        self.channels[channel as usize].open = None;
+        self.lines[channel as usize].open = None;
         if self.think > Nanos::ZERO {
             network.call_at(network.now() + self.think, self.place, u64::from(channel));
         } else {
@@ -168,17 +185,36 @@ impl Channels {
     }
 }
 
+/// Each server at its own drawn delay.
+fn add_servers(network: &mut Network, spec: &ChannelsSpec) -> Result<Vec<ServerId>, ConfigError> {
+    let delays = server_delays(
+        &spec.terrestrial_delay,
+        spec.servers,
+        network.seed,
+        &spec.name,
+    );
+    let mut servers = Vec::new();
+    for (delay, server) in delays.into_iter().zip(0..) {
+        let line = |pipe| {
+            let place = terrestrial_place(&spec.name, server, pipe);
+            Terrestrial::new(delay, spec.terrestrial_jitter_ns, network.seed, &place)
+        };
+        let (down, up) = (line("down")?, line("up")?);
+        servers.push(network.add_server(down, up));
+    }
+    Ok(servers)
+}
+
 impl Workload for Channels {
     fn on_start(&mut self, network: &mut Network) {
-        self.lines = add_servers(network, &self.delay, self.jitter, self.servers, &self.name);
-        for channel in 0..self.channels.len() as u32 {
+        for channel in 0..self.lines.len() as u32 {
             self.open(network, channel);
         }
     }
 
     fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
         let owner = self.owner(id);
-        let open = owner.and_then(|channel| self.channels[channel as usize].open.as_mut());
+        let open = owner.and_then(|channel| self.lines[channel as usize].open.as_mut());
         match (notice, side) {
             (Notice::Connected, Side::Client) => {
                 if let Some(open) = open {
@@ -231,7 +267,7 @@ impl Workload for Channels {
     }
 
     fn on_end(&mut self, network: &mut Network) {
-        for channel in 0..self.channels.len() as u32 {
+        for channel in 0..self.lines.len() as u32 {
             self.report(network, channel, Outcome::Unfinished, Some("the run ended"));
         }
     }

@@ -15,6 +15,7 @@
 use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
+use crate::simulation::SpecError;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
 use crate::tcp::{Notice, Socket};
 use bentpipe_draws::Popularity;
@@ -95,24 +96,38 @@ pub struct Http {
 }
 
 impl Http {
-    pub fn new(place: usize, seed: u64, spec: &HttpSpec) -> Self {
-        let items = spec.objects_bytes.as_ref().map_or(u32::MAX, |objects| objects.len() as u32);
+    pub fn new(network: &Network, place: usize, spec: &HttpSpec) -> Result<Self, SpecError> {
+        let wrong = |why: &str| Err(SpecError::Workload(format!("{}: {why}", spec.name)));
+        if spec.size_bytes.is_none() && spec.objects_bytes.as_ref().is_none_or(Vec::is_empty) {
+            return wrong("a size, or the sizes of objects, is wanted");
+        }
+        if spec.popularity.is_some_and(|drawn| drawn.objects == 0) {
+            return wrong("a set of at least one object is wanted");
+        }
+        let items = spec
+            .objects_bytes
+            .as_ref()
+            .map_or(u32::MAX, |objects| objects.len() as u32);
         let lanes = spec.connections.clamp(1, items);
-        Self {
+        Ok(Self {
             place,
             spec: spec.clone(),
             popularity: spec
                 .popularity
-                .map(|drawn| Popularity::new(drawn.zipf, drawn.objects, seed, &spec.name)),
+                .map(|drawn| Popularity::new(drawn.zipf, drawn.objects, network.seed, &spec.name)),
             object: None,
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             waiting: Vec::new(),
             visit: 0,
-        }
+        })
     }
 
     fn sender(&self) -> Side {
-        if self.spec.down { Side::Server } else { Side::Client }
+        if self.spec.down {
+            Side::Server
+        } else {
+            Side::Client
+        }
     }
 
     fn begin_visit(&mut self, network: &mut Network) {
@@ -135,7 +150,11 @@ impl Http {
         let Some(bytes) = self.waiting.pop() else {
             return;
         };
-        let (up, down) = if self.spec.down { (0, bytes) } else { (bytes, 0) };
+        let (up, down) = if self.spec.down {
+            (0, bytes)
+        } else {
+            (bytes, 0)
+        };
         let mut item = Item {
             flow: network.flow_number(),
             bytes,
@@ -165,11 +184,15 @@ impl Http {
     }
 
     fn lane_of(&self, id: ConnectionId) -> Option<usize> {
-        self.lanes.iter().position(|lane| lane.connection == Some(id))
+        self.lanes
+            .iter()
+            .position(|lane| lane.connection == Some(id))
     }
 
     fn report(&self, network: &mut Network, lane: usize, item: &Item, outcome: Outcome) {
-        let Some(id) = self.lanes[lane].connection else { return };
+        let Some(id) = self.lanes[lane].connection else {
+            return;
+        };
         let (local_port, remote_port) = network.ports(id);
         let retransmits = self.retransmits(network, id);
         network.flows.push(FlowRow {
@@ -183,6 +206,7 @@ impl Http {
             start: item.start,
             first_byte: item.first_byte,
             end: (outcome == Outcome::Finished).then_some(network.now()),
+            counted_from: item.start,
             bytes: item.body_read,
             omitted_bytes: 0,
             retransmits: retransmits - item.retransmits_before.min(retransmits),

@@ -14,7 +14,7 @@
 use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
-use crate::sink::{FlowRow, IntervalRow, Outcome};
+use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome};
 use crate::tcp::Notice;
 use bentpipe_path::time::{Nanos, Time};
 
@@ -323,6 +323,7 @@ impl Iperf3 {
             omitted_retransmits: stream.omitted_retransmits,
             outcome,
             why,
+            detail: FlowDetail::default(),
         };
         network.flows.push(row);
         if self.is_done() {

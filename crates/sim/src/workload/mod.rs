@@ -2,15 +2,20 @@
 //! one line in [`build`].
 
 mod bulk;
+mod channels;
+mod http;
 mod iperf3;
 mod ping;
 
 pub use bulk::Bulk;
+pub use channels::{Channels, ChannelsSpec};
+pub use http::{Http, HttpSpec, PopularitySpec};
 pub use iperf3::Iperf3;
 pub use ping::Ping;
 
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
+use crate::simulation::SpecError;
 use crate::tcp::Notice;
 use bentpipe_path::time::{Nanos, Time};
 use serde::{Deserialize, Serialize};
@@ -48,6 +53,10 @@ pub enum WorkloadSpec {
         interval_ns: Nanos,
         payload_bytes: u32,
     },
+    /// Fetches from a web server.
+    Http(HttpSpec),
+    /// Clients with one connection after another.
+    Channels(ChannelsSpec),
 }
 
 impl WorkloadSpec {
@@ -56,6 +65,8 @@ impl WorkloadSpec {
             Self::Bulk { start_ns, .. }
             | Self::Iperf3 { start_ns, .. }
             | Self::Ping { start_ns, .. } => *start_ns,
+            Self::Http(http) => http.start_ns,
+            Self::Channels(channels) => channels.start_ns,
         }
     }
 }
@@ -88,8 +99,12 @@ pub trait Workload {
     fn is_done(&self) -> bool;
 }
 
-pub(crate) fn build(place: usize, spec: &WorkloadSpec) -> Box<dyn Workload> {
-    match spec {
+pub(crate) fn build(
+    network: &mut Network,
+    place: usize,
+    spec: &WorkloadSpec,
+) -> Result<Box<dyn Workload>, SpecError> {
+    Ok(match spec {
         WorkloadSpec::Iperf3 {
             down,
             streams,
@@ -126,5 +141,7 @@ pub(crate) fn build(place: usize, spec: &WorkloadSpec) -> Box<dyn Workload> {
             payload_bytes,
             ..
         } => Box::new(Ping::new(place, *count, *interval_ns, *payload_bytes)),
-    }
+        WorkloadSpec::Http(http) => Box::new(Http::new(network, place, http)?),
+        WorkloadSpec::Channels(channels) => Box::new(Channels::new(network, place, channels)?),
+    })
 }
