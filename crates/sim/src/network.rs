@@ -38,6 +38,7 @@ pub(crate) enum Event {
 pub(crate) struct Connection {
     pub generation: u32,
     workload: usize,
+    pub opener: Side,
     /// By side.
     pub sockets: [Option<Socket>; 2],
     /// The timer event in the queue that will look at each socket, if any.
@@ -137,8 +138,16 @@ impl Network {
 
     /// Opens a connection from the client; the server's socket appears when the SYN gets there.
     pub fn connect(&mut self, workload: usize, server_port: u16) -> ConnectionId {
+        self.connect_from(Side::Client, workload, server_port)
+    }
+
+    /// The same from either side, to `port` at the other.
+    pub fn connect_from(&mut self, opener: Side, workload: usize, port: u16) -> ConnectionId {
         let initial_seq = [self.random() as u32, self.random() as u32];
-        let client_port = self.next_port;
+        let (client_port, server_port) = match opener {
+            Side::Client => (self.next_port, port),
+            Side::Server => (port, self.next_port),
+        };
         self.next_port = if self.next_port >= 60_999 {
             32_768
         } else {
@@ -148,6 +157,7 @@ impl Network {
             self.connections.push(Connection {
                 generation: 0,
                 workload,
+                opener,
                 sockets: [None, None],
                 scheduled: [Time::NEVER; 2],
                 client_port,
@@ -159,6 +169,7 @@ impl Network {
         let connection = &mut self.connections[index as usize];
         connection.generation += 1;
         connection.workload = workload;
+        connection.opener = opener;
         connection.client_port = client_port;
         connection.server_port = server_port;
         connection.initial_seq = initial_seq;
@@ -169,10 +180,11 @@ impl Network {
         };
         let random = self.random();
         let mut out = core::mem::take(&mut self.outbox);
-        let socket = Socket::connect(id, &self.hosts[0], self.mtu, random, self.now, &mut out);
+        let host = &self.hosts[opener as usize];
+        let socket = Socket::connect(id, host, self.mtu, random, self.now, &mut out);
         self.outbox = out;
-        self.connections[index as usize].sockets[0] = socket;
-        self.settle(id, Side::Client);
+        self.connections[index as usize].sockets[opener as usize] = socket;
+        self.settle(id, opener);
         id
     }
 
