@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if rate > 0 {
         down.shaper = ShaperConfig::Fixed { rate_bit_s: rate };
         down.queue.limit = QueueLimit::Bytes {
-            bytes: queue.max(3000),
+            bytes: queue,
         };
     }
     down.propagation.delay_ns = Nanos(rtt / 2);
