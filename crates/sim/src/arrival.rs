@@ -104,7 +104,7 @@ impl Network {
         if let Some(socket) = place.as_mut() {
             socket.on_segment(self.now, packet, &mut self.outbox);
             self.settle(id, side);
-        } else if side == Side::Server && packet.has(flag::SYN) && !packet.has(flag::ACK) {
+        } else if side != connection.opener && packet.has(flag::SYN) && !packet.has(flag::ACK) {
             let random = self.random();
             let host = &self.hosts[side as usize];
             let socket = Socket::accept(packet, host, self.mtu, random, self.now, &mut self.outbox);

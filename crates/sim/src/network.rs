@@ -40,6 +40,7 @@ pub(crate) enum Event {
 pub(crate) struct Connection {
     pub generation: u32,
     workload: usize,
+    pub opener: Side,
     /// By side.
     pub sockets: [Option<Socket>; 2],
     /// The timer event in the queue that will look at each socket, if any.
@@ -146,18 +147,36 @@ impl Network {
 
     /// Opens a connection from the client; the server's socket appears when the SYN gets there.
     pub fn connect(&mut self, workload: usize, server_port: u16) -> ConnectionId {
-        self.connect_to(None, workload, server_port)
+        self.open(Side::Client, None, workload, server_port)
     }
 
-    /// The same to a server that lies beyond the far end.
+    /// The same from either side, to `port` at the other.
+    pub fn connect_from(&mut self, opener: Side, workload: usize, port: u16) -> ConnectionId {
+        self.open(opener, None, workload, port)
+    }
+
+    /// From the client to a server that lies beyond the far end.
     pub fn connect_to(
         &mut self,
-        server: Option<ServerId>,
+        server: ServerId,
         workload: usize,
         server_port: u16,
     ) -> ConnectionId {
+        self.open(Side::Client, Some(server), workload, server_port)
+    }
+
+    fn open(
+        &mut self,
+        opener: Side,
+        server: Option<ServerId>,
+        workload: usize,
+        port: u16,
+    ) -> ConnectionId {
         let initial_seq = [self.random() as u32, self.random() as u32];
-        let client_port = self.next_port;
+        let (client_port, server_port) = match opener {
+            Side::Client => (self.next_port, port),
+            Side::Server => (port, self.next_port),
+        };
         self.next_port = if self.next_port >= 60_999 {
             32_768
         } else {
@@ -167,6 +186,7 @@ impl Network {
             self.connections.push(Connection {
                 generation: 0,
                 workload,
+                opener,
                 sockets: [None, None],
                 scheduled: [Time::NEVER; 2],
                 client_port,
@@ -179,6 +199,7 @@ impl Network {
         let connection = &mut self.connections[index as usize];
         connection.generation += 1;
         connection.workload = workload;
+        connection.opener = opener;
         connection.client_port = client_port;
         connection.server_port = server_port;
         connection.initial_seq = initial_seq;
@@ -190,10 +211,11 @@ impl Network {
         };
         let random = self.random();
         let mut out = core::mem::take(&mut self.outbox);
-        let socket = Socket::connect(id, &self.hosts[0], self.mtu, random, self.now, &mut out);
+        let host = &self.hosts[opener as usize];
+        let socket = Socket::connect(id, host, self.mtu, random, self.now, &mut out);
         self.outbox = out;
-        self.connections[index as usize].sockets[0] = socket;
-        self.settle(id, Side::Client);
+        self.connections[index as usize].sockets[opener as usize] = socket;
+        self.settle(id, opener);
         id
     }
 

@@ -31,6 +31,8 @@ pub struct FlowRow {
     pub flow: u64,
     /// Place of the workload in the specification.
     pub workload: usize,
+    /// Where the connection was opened from, which `local_port` is of.
+    pub opener: Side,
     /// Where the data goes to: the client for `down`.
     pub receiver: Side,
     pub ip: u8,

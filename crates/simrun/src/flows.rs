@@ -1,5 +1,6 @@
 //! The `flows` table's CSV (python/bentpipe/results/schema.py says what the columns mean).
 
+use crate::spool::host_name;
 use bentpipe_path::time::Time;
 use bentpipe_sim::network::Side;
 use bentpipe_sim::sink::{FlowRow, Outcome};
@@ -44,8 +45,8 @@ pub(crate) fn row(out: &mut impl Write, workload: &str, row: &FlowRow) -> io::Re
     let cells: [Cell<'_>; COLUMNS.len()] = [
         (row.flow + 1).into(),
         workload.into(),
-        "client".into(),
-        "server".into(),
+        host_name(row.opener).into(),
+        host_name(row.opener.other()).into(),
         match row.receiver {
             Side::Client => "down",
             Side::Server => "up",

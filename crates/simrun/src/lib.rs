@@ -7,6 +7,7 @@ mod outcome;
 mod pings;
 mod sockets;
 mod spool;
+mod wire;
 
 pub use outcome::Outcome;
 

@@ -1,14 +1,14 @@
 //! Takes a simulation's results and writes each to its file. The first error ends the run.
 
 use crate::outcome::{Outcome, Pipe, Work};
-use crate::{RunError, flows, pings, sockets};
+use crate::{RunError, flows, pings, sockets, wire};
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
 use bentpipe_sim::network::Side;
 use bentpipe_sim::simulation::{SimSpec, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
-use bentpipe_spool::link;
+use bentpipe_spool::{link, pcapng};
 use core::ops::ControlFlow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -31,6 +31,9 @@ fn pipe_name(to: Side) -> &'static str {
 
 type Out = BufWriter<File>;
 
+/// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.
+const ZERO_NS: i64 = 946_684_800_000_000_000;
+
 pub(crate) struct Spool<'a> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
@@ -39,6 +42,9 @@ pub(crate) struct Spool<'a> {
     sockets: Out,
     flows: Out,
     pings: Out,
+    /// By host.
+    captures: [Option<pcapng::Writer<Out>>; 2],
+    bytes: Vec<u8>,
     works: Vec<Work>,
     stopped: bool,
     failed: Option<io::Error>,
@@ -59,6 +65,14 @@ impl<'a> Spool<'a> {
             )));
         }
         let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
+        let capture = |side: Side, wanted: bool| -> io::Result<_> {
+            if !wanted {
+                return Ok(None);
+            }
+            let name = host_name(side);
+            let out = create(&format!("{name}.pcapng"))?;
+            pcapng::Writer::new(out, name, "a simulated host's end of the path").map(Some)
+        };
         let mut spool = Self {
             specs: &spec.workloads,
             names,
@@ -67,6 +81,11 @@ impl<'a> Spool<'a> {
             sockets: create("sockets.csv")?,
             flows: create("flows.csv")?,
             pings: create("pings.csv")?,
+            captures: [
+                capture(Side::Client, spec.capture_client)?,
+                capture(Side::Server, spec.capture_server)?,
+            ],
+            bytes: Vec::new(),
             works: vec![Work::default(); names.len()],
             stopped: false,
             failed: None,
@@ -92,6 +111,9 @@ impl<'a> Spool<'a> {
             &mut self.pings,
         ] {
             out.flush()?;
+        }
+        for writer in self.captures.into_iter().flatten() {
+            writer.finish((ZERO_NS + summary.ended.0) as u64, 0)?;
         }
         for (work, spec) in self.works.iter_mut().zip(self.specs) {
             work.end(spec);
@@ -139,7 +161,19 @@ impl Sink for Spool<'_> {
         self.note(written);
     }
 
-    fn packet(&mut self, _captured: &Captured) {}
+    fn packet(&mut self, captured: &Captured) {
+        if let Some(writer) = &mut self.captures[captured.at as usize] {
+            wire::write(captured, &mut self.bytes);
+            let direction = if captured.outgoing {
+                pcapng::Direction::Out
+            } else {
+                pcapng::Direction::In
+            };
+            let at_ns = (ZERO_NS + captured.time.0) as u64;
+            let written = writer.packet(at_ns, direction, &self.bytes);
+            self.note(written);
+        }
+    }
 
     fn go_on(&mut self, now: Time) -> ControlFlow<()> {
         if self.failed.is_some() {

@@ -32,6 +32,7 @@ _START_S = 0.02
 
 class SimEngine:
     name = "sim"
+    beside_others = True
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._options = options or EngineOptions()

@@ -220,7 +220,6 @@ impl Socket {
         let mut first_at = None;
         let mut last_at = now;
         let mut acked = 0_u32;
-        let mut newly_by_ack = 0_u32;
         let mut low = u64::MAX;
         let prior_sacked = self.window.sacked_out;
         while let Some(mut segment) = self.board.pop_acked(ack) {
@@ -246,7 +245,6 @@ impl Socket {
             if segment.is(SACKED) {
                 self.window.sacked_out -= 1;
             } else {
-                newly_by_ack += 1;
                 if self.sack_ok {
                     self.window.delivered += 1;
                     if !self.spuriously_retransmitted(&segment) {
@@ -303,9 +301,7 @@ impl Socket {
             context.flags.set_timer = true;
         }
         if acked > 0 || context.flags.data_sacked {
-            let sacked = u32::from(self.sack_ok) * (context.sample.acked_sacked);
-            let count = newly_by_ack.max(acked) + sacked;
-            self.control.packets_acked(&mut self.window, count, ca_rtt);
+            self.control.packets_acked(&mut self.window, acked, ca_rtt);
         }
     }
 

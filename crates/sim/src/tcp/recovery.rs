@@ -50,6 +50,7 @@ impl Socket {
             self.recovery.prior_ssthresh = 0;
         }
         if self.renege(flags) {
+            context.flags.set_timer = false;
             return Resend::None;
         }
         if self.window.state == CaState::Open {
@@ -140,15 +141,15 @@ impl Socket {
         }
     }
 
-    /// The receiver dropped what it had `SACKed`: its cumulative ACK ends below a `SACKed` head.
+    /// The receiver dropped what it had SACK'ed: its cumulative ACK ends below such a head. It may be about to
+    /// acknowledge more, so the timeout is left to settle it, soon.
     fn renege(&mut self, flags: Flags) -> bool {
-        if flags.advanced && self.board.head().is_some_and(|head| head.is(SACKED)) {
-            self.enter_loss();
-            let rto = self.rtt.rto;
-            self.timers.retransmit_in(self.window.now, rto);
-            return true;
+        let reneged = flags.advanced && self.board.head().is_some_and(|head| head.is(SACKED));
+        if reneged {
+            let after = Nanos(self.rtt.srtt().0 / 2).max(Nanos::from_millis(10));
+            self.timers.retransmit_in(self.window.now, after);
         }
-        false
+        reneged
     }
 
     // --- entering and leaving ---

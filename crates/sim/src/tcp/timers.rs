@@ -6,7 +6,6 @@
 use super::Socket;
 use super::rtt::RTO_MAX;
 use super::socket::{Outbox, State};
-use crate::congestion::CaState;
 use bentpipe_path::time::{Nanos, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,8 +149,5 @@ impl Socket {
         self.retransmit_segment(head, out);
         let rto = self.rtt.rto;
         self.timers.back_off(self.window.now, rto);
-        if self.window.state == CaState::Loss && self.window.cwnd > 1 {
-            self.retransmit_lost(out);
-        }
     }
 }

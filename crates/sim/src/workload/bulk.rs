@@ -87,6 +87,7 @@ impl Bulk {
         let row = FlowRow {
             flow: stream.flow,
             workload: self.place,
+            opener: Side::Client,
             receiver: sender.other(),
             ip: network.hosts[0].ip,
             local_port,

@@ -105,7 +105,7 @@ impl Channels {
         let line = &mut self.lines[channel as usize];
         let flow = line.draws.next_flow(&self.size);
         let server = self.servers[flow.server as usize];
-        let id = network.connect_to(Some(server), self.place, PORT);
+        let id = network.connect_to(server, self.place, PORT);
         line.open = Some(Open {
             id,
             number: network.flow_number(),
@@ -148,6 +148,7 @@ impl Channels {
         network.flows.push(FlowRow {
             flow: open.number,
             workload: self.place,
+            opener: Side::Client,
             receiver: Side::Client,
             ip: network.hosts[0].ip,
             local_port,

@@ -198,6 +198,7 @@ impl Http {
         network.flows.push(FlowRow {
             flow: item.flow,
             workload: self.place,
+            opener: Side::Client,
             receiver: self.sender().other(),
             ip: network.hosts[0].ip,
             local_port,

@@ -7,9 +7,10 @@
 //! its clock starts there, the client's when it hears so, and whoever sends begins. When its time is over the client
 //! says so; the server counts until it hears. So the receiver of an upload counts one round trip too early and too late.
 //!
-//! 1. A size is shared equally between the streams, where iperf3 lets the faster ones take more.
-//! 2. `live` opens an upload by size from its receiver, which saves half a round trip; here the client opens it.
-//! 3. The exchange of results is left out: it carries nothing that counts.
+//! A transfer by size is asked for by its receiver (`--reverse`), as the live engine does it: it ends when the streams
+//! together have brought so many bytes.
+//!
+//! 1. The exchange of results is left out: it carries nothing that counts.
 
 use super::Workload;
 use crate::network::{Network, Side};
@@ -24,6 +25,8 @@ const PORT: u16 = 5201;
 const COOKIE: u64 = 37;
 const PARAMETERS: u64 = 160;
 const STATE: u64 = 1;
+/// What a sender has to send.
+const ENDLESS: u64 = u64::MAX >> 2;
 
 /// Tokens of timers.
 const STOP: u64 = 0;
@@ -48,7 +51,6 @@ enum Stage {
 struct Stream {
     id: ConnectionId,
     flow: u64,
-    size: Option<u64>,
     start: Time,
     first_byte: Option<Time>,
     /// What the server is still to read of the cookie.
@@ -72,19 +74,23 @@ struct Interval {
 #[derive(Debug)]
 pub struct Iperf3 {
     place: usize,
-    down: bool,
+    /// Where iperf3's client runs, and where the data come from.
+    client: Side,
+    sender: Side,
     count: u32,
     size: Option<u64>,
     time: Option<Nanos>,
     omit: Nanos,
     stage: Stage,
     control: Option<ConnectionId>,
-    /// Read at the server of what it waits for, and at the client of states.
-    heard: [u64; 2],
+    /// What the server has read of what it waits for.
+    heard: u64,
     streams: Vec<Stream>,
     /// By a connection's place in the slab.
     by_connection: Vec<Option<usize>>,
     client_runs: bool,
+    /// By all streams together.
+    received: u64,
     interval: Interval,
     /// From when on the receiver counts.
     counted_from: Time,
@@ -100,30 +106,29 @@ impl Iperf3 {
         time: Option<Nanos>,
         omit: Nanos,
     ) -> Self {
+        let sender = if down { Side::Server } else { Side::Client };
         Self {
             place,
-            down,
+            client: if size.is_some() {
+                sender.other()
+            } else {
+                Side::Client
+            },
+            sender,
             count,
             size,
             time,
             omit,
             stage: Stage::Cookie,
             control: None,
-            heard: [0, 0],
+            heard: 0,
             streams: Vec::new(),
             by_connection: Vec::new(),
             client_runs: false,
+            received: 0,
             interval: Interval::default(),
             counted_from: Time::ZERO,
             failed: false,
-        }
-    }
-
-    fn sender(&self) -> Side {
-        if self.down {
-            Side::Server
-        } else {
-            Side::Client
         }
     }
 
@@ -134,45 +139,45 @@ impl Iperf3 {
     }
 
     fn on_control(&mut self, network: &mut Network, side: Side, notice: Notice) {
-        match (side, notice) {
-            (Side::Client, Notice::Connected) => self.say(network, Side::Client, COOKIE),
-            (_, Notice::Read(bytes)) => {
-                self.heard[side as usize] += bytes;
-                match side {
-                    Side::Server => self.server_hears(network),
-                    Side::Client => self.client_hears(network),
-                }
+        match notice {
+            Notice::Connected if side == self.client => self.say(network, side, COOKIE),
+            Notice::Read(_) if side == self.client => self.client_hears(network),
+            Notice::Read(bytes) => {
+                self.heard += bytes;
+                self.server_hears(network);
             }
-            (_, Notice::Closed(false)) => self.fail(network),
+            Notice::Closed(false) => self.fail(network),
             _ => {}
         }
     }
 
     fn server_hears(&mut self, network: &mut Network) {
-        let heard = &mut self.heard[Side::Server as usize];
+        let server = self.client.other();
         match self.stage {
-            Stage::Cookie if *heard >= COOKIE => {
-                *heard -= COOKIE;
+            Stage::Cookie if self.heard >= COOKIE => {
+                self.heard -= COOKIE;
                 self.stage = Stage::Parameters;
-                self.say(network, Side::Server, STATE);
+                self.say(network, server, STATE);
             }
-            Stage::Parameters if *heard >= PARAMETERS => {
-                *heard -= PARAMETERS;
+            Stage::Parameters if self.heard >= PARAMETERS => {
+                self.heard -= PARAMETERS;
                 self.stage = Stage::Streams;
-                self.say(network, Side::Server, STATE);
+                self.say(network, server, STATE);
             }
-            Stage::Ending if !self.down => self.end(network, Outcome::Finished, None),
+            Stage::Ending if self.sender == self.client => {
+                self.end(network, Outcome::Finished, None)
+            }
             _ => {}
         }
     }
 
     fn client_hears(&mut self, network: &mut Network) {
         match self.stage {
-            Stage::Parameters => self.say(network, Side::Client, PARAMETERS),
+            Stage::Parameters => self.say(network, self.client, PARAMETERS),
             Stage::Streams => self.open_stream(network),
             Stage::Running if !self.client_runs => {
                 self.client_runs = true;
-                self.side_runs(network, Side::Client);
+                self.side_runs(network, self.client);
                 if let Some(time) = self.time {
                     network.call_at(network.now() + self.omit + time, self.place, STOP);
                 }
@@ -182,9 +187,7 @@ impl Iperf3 {
     }
 
     fn open_stream(&mut self, network: &mut Network) {
-        let number = self.streams.len() as u64;
-        let count = u64::from(self.count);
-        let id = network.connect(self.place, PORT);
+        let id = network.connect_from(self.client, self.place, PORT);
         let index = id.index as usize;
         if self.by_connection.len() <= index {
             self.by_connection.resize(index + 1, None);
@@ -194,9 +197,6 @@ impl Iperf3 {
         self.streams.push(Stream {
             id,
             flow,
-            size: self
-                .size
-                .map(|size| size / count + u64::from(number < size % count)),
             start: network.now(),
             first_byte: None,
             cookie: COOKIE,
@@ -209,9 +209,9 @@ impl Iperf3 {
 
     /// One end's clock starts, and if it sends, it begins.
     fn side_runs(&mut self, network: &mut Network, side: Side) {
-        if side == self.sender() {
+        if side == self.sender {
             for stream in &self.streams {
-                network.write(stream.id, side, stream.size.unwrap_or(u64::MAX >> 2));
+                network.write(stream.id, side, ENDLESS);
             }
         } else {
             self.counted_from = network.now() + self.omit;
@@ -225,7 +225,7 @@ impl Iperf3 {
     fn on_stream(&mut self, network: &mut Network, index: usize, side: Side, notice: Notice) {
         let id = self.streams[index].id;
         match notice {
-            Notice::Connected if side == Side::Client => {
+            Notice::Connected if side == self.client => {
                 network.write(id, side, COOKIE);
                 if self.streams.len() < self.count as usize {
                     self.open_stream(network);
@@ -238,9 +238,8 @@ impl Iperf3 {
     }
 
     fn on_read(&mut self, network: &mut Network, index: usize, side: Side, mut bytes: u64) {
-        let sender = self.sender();
         let stream = &mut self.streams[index];
-        if side == Side::Server && stream.cookie > 0 {
+        if side != self.client && stream.cookie > 0 {
             let of_cookie = bytes.min(stream.cookie);
             stream.cookie -= of_cookie;
             bytes -= of_cookie;
@@ -248,19 +247,20 @@ impl Iperf3 {
                 && self.streams.iter().all(|stream| stream.cookie == 0);
             if all_here && self.stage == Stage::Streams {
                 self.stage = Stage::Running;
-                self.say(network, Side::Server, 2 * STATE);
-                self.side_runs(network, Side::Server);
+                self.say(network, side, 2 * STATE);
+                self.side_runs(network, side);
             }
         }
         let stream = &mut self.streams[index];
-        if side == sender || bytes == 0 || stream.done {
+        if side == self.sender || bytes == 0 || stream.done {
             return;
         }
         stream.first_byte.get_or_insert(network.now());
         stream.bytes += bytes;
         self.interval.bytes += bytes;
-        if stream.size.is_some_and(|size| stream.bytes >= size) {
-            self.report(network, index, Outcome::Finished, None);
+        self.received += bytes;
+        if self.size.is_some_and(|size| self.received >= size) {
+            self.end(network, Outcome::Finished, None);
         }
     }
 
@@ -297,22 +297,26 @@ impl Iperf3 {
         outcome: Outcome,
         why: Option<&'static str>,
     ) {
-        let sender = self.sender();
         let retransmits = self.retransmits(network, index);
         let stream = &mut self.streams[index];
         if stream.done {
             return;
         }
         stream.done = true;
-        let (local_port, remote_port) = network.ports(stream.id);
+        let (at_client, at_server) = network.ports(stream.id);
+        let (local_port, remote_port) = match self.client {
+            Side::Client => (at_client, at_server),
+            Side::Server => (at_server, at_client),
+        };
         let row = FlowRow {
             flow: stream.flow,
             workload: self.place,
-            receiver: sender.other(),
+            opener: self.client,
+            receiver: self.sender.other(),
             ip: network.hosts[0].ip,
             local_port,
             remote_port,
-            size_bytes: stream.size,
+            size_bytes: self.size,
             start: stream.start,
             first_byte: stream.first_byte,
             end: (outcome == Outcome::Finished).then_some(network.now()),
@@ -333,7 +337,7 @@ impl Iperf3 {
 
     fn retransmits(&self, network: &Network, index: usize) -> u64 {
         network
-            .socket(self.streams[index].id, self.sender())
+            .socket(self.streams[index].id, self.sender)
             .map_or(0, |socket| socket.retransmits())
     }
 
@@ -354,7 +358,7 @@ impl Iperf3 {
 
 impl Workload for Iperf3 {
     fn on_start(&mut self, network: &mut Network) {
-        self.control = Some(network.connect(self.place, PORT));
+        self.control = Some(network.connect_from(self.client, self.place, PORT));
     }
 
     fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
@@ -374,13 +378,13 @@ impl Workload for Iperf3 {
         match token {
             STOP => {
                 self.stage = Stage::Ending;
-                self.say(network, Side::Client, STATE);
-                if self.down {
-                    self.end(network, Outcome::Finished, None);
-                } else {
+                self.say(network, self.client, STATE);
+                if self.sender == self.client {
                     for stream in &self.streams {
-                        network.stop_writing(stream.id, Side::Client);
+                        network.stop_writing(stream.id, self.sender);
                     }
+                } else {
+                    self.end(network, Outcome::Finished, None);
                 }
             }
             OMITTED => {

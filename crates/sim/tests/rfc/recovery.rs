@@ -326,6 +326,7 @@ fn a_receiver_that_takes_back_its_sacks_is_believed() {
          100 <   ack 0 sack 1..4
          100 >   data 0..1
          200 <   ack 1               # 1 to 3 were SACKed, and are gone
-         200 is  state Loss sacked 0",
+         250 >   data 1..2           # half an RTT later
+         250 is  state Loss sacked 0 lost 9",
     );
 }

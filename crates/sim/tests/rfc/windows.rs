@@ -55,7 +55,7 @@ fn a_slow_reader_closes_the_window_as_its_buffer_fills() {
            3 <   data 3..4
            3 >   ack 4 win 6
            4 <   data 4..5
-          44 >   ack 5 win 4         # short of space: no quick ACKs any more",
+          44 >   ack 5 win 5         # short of space: no quick ACKs any more",
     );
 }
 
