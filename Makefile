@@ -4,7 +4,8 @@
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
 demo_out := runs/demo
-# The published experiment in all its ten cells, with 3 s of iperf3 instead of 30, and its report.
+# The published experiment in all its ten cells, with 3 s of iperf3 instead of 30, and its report. Runs that this
+# machine was too busy for are shown as such and do not stop it; a run that failed does.
 demo_changes := --variant "as is" --set workload.download.time='"3 s"' --set workload.rtt.count=5 \
 	--set workload.rtt.start='"-1.6 s"'
 
@@ -13,8 +14,9 @@ setup:
 
 demo: setup
 	@rm -rf $(demo_out)
-	@$(bentpipe) run effects-of-latency $(demo_changes) --out $(demo_out); status=$$?; \
-	if [ -f $(demo_out)/lab.json ]; then $(bentpipe) report $(demo_out) >/dev/null; fi; exit $$status
+	@$(bentpipe) run effects-of-latency $(demo_changes) --out $(demo_out) || [ $$? = 1 ]
+	@$(bentpipe) report $(demo_out) >/dev/null
+	@! grep -l '"status": "failed"' $(demo_out)/*/run.json
 
 # FILTER=word runs only the Python tests whose name has it.
 test:

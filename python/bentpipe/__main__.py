@@ -1,6 +1,35 @@
-"""`python -m bentpipe` is `bentpipe`."""
+"""The command `bentpipe`, and `python -m bentpipe`.
 
-from bentpipe.cli import main
+Loads the rest within reach of its own handler: a Ctrl-C while libraries load is an interruption too.
+"""
+
+import os
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    try:
+        from bentpipe.cli import main as command_line  # noqa: PLC0415 - see above
+
+        command_line()
+    except KeyboardInterrupt:
+        sys.stderr.write("bentpipe: interrupted\n")
+        _leave()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _leave()
+        raise
+
+
+def _leave() -> None:
+    """Python itself would end by SIGINT instead, where the KeyboardInterrupt had come up through an `exec` of
+    text, as dataclasses do while they load."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
+
 
 if __name__ == "__main__":
     main()

@@ -3,6 +3,7 @@
 Exit status: 0 done, 1 some run failed or is unreliable, 2 the request was wrong, 130 interrupted.
 """
 
+import errno
 import json
 import signal
 import sys
@@ -20,6 +21,7 @@ from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.lab import LabError
 from bentpipe.results import Results, StoreError
 
+_FAILED = 1
 _WRONG = 2
 _INTERRUPTED = 130
 
@@ -34,6 +36,10 @@ class _Commands(TyperGroup):
             _fail(f"bentpipe: {error}", _WRONG)
         except KeyboardInterrupt:
             _fail("bentpipe: interrupted", _INTERRUPTED)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # whoever read our output has gone; click ends quietly
+            _fail(f"bentpipe: {error}", _FAILED)
 
 
 app = typer.Typer(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_ctrl_c_leaves_no_process_and_no_half_written_run(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--out", "out"]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
-        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path))))
+        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))
         running.send_signal(signal.SIGINT)
         assert running.wait(10) == 130
         said = running.stderr.read().decode() if running.stderr else ""
@@ -105,10 +106,35 @@ def test_kill_9_leaves_no_process(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--out", "out"]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
-        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path))))
+        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))
         running.kill()
         running.wait(10)
     assert _wait_for(lambda: not _marked(str(tmp_path)))
+
+
+def test_a_run_whose_engine_is_starved_comes_out_unreliable_and_says_so(tmp_path: Path) -> None:
+    busy = (
+        PLAIN.replace('"20 ms"', '"200 ms"').replace("count = 3", "count = 100").replace('"50 ms"', '"5 ms"')
+    )
+    (tmp_path / "busy.toml").write_text(busy)
+    command = [sys.executable, "-m", "bentpipe", "run", "busy.toml", "--json", "--quiet", "--out", "out"]
+    mark = {"BENTPIPE_TEST": str(tmp_path)}
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stdout=subprocess.PIPE) as running:
+        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))
+        engine = [pid for pid, argv in _marked(str(tmp_path)).items() if b"live_host" in argv]
+        time.sleep(0.2)  # until there are packets on the line
+        for pid in engine:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.3)
+        for pid in engine:
+            os.kill(pid, signal.SIGCONT)
+        assert running.stdout is not None
+        record = json.loads(running.stdout.read())
+        assert running.wait(30) == 1
+    assert record["status"] == "done"
+    assert record["reliable"] is False
+    assert any("after the model's time" in why for why in record["why"])
+    assert record["engine_error"]["lateness_us_max"] > 100_000
 
 
 def test_a_shell_command_runs_at_the_client_and_its_status_is_ours(run: Command) -> None:
@@ -136,19 +162,19 @@ def test_a_report_is_written_from_what_a_run_left(run: Command, tmp_path: Path) 
     assert run("compare", "out", "out").status == 0
 
 
-def _marked(mark: str) -> list[bytes]:
-    """Command lines of the processes that a test started, found by their environment."""
-    found = []
+def _marked(mark: str) -> dict[int, bytes]:
+    """Processes that a test started, found by their environment, and their command lines."""
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"BENTPIPE_TEST={mark}".encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes())
+                found[int(process.name)] = (process / "cmdline").read_bytes()
         except OSError:
             continue
     return found
 
 
-def _wait_for(condition, seconds: float = 15.0) -> bool:  # type: ignore[no-untyped-def]
+def _wait_for(condition: Callable[[], bool], seconds: float = 15.0) -> bool:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

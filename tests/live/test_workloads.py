@@ -1,7 +1,9 @@
 """Real programs over a real path: what a run measures, and what it says of a program that fails."""
 
 import os
+import shutil
 import stat
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ import pytest
 from hosting import refusal
 
 import bentpipe
+from bentpipe.engines.base import EngineOptions
 from bentpipe.results import Results
+from bentpipe.run import execute
 
 pytestmark = [
     pytest.mark.live,
@@ -179,3 +183,17 @@ def test_the_record_has_the_sysctls_in_force_the_versions_and_the_machine(tmp_pa
     assert record["versions"]["ping"].startswith("ping from iputils")
     assert record["machine"]["kernel"] == os.uname().release
     assert record["machine"]["cores"] > 0
+
+
+def test_a_capture_of_one_end_is_read_by_tshark(tmp_path: Path) -> None:
+    if not (tshark := shutil.which("tshark")):
+        pytest.skip("tshark is not here")
+    (tmp_path / "lab.toml").write_text(BULK + 'size = "50 kB"\n')
+    lab = bentpipe.Lab.load(tmp_path / "lab.toml")
+    results = execute(lab, out=tmp_path / "out", options=EngineOptions(pcap=("client",)))
+    folder = tmp_path / "out" / results.runs[0]["run"]
+    assert not (folder / "server.pcapng").exists()
+    argv = [tshark, "-r", str(folder / "client.pcapng"), "-T", "fields", "-e", "tcp.len", "-Y", "tcp.len > 0"]
+    lengths = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+    assert sum(map(int, lengths)) >= 50_000
+    assert max(map(int, lengths)) <= 1460

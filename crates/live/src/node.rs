@@ -13,8 +13,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
-/// More than any window holds, so that the device never loses what the datapath has not read yet.
-const DEVICE_QUEUE_PACKETS: u32 = 100_000;
+/// So many that the device loses nothing while the datapath is held up for a tenth of a second, and so few that a
+/// host which floods it with super-packets does not take the machine's memory. What it loses all the same is counted.
+const DEVICE_QUEUE_PACKETS: u32 = 20_000;
 
 #[derive(Debug)]
 pub(crate) struct Node {

@@ -1,4 +1,4 @@
-//! What the host process is asked and what it says, one JSON object per line. docs/live.md explains it.
+//! What the host process is asked and what it says, one JSON object per line. docs/live-host.md explains it.
 
 use crate::report::Report;
 use bentpipe_path::config::PipeConfig;

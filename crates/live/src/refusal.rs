@@ -31,10 +31,19 @@ impl Step {
     }
 }
 
+/// One for each kind of namespace that a run needs.
+const LIMITS: [&str; 4] = [
+    "user.max_user_namespaces",
+    "user.max_mnt_namespaces",
+    "user.max_pid_namespaces",
+    "user.max_net_namespaces",
+];
+
 /// What decides whether a user may have namespaces and TUN devices, as far as it can be read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
-    pub max_user_namespaces: Option<u64>,
+    /// The first of the limits on namespaces (`user.max_*_namespaces`) that is 0.
+    pub limit_of_zero: Option<&'static str>,
     /// Debian's switch.
     pub unprivileged_userns_clone: Option<u64>,
     /// Ubuntu's switch.
@@ -61,7 +70,9 @@ impl Machine {
                 .map(|list| list.contains("/tun.ko"))
         };
         Self {
-            max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
+            limit_of_zero: LIMITS
+                .into_iter()
+                .find(|limit| number(&format!("/proc/sys/{}", limit.replace('.', "/"))) == Some(0)),
             unprivileged_userns_clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
             apparmor_restrict: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
             kernel_has_user_namespaces: fs::exists("/proc/self/ns/user").unwrap_or(false),
@@ -106,11 +117,13 @@ pub(crate) fn namespaces(step: Step, error: Errno, root: bool, machine: &Machine
             None,
         );
     }
-    if !root && machine.max_user_namespaces == Some(0) {
+    if let Some(limit) = machine.limit_of_zero
+        && error == Errno::NOSPC
+    {
         return refused(
-            "user.max_user_namespaces",
-            "user.max_user_namespaces is 0, so that no user namespace may be made".into(),
-            Some("sudo sysctl -w user.max_user_namespaces=15000"),
+            limit,
+            format!("{limit} is 0, and {doing} needs more"),
+            Some(&format!("sudo sysctl -w {limit}=15000")),
         );
     }
     if !root && machine.unprivileged_userns_clone == Some(0) {
@@ -132,10 +145,17 @@ pub(crate) fn namespaces(step: Step, error: Errno, root: bool, machine: &Machine
         );
     }
     if error == Errno::NOSPC {
+        let limit = match step {
+            Step::Network => "user.max_net_namespaces",
+            Step::Namespaces => "user.max_pid_namespaces",
+            _ => "user.max_user_namespaces",
+        };
         return refused(
-            "user.max_user_namespaces",
-            format!("{doing} found the limit on namespaces reached (user.max_*_namespaces)"),
-            Some("sudo sysctl -w user.max_user_namespaces=15000"),
+            limit,
+            format!(
+                "{doing} found a limit on namespaces reached ({limit} or another of that kind)"
+            ),
+            Some(&format!("sudo sysctl -w {limit}=15000")),
         );
     }
     if step == Step::Proc {
@@ -204,7 +224,6 @@ mod tests {
 
     fn sound() -> Machine {
         Machine {
-            max_user_namespaces: Some(15_000),
             kernel_has_user_namespaces: true,
             threads: 1,
             tun_driver: true,
@@ -215,7 +234,11 @@ mod tests {
     #[test]
     fn each_switch_that_forbids_namespaces_is_named_with_the_command_that_turns_it() {
         let off = Machine {
-            max_user_namespaces: Some(0),
+            limit_of_zero: Some("user.max_user_namespaces"),
+            ..sound()
+        };
+        let no_net = Machine {
+            limit_of_zero: Some("user.max_net_namespaces"),
             ..sound()
         };
         let debian = Machine {
@@ -232,6 +255,12 @@ mod tests {
                 Errno::NOSPC,
                 off,
                 "user.max_user_namespaces",
+            ),
+            (
+                Step::Network,
+                Errno::NOSPC,
+                no_net,
+                "user.max_net_namespaces",
             ),
             (
                 Step::UserNamespace,
@@ -259,7 +288,8 @@ mod tests {
     #[test]
     fn a_switch_for_ordinary_users_is_not_blamed_for_what_root_met() {
         let machine = Machine {
-            max_user_namespaces: Some(0),
+            limit_of_zero: Some("user.max_user_namespaces"),
+            unprivileged_userns_clone: Some(0),
             seccomp_filter: true,
             ..sound()
         };

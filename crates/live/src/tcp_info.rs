@@ -170,6 +170,22 @@ mod tests {
     /// A `tcp_info` as long as it was in kernel 2.6, 4.1, 4.10, 4.19, 5.4, 6.2, 6.7 and 6.18.
     const LENGTHS: [usize; 8] = [104, 136, 192, 224, 232, 240, 248, 280];
 
+    /// What kernel 6.18 returned to a sender (x86-64) that had sent 2 MB over 10 Mbit/s and 20 ms.
+    const CAPTURED: &str = "\
+        010000000007aa0080a90300409c0000a8050000180200000000000000000000000000000000000000000000240000000000\
+        00000000000000000000dc05000058fa000069910000910400001a00000020000000a8050000030000000000000090380000\
+        03000000abca160000000000ffffffffffffffff81841e000000000001000000000000006c05000065030000000000003053\
+        00000100000069050000dfe7120000000000c0c1190000000000000000000000000000000000000000006705000000000000\
+        78951e0000000000f81000000000000000000000000000000000000000cc070000fc00000000000000000000000000000000\
+        000000000000000000000000000000000000000000000000000000000000";
+
+    fn captured() -> Vec<u8> {
+        let digits = CAPTURED.as_bytes().chunks(2);
+        digits
+            .map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect()
+    }
+
     /// Byte i is i, so that a field says where it was read.
     fn counted(length: usize) -> Vec<u8> {
         (0..=u8::MAX).cycle().take(length).collect()
@@ -217,6 +233,78 @@ mod tests {
             SkMemInfo(&bytes).drops(),
             Some(u32::from_ne_bytes([32, 33, 34, 35]))
         );
+    }
+
+    // `ss -tinm` said, of the same socket at the same time: cubic rto:240 rtt:37.225/1.169 mss:1448 cwnd:32
+    // ssthresh:26 bytes_sent:2004344 bytes_retrans:4344 bytes_acked:2000001 bytes_received:1 segs_out:1388
+    // segs_in:869 pacing_rate 11949400bps delivery_rate 9912056bps delivered:1383 busy:1688ms retrans:0/3
+    // rcv_space:14480 rcv_ssthresh:64088 minrtt:21.296 snd_wnd:510976
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn a_captured_answer_reads_as_ss_reads_it() {
+        let bytes = captured();
+        let info = TcpInfo(&bytes);
+        assert_eq!(info.ca_state(), Some("open"));
+        assert_eq!(info.rto_s(), Some(0.24));
+        assert_eq!(info.srtt_s(), Some(0.037_225));
+        assert_eq!(info.rttvar_s(), Some(0.001_169));
+        assert_eq!(info.min_rtt_s(), Some(0.021_296));
+        assert_eq!(
+            (info.snd_mss(), info.snd_cwnd(), info.ssthresh()),
+            (Some(1448), Some(32), Some(26))
+        );
+        assert_eq!(
+            (info.bytes_sent(), info.bytes_retrans()),
+            (Some(2_004_344), Some(4344))
+        );
+        assert_eq!(
+            (info.bytes_acked(), info.bytes_received()),
+            (Some(2_000_001), Some(1))
+        );
+        assert_eq!((info.segs_out(), info.segs_in()), (Some(1388), Some(869)));
+        assert_eq!((info.retrans(), info.total_retrans()), (Some(0), Some(3)));
+        assert_eq!(
+            (info.delivered(), info.busy_time_us()),
+            (Some(1383), Some(1_688_000))
+        );
+        assert_eq!(info.pacing_rate_bit_s(), Some(11_949_400.0));
+        assert_eq!(info.delivery_rate_bit_s(), Some(9_912_056.0));
+        assert_eq!(
+            (info.rcv_space(), info.rcv_ssthresh()),
+            (Some(14_480), Some(64_088))
+        );
+        assert_eq!(
+            (info.snd_wnd(), info.rcv_wnd()),
+            (Some(510_976), Some(64_512))
+        );
+        assert_eq!(
+            (info.in_flight_bytes(), info.app_limited()),
+            (Some(0), Some(false))
+        );
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn the_shorter_answer_of_an_older_kernel_reads_the_same_as_far_as_it_goes() {
+        let bytes = captured();
+        let whole = TcpInfo(&bytes);
+        for length in LENGTHS {
+            let info = TcpInfo(&bytes[..length]);
+            assert_eq!(info.srtt_s(), whole.srtt_s());
+            assert_eq!(
+                info.bytes_acked(),
+                whole.bytes_acked().filter(|_| length >= 136)
+            );
+            assert_eq!(
+                info.delivery_rate(),
+                whole.delivery_rate().filter(|_| length >= 192)
+            );
+            assert_eq!(
+                info.bytes_sent(),
+                whole.bytes_sent().filter(|_| length >= 224)
+            );
+            assert_eq!(info.rcv_wnd(), whole.rcv_wnd().filter(|_| length >= 240));
+        }
     }
 
     #[test]

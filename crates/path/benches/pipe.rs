@@ -20,6 +20,7 @@ const SERVICE: i64 = 12_000;
 struct Parcel {
     flow: u64,
     seq: u32,
+    payload_bytes: u32,
 }
 
 impl Packet for Parcel {
@@ -32,7 +33,7 @@ impl Packet for Parcel {
     fn segment(&self) -> Option<Segment> {
         Some(Segment {
             seq: self.seq,
-            payload_bytes: 1448,
+            payload_bytes: self.payload_bytes,
             syn: false,
         })
     }
@@ -60,9 +61,13 @@ impl Traffic {
             // 64 packets at twice the rate, then a pause as long.
             let pause = if self.sent.is_multiple_of(64) { 32 } else { 0 };
             self.now += Nanos(SERVICE / 2 + pause * SERVICE);
+            // Every eighth segment of a flow covers the 64 before it, as retransmissions do in time.
+            let segment = (self.sent / FLOWS) as u32;
+            let covered = if segment.is_multiple_of(8) { 64 } else { 0 };
             let parcel = Parcel {
                 flow: self.sent % FLOWS,
-                seq: ((self.sent / FLOWS) as u32).wrapping_mul(1448),
+                seq: segment.wrapping_sub(covered).wrapping_mul(1448),
+                payload_bytes: (covered + 1) * 1448,
             };
             self.sent += 1;
             self.pipe.push(self.now, parcel);

@@ -49,6 +49,26 @@ fn fair_queueing_serves_a_new_flow_before_a_standing_queue() {
 }
 
 #[test]
+fn a_sparse_flow_that_comes_back_at_once_waits_its_turn_among_the_old_ones() {
+    let discipline = Discipline::FqCodel {
+        target_ns: None,
+        interval_ns: None,
+        flows: None,
+        quantum_bytes: Some(6_000),
+    };
+    let mut pipe = pipe(&with(discipline, QueueLimit::Unlimited));
+    for id in 0..12 {
+        pipe.push(Time::ZERO, Parcel::new(id, 1500).of_flow(1));
+    }
+    // Turns are of four packets. The first of the sparse flow is new and goes before 5; once it has been found empty
+    // it is old, and its second waits for the standing flow's turn, 4 to 7, to end.
+    pipe.push(Time(4_500_000), Parcel::new(100, 100).of_flow(2));
+    pipe.push(Time(5_500_000), Parcel::new(101, 100).of_flow(2));
+    let order: Vec<_> = drain(&mut pipe).iter().map(|it| it.1.id).collect();
+    assert_eq!(order, [0, 1, 2, 3, 4, 100, 5, 6, 7, 101, 8, 9, 10, 11]);
+}
+
+#[test]
 fn fair_queueing_shares_bytes_and_not_packets_whatever_the_quantum() {
     for quantum_bytes in [None, Some(300)] {
         let discipline = Discipline::FqCodel {
@@ -154,6 +174,22 @@ fn red_drops_everything_beyond_twice_its_maximum_even_with_ecn() {
     pipe.push(Time(1_000), Parcel::new(1_000, 1500).capable());
     assert_eq!(pipe.totals().held.packets, before);
     assert!(pipe.totals().dropped_by(DropCause::Aqm).packets > 100);
+}
+
+#[test]
+fn red_drops_packets_in_proportion_to_their_length() {
+    let mut config = with(RED, QueueLimit::Bytes { bytes: 20_000 });
+    config.shaper = ShaperConfig::Fixed { rate_bit_s: 1 };
+    let mut pipe = pipe(&config);
+    let mut dropped = [0_u64, 0];
+    for id in 0..200_000 {
+        let large = usize::from(id % 2 == 0);
+        let before = pipe.totals().dropped_by(DropCause::Aqm).packets;
+        pipe.push(Time(id), Parcel::new(0, [500, 1500][large]));
+        dropped[large] += pipe.totals().dropped_by(DropCause::Aqm).packets - before;
+    }
+    let ratio = dropped[1] as f64 / dropped[0] as f64;
+    assert!((2.5..3.5).contains(&ratio), "{dropped:?}");
 }
 
 #[test]

@@ -51,9 +51,11 @@ impl Sink for Watch {
 }
 
 fn per_packet(control: &str, loss: f64, sack: bool) -> f64 {
-    let mut pipe = PipeConfig::default();
-    pipe.shaper = ShaperConfig::Fixed {
-        rate_bit_s: 50_000_000,
+    let mut pipe = PipeConfig {
+        shaper: ShaperConfig::Fixed {
+            rate_bit_s: 50_000_000,
+        },
+        ..PipeConfig::default()
     };
     pipe.queue.limit = QueueLimit::Bytes { bytes: 250_000 };
     pipe.propagation.delay_ns = Nanos::from_millis(20);

@@ -22,13 +22,6 @@ from bentpipe.lab.spec import RunSpec
 _GRACE_S = 2.0
 _FIRST_PORT = 5201
 
-ADDRESSES = {
-    ("client", 4): "10.77.0.1",
-    ("client", 6): "fd77::1",
-    ("server", 4): "10.77.0.2",
-    ("server", 6): "fd77::2",
-}
-
 
 class End(Enum):
     """Why a program is over."""
@@ -68,13 +61,23 @@ class Program:
 
 
 class Bench:
-    def __init__(self, host: HostProcess, spec: RunSpec, spool: Path, zero_ns: int) -> None:
+    def __init__(
+        self,
+        host: HostProcess,
+        spec: RunSpec,
+        spool: Path,
+        *,
+        zero_ns: int,
+        addresses: Mapping[str, Sequence[str]],
+    ) -> None:
+        """`zero_ns`: the run's time zero on the monotonic clock; `addresses` of each host."""
         self.spec = spec
         self.ended = asyncio.Event()
         """Set when the run is over for whoever still works."""
         self._host = host
         self._spool = spool
         self._zero_ns = zero_ns
+        self._addresses = addresses
         self._numbers = itertools.count()
         self._ports = itertools.count(_FIRST_PORT)
 
@@ -100,7 +103,7 @@ class Bench:
         return 10.0 + 20.0 * self.full_round_trip_s
 
     def address(self, host: str, ip: int) -> str:
-        return ADDRESSES[host, ip]
+        return next(each for each in self._addresses[host] if (":" in each) == (ip == 6))
 
     def port(self) -> int:
         return next(self._ports)

@@ -85,7 +85,8 @@ class _Run:
         host = await HostProcess.launch(spool / "host.log")
         try:
             ready = await host.ask("setup", "ready", **setup(self._point, self._options, spool))
-            bench, results = await self._work(host, spool)
+            addresses = {name: each["addresses"] for name, each in ready["hosts"].items()}
+            bench, results = await self._work(host, spool, addresses)
             end_s = bench.now_s
             report = await self._report(host)
         finally:
@@ -97,10 +98,13 @@ class _Run:
         self._folder.finish(record)
         return record
 
-    async def _work(self, host: HostProcess, spool: Path) -> tuple[Bench, dict[str, WorkloadResult]]:
+    async def _work(
+        self, host: HostProcess, spool: Path, addresses: dict[str, list[str]]
+    ) -> tuple[Bench, dict[str, WorkloadResult]]:
         zero_in_ns = _LEAD_NS - self._spec.earliest_start_ns
         started = await host.ask("start", "started", zero_in_ns=zero_in_ns)
-        bench = Bench(host, self._spec, spool, started["zero_monotonic_ns"])
+        zero_ns = started["zero_monotonic_ns"]
+        bench = Bench(host, self._spec, spool, zero_ns=zero_ns, addresses=addresses)
 
         def trouble(message: str) -> None:
             self._troubles.append(message)

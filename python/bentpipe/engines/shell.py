@@ -17,8 +17,6 @@ from bentpipe.engines.host_process import Exit, HostDiedError, HostProcess
 from bentpipe.engines.live import setup
 from bentpipe.lab import Point
 
-_PROMPT = "bentpipe client \\w \\$ "
-
 
 def run(point: Point, command: Sequence[str]) -> int:
     """Run `command`, or the user's shell; its exit status (128 and the signal's number, as shells do)."""
@@ -40,11 +38,18 @@ async def _run(point: Point, argv: list[str]) -> Exit:
         try:
             await host.ask("setup", "ready", **setup(point, EngineOptions(), spool))
             await host.ask("start", "started", zero_in_ns=0)
+            if sys.stdin.isatty():
+                rtt_ms = point.spec.path.base_rtt_ns / 1e6
+                print(
+                    f"You are the client of a path with a round trip of {rtt_ms:g} ms. Its other end is "
+                    "called `server`. The path ends with what you started here.",
+                    file=sys.stderr,
+                )
             exiting = host.spawn(
                 "shell",
                 host="client",
                 argv=argv,
-                env={"PS1": _PROMPT},
+                env={"BENTPIPE": "client"},
                 stdout=None,
                 stderr=None,
                 stdin=None,

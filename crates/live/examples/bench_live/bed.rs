@@ -16,7 +16,7 @@ pub struct Host {
     pub device: OwnedFd,
 }
 
-/// Client and server, 10.77.0.1 and 10.77.0.2.
+/// Client and server: `10.77.0.1` and `fd77::1`, `10.77.0.2` and `fd77::2`.
 pub struct Bed {
     pub client: Host,
     pub server: Host,
@@ -25,14 +25,14 @@ pub struct Bed {
 impl Bed {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            client: Host::new("10.77.0.1")?,
-            server: Host::new("10.77.0.2")?,
+            client: Host::new("1")?,
+            server: Host::new("2")?,
         })
     }
 }
 
 impl Host {
-    fn new(address: &'static str) -> io::Result<Self> {
+    fn new(last: &'static str) -> io::Result<Self> {
         in_thread(move || {
             // SAFETY: only the namespace of this thread changes, which nothing else in the process relies on.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET)? };
@@ -47,7 +47,8 @@ impl Host {
             for line in [
                 "link set lo up".to_owned(),
                 "link set path mtu 1500 txqueuelen 10000 up".to_owned(),
-                format!("address add {address}/24 dev path"),
+                format!("address add 10.77.0.{last}/24 dev path"),
+                format!("address add fd77::{last}/64 dev path nodad"),
             ] {
                 let status = Command::new("ip").args(line.split(' ')).status()?;
                 if !status.success() {
@@ -58,10 +59,17 @@ impl Host {
         })
     }
 
-    /// Starts a program in this host; its output is kept.
-    pub fn spawn(&self, line: &str) -> io::Result<Child> {
+    /// Does something in this host; sockets and processes made there stay there.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         in_thread(|| {
             move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            work()
+        })
+    }
+
+    /// Starts a program in this host; its output is kept.
+    pub fn spawn(&self, line: &str) -> io::Result<Child> {
+        self.enter(|| {
             let mut words = line.split(' ');
             Command::new(words.next().unwrap_or_default())
                 .args(words)
@@ -90,7 +98,7 @@ impl Host {
 }
 
 /// Runs in a thread of its own, whose namespace may change.
-fn in_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+pub fn in_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| scope.spawn(work).join())
         .map_err(|_| io::Error::other("a thread ended in a panic"))?
 }

@@ -17,8 +17,10 @@ type Error = Box<dyn std::error::Error>;
 
 /// Seconds of iperf3 for each figure.
 const SECONDS: u32 = 5;
+const PINGS: usize = 15;
 
 fn main() -> Result<(), Error> {
+    machine()?;
     let only: Vec<String> = std::env::args().skip(1).collect();
     let wanted = |section: &str| only.is_empty() || only.iter().any(|it| it == section);
     if wanted("throughput") {
@@ -30,6 +32,24 @@ fn main() -> Result<(), Error> {
     if wanted("ping") {
         pings()?;
     }
+    Ok(())
+}
+
+/// What the figures were taken on, and what else was running.
+fn machine() -> Result<(), Error> {
+    let read = std::fs::read_to_string::<&str>;
+    let cpus = read("/proc/cpuinfo")?;
+    let models: Vec<&str> = cpus
+        .lines()
+        .filter_map(|line| line.strip_prefix("model name\t: "))
+        .collect();
+    println!(
+        "Linux {}, {} x {}, load average {}\n",
+        read("/proc/sys/kernel/osrelease")?.trim(),
+        models.len(),
+        models.first().unwrap_or(&"unknown"),
+        read("/proc/loadavg")?.trim()
+    );
     Ok(())
 }
 
@@ -80,13 +100,13 @@ struct Iperf {
     dropped: u64,
 }
 
-fn iperf(bed: &Bed, options: &str) -> Result<Iperf, Error> {
+fn iperf(bed: &Bed) -> Result<Iperf, Error> {
     let before = cpu_s();
     let mut server = bed.server.spawn("iperf3 -s -1")?;
     std::thread::sleep(Duration::from_millis(300));
     let text = bed
         .client
-        .output(&format!("iperf3 -c 10.77.0.2 -J -t {SECONDS} {options}").trim())?;
+        .output(&format!("iperf3 -c 10.77.0.2 -J -C cubic -t {SECONDS}"))?;
     let _ = server.kill();
     server.wait()?;
     let report: serde_json::Value = serde_json::from_str(&text)?;
@@ -139,13 +159,13 @@ fn throughput() -> Result<(), Error> {
     };
     let bed = Bed::new()?;
     let copier = plain::start(&bed)?;
-    let plain = iperf(&bed, "")?;
+    let plain = iperf(&bed)?;
     copier.stop()?;
     show("plain copy loop", &plain, 0);
     for rtt_ms in [0, 20] {
         let bed = Bed::new()?;
         let path = start(&bed, Nanos::from_millis(rtt_ms), None)?;
-        let iperf = iperf(&bed, "")?;
+        let iperf = iperf(&bed)?;
         let report = finish(path)?;
         let both = report.engine_error().both;
         show(
@@ -182,7 +202,7 @@ fn lateness() -> Result<(), Error> {
     for mbit in [1, 16, 100, 1000] {
         let bed = Bed::new()?;
         let path = start(&bed, Nanos::from_millis(20), Some(mbit * 1_000_000))?;
-        let iperf = iperf(&bed, "")?;
+        let iperf = iperf(&bed)?;
         let report = finish(path)?;
         let PipeError {
             lateness_us_p50,
@@ -205,34 +225,42 @@ fn lateness() -> Result<(), Error> {
     Ok(())
 }
 
+/// Each ping alone, with its summary's three decimals: the line of a reply shows three digits and no more.
 fn pings() -> Result<(), Error> {
-    println!("25 pings, error of the RTT in us    min  median     max");
+    println!("{PINGS} pings, error of the RTT in us      min  median     max");
+    let bed = Bed::new()?;
+    let copier = plain::start(&bed)?;
+    ping(&bed, "plain loop", 0)?;
+    copier.stop()?;
     for rtt_us in [0, 11_000, 30_000, 150_000, 550_000] {
         let bed = Bed::new()?;
         let path = start(&bed, Nanos::from_micros(rtt_us), None)?;
-        let text = bed.client.output("ping -c 25 -i 0.2 10.77.0.2")?;
+        ping(&bed, &format!("{} ms", rtt_us as f64 / 1e3), rtt_us)?;
         finish(path)?;
-        let mut errors: Vec<f64> = text
-            .lines()
-            .filter_map(|line| {
-                line.split("time=")
-                    .nth(1)?
-                    .split(' ')
-                    .next()?
-                    .parse::<f64>()
-                    .ok()
-            })
-            .map(|ms| ms * 1e3 - rtt_us as f64)
-            .collect();
-        errors.sort_by(f64::total_cmp);
-        let (Some(least), Some(most)) = (errors.first(), errors.last()) else {
-            return Err(format!("ping printed no time:\n{text}").into());
-        };
-        println!(
-            "{:>24} ms {least:>11.0} {:>7.0} {most:>7.0}",
-            rtt_us as f64 / 1e3,
-            errors[errors.len() / 2]
-        );
     }
+    Ok(())
+}
+
+fn ping(bed: &Bed, name: &str, rtt_us: i64) -> Result<(), Error> {
+    let mut errors = Vec::new();
+    for _ in 0..PINGS {
+        let text = bed.client.output("ping -q -c 1 10.77.0.2")?;
+        let shortest = text
+            .split("mdev = ")
+            .nth(1)
+            .and_then(|it| it.split('/').next());
+        let Some(ms) = shortest.and_then(|it| it.parse::<f64>().ok()) else {
+            return Err(format!("ping gave no time:\n{text}").into());
+        };
+        errors.push(ms * 1e3 - rtt_us as f64);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    errors.sort_by(f64::total_cmp);
+    println!(
+        "{name:>27} {:>14.0} {:>7.0} {:>7.0}",
+        errors[0],
+        errors[errors.len() / 2],
+        errors[errors.len() - 1]
+    );
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! again ([`egress`]). The model's departure times are authoritative: a late wake-up is reported ([`lateness`]) and
 //! changes no departure. Files are written by threads of their own.
 
+mod absence;
 mod capture;
 pub mod checksum;
 mod clock;
@@ -13,6 +14,7 @@ pub mod lateness;
 mod link_csv;
 mod packet;
 pub mod pool;
+mod priority;
 mod pump;
 mod report;
 pub mod superpacket;
@@ -21,6 +23,7 @@ pub mod vnet;
 pub mod wire;
 
 pub use lateness::UnintendedLoss;
+pub use priority::Priority;
 pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
 
 use crate::pcapng;
@@ -219,10 +222,12 @@ impl Shared {
                     pipe,
                     egress: Egress::new(ends.output, vnet_bytes, clock, rate, ends.output_tap),
                     tap: ends.input_tap,
+                    longest_absence: Nanos::ZERO,
                     bins,
                     place,
                     stop,
                 };
+                let priority = priority::raise();
                 let began = clock::monotonic_ns();
                 if let Err(error) = pump.run()
                     && let Ok(mut first) = trouble.lock()
@@ -230,7 +235,10 @@ impl Shared {
                     first.get_or_insert(format!("the {place} pipe's device failed: {error}"));
                 }
                 let wall_ns = clock::monotonic_ns() - began;
-                PipeReport::of(pump, clock::thread_cpu_ns(), wall_ns)
+                PipeReport {
+                    priority,
+                    ..PipeReport::of(pump, clock::thread_cpu_ns(), wall_ns)
+                }
             })?;
         match made.recv() {
             Ok(Ok(())) => Ok(thread),
@@ -264,6 +272,8 @@ fn joined<T>(thread: JoinHandle<T>) -> io::Result<T> {
         .map_err(|_| io::Error::other("a thread of the datapath ended in a panic"))
 }
 
+#[cfg(test)]
+mod starvation_tests;
 #[cfg(test)]
 mod superpacket_tests;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! by now, then wait for input or for the next departure. The model is always told the true time, and departures
 //! keep the model's own times, so that waking late delays one packet and shifts none after it.
 
+use super::absence::RunQueue;
 use super::clock::{self, RunClock, Spin};
 use super::egress::{Egress, WINDOW};
 use super::packet::LivePacket;
@@ -14,6 +15,7 @@ use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{Bin, Pipe};
 use rustix::io::Errno;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,6 +26,11 @@ use std::sync::mpsc::Sender;
 const READ_BATCH: usize = 16;
 /// The longest sleep: the meter's bins are handed on as often as this, packets or none.
 const TURN: Nanos = Nanos::from_millis(50);
+
+/// Departures closer than this are not waited for by spinning.
+const DENSE: Nanos = Nanos(100_000);
+/// Input is looked at as often as this while spinning.
+const SPIN_TURN_NS: i64 = 5_000;
 
 /// Tells the threads to end.
 #[derive(Debug)]
@@ -61,108 +68,172 @@ pub struct Pump {
     pub bins: Sender<(&'static str, Bin)>,
     pub place: &'static str,
     pub stop: Arc<Stop>,
+    /// The longest time in which nobody looked at the device, sleep by intention apart.
+    pub longest_absence: Nanos,
+}
+
+/// What a pump's thread keeps between its turns.
+#[derive(Debug)]
+struct Turns {
+    pool: Rc<Pool>,
+    spin: Spin,
+    run_queue: RunQueue,
+    batch: Vec<(Time, SuperPacket)>,
+    /// When the device was last looked at, or a sleep was to end.
+    looked: Time,
+    /// How much sooner the thread should have come back from its last sleep.
+    overslept: Nanos,
+    /// The last departure that was written.
+    last_departure: Time,
 }
 
 impl Pump {
     /// Runs until told to stop, or until a device is gone.
     pub fn run(&mut self) -> io::Result<()> {
-        let pool = Rc::new(Pool::default());
-        let mut spin = Spin::new(self.clock.now());
+        // A sleep's end may otherwise be put off by 50 us, so that wake-ups fall together.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+        let mut turns = Turns {
+            pool: Rc::new(Pool::default()),
+            spin: Spin::new(self.clock.now()),
+            run_queue: RunQueue::new(),
+            batch: Vec::with_capacity(READ_BATCH),
+            looked: self.clock.now(),
+            overslept: Nanos::ZERO,
+            last_departure: Time(i64::MIN / 2),
+        };
         let mut bins_due = self.clock.now();
-        // The last departure that was written.
-        let mut last = Time(i64::MIN / 2);
         while !self.stop.flag.load(Ordering::Acquire) {
-            let more = self.read(&pool)?;
+            let more = self.read(&mut turns)?;
             let now = self.clock.now();
-            while let Some((at, packet)) = self.pipe.pop(now) {
-                last = at;
-                self.egress.depart(at, &packet)?;
+            self.longest_absence = self.longest_absence.max(now - turns.looked);
+            turns.looked = now;
+            if let Some(last) = self.depart(now)? {
+                turns.last_departure = last;
             }
-            self.egress.flush()?;
             if now >= bins_due {
                 self.hand_on_bins();
                 bins_due = now + TURN;
             }
             if !more {
-                self.wait(&mut spin, last)?;
+                self.wait(&mut turns)?;
             }
         }
         let now = self.clock.now();
-        while let Some((at, packet)) = self.pipe.pop(now) {
-            self.egress.depart(at, &packet)?;
-        }
-        self.egress.flush()?;
+        self.depart(now)?;
         self.pipe.finish(now);
         self.hand_on_bins();
         Ok(())
     }
 
-    /// Reads up to a batch; `true` where there may be more.
-    fn read(&mut self, pool: &Rc<Pool>) -> io::Result<bool> {
+    /// Reads up to a batch and offers it to the pipe; `true` where there may be more.
+    ///
+    /// What is found after oversleeping came in that time: the first when the thread should have run again, the rest
+    /// evenly after it.
+    fn read(&mut self, turns: &mut Turns) -> io::Result<bool> {
+        let overslept = std::mem::take(&mut turns.overslept);
+        let mut more = true;
         for _ in 0..READ_BATCH {
-            let mut buffer = pool.take();
+            let mut buffer = turns.pool.take();
             match rustix::io::read(&*self.input, &mut buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
                     let now = self.clock.now();
-                    if let Some(tap) = &mut self.tap {
-                        tap.record(now, Direction::Out, &[&buffer[..length]]);
-                    }
-                    match SuperPacket::parse(pool.frame(buffer, length), self.vnet_bytes) {
-                        Ok(whole) => self.offer(now, whole),
+                    match SuperPacket::parse(turns.pool.frame(buffer, length), self.vnet_bytes) {
+                        Ok(whole) => turns.batch.push((now, whole)),
                         Err(_) => self.egress.lost.truncated += 1,
                     }
                 }
                 Err(error) => {
-                    pool.give(buffer);
+                    turns.pool.give(buffer);
                     match error {
-                        Errno::AGAIN => return Ok(false),
+                        Errno::AGAIN => {
+                            more = false;
+                            break;
+                        }
                         Errno::INTR => {}
                         other => return Err(other.into()),
                     }
                 }
             }
         }
-        Ok(true)
+        let count = turns.batch.len() as i64;
+        for (place, (read, whole)) in turns.batch.drain(..).enumerate() {
+            let sooner = overslept.0 * (count - place as i64) / count;
+            self.offer(Time(read.0 - sooner), whole);
+        }
+        Ok(more)
     }
 
-    fn offer(&mut self, now: Time, whole: SuperPacket) {
+    fn offer(&mut self, at: Time, whole: SuperPacket) {
+        if let Some(tap) = &mut self.tap {
+            tap.record(at, Direction::Out, &[whole.frame()]);
+        }
         let whole = Rc::new(whole);
         for index in 0..whole.segments() {
-            self.pipe.push(now, LivePacket::new(&whole, index));
+            self.pipe.push(at, LivePacket::new(&whole, index));
         }
     }
 
+    /// Writes what has departed by `now`, and tells the last departure.
+    fn depart(&mut self, now: Time) -> io::Result<Option<Time>> {
+        let mut last = None;
+        while let Some((at, packet)) = self.pipe.pop(now) {
+            last = Some(at);
+            self.egress.depart(at, &packet)?;
+        }
+        self.egress.flush()?;
+        Ok(last)
+    }
+
     /// Waits for input or for the next departure.
-    fn wait(&mut self, spin: &mut Spin, last: Time) -> io::Result<()> {
+    fn wait(&mut self, turns: &mut Turns) -> io::Result<()> {
         let now = self.clock.now();
-        let sources = [self.input.as_fd(), self.stop.wake.as_fd()];
         let Some(mut next) = self.pipe.next_time().filter(|next| *next < now + TURN) else {
-            return clock::sleep(sources, TURN);
+            return self.sleep(turns, now, TURN);
         };
-        // Where departures are dense, a wake-up for each would cost more than it is worth: they leave together.
-        if next - last < WINDOW && last <= now {
-            next = next.max(last + Nanos(WINDOW.0 / 2));
+        // Where departures are dense, a wake-up for each, to the microsecond, would cost more than it is worth: the
+        // hosts' programs need the processor too. They leave together, and nothing is spun.
+        let gap = next - turns.last_departure;
+        if gap < WINDOW {
+            next = next.max(turns.last_departure + Nanos(WINDOW.0 / 2));
         }
         if next <= now {
             return Ok(());
         }
-        let margin = spin.margin(now);
+        let margin = if gap < DENSE {
+            Nanos::ZERO
+        } else {
+            turns.spin.margin(now)
+        };
         let wake = Time(next.0 - margin.0);
         if wake > now {
-            clock::sleep(sources, wake - now)?;
-            let woke = self.clock.now();
-            if woke >= wake {
-                spin.slept(wake, woke);
-            }
-            return Ok(());
+            return self.sleep(turns, now, wake - now);
         }
         // The last moments are spun, with an eye on the input: each turn of the loop above reads first.
-        spin.spent(Nanos(SPIN_TURN_NS));
+        turns.spin.spent(Nanos(SPIN_TURN_NS));
         let until = next.min(now + Nanos(SPIN_TURN_NS));
         while self.clock.now() < until {
             std::hint::spin_loop();
         }
+        Ok(())
+    }
+
+    /// Sleeps for at most this long, and finds out how long the thread then waited to go on.
+    fn sleep(&mut self, turns: &mut Turns, now: Time, at_most: Nanos) -> io::Result<()> {
+        let sources = [self.input.as_fd(), self.stop.wake.as_fd()];
+        turns.run_queue.waited_since();
+        clock::sleep(sources, at_most)?;
+        let woke = self.clock.now();
+        let stood_still = woke - (now + at_most);
+        let waited = turns.run_queue.waited_since();
+        turns.overslept = if stood_still > Nanos::ZERO {
+            turns.spin.slept(now + at_most, woke);
+            stood_still.max(waited)
+        } else {
+            // Woken by input: that came before the thread could run.
+            turns.spin.wake_cost().max(waited).min(woke - now)
+        };
+        turns.looked = Time(woke.0 - turns.overslept.0);
         Ok(())
     }
 
@@ -173,6 +244,3 @@ impl Pump {
         }
     }
 }
-
-/// Input is looked at as often as this while spinning.
-const SPIN_TURN_NS: i64 = 5_000;

@@ -1,8 +1,9 @@
 //! What the datapath says of itself at the end of a run.
 
 use super::lateness::{self, Achieved, UnintendedLoss};
+use super::priority::Priority;
 use super::pump::Pump;
-use bentpipe_path::Totals;
+use bentpipe_path::{Nanos, Totals};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -16,6 +17,9 @@ pub struct PipeReport {
     pub totals: Totals,
     /// Calls that wrote to the device; each carries one segment or more.
     pub writes: u64,
+    /// The longest time in which nobody looked at the device that the pipe reads from.
+    pub longest_absence: Nanos,
+    pub priority: Priority,
     /// The thread's, in user space and in the kernel: the hosts' receive path runs in the write.
     pub cpu_ns: i64,
     pub wall_ns: i64,
@@ -35,6 +39,8 @@ pub struct PipeError {
     pub lateness_us_p99: f64,
     pub lateness_us_max: f64,
     pub lateness_count: u64,
+    /// The longest time in which nobody looked at what a host had sent: an arrival may be mistaken by as much.
+    pub absence_us_max: f64,
     /// Upper end of each class in microseconds, and the packets in it. Classes double.
     pub lateness_histogram: Vec<(f64, u64)>,
     /// |achieved / configured - 1| over the time in which the shaper was busy; `None` without a rate.
@@ -43,6 +49,8 @@ pub struct PipeError {
     pub unintended_loss_by: UnintendedLoss,
     /// 1 - CPU time / time, of the busiest thread.
     pub cpu_headroom: f64,
+    /// How the scheduler treats the thread: `real_time` for root only.
+    pub priority: Priority,
     pub cpu_s: f64,
     pub wall_s: f64,
 }
@@ -68,6 +76,8 @@ impl Default for PipeReport {
             unintended_loss: UnintendedLoss::default(),
             totals: Totals::default(),
             writes: 0,
+            longest_absence: Nanos::ZERO,
+            priority: Priority::default(),
             cpu_ns: 0,
             wall_ns: 0,
         }
@@ -82,6 +92,8 @@ impl PipeReport {
             unintended_loss: pump.egress.lost,
             totals: *pump.pipe.totals(),
             writes: pump.egress.writes,
+            longest_absence: pump.longest_absence,
+            priority: Priority::default(),
             cpu_ns,
             wall_ns,
         }
@@ -105,6 +117,7 @@ impl PipeReport {
             lateness_us_p99: quantile(0.99),
             lateness_us_max: micros(self.lateness.max()),
             lateness_count: self.lateness.len(),
+            absence_us_max: self.longest_absence.0 as f64 / 1e3,
             lateness_histogram: if self.lateness.is_empty() {
                 Vec::new()
             } else {
@@ -114,6 +127,7 @@ impl PipeReport {
             unintended_loss: self.unintended_loss.total(),
             unintended_loss_by: self.unintended_loss,
             cpu_headroom: 1.0 - self.cpu_ns as f64 / self.wall_ns.max(1) as f64,
+            priority: self.priority,
             cpu_s: self.cpu_ns as f64 / 1e9,
             wall_s: self.wall_ns as f64 / 1e9,
         }
@@ -132,6 +146,8 @@ impl DatapathReport {
         let mut both = PipeReport {
             lateness,
             unintended_loss: loss,
+            priority: self.down.priority,
+            longest_absence: self.down.longest_absence.max(self.up.longest_absence),
             cpu_ns: self.down.cpu_ns + self.up.cpu_ns,
             wall_ns: self.down.wall_ns.max(self.up.wall_ns),
             ..PipeReport::default()

@@ -9,10 +9,9 @@ use bentpipe_path::config::{
 use bentpipe_path::{DropCause, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use std::io::{self, BufRead, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const VNET_BYTES: usize = 10;
@@ -20,7 +19,7 @@ const MSS: usize = 1448;
 const HEADERS: usize = 52;
 
 /// A running datapath, and the hosts' sides of its devices.
-struct Bed {
+pub(super) struct Bed {
     client: OwnedFd,
     server: OwnedFd,
     path: Datapath,
@@ -28,7 +27,7 @@ struct Bed {
 }
 
 impl Bed {
-    fn new(name: &str, up: PipeConfig) -> Self {
+    pub(super) fn new(name: &str, up: PipeConfig) -> Self {
         let folder = std::env::temp_dir().join(format!("bentpipe-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the temporary folder is writable");
         let (client, client_device) = device();
@@ -56,12 +55,12 @@ impl Bed {
         }
     }
 
-    fn send(&self, frame: &[u8]) {
+    pub(super) fn send(&self, frame: &[u8]) {
         rustix::io::write(&self.client, frame).expect("the socket has room");
     }
 
     /// The next frame at the server, or `None` where none comes for a second.
-    fn receive(&self) -> Option<Vec<u8>> {
+    pub(super) fn receive(&self) -> Option<Vec<u8>> {
         let mut fds = [PollFd::from_borrowed_fd(self.server.as_fd(), PollFlags::IN)];
         let second = Timespec {
             tv_sec: 1,
@@ -79,7 +78,7 @@ impl Bed {
         }
     }
 
-    fn stop(self) -> DatapathReport {
+    pub(super) fn stop(self) -> DatapathReport {
         assert_eq!(self.path.trouble(), None);
         let report = self.path.stop().expect("the files can be written");
         std::fs::remove_dir_all(&self.folder).expect("the folder is ours");
@@ -94,7 +93,7 @@ fn device() -> (OwnedFd, OwnedFd) {
 }
 
 /// A TCP super-packet of this much payload, numbered from `seq`.
-fn super_packet(seq: u32, payload_bytes: usize) -> Vec<u8> {
+pub(super) fn super_packet(seq: u32, payload_bytes: usize) -> Vec<u8> {
     let gso = payload_bytes > MSS;
     let vnet = VnetHeader {
         flags: vnet::NEEDS_CSUM,
@@ -422,73 +421,5 @@ fn tshark_reads_a_capture_without_complaint() {
         text.lines().collect::<Vec<_>>(),
         expected,
         "one record per segment, good checksums; {problems}"
-    );
-}
-
-/// Set for the process that is stopped in `a_starved_datapath_says_so`.
-const STARVED: &str = "BENTPIPE_TEST_STARVED";
-
-#[test]
-fn a_starved_datapath_says_so() {
-    if std::env::var_os(STARVED).is_some() {
-        return be_starved();
-    }
-    let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args([
-            "--exact",
-            "--nocapture",
-            "datapath::tests::a_starved_datapath_says_so",
-        ])
-        .env(STARVED, "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("this test runs again");
-    let mut lines = io::BufReader::new(child.stdout.take().expect("piped")).lines();
-    let mut line_with = |word: &str| {
-        lines
-            .by_ref()
-            .map_while(Result::ok)
-            .find_map(|line| line.split_once(word).map(|(_, rest)| rest.to_owned()))
-            .expect("the line comes")
-    };
-    line_with("sent");
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("it is ours");
-    std::thread::sleep(Duration::from_millis(1500));
-    rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("it is ours");
-    let max_us: f64 = line_with("lateness_us_max=").parse().expect("a number");
-    assert!(child.wait().expect("it ends").success());
-    // Stopped for 1.5 s, while packets were due after 0.5 s.
-    assert!(max_us > 500_000.0, "{max_us}");
-}
-
-/// Ten packets on a path of half a second, and the report once they are through.
-fn be_starved() {
-    let propagation = PropagationConfig {
-        delay_ns: Nanos::from_millis(500),
-        ..PropagationConfig::default()
-    };
-    let bed = Bed::new(
-        "starved",
-        PipeConfig {
-            propagation,
-            ..PipeConfig::default()
-        },
-    );
-    for packet in 0..10 {
-        bed.send(&super_packet(packet * 1000, 1000));
-    }
-    println!("sent");
-    for _ in 0..10 {
-        while bed.receive().is_none() {}
-    }
-    let report = bed.stop();
-    assert_eq!(
-        report.up.totals.delivered.packets, 10,
-        "late, and none is lost"
-    );
-    println!(
-        "lateness_us_max={}",
-        report.engine_error().both.lateness_us_max
     );
 }

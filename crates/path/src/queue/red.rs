@@ -205,3 +205,29 @@ impl<P: Packet> Discipline<P> for Red<P> {
         self.fifo.depth()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_average_decays_with_idle_time_and_not_with_how_often_it_is_looked_at() {
+        let parameters = RedParameters::new(None, None, None, None, 1500, Some(12_000_000));
+        let parameters = parameters.expect("the defaults are valid");
+        let decayed = |looks: &[i64]| {
+            let mut red = Red::<()>::new(parameters, false, crate::random::stream(1, "red"));
+            red.average = 10_000.0;
+            red.empty_since = Some(Time::ZERO);
+            for &packets in looks {
+                red.update_average(Time(packets * 1_000_000));
+            }
+            red.average
+        };
+        let once = decayed(&[300]);
+        assert!(
+            (once - 10_000.0 * 0.998_f64.powi(300)).abs() < 1e-6,
+            "{once}"
+        );
+        assert!((decayed(&[1, 2, 50, 51, 300]) - once).abs() < 1e-6);
+    }
+}

@@ -244,19 +244,13 @@ impl Socket {
             }
             if segment.is(SACKED) {
                 self.window.sacked_out -= 1;
-            } else {
-                if self.sack_ok {
-                    self.window.delivered += 1;
-                    if !self.spuriously_retransmitted(&segment) {
-                        let again = segment.is(RETRANS | EVER_RETRANS);
-                        self.rack.advance(
-                            now,
-                            self.window.min_rtt,
-                            segment.sent_at,
-                            segment.end(),
-                            again,
-                        );
-                    }
+            } else if self.sack_ok {
+                self.window.delivered += 1;
+                if !self.spuriously_retransmitted(&segment) {
+                    let again = segment.is(RETRANS | EVER_RETRANS);
+                    let (sent_at, end) = (segment.sent_at, segment.end());
+                    self.rack
+                        .advance(now, self.window.min_rtt, sent_at, end, again);
                 }
             }
             if segment.is(LOST) {
@@ -335,17 +329,20 @@ impl Socket {
             return;
         }
         let flags = &context.flags;
-        if matches!(self.window.state, CaState::Cwr | CaState::Recovery) {
-            self.reduce_cwnd(
-                context.sample.acked_sacked,
-                context.sample.losses,
-                flags.advanced,
-            );
-        } else if if self.window.reordering > 3 {
+        // Where reordering is seen, SACKed data too is progress (`tcp_may_raise_cwnd`).
+        let progress = if self.window.reordering > 3 {
             flags.forward_progress()
         } else {
             flags.data_acked || flags.retransmitted_acked
-        } {
+        };
+        if matches!(self.window.state, CaState::Cwr | CaState::Recovery) {
+            let AckSample {
+                acked_sacked,
+                losses,
+                ..
+            } = context.sample;
+            self.reduce_cwnd(acked_sacked, losses, flags.advanced);
+        } else if progress {
             let acked = context.sample.acked_sacked;
             self.control.cong_avoid(&mut self.window, ack, acked);
         }

@@ -8,7 +8,7 @@ use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
-use crate::tcp::Notice;
+use crate::tcp::{Notice, Socket};
 use bentpipe_path::time::{Nanos, Time};
 
 const PORT: u16 = 5201;
@@ -101,7 +101,7 @@ impl Bulk {
             omitted_bytes: stream.omitted,
             retransmits: network
                 .socket(stream.id, sender)
-                .map_or(0, |socket| socket.retransmits()),
+                .map_or(0, Socket::retransmits),
             omitted_retransmits: 0,
             outcome,
             why,
@@ -178,7 +178,7 @@ impl Workload for Bulk {
             Notice::PeerClosed => network.close(id, side),
             Notice::Closed(true) => {
                 let other = network.socket(id, side.other());
-                if other.is_none_or(|socket| socket.is_closed()) {
+                if other.is_none_or(Socket::is_closed) {
                     network.release(id);
                 }
             }

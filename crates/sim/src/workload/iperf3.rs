@@ -1,5 +1,5 @@
 //! A transfer as iperf3 makes it: a control connection before the streams, and clocks of its own at both ends.
-//! Source: iperf 3.12, src/iperf_client_api.c, iperf_server_api.c, iperf_api.c; what it costs in round trips decides
+//! Source: iperf 3.12, `src/iperf_client_api.c`, `iperf_server_api.c`, `iperf_api.c`; what it costs in round trips decides
 //! what a short test over a long path measures.
 //!
 //! The client connects and sends its cookie; the server answers with one byte of state, takes the parameters, and asks
@@ -16,11 +16,11 @@ use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
 use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome};
-use crate::tcp::Notice;
+use crate::tcp::{Notice, Socket};
 use bentpipe_path::time::{Nanos, Time};
 
 const PORT: u16 = 5201;
-/// Bytes on the control connection (iperf_api.h: COOKIE_SIZE; the parameters are some 150 bytes of JSON after their
+/// Bytes on the control connection (`iperf_api.h`: `COOKIE_SIZE`; the parameters are some 150 bytes of JSON after their
 /// length).
 const COOKIE: u64 = 37;
 const PARAMETERS: u64 = 160;
@@ -165,7 +165,7 @@ impl Iperf3 {
                 self.say(network, server, STATE);
             }
             Stage::Ending if self.sender == self.client => {
-                self.end(network, Outcome::Finished, None)
+                self.end(network, Outcome::Finished, None);
             }
             _ => {}
         }
@@ -338,7 +338,7 @@ impl Iperf3 {
     fn retransmits(&self, network: &Network, index: usize) -> u64 {
         network
             .socket(self.streams[index].id, self.sender)
-            .map_or(0, |socket| socket.retransmits())
+            .map_or(0, Socket::retransmits)
     }
 
     fn end(&mut self, network: &mut Network, outcome: Outcome, why: Option<&'static str>) {

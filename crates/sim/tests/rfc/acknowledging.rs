@@ -7,8 +7,8 @@ use crate::script::Script;
 fn settled() -> Script {
     let mut script = String::new();
     for segment in 0..27 {
-        script.push_str(&format!("{segment} < data {segment}..{}\n", segment + 1));
-        script.push_str(&format!("{segment} > ack {}\n", segment + 1));
+        let next = segment + 1;
+        script += &format!("{segment} < data {segment}..{next}\n{segment} > ack {next}\n");
     }
     plain().run(&script)
 }

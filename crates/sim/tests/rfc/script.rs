@@ -13,7 +13,7 @@
 //! ```
 //! An ACK echoes the timestamp of what left one RTT before, unless `echo` says otherwise.
 
-use bentpipe_path::{Ecn, Nanos, Time};
+use bentpipe_path::{Ecn, Time};
 use bentpipe_sim::host::HostConfig;
 use bentpipe_sim::packet::{ConnectionId, Packet, SackBlocks, SynOptions, flag};
 use bentpipe_sim::tcp::{Notice, Outbox, Socket};
@@ -28,7 +28,6 @@ pub struct Script {
     now: Time,
     rtt: i64,
     mss: u64,
-    tolerance: i64,
     timestamps: bool,
     ts_zero: u32,
     window: u32,
@@ -107,7 +106,6 @@ impl Script {
             now: Time::ZERO,
             rtt: rtt_ms,
             mss: if timestamps { 1448 } else { 1460 },
-            tolerance: 0,
             timestamps,
             ts_zero: syn
                 .timestamps
@@ -123,13 +121,6 @@ impl Script {
         script.arrive(&[]);
         assert!(script.sent.is_empty());
         script
-    }
-
-    /// Lets expected times differ by this much.
-    #[allow(dead_code)]
-    pub fn within_ms(mut self, tolerance: i64) -> Self {
-        self.tolerance = tolerance * 1_000_000;
-        self
     }
 
     fn collect(&mut self) {
@@ -206,7 +197,7 @@ impl Script {
     fn show(&self, (at, packet): &(Time, Packet)) -> String {
         let segment = |seq: u64| {
             let bytes = seq.wrapping_sub(1);
-            if bytes % self.mss == 0 {
+            if bytes.is_multiple_of(self.mss) {
                 format!("{}", bytes / self.mss)
             } else {
                 format!("{}+{}", bytes / self.mss, bytes % self.mss)
@@ -229,7 +220,7 @@ impl Script {
     }
 
     fn expect(&mut self, at: Time, words: &[&str], place: &str) {
-        self.advance(Time(at.0 + self.tolerance));
+        self.advance(at);
         let mut rest = words;
         match rest[0] {
             "data" => {
@@ -303,13 +294,7 @@ impl Script {
         let Some((sent_at, packet)) = self.sent.pop_front() else {
             panic!("{place}: nothing left")
         };
-        let late = (sent_at - at).0.abs();
-        assert!(
-            late <= self.tolerance,
-            "{place}: left at {} ms: {}",
-            sent_at.0 as f64 / 1e6,
-            self.show(&(sent_at, packet))
-        );
+        assert_eq!(sent_at, at, "{place}: {}", self.show(&(sent_at, packet)));
         (sent_at, packet)
     }
 
@@ -419,9 +404,5 @@ impl Script {
                 pair[0]
             );
         }
-    }
-
-    pub fn rtt(&self) -> Nanos {
-        Nanos::from_millis(self.rtt)
     }
 }

@@ -1,0 +1,78 @@
+//! How the kernel's scheduler is to treat a pipe's thread: let it run as soon as it is awake, since what it is late
+//! by is the engine's error, and it sleeps whenever there is nothing to do.
+//!
+//! Measured on two busy cores at 16 Mbit/s (three loops beside iperf3): lateness p99 of 9 to 51 ms as an ordinary
+//! thread, 10 to 15 ms with a short slice, 0.6 to 1.2 ms with real-time priority. docs/accuracy.md tells more.
+
+use std::mem::size_of;
+
+/// For EEVDF (6.12 and later): the shorter a thread's slice, the sooner it is chosen after waking. The shortest that
+/// the kernel takes.
+const SLICE_NS: u64 = 100_000;
+
+/// What was obtained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// `SCHED_FIFO`, the lowest priority of it: before every ordinary thread, after every other real-time one.
+    /// For root only.
+    RealTime,
+    /// An ordinary thread that asks for short slices.
+    ShortSlice,
+    #[default]
+    Ordinary,
+}
+
+/// `struct sched_attr` (`include/uapi/linux/sched/types.h`), version 1.
+#[repr(C)]
+#[derive(Default)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+    util_min: u32,
+    util_max: u32,
+}
+
+/// The best that the calling thread may have.
+pub fn raise() -> Priority {
+    let real_time = SchedAttr {
+        policy: libc::SCHED_FIFO as u32,
+        priority: 1,
+        ..SchedAttr::default()
+    };
+    let short_slice = SchedAttr {
+        runtime: SLICE_NS,
+        ..SchedAttr::default()
+    };
+    if set(real_time) {
+        Priority::RealTime
+    } else if set(short_slice) {
+        Priority::ShortSlice
+    } else {
+        Priority::Ordinary
+    }
+}
+
+fn set(mut attr: SchedAttr) -> bool {
+    attr.size = size_of::<SchedAttr>() as u32;
+    // SAFETY: sched_setattr reads a sched_attr of the size that it is told, for the calling thread (0), and keeps
+    // no reference to it.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_gets_the_best_that_it_may_have() {
+        let got = std::thread::spawn(raise).join().expect("it does not panic");
+        assert_ne!(got, Priority::Ordinary, "a short slice needs no privilege");
+    }
+}
