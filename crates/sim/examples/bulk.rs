@@ -91,9 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut down = PipeConfig::default();
     if rate > 0 {
         down.shaper = ShaperConfig::Fixed { rate_bit_s: rate };
-        down.queue.limit = QueueLimit::Bytes {
-            bytes: queue,
-        };
+        down.queue.limit = QueueLimit::Bytes { bytes: queue };
     }
     down.propagation.delay_ns = Nanos(rtt / 2);
     let up = down.clone();

@@ -249,7 +249,8 @@ impl Socket {
                 if !self.spuriously_retransmitted(&segment) {
                     let again = segment.is(RETRANS | EVER_RETRANS);
                     let (sent_at, end) = (segment.sent_at, segment.end());
-                    self.rack.advance(now, self.window.min_rtt, sent_at, end, again);
+                    self.rack
+                        .advance(now, self.window.min_rtt, sent_at, end, again);
                 }
             }
             if segment.is(LOST) {
