@@ -5,11 +5,15 @@ use crate::script::Script;
 
 /// Past the quick ACKs of the start: 27 segments taken and acknowledged one by one, while the window opened.
 fn settled() -> Script {
-    let mut script = String::new();
-    for segment in 0..27 {
-        let next = segment + 1;
-        script += &format!("{segment} < data {segment}..{next}\n{segment} > ack {next}\n");
-    }
+    let script: Vec<String> = (0..27)
+        .map(|at| {
+            format!(
+                "{at} < data {at}..{next}\n{at} > ack {next}\n",
+                next = at + 1
+            )
+        })
+        .collect();
+    let script = script.concat();
     plain().run(&script)
 }
 
