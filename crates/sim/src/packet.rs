@@ -10,6 +10,16 @@ pub struct ConnectionId {
     pub generation: u32,
 }
 
+/// As ports come round.
+const KEYS_PER_PLACE: u64 = 8;
+
+impl ConnectionId {
+    /// Where a pipe sees the sequence space begin: another for each use of the place, so that its SYN is known for new.
+    fn initial_seq(self) -> u32 {
+        self.generation.wrapping_mul(0x9e37_79b1)
+    }
+}
+
 /// TCP header flags as on the wire.
 pub mod flag {
     pub const FIN: u8 = 0x01;
@@ -121,8 +131,11 @@ impl PathPacket for Packet {
         self.wire_bytes
     }
 
+    /// A place's connections share a few keys by turns, so that what a pipe remembers of flows grows with those open at
+    /// once, not with all that have been.
     fn flow(&self) -> FlowKey {
-        let key = u64::from(self.connection.index) << 32 | u64::from(self.connection.generation);
+        let turn = u64::from(self.connection.generation) % KEYS_PER_PLACE;
+        let key = u64::from(self.connection.index) << 32 | turn;
         FlowKey((key ^ (self.kind as u64) << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
@@ -140,7 +153,9 @@ impl PathPacket for Packet {
 
     fn segment(&self) -> Option<Segment> {
         (self.kind == Kind::Tcp).then_some(Segment {
-            seq: self.seq as u32 + u32::from(self.has(flag::SYN)),
+            seq: (self.seq as u32)
+                .wrapping_add(u32::from(self.has(flag::SYN)))
+                .wrapping_add(self.connection.initial_seq()),
             payload_bytes: self.payload,
             syn: self.has(flag::SYN),
         })
