@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live docs clean
+.PHONY: setup demo test lint fuzz bench bench-live bench-sim validate docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -43,6 +43,15 @@ bench:
 # Speed of the datapath, departure lateness, ping and rate errors on this machine.
 bench-live: setup
 	cargo run --quiet --release -p bentpipe-live --example bench_live
+
+# Packets per CPU second, memory, and how the cost grows with rate, RTT and flows.
+bench-sim:
+	cargo run --quiet --release -p bentpipe-simrun --example bench_sim
+
+# `sim` beside `live`, cell by cell, into docs/accuracy-sim.md. LIVE=1 does the live runs that are missing first;
+# CELLS='bbr*' chooses.
+validate: setup
+	$(python) benches/validate $(if $(LIVE),--live) $(if $(CELLS),--cells '$(CELLS)')
 
 # The pages that are printed from the code.
 docs: setup

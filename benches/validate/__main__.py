@@ -4,8 +4,8 @@
     python benches/validate                  simulate anew and compare with the live runs that are there
     python benches/validate --cells 'bbr*'   only these cells; --list names them
 
-Live runs take real time and want a quiet machine. They are kept in runs/validate/live, and what is there is not
-done again; interrupt and go on as you like.
+Live runs take real time and want a quiet machine. They are kept in runs/validate/live, and what is there is
+not done again; interrupt and go on as you like.
 """
 
 import argparse

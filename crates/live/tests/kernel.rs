@@ -7,6 +7,7 @@ mod bed;
 
 use bed::{Bed, Host, VNET_BYTES, in_thread};
 use bentpipe_live::datapath::{self, DatapathReport, DatapathSpec};
+use bentpipe_live::tcp_info::TcpInfo;
 use bentpipe_path::config::{
     ChannelConfig, Discipline, LossConfig, PipeConfig, PropagationConfig, QueueConfig, QueueLimit,
     ShaperConfig,
@@ -16,6 +17,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Runs `claim` with a datapath whose `up` pipe (client to server) is `up`, and gives the datapath's report. `None`
@@ -256,4 +259,94 @@ fn a_namespace_made_in_a_thread_is_that_threads_alone() {
     let link = || std::fs::read_link("/proc/thread-self/ns/net");
     let here = link().expect("proc is there");
     assert_eq!(in_thread(link).expect("proc is there"), here);
+}
+
+/// The least round trip that the kernel saw on a connection.
+fn least_rtt_s(stream: &TcpStream) -> f64 {
+    let mut bytes = [0; 256];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `length` bytes to the buffer, and the length to its place.
+    let got = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    assert_eq!(got, 0, "a TCP socket tells");
+    TcpInfo(&bytes[..length as usize])
+        .min_rtt_s()
+        .expect("a kernel of 4.9 or later")
+}
+
+/// A busy loop on each processor, until dropped.
+struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    fn new() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        for _ in 0..std::thread::available_parallelism().map_or(1, Into::into) {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Self(over)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The least round trip of 60 pings.
+fn least_ping_s(bed: &Bed) -> f64 {
+    let output = bed.client.output("ping -q -i 0.02 -c 60 10.77.0.2");
+    let text = output.expect("ping is installed");
+    let least = text.split("mdev = ").nth(1);
+    let least = least.and_then(|it| it.split('/').next()?.parse::<f64>().ok());
+    least.expect("ping's summary") / 1e3
+}
+
+#[test]
+fn on_a_busy_machine_no_round_trip_is_shorter_than_the_path() {
+    let name = "on_a_busy_machine_no_round_trip_is_shorter_than_the_path";
+    let one_way = Nanos::from_millis(10);
+    let path = PipeConfig {
+        propagation: PropagationConfig {
+            delay_ns: one_way,
+            ..PropagationConfig::default()
+        },
+        ..shaped(100_000_000)
+    };
+    let base_s = 2.0 * one_way.0 as f64 / 1e9;
+    with_path(name, path, |bed| {
+        let _busy = Busy::new();
+        let (ping_s, tcp_s) = std::thread::scope(|scope| {
+            let ping = scope.spawn(|| least_ping_s(bed));
+            let listener = bed.server.enter(|| TcpListener::bind("10.77.0.2:5001"));
+            let listener = listener.expect("a port");
+            scope.spawn(move || {
+                let (mut stream, _) = listener.accept().expect("the client connects");
+                std::io::copy(&mut stream, &mut std::io::sink())
+            });
+            let stream = bed.client.enter(|| TcpStream::connect("10.77.0.2:5001"));
+            let mut stream = stream.expect("the server listens");
+            for _ in 0..40 {
+                stream
+                    .write_all(&vec![0; 50_000])
+                    .expect("the path carries it");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            (ping.join().expect("no panic"), least_rtt_s(&stream))
+        });
+        assert!(ping_s >= base_s, "ping: {ping_s} s");
+        assert!(tcp_s >= base_s, "TCP: {tcp_s} s");
+    });
 }

@@ -1,16 +1,35 @@
-//! Whether a thread was kept from its work: by waiting for a processor, or by standing still altogether.
+//! Whether a thread was kept from its work by waiting for a processor.
 
 use bentpipe_path::time::Nanos;
 use rustix::fs::{Mode, OFlags, open};
 use std::os::fd::OwnedFd;
 
 /// How long the calling thread has been runnable without running (`/proc/thread-self/schedstat`, second field:
-/// Documentation/scheduler/sched-stats.rst).
+/// Documentation/scheduler/sched-stats.rst), and how often it stopped running (getrusage(2)).
 #[derive(Debug)]
 pub struct RunQueue {
     /// `None` where the kernel does not count it.
     schedstat: Option<OwnedFd>,
     waited: Nanos,
+    switches: Switches,
+    /// It has not stopped running between the last look and [`RunQueue::about_to_sleep`].
+    ran_on: bool,
+}
+
+/// What happened since the last look.
+#[derive(Clone, Copy, Debug)]
+pub struct Waited {
+    pub nanos: Nanos,
+    /// The thread slept once since [`RunQueue::about_to_sleep`], and before that was kept from running by nothing:
+    /// all of the wait followed that sleep.
+    pub after_sleep: bool,
+}
+
+/// How often a thread gave its processor up, and had it taken away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Switches {
+    voluntary: i64,
+    involuntary: i64,
 }
 
 impl RunQueue {
@@ -20,19 +39,30 @@ impl RunQueue {
         let mut queue = Self {
             schedstat: open("/proc/thread-self/schedstat", flags, Mode::empty()).ok(),
             waited: Nanos::ZERO,
+            switches: Switches::default(),
+            ran_on: false,
         };
-        queue.waited_since();
+        queue.since();
         queue
     }
 
-    /// The time waited since the last call.
-    pub fn waited_since(&mut self) -> Nanos {
-        let Some(waited) = self.schedstat.as_ref().and_then(waited) else {
-            return Nanos::ZERO;
-        };
-        let since = waited - self.waited;
+    /// To be called right before a sleep.
+    pub fn about_to_sleep(&mut self) {
+        self.ran_on = switches() == self.switches;
+    }
+
+    /// What happened since the last call.
+    pub fn since(&mut self) -> Waited {
+        let waited = self.schedstat.as_ref().and_then(waited);
+        let waited = waited.unwrap_or(self.waited);
+        let nanos = waited - self.waited;
         self.waited = waited;
-        since
+        let switches = switches();
+        let after_sleep = std::mem::take(&mut self.ran_on)
+            && switches.voluntary - self.switches.voluntary == 1
+            && switches.involuntary == self.switches.involuntary;
+        self.switches = switches;
+        Waited { nanos, after_sleep }
     }
 }
 
@@ -43,6 +73,19 @@ fn waited(schedstat: &OwnedFd) -> Option<Nanos> {
     text.split(' ').nth(1)?.parse().ok().map(Nanos)
 }
 
+fn switches() -> Switches {
+    // SAFETY: an rusage of zeros is valid, and getrusage fills it for the calling thread and keeps no reference.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    Switches {
+        voluntary: usage.ru_nvcsw,
+        involuntary: usage.ru_nivcsw,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,10 +94,23 @@ mod tests {
     fn the_kernel_says_how_long_a_thread_waited_for_a_processor() {
         let mut queue = RunQueue::new();
         std::thread::yield_now();
-        assert!(queue.waited_since() >= Nanos::ZERO);
+        assert!(queue.since().nanos >= Nanos::ZERO);
         assert!(
             queue.waited > Nanos::ZERO,
             "a thread waits before it first runs"
         );
+    }
+
+    #[test]
+    fn one_sleep_is_told_from_two_and_from_one_before() {
+        let sleep = || std::thread::sleep(std::time::Duration::from_millis(1));
+        let mut queue = RunQueue::new();
+        queue.about_to_sleep();
+        sleep();
+        sleep();
+        assert!(!queue.since().after_sleep);
+        sleep();
+        queue.about_to_sleep();
+        assert!(!queue.since().after_sleep);
     }
 }

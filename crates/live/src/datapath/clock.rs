@@ -60,8 +60,6 @@ pub fn sleep(sources: [BorrowedFd<'_>; 2], at_most: Nanos) -> io::Result<()> {
 pub struct Spin {
     /// What a wake-up overshoots by, smoothed.
     overshoot_ns: i64,
-    /// The same, nearer to the least: what a wake-up costs where nothing else is in the way.
-    wake_cost_ns: i64,
     budget_ns: i64,
     credited: Time,
 }
@@ -76,7 +74,6 @@ impl Spin {
     pub fn new(now: Time) -> Self {
         Self {
             overshoot_ns: 40_000,
-            wake_cost_ns: 0,
             budget_ns: BUDGET_MAX_NS,
             credited: now,
         }
@@ -99,13 +96,11 @@ impl Spin {
     pub fn slept(&mut self, wanted: Time, woke: Time) {
         let overshoot = (woke - wanted).0.clamp(0, 2 * MARGIN_MAX_NS);
         self.overshoot_ns += (overshoot - self.overshoot_ns) / 8;
-        let above = overshoot - self.wake_cost_ns;
-        self.wake_cost_ns += above / if above < 0 { 4 } else { 32 };
     }
 
-    /// How long before it runs again a thread was most likely woken.
+    /// How long a wake-up usually takes.
     pub fn wake_cost(&self) -> Nanos {
-        Nanos(self.wake_cost_ns.min(MARGIN_MAX_NS))
+        Nanos(self.overshoot_ns.min(MARGIN_MAX_NS))
     }
 }
 
@@ -124,15 +119,6 @@ mod tests {
             spin.slept(Time(0), Time(30_000_000));
         }
         assert_eq!(spin.margin(Time(0)).0, MARGIN_MAX_NS);
-    }
-
-    #[test]
-    fn what_a_wake_up_costs_is_taken_from_the_quick_ones() {
-        let mut spin = Spin::new(Time::ZERO);
-        for turn in 0..1000 {
-            spin.slept(Time(0), Time(if turn % 4 == 0 { 90_000 } else { 10_000 }));
-        }
-        assert!((8_000..30_000).contains(&spin.wake_cost().0), "{spin:?}");
     }
 
     #[test]

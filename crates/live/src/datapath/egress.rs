@@ -111,7 +111,7 @@ impl Egress {
         let Some(Open { whole, run, .. }) = self.open.take() else {
             return Ok(());
         };
-        let now = self.account();
+        let now = self.account(whole.late_read);
         if whole.is_whole(run) {
             let written = rustix::io::write(&*self.device, whole.frame());
             if let Some(tap) = &mut self.tap {
@@ -134,7 +134,7 @@ impl Egress {
         let run = packet.run();
         let mut wire = packet.whole().wire_segment(run.first, run.ce);
         wire.flip_bit(draw);
-        let now = self.account();
+        let now = self.account(packet.whole().late_read);
         let vnet = wire.vnet.to_bytes();
         let pieces = [&vnet[..self.vnet_bytes], &wire.bytes];
         let written = writev(&*self.device, &pieces.map(IoSlice::new));
@@ -144,11 +144,12 @@ impl Egress {
         self.written(written, 1)
     }
 
-    /// The moment at which what was noted leaves.
-    fn account(&mut self) -> Time {
+    /// The moment at which what was noted leaves. It may have been read late already.
+    fn account(&mut self, late_read: Nanos) -> Time {
         let now = self.clock.now();
         for (at, packets, bytes) in self.departures.drain(..) {
-            lateness::record(&mut self.lateness, now - at, u64::from(packets));
+            let late = Nanos((now - at).0 + late_read.0);
+            lateness::record(&mut self.lateness, late, u64::from(packets));
             if let Some(rate) = &mut self.rate {
                 rate.departed(bytes, at, now);
             }

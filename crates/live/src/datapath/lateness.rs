@@ -1,7 +1,9 @@
 //! The datapath's own error: how late packets left, at what rate, and what was lost outside the model.
 //!
 //! *Lateness* of a packet is the time between the model's departure and the moment its bytes were handed to the
-//! device. It includes up to [`super::pump::WINDOW`] of waiting for the segments that leave with it.
+//! device, and as much as its arrival may have been earlier than the model was told ([`super::arrival`]). It includes
+//! up to [`super::egress::WINDOW`] of waiting for the segments that leave with it. It is never negative: the model is
+//! never told of an arrival before it, and gives no packet before its departure.
 //!
 //! *Rate achieved*: two departures belong to one busy period where the model sent the second as soon as the
 //! shaper had finished it, that is, their model times lie one serialisation time apart. Over each busy period of at

@@ -6,6 +6,7 @@
 //! changes no departure. Files are written by threads of their own.
 
 mod absence;
+mod arrival;
 mod capture;
 pub mod checksum;
 mod clock;
@@ -222,7 +223,7 @@ impl Shared {
                     pipe,
                     egress: Egress::new(ends.output, vnet_bytes, clock, rate, ends.output_tap),
                     tap: ends.input_tap,
-                    longest_absence: Nanos::ZERO,
+                    late_reads: lateness::histogram(),
                     bins,
                     place,
                     stop,

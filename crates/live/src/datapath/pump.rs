@@ -5,14 +5,17 @@
 //! keep the model's own times, so that waking late delays one packet and shifts none after it.
 
 use super::absence::RunQueue;
+use super::arrival::{Arrival, Arrivals, Sleep};
 use super::clock::{self, RunClock, Spin};
 use super::egress::{Egress, WINDOW};
+use super::lateness;
 use super::packet::LivePacket;
 use super::pool::Pool;
 use super::superpacket::SuperPacket;
 use super::tap::{Direction, Tap};
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{Bin, Pipe};
+use hdrhistogram::Histogram;
 use rustix::io::Errno;
 use std::io;
 use std::num::NonZeroU64;
@@ -68,8 +71,8 @@ pub struct Pump {
     pub bins: Sender<(&'static str, Bin)>,
     pub place: &'static str,
     pub stop: Arc<Stop>,
-    /// The longest time in which nobody looked at the device, sleep by intention apart.
-    pub longest_absence: Nanos,
+    /// By how much earlier than the model was told each packet may have come, in nanoseconds.
+    pub late_reads: Histogram<u64>,
 }
 
 /// What a pump's thread keeps between its turns.
@@ -78,11 +81,7 @@ struct Turns {
     pool: Rc<Pool>,
     spin: Spin,
     run_queue: RunQueue,
-    batch: Vec<(Time, SuperPacket)>,
-    /// When the device was last looked at, or a sleep was to end.
-    looked: Time,
-    /// How much sooner the thread should have come back from its last sleep.
-    overslept: Nanos,
+    arrivals: Arrivals,
     /// The last departure that was written.
     last_departure: Time,
 }
@@ -96,17 +95,13 @@ impl Pump {
             pool: Rc::new(Pool::default()),
             spin: Spin::new(self.clock.now()),
             run_queue: RunQueue::new(),
-            batch: Vec::with_capacity(READ_BATCH),
-            looked: self.clock.now(),
-            overslept: Nanos::ZERO,
+            arrivals: Arrivals::new(self.clock.now()),
             last_departure: Time(i64::MIN / 2),
         };
         let mut bins_due = self.clock.now();
         while !self.stop.flag.load(Ordering::Acquire) {
             let more = self.read(&mut turns)?;
             let now = self.clock.now();
-            self.longest_absence = self.longest_absence.max(now - turns.looked);
-            turns.looked = now;
             if let Some(last) = self.depart(now)? {
                 turns.last_departure = last;
             }
@@ -126,20 +121,17 @@ impl Pump {
     }
 
     /// Reads up to a batch and offers it to the pipe; `true` where there may be more.
-    ///
-    /// What is found after oversleeping came in that time: the first when the thread should have run again, the rest
-    /// evenly after it.
     fn read(&mut self, turns: &mut Turns) -> io::Result<bool> {
-        let overslept = std::mem::take(&mut turns.overslept);
-        let mut more = true;
+        let mut before = self.clock.now();
         for _ in 0..READ_BATCH {
             let mut buffer = turns.pool.take();
             match rustix::io::read(&*self.input, &mut buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
-                    let now = self.clock.now();
+                    before = self.clock.now();
+                    let arrival = turns.arrivals.read(before);
                     match SuperPacket::parse(turns.pool.frame(buffer, length), self.vnet_bytes) {
-                        Ok(whole) => turns.batch.push((now, whole)),
+                        Ok(whole) => self.offer(arrival, whole),
                         Err(_) => self.egress.lost.truncated += 1,
                     }
                 }
@@ -147,8 +139,8 @@ impl Pump {
                     turns.pool.give(buffer);
                     match error {
                         Errno::AGAIN => {
-                            more = false;
-                            break;
+                            turns.arrivals.none_at(before);
+                            return Ok(false);
                         }
                         Errno::INTR => {}
                         other => return Err(other.into()),
@@ -156,15 +148,12 @@ impl Pump {
                 }
             }
         }
-        let count = turns.batch.len() as i64;
-        for (place, (read, whole)) in turns.batch.drain(..).enumerate() {
-            let sooner = overslept.0 * (count - place as i64) / count;
-            self.offer(Time(read.0 - sooner), whole);
-        }
-        Ok(more)
+        Ok(true)
     }
 
-    fn offer(&mut self, at: Time, whole: SuperPacket) {
+    fn offer(&mut self, Arrival { at, late }: Arrival, mut whole: SuperPacket) {
+        lateness::record(&mut self.late_reads, late, u64::from(whole.segments()));
+        whole.late_read = late;
         if let Some(tap) = &mut self.tap {
             tap.record(at, Direction::Out, &[whole.frame()]);
         }
@@ -221,19 +210,22 @@ impl Pump {
     /// Sleeps for at most this long, and finds out how long the thread then waited to go on.
     fn sleep(&mut self, turns: &mut Turns, now: Time, at_most: Nanos) -> io::Result<()> {
         let sources = [self.input.as_fd(), self.stop.wake.as_fd()];
-        turns.run_queue.waited_since();
+        turns.run_queue.about_to_sleep();
         clock::sleep(sources, at_most)?;
         let woke = self.clock.now();
-        let stood_still = woke - (now + at_most);
-        let waited = turns.run_queue.waited_since();
-        turns.overslept = if stood_still > Nanos::ZERO {
-            turns.spin.slept(now + at_most, woke);
-            stood_still.max(waited)
-        } else {
-            // Woken by input: that came before the thread could run.
-            turns.spin.wake_cost().max(waited).min(woke - now)
-        };
-        turns.looked = Time(woke.0 - turns.overslept.0);
+        let until = now + at_most;
+        let waited = turns.run_queue.since();
+        turns.arrivals.slept(&Sleep {
+            until,
+            woke,
+            // The wait may have been before the sleep, but then it was no longer than what it took in all.
+            waited: waited.nanos.min(woke - now),
+            proven: waited.after_sleep,
+            wake_cost: turns.spin.wake_cost(),
+        });
+        if woke > until {
+            turns.spin.slept(until, woke);
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::lateness::{self, Achieved, UnintendedLoss};
 use super::priority::Priority;
 use super::pump::Pump;
-use bentpipe_path::{Nanos, Totals};
+use bentpipe_path::Totals;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -12,13 +12,13 @@ use serde::Serialize;
 pub struct PipeReport {
     /// Of each packet that left, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// The part of it that comes from reading late: at most so much, of each packet that came.
+    pub late_reads: Histogram<u64>,
     pub achieved: Achieved,
     pub unintended_loss: UnintendedLoss,
     pub totals: Totals,
     /// Calls that wrote to the device; each carries one segment or more.
     pub writes: u64,
-    /// The longest time in which nobody looked at the device that the pipe reads from.
-    pub longest_absence: Nanos,
     pub priority: Priority,
     /// The thread's, in user space and in the kernel: the hosts' receive path runs in the write.
     pub cpu_ns: i64,
@@ -39,8 +39,10 @@ pub struct PipeError {
     pub lateness_us_p99: f64,
     pub lateness_us_max: f64,
     pub lateness_count: u64,
-    /// The longest time in which nobody looked at what a host had sent: an arrival may be mistaken by as much.
-    pub absence_us_max: f64,
+    /// How much earlier than the model was told packets may have come; part of their lateness.
+    pub late_read_us_p50: f64,
+    pub late_read_us_p99: f64,
+    pub late_read_us_max: f64,
     /// Upper end of each class in microseconds, and the packets in it. Classes double.
     pub lateness_histogram: Vec<(f64, u64)>,
     /// |achieved / configured - 1| over the time in which the shaper was busy; `None` without a rate.
@@ -72,11 +74,11 @@ impl Default for PipeReport {
     fn default() -> Self {
         Self {
             lateness: lateness::histogram(),
+            late_reads: lateness::histogram(),
             achieved: Achieved::default(),
             unintended_loss: UnintendedLoss::default(),
             totals: Totals::default(),
             writes: 0,
-            longest_absence: Nanos::ZERO,
             priority: Priority::default(),
             cpu_ns: 0,
             wall_ns: 0,
@@ -89,10 +91,10 @@ impl PipeReport {
         Self {
             achieved: pump.egress.achieved(),
             lateness: pump.egress.lateness,
+            late_reads: pump.late_reads,
             unintended_loss: pump.egress.lost,
             totals: *pump.pipe.totals(),
             writes: pump.egress.writes,
-            longest_absence: pump.longest_absence,
             priority: Priority::default(),
             cpu_ns,
             wall_ns,
@@ -101,11 +103,11 @@ impl PipeReport {
 
     pub fn error(&self) -> PipeError {
         let micros = |nanos: u64| nanos as f64 / 1e3;
-        let quantile = |q: f64| {
-            if self.lateness.is_empty() {
+        let quantile = |of: &Histogram<u64>, q: f64| {
+            if of.is_empty() {
                 0.0
             } else {
-                micros(self.lateness.value_at_quantile(q))
+                micros(of.value_at_quantile(q))
             }
         };
         let classes = self.lateness.iter_log(1000, 2.0).map(|class| {
@@ -113,11 +115,13 @@ impl PipeReport {
             (upper, class.count_since_last_iteration())
         });
         PipeError {
-            lateness_us_p50: quantile(0.5),
-            lateness_us_p99: quantile(0.99),
+            lateness_us_p50: quantile(&self.lateness, 0.5),
+            lateness_us_p99: quantile(&self.lateness, 0.99),
             lateness_us_max: micros(self.lateness.max()),
             lateness_count: self.lateness.len(),
-            absence_us_max: self.longest_absence.0 as f64 / 1e3,
+            late_read_us_p50: quantile(&self.late_reads, 0.5),
+            late_read_us_p99: quantile(&self.late_reads, 0.99),
+            late_read_us_max: micros(self.late_reads.max()),
             lateness_histogram: if self.lateness.is_empty() {
                 Vec::new()
             } else {
@@ -134,20 +138,24 @@ impl PipeReport {
     }
 }
 
+fn sum(one: &Histogram<u64>, other: &Histogram<u64>) -> Histogram<u64> {
+    let mut sum = one.clone();
+    sum.add(other).expect("both have the same bounds");
+    sum
+}
+
 impl DatapathReport {
     /// The `engine_error` object of a run, as far as the datapath knows it (what a device dropped it does not see).
     pub fn engine_error(&self) -> EngineError {
         let (down, up) = (self.down.error(), self.up.error());
-        let mut lateness = self.down.lateness.clone();
-        lateness
-            .add(&self.up.lateness)
-            .expect("both have the same bounds");
+        let lateness = sum(&self.down.lateness, &self.up.lateness);
+        let late_reads = sum(&self.down.late_reads, &self.up.late_reads);
         let loss = self.down.unintended_loss + self.up.unintended_loss;
         let mut both = PipeReport {
             lateness,
             unintended_loss: loss,
             priority: self.down.priority,
-            longest_absence: self.down.longest_absence.max(self.up.longest_absence),
+            late_reads,
             cpu_ns: self.down.cpu_ns + self.up.cpu_ns,
             wall_ns: self.down.wall_ns.max(self.up.wall_ns),
             ..PipeReport::default()

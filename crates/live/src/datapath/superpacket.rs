@@ -11,6 +11,7 @@ use super::pool::Frame;
 use super::vnet::{self, VnetHeader};
 use super::wire::{Headers, Transport, Version, tcp, udp};
 use bentpipe_path::packet::{Ecn, FlowKey, Segment};
+use bentpipe_path::time::Nanos;
 use std::ops::Range;
 
 /// Headers longer than this are not rewritten.
@@ -58,6 +59,8 @@ pub struct SuperPacket {
     flow: FlowKey,
     ecn: Ecn,
     tcp: Option<Segment>,
+    /// It came at most this much earlier than the model was told.
+    pub late_read: Nanos,
 }
 
 /// A frame that ends before its packet does: it cannot be passed on.
@@ -116,6 +119,7 @@ impl SuperPacket {
             flow,
             ecn,
             tcp,
+            late_read: Nanos::ZERO,
         })
     }
 
