@@ -1,7 +1,7 @@
 //! The socket: its state, who gets an arriving segment, the closing (RFC 9293, section 3.6), and the application's calls.
 //!
 //! 1. The final ACK of a handshake is assumed valid: there are no old duplicates of other connections.
-//! 2. TIME-WAIT is left at once: ports are not modelled as scarce.
+//! 2. TIME-WAIT holds no port and no timer, as ports are not modelled as scarce; a FIN that comes again is acknowledged.
 
 use super::chrono::{Chrono, Limit};
 use super::delayed_ack::DelayedAck;
@@ -222,6 +222,10 @@ impl Socket {
         self.window.now = now;
         self.counters.segments_in += u64::from(packet.segments.max(1));
         match self.state {
+            State::Closed if packet.has(flag::FIN) && self.receiver.fin_reached => {
+                // Our last ACK was lost.
+                self.send_ack(out);
+            }
             State::Closed => {}
             State::SynSent => self.in_syn_sent(packet, out),
             _ if packet.has(flag::RST) => self.fail(out),
