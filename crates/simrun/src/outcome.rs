@@ -2,7 +2,7 @@
 
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{DropCause, Totals};
-use bentpipe_sim::sink::{self, FlowRow, IntervalRow, PingRow};
+use bentpipe_sim::sink::{self, FlowDetail, FlowRow, IntervalRow, PingRow};
 use bentpipe_sim::workload::WorkloadSpec;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -35,6 +35,46 @@ pub struct Work {
     pub why: Option<&'static str>,
     pub round_trips_ns: Vec<Nanos>,
     pub lost: u64,
+    /// Of a web client, in their order.
+    pub visits: Vec<Visit>,
+}
+
+/// What a web client fetched at one time: a file, its ranges, or a page.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Visit {
+    pub start_ns: Time,
+    /// By the first of its connections, if one was opened for it.
+    pub connected_ns: Option<Time>,
+    pub first_byte_ns: Option<Time>,
+    /// The last byte of the last; `None` if one did not finish.
+    pub end_ns: Option<Time>,
+    pub bytes: u64,
+    pub retransmits: u64,
+    pub object: Option<u32>,
+}
+
+impl Visit {
+    fn new(row: &FlowRow) -> Self {
+        Self {
+            start_ns: row.start,
+            connected_ns: row.detail.connected,
+            first_byte_ns: row.first_byte,
+            end_ns: row.end,
+            bytes: row.bytes,
+            retransmits: row.retransmits,
+            object: row.detail.object,
+        }
+    }
+
+    fn join(&mut self, row: &FlowRow) {
+        let earlier = |a: Option<Time>, b: Option<Time>| a.into_iter().chain(b).min();
+        self.start_ns = self.start_ns.min(row.start);
+        self.connected_ns = earlier(self.connected_ns, row.detail.connected);
+        self.first_byte_ns = earlier(self.first_byte_ns, row.first_byte);
+        self.end_ns = self.end_ns.zip(row.end).map(|(a, b)| a.max(b));
+        self.bytes += row.bytes;
+        self.retransmits += row.retransmits;
+    }
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -76,6 +116,15 @@ impl Work {
                 self.why = row.why;
             }
         }
+        if let Some(number) = row.detail.visit {
+            match self.visits.get_mut(number as usize) {
+                Some(visit) => visit.join(row),
+                None => self.visits.push(Visit::new(row)),
+            }
+        }
+        if row.detail != FlowDetail::default() {
+            self.bytes += row.bytes;
+        }
         if row.size_bytes.is_some() {
             self.last_byte_ns = self.last_byte_ns.max(row.end);
         }
@@ -102,7 +151,15 @@ impl Work {
         }
     }
 
-    pub(crate) fn end(&mut self, spec: &WorkloadSpec) {
+    pub(crate) fn end(&mut self, spec: &WorkloadSpec, ended: Time) {
+        if let WorkloadSpec::Http(_) | WorkloadSpec::Channels(_) = spec {
+            let whole = self.finished == self.flows;
+            let end = self.last_byte_ns.filter(|_| whole).unwrap_or(ended);
+            self.measured_ns = (end - spec.start()).max(Nanos::ZERO);
+            if !whole {
+                self.last_byte_ns = None;
+            }
+        }
         if let WorkloadSpec::Bulk { streams, .. } | WorkloadSpec::Iperf3 { streams, .. } = spec
             && self.finished < u64::from(*streams)
         {

@@ -116,7 +116,7 @@ impl<'a> Spool<'a> {
             writer.finish((ZERO_NS + summary.ended.0) as u64, 0)?;
         }
         for (work, spec) in self.works.iter_mut().zip(self.specs) {
-            work.end(spec);
+            work.end(spec, summary.ended);
         }
         let [down, up] = &summary.totals;
         Ok(Outcome {

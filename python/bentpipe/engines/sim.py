@@ -121,10 +121,18 @@ def simulated_end_s(spec: RunSpec) -> float:
             ends.append((work.start_ns + work.omit_ns + work.time_ns) / 1e9)
         elif work.kind == "bulk" and work.size_bytes is not None:
             ends.append(work.start_ns / 1e9 + work.size_bytes / _rate(spec, work.direction))
+        elif work.kind == "http":
+            round_trips_s = 2 * work.fetches * spec.path.base_rtt_ns / 1e9
+            carried_s = _bytes_to_carry(spec, work) / _rate(spec, work.direction)
+            ends.append(work.start_ns / 1e9 + round_trips_s + carried_s)
     return min(ends, default=1.0) if spec.until == "done" else max(ends, default=1.0)
 
 
 def _bytes_to_carry(spec: RunSpec, work: Any) -> float:
+    if work.kind == "http":
+        return float(work.fetches * (sum(work.objects_bytes or ()) or work.size_bytes))
+    if work.kind == "channels":
+        return (spec.duration_s or 0.0) * _rate(spec, "down")
     if work.kind != "bulk":
         return 0.0
     length_s = ((work.omit_ns + work.time_ns) / 1e9) if work.time_ns is not None else 0.0

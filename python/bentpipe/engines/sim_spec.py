@@ -15,8 +15,6 @@ DEFAULT_RMEM = (4096, 131072, 33554432)
 DEFAULT_WMEM = (4096, 16384, 4194304)
 _UNSEEN_KINDS = {
     "exec": "a command is a real program, which needs a real kernel; `--engine live` runs it",
-    "http": "it has no model of web server and client yet; `--engine live` may",
-    "channels": "it has no model of them yet",
 }
 
 
@@ -121,6 +119,33 @@ def _workload(work: WorkloadSpec) -> dict[str, Any]:
                 "size_bytes": work.size_bytes,
                 "time_ns": work.time_ns,
                 "omit_ns": work.omit_ns,
+            }
+        case "http":
+            popularity = work.popularity
+            return {
+                "kind": "http",
+                "name": work.name,
+                "start_ns": work.start_ns,
+                "down": work.direction == "down",
+                "size_bytes": work.size_bytes,
+                "objects_bytes": work.objects_bytes,
+                "popularity": popularity and {"zipf": popularity.zipf, "objects": popularity.objects},
+                "fetches": work.fetches,
+                "connections": work.connections,
+                "keep_alive": work.keep_alive,
+                "think_ns": work.think_ns,
+            }
+        case "channels":
+            return {
+                "kind": "channels",
+                "name": work.name,
+                "start_ns": work.start_ns,
+                "channels": work.channels,
+                "servers": work.servers,
+                "size": work.size.model_dump(),
+                "terrestrial_delay": work.terrestrial_delay.model_dump(),
+                "terrestrial_jitter_ns": work.terrestrial_jitter_ns,
+                "think_ns": work.think_ns,
             }
         case _:
             raise EngineError(
