@@ -55,8 +55,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let channels = number(0, 100.0) as u32;
     let rate_bit_s = (number(1, 16.0) * 1e6) as u64;
     let seconds = number(4, 600.0);
-    let mut pipe = PipeConfig::default();
-    pipe.shaper = ShaperConfig::Fixed { rate_bit_s };
+    let mut pipe = PipeConfig {
+        shaper: ShaperConfig::Fixed { rate_bit_s },
+        ..PipeConfig::default()
+    };
     pipe.queue.limit = QueueLimit::Bytes {
         bytes: (number(3, 100.0) * 1e3) as u64,
     };

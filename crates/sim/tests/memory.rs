@@ -51,9 +51,11 @@ impl Sink for Count {
 
 #[test]
 fn a_hundred_thousand_flows_leave_no_memory_behind() {
-    let mut path = PipeConfig::default();
-    path.shaper = ShaperConfig::Fixed {
-        rate_bit_s: 100_000_000,
+    let mut path = PipeConfig {
+        shaper: ShaperConfig::Fixed {
+            rate_bit_s: 100_000_000,
+        },
+        ..PipeConfig::default()
     };
     path.queue.limit = QueueLimit::Bytes { bytes: 100_000 };
     path.propagation.delay_ns = Nanos::from_millis(5);
