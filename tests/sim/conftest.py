@@ -1,32 +1,11 @@
 """Fixtures of the sim engine's tests: a lab in a folder of its own, run in virtual time."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from simulating import LAB, Simulate
 
 import bentpipe
-
-LAB = """
-title = "A download"
-until = "done"
-[path]
-rtt = "100 ms"
-rate = "10 Mbit/s"
-[[workload]]
-name = "rtt"
-kind = "ping"
-count = 3
-interval = "100 ms"
-start = "-1 s"
-[[workload]]
-name = "download"
-kind = "bulk"
-direction = "down"
-size = "2 MB"
-"""
-
-Simulate = Callable[..., bentpipe.Results]
 
 
 @pytest.fixture

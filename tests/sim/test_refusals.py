@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import LAB
+from simulating import LAB
 
 import bentpipe
 from bentpipe import EngineError

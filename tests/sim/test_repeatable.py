@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import Simulate
+from simulating import Simulate
 
 import bentpipe
 from bentpipe.results.schema import TABLES

@@ -4,7 +4,7 @@ from statistics import median
 
 import polars as pl
 import pytest
-from conftest import Simulate
+from simulating import Simulate
 
 from bentpipe.results.record import summary
 
