@@ -9,17 +9,15 @@ import datetime
 import fcntl
 import hashlib
 import json
-import multiprocessing
 import os
 import re
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from bentpipe import engines, lab
+from bentpipe import engines, lab, workers
 from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.lab import Point
 from bentpipe.results import Results, RunFolder, StoreError
@@ -133,15 +131,8 @@ def _records(
             watcher.run_begins(task.name, length_s)
             yield task, length_s, task.do(watcher.run_is_at)
         return
-    # Fresh processes: a fork would inherit the data frames' threads as locks that nobody holds.
-    with multiprocessing.get_context("spawn").Pool(jobs, _leave_signals_to_the_parent) as pool:
-        records = pool.imap(_Task.do, tasks)
-        yield from zip(tasks, lengths_s, records, strict=True)
-
-
-def _leave_signals_to_the_parent() -> None:
-    """Ctrl-C reaches the whole group; the parent ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    records = workers.in_order(_Task.do, tasks, jobs)
+    yield from zip(tasks, lengths_s, records, strict=True)
 
 
 def run_names(points: Sequence[Point]) -> list[str]:

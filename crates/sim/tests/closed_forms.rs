@@ -235,7 +235,7 @@ fn the_same_seed_gives_the_same_bits_on_any_machine() {
     assert_eq!(first.digest, again.digest);
     assert_ne!(first.digest, other.digest);
     // Recorded; a change of the model changes it, a change of machine must not.
-    assert_eq!(first.digest, 0x4952_e323_9d14_6680, "{:#x}", first.digest);
+    assert_eq!(first.digest, 0x12fb_18cc_4ecb_3567, "{:#x}", first.digest);
 }
 
 #[test]

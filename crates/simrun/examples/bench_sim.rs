@@ -6,8 +6,9 @@ use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::Discard;
-use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
 use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
 use std::ops::ControlFlow;
 use std::process::Command;
 
@@ -22,6 +23,8 @@ struct Case {
     seconds: i64,
     loss: f64,
     control: &'static str,
+    /// `flows` clients with one connection after another, as in the published satellite link.
+    channels: bool,
 }
 
 const PLAIN: Case = Case {
@@ -32,6 +35,7 @@ const PLAIN: Case = Case {
     seconds: 30,
     loss: 0.0,
     control: "cubic",
+    channels: false,
 };
 
 fn cases() -> Vec<(String, Case)> {
@@ -47,12 +51,13 @@ fn cases() -> Vec<(String, Case)> {
             },
         ),
         (
-            "100 downloads at 16 Mbit/s, 500 ms, 600 s".into(),
+            "100 channels at 16 Mbit/s, 500 ms, 600 s".into(),
             Case {
                 rate_mbit_s: 16,
                 rtt_ms: 500,
                 flows: 100,
                 seconds: 600,
+                channels: true,
                 ..PLAIN
             },
         ),
@@ -109,7 +114,21 @@ fn cases() -> Vec<(String, Case)> {
     found
 }
 
-fn spec(case: &Case) -> SimSpec {
+/// The lab file's own example of channels.
+fn channels(count: u32) -> serde_json::Result<ChannelsSpec> {
+    serde_json::from_value(json!({
+        "name": "clients",
+        "start_ns": 0,
+        "channels": count,
+        "servers": 23,
+        "size": {"distribution": "bounded-pareto", "shape": 1.2, "min": 1500, "max": 50_000_000},
+        "terrestrial_delay": {"distribution": "lognormal", "median": 60_000_000, "sigma": 0.8},
+        "terrestrial_jitter_ns": 5_000_000,
+        "think_ns": 0,
+    }))
+}
+
+fn spec(case: &Case) -> serde_json::Result<SimSpec> {
     let rate_bit_s = case.rate_mbit_s * 1_000_000;
     let bdp_bytes = rate_bit_s / 8 * case.rtt_ms as u64 / 1000;
     let mut down = PipeConfig {
@@ -148,7 +167,10 @@ fn spec(case: &Case) -> SimSpec {
         host.tcp_rmem[2] = buffer;
         host.tcp_wmem[2] = buffer;
     }
-    spec
+    if case.channels {
+        spec.workloads = vec![WorkloadSpec::Channels(channels(case.flows)?)];
+    }
+    Ok(spec)
 }
 
 fn cpu_s() -> f64 {
@@ -165,7 +187,7 @@ fn peak_mb() -> Option<f64> {
 }
 
 fn run(name: &str, case: &Case) -> Result<(), Box<dyn std::error::Error>> {
-    let simulation = Simulation::new(spec(case))?;
+    let simulation = Simulation::new(spec(case)?)?;
     let (began, memory) = (cpu_s(), peak_mb());
     let summary = simulation.run(&mut Discard);
     let cpu = cpu_s() - began;
@@ -186,7 +208,7 @@ fn with_files() -> Result<(), Box<dyn std::error::Error>> {
     let case = cases().swap_remove(0).1;
     let folder = std::env::temp_dir().join(format!("bentpipe-bench-sim-{}", std::process::id()));
     std::fs::create_dir(&folder)?;
-    let mut spec = spec(&case);
+    let mut spec = spec(&case)?;
     spec.sample_interval_ns = Some(Nanos::from_millis(100));
     let began = cpu_s();
     let outcome = bentpipe_simrun::run(&spec, &["download".into()], &folder, &mut |_| {

@@ -89,7 +89,7 @@ impl Socket {
     pub(super) fn measure_arrival(&mut self, packet: &Packet) {
         self.delayed.scheduled = true;
         self.measure_segment(packet);
-        self.measure_receiver_rtt(packet);
+        self.measure_receiver_rtt_by_window();
         let now = self.window.now;
         if self.delayed.ato == Nanos::ZERO {
             let by_window = self.receiver_quick();

@@ -7,8 +7,8 @@ use crate::host::HostConfig;
 use crate::packet::Packet;
 use bentpipe_path::time::{Nanos, Time};
 
-/// Payload per 256 bytes of memory before the first full segment tells (1200 in a 4672-byte buffer).
-const RATIO_AT_FIRST: u64 = 65;
+/// Payload per 256 bytes of memory before the first full segment tells: half, since 6.10.
+const RATIO_AT_FIRST: u64 = 128;
 
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveBuffer {
@@ -43,7 +43,13 @@ impl ReceiveBuffer {
         } else {
             0
         };
-        let mut window = space.min(65_535);
+        // Whole segments (`tcp_select_initial_window`).
+        let mss_or_1 = u64::from(mss).max(1);
+        let mut window = if space > mss_or_1 {
+            (space - space % mss_or_1).min(65_535)
+        } else {
+            space
+        };
         if let Some(segments) = config.initrwnd {
             window = window.min(u64::from(segments) * u64::from(mss));
         }
@@ -228,28 +234,37 @@ impl Socket {
         }
     }
 
-    /// From timestamps, once per echoed value; without them, the time one window takes.
+    /// From timestamps, once per echoed value. Asked before the segment is queued: while the application still has data to
+    /// read, a larger RTT is not believed.
     pub(super) fn measure_receiver_rtt(&mut self, packet: &Packet) {
-        let now = self.window.now;
-        if let Some((_, echo)) = packet.timestamps {
-            if echo != 0 && echo != self.buffer.rtt_echo && packet.payload >= self.delayed.rcv_mss {
-                self.buffer.rtt_echo = echo;
-                let millis = self.timestamp().wrapping_sub(echo) as i32;
-                if millis >= 0 {
-                    self.update_receiver_rtt(i64::from(millis.max(1)) * 1_000_000, false);
-                }
+        if let Some((_, echo)) = packet.timestamps
+            && echo != 0
+            && echo != self.buffer.rtt_echo
+            && packet.payload >= self.delayed.rcv_mss
+        {
+            self.buffer.rtt_echo = echo;
+            let millis = self.timestamp().wrapping_sub(echo) as i32;
+            if millis >= 0 {
+                self.update_receiver_rtt(i64::from(millis.max(1)) * 1_000_000, false);
             }
-        } else {
-            if self.buffer.round_end != 0 {
-                if self.receiver.rcv_nxt < self.buffer.round_end {
-                    return;
-                }
-                let round = now - self.buffer.round_at;
-                self.update_receiver_rtt(round.0, true);
-            }
-            self.buffer.round_end = self.receiver.rcv_nxt + self.receive_window();
-            self.buffer.round_at = now;
         }
+    }
+
+    /// Without timestamps: the time that one window takes.
+    pub(super) fn measure_receiver_rtt_by_window(&mut self) {
+        let now = self.window.now;
+        if self.timestamps_ok {
+            return;
+        }
+        if self.buffer.round_end != 0 {
+            if self.receiver.rcv_nxt < self.buffer.round_end {
+                return;
+            }
+            let round = now - self.buffer.round_at;
+            self.update_receiver_rtt(round.0, true);
+        }
+        self.buffer.round_end = self.receiver.rcv_nxt + self.receive_window();
+        self.buffer.round_at = now;
     }
 
     /// The application has read: once per RTT, size the buffer for what it read.

@@ -155,6 +155,7 @@ impl Socket {
         if packet.has(flag::CWR) {
             self.receiver.echo_ce = false;
         }
+        self.measure_receiver_rtt(packet);
         let fin = packet.has(flag::FIN);
         let end = packet.end_seq();
         if fin {

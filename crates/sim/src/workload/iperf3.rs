@@ -25,6 +25,8 @@ const PORT: u16 = 5201;
 const COOKIE: u64 = 37;
 const PARAMETERS: u64 = 160;
 const STATE: u64 = 1;
+/// The most that is read at once (DEFAULT_TCP_BLKSIZE); the size is looked at between two reads.
+const BLOCK: u64 = 128 * 1024;
 /// What a sender has to send.
 const ENDLESS: u64 = u64::MAX >> 2;
 
@@ -254,6 +256,10 @@ impl Iperf3 {
         let stream = &mut self.streams[index];
         if side == self.sender || bytes == 0 || stream.done {
             return;
+        }
+        if let Some(size) = self.size {
+            let left = size.saturating_sub(self.received);
+            bytes = bytes.min(left.div_ceil(BLOCK) * BLOCK);
         }
         stream.first_byte.get_or_insert(network.now());
         stream.bytes += bytes;
