@@ -178,7 +178,7 @@ fn cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// VmHWM of /proc/self/status, in MB.
+/// `VmHWM` of /proc/self/status, in MB.
 fn peak_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -235,12 +235,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{:45} {:>10} {:>12} {:>8} {:>10} {:>8} {:>6}",
         "", "packets", "packets/CPU s", "CPU s", "sim/CPU", "peak MB", "events/packet"
     );
-    for number in 0..cases.len() {
+    for (number, (name, _)) in cases.iter().enumerate() {
         let ended = Command::new(std::env::current_exe()?)
             .arg(number.to_string())
             .status()?;
         if !ended.success() {
-            return Err(format!("{}: {ended}", cases[number].0).into());
+            return Err(format!("{name}: {ended}").into());
         }
     }
     with_files()

@@ -25,7 +25,7 @@ const PORT: u16 = 5201;
 const COOKIE: u64 = 37;
 const PARAMETERS: u64 = 160;
 const STATE: u64 = 1;
-/// The most that is read at once (DEFAULT_TCP_BLKSIZE); the size is looked at between two reads.
+/// The most that is read at once (`DEFAULT_TCP_BLKSIZE`); the size is looked at between two reads.
 const BLOCK: u64 = 128 * 1024;
 /// What a sender has to send.
 const ENDLESS: u64 = u64::MAX >> 2;
