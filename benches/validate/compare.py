@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import polars as pl
 from grid import Cell
@@ -54,17 +55,28 @@ class Comparison:
 
 def compare(cell: Cell, out: Path) -> Comparison | None:
     """None where one of the engines has no sound run of the cell."""
-    both = [_figures(cell, out / engine / cell.name) for engine in ("live", "sim")]
-    live, sim = both
+    live_runs, sim_runs = (_sound(out / engine / cell.name) for engine in ("live", "sim"))
+    if not live_runs or not sim_runs:
+        return None
+    both = (live_runs, sim_runs)
+    # The same seed loses the same packets on both engines, so equal seeds are compared.
+    seeds = set.intersection(*({run["seed"] for run in runs} for _, runs in both)) if cell.loss else None
+    live, sim = (_figures(cell, results, runs, seeds) for results, runs in both)
     return Comparison(cell, live, sim) if live and sim else None
 
 
-def _figures(cell: Cell, place: Path) -> Figures | None:
+def _sound(place: Path) -> tuple[Results, list[dict[str, Any]]] | None:
     try:
         results = Results.open(place)
     except StoreError:
         return None
-    sound = [run for run in results.runs if run["reliable"] and run["status"] == "done"]
+    return results, [run for run in results.runs if run["reliable"] and run["status"] == "done"]
+
+
+def _figures(
+    cell: Cell, results: Results, runs: Sequence[dict[str, Any]], seeds: set[int] | None
+) -> Figures | None:
+    sound = [run for run in runs if seeds is None or run["seed"] in seeds]
     if not sound:
         return None
     transfers = [run["workloads"]["download"] for run in sound]

@@ -6,6 +6,10 @@ use std::path::PathBuf;
 
 /// Runs a simulation into a folder and returns what it amounted to, as JSON (`bentpipe_simrun::run`).
 #[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what Python gives comes as values of our own"
+)]
 #[pyo3(signature = (spec_json, names, folder, on_progress=None))]
 pub fn sim_run(
     py: Python<'_>,
