@@ -1,11 +1,12 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live docs clean
+.PHONY: setup demo test lint fuzz bench bench-live bench-sim validate docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
 demo_out := runs/demo
-# The published experiment in all its ten cells, with 3 s of iperf3 instead of 30, and its report. Runs that this
-# machine was too busy for are shown as such and do not stop it; a run that failed does.
+# The published experiment in all its ten cells in virtual time, with 3 s of iperf3 instead of 30; then its
+# downloads on this machine's kernel, and both side by side. Runs that this machine was too busy for are shown as such and do not
+# stop it, nor does a machine that has no namespaces; a run that failed does.
 demo_changes := --variant "as is" --set workload.download.time='"3 s"' --set workload.rtt.count=5 \
 	--set workload.rtt.start='"-1.6 s"'
 
@@ -14,11 +15,17 @@ setup:
 
 demo: setup
 	@rm -rf $(demo_out)
-	@$(bentpipe) run effects-of-latency $(demo_changes) --out $(demo_out) || [ $$? = 1 ]
-	@$(bentpipe) report $(demo_out) >/dev/null
-	@! grep -l '"status": "failed"' $(demo_out)/*/run.json
+	@$(bentpipe) run effects-of-latency --engine sim --jobs 2 $(demo_changes) --out $(demo_out)/sim
+	@$(bentpipe) report $(demo_out)/sim >/dev/null
+	@echo; echo "Now the downloads on this machine's own kernel, with real ping and iperf3:"
+	@$(bentpipe) run effects-of-latency --engine live $(demo_changes) --set workload.download.direction=down \
+		--out $(demo_out)/live || [ $$? = 1 ] || [ $$? = 2 ]
+	@if [ -f $(demo_out)/live/lab.json ]; then $(bentpipe) report $(demo_out)/live >/dev/null; \
+		$(bentpipe) compare $(demo_out)/sim $(demo_out)/live; fi
+	@! grep -l '"status": "failed"' $(demo_out)/*/*/run.json
 	@echo 'Each cell had 3 s of iperf3 instead of the published 30, so slow start is most of the slow ones.'
-	@echo 'The page with all charts: $(demo_out)/report.html. In full: $(bentpipe) run effects-of-latency'
+	@echo 'Pages with all charts: $(demo_out)/sim/report.html, $(demo_out)/live/report.html.'
+	@echo 'In full: $(bentpipe) run effects-of-latency'
 
 # FILTER=word runs only the Python tests whose name has it.
 test:
@@ -45,6 +52,15 @@ bench:
 # Speed of the datapath, departure lateness, ping and rate errors on this machine.
 bench-live: setup
 	cargo run --quiet --release -p bentpipe-live --example bench_live
+
+# Packets per CPU second, memory, and how the cost grows with rate, RTT and flows.
+bench-sim:
+	cargo run --quiet --release -p bentpipe-simrun --example bench_sim
+
+# `sim` beside `live`, cell by cell, into docs/accuracy.md. LIVE=1 does the live runs that are missing first;
+# CELLS='bbr*' chooses.
+validate: setup
+	$(python) benches/validate $(if $(LIVE),--live) $(if $(CELLS),--cells '$(CELLS)')
 
 # The pages that are printed from the code.
 docs: setup

@@ -1,6 +1,6 @@
 """bentpipe: a laboratory for TCP over long paths.
 
-`Lab.load(path)` reads a lab file, `lab.run(engine="live", out=None)` runs it, and `Results` holds what came
+`Lab.load(path)` reads a lab file, `lab.run(engine="sim", out=None)` runs it, and `Results` holds what came
 out: `link`, `flows`, `sockets`, `pings` as data frames over all runs.
 
 The names are loaded when first used, since the live engine's host process may load nothing that starts a

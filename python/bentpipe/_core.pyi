@@ -1,11 +1,6 @@
-"""The Rust side of bentpipe (crates/python)."""
+"""The Rust side of bentpipe (crates/python): one stub per operation, named as its Rust file."""
+
+from bentpipe._live_host import live_host as live_host
+from bentpipe._sim_run import sim_run as sim_run
 
 __version__: str
-
-def live_host(fd: int) -> int:
-    """Serve one live run on `fd`, an end of a stream socket, and return the exit status.
-
-    The process must have one thread and be of no other use: it enters namespaces that it does not leave, and
-    everything in them ends with it. `docs/live-host.md` has the protocol. Raises `OSError` where `fd` is not
-    open or no process can be made.
-    """

@@ -117,11 +117,6 @@ def run(
     """
     from bentpipe import run as runner  # noqa: PLC0415 - `bentpipe --help` must not wait for data frames
 
-    if jobs > 1 and engine == "live":
-        raise EngineError(
-            "--jobs: the live engine runs one point at a time; runs beside each other would share this "
-            "machine's cores and falsify each other's timing"
-        )
     options = EngineOptions(sample_interval_ns=_interval_ns(sample), pcap=_hosts(pcap or []))
     the_lab = _load(lab, set_, variants=variant, seed=seed, repeat=repeat)
     sound = True
@@ -136,7 +131,13 @@ def run(
 
     def go(watcher: runner.Watcher | None) -> Results:
         return runner.execute(
-            the_lab, engine=engine, out=out, options=options, watcher=watcher, on_record=on_record
+            the_lab,
+            engine=engine,
+            out=out,
+            jobs=jobs,
+            options=options,
+            watcher=watcher,
+            on_record=on_record,
         )
 
     if quiet:

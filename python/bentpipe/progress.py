@@ -1,7 +1,6 @@
 """How a sweep goes on, on stderr: a bar with the time left on a terminal, a line per run elsewhere."""
 
 import sys
-import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -38,7 +37,6 @@ class Lines:
         self._runs = 0
         self._number = 0
         self._name = ""
-        self._begun_s = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -53,12 +51,11 @@ class Lines:
     def run_begins(self, name: str, length_s: float) -> None:  # noqa: ARG002 - a bar wants it
         self._number += 1
         self._name = name
-        self._begun_s = time.monotonic()
 
     def run_is_at(self, seconds: float) -> None: ...
 
     def run_ends(self, record: Mapping[str, Any]) -> None:
-        took = _duration(time.monotonic() - self._begun_s)
+        took = _duration(record["wall_s"])
         _say(f"[{self._number}/{self._runs}] {self._name}: {outcome(record)}  {took}")
 
 

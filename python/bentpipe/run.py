@@ -1,7 +1,8 @@
-"""Runs the points of a lab on an engine, one after another, into a folder of runs.
+"""Runs the points of a lab on an engine, one after another or several at once, into a folder of runs.
 
 The folder says which lab it belongs to (lab.json), so that an interrupted sweep goes on where it stopped and
-another lab's folder is refused. A run is in it whole or not at all.
+another lab's folder is refused. A run is in it whole or not at all. Runs know nothing of each other, so how
+many go on at once changes nothing in what they find; records come in the points' order either way.
 """
 
 import datetime
@@ -12,11 +13,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from bentpipe import engines, lab
-from bentpipe.engines.base import EngineOptions
+from bentpipe import engines, lab, workers
+from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.lab import Point
 from bentpipe.results import Results, RunFolder, StoreError
 from bentpipe.results.store import LAB, discard_abandoned, finished_runs, write_file
@@ -53,9 +55,10 @@ class Quiet:
 class Lab(lab.Lab):
     """A lab that can be run: `Lab.load(path).run()`."""
 
-    def run(self, engine: str = engines.DEFAULT, out: str | Path | None = None) -> Results:
-        """Run every point and return the results. `out` defaults to runs/<lab>-<date>."""
-        return execute(self, engine=engine, out=Path(out) if out is not None else None)
+    def run(self, engine: str = "sim", out: str | Path | None = None, jobs: int = 1) -> Results:
+        """Run every point and return the results. `out` defaults to runs/<lab>-<date>. `jobs`: how many at
+        once."""
+        return execute(self, engine=engine, out=Path(out) if out is not None else None, jobs=jobs)
 
 
 def execute(
@@ -63,6 +66,7 @@ def execute(
     *,
     engine: str = engines.DEFAULT,
     out: Path | None = None,
+    jobs: int = 1,
     options: EngineOptions | None = None,
     watcher: Watcher | None = None,
     on_record: Callable[[Mapping[str, Any]], None] = lambda _record: None,
@@ -71,6 +75,12 @@ def execute(
     already first."""
     watcher = watcher or Quiet()
     worker = engines.create(engine, options)
+    if jobs > 1 and not worker.beside_others:
+        raise EngineError(
+            f"--jobs: the {engine} engine runs one point at a time; runs beside each other would share this "
+            "machine's cores and falsify each other's timing",
+            what="jobs",
+        )
     points = the_lab.points()
     for point in points:
         worker.check(point.spec)
@@ -81,20 +91,49 @@ def execute(
         there = [name for name in names if (folder / name).exists()]
         missing = [(point, name) for point, name in zip(points, names, strict=True) if name not in there]
         lengths_s = [worker.length_s(point.spec) for point, _ in missing]
-        watcher.sweep_begins(len(points), len(there), sum(lengths_s))
+        jobs = min(jobs, max(len(missing), 1))
+        watcher.sweep_begins(len(points), len(there), sum(lengths_s) / jobs)
         for name in there:
             on_record(Results.open(folder / name).runs[0])
-        for (point, name), length_s in zip(missing, lengths_s, strict=True):
-            watcher.run_begins(name, length_s)
-            staging = RunFolder.create(folder, name)
-            try:
-                record = worker.run(point, staging, watcher.run_is_at)
-            except BaseException:
-                staging.abandon()
-                raise
+        tasks = [_Task(engine, options, point, folder, name) for point, name in missing]
+        for task, length_s, record in _records(tasks, lengths_s, jobs, watcher):
+            if jobs > 1:
+                watcher.run_begins(task.name, length_s / jobs)
             watcher.run_ends(record)
             on_record(record)
     return Results.open(folder)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One run to do, wherever that is."""
+
+    engine: str
+    options: EngineOptions | None
+    point: Point
+    folder: Path
+    name: str
+
+    def do(self, on_progress: Callable[[float], None] = lambda _seconds: None) -> dict[str, Any]:
+        staging = RunFolder.create(self.folder, self.name)
+        try:
+            return engines.create(self.engine, self.options).run(self.point, staging, on_progress)
+        except BaseException:
+            staging.abandon()
+            raise
+
+
+def _records(
+    tasks: Sequence[_Task], lengths_s: Sequence[float], jobs: int, watcher: Watcher
+) -> Iterator[tuple[_Task, float, dict[str, Any]]]:
+    """Each task with its record, in the tasks' order."""
+    if jobs == 1:
+        for task, length_s in zip(tasks, lengths_s, strict=True):
+            watcher.run_begins(task.name, length_s)
+            yield task, length_s, task.do(watcher.run_is_at)
+        return
+    records = workers.in_order(_Task.do, tasks, jobs)
+    yield from zip(tasks, lengths_s, records, strict=True)
 
 
 def run_names(points: Sequence[Point]) -> list[str]:

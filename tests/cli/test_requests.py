@@ -43,7 +43,7 @@ def test_a_wrong_lab_is_one_message_that_names_the_place_and_status_2(
         (["run", "plain.toml", "--variant", "nobody"], "nobody"),
         (["run", "plain.toml", "--pcap", "middle"], "middle"),
         (["run", "plain.toml", "--sample", "10"], "--sample"),
-        (["run", "plain.toml", "--jobs", "2"], "--jobs"),
+        (["run", "plain.toml", "--engine", "live", "--jobs", "2"], "--jobs"),
         (["run", "plain.toml", "--repeat", "0"], "--repeat"),
         (["run", "plain.toml", "--out", "plain.toml"], "plain.toml"),
         (["run"], "LAB"),

@@ -22,6 +22,8 @@ SUMMARY_KEYS = {
 }  # fmt: skip
 PIPE_KEYS = {"throughput_mbit_s", "goodput_mbit_s", "drops", "queue_bytes_mean", "queue_bytes_max"}
 TOLERANT = [
+    "--engine",
+    "live",
     "--set",
     'limits.lateness_p99="1 s"',
     "--set",
@@ -88,7 +90,7 @@ def test_another_lab_does_not_write_into_the_folder(run: Command) -> None:
 
 def test_ctrl_c_leaves_no_process_and_no_half_written_run(tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(PLAIN.replace("count = 3", "count = 1000"))
-    command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--out", "out"]
+    command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--engine", "live", "--out", "out"]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
         assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))
@@ -103,7 +105,7 @@ def test_ctrl_c_leaves_no_process_and_no_half_written_run(tmp_path: Path) -> Non
 
 def test_kill_9_leaves_no_process_and_a_folder_that_any_lab_may_have(run: Command, tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(PLAIN.replace("count = 3", "count = 1000"))
-    command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--out", "out"]
+    command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--engine", "live", "--out", "out"]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
         assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))
@@ -128,7 +130,19 @@ def test_a_run_whose_engine_is_starved_comes_out_unreliable_and_says_so(tmp_path
         PLAIN.replace('"20 ms"', '"200 ms"').replace("count = 3", "count = 100").replace('"50 ms"', '"5 ms"')
     )
     (tmp_path / "busy.toml").write_text(busy)
-    command = [sys.executable, "-m", "bentpipe", "run", "busy.toml", "--json", "--quiet", "--out", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "bentpipe",
+        "run",
+        "busy.toml",
+        "--engine",
+        "live",
+        "--json",
+        "-q",
+        "--out",
+        "out",
+    ]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stdout=subprocess.PIPE) as running:
         assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))

@@ -251,7 +251,61 @@ command = ["curl", "http://server/"]
         "sigma": 0.8,
     }
     assert (http.objects_bytes, http.connections) == ((10_000, 1_000_000), 4)
+    assert (http.keep_alive, http.think_ns, channels.think_ns) == (True, 0, 0)
     assert (command.command, command.host) == (("curl", "http://server/"), "client")
+
+
+def test_a_file_is_fetched_over_new_connections_and_a_page_as_browsers_do(spec_of: SpecOf) -> None:
+    def http(keys: str) -> tuple[int, bool, int]:
+        (work,) = spec_of("", work=f'[[workload]]\nkind = "http"\n{keys}\n').workloads
+        assert isinstance(work, HttpSpec)
+        return work.connections, work.keep_alive, work.think_ns
+
+    assert http('size = "1 MB"') == (1, False, 0)
+    assert http('objects = ["1 MB", "2 kB"]') == (6, True, 0)
+    assert http('size = "1 MB"\nconnections = 4\nkeep_alive = true\nthink = "20 ms"') == (
+        4,
+        True,
+        20_000_000,
+    )
+
+
+def test_sizes_may_be_of_a_body_and_a_tail_or_of_a_file(spec_of: SpecOf, tmp_path: Path) -> None:
+    (tmp_path / "sizes").write_text("1500\n\n# a large one\n2000000 # bytes\n1500\n")
+    work = """
+[[workload]]
+name = "mixed"
+kind = "channels"
+channels = 1
+think = "1 s"
+[workload.size]
+distribution = "lognormal+pareto"
+median = "2 kB"
+sigma = 1
+tail = 0.01
+shape = 1.1
+min = "1 MB"
+max = "9 MB"
+[[workload]]
+name = "recorded"
+kind = "channels"
+channels = 1
+size = { distribution = "file", file = "sizes" }
+"""
+    mixed, recorded = spec_of('duration = "9 s"\n', work=work).workloads
+    assert isinstance(mixed, ChannelsSpec)
+    assert isinstance(recorded, ChannelsSpec)
+    assert mixed.think_ns == 1_000_000_000
+    assert mixed.size.model_dump() == {
+        "distribution": "lognormal+pareto",
+        "median": 2000,
+        "sigma": 1.0,
+        "tail": 0.01,
+        "shape": 1.1,
+        "min": 1_000_000,
+        "max": 9_000_000,
+    }
+    assert recorded.size.model_dump()["values"] == (1500, 2_000_000, 1500)
 
 
 def test_limits_have_defaults_and_can_be_set(spec_of: SpecOf) -> None:

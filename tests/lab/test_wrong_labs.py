@@ -356,6 +356,29 @@ WRONG: dict[str, tuple[str, str, str, str, str]] = {
         "neither",
         'a "size"',
     ),
+    "an upload in ranges": (
+        '[[workload]]\nkind = "http"\nsize = "1 MB"\ndirection = "up"\nconnections = 4\n',
+        ":5",
+        "workload.http.connections",
+        "4 and up",
+        "an upload has no ranges",
+    ),
+    "a file of sizes that is not there": (
+        'duration = "5 s"\n[[workload]]\nkind = "channels"\nchannels = 5\n'
+        'size = { distribution = "file", file = "sizes.txt" }\n',
+        ":5",
+        "workload.channels.size.file",
+        "not there",
+        "a file would do",
+    ),
+    "a distribution of sizes that there is not": (
+        'duration = "5 s"\n[[workload]]\nkind = "channels"\nchannels = 5\n'
+        'size = { distribution = "lognorm" }\n',
+        ":5",
+        "workload.channels.size.distribution",
+        '"lognorm"',
+        '"lognormal"',
+    ),
     "sizes the wrong way round": (
         'duration = "5 s"\n[[workload]]\nkind = "channels"\nchannels = 5\n'
         'size = { distribution = "bounded-pareto", shape = 1.2, min = "5 kB", max = "1 kB" }\n',

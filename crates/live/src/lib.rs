@@ -7,7 +7,6 @@ pub mod host;
 mod names;
 mod namespaces;
 mod node;
-pub mod pcapng;
 mod programs;
 pub mod protocol;
 mod refusal;
@@ -21,3 +20,5 @@ mod sockets_csv;
 mod sysctl;
 pub mod tcp_info;
 mod tun;
+
+pub use bentpipe_spool::pcapng;

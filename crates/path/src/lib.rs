@@ -45,6 +45,7 @@ mod propagation;
 mod queue;
 mod random;
 mod shaper;
+mod terrestrial;
 pub mod time;
 mod totals;
 
@@ -54,5 +55,6 @@ pub use meter::{Bin, Goodput, Meter};
 pub use packet::{Ecn, FlowKey, Packet, Segment};
 pub use pipe::Pipe;
 pub use random::stream;
+pub use terrestrial::Terrestrial;
 pub use time::{Nanos, Time};
 pub use totals::{Count, DropCause, Totals};

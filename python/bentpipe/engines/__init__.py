@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bentpipe.engines.base import Engine, EngineOptions
 
-REGISTRY = {"live": "bentpipe.engines.live:LiveEngine"}
+REGISTRY = {
+    "sim": "bentpipe.engines.sim:SimEngine",
+    "live": "bentpipe.engines.live:LiveEngine",
+}
+# Of the command line: what a transfer does on a real kernel is the question that one comes with. `sim` answers what-if.
 DEFAULT = "live"
 
 

@@ -61,6 +61,8 @@ class WorkloadResult:
 
 class Engine(Protocol):
     name: str
+    beside_others: bool
+    """Whether several runs may go on at once without changing each other's results."""
 
     def check(self, spec: RunSpec) -> None:
         """Raise EngineError for what this engine cannot do."""

@@ -40,6 +40,7 @@ _TOOLS = {"ping": "ping", "bulk": "iperf3"}
 
 class LiveEngine:
     name = "live"
+    beside_others = False
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._options = options or EngineOptions()

@@ -22,7 +22,7 @@ def facts() -> dict[str, object]:
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "cpu": model[1].strip() if model else platform.processor(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": int(memory[1]) * 1024 if memory else None,
     }
 

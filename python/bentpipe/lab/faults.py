@@ -16,7 +16,7 @@ from bentpipe.lab.keys import Document, Location, keys_beside
 from bentpipe.lab.models.base import TAG
 from bentpipe.lab.models.loss import LOSS_MODELS
 from bentpipe.lab.models.queue import DISCIPLINES
-from bentpipe.lab.models.workload import KINDS
+from bentpipe.lab.models.workload import KINDS, SIZE_DISTRIBUTIONS
 from bentpipe.lab.sweep import Origin
 from bentpipe.lab.units import SIZE_UNITS, TIME_UNITS, format_size, format_time, unit_of
 
@@ -24,7 +24,7 @@ _CHOICES = {
     "kind": KINDS,
     "discipline": DISCIPLINES,
     "model": LOSS_MODELS,
-    "distribution": ("bounded-pareto", "lognormal"),
+    "distribution": SIZE_DISTRIBUTIONS,
 }
 _SIMPLE = {
     "bool_type": "true or false would do",

@@ -138,7 +138,8 @@ def _checked(cell: Cell, places: Places, traces: Traces) -> _Checked:
     try:
         spec = resolve(lab, traces)
     except FaultError as fault:
-        raise places.error(cell.document, tuple(fault.key.split(".")), fault) from None
+        location = tuple(int(part) if part.isdigit() else part for part in fault.key.split("."))
+        raise places.error(cell.document, location, fault) from None
     return _Checked(cell.variant, cell.point, lab, spec)
 
 

@@ -113,6 +113,12 @@ _REST: tuple[tuple[str, str, str], ...] = (
     ("## `[[workload]]`: `channels`", "Channels", ""),
     ("### `size` as a table: `bounded-pareto`", "ParetoSize", ""),
     ("### `size` as a table: `lognormal`", "LognormalSize", ""),
+    ("### `size` as a table: `lognormal+pareto`", "LognormalParetoSize", ""),
+    (
+        "### `size` as a table: `file`",
+        "FileSize",
+        "One size per line, in whole bytes without a unit; `#` for remarks.\n",
+    ),
     ("### `terrestrial`", "Terrestrial", ""),
     ("### `terrestrial.delay` as a table", "LognormalDelay", ""),
     ("## `[[workload]]`: `exec`", "Exec", ""),

@@ -4,9 +4,10 @@ grid.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bentpipe.lab import spec
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.host import SYSCTL_FIELDS, Host
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.lab.models.workload import (
@@ -14,8 +15,10 @@ from bentpipe.lab.models.workload import (
     Bulk,
     Channels,
     Exec,
+    FileSize,
     Http,
     LognormalDelay,
+    LognormalParetoSize,
     LognormalSize,
     ParetoSize,
     Ping,
@@ -27,6 +30,21 @@ from bentpipe.lab.traces import Traces
 DEFAULT_CONGESTION_CONTROL = "cubic"
 """Linux's own default; set always, since a machine's default may be another."""
 SECOND_NS = 1_000_000_000
+_BROWSERS = 6
+"""Connections that browsers open to one server over HTTP/1.1."""
+
+
+class _Sizes(NamedTuple):
+    """Where a workload's file of sizes is read, and the key that names it."""
+
+    traces: Traces
+    key: str
+
+    def read(self, name: str) -> tuple[int, ...]:
+        try:
+            return tuple(self.traces.sizes(name))
+        except FaultError as wrong:
+            raise FaultError(wrong.remedy, found=wrong.found, key=f"{self.key}.file") from None
 
 
 def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
@@ -46,7 +64,11 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
             rate_bit_s=lab.near.rate,
             cache_bytes=lab.near.cache.size if lab.near.cache else None,
         ),
-        workloads=tuple(each for workload in lab.workload for each in _workloads(workload, lab.duration)),
+        workloads=tuple(
+            each
+            for number, workload in enumerate(lab.workload)
+            for each in _workloads(workload, lab.duration, _Sizes(traces, f"workload.{number}.size"))
+        ),
         duration_s=None if lab.duration is None else lab.duration / SECOND_NS,
         duration_ns=lab.duration,
         until=until,
@@ -81,7 +103,9 @@ def _as_sysctl(value: bool | tuple[int, int, int]) -> str:
     return " ".join(str(number) for number in value) if isinstance(value, tuple) else str(int(value))
 
 
-def _workloads(workload: AnyWorkload, duration_ns: int | None) -> tuple[spec.WorkloadSpec, ...]:
+def _workloads(
+    workload: AnyWorkload, duration_ns: int | None, sizes: _Sizes
+) -> tuple[spec.WorkloadSpec, ...]:
     name, start_ns = name_of(workload), workload.start
     match workload:
         case Ping():
@@ -108,7 +132,11 @@ def _workloads(workload: AnyWorkload, duration_ns: int | None) -> tuple[spec.Wor
                     popularity=popularity
                     and spec.PopularitySpec(zipf=popularity.zipf, objects=popularity.set),
                     fetches=workload.fetches,
-                    connections=workload.connections,
+                    connections=workload.connections or (1 if workload.objects is None else _BROWSERS),
+                    keep_alive=(
+                        workload.objects is not None if workload.keep_alive is None else workload.keep_alive
+                    ),
+                    think_ns=workload.think,
                 ),
             )
         case Channels():
@@ -119,9 +147,10 @@ def _workloads(workload: AnyWorkload, duration_ns: int | None) -> tuple[spec.Wor
                     start_ns=start_ns,
                     channels=workload.channels,
                     servers=workload.servers,
-                    size=_size(workload.size),
+                    size=_size(workload.size, sizes),
                     terrestrial_delay=_delay(terrestrial.delay if terrestrial else 0),
                     terrestrial_jitter_ns=terrestrial.jitter if terrestrial else 0,
+                    think_ns=workload.think,
                 ),
             )
         case Exec():
@@ -157,8 +186,21 @@ def _bulk(bulk: Bulk, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:
     return (one(name, bulk.direction),)
 
 
-def _size(size: int | ParetoSize | LognormalSize) -> spec.Constant | spec.BoundedPareto | spec.Lognormal:
+def _size(
+    size: int | ParetoSize | LognormalSize | LognormalParetoSize | FileSize, sizes: _Sizes
+) -> spec.AnySize:
     match size:
+        case LognormalParetoSize():
+            return spec.LognormalPareto(
+                median=size.median,
+                sigma=size.sigma,
+                tail=size.tail,
+                shape=size.shape,
+                min=size.min,
+                max=size.max,
+            )
+        case FileSize():
+            return spec.Sizes(values=sizes.read(size.file))
         case ParetoSize():
             return spec.BoundedPareto(shape=size.shape, min=size.min, max=size.max)
         case LognormalSize():

@@ -88,7 +88,10 @@ class PopularitySpec(_Spec):
 
 
 class HttpSpec(_WorkloadSpec):
-    """Fetches. Either `size_bytes` or `objects_bytes` is given."""
+    """Fetches. Either `size_bytes` or `objects_bytes` is given.
+
+    `think_ns` lies between a request at the server and its answer.
+    """
 
     kind: Literal["http"] = "http"
     direction: Literal["down", "up"]
@@ -97,6 +100,8 @@ class HttpSpec(_WorkloadSpec):
     popularity: PopularitySpec | None
     fetches: int
     connections: int
+    keep_alive: bool
+    think_ns: int
 
 
 class Constant(_Spec):
@@ -123,15 +128,40 @@ class BoundedPareto(_Spec):
     max: int
 
 
+class LognormalPareto(_Spec):
+    """A lognormal body; with the probability `tail` a bounded Pareto's instead. Sizes in bytes."""
+
+    distribution: Literal["lognormal+pareto"] = "lognormal+pareto"
+    median: int
+    sigma: float
+    tail: float
+    shape: float
+    min: int
+    max: int
+
+
+class Sizes(_Spec):
+    """One of these, in bytes, each as likely as the others."""
+
+    distribution: Literal["file"] = "file"
+    values: tuple[int, ...]
+
+
+AnySize = Annotated[
+    Constant | Lognormal | BoundedPareto | LognormalPareto | Sizes, Field(discriminator="distribution")
+]
+
+
 class ChannelsSpec(_WorkloadSpec):
     """Clients with one connection after another, until the run ends."""
 
     kind: Literal["channels"] = "channels"
     channels: int
     servers: int
-    size: Annotated[Constant | Lognormal | BoundedPareto, Field(discriminator="distribution")]
+    size: AnySize
     terrestrial_delay: Annotated[Constant | Lognormal, Field(discriminator="distribution")]
     terrestrial_jitter_ns: int
+    think_ns: int
 
 
 class ExecSpec(_WorkloadSpec):

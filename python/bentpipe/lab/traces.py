@@ -1,4 +1,4 @@
-"""Trace files: delivery opportunities (mahimahi's format) and losses, read once per load.
+"""Trace files: delivery opportunities (mahimahi's format), losses, and flows' sizes, read once per load.
 
 mahimahi's format (mahimahi(1), mm-link): one line per opportunity to deliver 1500 bytes, the milliseconds
 since the trace's start as a whole number; lines may repeat a number and never go back; after the last the
@@ -13,6 +13,7 @@ from bentpipe.lab.errors import FaultError, LabError, shown
 
 _MOST_BYTES = 64 * 2**20
 _MOST_MS = 10**12
+_LARGEST_BYTES = 10**15
 
 
 class Traces:
@@ -22,6 +23,7 @@ class Traces:
         self._folder = folder
         self._opportunities: dict[str, list[int]] = {}
         self._losses: dict[str, list[bool]] = {}
+        self._sizes: dict[str, list[int]] = {}
 
     def opportunities_ns(self, name: str) -> list[int]:
         """Times of the delivery opportunities in nanoseconds. Raises `FaultError` or, for a line in it,
@@ -36,6 +38,12 @@ class Traces:
         if name not in self._losses:
             self._losses[name] = _read_losses(self._folder / name, self._text(name))
         return self._losses[name]
+
+    def sizes(self, name: str) -> list[int]:
+        """Sizes in bytes. Raises `FaultError` or, for a line in it, `LabError`."""
+        if name not in self._sizes:
+            self._sizes[name] = _read_sizes(self._folder / name, self._text(name))
+        return self._sizes[name]
 
     def _text(self, name: str) -> str:
         if "\0" in name or not name:
@@ -108,3 +116,19 @@ def _read_losses(file: Path, text: str) -> list[bool]:
     if not lost:
         raise LabError(str(file), "", "an empty trace", "at least one 0 or 1 would do")
     return lost
+
+
+def _read_sizes(file: Path, text: str) -> list[int]:
+    sizes: list[int] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        word = line.split("#", 1)[0].strip()
+        if not word:
+            continue
+        if not word.isdigit() or not 0 < int(word) <= _LARGEST_BYTES:
+            raise LabError(
+                f"{file}:{number}", "", shown(word), "a whole number of bytes above 0 would do, one per line"
+            )
+        sizes.append(int(word))
+    if not sizes:
+        raise LabError(str(file), "", "no sizes", "at least one line with a number of bytes would do")
+    return sizes

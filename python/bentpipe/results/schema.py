@@ -160,14 +160,15 @@ FLOWS = Table(
     (
         Column("flow", INTEGER, "number within the run"),
         Column("workload", TEXT, "name of the workload in the lab"),
-        Column("client", TEXT, "host that opened the connection"),
-        Column("server", TEXT, "host that it was opened to"),
+        Column("client", TEXT, "host that opened the connection; `client-3`: the third of its channels"),
+        Column("server", TEXT, "host that it was opened to; `server-7`: the seventh beyond the far end"),
         Column("direction", TEXT, "`down`: the server sent; `up`: the client sent"),
         Column("ip", INTEGER, "4 or 6"),
         Column("local_port", INTEGER, "the client's port"),
         Column("remote_port", INTEGER, "the server's port"),
         Column("size_bytes", INTEGER, "payload that was to be carried; null: as much as fits the time"),
-        Column("start_s", FLOAT, "when the connection was begun"),
+        Column("start_s", FLOAT, "when the connection was begun, or a request on one that was kept"),
+        Column("connected_s", FLOAT, "when the client was connected; null: it was before, or not known"),
         Column("first_byte_s", FLOAT, "when the first payload byte arrived; null: not known"),
         Column("end_s", FLOAT, "when the last payload byte arrived; null: it did not finish"),
         Column("bytes", INTEGER, "payload carried"),
@@ -175,6 +176,7 @@ FLOWS = Table(
         Column("retransmits", INTEGER, "segments retransmitted; null: not known"),
         Column("outcome", TEXT, "finished, unfinished or failed"),
         Column("why", TEXT, "what went wrong; null: nothing"),
+        Column("object", INTEGER, "which of a set was asked for, from 1, the most popular; null: no set"),
     ),
 )
 

@@ -13,6 +13,7 @@ use crate::random::stream;
 use crate::time::Nanos;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::LazyLock;
 
 /// Entries in a table and what stands for one spread in it (`NETEM_DIST_SCALE`).
 const ENTRIES: usize = 4096;
@@ -25,7 +26,7 @@ pub(crate) struct Jitter {
     correlation: u64,
     last: u32,
     /// In units of 1/8192 of the spread, rising; empty for the uniform distribution.
-    table: Vec<i16>,
+    table: &'static [i16],
     rng: Xoshiro256PlusPlus,
 }
 
@@ -34,9 +35,9 @@ impl Jitter {
         let spread = span("propagation.jitter.spread_ns", config.spread_ns)?;
         let correlation = probability("propagation.jitter.correlation", config.correlation)?;
         let table = match config.distribution {
-            JitterDistribution::Uniform => Vec::new(),
-            JitterDistribution::Normal => table(inverse_normal),
-            JitterDistribution::Pareto => table(inverse_pareto),
+            JitterDistribution::Uniform => &[],
+            JitterDistribution::Normal => NORMAL.as_slice(),
+            JitterDistribution::Pareto => PARETO.as_slice(),
         };
         let mut rng = stream(seed, place);
         let last = upper(&mut rng);
@@ -75,6 +76,10 @@ impl Jitter {
         }
     }
 }
+
+/// Made once: with a server's line each, many jitters share one.
+static NORMAL: LazyLock<Vec<i16>> = LazyLock::new(|| table(inverse_normal));
+static PARETO: LazyLock<Vec<i16>> = LazyLock::new(|| table(inverse_pareto));
 
 fn upper(rng: &mut Xoshiro256PlusPlus) -> u32 {
     (rng.next_u64() >> 32) as u32

@@ -6,7 +6,7 @@ use crate::config::{LineLimit, PropagationConfig};
 use crate::error::{ConfigError, span};
 use crate::queue::Waiting;
 use crate::time::{Nanos, Time};
-use jitter::Jitter;
+pub(crate) use jitter::Jitter;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

@@ -8,7 +8,17 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from bentpipe.lab.errors import FaultError
-from bentpipe.lab.models.base import Instant, PositiveSize, PositiveSpan, Size, Span, Table, doc, tag
+from bentpipe.lab.models.base import (
+    Instant,
+    PositiveSize,
+    PositiveSpan,
+    Probability,
+    Size,
+    Span,
+    Table,
+    doc,
+    tag,
+)
 
 _NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
 
@@ -121,10 +131,36 @@ class Http(_Workload):
     ] = None
     fetches: Annotated[int, Field(ge=1, le=10**6), doc("fetches, one after another", "the plain case")] = 1
     connections: Annotated[
-        int,
+        int | None,
         Field(ge=1, le=128),
-        doc("above 1: the file in ranges, all at once, as download accelerators do", "the plain case"),
-    ] = 1
+        doc(
+            "above 1: the file in ranges, all at once, as download accelerators do; of a page, the most "
+            "at once",
+            "the plain case; of a page, what browsers open to one server",
+            default="1, of a page 6",
+        ),
+    ] = None
+    keep_alive: Annotated[
+        bool | None,
+        doc(
+            "whether a connection is kept for the next request",
+            "each fetch by a curl of its own; a page as browsers do",
+            default="false, of a page true",
+        ),
+    ] = None
+    think: Annotated[
+        Span, doc("how long the server takes before it answers a request", "a file is there at once")
+    ] = 0
+
+    @model_validator(mode="after")
+    def _ranges_of_a_download(self) -> Http:
+        if self.direction == "up" and self.objects is None and (self.connections or 1) > 1:
+            raise FaultError(
+                'direction = "down" would do: an upload has no ranges',
+                found=f"{self.connections} and up",
+                key="connections",
+            )
+        return self
 
     @model_validator(mode="after")
     def _size_or_objects(self) -> Http:
@@ -173,6 +209,33 @@ class ParetoSize(Table):
         return self
 
 
+class LognormalParetoSize(Table):
+    """A size per flow: a lognormal body, and now and then one from a heavy tail."""
+
+    distribution: Annotated[Literal["lognormal+pareto"], doc("a body and a tail of their own")]
+    median: Annotated[PositiveSize, doc("of the body")]
+    sigma: Annotated[
+        float, Field(ge=0, le=5), doc("standard deviation of the body's ln(size), without a unit")
+    ]
+    tail: Annotated[Probability, doc("share of flows that are of the tail")]
+    shape: Annotated[float, Field(gt=0, le=10), doc("tail exponent; below 2 the tail is heavy")]
+    min: Annotated[PositiveSize, doc("smallest flow of the tail")]
+    max: Annotated[PositiveSize, doc("largest flow of the tail")]
+
+    @model_validator(mode="after")
+    def _min_below_max(self) -> LognormalParetoSize:
+        if self.min >= self.max:
+            raise FaultError('a "min" below "max" would do', key="min")
+        return self
+
+
+class FileSize(Table):
+    """A size per flow, drawn from a file of sizes."""
+
+    distribution: Annotated[Literal["file"], doc("as recorded")]
+    file: Annotated[str, doc("file of sizes, relative to the lab file; each is as likely as the others")]
+
+
 def _delay_branch(value: object) -> str:
     return tag("table") if isinstance(value, dict) else tag("plain")
 
@@ -181,9 +244,10 @@ def _size_branch(value: object) -> str | None:
     if not isinstance(value, dict):
         return tag("plain")
     distribution = value.get("distribution", "bounded-pareto")
-    return tag(distribution) if distribution in ("bounded-pareto", "lognormal") else None
+    return tag(distribution) if distribution in SIZE_DISTRIBUTIONS else None
 
 
+SIZE_DISTRIBUTIONS = ("bounded-pareto", "lognormal", "lognormal+pareto", "file")
 AnyDelay = Annotated[
     Annotated[Span, Tag(tag("plain"))] | Annotated[LognormalDelay, Tag(tag("table"))],
     Discriminator(_delay_branch),
@@ -191,7 +255,9 @@ AnyDelay = Annotated[
 AnySize = Annotated[
     Annotated[PositiveSize, Tag(tag("plain"))]
     | Annotated[ParetoSize, Tag(tag("bounded-pareto"))]
-    | Annotated[LognormalSize, Tag(tag("lognormal"))],
+    | Annotated[LognormalSize, Tag(tag("lognormal"))]
+    | Annotated[LognormalParetoSize, Tag(tag("lognormal+pareto"))]
+    | Annotated[FileSize, Tag(tag("file"))],
     Discriminator(_size_branch, custom_error_type="choice", custom_error_message="distribution"),
 ]
 
@@ -221,6 +287,9 @@ class Channels(_Workload):
     terrestrial: Annotated[
         Terrestrial | None, doc("delay between the far end and each server", default="none")
     ] = None
+    think: Annotated[
+        Span, doc("between the end of a flow and the channel's next connection", "the next at once")
+    ] = 0
 
 
 def _command(value: object) -> object:

@@ -1,0 +1,25 @@
+//! What the workloads draw, by the run's seed: how large each flow is, which server sends it, how far each server lies
+//! beyond the far end, which object is asked for. No I/O, no clock, no knowledge of any engine: whoever drives real
+//! sockets and whoever simulates them draws the same from the same seed.
+//!
+//! Every channel and every server has a generator of its own, derived from (seed, workload's name, its number): one
+//! channel's speed changes nothing in another's draws. Logarithms and powers are those of the crate libm, at a pinned
+//! version, because those of the platforms differ in the last bit.
+#![forbid(unsafe_code)]
+
+mod channels;
+mod distribution;
+mod normal;
+mod popularity;
+
+pub use channels::{Channel, Flow, server_delays, terrestrial_place};
+pub use distribution::{Distribution, DistributionError};
+pub use popularity::Popularity;
+
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Uniform over [0, 1) with 53 bits.
+pub(crate) fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    (rng.next_u64() >> 11) as f64 / 9_007_199_254_740_992.0
+}

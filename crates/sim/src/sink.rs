@@ -1,0 +1,140 @@
+//! Where a run's results go while it runs: nothing of them is kept inside, so memory does not grow with time.
+
+use crate::network::Side;
+use crate::packet::Packet;
+use crate::tcp::SocketSample;
+use bentpipe_path::Bin;
+use bentpipe_path::time::Time;
+use core::ops::ControlFlow;
+
+/// One row of the `sockets` table.
+#[derive(Clone, Debug)]
+pub struct SocketRow {
+    pub time: Time,
+    pub host: Side,
+    pub ip: u8,
+    pub local_port: u16,
+    pub remote_port: u16,
+    pub sample: SocketSample,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Finished,
+    Unfinished,
+    Failed,
+}
+
+/// One row of the `flows` table.
+#[derive(Clone, Debug)]
+pub struct FlowRow {
+    pub flow: u64,
+    /// Place of the workload in the specification.
+    pub workload: usize,
+    /// Where the connection was opened from, which `local_port` is of.
+    pub opener: Side,
+    /// Where the data goes to: the client for `down`.
+    pub receiver: Side,
+    pub ip: u8,
+    pub local_port: u16,
+    pub remote_port: u16,
+    pub size_bytes: Option<u64>,
+    pub start: Time,
+    pub first_byte: Option<Time>,
+    pub end: Option<Time>,
+    /// From when on the receiver's clock counts.
+    pub counted_from: Time,
+    /// Payload read by the receiving application, and how much of it within the time to be left out.
+    pub bytes: u64,
+    pub omitted_bytes: u64,
+    /// Of the whole connection, and how many of them within the time to be left out.
+    pub retransmits: u64,
+    pub omitted_retransmits: u64,
+    pub outcome: Outcome,
+    pub why: Option<&'static str>,
+    pub detail: FlowDetail,
+}
+
+/// What only some kinds of workload know of a flow; numbers from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowDetail {
+    /// One of many clients, or servers, of the workload.
+    pub client: Option<u32>,
+    pub server: Option<u32>,
+    /// When the client was connected; `None` on a connection that was open before.
+    pub connected: Option<Time>,
+    /// The visit of a web client that it belongs to.
+    pub visit: Option<u32>,
+    /// What was asked for, by its popularity, from 1.
+    pub object: Option<u32>,
+}
+
+/// A second of an iperf3 transfer as its receiver counts it, all streams together, or the rest of one at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntervalRow {
+    pub workload: usize,
+    pub start: Time,
+    pub end: Time,
+    pub bytes: u64,
+    /// Within the time to be left out.
+    pub omitted: bool,
+}
+
+/// One row of the `pings` table; `rtt` is `None` if the answer never came.
+#[derive(Clone, Copy, Debug)]
+pub struct PingRow {
+    pub time: Time,
+    pub workload: usize,
+    pub sequence: u32,
+    pub rtt: Option<bentpipe_path::time::Nanos>,
+}
+
+/// A packet at one end of the path, as a capture at that host sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured {
+    pub time: Time,
+    pub at: Side,
+    /// Sent by `at`, else received by it.
+    pub outgoing: bool,
+    pub client_port: u16,
+    pub server_port: u16,
+    /// Initial sequence numbers of the sender and of the other side: the wire's numbers are offset plus these.
+    pub initial_seq: u32,
+    pub initial_ack: u32,
+    pub ip: u8,
+    pub packet: Packet,
+}
+
+/// What takes the results. Every method has an empty default.
+pub trait Sink {
+    /// A finished bin of the pipe that leads to `to`.
+    fn bin(&mut self, to: Side, bin: &Bin) {
+        let _ = (to, bin);
+    }
+    fn socket(&mut self, row: &SocketRow) {
+        let _ = row;
+    }
+    fn flow(&mut self, row: &FlowRow) {
+        let _ = row;
+    }
+    fn interval(&mut self, row: &IntervalRow) {
+        let _ = row;
+    }
+    fn ping(&mut self, row: &PingRow) {
+        let _ = row;
+    }
+    /// Called only for the hosts in `SimSpec::capture`.
+    fn packet(&mut self, captured: &Captured) {
+        let _ = captured;
+    }
+    /// Asked now and then, with the time that the run has reached; `Break` ends the run there.
+    fn go_on(&mut self, now: Time) -> ControlFlow<()> {
+        let _ = now;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Takes nothing.
+#[derive(Debug, Default)]
+pub struct Discard;
+impl Sink for Discard {}

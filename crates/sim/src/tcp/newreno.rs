@@ -1,0 +1,49 @@
+//! Recovery without SACK (RFC 6582): duplicate ACKs stand for what arrived out of order.
+
+use super::Socket;
+use super::scoreboard::LOST;
+use crate::congestion::CaState;
+
+impl Socket {
+    pub(super) fn add_reno_sacks(&mut self, duplicates: u32) {
+        if self.sack_ok || duplicates == 0 {
+            return;
+        }
+        let before = self.window.sacked_out;
+        self.window.sacked_out += duplicates;
+        self.limit_reno_sacks();
+        self.window.delivered += u64::from(self.window.sacked_out.saturating_sub(before));
+    }
+
+    /// No more can have arrived out of order than is out less one (the hole).
+    pub(super) fn limit_reno_sacks(&mut self) {
+        let holes = self.window.lost_out.max(1).min(self.window.packets_out);
+        if self.window.sacked_out + holes > self.window.packets_out {
+            self.window.sacked_out = self.window.packets_out - holes;
+            if self.window.packets_out > 0 {
+                self.window.reordering =
+                    self.window.reordering.max(self.window.packets_out.min(300));
+                self.recovery.reordering_seen = true;
+            }
+        }
+    }
+
+    /// One of the acknowledged segments was the hole; the rest had been counted as duplicates came.
+    pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
+        let sacked = self.window.sacked_out;
+        self.window.delivered += u64::from(acked.saturating_sub(sacked).max(1));
+        self.window.sacked_out = sacked.saturating_sub(acked - 1);
+        self.limit_reno_sacks();
+    }
+
+    pub(super) fn newreno_mark_lost(&mut self, advanced: bool) {
+        let w = &self.window;
+        let begins = w.state < CaState::Recovery && w.sacked_out >= w.reordering;
+        if begins || (w.state == CaState::Recovery && advanced) {
+            let head = self.board.ids().start;
+            if !self.board.get(head).is(LOST) {
+                self.mark_lost(head);
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The send buffer: what the application offers moves in while there is room, and room grows with cwnd
+//! (`tcp_sndbuf_expand`), within `tcp_wmem`. Memory counts as Linux counts it: payload plus a fixed overhead per buffer, and
+//! the writer sleeps until a third of it is free.
+
+use super::Socket;
+use super::chrono::Limit;
+use super::scoreboard::{BURST_HEAD, Sent};
+use super::socket::Outbox;
+use crate::host::HostConfig;
+
+#[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent states of a writer"
+)]
+pub struct SendBuffer {
+    /// Offered by the application, not yet in the buffer.
+    pub offered: u64,
+    /// End of what is in the buffer.
+    pub write_seq: u64,
+    pub closing: bool,
+    pub sndbuf: u64,
+    locked: bool,
+    /// The writer waits for space (`SOCK_NOSPACE`).
+    pub no_space: bool,
+    /// Buffers (bursts) sent and not yet acknowledged.
+    pub buffers_out: u64,
+    /// The peer's window in bytes, the segment it came with, and the largest ever.
+    pub window_bytes: u64,
+    pub window_seq: u64,
+    pub max_window: u64,
+    drain_due: bool,
+}
+
+impl SendBuffer {
+    pub fn new(config: &HostConfig) -> Self {
+        Self {
+            offered: 0,
+            write_seq: 0,
+            closing: false,
+            sndbuf: config.sndbuf.unwrap_or(config.tcp_wmem[1]),
+            locked: config.sndbuf.is_some(),
+            no_space: false,
+            buffers_out: 0,
+            window_bytes: 0,
+            window_seq: 0,
+            max_window: 0,
+            drain_due: false,
+        }
+    }
+
+    pub fn segment_freed(&mut self, segment: &Sent) {
+        if segment.is(BURST_HEAD) {
+            self.buffers_out -= 1;
+        }
+    }
+
+    pub fn is_drained(&self, snd_nxt: u64) -> bool {
+        self.offered == 0 && self.write_seq <= snd_nxt
+    }
+
+    pub fn take_drained(&mut self) -> bool {
+        core::mem::take(&mut self.drain_due)
+    }
+}
+
+impl Socket {
+    /// Payload that one unsent buffer takes: a burst's worth, at most half the largest window (`tcp_send_mss`).
+    fn buffer_payload(&self) -> u64 {
+        let mss = u64::from(self.window.mss);
+        let half = if self.send.max_window > 536 {
+            self.send.max_window >> 1
+        } else {
+            self.send.max_window
+        };
+        let most = u64::from(self.config.memory.gso_bytes).min(half.max(68));
+        (most / mss).max(1) * mss
+    }
+
+    /// Memory in use (`sk_wmem_queued`).
+    pub(super) fn queued_memory(&self) -> u64 {
+        let unsent = self.send.write_seq - self.window.snd_nxt.min(self.send.write_seq);
+        let buffers = self.send.buffers_out + unsent.div_ceil(self.buffer_payload());
+        let payload = self.send.write_seq - self.window.snd_una.min(self.send.write_seq);
+        payload + buffers * u64::from(self.config.memory.sent_overhead)
+    }
+
+    pub(super) fn unsent(&self) -> u64 {
+        self.send.write_seq - self.window.snd_nxt.min(self.send.write_seq)
+    }
+
+    /// The application writes until the buffer is full.
+    fn fill(&mut self) {
+        if self.send.offered == 0 {
+            return;
+        }
+        if self.unsent() < u64::from(self.window.mss)
+            && self.window.in_flight() < self.window.cwnd
+            && self.window.lost_out <= self.window.retrans_out
+        {
+            // The bubble in the pipe until this data has passed is the application's, not the network's.
+            self.window.app_limited =
+                (self.window.delivered + u64::from(self.window.in_flight())).max(1);
+        }
+        self.restart_after_idle();
+        let unit = self.buffer_payload();
+        let overhead = u64::from(self.config.memory.sent_overhead);
+        let mut used = self.queued_memory();
+        let mut tail = self.unsent() % unit;
+        while self.send.offered > 0 {
+            if tail == 0 {
+                if used >= self.send.sndbuf {
+                    break;
+                }
+                used += overhead;
+            }
+            let bytes = self.send.offered.min(unit - tail);
+            self.send.offered -= bytes;
+            self.send.write_seq += bytes;
+            used += bytes;
+            tail = (tail + bytes) % unit;
+        }
+        self.send.drain_due = true;
+        self.send.no_space = self.send.offered > 0;
+        self.chrono.start(self.window.now, Limit::Busy);
+    }
+
+    pub(super) fn fill_and_push(&mut self, out: &mut Outbox) {
+        self.fill();
+        self.push(out);
+    }
+
+    /// After an ACK freed space: grow the buffer if cwnd found it too small, and wake the writer if a third is free
+    /// (`tcp_check_space`).
+    pub(super) fn check_space(&mut self, out: &mut Outbox) {
+        if !self.send.no_space || !self.can_send() {
+            return;
+        }
+        if self.window.in_flight() < self.window.cwnd {
+            self.expand_send_buffer();
+            self.output.cwnd_stamp = self.window.now;
+        }
+        let used = self.queued_memory();
+        if self.send.sndbuf.saturating_sub(used) >= used >> 1 && used < self.send.sndbuf {
+            self.send.no_space = false;
+            self.stop_chrono(Limit::SendBuffer);
+            self.fill_and_push(out);
+        }
+    }
+
+    pub(super) fn expand_send_buffer(&mut self) {
+        if self.send.locked {
+            return;
+        }
+        let header_and_info = self.config.memory.sent_header + 320;
+        let mss = self.output.advertised_mss.max(self.window.mss);
+        let per_segment = u64::from((mss + header_and_info).next_power_of_two() + 256);
+        let segments = self.window.cwnd.max(10).max(self.window.reordering + 1);
+        let wanted =
+            u64::from(self.control.send_buffer_factor()) * u64::from(segments) * per_segment;
+        if wanted > self.send.sndbuf {
+            self.send.sndbuf = wanted.min(self.config.tcp_wmem[2]).max(self.send.sndbuf);
+        }
+    }
+}

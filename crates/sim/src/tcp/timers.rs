@@ -1,0 +1,153 @@
+//! One socket's timers. As in Linux one slot is shared by the retransmission timeout, the zero-window probe, the tail-loss
+//! probe and RACK's reordering timer; delayed ACK, ACK compression, pacing and a slow reader have their own.
+//!
+//! 1. Expiries are exact, where the kernel's wheel rounds up by up to a jiffy and, far ahead, an eighth.
+
+use super::Socket;
+use super::rtt::RTO_MAX;
+use super::socket::{Outbox, State};
+use bentpipe_path::time::{Nanos, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retransmit {
+    Timeout,
+    Probe,
+    LossProbe,
+    Reorder,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timers {
+    pub retransmit: Option<(Retransmit, Time)>,
+    pub backoff: u32,
+    pub delayed_ack: Option<Time>,
+    pub compressed_ack: Option<Time>,
+    pub pacing: Option<Time>,
+    pub read: Option<Time>,
+}
+
+impl Timers {
+    pub fn next(&self) -> Option<Time> {
+        let retransmit = self.retransmit.map(|(_, at)| at);
+        [
+            retransmit,
+            self.delayed_ack,
+            self.compressed_ack,
+            self.pacing,
+            self.read,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    pub fn arm(&mut self, kind: Retransmit, now: Time, after: Nanos) {
+        self.retransmit = Some((kind, now + Nanos(after.0.clamp(0, RTO_MAX.0))));
+    }
+
+    pub fn retransmit_in(&mut self, now: Time, after: Nanos) {
+        self.arm(Retransmit::Timeout, now, after);
+    }
+
+    pub fn clear_retransmit(&mut self) {
+        self.retransmit = None;
+    }
+
+    /// Doubles the timeout (RFC 6298, section 5.5) and arms it.
+    pub fn back_off(&mut self, now: Time, rto: Nanos) {
+        self.backoff = (self.backoff + 1).min(16);
+        self.retransmit_in(now, Nanos((rto.0 << self.backoff).min(RTO_MAX.0)));
+    }
+
+    pub fn pending(&self) -> Option<Retransmit> {
+        self.retransmit.map(|(kind, _)| kind)
+    }
+}
+
+fn due(timer: &mut Option<Time>, now: Time) -> bool {
+    let fires = timer.is_some_and(|at| at <= now);
+    if fires {
+        *timer = None;
+    }
+    fires
+}
+
+impl Socket {
+    /// Runs what is due at `now`.
+    pub fn on_timer(&mut self, now: Time, out: &mut Outbox) {
+        self.window.now = now;
+        if let Some((kind, at)) = self.timers.retransmit
+            && at <= now
+        {
+            self.timers.retransmit = None;
+            match kind {
+                _ if matches!(self.state, State::SynSent | State::SynReceived) => {
+                    self.syn_timer(out);
+                }
+                Retransmit::Timeout => self.retransmission_timeout(out),
+                Retransmit::Probe => self.probe_zero_window(out),
+                Retransmit::LossProbe => self.send_loss_probe(out),
+                Retransmit::Reorder => self.reorder_timeout(out),
+            }
+        }
+        if due(&mut self.timers.pacing, now) {
+            self.resume_paced(out);
+        }
+        if due(&mut self.timers.delayed_ack, now) {
+            self.delayed_ack_timeout(out);
+        }
+        if due(&mut self.timers.compressed_ack, now) {
+            self.compressed_ack_timeout(out);
+        }
+        if due(&mut self.timers.read, now) {
+            self.read_slowly(out);
+        }
+    }
+
+    /// When the head's retransmission timeout would expire, from now on (`tcp_rto_delta_us`).
+    pub(super) fn rto_left(&self) -> Nanos {
+        self.board.head().map_or(self.rtt.rto, |head| {
+            (head.sent_at + self.backed_off_rto()) - self.window.now
+        })
+    }
+
+    pub(super) fn backed_off_rto(&self) -> Nanos {
+        Nanos((self.rtt.rto.0 << self.timers.backoff).min(RTO_MAX.0))
+    }
+
+    /// Arms the retransmission timeout for the oldest data out, or clears it (RFC 6298, section 5).
+    pub(super) fn rearm_timeout(&mut self) {
+        if self.window.packets_out == 0 {
+            self.timers.clear_retransmit();
+            return;
+        }
+        let after = match self.timers.pending() {
+            Some(Retransmit::Reorder | Retransmit::LossProbe) => self.rto_left().max(Nanos(1000)),
+            _ => self.backed_off_rto(),
+        };
+        self.timers.retransmit_in(self.window.now, after);
+    }
+
+    pub(super) fn set_retransmit_timer(&mut self) {
+        if !self.schedule_loss_probe(true) {
+            self.rearm_timeout();
+        }
+    }
+
+    fn retransmission_timeout(&mut self, out: &mut Outbox) {
+        if self.window.packets_out == 0 {
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.enter_loss();
+        self.recovery.retransmits += 1;
+        if self.recovery.retransmits > 15 {
+            self.fail(out);
+            return;
+        }
+        let head = self.board.ids().start;
+        self.retransmit_segment(head, out);
+        let rto = self.rtt.rto;
+        self.timers.back_off(self.window.now, rto);
+    }
+}

@@ -1,0 +1,80 @@
+//! Beyond the far end: each server at its own delay, both ways.
+//!
+//! The order of packets between the far end and one server is kept, so the order within a flow is. A server's packets
+//! wait for each other, not for those of other servers. Captures at the server are taken at the far end, where packets of
+//! all servers pass.
+
+use crate::network::{Event, Network, Side};
+use crate::packet::{ConnectionId, Packet};
+use bentpipe_path::Terrestrial;
+use bentpipe_path::time::Time;
+use std::collections::VecDeque;
+
+/// Names a server added by [`Network::add_server`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerId(u32);
+
+/// One direction between the far end and a server.
+#[derive(Debug)]
+pub(crate) struct Line {
+    delay: Terrestrial,
+    under_way: VecDeque<(Time, Packet)>,
+}
+
+impl Line {
+    fn new(delay: Terrestrial) -> Self {
+        Self {
+            delay,
+            under_way: VecDeque::new(),
+        }
+    }
+}
+
+impl Network {
+    /// A server behind these delays, to the client and from it.
+    pub fn add_server(&mut self, down: Terrestrial, up: Terrestrial) -> ServerId {
+        self.servers.push([Line::new(down), Line::new(up)]);
+        ServerId(self.servers.len() as u32 - 1)
+    }
+
+    fn server_of(&self, id: ConnectionId) -> Option<ServerId> {
+        let connection = self.connections.get(id.index as usize)?;
+        (connection.generation == id.generation)
+            .then_some(connection.server)
+            .flatten()
+    }
+
+    /// Puts a packet on its server's line towards `to`, or gives it back if there is none between.
+    pub(crate) fn enter_line(&mut self, to: Side, packet: Packet) -> Option<Packet> {
+        let Some(server) = self.server_of(packet.connection) else {
+            return Some(packet);
+        };
+        let line = &mut self.servers[server.0 as usize][to as usize];
+        let leaves = line.delay.leaves(self.now);
+        if line.under_way.is_empty() {
+            self.events.push(leaves, Event::Line(server, to));
+        }
+        line.under_way.push_back((leaves, packet));
+        None
+    }
+
+    /// The first packet on a line has come to its end.
+    pub(crate) fn leave_line(&mut self, server: ServerId, to: Side) {
+        let now = self.now;
+        loop {
+            let line = &mut self.servers[server.0 as usize][to as usize];
+            let Some(&(leaves, packet)) = line.under_way.front() else {
+                return;
+            };
+            if leaves > now {
+                self.events.push(leaves, Event::Line(server, to));
+                return;
+            }
+            line.under_way.pop_front();
+            match to {
+                Side::Client => self.enter_path(Side::Server, packet),
+                Side::Server => self.coalesce(Side::Server, packet),
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! N channels, each a client with one connection after another: it connects to a server drawn at random, is sent a flow
+//! of drawn size, the server closes, and the client at once (or after `think`) connects again, until the run ends. The
+//! draws are those of the crate bentpipe-draws, so that real sockets can be given the same flows.
+//!
+//! 1. All channels begin at the workload's start.
+//! 2. A flow ends with its last byte; the client goes on when it reads the end of the stream, which most often comes with
+//!    it. The connection left behind takes its time to close beside the next.
+//! 3. The server writes when it has accepted, and the kernel takes what its buffer has room for.
+//! 4. TIME-WAIT costs nothing: ports are not scarce, and what comes late finds a closed connection.
+
+use super::Workload;
+use crate::network::{Network, Side};
+use crate::packet::ConnectionId;
+use crate::simulation::SpecError;
+use crate::sink::{FlowDetail, FlowRow, Outcome};
+use crate::tcp::{Notice, Socket};
+use crate::terrestrial::ServerId;
+use bentpipe_draws::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
+use bentpipe_path::time::{Nanos, Time};
+use bentpipe_path::{ConfigError, Terrestrial};
+use serde::{Deserialize, Serialize};
+
+const PORT: u16 = 5001;
+
+#[derive(Debug)]
+struct Channel {
+    draws: Draws,
+    open: Option<Open>,
+}
+
+/// A connection whose end the client has not read yet.
+#[derive(Debug)]
+struct Open {
+    id: ConnectionId,
+    number: u64,
+    flow: Flow,
+    start: Time,
+    connected: Option<Time>,
+    first_byte: Option<Time>,
+    bytes: u64,
+    reported: bool,
+}
+
+/// The channels in plain numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelsSpec {
+    /// Of the workload: its draws are made under it.
+    pub name: String,
+    pub start_ns: Time,
+    pub channels: u32,
+    pub servers: u32,
+    /// Of a flow, in bytes.
+    pub size: Distribution,
+    /// One way between the far end and each server, in nanoseconds, and its standard deviation per packet.
+    pub terrestrial_delay: Distribution,
+    pub terrestrial_jitter_ns: Nanos,
+    /// Between the end of a flow and the channel's next connection.
+    pub think_ns: Nanos,
+}
+
+#[derive(Debug)]
+pub struct Channels {
+    place: usize,
+    size: Distribution,
+    think: Nanos,
+    servers: Vec<ServerId>,
+    lines: Vec<Channel>,
+    /// The channel that last used each place among the connections.
+    owners: Vec<u32>,
+}
+
+impl Channels {
+    pub fn new(
+        network: &mut Network,
+        place: usize,
+        spec: &ChannelsSpec,
+    ) -> Result<Self, SpecError> {
+        let wrong = |field: &str, why: &dyn core::fmt::Display| {
+            SpecError::Workload(format!("{}.{field}: {why}", spec.name))
+        };
+        if spec.servers == 0 {
+            return Err(wrong("servers", &"at least one is wanted"));
+        }
+        spec.size.check().map_err(|error| wrong("size", &error))?;
+        spec.terrestrial_delay
+            .check()
+            .map_err(|error| wrong("terrestrial_delay", &error))?;
+        let seed = network.seed;
+        let channel = |number| Channel {
+            draws: Draws::new(seed, &spec.name, number, spec.servers),
+            open: None,
+        };
+        Ok(Self {
+            place,
+            size: spec.size.clone(),
+            think: spec.think_ns,
+            servers: add_servers(network, spec)?,
+            lines: (0..spec.channels).map(channel).collect(),
+            owners: Vec::new(),
+        })
+    }
+
+    fn open(&mut self, network: &mut Network, channel: u32) {
+        let line = &mut self.lines[channel as usize];
+        let flow = line.draws.next_flow(&self.size);
+        let server = self.servers[flow.server as usize];
+        let id = network.connect_to(server, self.place, PORT);
+        line.open = Some(Open {
+            id,
+            number: network.flow_number(),
+            flow,
+            start: network.now(),
+            connected: None,
+            first_byte: None,
+            bytes: 0,
+            reported: false,
+        });
+        let place = id.index as usize;
+        if place >= self.owners.len() {
+            self.owners.resize(place + 1, 0);
+        }
+        self.owners[place] = channel;
+    }
+
+    /// The channel whose present connection this is.
+    fn owner(&self, id: ConnectionId) -> Option<u32> {
+        let channel = *self.owners.get(id.index as usize)?;
+        let open = self.lines[channel as usize].open.as_ref()?;
+        (open.id == id).then_some(channel)
+    }
+
+    fn report(
+        &mut self,
+        network: &mut Network,
+        channel: u32,
+        outcome: Outcome,
+        why: Option<&'static str>,
+    ) {
+        let Some(open) = &mut self.lines[channel as usize].open else {
+            return;
+        };
+        if open.reported {
+            return;
+        }
+        open.reported = true;
+        let (local_port, remote_port) = network.ports(open.id);
+        network.flows.push(FlowRow {
+            flow: open.number,
+            workload: self.place,
+            opener: Side::Client,
+            receiver: Side::Client,
+            ip: network.hosts[0].ip,
+            local_port,
+            remote_port,
+            size_bytes: Some(open.flow.size_bytes),
+            start: open.start,
+            first_byte: open.first_byte,
+            end: (outcome == Outcome::Finished).then_some(network.now()),
+            counted_from: open.start,
+            bytes: open.bytes,
+            omitted_bytes: 0,
+            retransmits: network
+                .socket(open.id, Side::Server)
+                .map_or(0, Socket::retransmits),
+            omitted_retransmits: 0,
+            outcome,
+            why,
+            detail: FlowDetail {
+                client: Some(channel),
+                server: Some(open.flow.server),
+                connected: open.connected,
+                ..FlowDetail::default()
+            },
+        });
+    }
+
+    /// The channel is done with its connection.
+    fn go_on(&mut self, network: &mut Network, channel: u32) {
+        self.lines[channel as usize].open = None;
+        if self.think > Nanos::ZERO {
+            network.call_at(network.now() + self.think, self.place, u64::from(channel));
+        } else {
+            self.open(network, channel);
+        }
+    }
+}
+
+/// Each server at its own drawn delay.
+fn add_servers(network: &mut Network, spec: &ChannelsSpec) -> Result<Vec<ServerId>, ConfigError> {
+    let delays = server_delays(
+        &spec.terrestrial_delay,
+        spec.servers,
+        network.seed,
+        &spec.name,
+    );
+    let mut servers = Vec::new();
+    for (delay, server) in delays.into_iter().zip(0..) {
+        let line = |pipe| {
+            let place = terrestrial_place(&spec.name, server, pipe);
+            Terrestrial::new(delay, spec.terrestrial_jitter_ns, network.seed, &place)
+        };
+        let (down, up) = (line("down")?, line("up")?);
+        servers.push(network.add_server(down, up));
+    }
+    Ok(servers)
+}
+
+impl Workload for Channels {
+    fn on_start(&mut self, network: &mut Network) {
+        for channel in 0..self.lines.len() as u32 {
+            self.open(network, channel);
+        }
+    }
+
+    fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
+        let owner = self.owner(id);
+        let open = owner.and_then(|channel| self.lines[channel as usize].open.as_mut());
+        match (notice, side) {
+            (Notice::Connected, Side::Client) => {
+                if let Some(open) = open {
+                    open.connected = Some(network.now());
+                }
+            }
+            (Notice::Connected, Side::Server) => {
+                if let Some(open) = open {
+                    network.write(id, side, open.flow.size_bytes);
+                    network.close(id, side);
+                }
+            }
+            (Notice::Read(bytes), Side::Client) => {
+                if let (Some(channel), Some(open)) = (owner, open) {
+                    open.first_byte.get_or_insert(network.now());
+                    open.bytes += bytes;
+                    if open.bytes >= open.flow.size_bytes {
+                        self.report(network, channel, Outcome::Finished, None);
+                    }
+                }
+            }
+            (Notice::PeerClosed, _) => {
+                network.close(id, side);
+                if let (Some(channel), Side::Client) = (owner, side) {
+                    self.go_on(network, channel);
+                }
+            }
+            (Notice::Closed(true), _) => {
+                let other = network.socket(id, side.other());
+                if other.is_none_or(Socket::is_closed) {
+                    network.release(id);
+                }
+            }
+            (Notice::Closed(false), _) => {
+                if let Some(channel) = owner {
+                    let why = Some("the connection failed");
+                    self.report(network, channel, Outcome::Failed, why);
+                    network.release(id);
+                    self.go_on(network, channel);
+                } else {
+                    network.release(id);
+                }
+            }
+            (Notice::Read(_), Side::Server) | (Notice::Drained, _) => {}
+        }
+    }
+
+    fn on_timer(&mut self, network: &mut Network, token: u64) {
+        self.open(network, token as u32);
+    }
+
+    fn on_end(&mut self, network: &mut Network) {
+        for channel in 0..self.lines.len() as u32 {
+            self.report(network, channel, Outcome::Unfinished, Some("the run ended"));
+        }
+    }
+
+    /// There is always a next connection.
+    fn is_done(&self) -> bool {
+        false
+    }
+}

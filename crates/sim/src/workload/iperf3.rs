@@ -1,0 +1,429 @@
+//! A transfer as iperf3 makes it: a control connection before the streams, and clocks of its own at both ends.
+//! Source: iperf 3.12, `src/iperf_client_api.c`, `iperf_server_api.c`, `iperf_api.c`; what it costs in round trips decides
+//! what a short test over a long path measures.
+//!
+//! The client connects and sends its cookie; the server answers with one byte of state, takes the parameters, and asks
+//! for the streams, which the client opens one after another, each with a cookie. Then the server says start and running:
+//! its clock starts there, the client's when it hears so, and whoever sends begins. When its time is over the client
+//! says so; the server counts until it hears. So the receiver of an upload counts one round trip too early and too late.
+//!
+//! A transfer by size is asked for by its receiver (`--reverse`), as the live engine does it: it ends when the streams
+//! together have brought so many bytes.
+//!
+//! 1. The exchange of results is left out: it carries nothing that counts.
+
+use super::Workload;
+use crate::network::{Network, Side};
+use crate::packet::ConnectionId;
+use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome};
+use crate::tcp::{Notice, Socket};
+use bentpipe_path::time::{Nanos, Time};
+
+const PORT: u16 = 5201;
+/// Bytes on the control connection (`iperf_api.h`: `COOKIE_SIZE`; the parameters are some 150 bytes of JSON after their
+/// length).
+const COOKIE: u64 = 37;
+const PARAMETERS: u64 = 160;
+const STATE: u64 = 1;
+/// The most that is read at once (`DEFAULT_TCP_BLKSIZE`); the size is looked at between two reads.
+const BLOCK: u64 = 128 * 1024;
+/// What a sender has to send.
+const ENDLESS: u64 = u64::MAX >> 2;
+
+/// Tokens of timers.
+const STOP: u64 = 0;
+const OMITTED: u64 = 1;
+/// And any number above: a clock's seconds.
+const TICK: u64 = 2;
+const SECOND: Nanos = Nanos::from_secs(1);
+
+/// How far the two ends have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Cookie,
+    Parameters,
+    Streams,
+    /// The server has said so; the client may not know.
+    Running,
+    /// The client's time is over.
+    Ending,
+}
+
+#[derive(Debug)]
+struct Stream {
+    id: ConnectionId,
+    flow: u64,
+    start: Time,
+    first_byte: Option<Time>,
+    /// What the server is still to read of the cookie.
+    cookie: u64,
+    bytes: u64,
+    omitted_bytes: u64,
+    omitted_retransmits: u64,
+    done: bool,
+}
+
+/// The receiver's count since the last whole second of its clock.
+#[derive(Debug, Default)]
+struct Interval {
+    start: Option<Time>,
+    bytes: u64,
+    omitted: bool,
+    /// Told apart from the seconds of a clock that was set anew.
+    clock: u64,
+}
+
+#[derive(Debug)]
+pub struct Iperf3 {
+    place: usize,
+    /// Where iperf3's client runs, and where the data come from.
+    client: Side,
+    sender: Side,
+    count: u32,
+    size: Option<u64>,
+    time: Option<Nanos>,
+    omit: Nanos,
+    stage: Stage,
+    control: Option<ConnectionId>,
+    /// What the server has read of what it waits for.
+    heard: u64,
+    streams: Vec<Stream>,
+    /// By a connection's place in the slab.
+    by_connection: Vec<Option<usize>>,
+    client_runs: bool,
+    /// By all streams together.
+    received: u64,
+    interval: Interval,
+    /// From when on the receiver counts.
+    counted_from: Time,
+    failed: bool,
+}
+
+impl Iperf3 {
+    pub fn new(
+        place: usize,
+        down: bool,
+        count: u32,
+        size: Option<u64>,
+        time: Option<Nanos>,
+        omit: Nanos,
+    ) -> Self {
+        let sender = if down { Side::Server } else { Side::Client };
+        Self {
+            place,
+            client: if size.is_some() {
+                sender.other()
+            } else {
+                Side::Client
+            },
+            sender,
+            count,
+            size,
+            time,
+            omit,
+            stage: Stage::Cookie,
+            control: None,
+            heard: 0,
+            streams: Vec::new(),
+            by_connection: Vec::new(),
+            client_runs: false,
+            received: 0,
+            interval: Interval::default(),
+            counted_from: Time::ZERO,
+            failed: false,
+        }
+    }
+
+    fn say(&self, network: &mut Network, from: Side, bytes: u64) {
+        if let Some(control) = self.control {
+            network.write(control, from, bytes);
+        }
+    }
+
+    fn on_control(&mut self, network: &mut Network, side: Side, notice: Notice) {
+        match notice {
+            Notice::Connected if side == self.client => self.say(network, side, COOKIE),
+            Notice::Read(_) if side == self.client => self.client_hears(network),
+            Notice::Read(bytes) => {
+                self.heard += bytes;
+                self.server_hears(network);
+            }
+            Notice::Closed(false) => self.fail(network),
+            _ => {}
+        }
+    }
+
+    fn server_hears(&mut self, network: &mut Network) {
+        let server = self.client.other();
+        match self.stage {
+            Stage::Cookie if self.heard >= COOKIE => {
+                self.heard -= COOKIE;
+                self.stage = Stage::Parameters;
+                self.say(network, server, STATE);
+            }
+            Stage::Parameters if self.heard >= PARAMETERS => {
+                self.heard -= PARAMETERS;
+                self.stage = Stage::Streams;
+                self.say(network, server, STATE);
+            }
+            Stage::Ending if self.sender == self.client => {
+                self.end(network, Outcome::Finished, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn client_hears(&mut self, network: &mut Network) {
+        match self.stage {
+            Stage::Parameters => self.say(network, self.client, PARAMETERS),
+            Stage::Streams => self.open_stream(network),
+            Stage::Running if !self.client_runs => {
+                self.client_runs = true;
+                self.side_runs(network, self.client);
+                if let Some(time) = self.time {
+                    network.call_at(network.now() + self.omit + time, self.place, STOP);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn open_stream(&mut self, network: &mut Network) {
+        let id = network.connect_from(self.client, self.place, PORT);
+        let index = id.index as usize;
+        if self.by_connection.len() <= index {
+            self.by_connection.resize(index + 1, None);
+        }
+        self.by_connection[index] = Some(self.streams.len());
+        let flow = network.flow_number();
+        self.streams.push(Stream {
+            id,
+            flow,
+            start: network.now(),
+            first_byte: None,
+            cookie: COOKIE,
+            bytes: 0,
+            omitted_bytes: 0,
+            omitted_retransmits: 0,
+            done: false,
+        });
+    }
+
+    /// One end's clock starts, and if it sends, it begins.
+    fn side_runs(&mut self, network: &mut Network, side: Side) {
+        if side == self.sender {
+            for stream in &self.streams {
+                network.write(stream.id, side, ENDLESS);
+            }
+        } else {
+            self.counted_from = network.now() + self.omit;
+            self.begin_intervals(network, self.omit > Nanos::ZERO);
+            if self.omit > Nanos::ZERO {
+                network.call_at(network.now() + self.omit, self.place, OMITTED);
+            }
+        }
+    }
+
+    fn on_stream(&mut self, network: &mut Network, index: usize, side: Side, notice: Notice) {
+        let id = self.streams[index].id;
+        match notice {
+            Notice::Connected if side == self.client => {
+                network.write(id, side, COOKIE);
+                if self.streams.len() < self.count as usize {
+                    self.open_stream(network);
+                }
+            }
+            Notice::Read(bytes) => self.on_read(network, index, side, bytes),
+            Notice::Closed(false) => self.fail(network),
+            _ => {}
+        }
+    }
+
+    fn on_read(&mut self, network: &mut Network, index: usize, side: Side, mut bytes: u64) {
+        let stream = &mut self.streams[index];
+        if side != self.client && stream.cookie > 0 {
+            let of_cookie = bytes.min(stream.cookie);
+            stream.cookie -= of_cookie;
+            bytes -= of_cookie;
+            let all_here = self.streams.len() == self.count as usize
+                && self.streams.iter().all(|stream| stream.cookie == 0);
+            if all_here && self.stage == Stage::Streams {
+                self.stage = Stage::Running;
+                self.say(network, side, 2 * STATE);
+                self.side_runs(network, side);
+            }
+        }
+        let stream = &mut self.streams[index];
+        if side == self.sender || bytes == 0 || stream.done {
+            return;
+        }
+        if let Some(size) = self.size {
+            let left = size.saturating_sub(self.received);
+            bytes = bytes.min(left.div_ceil(BLOCK) * BLOCK);
+        }
+        stream.first_byte.get_or_insert(network.now());
+        stream.bytes += bytes;
+        self.interval.bytes += bytes;
+        self.received += bytes;
+        if self.size.is_some_and(|size| self.received >= size) {
+            self.end(network, Outcome::Finished, None);
+        }
+    }
+
+    fn begin_intervals(&mut self, network: &mut Network, omitted: bool) {
+        let clock = self.interval.clock + 1;
+        self.interval = Interval {
+            start: Some(network.now()),
+            bytes: 0,
+            omitted,
+            clock,
+        };
+        network.call_at(network.now() + SECOND, self.place, TICK + clock);
+    }
+
+    fn end_interval(&mut self, network: &mut Network) {
+        let now = network.now();
+        if let Some(start) = self.interval.start.replace(now)
+            && start < now
+        {
+            network.intervals.push(IntervalRow {
+                workload: self.place,
+                start,
+                end: now,
+                bytes: core::mem::take(&mut self.interval.bytes),
+                omitted: self.interval.omitted,
+            });
+        }
+    }
+
+    fn report(
+        &mut self,
+        network: &mut Network,
+        index: usize,
+        outcome: Outcome,
+        why: Option<&'static str>,
+    ) {
+        let retransmits = self.retransmits(network, index);
+        let stream = &mut self.streams[index];
+        if stream.done {
+            return;
+        }
+        stream.done = true;
+        let (at_client, at_server) = network.ports(stream.id);
+        let (local_port, remote_port) = match self.client {
+            Side::Client => (at_client, at_server),
+            Side::Server => (at_server, at_client),
+        };
+        let row = FlowRow {
+            flow: stream.flow,
+            workload: self.place,
+            opener: self.client,
+            receiver: self.sender.other(),
+            ip: network.hosts[0].ip,
+            local_port,
+            remote_port,
+            size_bytes: self.size,
+            start: stream.start,
+            first_byte: stream.first_byte,
+            end: (outcome == Outcome::Finished).then_some(network.now()),
+            counted_from: self.counted_from,
+            bytes: stream.bytes,
+            omitted_bytes: stream.omitted_bytes,
+            retransmits,
+            omitted_retransmits: stream.omitted_retransmits,
+            outcome,
+            why,
+            detail: FlowDetail::default(),
+        };
+        network.flows.push(row);
+        if self.is_done() {
+            self.end_interval(network);
+        }
+    }
+
+    fn retransmits(&self, network: &Network, index: usize) -> u64 {
+        network
+            .socket(self.streams[index].id, self.sender)
+            .map_or(0, Socket::retransmits)
+    }
+
+    fn end(&mut self, network: &mut Network, outcome: Outcome, why: Option<&'static str>) {
+        for index in 0..self.streams.len() {
+            self.report(network, index, outcome, why);
+        }
+    }
+
+    fn fail(&mut self, network: &mut Network) {
+        self.failed = true;
+        if self.streams.is_empty() {
+            self.open_stream(network);
+        }
+        self.end(network, Outcome::Failed, Some("the connection failed"));
+    }
+}
+
+impl Workload for Iperf3 {
+    fn on_start(&mut self, network: &mut Network) {
+        self.control = Some(network.connect_from(self.client, self.place, PORT));
+    }
+
+    fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
+        if self.control == Some(id) {
+            self.on_control(network, side, notice);
+        } else if let Some(&Some(index)) = self.by_connection.get(id.index as usize)
+            && self.streams[index].id == id
+        {
+            self.on_stream(network, index, side, notice);
+        }
+    }
+
+    fn on_timer(&mut self, network: &mut Network, token: u64) {
+        if self.is_done() {
+            return;
+        }
+        match token {
+            STOP => {
+                self.stage = Stage::Ending;
+                self.say(network, self.client, STATE);
+                if self.sender == self.client {
+                    for stream in &self.streams {
+                        network.stop_writing(stream.id, self.sender);
+                    }
+                } else {
+                    self.end(network, Outcome::Finished, None);
+                }
+            }
+            OMITTED => {
+                self.end_interval(network);
+                self.begin_intervals(network, false);
+                for index in 0..self.streams.len() {
+                    self.streams[index].omitted_retransmits = self.retransmits(network, index);
+                    self.streams[index].omitted_bytes = self.streams[index].bytes;
+                }
+            }
+            _ if token == TICK + self.interval.clock => {
+                self.end_interval(network);
+                network.call_at(network.now() + SECOND, self.place, token);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_end(&mut self, network: &mut Network) {
+        if self.streams.is_empty() {
+            self.open_stream(network);
+        }
+        let endless = self.size.is_none() && self.time.is_none();
+        if endless {
+            self.end(network, Outcome::Finished, None);
+        } else {
+            self.end(network, Outcome::Unfinished, Some("the run ended"));
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.failed
+            || self.streams.len() == self.count as usize
+                && self.streams.iter().all(|stream| stream.done)
+    }
+}

@@ -1,0 +1,147 @@
+//! What the hosts do. A workload opens connections, writes, and is told what its sockets did; each kind is one file and
+//! one line in [`build`].
+
+mod bulk;
+mod channels;
+mod http;
+mod iperf3;
+mod ping;
+
+pub use bulk::Bulk;
+pub use channels::{Channels, ChannelsSpec};
+pub use http::{Http, HttpSpec, PopularitySpec};
+pub use iperf3::Iperf3;
+pub use ping::Ping;
+
+use crate::network::{Network, Side};
+use crate::packet::ConnectionId;
+use crate::simulation::SpecError;
+use crate::tcp::Notice;
+use bentpipe_path::time::{Nanos, Time};
+use serde::{Deserialize, Serialize};
+
+/// A workload in plain numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum WorkloadSpec {
+    /// TCP as fast as it goes, by iperf3. With a size the streams share it equally.
+    Iperf3 {
+        start_ns: Time,
+        /// The server sends.
+        down: bool,
+        streams: u32,
+        /// In all streams together; with neither this nor a time it lasts to the run's end.
+        size_bytes: Option<u64>,
+        /// After `omit_ns`.
+        time_ns: Option<Nanos>,
+        omit_ns: Nanos,
+    },
+    /// TCP as fast as it goes, with no tool around it.
+    Bulk {
+        start_ns: Time,
+        /// The server sends.
+        down: bool,
+        streams: u32,
+        /// In all streams together; with neither this nor a time it lasts to the run's end.
+        size_bytes: Option<u64>,
+        time_ns: Option<Nanos>,
+        omit_ns: Nanos,
+    },
+    Ping {
+        start_ns: Time,
+        count: u32,
+        interval_ns: Nanos,
+        payload_bytes: u32,
+    },
+    /// Fetches from a web server.
+    Http(HttpSpec),
+    /// Clients with one connection after another.
+    Channels(ChannelsSpec),
+}
+
+impl WorkloadSpec {
+    pub fn start(&self) -> Time {
+        match self {
+            Self::Bulk { start_ns, .. }
+            | Self::Iperf3 { start_ns, .. }
+            | Self::Ping { start_ns, .. } => *start_ns,
+            Self::Http(http) => http.start_ns,
+            Self::Channels(channels) => channels.start_ns,
+        }
+    }
+}
+
+/// A running workload.
+pub trait Workload {
+    /// At its start.
+    fn on_start(&mut self, network: &mut Network);
+
+    /// Something happened at one of its sockets.
+    fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
+        let _ = (network, id, side, notice);
+    }
+
+    /// A time asked for by [`Network::call_at`] has come; `u64::MAX` is the start.
+    fn on_timer(&mut self, network: &mut Network, token: u64) {
+        let _ = (network, token);
+    }
+
+    /// The answer to [`Network::ping`] has come.
+    fn on_echo(&mut self, network: &mut Network, sequence: u32) {
+        let _ = (network, sequence);
+    }
+
+    /// The run ends: report what is unfinished.
+    fn on_end(&mut self, network: &mut Network) {
+        let _ = network;
+    }
+
+    fn is_done(&self) -> bool;
+}
+
+pub(crate) fn build(
+    network: &mut Network,
+    place: usize,
+    spec: &WorkloadSpec,
+) -> Result<Box<dyn Workload>, SpecError> {
+    Ok(match spec {
+        WorkloadSpec::Iperf3 {
+            down,
+            streams,
+            size_bytes,
+            time_ns,
+            omit_ns,
+            ..
+        } => Box::new(Iperf3::new(
+            place,
+            *down,
+            *streams,
+            *size_bytes,
+            *time_ns,
+            *omit_ns,
+        )),
+        WorkloadSpec::Bulk {
+            down,
+            streams,
+            size_bytes,
+            time_ns,
+            omit_ns,
+            ..
+        } => Box::new(Bulk::new(
+            place,
+            *down,
+            *streams,
+            *size_bytes,
+            *time_ns,
+            *omit_ns,
+        )),
+        WorkloadSpec::Ping {
+            count,
+            interval_ns,
+            payload_bytes,
+            ..
+        } => Box::new(Ping::new(place, *count, *interval_ns, *payload_bytes)),
+        WorkloadSpec::Http(http) => Box::new(Http::new(network, place, http)?),
+        WorkloadSpec::Channels(channels) => Box::new(Channels::new(network, place, channels)?),
+    })
+}

@@ -1,0 +1,152 @@
+//! The receiver: RFC 1122's delayed ACK as Linux has it, RFC 2018, RFC 2883, RFC 5681.
+
+use crate::plain;
+use crate::script::Script;
+
+/// Past the quick ACKs of the start: 27 segments taken and acknowledged one by one, while the window opened.
+fn settled() -> Script {
+    let script: Vec<String> = (0..27)
+        .map(|at| {
+            format!(
+                "{at} < data {at}..{next}\n{at} > ack {next}\n",
+                next = at + 1
+            )
+        })
+        .collect();
+    let script = script.concat();
+    plain().run(&script)
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_one_by_one() {
+    plain().run(
+        "  0 <   data 0..1
+           0 >   ack 1
+           1 <   data 1..2
+           1 >   ack 2
+           2 <   data 2..3
+           2 >   ack 3",
+    );
+}
+
+#[test]
+fn once_the_window_is_open_every_second_segment_is_acknowledged() {
+    settled().run(
+        " 27 <   data 27..28
+          28 <   data 28..29
+          28 >   ack 29
+          29 <   data 29..30
+          30 <   data 30..31
+          30 >   ack 31",
+    );
+}
+
+#[test]
+fn a_lone_segment_waits_forty_milliseconds() {
+    settled().run(
+        " 27 <   data 27..28
+          67 >   ack 28",
+    );
+}
+
+#[test]
+fn a_small_push_is_acknowledged_when_it_is_read() {
+    settled().run(
+        " 27 <   data 27+100 psh
+          27 >   ack 27+100",
+    );
+}
+
+#[test]
+fn a_segment_out_of_order_is_reported_at_once() {
+    plain().run(
+        "  0 <   data 0..1
+           0 >   ack 1
+           1 <   data 2..3
+           1 >   ack 1 sack 2..3
+           2 <   data 3..4
+           2 >   ack 1 sack 2..4",
+    );
+}
+
+#[test]
+fn the_latest_hole_comes_first_and_three_blocks_fit_beside_timestamps() {
+    plain().run(
+        "  0 <   data 1..2
+           0 >   ack 0 sack 1..2
+           0 <   data 3..4
+           0 >   ack 0 sack 3..4 sack 1..2
+           0 <   data 5..6
+           0 >   ack 0 sack 5..6 sack 3..4 sack 1..2
+           0 <   data 7..8
+           0 >   ack 0 sack 7..8 sack 5..6 sack 3..4",
+    );
+}
+
+#[test]
+fn a_filled_hole_is_acknowledged_at_once() {
+    plain().run(
+        "  0 <   data 1..2
+           0 >   ack 0 sack 1..2
+           5 <   data 0..1
+           5 >   ack 2",
+    );
+}
+
+#[test]
+fn a_duplicate_is_reported_by_dsack() {
+    plain().run(
+        "  0 <   data 0..1
+           0 >   ack 1
+           5 <   data 0..1
+           5 >   ack 1 dsack 0..1",
+    );
+}
+
+#[test]
+fn a_duplicate_out_of_order_is_reported_inside_its_block() {
+    plain().run(
+        "  0 <   data 2..4
+           0 >   ack 0 sack 2..4
+           1 <   data 2..3
+           1 >   ack 0 dsack 2..3 sack 2..4",
+    );
+}
+
+#[test]
+fn without_sack_every_segment_behind_a_hole_is_a_duplicate_ack() {
+    Script::new(100, |host| host.sack = false).run(
+        "  0 <   data 1..2
+           0 >   ack 0
+           0 <   data 2..3
+           0 >   ack 0
+           1 <   data 0..1
+           1 >   ack 3",
+    );
+}
+
+#[test]
+fn after_three_duplicates_acks_are_compressed_to_one_a_millisecond() {
+    settled().run(
+        " 27   <   data 28..29
+          27   >   ack 27 sack 28..29
+          27   <   data 29..30
+          27   >   ack 27 sack 28..30
+          27   <   data 30..31
+          27   >   ack 27 sack 28..31
+          27   <   data 31..32
+          27.5 <   data 32..33
+          28   >   ack 27 sack 28..33",
+    );
+}
+
+#[test]
+fn overlapping_data_counts_once() {
+    plain().run(
+        "  0 <   data 0..2
+           0 >   ack 2
+           1 <   data 1..3
+           1 >   ack 3 dsack 1..2
+           1 is  read 4344",
+    );
+}

@@ -1,0 +1,88 @@
+//! The `flows` table's CSV (python/bentpipe/results/schema.py says what the columns mean).
+
+use crate::spool::host_name;
+use bentpipe_path::time::Time;
+use bentpipe_sim::network::Side;
+use bentpipe_sim::sink::{FlowRow, Outcome};
+use bentpipe_spool::cell::{Cell, line};
+use std::io::{self, Write};
+
+const COLUMNS: [&str; 19] = [
+    "flow",
+    "workload",
+    "client",
+    "server",
+    "direction",
+    "ip",
+    "local_port",
+    "remote_port",
+    "size_bytes",
+    "start_s",
+    "connected_s",
+    "first_byte_s",
+    "end_s",
+    "bytes",
+    "goodput_bit_s",
+    "retransmits",
+    "outcome",
+    "why",
+    "object",
+];
+
+fn seconds<'a>(at: Option<Time>) -> Cell<'a> {
+    at.map(Time::as_secs_f64).into()
+}
+
+/// A host, or one of many that it stands for; numbers from 1.
+fn party(host: &str, number: Option<u32>) -> String {
+    number.map_or_else(
+        || host.to_owned(),
+        |number| format!("{host}-{}", number + 1),
+    )
+}
+
+pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
+    line(out, COLUMNS)
+}
+
+pub(crate) fn row(out: &mut impl Write, workload: &str, row: &FlowRow) -> io::Result<()> {
+    let bytes = row.bytes - row.omitted_bytes;
+    let goodput = row
+        .end
+        .map(|end| (end - row.counted_from).as_secs_f64())
+        .filter(|&seconds| seconds > 0.0)
+        .map(|seconds| bytes as f64 * 8.0 / seconds);
+    let client = party(host_name(row.opener), row.detail.client);
+    let server = party(host_name(row.opener.other()), row.detail.server);
+    let cells: [Cell<'_>; COLUMNS.len()] = [
+        (row.flow + 1).into(),
+        workload.into(),
+        client.as_str().into(),
+        server.as_str().into(),
+        match row.receiver {
+            Side::Client => "down",
+            Side::Server => "up",
+        }
+        .into(),
+        row.ip.into(),
+        row.local_port.into(),
+        row.remote_port.into(),
+        row.size_bytes.into(),
+        seconds(Some(row.start)),
+        seconds(row.detail.connected),
+        seconds(row.first_byte),
+        seconds(row.end),
+        bytes.into(),
+        goodput.into(),
+        (row.retransmits - row.omitted_retransmits).into(),
+        match row.outcome {
+            Outcome::Finished => "finished",
+            Outcome::Unfinished => "unfinished",
+            Outcome::Failed => "failed",
+        }
+        .into(),
+        row.why.into(),
+        row.detail.object.into(),
+    ];
+    line(out, cells)
+}

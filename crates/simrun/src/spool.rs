@@ -1,0 +1,186 @@
+//! Takes a simulation's results and writes each to its file. The first error ends the run.
+
+use crate::outcome::{Outcome, Pipe, Work};
+use crate::{RunError, flows, pings, sockets, wire};
+use bentpipe_path::Bin;
+use bentpipe_path::time::Time;
+use bentpipe_sim::network::Side;
+use bentpipe_sim::simulation::{SimSpec, Summary};
+use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
+use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_spool::{link, pcapng};
+use core::ops::ControlFlow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+pub(crate) fn host_name(side: Side) -> &'static str {
+    match side {
+        Side::Client => "client",
+        Side::Server => "server",
+    }
+}
+
+/// A pipe is named after the side that it leads to.
+fn pipe_name(to: Side) -> &'static str {
+    match to {
+        Side::Client => "down",
+        Side::Server => "up",
+    }
+}
+
+type Out = BufWriter<File>;
+
+/// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.
+const ZERO_NS: i64 = 946_684_800_000_000_000;
+
+pub(crate) struct Spool<'a> {
+    specs: &'a [WorkloadSpec],
+    names: &'a [String],
+    go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
+    link: Out,
+    sockets: Out,
+    flows: Out,
+    pings: Out,
+    /// By host.
+    captures: [Option<pcapng::Writer<Out>>; 2],
+    bytes: Vec<u8>,
+    works: Vec<Work>,
+    stopped: bool,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Spool<'a> {
+    pub fn create(
+        folder: &Path,
+        spec: &'a SimSpec,
+        names: &'a [String],
+        go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
+    ) -> Result<Self, RunError> {
+        if names.len() != spec.workloads.len() {
+            return Err(RunError::Spec(format!(
+                "{} names for {} workloads",
+                names.len(),
+                spec.workloads.len()
+            )));
+        }
+        let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
+        let capture = |side: Side, wanted: bool| -> io::Result<_> {
+            if !wanted {
+                return Ok(None);
+            }
+            let name = host_name(side);
+            let out = create(&format!("{name}.pcapng"))?;
+            pcapng::Writer::new(out, name, "a simulated host's end of the path").map(Some)
+        };
+        let mut spool = Self {
+            specs: &spec.workloads,
+            names,
+            go_on,
+            link: create("link.csv")?,
+            sockets: create("sockets.csv")?,
+            flows: create("flows.csv")?,
+            pings: create("pings.csv")?,
+            captures: [
+                capture(Side::Client, spec.capture_client)?,
+                capture(Side::Server, spec.capture_server)?,
+            ],
+            bytes: Vec::new(),
+            works: vec![Work::default(); names.len()],
+            stopped: false,
+            failed: None,
+        };
+        link::header(&mut spool.link)?;
+        sockets::header(&mut spool.sockets)?;
+        flows::header(&mut spool.flows)?;
+        pings::header(&mut spool.pings)?;
+        Ok(spool)
+    }
+
+    pub fn finish(mut self, summary: &Summary) -> Result<Outcome, RunError> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        if self.stopped {
+            return Err(RunError::Stopped);
+        }
+        for out in [
+            &mut self.link,
+            &mut self.sockets,
+            &mut self.flows,
+            &mut self.pings,
+        ] {
+            out.flush()?;
+        }
+        for writer in self.captures.into_iter().flatten() {
+            writer.finish((ZERO_NS + summary.ended.0) as u64, 0)?;
+        }
+        for (work, spec) in self.works.iter_mut().zip(self.specs) {
+            work.end(spec, summary.ended);
+        }
+        let [down, up] = &summary.totals;
+        Ok(Outcome {
+            ended_ns: summary.ended,
+            events: summary.events,
+            workloads: self.works,
+            pipes: [("down", Pipe::from(down)), ("up", Pipe::from(up))].into(),
+        })
+    }
+
+    fn note(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl Sink for Spool<'_> {
+    fn bin(&mut self, to: Side, bin: &Bin) {
+        let written = link::row(&mut self.link, pipe_name(to), bin);
+        self.note(written);
+    }
+
+    fn socket(&mut self, row: &SocketRow) {
+        let written = sockets::row(&mut self.sockets, row);
+        self.note(written);
+    }
+
+    fn flow(&mut self, row: &FlowRow) {
+        self.works[row.workload].flow(row);
+        let written = flows::row(&mut self.flows, &self.names[row.workload], row);
+        self.note(written);
+    }
+
+    fn interval(&mut self, row: &IntervalRow) {
+        self.works[row.workload].interval(row);
+    }
+
+    fn ping(&mut self, row: &PingRow) {
+        self.works[row.workload].ping(row);
+        let written = pings::row(&mut self.pings, &self.names[row.workload], row);
+        self.note(written);
+    }
+
+    fn packet(&mut self, captured: &Captured) {
+        if let Some(writer) = &mut self.captures[captured.at as usize] {
+            wire::write(captured, &mut self.bytes);
+            let direction = if captured.outgoing {
+                pcapng::Direction::Out
+            } else {
+                pcapng::Direction::In
+            };
+            let at_ns = (ZERO_NS + captured.time.0) as u64;
+            let written = writer.packet(at_ns, direction, &self.bytes);
+            self.note(written);
+        }
+    }
+
+    fn go_on(&mut self, now: Time) -> ControlFlow<()> {
+        if self.failed.is_some() {
+            return ControlFlow::Break(());
+        }
+        let answer = (self.go_on)(now);
+        self.stopped |= answer.is_break();
+        answer
+    }
+}

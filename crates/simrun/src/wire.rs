@@ -1,0 +1,198 @@
+//! A simulated packet as the bytes that a capture shows: IPv4 (RFC 791) or IPv6 (RFC 8200), TCP with its options (RFC
+//! 9293, 2018, 7323) or an echo (RFC 792, 4443), payload of zeros, checksums right unless the channel flipped a bit.
+
+use bentpipe_path::packet::Ecn;
+use bentpipe_sim::network::Side;
+use bentpipe_sim::packet::{Kind, Packet, flag};
+use bentpipe_sim::sink::Captured;
+
+const TCP: u8 = 6;
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
+const HOPS: u8 = 64;
+
+/// Puts the packet into `bytes`, replacing what is there.
+pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) {
+    let packet = &captured.packet;
+    let sender = if captured.outgoing {
+        captured.at
+    } else {
+        captured.at.other()
+    };
+    let protocol = match (packet.kind, captured.ip) {
+        (Kind::Tcp, _) => TCP,
+        (_, 6) => ICMP_V6,
+        _ => ICMP,
+    };
+    bytes.clear();
+    let pseudo = match captured.ip {
+        6 => ipv6(packet, sender, protocol, bytes),
+        _ => ipv4(packet, sender, protocol, bytes),
+    };
+    let transport = bytes.len();
+    let checksum_at = match packet.kind {
+        Kind::Tcp => tcp(captured, sender, bytes),
+        Kind::EchoRequest | Kind::EchoReply => echo(packet, captured.ip, bytes),
+    };
+    bytes.resize(packet.wire_bytes as usize, 0);
+    let pseudo = if protocol == ICMP { 0 } else { pseudo };
+    let checksum = !fold(pseudo + sum(&bytes[transport..]));
+    bytes[checksum_at..checksum_at + 2].copy_from_slice(&checksum.to_be_bytes());
+    if packet.corrupted
+        && let Some(last) = bytes.last_mut()
+    {
+        *last ^= 1;
+    }
+}
+
+fn number(side: Side) -> u8 {
+    match side {
+        Side::Client => 1,
+        Side::Server => 2,
+    }
+}
+
+/// RFC 3168, section 5.
+fn codepoint(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0b00,
+        Ecn::Ect1 => 0b01,
+        Ecn::Ect0 => 0b10,
+        Ecn::Ce => 0b11,
+    }
+}
+
+fn ipv4(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
+    let address = |side| [10, 77, 0, number(side)];
+    let length = packet.wire_bytes as u16;
+    bytes.extend([0x45, codepoint(packet.ecn)]);
+    bytes.extend(length.to_be_bytes());
+    bytes.extend([0, 0, 0x40, 0, HOPS, protocol, 0, 0]);
+    bytes.extend(address(sender));
+    bytes.extend(address(sender.other()));
+    let checksum = !fold(sum(bytes));
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    sum(&bytes[12..20]) + u64::from(protocol) + u64::from(length - 20)
+}
+
+fn ipv6(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
+    let length = packet.wire_bytes as u16 - 40;
+    bytes.extend([0x60, codepoint(packet.ecn) << 4, 0, 0]);
+    bytes.extend(length.to_be_bytes());
+    bytes.extend([protocol, HOPS]);
+    for side in [sender, sender.other()] {
+        bytes.extend([
+            0xfd,
+            0x77,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            number(side),
+        ]);
+    }
+    sum(&bytes[8..40]) + u64::from(protocol) + u64::from(length)
+}
+
+/// Returns where the checksum lies.
+fn tcp(captured: &Captured, sender: Side, bytes: &mut Vec<u8>) -> usize {
+    let packet = &captured.packet;
+    let start = bytes.len();
+    let ports = match sender {
+        Side::Client => [captured.client_port, captured.server_port],
+        Side::Server => [captured.server_port, captured.client_port],
+    };
+    for port in ports {
+        bytes.extend(port.to_be_bytes());
+    }
+    let seq = captured.initial_seq.wrapping_add(packet.seq as u32);
+    let ack = if packet.has(flag::ACK) {
+        captured.initial_ack.wrapping_add(packet.ack as u32)
+    } else {
+        0
+    };
+    bytes.extend(seq.to_be_bytes());
+    bytes.extend(ack.to_be_bytes());
+    bytes.extend([0, packet.flags]);
+    bytes.extend(packet.window.to_be_bytes());
+    bytes.extend([0; 4]);
+    options(captured, bytes);
+    let header = packet.wire_bytes as usize - packet.payload as usize - start;
+    bytes.resize(start + header, 1);
+    bytes[start + 12] = (header as u8 / 4) << 4;
+    start + 16
+}
+
+/// In Linux's order (`tcp_options_write`), padded with NOPs.
+fn options(captured: &Captured, bytes: &mut Vec<u8>) {
+    let packet = &captured.packet;
+    if packet.has(flag::SYN) {
+        bytes.extend([2, 4]);
+        bytes.extend(packet.syn.mss.to_be_bytes());
+        match (packet.syn.sack_permitted, packet.timestamps) {
+            (true, Some(_)) => bytes.extend([4, 2]),
+            (true, None) => bytes.extend([1, 1, 4, 2]),
+            (false, Some(_)) => bytes.extend([1, 1]),
+            (false, None) => {}
+        }
+    } else if packet.timestamps.is_some() {
+        bytes.extend([1, 1]);
+    }
+    if let Some((value, echo)) = packet.timestamps {
+        bytes.extend([8, 10]);
+        bytes.extend(value.to_be_bytes());
+        bytes.extend(echo.to_be_bytes());
+    }
+    if packet.has(flag::SYN)
+        && let Some(scale) = packet.syn.window_scale
+    {
+        bytes.extend([1, 3, 3, scale]);
+    }
+    if !packet.sack.is_empty() {
+        bytes.extend([1, 1, 5, 2 + 8 * packet.sack.len() as u8]);
+        for edges in packet.sack.iter(packet.ack) {
+            for edge in [edges.0, edges.1] {
+                bytes.extend(captured.initial_ack.wrapping_add(edge as u32).to_be_bytes());
+            }
+        }
+    }
+}
+
+/// Returns where the checksum lies. The identifier is the workload's place, from 1.
+fn echo(packet: &Packet, ip: u8, bytes: &mut Vec<u8>) -> usize {
+    let start = bytes.len();
+    let kind = match (packet.kind, ip) {
+        (Kind::EchoRequest, 6) => 128,
+        (_, 6) => 129,
+        (Kind::EchoRequest, _) => 8,
+        _ => 0,
+    };
+    bytes.extend([kind, 0, 0, 0]);
+    bytes.extend((packet.connection.index as u16 + 1).to_be_bytes());
+    bytes.extend((packet.connection.generation as u16 + 1).to_be_bytes());
+    start + 2
+}
+
+/// Of big-endian 16-bit words (RFC 1071); an odd last byte counts as if a zero followed.
+fn sum(bytes: &[u8]) -> u64 {
+    bytes
+        .chunks(2)
+        .map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u64::from(low)))
+        .sum()
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}

@@ -1,0 +1,164 @@
+"""The sim engine: both hosts and the path in virtual time, on any machine and without privilege.
+
+A run: the point becomes the simulator's specification (sim_spec.py); the simulator writes the tables as it
+goes; they become Parquet; what each workload carried becomes its entry in the record (sim_entries.py), with
+the same keys as `live`'s.
+"""
+
+import datetime
+import json
+import shutil
+import time
+from typing import Any
+
+import polars as pl
+
+from bentpipe import _core
+from bentpipe.engines import machine
+from bentpipe.engines.base import EngineError, EngineOptions, Progress
+from bentpipe.engines.sim_entries import entry
+from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
+from bentpipe.lab import Point
+from bentpipe.lab.spec import RunSpec
+from bentpipe.results import RunFolder
+from bentpipe.results.record import pipes_summary
+from bentpipe.results.reliability import assess
+
+_BYTES_A_CPU_SECOND = 1.5e9
+"""About what the simulator carries (docs/performance.md); for the bar only."""
+_WINDOW_BYTES = 2.5e6
+_START_S = 0.02
+
+
+class SimEngine:
+    name = "sim"
+    beside_others = True
+
+    def __init__(self, options: EngineOptions | None = None) -> None:
+        self._options = options or EngineOptions()
+
+    def check(self, spec: RunSpec) -> None:
+        refuse(spec)
+
+    def length_s(self, spec: RunSpec) -> float:
+        """A guess from the bytes that the path can carry: how long the simulator computes."""
+        return _START_S + sum(_bytes_to_carry(spec, work) for work in spec.workloads) / _BYTES_A_CPU_SECOND
+
+    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
+        spec = point.spec
+        self.check(spec)
+        started = datetime.datetime.now(datetime.UTC)
+        begun_s, begun_cpu_s = time.monotonic(), time.process_time()
+        spool = folder.path("spool", "link.csv").parent
+        outcome = self._simulate(point, str(spool), on_progress)
+        cpu_s = time.process_time() - begun_cpu_s
+        for name in ("link", "sockets", "flows", "pings"):
+            folder.spool_to_table(name, spool / f"{name}.csv")
+        for capture in spool.glob("*.pcapng"):
+            capture.rename(folder.path(capture.name))
+        shutil.rmtree(spool)
+        wall_s = time.monotonic() - begun_s
+        end_s = outcome["ended_ns"] / 1e9
+        engine_error = _no_error(cpu_s, wall_s)
+        reliable, doubts = assess(engine_error, spec.limits.model_dump())
+        workloads = {
+            work.name: entry(work, found)
+            for work, found in zip(spec.workloads, outcome["workloads"], strict=True)
+        }
+        failures = [f"{name}: {work['why']}" for name, work in workloads.items() if work.get("why")]
+        record = {
+            "lab": point.lab,
+            "title": point.title,
+            "published": point.published,
+            "engine": self.name,
+            "seed": point.seed,
+            "repeat_index": point.repeat_index,
+            "variant": point.variant,
+            "point": dict(point.point),
+            "status": "failed" if failures else "done",
+            "reliable": reliable,
+            "why": failures + doubts,
+            "folder": str(folder.place),
+            "workloads": workloads,
+            "pipes": pipes_summary(pl.read_parquet(folder.path("link.parquet")), end_s),
+            "engine_error": engine_error,
+            "events": outcome["events"],
+            "totals": outcome["pipes"],
+            "spec": spec.model_dump(mode="json"),
+            "machine": machine.facts(),
+            "versions": machine.versions(set()),
+            "sysctl": {"client": sysctls(spec.client), "server": sysctls(spec.server)},
+            "started": started.isoformat(timespec="seconds"),
+            "wall_s": wall_s,
+        }
+        folder.finish(record)
+        return record
+
+    def _simulate(self, point: Point, spool: str, on_progress: Progress) -> dict[str, Any]:
+        spec = point.spec
+        begins_s, length_s = spec.earliest_start_ns / 1e9, self.length_s(spec)
+        ends_s = simulated_end_s(spec)
+
+        def at(run_s: float) -> None:
+            # The bar is of the seconds that the computation takes; the run's own tell how far it is.
+            share = (run_s - begins_s) / max(ends_s - begins_s, 1e-9)
+            on_progress(length_s * min(share, 1.0))
+
+        names = [work.name for work in spec.workloads]
+        try:
+            text = _core.sim_run(json.dumps(sim_spec(point, self._options)), names, spool, at)
+        except ValueError as error:
+            raise EngineError(str(error), what="lab") from error
+        outcome: dict[str, Any] = json.loads(text)
+        return outcome
+
+
+def simulated_end_s(spec: RunSpec) -> float:
+    """When the run will end at the latest, as far as the lab tells."""
+    ends = [spec.duration_s] if spec.duration_s is not None else []
+    for work in spec.workloads:
+        if work.kind == "bulk" and work.time_ns is not None:
+            ends.append((work.start_ns + work.omit_ns + work.time_ns) / 1e9)
+        elif work.kind == "bulk" and work.size_bytes is not None:
+            ends.append(work.start_ns / 1e9 + work.size_bytes / _rate(spec, work.direction))
+        elif work.kind == "http":
+            round_trips_s = 2 * work.fetches * spec.path.base_rtt_ns / 1e9
+            carried_s = _bytes_to_carry(spec, work) / _rate(spec, work.direction)
+            ends.append(work.start_ns / 1e9 + round_trips_s + carried_s)
+    return min(ends, default=1.0) if spec.until == "done" else max(ends, default=1.0)
+
+
+def _bytes_to_carry(spec: RunSpec, work: Any) -> float:
+    if work.kind == "http":
+        return float(work.fetches * (sum(work.objects_bytes or ()) or work.size_bytes))
+    if work.kind == "channels":
+        return (spec.duration_s or 0.0) * _rate(spec, "down")
+    if work.kind != "bulk":
+        return 0.0
+    length_s = ((work.omit_ns + work.time_ns) / 1e9) if work.time_ns is not None else 0.0
+    if spec.duration_s is not None and length_s:
+        length_s = min(length_s, spec.duration_s)
+    return float(work.size_bytes or length_s * _rate(spec, work.direction))
+
+
+def _rate(spec: RunSpec, direction: str) -> float:
+    """Bytes per second: the pipe's rate, or where it has none what the buffers let through."""
+    path = spec.path
+    rate_bit_s = path.rate_up_bit_s if direction == "up" else path.rate_down_bit_s
+    by_window = _WINDOW_BYTES / max(path.base_rtt_ns / 1e9, 1e-4)
+    return min(rate_bit_s / 8, by_window * 8) if rate_bit_s else by_window
+
+
+def _no_error(cpu_s: float, wall_s: float) -> dict[str, Any]:
+    """Virtual time is never late, and nothing is lost outside the model."""
+    return {
+        "lateness_us_p50": 0,
+        "lateness_us_p99": 0,
+        "lateness_us_max": 0,
+        "lateness_count": 0,
+        "lateness_histogram": [],
+        "rate_error": 0,
+        "unintended_loss": 0,
+        "cpu_s": cpu_s,
+        "wall_s": wall_s,
+    }

@@ -1,0 +1,122 @@
+"""What a simulated workload did, as its entry in the record: the keys are `live`'s."""
+
+from collections.abc import Mapping
+from statistics import fmean, median
+from typing import Any
+
+from bentpipe.engines.base import EngineError
+from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, WorkloadSpec
+
+_TOO_SHORT_S = 0.05
+"""A rate over less says nothing."""
+_LISTED = 1000
+"""Fetches that the record lists; the flows table has all."""
+
+
+def entry(work: WorkloadSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+    """`found` is the workload's `Work` (crates/simrun/src/outcome.rs)."""
+    match work.kind:
+        case "ping":
+            return _ping(found)
+        case "bulk":
+            return _bulk(work, found)
+        case "http":
+            return _http(work, found)
+        case "channels":
+            return _channels(work, found)
+        case _:
+            raise EngineError(
+                f"workload {work.name}: the sim engine has no kind {work.kind!r}", what=work.kind
+            )
+
+
+def _bulk(work: BulkSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+    seconds = found["measured_ns"] / 1e9
+    last_byte_ns = found["last_byte_ns"]
+    intervals = [(each["length_ns"] / 1e9, each["bytes"]) for each in found["intervals"]]
+    result = {
+        "kind": "bulk",
+        "direction": work.direction,
+        "streams": work.streams,
+        "goodput_mbit_s": found["bytes"] * 8e-6 / seconds if seconds > 0 else None,
+        "bytes": found["bytes"],
+        "duration_s": seconds,
+        "completion_s": (last_byte_ns - work.start_ns) / 1e9 if last_byte_ns is not None else None,
+        "retransmits": found["retransmits"],
+        "per_second_mbit_s": [size * 8e-6 / length for length, size in intervals if length >= _TOO_SHORT_S],
+    }
+    return result | {"why": found["why"]} if found["why"] else result
+
+
+def _http(work: HttpSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+    visits = found["visits"]
+    times_s = [(each["end_ns"] - each["start_ns"]) / 1e9 for each in visits if each["end_ns"] is not None]
+    result = {
+        "kind": "http",
+        "direction": work.direction,
+        "connections": work.connections,
+        **_carried(work, found),
+        "fetches": len(visits),
+        "finished": len(times_s),
+        "median_fetch_s": median(times_s) if times_s else None,
+        "per_fetch": [_fetch(each) for each in visits[:_LISTED]],
+    }
+    return result | {"why": found["why"]} if found["why"] else result
+
+
+def _fetch(visit: Mapping[str, Any]) -> dict[str, Any]:
+    """Seconds from the fetch's start, as curl counts them."""
+    start_ns = visit["start_ns"]
+    return {
+        "start_s": start_ns / 1e9,
+        "connect_s": _seconds(visit["connected_ns"], start_ns),
+        "first_byte_s": _seconds(visit["first_byte_ns"], start_ns),
+        "total_s": _seconds(visit["end_ns"], start_ns),
+        "bytes": visit["bytes"],
+        "retransmits": visit["retransmits"],
+    }
+
+
+def _channels(work: ChannelsSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+    """One connection that failed among thousands is a figure, not the run's fault."""
+    return {
+        "kind": "channels",
+        "channels": work.channels,
+        **_carried(work, found),
+        **{key: found[key] for key in ("flows", "finished", "failed")},
+    }
+
+
+def _carried(work: HttpSpec | ChannelsSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+    seconds = found["measured_ns"] / 1e9
+    return {
+        "goodput_mbit_s": found["bytes"] * 8e-6 / seconds if seconds > 0 else None,
+        "bytes": found["bytes"],
+        "duration_s": seconds,
+        "completion_s": _seconds(found["last_byte_ns"], work.start_ns),
+        "retransmits": found["retransmits"],
+    }
+
+
+def _seconds(at_ns: int | None, since_ns: int) -> float | None:
+    return None if at_ns is None else (at_ns - since_ns) / 1e9
+
+
+def _ping(found: Mapping[str, Any]) -> dict[str, Any]:
+    times_ms = [each / 1e6 for each in found["round_trips_ns"]]
+    result: dict[str, Any] = {
+        "kind": "ping",
+        "sent": len(times_ms) + found["lost"],
+        "lost": found["lost"],
+        "min_ms": None,
+        "median_ms": None,
+        "max_ms": None,
+    }
+    if times_ms:
+        result |= {
+            "min_ms": min(times_ms),
+            "median_ms": median(times_ms),
+            "max_ms": max(times_ms),
+            "mean_ms": fmean(times_ms),
+        }
+    return result

@@ -1,0 +1,157 @@
+"""A point as the simulator's specification (`SimSpec`, crates/sim/src/simulation.rs), and what it cannot do.
+
+A lab that leaves a host's setting to the kernel gets Linux 6.18's default, whatever this machine runs: the
+same lab gives the same bits everywhere.
+"""
+
+from typing import Any
+
+from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.lab import Point
+from bentpipe.lab.spec import HostSpec, RunSpec, WorkloadSpec
+
+CONTROLS = ("reno", "cubic", "bbr", "bbr3", "hybla")
+DEFAULT_RMEM = (4096, 131072, 33554432)
+DEFAULT_WMEM = (4096, 16384, 4194304)
+_UNSEEN_KINDS = {
+    "exec": "a command is a real program, which needs a real kernel; `--engine live` runs it",
+}
+
+
+def refuse(spec: RunSpec) -> None:
+    """Raise EngineError, naming it, for what the simulator does not model."""
+    if spec.near is not None:
+        raise EngineError("near: the sim engine has no host between client and path yet", what="near")
+    for work in spec.workloads:
+        if work.kind in _UNSEEN_KINDS:
+            raise EngineError(
+                f"workload {work.name}: the sim engine cannot run the kind {work.kind!r}: "
+                f"{_UNSEEN_KINDS[work.kind]}",
+                what=work.kind,
+            )
+    for side, host in (("client", spec.client), ("server", spec.server)):
+        for name in host.other_sysctl:
+            raise EngineError(
+                f"{side}: the sim engine has no setting {name}: it runs a TCP of its own, after a Linux with "
+                "its defaults, not a kernel; `--engine live` would set it",
+                what=name,
+            )
+        if host.congestion_control not in CONTROLS:
+            raise EngineError(
+                f"{side}: the sim engine has no congestion control {host.congestion_control!r}; "
+                f"it has {', '.join(CONTROLS)}",
+                what=host.congestion_control,
+            )
+
+
+def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
+    spec = point.spec
+    return {
+        "client": _host(spec.client, asks_ecn=False),
+        # Linux's default accepts ECN where the other side asks for it, and does not ask (tcp_ecn = 2).
+        "server": _host(spec.server, asks_ecn=bool(spec.client.ecn)),
+        "down": spec.path.down,
+        "up": spec.path.up,
+        "mtu": spec.path.mtu,
+        "seed": point.seed,
+        "workloads": [_workload(work) for work in spec.workloads],
+        "duration_ns": spec.duration_ns,
+        "until_done": spec.until == "done",
+        "bin_ns": options.bin_ns,
+        "sample_interval_ns": options.sample_interval_ns,
+        "capture_client": "client" in options.pcap,
+        "capture_server": "server" in options.pcap,
+    }
+
+
+def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
+    return {
+        "congestion_control": host.congestion_control,
+        "sack": _or(host.sack, default=True),
+        "dsack": _or(host.dsack, default=True),
+        "window_scaling": _or(host.window_scaling, default=True),
+        "timestamps": _or(host.timestamps, default=True),
+        "ecn": _or(host.ecn, default=asks_ecn),
+        "tcp_rmem": list(host.tcp_rmem or DEFAULT_RMEM),
+        "tcp_wmem": list(host.tcp_wmem or DEFAULT_WMEM),
+        "initcwnd": host.initcwnd or 10,
+        "initrwnd": host.initrwnd,
+        "slow_start_after_idle": _or(host.slow_start_after_idle, default=True),
+        "ip": host.ip,
+    }
+
+
+def sysctls(host: HostSpec) -> dict[str, str]:
+    """The settings in force, under the names that `live`'s record has them."""
+    flags = {
+        "net.ipv4.tcp_sack": _or(host.sack, default=True),
+        "net.ipv4.tcp_dsack": _or(host.dsack, default=True),
+        "net.ipv4.tcp_window_scaling": _or(host.window_scaling, default=True),
+        "net.ipv4.tcp_timestamps": _or(host.timestamps, default=True),
+        "net.ipv4.tcp_slow_start_after_idle": _or(host.slow_start_after_idle, default=True),
+    }
+    ecn = "2" if host.ecn is None else str(int(host.ecn))
+    return {
+        **{name: str(int(flag)) for name, flag in flags.items()},
+        "net.ipv4.tcp_ecn": ecn,
+        "net.ipv4.tcp_rmem": "\t".join(map(str, host.tcp_rmem or DEFAULT_RMEM)),
+        "net.ipv4.tcp_wmem": "\t".join(map(str, host.tcp_wmem or DEFAULT_WMEM)),
+        "net.ipv4.tcp_congestion_control": host.congestion_control,
+    }
+
+
+def _workload(work: WorkloadSpec) -> dict[str, Any]:
+    match work.kind:
+        case "ping":
+            return {
+                "kind": "ping",
+                "start_ns": work.start_ns,
+                "count": work.count,
+                "interval_ns": work.interval_ns,
+                "payload_bytes": work.size_bytes,
+            }
+        case "bulk":
+            return {
+                "kind": "iperf3",
+                "start_ns": work.start_ns,
+                "down": work.direction == "down",
+                "streams": work.streams,
+                "size_bytes": work.size_bytes,
+                "time_ns": work.time_ns,
+                "omit_ns": work.omit_ns,
+            }
+        case "http":
+            popularity = work.popularity
+            return {
+                "kind": "http",
+                "name": work.name,
+                "start_ns": work.start_ns,
+                "down": work.direction == "down",
+                "size_bytes": work.size_bytes,
+                "objects_bytes": work.objects_bytes,
+                "popularity": popularity and {"zipf": popularity.zipf, "objects": popularity.objects},
+                "fetches": work.fetches,
+                "connections": work.connections,
+                "keep_alive": work.keep_alive,
+                "think_ns": work.think_ns,
+            }
+        case "channels":
+            return {
+                "kind": "channels",
+                "name": work.name,
+                "start_ns": work.start_ns,
+                "channels": work.channels,
+                "servers": work.servers,
+                "size": work.size.model_dump(),
+                "terrestrial_delay": work.terrestrial_delay.model_dump(),
+                "terrestrial_jitter_ns": work.terrestrial_jitter_ns,
+                "think_ns": work.think_ns,
+            }
+        case _:
+            raise EngineError(
+                f"workload {work.name}: the sim engine has no kind {work.kind!r}", what=work.kind
+            )
+
+
+def _or(value: bool | None, *, default: bool) -> bool:
+    return default if value is None else value

@@ -1,0 +1,72 @@
+"""Fetches and channels in the simulator, from the lab file to the tables."""
+
+from pathlib import Path
+
+import polars as pl
+
+from bentpipe import Lab
+from bentpipe.results import Results
+
+LAB = """
+title = "channels and a page over a satellite"
+duration = "20 s"
+[path]
+rtt = "550 ms"
+rate = "16 Mbit/s"
+queue = "100 kB"
+[[workload]]
+name = "clients"
+kind = "channels"
+channels = 20
+terrestrial = { delay = { distribution = "lognormal", median = "60 ms", sigma = 0.8 }, jitter = "5 ms" }
+size = { distribution = "bounded-pareto", shape = 1.2, min = "1.5 kB", max = "50 MB" }
+[[workload]]
+name = "file"
+kind = "http"
+size = "100 kB"
+fetches = 3
+think = "100 ms"
+[[workload]]
+name = "page"
+kind = "http"
+objects = ["30 kB", "5 kB", "100 kB", "2 kB"]
+"""
+
+
+def results(tmp_path: Path, name: str, text: str = LAB) -> Results:
+    file = tmp_path / "x.toml"
+    file.write_text(text, encoding="utf-8")
+    return Lab.load(file).run(engine="sim", out=tmp_path / name)
+
+
+def test_every_fetch_and_every_flow_of_a_channel_is_a_row(tmp_path: Path) -> None:
+    found = results(tmp_path, "out")
+    (run,) = found.runs
+    flows = found.flows
+    workloads = run["workloads"]
+    channels = flows.filter(pl.col("workload") == "clients")
+    assert channels.height == workloads["clients"]["flows"] > 100
+    finished = channels.filter(pl.col("outcome") == "finished")
+    assert (finished["bytes"] == finished["size_bytes"]).all()
+    assert channels["client"].n_unique() == 20
+    assert set(channels["server"]) <= {f"server-{number}" for number in range(1, 24)}
+    assert flows.filter(pl.col("workload") == "file")["connected_s"].null_count() == 0
+    assert flows.filter(pl.col("workload") == "page")["size_bytes"].to_list() != []
+    fetches = workloads["file"]["per_fetch"]
+    assert [fetch["bytes"] for fetch in fetches] == [100_000] * 3
+    for fetch in fetches:
+        assert 0.55 <= fetch["connect_s"] < fetch["first_byte_s"] < fetch["total_s"]
+        assert fetch["first_byte_s"] >= 1.2
+    assert workloads["page"]["bytes"] == 137_000
+
+
+def test_the_same_seed_draws_the_same_flows_on_another_path(tmp_path: Path) -> None:
+    slower = LAB.replace("16 Mbit/s", "2 Mbit/s")
+    first = [
+        found.flows.filter((pl.col("workload") == "clients") & (pl.col("client") == "client-7"))
+        .sort("start_s")
+        .select("server", "size_bytes")
+        .head(3)
+        for found in (results(tmp_path, "fast"), results(tmp_path, "slow", slower))
+    ]
+    assert first[0].equals(first[1])
