@@ -26,12 +26,26 @@ _WRONG = 2
 _INTERRUPTED = 130
 
 
+# Typer keeps the class to itself, but not this child of it.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
 class _Commands(TyperGroup):
-    """Turns what a user can mend into one message and a status, before click sees it."""
+    """Turns what a user can mend into one message and a status, before typer sees it."""
+
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:
+        if not args:
+            return super().make_context(info_name, args, *more, **named)  # raises the help as an error
+        try:
+            return super().make_context(info_name, args, *more, **named)
+        except _UsageError as error:
+            _fail(_usage(error, "bentpipe"), _WRONG)
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except _UsageError as error:
+            _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip()), _WRONG)
         except (LabError, EngineError, StoreError) as error:
             _fail(f"bentpipe: {error}", _WRONG)
         except KeyboardInterrupt:
@@ -79,7 +93,13 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A folder th
 def run(
     lab: LabArgument,
     *,
-    engine: Annotated[str, typer.Option(help=f"One of {', '.join(engines.REGISTRY)}.")] = engines.DEFAULT,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="`live`: this machine's kernel and real programs, and so the default: what really happens. "
+            "`sim`: virtual time, on any machine, and the default in Python, where runs are many."
+        ),
+    ] = engines.DEFAULT,
     set_: SetOption = None,
     variant: VariantOption = None,
     seed: SeedOption = None,
@@ -297,6 +317,12 @@ def _fail(message: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
+def _usage(error: Any, command: str) -> str:
+    """What is wrong with the command line itself, in one line."""
+    said = str(error.format_message()).rstrip(".?").replace(". Did", "; did")
+    return f"bentpipe: {said[:1].lower()}{said[1:]}; try {command} --help"
+
+
 def _on_term(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -304,4 +330,4 @@ def _on_term(_number: int, _frame: FrameType | None) -> None:
 def main() -> None:
     signal.signal(signal.SIGTERM, _on_term)
     signal.signal(signal.SIGHUP, _on_term)
-    app()
+    app(prog_name="bentpipe")

@@ -45,6 +45,10 @@ def test_a_wrong_lab_is_one_message_that_names_the_place_and_status_2(
         (["run", "plain.toml", "--sample", "10"], "--sample"),
         (["run", "plain.toml", "--engine", "live", "--jobs", "2"], "--jobs"),
         (["run", "plain.toml", "--repeat", "0"], "--repeat"),
+        (["run", "plain.toml", "--repeat", "many"], "--repeat"),
+        (["run", "plain.toml", "--repeat"], "--repeat"),
+        (["run", "plain.toml", "--no-such-option"], "--no-such-option"),
+        (["--no-such-option"], "--no-such-option"),
         (["run", "plain.toml", "--out", "plain.toml"], "plain.toml"),
         (["run"], "LAB"),
         (["report", "nowhere"], "nowhere"),
@@ -59,8 +63,14 @@ def test_a_wrong_request_is_a_message_that_names_it_and_status_2(
     assert said.status == 2
     assert said.stdout == ""
     assert named in said.stderr
-    assert "Traceback" not in said.stderr
+    assert said.stderr.startswith("bentpipe: ")
+    assert len(said.stderr.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_command_line_that_is_wrong_is_told_where_the_help_is(run: Command) -> None:
+    assert run("run", "plain.toml", "--repeat", "0").stderr.endswith("; try bentpipe run --help\n")
+    assert run("dance").stderr.endswith("; try bentpipe --help\n")
 
 
 def test_what_live_cannot_do_is_said_before_anything_runs(run: Command, tmp_path: Path) -> None:
