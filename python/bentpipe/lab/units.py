@@ -61,8 +61,10 @@ MOST_RATE_BIT_S = 10**15
 MOST_PACKETS = 10**12
 
 _QUANTITY = re.compile(
-    r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?)\s*(.*)", re.DOTALL
+    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?(?P<exponent>[0-9]+))?)\s*(?P<unit>.*)", re.DOTALL
 )
+_MOST_DIGITS = 64
+_MOST_EXPONENT_DIGITS = 2
 
 
 def _split(value: object, what: str, units: Mapping[str, Fraction], example: str) -> tuple[Fraction, str]:
@@ -75,7 +77,10 @@ def _split(value: object, what: str, units: Mapping[str, Fraction], example: str
     match = _QUANTITY.fullmatch(value.strip())
     if match is None:
         raise FaultError(would_do)
-    number, unit = match.groups()
+    number, unit = match[1], match["unit"]
+    # Before anything is computed with it: an exponent of a billion would be computed for hours.
+    if len(number) > _MOST_DIGITS or len(match["exponent"] or "") > _MOST_EXPONENT_DIGITS:
+        raise FaultError(would_do, found=f"{shown(value)}, whose number is out of range")
     if not unit:
         raise FaultError(would_do, found=f"{shown(value)}, a number without a unit")
     if unit not in units:
@@ -148,7 +153,7 @@ def parse_probability(value: object) -> float:
 def unit_of(value: str) -> str:
     """What follows the number in a quantity, "" where nothing does or no number leads."""
     match = _QUANTITY.fullmatch(value.strip())
-    return match.group(2) if match else ""
+    return match["unit"] if match else ""
 
 
 def _decimal(amount: int, factor: int) -> str:
