@@ -100,6 +100,8 @@ def test_the_unit_multiplies_and_nothing_is_rounded(number: int, unit: str) -> N
         (units.parse_time, "1e300 s", '"1e300 s", whose number is out of range', '"550 ms"'),
         (units.parse_time, "1e-999999999 s", "whose number is out of range", '"550 ms"'),
         (units.parse_size, f"{'9' * 5000} B", "whose number is out of range", '"100 kB"'),
+        (parse_queue_amount, "1e999999999 bdp", "out of range", '"1 bdp"'),
+        (parse_queue_amount, "1e7 bdp", "out of range", '"1 bdp"'),
         (units.parse_size, "-1 B", "negative", "0 B or more"),
         (units.parse_size, "0.3 B", "finer than that", "a whole number of bytes"),
         (units.parse_size, "100 KB", 'whose unit "KB" is not known', 'did you mean "kB"?'),

@@ -59,6 +59,7 @@ MOST_TIME_NS = 10**18
 MOST_SIZE_BYTES = 10**18
 MOST_RATE_BIT_S = 10**15
 MOST_PACKETS = 10**12
+MOST_MULTIPLE = 10**6
 
 _QUANTITY = re.compile(
     r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?(?P<exponent>[0-9]+))?)\s*(?P<unit>.*)", re.DOTALL
@@ -138,6 +139,16 @@ def parse_packets(value: object) -> int:
     if number < 0:
         raise FaultError("0 packets or more would do", found=f"{shown(value)}, which is negative")
     return _whole(number, value, "packets", MOST_PACKETS, f"{MOST_PACKETS} packets")
+
+
+def parse_multiple(value: str) -> Fraction:
+    """The number in "0.25 bdp", above zero. Raises `FaultError`."""
+    multiple, _ = _split(value, "multiple", {unit_of(value): Fraction(1)}, "1 bdp")
+    if not 0 < multiple <= MOST_MULTIPLE:
+        raise FaultError(
+            'a multiple above zero would do, such as "1 bdp"', found=f"{shown(value)}, which is out of range"
+        )
+    return multiple
 
 
 def parse_probability(value: object) -> float:
