@@ -16,8 +16,9 @@ REGISTRY = {
     "sim": "bentpipe.engines.sim:SimEngine",
     "live": "bentpipe.engines.live:LiveEngine",
 }
-# Of the command line: what a transfer does on a real kernel is the question that one comes with. `sim` answers what-if.
 DEFAULT = "live"
+"""Of the command line: what a transfer does on a real kernel is the question that one comes with. In Python it is
+`sim` (run.py), for runs there are many and what-if."""
 
 
 def create(name: str, options: EngineOptions | None = None) -> Engine:
