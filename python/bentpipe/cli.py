@@ -16,14 +16,13 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from bentpipe import engines
+from bentpipe import engines, interruption
 from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.lab import LabError
 from bentpipe.results import Results, StoreError
 
 _FAILED = 1
 _WRONG = 2
-_INTERRUPTED = 130
 
 
 # Typer keeps the class to itself, but not this child of it.
@@ -49,7 +48,7 @@ class _Commands(TyperGroup):
         except (LabError, EngineError, StoreError) as error:
             _fail(f"bentpipe: {error}", _WRONG)
         except KeyboardInterrupt:
-            _fail("bentpipe: interrupted", _INTERRUPTED)
+            _fail("bentpipe: interrupted", interruption.INTERRUPTED)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # whoever read our output has gone; click ends quietly
@@ -330,4 +329,5 @@ def _on_term(_number: int, _frame: FrameType | None) -> None:
 def main() -> None:
     signal.signal(signal.SIGTERM, _on_term)
     signal.signal(signal.SIGHUP, _on_term)
+    interruption.watch()
     app(prog_name="bentpipe")

@@ -221,6 +221,7 @@ def _claimed(folder: Path, identity: Mapping[str, Any]) -> Iterator[None]:
             _name(folder, identity)
             yield
         finally:
+            discard_abandoned(folder)  # of workers that were ended
             if not finished_runs(folder):
                 _unname(folder, made=made)
     finally:

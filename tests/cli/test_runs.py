@@ -16,6 +16,10 @@ import bentpipe
 
 pytestmark = pytest.mark.live
 
+LONG_SIM = (
+    PLAIN.replace("20 Mbit/s", "1 Gbit/s")
+    + '[[workload]]\nname = "download"\nkind = "bulk"\ndirection = "down"\nsize = "1 GB"\n'
+)
 SUMMARY_KEYS = {
     "lab", "engine", "seed", "variant", "point", "reliable", "why", "folder", "wall_s", "workloads", "pipes",
     "engine_error",
@@ -101,6 +105,60 @@ def test_ctrl_c_leaves_no_process_and_no_half_written_run(tmp_path: Path) -> Non
     assert "interrupted" in said
     assert _wait_for(lambda: not _marked(str(tmp_path)))
     assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_leaves_no_half_written_run_of_several_at_once(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG_SIM)
+    command = [
+        sys.executable,
+        "-m",
+        "bentpipe",
+        "run",
+        "long.toml",
+        "--engine",
+        "sim",
+        "--jobs",
+        "2",
+        "--json",
+    ]
+    command += ["--repeat", "40", "--out", "out", "--quiet"]
+    mark = {"BENTPIPE_TEST": str(tmp_path)}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=os.environ | mark, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline()
+        assert _wait_for(lambda: bool(list((tmp_path / "out").glob(".*.part"))))
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=10)
+    assert running.returncode == 130
+    assert _wait_for(lambda: not _marked(str(tmp_path)))
+    assert not list((tmp_path / "out").glob(".*"))
+    assert bentpipe.Results.open(tmp_path / "out").runs
+
+
+def test_a_long_call_into_a_library_does_not_put_the_end_off(tmp_path: Path) -> None:
+    """A sleep in C, in a thread that signals do not wake, stands for the call."""
+    program = """
+import ctypes, pathlib, signal
+from bentpipe import interruption
+from bentpipe.results import RunFolder
+RunFolder.create(pathlib.Path("out"), "run")
+interruption.watch()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+print("ready", flush=True)
+ctypes.CDLL(None).sleep(1000)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert b"interrupted" in said
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_kill_9_leaves_no_process_and_a_folder_that_any_lab_may_have(run: Command, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ REGISTRY = {
     "live": "bentpipe.engines.live:LiveEngine",
 }
 DEFAULT = "live"
-"""Of the command line: what a transfer does on a real kernel is the question that one comes with. In Python it is
-`sim` (run.py), for runs there are many and what-if."""
+"""Of the command line: what a transfer does on a real kernel is the question that one comes with. In Python
+it is `sim` (run.py), for runs there are many and what-if."""
 
 
 def create(name: str, options: EngineOptions | None = None) -> Engine:

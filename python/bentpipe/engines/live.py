@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,25 @@ class LiveEngine:
 
     def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
         self.check(point.spec)
+        a_run = _Run(point, folder, on_progress, self._options)
         try:
-            return _in_a_loop(_Run(point, folder, on_progress, self._options).whole())
+            measured = _in_a_loop(a_run.measured())
         except HostDiedError as died:
             raise EngineError(str(died), what="host process") from died
+        # Outside the loop, which would put a Ctrl-C off to its own next turn.
+        return a_run.kept(measured)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A run that is over, as long as its tables are in the spool."""
+
+    started: datetime.datetime
+    begun_s: float
+    end_s: float
+    ready: Message
+    report: Message
+    results: dict[str, WorkloadResult]
 
 
 class _Run:
@@ -77,34 +93,39 @@ class _Run:
         self._on_progress = on_progress
         self._options = options
         self._troubles: list[str] = []
+        self._spool = folder.path("spool", "host.log").parent
 
-    async def whole(self) -> dict[str, Any]:
+    async def measured(self) -> _Measured:
         started = datetime.datetime.now(datetime.UTC)
         begun_s = time.monotonic()
-        spool = self._folder.path("spool", "host.log").parent
-        host = await HostProcess.launch(spool / "host.log")
+        host = await HostProcess.launch(self._spool / "host.log")
         try:
-            ready = await host.ask("setup", "ready", **setup(self._point, self._options, spool))
+            ready = await host.ask("setup", "ready", **setup(self._point, self._options, self._spool))
             addresses = {name: each["addresses"] for name, each in ready["hosts"].items()}
-            bench, results = await self._work(host, spool, addresses)
+            bench, results = await self._work(host, addresses)
             end_s = bench.now_s
             report = await self._report(host)
         finally:
             await host.close()
-        self._store(results, spool)
-        record = self._record(ready, report, results, end_s)
-        record |= {"started": started.isoformat(timespec="seconds"), "wall_s": time.monotonic() - begun_s}
-        shutil.rmtree(spool)
+        return _Measured(started, begun_s, end_s, ready, report, results)
+
+    def kept(self, run: _Measured) -> dict[str, Any]:
+        """The tables become Parquet, and the record says what the run was."""
+        self._store(run.results, self._spool)
+        record = self._record(run.ready, run.report, run.results, run.end_s)
+        wall_s = time.monotonic() - run.begun_s
+        record |= {"started": run.started.isoformat(timespec="seconds"), "wall_s": wall_s}
+        shutil.rmtree(self._spool)
         self._folder.finish(record)
         return record
 
     async def _work(
-        self, host: HostProcess, spool: Path, addresses: dict[str, list[str]]
+        self, host: HostProcess, addresses: dict[str, list[str]]
     ) -> tuple[Bench, dict[str, WorkloadResult]]:
         zero_in_ns = _LEAD_NS - self._spec.earliest_start_ns
         started = await host.ask("start", "started", zero_in_ns=zero_in_ns)
         zero_ns = started["zero_monotonic_ns"]
-        bench = Bench(host, self._spec, spool, zero_ns=zero_ns, addresses=addresses)
+        bench = Bench(host, self._spec, self._spool, zero_ns=zero_ns, addresses=addresses)
 
         def trouble(message: str) -> None:
             self._troubles.append(message)
@@ -236,7 +257,7 @@ def _outcome(kind: str, task: asyncio.Task[WorkloadResult]) -> WorkloadResult:
     return task.result()
 
 
-def _in_a_loop(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+def _in_a_loop(work: Coroutine[Any, Any, _Measured]) -> _Measured:
     """Run a coroutine to its end, also where a loop is running already, as in a notebook."""
     try:
         asyncio.get_running_loop()
@@ -244,7 +265,7 @@ def _in_a_loop(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         return asyncio.run(work)
     loops: list[asyncio.AbstractEventLoop] = []
 
-    async def known() -> dict[str, Any]:
+    async def known() -> _Measured:
         loops.append(asyncio.get_running_loop())
         return await work
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import polars as pl
 
@@ -30,6 +30,9 @@ class StoreError(Exception):
 class RunFolder:
     """One run while it is being written."""
 
+    unfinished: ClassVar[set[Path]] = set()
+    """Staging folders of this process."""
+
     def __init__(self, staging: Path, place: Path) -> None:
         self._staging = staging
         self._place = place
@@ -46,6 +49,7 @@ class RunFolder:
         if staging.exists():
             shutil.rmtree(staging)
         staging.mkdir(parents=True)
+        cls.unfinished.add(staging.resolve())
         return cls(staging, place)
 
     @property
@@ -95,11 +99,14 @@ class RunFolder:
                 self.write_table(name, table.empty())
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
         write_file(self._staging / RECORD, f"{text}\n".encode())
+        staging = self._staging.resolve()
         self._staging.rename(self._place)
+        self.unfinished.discard(staging)
         return self._place
 
     def abandon(self) -> None:
         shutil.rmtree(self._staging, ignore_errors=True)
+        self.unfinished.discard(self._staging.resolve())
 
 
 def write_file(path: Path, content: bytes | memoryview) -> None:
