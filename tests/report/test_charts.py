@@ -133,6 +133,16 @@ def test_the_tools_own_seconds_count_from_its_first_payload(geo: Results) -> Non
     assert len(per_second.x) == len(per_second.y) == 31
 
 
+def test_the_tools_own_seconds_end_with_the_run(geo: Results) -> None:
+    seconds = geo.runs[0]["workloads"]["transfer"]["per_second_mbit_s"]
+    seconds += [1.0, 1.0, 1.0]  # of which only a part lies within the run
+    rate = panels(over_time.build(geo, geo.runs[0]))["rate"]
+    by_tool = next(series for series in rate.series if "iperf3" in series.label)
+    by_bin = next(series for series in rate.series if series.label.startswith("goodput"))
+    assert by_tool.x[-1] == pytest.approx(by_bin.x[-1] + 0.1)
+    assert len(by_tool.x) == len(by_tool.y) < len(seconds) + 1
+
+
 def test_a_panel_without_anything_to_draw_is_left_out(tmp_path: Path) -> None:
     results = Results.open(synthetic.run(tmp_path, rtt_ms=150))
     found = panels(over_time.build(results, results.runs[0]))

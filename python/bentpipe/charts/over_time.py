@@ -149,10 +149,14 @@ def _per_second(run: _Run) -> Iterable[Series]:
         if values and figures.get("kind") == "bulk":
             omitted = (workload_spec(run.record, name).get("omit_ns") or 0) / 1e9
             start = _payload_began(run, name) + omitted
+            ends = start + len(values)
+            if not run.link.is_empty():  # the last of the seconds may be a part of one, cut by the run's end
+                ends = min(ends, float(run.link["time_s"].to_numpy().max()) + run.bin_s)
+            began = [start + second for second in range(len(values)) if start + second < ends]
             yield Series(
                 f"{name}, per second by iperf3",
-                [start + second for second in range(len(values) + 1)],
-                [*values, values[-1]],
+                [*began, ends],
+                [*values[: len(began)], values[max(len(began), 1) - 1]],
                 Role(direction_of(run.record, name) or "down"),
                 Mark.STEPS,
                 Dash.DASHED,
