@@ -4,7 +4,7 @@ use crate::event::EventQueue;
 use crate::host::HostConfig;
 use crate::packet::{ConnectionId, Kind, Packet};
 use crate::sink::{Captured, FlowRow, IntervalRow, PingRow, SocketRow};
-use crate::tcp::{Notice, Outbox, Socket};
+use crate::tcp::{Notice, Outbox, Socket, Writer};
 use crate::terrestrial::{Line, ServerId};
 use bentpipe_path::Pipe;
 use bentpipe_path::time::Time;
@@ -221,6 +221,11 @@ impl Network {
 
     pub fn write(&mut self, id: ConnectionId, side: Side, bytes: u64) {
         self.with_socket(id, side, |socket, now, out| socket.write(now, bytes, out));
+    }
+
+    /// How the application at this side writes from now on; otherwise until the send buffer is full.
+    pub fn set_writer(&mut self, id: ConnectionId, side: Side, writer: Writer) {
+        self.with_socket(id, side, |socket, _, _| socket.set_writer(writer));
     }
 
     pub fn stop_writing(&mut self, id: ConnectionId, side: Side) {

@@ -1,0 +1,90 @@
+//! What limits a transfer when the send buffer is smaller than the path: the application's way of filling it.
+
+use bentpipe_path::config::PipeConfig;
+use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_sim::sink::{IntervalRow, Sink, SocketRow};
+use bentpipe_sim::workload::WorkloadSpec;
+
+/// What iperf3 writes at once (`DEFAULT_TCP_BLKSIZE`), and how many such blocks between two calls of select(2).
+const BLOCK: u64 = 128 * 1024;
+const BLOCKS: u64 = 10;
+
+#[derive(Default)]
+struct Rows {
+    seconds: Vec<IntervalRow>,
+    sockets: Vec<SocketRow>,
+}
+
+impl Sink for Rows {
+    fn interval(&mut self, row: &IntervalRow) {
+        self.seconds.push(*row);
+    }
+    fn socket(&mut self, row: &SocketRow) {
+        self.sockets.push(row.clone());
+    }
+}
+
+/// A download by iperf3 over a path without a rate, whose only limit is 4 MiB of send buffer.
+fn download(rtt: Nanos, seconds: i64) -> Rows {
+    let mut pipe = PipeConfig::default();
+    pipe.propagation.delay_ns = Nanos(rtt.0 / 2);
+    let spec = SimSpec {
+        down: pipe.clone(),
+        up: pipe,
+        workloads: vec![WorkloadSpec::Iperf3 {
+            start_ns: Time::ZERO,
+            down: true,
+            streams: 1,
+            size_bytes: None,
+            time_ns: Some(Nanos::from_secs(seconds)),
+            omit_ns: Nanos::from_secs(2),
+        }],
+        sample_interval_ns: Some(Nanos::from_millis(37)),
+        ..SimSpec::default()
+    };
+    let mut rows = Rows::default();
+    Simulation::new(spec)
+        .expect("a valid specification")
+        .run(&mut rows);
+    rows
+}
+
+#[test]
+fn iperf3_keeps_thirty_blocks_of_a_four_mebibyte_buffer_in_flight() {
+    // It writes ten blocks when a third of the buffer is free, and ten blocks take a little less than a third: three turns per
+    // round trip, each set off by the ACKs of the same turn one round trip ago.
+    for (rtt, seconds) in [(100, 10), (250, 20)] {
+        let rows = download(Nanos::from_millis(rtt), seconds);
+        let counted: Vec<_> = rows.seconds.iter().filter(|row| !row.omitted).collect();
+        let bytes: u64 = counted.iter().map(|row| row.bytes).sum();
+        let round_trips = counted.len() as u64 * 1000 / rtt as u64;
+        let per_round_trip = bytes as f64 / round_trips as f64;
+        let expected = (3 * BLOCKS * BLOCK) as f64;
+        assert!(
+            (per_round_trip / expected - 1.0).abs() < 0.03,
+            "{per_round_trip} bytes in {rtt} ms, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn iperf3_leaves_the_buffer_less_than_full() {
+    let rows = download(Nanos::from_millis(250), 5);
+    let late = rows
+        .sockets
+        .iter()
+        .filter(|row| row.time > Time::ZERO + Nanos::from_secs(4))
+        .map(|row| &row.sample);
+    let most = late
+        .clone()
+        .map(|sample| sample.wmem_queued_bytes)
+        .max()
+        .expect("samples");
+    let sndbuf = late
+        .map(|sample| sample.sndbuf_bytes)
+        .max()
+        .expect("samples");
+    assert_eq!(sndbuf, 4 << 20);
+    assert!((sndbuf * 9 / 10..sndbuf).contains(&most), "{most}");
+}
