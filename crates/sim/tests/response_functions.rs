@@ -1,6 +1,6 @@
 //! Goodput under loss against the response functions: Mathis for Reno, RFC 9438 (section 5.1) for CUBIC. Both are derived for
-//! losses at equal distances, so such losses judge the model; random losses are compared in closed_forms.rs and
-//! long_path_loss.rs.
+//! losses at equal distances, so such losses judge the model; random losses are compared in `closed_forms.rs` and
+//! `long_path_loss.rs`.
 
 use bentpipe_path::config::{LossConfig, PipeConfig};
 use bentpipe_path::{Nanos, Time};
