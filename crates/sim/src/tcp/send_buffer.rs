@@ -148,6 +148,7 @@ impl Socket {
 
     pub(super) fn fill_and_push(&mut self, out: &mut Outbox) {
         self.send.no_space = false;
+        self.timers.writer = None;
         let (block, blocks) = match self.send.writer {
             Writer::UntilFull => (u64::MAX, 1),
             Writer::Turns { block, blocks } => (block, blocks),
@@ -174,8 +175,8 @@ impl Socket {
     }
 
     /// After an ACK freed space: grow the buffer if cwnd found it too small, and wake the writer if a third is free
-    /// (`tcp_check_space`).
-    pub(super) fn check_space(&mut self, out: &mut Outbox) {
+    /// (`tcp_check_space`). A thread takes its time to run, as long as the host to look at what arrived.
+    pub(super) fn check_space(&mut self) {
         if !self.send.no_space || !self.can_send() {
             return;
         }
@@ -186,6 +187,13 @@ impl Socket {
         if self.is_writable() {
             self.send.no_space = false;
             self.stop_chrono(Limit::SendBuffer);
+            self.timers.writer = Some(self.window.now + self.config.wakeup_ns);
+        }
+    }
+
+    /// The writer's thread runs: ACKs may have freed more than what woke it.
+    pub(super) fn writer_runs(&mut self, out: &mut Outbox) {
+        if self.can_send() {
             self.fill_and_push(out);
         }
     }
