@@ -1,7 +1,8 @@
 //! What limits a transfer when the send buffer is smaller than the path: the application's way of filling it.
 
-use bentpipe_path::config::PipeConfig;
+use bentpipe_path::config::{PipeConfig, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::network::Side;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{IntervalRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -25,22 +26,19 @@ impl Sink for Rows {
     }
 }
 
-/// A download by iperf3 over a path without a rate, whose only limit is 4 MiB of send buffer.
-fn download(rtt: Nanos, seconds: i64) -> Rows {
+/// A download through 4 MiB of send buffer.
+fn run(rate: Option<u64>, rtt: Nanos, work: WorkloadSpec) -> Rows {
     let mut pipe = PipeConfig::default();
     pipe.propagation.delay_ns = Nanos(rtt.0 / 2);
+    let up = pipe.clone();
+    if let Some(rate_bit_s) = rate {
+        pipe.shaper = ShaperConfig::Fixed { rate_bit_s };
+    }
     let spec = SimSpec {
-        down: pipe.clone(),
-        up: pipe,
-        workloads: vec![WorkloadSpec::Iperf3 {
-            start_ns: Time::ZERO,
-            down: true,
-            streams: 1,
-            size_bytes: None,
-            time_ns: Some(Nanos::from_secs(seconds)),
-            omit_ns: Nanos::from_secs(2),
-        }],
-        sample_interval_ns: Some(Nanos::from_millis(37)),
+        down: pipe,
+        up,
+        workloads: vec![work],
+        sample_interval_ns: Some(Nanos::from_millis(50)),
         ..SimSpec::default()
     };
     let mut rows = Rows::default();
@@ -50,12 +48,46 @@ fn download(rtt: Nanos, seconds: i64) -> Rows {
     rows
 }
 
+/// By iperf3, over a path without a rate.
+fn iperf3(rtt: Nanos, seconds: i64) -> Rows {
+    let work = WorkloadSpec::Iperf3 {
+        start_ns: Time::ZERO,
+        down: true,
+        streams: 1,
+        size_bytes: None,
+        time_ns: Some(Nanos::from_secs(seconds)),
+        omit_ns: Nanos::from_secs(2),
+    };
+    run(None, rtt, work)
+}
+
+/// Bytes per second from 4 s to 12 s that a writer brings across who fills the buffer whenever it is woken.
+fn fills_the_buffer(rate: Option<u64>, rtt: Nanos) -> f64 {
+    let work = WorkloadSpec::Bulk {
+        start_ns: Time::ZERO,
+        down: true,
+        streams: 1,
+        size_bytes: None,
+        time_ns: Some(Nanos::from_secs(13)),
+        omit_ns: Nanos::ZERO,
+    };
+    let rows = run(rate, rtt, work);
+    let acked = |seconds| {
+        let at = Time::ZERO + Nanos::from_secs(seconds);
+        rows.sockets
+            .iter()
+            .find(|row| row.host == Side::Server && row.time >= at)
+            .map_or(0, |row| row.sample.bytes_acked)
+    };
+    (acked(12) - acked(4)) as f64 / 8.0
+}
+
 #[test]
 fn iperf3_keeps_thirty_blocks_of_a_four_mebibyte_buffer_in_flight() {
     // It writes ten blocks when a third of the buffer is free, and ten blocks take a little less than a third: three turns per
     // round trip, each set off by the ACKs of the same turn one round trip ago.
     for (rtt, seconds) in [(100, 10), (250, 20)] {
-        let rows = download(Nanos::from_millis(rtt), seconds);
+        let rows = iperf3(Nanos::from_millis(rtt), seconds);
         let counted: Vec<_> = rows.seconds.iter().filter(|row| !row.omitted).collect();
         let bytes: u64 = counted.iter().map(|row| row.bytes).sum();
         let round_trips = counted.len() as u64 * 1000 / rtt as u64;
@@ -70,7 +102,7 @@ fn iperf3_keeps_thirty_blocks_of_a_four_mebibyte_buffer_in_flight() {
 
 #[test]
 fn iperf3_leaves_the_buffer_less_than_full() {
-    let rows = download(Nanos::from_millis(250), 5);
+    let rows = iperf3(Nanos::from_millis(250), 5);
     let late = rows
         .sockets
         .iter()
@@ -87,4 +119,28 @@ fn iperf3_leaves_the_buffer_less_than_full() {
         .expect("samples");
     assert_eq!(sndbuf, 4 << 20);
     assert!((sndbuf * 9 / 10..sndbuf).contains(&most), "{most}");
+}
+
+#[test]
+fn a_writer_that_fills_the_buffer_keeps_it_full_where_acks_come_at_once() {
+    let rtt = Nanos::from_millis(150);
+    let per_round_trip = fills_the_buffer(None, rtt) * rtt.as_secs_f64();
+    let full = f64::from(4 << 20);
+    assert!(
+        (0.95..=1.0).contains(&(per_round_trip / full)),
+        "{per_round_trip} bytes of {full}"
+    );
+}
+
+#[test]
+fn a_writer_that_fills_the_buffer_leaves_gaps_where_acks_come_spread_out() {
+    // Three bursts of a third each do not fit: what wakes the writer is the next burst's first ACKs, so that a round trip and a
+    // third pass until a burst is followed by its successor.
+    let rtt = Nanos::from_millis(150);
+    let filled = fills_the_buffer(Some(400_000_000), rtt) * rtt.as_secs_f64();
+    let full = f64::from(4 << 20);
+    assert!(
+        (0.6..0.8).contains(&(filled / full)),
+        "{filled} bytes of {full}"
+    );
 }
