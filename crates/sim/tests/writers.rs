@@ -133,6 +133,15 @@ fn a_writer_that_fills_the_buffer_keeps_it_full_where_acks_come_at_once() {
 }
 
 #[test]
+fn a_writer_that_fills_the_buffer_goes_beyond_it_where_bursts_are_small() {
+    // At 150 Mbit/s and 411 ms a burst is a third of a buffer; cwnd, not memory, ends the writing.
+    let rtt = Nanos::from_millis(411);
+    let filled = fills_the_buffer(Some(150_000_000), rtt) * rtt.as_secs_f64();
+    let full = f64::from(4 << 20);
+    assert!(filled / full > 1.05, "{filled} bytes of {full}");
+}
+
+#[test]
 fn a_writer_that_fills_the_buffer_leaves_gaps_where_acks_come_spread_out() {
     // Three bursts of a third each do not fit: what wakes the writer is the next burst's first ACKs, so that a round trip and a
     // third pass until a burst is followed by its successor.

@@ -13,6 +13,9 @@ use super::scoreboard::{BURST_HEAD, Sent};
 use super::socket::Outbox;
 use crate::host::HostConfig;
 
+/// What a writer that fills the buffer writes at once.
+const WRITE: u64 = 64 * 1024;
+
 /// How the application writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
@@ -112,7 +115,7 @@ impl Socket {
     }
 
     /// The application writes, until `most` bytes are in or the buffer is full.
-    fn fill(&mut self, most: u64) {
+    fn fill(&mut self, most: u64, out: &mut Outbox) {
         if self.unsent() < u64::from(self.window.mss)
             && self.window.in_flight() < self.window.cwnd
             && self.window.lost_out <= self.window.retrans_out
@@ -141,6 +144,13 @@ impl Socket {
             self.send.write_seq += bytes;
             used += bytes;
             tail = (tail + bytes) % unit;
+            if tail == 0 && self.unsent() == unit {
+                // The only buffer leaves as far as a burst goes (`tcp_push_one`). What stays behind takes more without a question
+                // about memory, so where bursts are small a writer goes on until cwnd is full.
+                self.send_new(1, false, out);
+                tail = self.unsent() % unit;
+                used = self.queued_memory();
+            }
         }
         self.send.drain_due = true;
         self.chrono.start(self.window.now, Limit::Busy);
@@ -150,7 +160,7 @@ impl Socket {
         self.send.no_space = false;
         self.timers.writer = None;
         let (block, blocks) = match self.send.writer {
-            Writer::UntilFull => (u64::MAX, 1),
+            Writer::UntilFull => (WRITE, 1),
             Writer::Turns { block, blocks } => (block, blocks),
         };
         if self.send.offered == 0 {
@@ -159,12 +169,14 @@ impl Socket {
         while self.send.offered > 0 && !self.send.no_space {
             for _ in 0..blocks {
                 if self.send.offered > 0 && !self.send.no_space {
-                    self.fill(block);
+                    self.fill(block, out);
                     self.push(out);
                 }
             }
             // Asked whether it may go on, the socket notes who waits.
-            self.send.no_space |= self.send.offered > 0 && !self.is_writable();
+            if let Writer::Turns { .. } = self.send.writer {
+                self.send.no_space |= self.send.offered > 0 && !self.is_writable();
+            }
         }
     }
 
