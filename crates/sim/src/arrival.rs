@@ -9,6 +9,7 @@ use crate::tcp::Socket;
 impl Network {
     /// A packet leaves a pipe at this host.
     pub(crate) fn arrive(&mut self, side: Side, packet: Packet) {
+        self.wakeups[side as usize].arrival(self.now);
         if self.capture[side as usize] {
             self.note_packet(side, false, &packet);
         }
@@ -94,6 +95,7 @@ impl Network {
 
     pub(crate) fn deliver(&mut self, side: Side, packet: &Packet) {
         let id = packet.connection;
+        let now = self.present(side);
         let Some(connection) = self.connections.get_mut(id.index as usize) else {
             return;
         };
@@ -102,12 +104,12 @@ impl Network {
         }
         let place = &mut connection.sockets[side as usize];
         if let Some(socket) = place.as_mut() {
-            socket.on_segment(self.now, packet, &mut self.outbox);
+            socket.on_segment(now, packet, &mut self.outbox);
             self.settle(id, side);
         } else if side != connection.opener && packet.has(flag::SYN) && !packet.has(flag::ACK) {
             let random = self.random();
             let host = &self.hosts[side as usize];
-            let socket = Socket::accept(packet, host, self.mtu, random, self.now, &mut self.outbox);
+            let socket = Socket::accept(packet, host, self.mtu, random, now, &mut self.outbox);
             self.connections[id.index as usize].sockets[side as usize] = socket;
             self.settle(id, side);
         }

@@ -1,6 +1,7 @@
 //! What a host's TCP is set to: the lab file's `[host]` in plain numbers, and what stands for the machine below
 //! TCP (socket-buffer overheads, coalescing of arrivals).
 
+use crate::congestion::JIFFY;
 use bentpipe_path::time::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,11 @@ pub struct HostConfig {
     /// Arrivals of one flow in sequence within this span are handed up as one (GRO, or a live datapath's
     /// super-packets). 0: each packet by itself.
     pub coalesce_ns: Nanos,
+    /// Median time from an arrival to the host's looking at it: interrupt, its moderation by the device, scheduling.
+    /// 0: at once.
+    pub wakeup_ns: Nanos,
+    /// The kernel's tick (1/HZ), by which it rounds up timeouts and delayed ACKs. 0: they are exact.
+    pub tick_ns: Nanos,
     pub memory: Memory,
 }
 
@@ -99,6 +105,10 @@ impl Default for HostConfig {
             nagle: true,
             read_rate_bit_s: None,
             coalesce_ns: Nanos::ZERO,
+            // Servers' network cards hold interrupts back for some tens of microseconds, and a thread of an idle
+            // machine takes as long to be woken: 36 us here (docs/accuracy.md).
+            wakeup_ns: Nanos::from_micros(20),
+            tick_ns: JIFFY,
             memory: Memory::default(),
         }
     }

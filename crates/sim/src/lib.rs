@@ -12,4 +12,5 @@ pub mod simulation;
 pub mod sink;
 pub mod tcp;
 pub mod terrestrial;
+mod wakeup;
 pub mod workload;

@@ -4,8 +4,9 @@ use crate::event::EventQueue;
 use crate::host::HostConfig;
 use crate::packet::{ConnectionId, Kind, Packet};
 use crate::sink::{Captured, FlowRow, IntervalRow, PingRow, SocketRow};
-use crate::tcp::{Notice, Outbox, Socket};
+use crate::tcp::{Notice, Outbox, Socket, Writer};
 use crate::terrestrial::{Line, ServerId};
+use crate::wakeup::Wakeups;
 use bentpipe_path::Pipe;
 use bentpipe_path::time::Time;
 use std::collections::VecDeque;
@@ -75,6 +76,7 @@ pub struct Network {
     /// Lines towards the client and towards the server, of each server beyond the far end.
     pub(crate) servers: Vec<[Line; 2]>,
     pub(crate) coalescers: [Coalescer; 2],
+    pub(crate) wakeups: [Wakeups; 2],
     pub(crate) outbox: Outbox,
     pub(crate) notices: VecDeque<(usize, ConnectionId, Side, Notice)>,
     pub(crate) echoes: VecDeque<(usize, u32)>,
@@ -94,8 +96,11 @@ impl Network {
         start: Time,
         capture: [bool; 2],
     ) -> Self {
+        let wakeups = [("client", 0), ("server", 1)]
+            .map(|(name, side)| Wakeups::new(hosts[side].wakeup_ns, seed, name));
         Self {
             now: start,
+            wakeups,
             events: EventQueue::default(),
             hosts,
             pipes,
@@ -121,6 +126,11 @@ impl Network {
 
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// A host's present, which is later while it wakes.
+    pub(crate) fn present(&self, side: Side) -> Time {
+        self.wakeups[side as usize].present(self.now)
     }
 
     /// The run's own random numbers (splitmix64).
@@ -211,8 +221,9 @@ impl Network {
         };
         let random = self.random();
         let mut out = core::mem::take(&mut self.outbox);
+        let now = self.present(opener);
         let host = &self.hosts[opener as usize];
-        let socket = Socket::connect(id, host, self.mtu, random, self.now, &mut out);
+        let socket = Socket::connect(id, host, self.mtu, random, now, &mut out);
         self.outbox = out;
         self.connections[index as usize].sockets[opener as usize] = socket;
         self.settle(id, opener);
@@ -221,6 +232,11 @@ impl Network {
 
     pub fn write(&mut self, id: ConnectionId, side: Side, bytes: u64) {
         self.with_socket(id, side, |socket, now, out| socket.write(now, bytes, out));
+    }
+
+    /// How the application at this side writes from now on; otherwise until the send buffer is full.
+    pub fn set_writer(&mut self, id: ConnectionId, side: Side, writer: Writer) {
+        self.with_socket(id, side, |socket, _, _| socket.set_writer(writer));
     }
 
     pub fn stop_writing(&mut self, id: ConnectionId, side: Side) {
@@ -285,7 +301,7 @@ impl Network {
         side: Side,
         act: impl FnOnce(&mut Socket, Time, &mut Outbox),
     ) {
-        let now = self.now;
+        let now = self.present(side);
         if let Some(connection) = self.connections.get_mut(id.index as usize)
             && connection.generation == id.generation
             && let Some(socket) = connection.sockets[side as usize].as_mut()
@@ -307,7 +323,8 @@ impl Network {
         if self.capture[from as usize] {
             self.note_packet(from, true, &packet);
         }
-        self.pipes[from.other() as usize].push(self.now, packet);
+        let now = self.present(from);
+        self.pipes[from.other() as usize].push(now, packet);
     }
 
     pub(crate) fn note_packet(&mut self, at: Side, outgoing: bool, packet: &Packet) {
@@ -322,7 +339,7 @@ impl Network {
             _ => (0, 0, [0, 0]),
         };
         self.captured.push(Captured {
-            time: self.now,
+            time: self.present(at),
             at,
             outgoing,
             client_port,
@@ -358,9 +375,10 @@ impl Network {
     }
 
     pub(crate) fn on_timer(&mut self, id: ConnectionId, side: Side) {
-        let now = self.now;
+        let now = self.present(side);
         let connection = &mut self.connections[id.index as usize];
-        if connection.generation != id.generation || connection.scheduled[side as usize] > now {
+        if connection.generation != id.generation || connection.scheduled[side as usize] > self.now
+        {
             return;
         }
         connection.scheduled[side as usize] = Time::NEVER;
@@ -392,7 +410,7 @@ impl Network {
                     ip: self.hosts[side as usize].ip,
                     local_port,
                     remote_port,
-                    sample: socket.sample(self.now),
+                    sample: socket.sample(self.present(side)),
                 });
             }
         }

@@ -187,7 +187,10 @@ fn pings_on_an_idle_path_take_the_base_rtt() {
         interval_ns: Nanos::from_millis(200),
         payload_bytes: 56,
     };
-    let (rows, _) = run(spec(pipe(0, 275, 0), pipe(0, 275, 0), work, "cubic"));
+    let mut spec = spec(pipe(0, 275, 0), pipe(0, 275, 0), work, "cubic");
+    spec.client.wakeup_ns = Nanos::ZERO;
+    spec.server.wakeup_ns = Nanos::ZERO;
+    let (rows, _) = run(spec);
     assert_eq!(rows.pings.len(), 10);
     assert!(
         rows.pings
@@ -235,7 +238,7 @@ fn the_same_seed_gives_the_same_bits_on_any_machine() {
     assert_eq!(first.digest, again.digest);
     assert_ne!(first.digest, other.digest);
     // Recorded; a change of the model changes it, a change of machine must not.
-    assert_eq!(first.digest, 0x12fb_18cc_4ecb_3567, "{:#x}", first.digest);
+    assert_eq!(first.digest, 0xb9ba_b401_d1eb_e531, "{:#x}", first.digest);
 }
 
 #[test]

@@ -353,7 +353,7 @@ impl Socket {
     pub(super) fn after_ack(&mut self, out: &mut Outbox) {
         if self.can_send() || self.output.fin_seq.is_some() {
             self.push(out);
-            self.check_space(out);
+            self.check_space();
         }
     }
 }

@@ -203,7 +203,7 @@ impl Socket {
             ato = ato.min(most);
         }
         ato = ato.min(DELAY_MAX);
-        let mut at = now + ato;
+        let mut at = self.timers.expiry(now, ato);
         if let Some(pending) = self.timers.delayed_ack {
             if pending <= now + Nanos(ato.0 >> 2) {
                 self.send_ack(out);

@@ -29,4 +29,5 @@ mod undo;
 mod validation;
 
 pub use sample::SocketSample;
+pub use send_buffer::Writer;
 pub use socket::{Notice, Outbox, Socket, State};

@@ -37,7 +37,7 @@ impl Socket {
             self.retransmit_lost(out);
         }
         self.push(out);
-        self.check_space(out);
+        self.check_space();
     }
 
     /// The default rate: twice the window per RTT in slow start, 1.2 times later; it sizes bursts.

@@ -1,12 +1,31 @@
 //! The send buffer: what the application offers moves in while there is room, and room grows with cwnd
 //! (`tcp_sndbuf_expand`), within `tcp_wmem`. Memory counts as Linux counts it: payload plus a fixed overhead per buffer, and
-//! the writer sleeps until a third of it is free.
+//! the writer sleeps until a third of it is free (`sk_stream_is_writeable`).
+//!
+//! On a long path that the buffer limits, the writer sets the pace: whether it fills the buffer each time it wakes, or takes
+//! less, decides into how many bursts a round trip falls, and with how many gaps.
+//!
+//! 1. Writing takes no time: no ACK arrives between two blocks of a turn, as some do while a processor copies.
 
 use super::Socket;
 use super::chrono::Limit;
 use super::scoreboard::{BURST_HEAD, Sent};
 use super::socket::Outbox;
 use crate::host::HostConfig;
+
+/// What a writer that fills the buffer writes at once.
+const WRITE: u64 = 64 * 1024;
+
+/// How the application writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// Until the buffer is full: a write(2) that blocks (`sk_stream_wait_memory`), or one that does not and is repeated until
+    /// it would.
+    UntilFull,
+    /// In turns, each begun when select(2) calls the socket writable (`tcp_poll`): so many blocks, fewer if the buffer is
+    /// full before.
+    Turns { block: u64, blocks: u32 },
+}
 
 #[derive(Clone, Copy, Debug)]
 #[allow(
@@ -21,6 +40,7 @@ pub struct SendBuffer {
     pub closing: bool,
     pub sndbuf: u64,
     locked: bool,
+    pub writer: Writer,
     /// The writer waits for space (`SOCK_NOSPACE`).
     pub no_space: bool,
     /// Buffers (bursts) sent and not yet acknowledged.
@@ -40,6 +60,7 @@ impl SendBuffer {
             closing: false,
             sndbuf: config.sndbuf.unwrap_or(config.tcp_wmem[1]),
             locked: config.sndbuf.is_some(),
+            writer: Writer::UntilFull,
             no_space: false,
             buffers_out: 0,
             window_bytes: 0,
@@ -65,6 +86,10 @@ impl SendBuffer {
 }
 
 impl Socket {
+    pub fn set_writer(&mut self, writer: Writer) {
+        self.send.writer = writer;
+    }
+
     /// Payload that one unsent buffer takes: a burst's worth, at most half the largest window (`tcp_send_mss`).
     fn buffer_payload(&self) -> u64 {
         let mss = u64::from(self.window.mss);
@@ -89,11 +114,8 @@ impl Socket {
         self.send.write_seq - self.window.snd_nxt.min(self.send.write_seq)
     }
 
-    /// The application writes until the buffer is full.
-    fn fill(&mut self) {
-        if self.send.offered == 0 {
-            return;
-        }
+    /// The application writes, until `most` bytes are in or the buffer is full.
+    fn fill(&mut self, most: u64, out: &mut Outbox) {
         if self.unsent() < u64::from(self.window.mss)
             && self.window.in_flight() < self.window.cwnd
             && self.window.lost_out <= self.window.retrans_out
@@ -107,32 +129,66 @@ impl Socket {
         let overhead = u64::from(self.config.memory.sent_overhead);
         let mut used = self.queued_memory();
         let mut tail = self.unsent() % unit;
-        while self.send.offered > 0 {
+        let mut left = self.send.offered.min(most);
+        while left > 0 {
             if tail == 0 {
                 if used >= self.send.sndbuf {
+                    self.send.no_space = true;
                     break;
                 }
                 used += overhead;
             }
-            let bytes = self.send.offered.min(unit - tail);
+            let bytes = left.min(unit - tail);
+            left -= bytes;
             self.send.offered -= bytes;
             self.send.write_seq += bytes;
             used += bytes;
             tail = (tail + bytes) % unit;
+            if tail == 0 && self.unsent() == unit {
+                // The only buffer leaves as far as a burst goes (`tcp_push_one`). What stays behind takes more without a question
+                // about memory, so where bursts are small a writer goes on until cwnd is full.
+                self.send_new(1, false, out);
+                tail = self.unsent() % unit;
+                used = self.queued_memory();
+            }
         }
         self.send.drain_due = true;
-        self.send.no_space = self.send.offered > 0;
         self.chrono.start(self.window.now, Limit::Busy);
     }
 
     pub(super) fn fill_and_push(&mut self, out: &mut Outbox) {
-        self.fill();
-        self.push(out);
+        self.send.no_space = false;
+        self.timers.writer = None;
+        let (block, blocks) = match self.send.writer {
+            Writer::UntilFull => (WRITE, 1),
+            Writer::Turns { block, blocks } => (block, blocks),
+        };
+        if self.send.offered == 0 {
+            self.push(out);
+        }
+        while self.send.offered > 0 && !self.send.no_space {
+            for _ in 0..blocks {
+                if self.send.offered > 0 && !self.send.no_space {
+                    self.fill(block, out);
+                    self.push(out);
+                }
+            }
+            // Asked whether it may go on, the socket notes who waits.
+            if let Writer::Turns { .. } = self.send.writer {
+                self.send.no_space |= self.send.offered > 0 && !self.is_writable();
+            }
+        }
+    }
+
+    /// A third of the buffer is free (`sk_stream_is_writeable`).
+    fn is_writable(&self) -> bool {
+        let used = self.queued_memory();
+        used < self.send.sndbuf && self.send.sndbuf - used >= used >> 1
     }
 
     /// After an ACK freed space: grow the buffer if cwnd found it too small, and wake the writer if a third is free
-    /// (`tcp_check_space`).
-    pub(super) fn check_space(&mut self, out: &mut Outbox) {
+    /// (`tcp_check_space`). A thread takes its time to run, as long as the host to look at what arrived.
+    pub(super) fn check_space(&mut self) {
         if !self.send.no_space || !self.can_send() {
             return;
         }
@@ -140,10 +196,16 @@ impl Socket {
             self.expand_send_buffer();
             self.output.cwnd_stamp = self.window.now;
         }
-        let used = self.queued_memory();
-        if self.send.sndbuf.saturating_sub(used) >= used >> 1 && used < self.send.sndbuf {
+        if self.is_writable() {
             self.send.no_space = false;
             self.stop_chrono(Limit::SendBuffer);
+            self.timers.writer = Some(self.window.now + self.config.wakeup_ns);
+        }
+    }
+
+    /// The writer's thread runs: ACKs may have freed more than what woke it.
+    pub(super) fn writer_runs(&mut self, out: &mut Outbox) {
+        if self.can_send() {
             self.fill_and_push(out);
         }
     }

@@ -144,7 +144,7 @@ impl Socket {
             rack: Rack::default(),
             tlp: Tlp::default(),
             recovery: Recovery::default(),
-            timers: Timers::default(),
+            timers: Timers::new(config.tick_ns, random),
             output: Output::new(advertised_mss, config.ip_header()),
             send: SendBuffer::new(config),
             chrono: Chrono::default(),

@@ -16,7 +16,7 @@ use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
 use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome};
-use crate::tcp::{Notice, Socket};
+use crate::tcp::{Notice, Socket, Writer};
 use bentpipe_path::time::{Nanos, Time};
 
 const PORT: u16 = 5201;
@@ -27,6 +27,11 @@ const PARAMETERS: u64 = 160;
 const STATE: u64 = 1;
 /// The most that is read at once (`DEFAULT_TCP_BLKSIZE`); the size is looked at between two reads.
 const BLOCK: u64 = 128 * 1024;
+/// A sender waits in select(2) and writes, without blocking, up to `multisend` blocks (`iperf_send`, `Nwrite`).
+const WRITER: Writer = Writer::Turns {
+    block: BLOCK,
+    blocks: 10,
+};
 /// What a sender has to send.
 const ENDLESS: u64 = u64::MAX >> 2;
 
@@ -213,6 +218,7 @@ impl Iperf3 {
     fn side_runs(&mut self, network: &mut Network, side: Side) {
         if side == self.sender {
             for stream in &self.streams {
+                network.set_writer(stream.id, side, WRITER);
                 network.write(stream.id, side, ENDLESS);
             }
         } else {

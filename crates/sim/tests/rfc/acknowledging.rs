@@ -3,9 +3,9 @@
 use crate::plain;
 use crate::script::Script;
 
-/// Past the quick ACKs of the start: 27 segments taken and acknowledged one by one, while the window opened.
+/// Past the quick ACKs of the start: 22 segments taken and acknowledged one by one, while the window opened.
 fn settled() -> Script {
-    let script: Vec<String> = (0..27)
+    let script: Vec<String> = (0..22)
         .map(|at| {
             format!(
                 "{at} < data {at}..{next}\n{at} > ack {next}\n",
@@ -32,28 +32,28 @@ fn the_first_segments_are_acknowledged_one_by_one() {
 #[test]
 fn once_the_window_is_open_every_second_segment_is_acknowledged() {
     settled().run(
-        " 27 <   data 27..28
-          28 <   data 28..29
-          28 >   ack 29
-          29 <   data 29..30
-          30 <   data 30..31
-          30 >   ack 31",
+        " 22 <   data 22..23
+          23 <   data 23..24
+          23 >   ack 24
+          24 <   data 24..25
+          25 <   data 25..26
+          25 >   ack 26",
     );
 }
 
 #[test]
 fn a_lone_segment_waits_forty_milliseconds() {
     settled().run(
-        " 27 <   data 27..28
-          67 >   ack 28",
+        " 22 <   data 22..23
+          62 >   ack 23",
     );
 }
 
 #[test]
 fn a_small_push_is_acknowledged_when_it_is_read() {
     settled().run(
-        " 27 <   data 27+100 psh
-          27 >   ack 27+100",
+        " 22 <   data 22+100 psh
+          22 >   ack 22+100",
     );
 }
 
@@ -128,15 +128,15 @@ fn without_sack_every_segment_behind_a_hole_is_a_duplicate_ack() {
 #[test]
 fn after_three_duplicates_acks_are_compressed_to_one_a_millisecond() {
     settled().run(
-        " 27   <   data 28..29
-          27   >   ack 27 sack 28..29
-          27   <   data 29..30
-          27   >   ack 27 sack 28..30
-          27   <   data 30..31
-          27   >   ack 27 sack 28..31
-          27   <   data 31..32
-          27.5 <   data 32..33
-          28   >   ack 27 sack 28..33",
+        " 22   <   data 23..24
+          22   >   ack 22 sack 23..24
+          22   <   data 24..25
+          22   >   ack 22 sack 23..25
+          22   <   data 25..26
+          22   >   ack 22 sack 23..26
+          22   <   data 26..27
+          22.5 <   data 27..28
+          23   >   ack 22 sack 23..28",
     );
 }
 

@@ -66,6 +66,8 @@ impl Script {
     ) -> Self {
         let mut config = HostConfig {
             congestion_control: "reno".into(),
+            // The RFCs' own times.
+            tick_ns: bentpipe_path::Nanos::ZERO,
             ..HostConfig::default()
         };
         set(&mut config);

@@ -155,7 +155,10 @@ fn a_syn_is_repeated_after_one_second_then_two() {
     use bentpipe_sim::packet::ConnectionId;
     use bentpipe_sim::tcp::{Notice, Outbox, Socket};
     let mut out = Outbox::default();
-    let config = std::sync::Arc::new(HostConfig::default());
+    let config = std::sync::Arc::new(HostConfig {
+        tick_ns: Nanos::ZERO,
+        ..HostConfig::default()
+    });
     let id = ConnectionId::default();
     let mut socket = Socket::connect(id, &config, 1500, 1, Time::ZERO, &mut out).expect("cubic");
     let mut times = vec![];

@@ -41,6 +41,8 @@ fn spec(pipe: PipeConfig, work: WorkloadSpec, seconds: Option<i64>) -> SimSpec {
     };
     for host in [&mut spec.client, &mut spec.server] {
         host.congestion_control = "reno".into();
+        // Closed forms know nothing of a host's own timing.
+        host.wakeup_ns = Nanos::ZERO;
     }
     spec
 }

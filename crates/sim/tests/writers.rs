@@ -1,0 +1,155 @@
+//! What limits a transfer when the send buffer is smaller than the path: the application's way of filling it.
+
+use bentpipe_path::config::{PipeConfig, ShaperConfig};
+use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::network::Side;
+use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_sim::sink::{IntervalRow, Sink, SocketRow};
+use bentpipe_sim::workload::WorkloadSpec;
+
+/// What iperf3 writes at once (`DEFAULT_TCP_BLKSIZE`), and how many such blocks between two calls of select(2).
+const BLOCK: u64 = 128 * 1024;
+const BLOCKS: u64 = 10;
+
+#[derive(Default)]
+struct Rows {
+    seconds: Vec<IntervalRow>,
+    sockets: Vec<SocketRow>,
+}
+
+impl Sink for Rows {
+    fn interval(&mut self, row: &IntervalRow) {
+        self.seconds.push(*row);
+    }
+    fn socket(&mut self, row: &SocketRow) {
+        self.sockets.push(row.clone());
+    }
+}
+
+/// A download through 4 MiB of send buffer.
+fn run(rate: Option<u64>, rtt: Nanos, work: WorkloadSpec) -> Rows {
+    let mut pipe = PipeConfig::default();
+    pipe.propagation.delay_ns = Nanos(rtt.0 / 2);
+    let up = pipe.clone();
+    if let Some(rate_bit_s) = rate {
+        pipe.shaper = ShaperConfig::Fixed { rate_bit_s };
+    }
+    let spec = SimSpec {
+        down: pipe,
+        up,
+        workloads: vec![work],
+        sample_interval_ns: Some(Nanos::from_millis(50)),
+        ..SimSpec::default()
+    };
+    let mut rows = Rows::default();
+    Simulation::new(spec)
+        .expect("a valid specification")
+        .run(&mut rows);
+    rows
+}
+
+/// By iperf3, over a path without a rate.
+fn iperf3(rtt: Nanos, seconds: i64) -> Rows {
+    let work = WorkloadSpec::Iperf3 {
+        start_ns: Time::ZERO,
+        down: true,
+        streams: 1,
+        size_bytes: None,
+        time_ns: Some(Nanos::from_secs(seconds)),
+        omit_ns: Nanos::from_secs(2),
+    };
+    run(None, rtt, work)
+}
+
+/// Bytes per second from 4 s to 12 s that a writer brings across who fills the buffer whenever it is woken.
+fn fills_the_buffer(rate: Option<u64>, rtt: Nanos) -> f64 {
+    let work = WorkloadSpec::Bulk {
+        start_ns: Time::ZERO,
+        down: true,
+        streams: 1,
+        size_bytes: None,
+        time_ns: Some(Nanos::from_secs(13)),
+        omit_ns: Nanos::ZERO,
+    };
+    let rows = run(rate, rtt, work);
+    let acked = |seconds| {
+        let at = Time::ZERO + Nanos::from_secs(seconds);
+        rows.sockets
+            .iter()
+            .find(|row| row.host == Side::Server && row.time >= at)
+            .map_or(0, |row| row.sample.bytes_acked)
+    };
+    (acked(12) - acked(4)) as f64 / 8.0
+}
+
+#[test]
+fn iperf3_keeps_thirty_blocks_of_a_four_mebibyte_buffer_in_flight() {
+    // It writes ten blocks when a third of the buffer is free, and ten blocks take a little less than a third: three turns per
+    // round trip, each set off by the ACKs of the same turn one round trip ago.
+    for (rtt, seconds) in [(100, 10), (250, 20)] {
+        let rows = iperf3(Nanos::from_millis(rtt), seconds);
+        let counted: Vec<_> = rows.seconds.iter().filter(|row| !row.omitted).collect();
+        let bytes: u64 = counted.iter().map(|row| row.bytes).sum();
+        let round_trips = counted.len() as u64 * 1000 / rtt as u64;
+        let per_round_trip = bytes as f64 / round_trips as f64;
+        let expected = (3 * BLOCKS * BLOCK) as f64;
+        assert!(
+            (per_round_trip / expected - 1.0).abs() < 0.03,
+            "{per_round_trip} bytes in {rtt} ms, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn iperf3_leaves_the_buffer_less_than_full() {
+    let rows = iperf3(Nanos::from_millis(250), 5);
+    let late = rows
+        .sockets
+        .iter()
+        .filter(|row| row.time > Time::ZERO + Nanos::from_secs(4))
+        .map(|row| &row.sample);
+    let most = late
+        .clone()
+        .map(|sample| sample.wmem_queued_bytes)
+        .max()
+        .expect("samples");
+    let sndbuf = late
+        .map(|sample| sample.sndbuf_bytes)
+        .max()
+        .expect("samples");
+    assert_eq!(sndbuf, 4 << 20);
+    assert!((sndbuf * 9 / 10..sndbuf).contains(&most), "{most}");
+}
+
+#[test]
+fn a_writer_that_fills_the_buffer_keeps_it_full_where_acks_come_at_once() {
+    let rtt = Nanos::from_millis(150);
+    let per_round_trip = fills_the_buffer(None, rtt) * rtt.as_secs_f64();
+    let full = f64::from(4 << 20);
+    assert!(
+        (0.95..=1.0).contains(&(per_round_trip / full)),
+        "{per_round_trip} bytes of {full}"
+    );
+}
+
+#[test]
+fn a_writer_that_fills_the_buffer_goes_beyond_it_where_bursts_are_small() {
+    // At 150 Mbit/s and 411 ms a burst is a third of a buffer; cwnd, not memory, ends the writing.
+    let rtt = Nanos::from_millis(411);
+    let filled = fills_the_buffer(Some(150_000_000), rtt) * rtt.as_secs_f64();
+    let full = f64::from(4 << 20);
+    assert!(filled / full > 1.05, "{filled} bytes of {full}");
+}
+
+#[test]
+fn a_writer_that_fills_the_buffer_leaves_gaps_where_acks_come_spread_out() {
+    // Three bursts of a third each do not fit: what wakes the writer is the next burst's first ACKs, so that a round trip and a
+    // third pass until a burst is followed by its successor.
+    let rtt = Nanos::from_millis(150);
+    let filled = fills_the_buffer(Some(400_000_000), rtt) * rtt.as_secs_f64();
+    let full = f64::from(4 << 20);
+    assert!(
+        (0.6..0.8).contains(&(filled / full)),
+        "{filled} bytes of {full}"
+    );
+}
