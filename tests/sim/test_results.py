@@ -19,11 +19,14 @@ def test_a_ping_on_the_idle_path_takes_its_round_trip_and_its_serialisation(simu
     found = simulate()
     pings = found.pings
     serialisation_s = 2 * (20 + 8 + 56) * 8 / 10e6
-    assert pings["rtt_s"].to_list() == [pytest.approx(0.1 + serialisation_s, abs=1e-9)] * 3
+    # And both hosts' wake-ups, each with a median of 20 us; 160 us or more has one in 256.
+    least_s, most_s = 0.1 + serialisation_s, 0.1 + serialisation_s + 2 * 160e-6
+    assert all(least_s < rtt_s < most_s for rtt_s in pings["rtt_s"])
+    assert pings["rtt_s"].n_unique() == 3
     assert pings["time_s"].to_list() == pytest.approx([-1.0, -0.9, -0.8], abs=1e-9)
     entry = found.runs[0]["workloads"]["rtt"]
     assert (entry["sent"], entry["lost"]) == (3, 0)
-    assert entry["min_ms"] == entry["max_ms"] == pytest.approx(100.1344)
+    assert least_s * 1e3 < entry["min_ms"] < entry["max_ms"] < most_s * 1e3
 
 
 def test_a_download_that_fills_the_path_gets_its_share_that_is_payload(simulate: Simulate) -> None:
