@@ -96,3 +96,10 @@ fn cubic_follows_rfc_9438_where_losses_are_equally_spaced() {
         }
     }
 }
+
+#[test]
+fn of_two_reno_flows_with_the_same_losses_the_one_with_four_times_the_rtt_gets_a_quarter() {
+    let rate = |rtt_ms: i64| window("reno", 1000, rtt_ms, 60 * rtt_ms / 50) / rtt_ms as f64;
+    let ratio = rate(50) / rate(200);
+    assert!((3.6..4.4).contains(&ratio), "{ratio}");
+}
