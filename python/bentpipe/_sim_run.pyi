@@ -13,5 +13,5 @@ def sim_run(
     which exists, gets link.csv, sockets.csv, flows.csv, pings.csv and the captures asked for, as they come.
     The GIL is released. Every few ten milliseconds of CPU signals are looked at and `on_progress` is told the
     run's seconds; what either raises ends the run and is raised here. Raises `ValueError` for what cannot be
-    run, `OSError` where a file cannot be written.
+    run, `OSError` where a file cannot be written, `RuntimeError` where the simulator itself fails.
     """

@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from bentpipe import engines, interruption
-from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions
 from bentpipe.lab import LabError
 from bentpipe.results import Results, StoreError
 
@@ -45,6 +45,8 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except _UsageError as error:
             _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip()), _WRONG)
+        except EngineFaultError as error:
+            _fail(f"bentpipe: {error}", _FAILED)
         except (LabError, EngineError, StoreError) as error:
             _fail(f"bentpipe: {error}", _WRONG)
         except KeyboardInterrupt:

@@ -1,10 +1,12 @@
 use bentpipe_simrun::RunError;
 use core::ops::ControlFlow;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-/// Runs a simulation into a folder and returns what it amounted to, as JSON (`bentpipe_simrun::run`).
+/// Runs a simulation into a folder and returns what it amounted to, as JSON (`bentpipe_simrun::run`). A panic is a
+/// `RuntimeError`: the `PanicException` that it would be else is no `Exception`, so nobody catches it.
 #[pyfunction]
 #[expect(
     clippy::needless_pass_by_value,
@@ -21,7 +23,7 @@ pub fn sim_run(
     let spec = serde_json::from_str(spec_json)
         .map_err(|error| PyValueError::new_err(format!("the specification: {error}")))?;
     let mut raised = None;
-    let outcome = py.detach(|| {
+    let simulate = || {
         bentpipe_simrun::run(&spec, &names, &folder, &mut |now| {
             let answer = Python::attach(|py| {
                 py.check_signals()?;
@@ -38,7 +40,10 @@ pub fn sim_run(
                 }
             }
         })
-    });
+    };
+    let outcome = py
+        .detach(|| catch_unwind(AssertUnwindSafe(simulate)))
+        .map_err(|panic| PyRuntimeError::new_err(said(&*panic)))?;
     match outcome {
         Ok(outcome) => serde_json::to_string(&outcome)
             .map_err(|error| PyValueError::new_err(error.to_string())),
@@ -48,4 +53,13 @@ pub fn sim_run(
         Err(RunError::Spool(error)) => Err(error.into()),
         Err(error @ RunError::Spec(_)) => Err(PyValueError::new_err(error.to_string())),
     }
+}
+
+/// What a panic said.
+fn said(panic: &(dyn core::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
+        .unwrap_or_else(|| "a panic".to_owned())
 }

@@ -32,6 +32,10 @@ class EngineError(Exception):
         return f"{message}\n  this would help:  {self.remedy}" if self.remedy else message
 
 
+class EngineFaultError(EngineError):
+    """The engine itself is at fault, not the request."""
+
+
 @dataclass(frozen=True)
 class EngineOptions:
     """What a user may ask of a run beside the lab itself. It changes what is kept, not what is measured."""

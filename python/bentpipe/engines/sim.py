@@ -15,7 +15,7 @@ import polars as pl
 
 from bentpipe import _core
 from bentpipe.engines import machine
-from bentpipe.engines.base import EngineError, EngineOptions, Progress
+from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions, Progress
 from bentpipe.engines.sim_entries import entry
 from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.lab import Point
@@ -109,6 +109,12 @@ class SimEngine:
             text = _core.sim_run(json.dumps(sim_spec(point, self._options)), names, spool, at)
         except ValueError as error:
             raise EngineError(str(error), what="lab") from error
+        except RuntimeError as error:
+            raise EngineFaultError(
+                f"the simulator broke off {point.lab} with seed {point.seed} by a fault of its own: {error}. "
+                "The lab and this message are what a report of the fault needs",
+                what="engine",
+            ) from error
         outcome: dict[str, Any] = json.loads(text)
         return outcome
 
