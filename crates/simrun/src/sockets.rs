@@ -64,6 +64,15 @@ fn seconds<'a>(span: Nanos) -> Cell<'a> {
     Cell::Float(span.as_secs_f64())
 }
 
+/// A measurement that may not have been made yet: zero is no round trip.
+fn measured<'a>(span: Nanos) -> Cell<'a> {
+    if span == Nanos::ZERO {
+        Cell::Nothing
+    } else {
+        seconds(span)
+    }
+}
+
 pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
     line(out, COLUMNS)
 }
@@ -83,8 +92,8 @@ pub(crate) fn row(out: &mut impl Write, row: &SocketRow) -> io::Result<()> {
         s.cwnd_segments.into(),
         s.ssthresh_segments.into(),
         s.mss_bytes.into(),
-        seconds(s.srtt),
-        seconds(s.rttvar),
+        measured(s.srtt),
+        measured(s.rttvar),
         s.min_rtt.map_or(Cell::Nothing, seconds),
         seconds(s.rto),
         s.backoff.into(),
@@ -122,7 +131,7 @@ pub(crate) fn row(out: &mut impl Write, row: &SocketRow) -> io::Result<()> {
         Cell::Integer(0),
         s.drops.into(),
         s.total_rto.into(),
-        seconds(s.rcv_rtt),
+        measured(s.rcv_rtt),
     ];
     line(out, cells)
 }

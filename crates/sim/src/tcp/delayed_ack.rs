@@ -128,7 +128,9 @@ impl Socket {
                 self.delayed.pushed = true;
             }
         } else {
-            let known = length + 20 >= 536 + 20 || (length >= 88 && pushed);
+            // The header counts with its options; a segment without PSH is taken for a full one.
+            let options = self.output.advertised_mss - self.receiver.advertised_mss;
+            let known = length + options >= 536 || (length + options >= 88 && !pushed);
             if known {
                 if length == self.delayed.last_length {
                     self.delayed.rcv_mss = length;

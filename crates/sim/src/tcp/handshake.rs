@@ -1,12 +1,17 @@
 //! The handshake (RFC 9293, section 3.5) with the options of RFC 7323 and RFC 2018, ECN's (RFC 3168, section 6.1.1), and
 //! the SYN's retransmission.
 //!
-//! 1. A connection attempt is given up after 6 retransmitted SYNs, as Linux (`tcp_syn_retries`).
+//! A SYN that is not answered is repeated as by Linux 6.5 and later: see [`Socket::syn_timer`].
 
 use super::Socket;
 use super::rtt::RTO_INITIAL;
 use super::socket::{Notice, Outbox, State};
 use crate::packet::{Packet, flag};
+
+/// `tcp_syn_linear_timeouts`, `tcp_syn_retries` and `tcp_synack_retries` (net/ipv4/tcp_ipv4.c, `tcp_sk_init`).
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+const SYN_RETRIES: u32 = 6;
+const SYN_ACK_RETRIES: u32 = 5;
 
 impl Socket {
     pub(super) fn send_syn(&mut self, out: &mut Outbox) {
@@ -71,6 +76,13 @@ impl Socket {
         self.timers.backoff = 0;
         self.buffer
             .establish(&self.config, self.receiver.advertised_mss);
+        // `tcp_initialize_rcv_mss`: no more than either end's segments.
+        self.delayed.rcv_mss = self
+            .receiver
+            .advertised_mss
+            .min(self.window.mss)
+            .min((self.receive_window() / 2) as u32)
+            .clamp(88, 536);
         self.expand_send_buffer();
         self.control.init(&mut self.window);
         self.update_pacing_rate();
@@ -88,14 +100,25 @@ impl Socket {
         }
     }
 
+    /// A SYN is repeated four times a second apart before it backs off, and six times after
+    /// (`tcp_syn_linear_timeouts`, since 6.5, and `tcp_syn_retries`); a SYN-ACK backs off at once, five times
+    /// (`tcp_synack_retries`).
     pub(super) fn syn_timer(&mut self, out: &mut Outbox) {
+        let (linear, backed_off) = match self.state {
+            State::SynSent => (SYN_LINEAR_TIMEOUTS, SYN_RETRIES),
+            _ => (0, SYN_ACK_RETRIES),
+        };
         self.recovery.retransmits += 1;
-        if self.recovery.retransmits > 6 {
+        if self.recovery.retransmits > linear + backed_off {
             self.fail(out);
             return;
         }
         self.counters.retransmits += 1;
-        self.timers.back_off(self.window.now, RTO_INITIAL);
+        if self.recovery.retransmits <= linear {
+            self.timers.retransmit_in(self.window.now, RTO_INITIAL);
+        } else {
+            self.timers.back_off(self.window.now, RTO_INITIAL);
+        }
         self.send_syn(out);
     }
 }

@@ -146,8 +146,11 @@ impl Socket {
         self.rack.advanced = false;
         match self.detect_loss() {
             Some(timeout) => {
+                // Not beyond the retransmission timeout: an original that an outage held back and that arrives after its
+                // repair was undone makes the RTT of RACK as long as the outage.
+                let after = (timeout + TIMEOUT_MIN).min(self.backed_off_rto());
                 self.timers
-                    .arm(Retransmit::Reorder, self.window.now, timeout + TIMEOUT_MIN);
+                    .arm(Retransmit::Reorder, self.window.now, after);
                 true
             }
             None => false,

@@ -149,7 +149,7 @@ fn without_timestamps_f_rto_finds_the_timeout_spurious() {
 }
 
 #[test]
-fn a_syn_is_repeated_after_one_second_then_two() {
+fn a_syn_is_repeated_each_second_five_times_then_backs_off() {
     use bentpipe_path::{Nanos, Time};
     use bentpipe_sim::host::HostConfig;
     use bentpipe_sim::packet::ConnectionId;
@@ -169,6 +169,6 @@ fn a_syn_is_repeated_after_one_second_then_two() {
             times.push((at - Time::ZERO).0 / Nanos::from_secs(1).0);
         }
     }
-    assert_eq!(times, [1, 3, 7, 15, 31, 63]);
+    assert_eq!(times, [1, 2, 3, 4, 5, 7, 11, 19, 35, 67]);
     assert_eq!(out.notices, [Notice::Closed(false)]);
 }
