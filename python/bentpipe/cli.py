@@ -55,7 +55,9 @@ class _Commands(TyperGroup):
             if error.errno == errno.EPIPE:
                 raise  # whoever read our output has gone; click ends quietly
             place = f"{error.filename}: " if error.filename else ""
-            _fail(f"bentpipe: {place}{error.strerror or error}", _FAILED)
+            running = ctx.invoked_subcommand == "run"
+            lost = "; the run under way is discarded, those that were finished are kept" if running else ""
+            _fail(f"bentpipe: {place}{error.strerror or error}{lost}", _FAILED)
 
 
 app = typer.Typer(

@@ -2,8 +2,8 @@
 
 Python looks at signals between two instructions of its own: a long call into a library, such as millions of
 rows being written, would put the end off. Its C handler writes the signal's number to a descriptor at once
-(`signal.set_wakeup_fd`); a thread waits there, gives the orderly end its time, and then ends the process. What
-a run has started dies with the process: the kernel sees to that (engines/host_process.py).
+(`signal.set_wakeup_fd`); a thread waits there, gives the orderly end its time, and then ends the process.
+What a run has started dies with the process: the kernel sees to that (engines/host_process.py).
 """
 
 import os

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -159,6 +160,21 @@ ctypes.CDLL(None).sleep(1000)
     assert running.returncode == 130
     assert b"interrupted" in said
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_disk_that_is_full_is_named_and_so_is_what_becomes_of_the_run(run: Command, tmp_path: Path) -> None:
+    """A limit on the size of files stands for it: the kernel refuses in the same place."""
+    least = (40_000, 40_000)
+    (tmp_path / "long.toml").write_text(PLAIN.replace("count = 3", "count = 3000"))
+    said = run(
+        "run", "long.toml", "--engine", "sim", "--out", "out", "--quiet",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, least),
+    )  # fmt: skip
+    assert said.status == 1
+    assert said.stderr.startswith("bentpipe: ")
+    assert "the run under way is discarded" in said.stderr
+    assert len(said.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_kill_9_leaves_no_process_and_a_folder_that_any_lab_may_have(run: Command, tmp_path: Path) -> None:

@@ -169,7 +169,11 @@ FLOWS = Table(
         Column("size_bytes", INTEGER, "payload that was to be carried; null: as much as fits the time"),
         Column("start_s", FLOAT, "when the connection was begun, or a request on one that was kept"),
         Column("connected_s", FLOAT, "when the client was connected; null: it was before, or not known"),
-        Column("first_byte_s", FLOAT, "when the first payload byte arrived; null: not known"),
+        Column(
+            "first_byte_s",
+            FLOAT,
+            "when the first payload byte arrived; null: not known (iperf3 does not say)",
+        ),
         Column("end_s", FLOAT, "when the last payload byte arrived; null: it did not finish"),
         Column("bytes", INTEGER, "payload carried"),
         Column("goodput_bit_s", FLOAT, "payload over measured time"),
