@@ -97,3 +97,9 @@ def test_what_could_not_finish_says_so(simulate: Simulate) -> None:
 def test_a_lost_answer_is_a_ping_without_a_time(simulate: Simulate) -> None:
     pings = simulate("path.up.loss=1.0", "duration=3 s").pings
     assert pings["rtt_s"].to_list() == [None] * 3
+
+
+def test_pings_that_are_all_lost_end_and_are_counted_as_lost(simulate: Simulate) -> None:
+    found = simulate("path.loss=1.0")  # no duration: the run ends since ping gives up, and the SYNs do
+    entry = found.runs[0]["workloads"]["rtt"]
+    assert (entry["sent"], entry["lost"]) == (3, 3)

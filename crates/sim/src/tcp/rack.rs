@@ -149,8 +149,7 @@ impl Socket {
                 // Not beyond the retransmission timeout: an original that an outage held back and that arrives after its
                 // repair was undone makes the RTT of RACK as long as the outage.
                 let after = (timeout + TIMEOUT_MIN).min(self.backed_off_rto());
-                self.timers
-                    .arm(Retransmit::Reorder, self.window.now, after);
+                self.timers.arm(Retransmit::Reorder, self.window.now, after);
                 true
             }
             None => false,

@@ -1,4 +1,5 @@
-//! Echo requests from the client at a fixed interval, as ping(8).
+//! Echo requests from the client at a fixed interval, as ping(8): after the last one it waits for two of the longest round
+//! trips that it has seen, or ten seconds if it has seen none (iputils' ping_common.c).
 
 use super::Workload;
 use crate::network::{Network, Side};
@@ -14,7 +15,14 @@ pub struct Ping {
     /// Send time by sequence; `None` once answered or given up.
     sent: Vec<Option<Time>>,
     answered: u32,
+    longest: Option<Nanos>,
+    waited: bool,
 }
+
+const SEND: u64 = 0;
+const GIVE_UP: u64 = 1;
+/// ping's `MAXWAIT`.
+const MAX_WAIT: Nanos = Nanos::from_secs(10);
 
 impl Ping {
     pub fn new(place: usize, count: u32, interval: Nanos, payload: u32) -> Self {
@@ -25,16 +33,22 @@ impl Ping {
             payload,
             sent: Vec::new(),
             answered: 0,
+            longest: None,
+            waited: false,
         }
     }
 }
 
 impl Workload for Ping {
     fn on_start(&mut self, network: &mut Network) {
-        self.on_timer(network, 0);
+        self.on_timer(network, SEND);
     }
 
-    fn on_timer(&mut self, network: &mut Network, _token: u64) {
+    fn on_timer(&mut self, network: &mut Network, token: u64) {
+        if token == GIVE_UP {
+            self.waited = true;
+            return;
+        }
         let sequence = self.sent.len() as u32;
         if sequence >= self.count {
             return;
@@ -42,19 +56,23 @@ impl Workload for Ping {
         self.sent.push(Some(network.now()));
         network.ping(Side::Client, self.place, sequence, self.payload);
         if sequence + 1 < self.count {
-            network.call_at(network.now() + self.interval, self.place, 0);
+            network.call_at(network.now() + self.interval, self.place, SEND);
+        } else {
+            let wait = self.longest.map_or(MAX_WAIT, |rtt| rtt + rtt);
+            network.call_at(network.now() + wait, self.place, GIVE_UP);
         }
     }
 
     fn on_echo(&mut self, network: &mut Network, sequence: u32) {
         if let Some(sent) = self.sent.get_mut(sequence as usize).and_then(Option::take) {
             self.answered += 1;
-            let rtt = Some(network.now() - sent);
+            let rtt = network.now() - sent;
+            self.longest = self.longest.max(Some(rtt));
             network.pings.push(PingRow {
                 time: sent,
                 workload: self.place,
                 sequence,
-                rtt,
+                rtt: Some(rtt),
             });
         }
     }
@@ -74,6 +92,6 @@ impl Workload for Ping {
     }
 
     fn is_done(&self) -> bool {
-        self.answered == self.count
+        self.answered == self.count || self.waited
     }
 }
