@@ -89,21 +89,51 @@ fn switches() -> Switches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
+    /// Keeps the calling thread on the first processor that it may use.
+    fn pin() {
+        let allowed = sched_getaffinity(None).unwrap();
+        let first = (0..CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu));
+        let mut one = CpuSet::new();
+        one.set(first.unwrap());
+        sched_setaffinity(None, &one).unwrap();
+    }
 
     #[test]
     fn the_kernel_says_how_long_a_thread_waited_for_a_processor() {
-        let mut queue = RunQueue::new();
-        std::thread::yield_now();
-        assert!(queue.since().nanos >= Nanos::ZERO);
+        let done = AtomicBool::new(false);
+        let waited = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                pin();
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let beside = threads.spawn(|| {
+                pin();
+                let mut queue = RunQueue::new();
+                let mut waited = Nanos::ZERO;
+                let until = Instant::now() + Duration::from_secs(10);
+                while waited == Nanos::ZERO && Instant::now() < until {
+                    waited = queue.since().nanos;
+                }
+                done.store(true, Ordering::Relaxed);
+                waited
+            });
+            beside.join().unwrap()
+        });
         assert!(
-            queue.waited > Nanos::ZERO,
-            "a thread waits before it first runs"
+            waited > Nanos::ZERO,
+            "two threads that want one processor wait for each other"
         );
     }
 
     #[test]
     fn one_sleep_is_told_from_two_and_from_one_before() {
-        let sleep = || std::thread::sleep(std::time::Duration::from_millis(1));
+        let sleep = || std::thread::sleep(Duration::from_millis(1));
         let mut queue = RunQueue::new();
         queue.about_to_sleep();
         sleep();
