@@ -8,7 +8,7 @@ use super::rtt::RTO_INITIAL;
 use super::socket::{Notice, Outbox, State};
 use crate::packet::{Packet, flag};
 
-/// `tcp_syn_linear_timeouts`, `tcp_syn_retries` and `tcp_synack_retries` (net/ipv4/tcp_ipv4.c, `tcp_sk_init`).
+/// `tcp_syn_linear_timeouts`, `tcp_syn_retries` and `tcp_synack_retries` (`tcp_sk_init`, `net/ipv4/tcp_ipv4.c`).
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 const SYN_RETRIES: u32 = 6;
 const SYN_ACK_RETRIES: u32 = 5;

@@ -1,5 +1,5 @@
 //! Echo requests from the client at a fixed interval, as ping(8): after the last one it waits for two of the longest round
-//! trips that it has seen, or ten seconds if it has seen none (iputils' ping_common.c).
+//! trips that it has seen, or ten seconds if it has seen none (iputils' `ping_common.c`).
 
 use super::Workload;
 use crate::network::{Network, Side};
