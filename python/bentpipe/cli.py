@@ -161,6 +161,7 @@ def run(
             options=options,
             watcher=watcher,
             on_record=on_record,
+            on_left_out=lambda variant, why: _say(f'bentpipe: variant "{variant}" is left out: {why}'),
         )
 
     if quiet:

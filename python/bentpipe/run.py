@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bentpipe import engines, lab, workers
-from bentpipe.engines.base import EngineError, EngineOptions
-from bentpipe.lab import Point
+from bentpipe.engines.base import Engine, EngineError, EngineOptions
+from bentpipe.lab import AS_IS, Point
 from bentpipe.results import Results, RunFolder, StoreError
 from bentpipe.results.store import LAB, discard_abandoned, finished_runs, write_file
 
@@ -58,7 +59,15 @@ class Lab(lab.Lab):
     def run(self, engine: str = "sim", out: str | Path | None = None, jobs: int = 1) -> Results:
         """Run every point and return the results. `out` defaults to runs/<lab>-<date>. `jobs`: how many at
         once."""
-        return execute(self, engine=engine, out=Path(out) if out is not None else None, jobs=jobs)
+        return execute(
+            self,
+            engine=engine,
+            out=Path(out) if out is not None else None,
+            jobs=jobs,
+            on_left_out=lambda variant, why: warnings.warn(
+                f'variant "{variant}" is left out: {why}', stacklevel=4
+            ),
+        )
 
 
 def execute(
@@ -70,9 +79,10 @@ def execute(
     options: EngineOptions | None = None,
     watcher: Watcher | None = None,
     on_record: Callable[[Mapping[str, Any]], None] = lambda _record: None,
+    on_left_out: Callable[[str, str], None] = lambda _variant, _why: None,
 ) -> Results:
     """Run what of the lab is not in `out` yet. `on_record` is given every run's record, of those there
-    already first."""
+    already first; `on_left_out` each variant that the engine cannot run, and why."""
     watcher = watcher or Quiet()
     worker = engines.create(engine, options)
     if jobs > 1 and not worker.beside_others:
@@ -81,11 +91,11 @@ def execute(
             "machine's cores and falsify each other's timing",
             what="jobs",
         )
-    points = the_lab.points()
-    for point in points:
-        worker.check(point.spec)
+    points, left_out = _runnable(the_lab, worker)
+    for variant, why in left_out.items():
+        on_left_out(variant, why)
     names = run_names(points)
-    identity = _identity(the_lab, points, engine)
+    identity = _identity(the_lab, points, engine) | {"left_out": left_out}
     folder = out if out is not None else default_folder(identity, names)
     with _claimed(folder, identity):
         there = [name for name in names if (folder / name).exists()]
@@ -102,6 +112,26 @@ def execute(
             watcher.run_ends(record)
             on_record(record)
     return Results.open(folder)
+
+
+def _runnable(the_lab: lab.Lab, worker: Engine) -> tuple[list[Point], dict[str, str]]:
+    """The points to run, and the variants that this engine, or this machine's kernel, has no means for.
+
+    A sweep does not end because one of its variants needs what is not here. But what was asked for by name is
+    refused, and so is a plain lab that cannot be run. Raises EngineError.
+    """
+    points = the_lab.points()
+    left_out: dict[str, str] = {}
+    for point in points:
+        if point.variant in left_out:
+            continue
+        try:
+            worker.check(point.spec)
+        except EngineError as error:
+            if the_lab.asked or point.variant == AS_IS:
+                raise
+            left_out[point.variant] = str(error.args[0])
+    return [point for point in points if point.variant not in left_out], left_out
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from bentpipe.lab import Lab
+from bentpipe.lab.spec import BulkSpec
 
 from .conftest import WORK
 
@@ -70,6 +73,78 @@ def test_a_set_on_a_swept_key_pins_it(lab_file: WriteLab) -> None:
 def test_a_set_holds_in_every_variant(lab_file: WriteLab) -> None:
     points = Lab.load(lab_file(GRID), set=["host.sack=true"]).points()
     assert {point.spec.client.sack for point in points} == {True}
+
+
+NAMED = (
+    WORK
+    + """
+[sweep]
+"workload.download.direction" = ["up", "down"]
+[sweep.orbit]
+GEO = { "path.rtt" = "550 ms", "path.rate" = "16 Mbit/s" }
+"4" = { "path.rtt" = "40 ms" }
+none = {}
+[[variant]]
+name = "streams"
+set = { "workload.download.streams" = 4 }
+only = { orbit = ["GEO"], "workload.download.direction" = ["down"] }
+"""
+)
+
+
+def test_a_named_axis_is_a_set_of_changes_per_name_and_points_show_the_names(lab_file: WriteLab) -> None:
+    points = Lab.load(lab_file(NAMED), variants=["as is"], set=["workload.download.direction=up"]).points()
+    assert [point.point["orbit"] for point in points] == ["GEO", "4", "none"]
+    assert [(point.spec.path.base_rtt_ns, point.spec.path.rate_up_bit_s) for point in points] == [
+        (550_000_000, 16_000_000),
+        (40_000_000, None),
+        (0, None),
+    ]
+
+
+@pytest.mark.parametrize("written", ["GEO", '"GEO"', "4"])
+def test_a_named_axis_is_pinned_by_the_name_of_a_value(lab_file: WriteLab, written: str) -> None:
+    points = Lab.load(lab_file(NAMED), set=[f"orbit={written}"], variants=["as is"]).points()
+    assert [point.point["orbit"] for point in points] == [written.strip('"')] * 2
+
+
+def test_a_variant_is_crossed_only_with_the_values_that_it_says(lab_file: WriteLab) -> None:
+    points = Lab.load(lab_file(NAMED)).points()
+    assert len(points) == 7
+    assert [point.point for point in points if point.variant == "streams"] == [
+        {"workload.download.direction": "down", "orbit": "GEO"}
+    ]
+    pinned = Lab.load(lab_file(NAMED), set=["orbit=4"])
+    assert {point.variant for point in pinned.points()} == {"as is"}
+
+
+def test_a_set_goes_before_what_a_named_axis_changes(lab_file: WriteLab) -> None:
+    points = Lab.load(lab_file(NAMED), set=["path.rtt=1 ms"]).points()
+    assert {point.spec.path.base_rtt_ns for point in points} == {1_000_000}
+
+
+def test_a_workload_that_is_not_enabled_is_left_out(lab_file: WriteLab) -> None:
+    text = WORK + '[[workload]]\nname = "rival"\nkind = "bulk"\nenabled = false\ntime = "2 s"\n'
+
+    def names(*sets: str) -> list[str]:
+        return [work.name for work in Lab.load(lab_file(text), set=sets).points()[0].spec.workloads]
+
+    assert names() == ["download"]
+    assert names("workload.rival.enabled=true") == ["download", "rival"]
+    assert names("workload.rival.enabled=true", "workload.download.enabled=false") == ["rival"]
+
+
+def test_what_is_not_enabled_needs_no_end(lab_file: WriteLab) -> None:
+    text = WORK + '[[workload]]\nname = "rival"\nkind = "bulk"\nenabled = false\n'
+    assert Lab.load(lab_file(text)).points()[0].spec.duration_ns is None
+
+
+def test_a_transfer_can_have_a_congestion_control_of_its_own(lab_file: WriteLab) -> None:
+    text = '[host]\ncongestion_control = "bbr"\n' + WORK + 'congestion_control = "cubic"\n'
+    (point,) = Lab.load(lab_file(text)).points()
+    (download,) = point.spec.workloads
+    assert isinstance(download, BulkSpec)
+    assert (download.congestion_control, point.spec.server.congestion_control) == ("cubic", "bbr")
 
 
 def test_chosen_variants_run_alone_in_the_labs_order(lab_file: WriteLab) -> None:

@@ -1,5 +1,6 @@
 """What the simulator cannot model it refuses by name, before anything runs."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,32 @@ def test_what_it_cannot_do_is_named_and_nothing_is_left(tmp_path: Path, more: st
     with pytest.raises(EngineError, match=named):
         bentpipe.Lab.load(place).run(engine="sim", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+VARIANTS = """
+[[variant]]
+name = "vegas"
+set = { "host.congestion_control" = "vegas" }
+[[variant]]
+name = "hybla"
+set = { "host.congestion_control" = "hybla" }
+"""
+
+
+def test_a_variant_that_it_cannot_run_is_left_out_and_said_so(tmp_path: Path) -> None:
+    place = tmp_path / "lab.toml"
+    place.write_text(LAB + VARIANTS)
+    with pytest.warns(UserWarning, match='variant "vegas" is left out: client: the sim engine has no'):
+        results = bentpipe.Lab.load(place).run(engine="sim", out=tmp_path / "out")
+    assert [run["variant"] for run in results.runs] == ["as is", "hybla"]
+    assert list(json.loads((tmp_path / "out" / "lab.json").read_text())["left_out"]) == ["vegas"]
+
+
+def test_a_variant_asked_for_by_name_that_it_cannot_run_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "lab.toml"
+    place.write_text(LAB + VARIANTS)
+    with pytest.raises(EngineError, match="vegas"):
+        bentpipe.Lab.load(place, variants=["hybla", "vegas"]).run(engine="sim", out=tmp_path / "out")
 
 
 def test_a_fault_of_the_simulator_is_one_message_and_leaves_nothing(

@@ -56,6 +56,21 @@ class LiveEngine:
                     f"it runs {', '.join(REGISTRY)}",
                     what=work.kind,
                 )
+            if work.kind == "bulk" and work.congestion_control is not None:
+                raise EngineError(
+                    f"workload {work.name}: the live engine cannot give one transfer a congestion control of "
+                    "its own yet",
+                    what="congestion_control",
+                )
+        there = machine.congestion_controls()
+        for side, host in (("client", spec.client), ("server", spec.server)):
+            if there and host.congestion_control not in there:
+                raise EngineError(
+                    f"{side}: this kernel has no congestion control {host.congestion_control!r} loaded; "
+                    f"it has {', '.join(there)}",
+                    what=host.congestion_control,
+                    remedy=f"sudo modprobe tcp_{host.congestion_control}",
+                )
 
     def length_s(self, spec: RunSpec) -> float:
         return run_length_s(spec)

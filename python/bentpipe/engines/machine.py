@@ -27,6 +27,11 @@ def facts() -> dict[str, object]:
     }
 
 
+def congestion_controls() -> tuple[str, ...]:
+    """Those that the kernel has loaded; none where it does not say."""
+    return tuple(_text(Path("/proc/sys/net/ipv4/tcp_available_congestion_control")).split())
+
+
 def versions(tools: set[str]) -> dict[str, str | None]:
     """Of bentpipe, Python, and these tools: the first line each says of itself, or None."""
     own: dict[str, str | None] = {"bentpipe": _core.__version__, "python": platform.python_version()}

@@ -29,6 +29,12 @@ def refuse(spec: RunSpec) -> None:
                 f"{_UNSEEN_KINDS[work.kind]}",
                 what=work.kind,
             )
+        if work.kind == "bulk" and work.congestion_control is not None:
+            raise EngineError(
+                f"workload {work.name}: the sim engine cannot give one transfer a congestion control of its "
+                "own yet",
+                what="congestion_control",
+            )
     for side, host in (("client", spec.client), ("server", spec.server)):
         for name in host.other_sysctl:
             raise EngineError(

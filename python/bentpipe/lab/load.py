@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from bentpipe.lab.changes import ChangeError
 from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
 from bentpipe.lab.faults import Places, first_fault
 from bentpipe.lab.keys import Document
@@ -20,7 +21,7 @@ from bentpipe.lab.point import Point
 from bentpipe.lab.resolve import resolve
 from bentpipe.lab.shipped import shipped_labs
 from bentpipe.lab.spec import RunSpec
-from bentpipe.lab.sweep import Cell, ChangeError, grid_of
+from bentpipe.lab.sweep import Cell, grid_of
 from bentpipe.lab.traces import Traces
 
 MOST_RUNS = 1_000_000
@@ -49,6 +50,7 @@ class Lab:
         published: key of the published figures, or None.
         repeat: runs per cell.
         variants: names of the variants that were chosen, "as is" for the plain lab.
+        asked: whether the variants were asked for by name.
         text: the file as it was written.
         options: what the command line changed of it, each as it would be typed there.
     """
@@ -59,6 +61,7 @@ class Lab:
     published: str | None
     repeat: int
     variants: tuple[str, ...]
+    asked: bool
     text: str
     options: tuple[str, ...]
     _cells: tuple[_Checked, ...]
@@ -107,6 +110,7 @@ class Lab:
             published=first.published,
             repeat=first.repeat,
             variants=tuple(grid.variants),
+            asked=variants is not None,
             text=text,
             options=(*(name for name, _ in options), *(f"--variant {name}" for name in variants or ())),
             _cells=cells,

@@ -57,14 +57,34 @@ All three put values over **dotted keys** of the lab: `path.rtt`, `path.down.los
 Below a key that is written short (`rate = "16 Mbit/s"`) a dotted key makes it the long table, so
 `path.queue.discipline` can be swept over a lab that says `queue = "100 kB"`.
 
-- `[sweep]` is a grid: every combination of its values, each `repeat` times.
-- `[[variant]]` names a set of changes. Every variant is crossed with the sweep. The plain lab is the
-  variant `as is` and always there. A variant may not change a swept key.
+- `[sweep]` is a grid: every combination of its values, each `repeat` times. A list is an axis of that key's
+  values. A table is a **named axis**: each of its values is a set of changes, and points, tables and charts
+  show the names. Its own name may not be a key of the lab. No two axes may change the same key.
+- `[[variant]]` names a set of changes. Every variant is crossed with the sweep, or with the values that its
+  `only` says. The plain lab is the variant `as is` and always there. A variant may not change what is swept
+  where it is crossed with it.
 - `--variant NAME` runs only the variants named (it may be repeated): `--variant "as is"` is the plain
   lab alone.
 - `--set KEY=VALUE` holds in every cell, whatever a variant says; on a swept key it pins that key to the
-  one value. The value is read as TOML, and as a text where it is none, so `--set path.rtt="30 ms"` needs
-  no quotes within."""
+  one value, and `--set AXIS=NAME` pins a named axis. The value is read as TOML, and as a text where it is
+  none, so `--set path.rtt="30 ms"` needs no quotes within.
+
+```toml
+[sweep]
+"workload.download.direction" = ["down", "up"]
+[sweep.orbit]
+GEO = { "path.rtt" = "550 ms", "path.rate" = "16 Mbit/s" }
+LEO = { "path.rtt" = "40 ms", "path.rate" = "100 Mbit/s" }
+
+[[variant]]
+name = "long queue"
+set  = { "path.queue" = "4 bdp" }
+only = { orbit = ["GEO"] }
+```
+
+A variant that the engine cannot run (a congestion control that this kernel does not have, a sysctl in
+`sim`) is left out of the sweep, and a line on stderr says which and why; the folder's `lab.json` keeps
+it. Asked for by `--variant` it is refused instead, and so is a plain lab that cannot be run."""
 
 _LOOKUP = """\
 A key of a pipe is looked for in `[path.down]` or `[path.up]`, then in `[path]`, then in the preset.

@@ -67,6 +67,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
         workloads=tuple(
             each
             for number, workload in enumerate(lab.workload)
+            if workload.enabled
             for each in _workloads(workload, lab.duration, _Sizes(traces, f"workload.{number}.size"))
         ),
         duration_s=None if lab.duration is None else lab.duration / SECOND_NS,
@@ -179,6 +180,7 @@ def _bulk(bulk: Bulk, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:
             size_bytes=bulk.size,
             time_ns=time_ns,
             omit_ns=bulk.omit,
+            congestion_control=bulk.congestion_control,
         )
 
     if bulk.direction == "both":

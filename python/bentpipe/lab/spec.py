@@ -69,7 +69,7 @@ class PingSpec(_WorkloadSpec):
 
 class BulkSpec(_WorkloadSpec):
     """One long transfer. Either `size_bytes` or `time_ns` is given; what is sent in `omit_ns` comes before
-    `time_ns`.
+    `time_ns`. `congestion_control` is its sender's; None: the host's.
     """
 
     kind: Literal["bulk"] = "bulk"
@@ -78,6 +78,7 @@ class BulkSpec(_WorkloadSpec):
     size_bytes: int | None
     time_ns: int | None
     omit_ns: int
+    congestion_control: str | None
 
 
 class PopularitySpec(_Spec):

@@ -70,6 +70,13 @@ class Variant(Table):
 
     name: Annotated[str, Field(min_length=1, max_length=80), doc("what results call it")]
     set: Annotated[dict[str, Any], doc("values over dotted keys of the lab")]
+    only: Annotated[
+        dict[str, list[Any]] | None,
+        doc(
+            "axes of `[sweep]`, each with those of its values that the variant is crossed with",
+            default="crossed with all",
+        ),
+    ] = None
 
 
 class LabFile(Table):
@@ -114,8 +121,11 @@ class LabFile(Table):
         list[AnyWorkload], doc("what the hosts do; at least one", default="none, which is an error")
     ] = Field(default_factory=list)
     sweep: Annotated[
-        dict[str, list[Any]] | None,
-        doc('a grid: every combination. `"path.rtt" = ["11 ms", "30 ms"]`', default="one point"),
+        dict[str, list[Any] | dict[str, dict[str, Any]]] | None,
+        doc(
+            'a grid: every combination. `"path.rtt" = ["11 ms", "30 ms"]`; a table below it is a named axis',
+            default="one point",
+        ),
     ] = None
     variant: Annotated[
         list[Variant] | None, doc(f'named changes; the plain lab is "{AS_IS}"', default="only the plain lab")
@@ -129,6 +139,12 @@ class LabFile(Table):
         if not self.workload:
             raise FaultError(
                 'a [[workload]] table would do, such as kind = "bulk"', found="no workload", key="workload"
+            )
+        if not any(workload.enabled for workload in self.workload):
+            raise FaultError(
+                "at least one workload with enabled = true would do: a run needs something to do",
+                found="false, and no other workload is enabled" if self.workload[1:] else "false",
+                key=f"workload.{len(self.workload) - 1}.enabled",
             )
         names: set[str] = set()
         for index, workload in enumerate(self.workload):
@@ -145,6 +161,8 @@ class LabFile(Table):
                     "another name would do", found=f'a second workload called "{clash}"', key=f"{at}.name"
                 )
             names.update(taken)
+            if not workload.enabled:
+                continue
             if self.duration is not None and workload.start >= self.duration:
                 raise FaultError(
                     f'a start before the run\'s end, "{format_time(self.duration)}", would do',

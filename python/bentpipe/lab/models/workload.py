@@ -19,6 +19,7 @@ from bentpipe.lab.models.base import (
     doc,
     tag,
 )
+from bentpipe.lab.models.host import CongestionControl
 
 _NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
 
@@ -55,6 +56,13 @@ class _Workload(Table):
             "what waits for nothing begins at time 0",
         ),
     ] = 0
+    enabled: Annotated[
+        bool,
+        doc(
+            "`false` leaves the workload out; a sweep, a variant or `--set` can do so",
+            "what stands in a lab is to be done",
+        ),
+    ] = True
 
 
 class Ping(_Workload):
@@ -90,6 +98,14 @@ class Bulk(_Workload):
     size: Annotated[PositiveSize | None, doc("bytes to send, over all streams", default="none")] = None
     time: Annotated[
         PositiveSpan | None, doc("how long to send and measure, after `omit`", default="to the run's end")
+    ] = None
+    congestion_control: Annotated[
+        CongestionControl | None,
+        doc(
+            "congestion control of this transfer's sender, where it is to differ from its host's",
+            "one host, one setting",
+            default="the sending host's",
+        ),
     ] = None
     omit: Annotated[
         Span,

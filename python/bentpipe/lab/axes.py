@@ -1,0 +1,167 @@
+"""The axes of `[sweep]`: a list of values of one key, or a table that names sets of changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bentpipe.lab.changes import (
+    Change,
+    Origin,
+    canonical,
+    fault,
+    known,
+    overlap,
+    set_of_changes,
+)
+from bentpipe.lab.errors import did_you_mean, shown
+from bentpipe.lab.keys import Document
+from bentpipe.lab.models.lab import LabFile
+
+_EXAMPLE = '"path.rtt" = ["11 ms", "30 ms"]'
+_NAMED_EXAMPLE = 'GEO = { "path.rtt" = "550 ms", "path.rate" = "16 Mbit/s" }'
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LONGEST_VALUE_NAME = 80
+
+
+@dataclass(frozen=True)
+class AxisValue:
+    """One value of an axis: what points call it, and what it changes."""
+
+    shown: Any
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of the grid. `name` is the swept key, or with `named` a name of the lab's own."""
+
+    name: str
+    named: bool
+    values: tuple[AxisValue, ...]
+
+    @property
+    def keys(self) -> set[str]:
+        """Every key that any of its values changes."""
+        return {change.key for value in self.values for change in value.changes}
+
+    def pinned(self, value: Any, origin: Origin) -> Axis:
+        """The axis with one value: any for a swept key, one of its own for a named axis."""
+        if not self.named:
+            return Axis(self.name, False, (AxisValue(value, (Change(self.name, value, origin),)),))
+        return Axis(self.name, True, (self.value_named(value, self.name, origin),))
+
+    def value_named(self, name: Any, key: str, origin: Origin) -> AxisValue:
+        """The value that points call so. Raises `ChangeError`, with the nearest that there is."""
+        for value in self.values:
+            if canonical(value.shown) == canonical(name):
+                return value
+        there = [value.shown if isinstance(value.shown, str) else shown(value.shown) for value in self.values]
+        asked = did_you_mean(name, there) if isinstance(name, str) else ""
+        raise fault(
+            origin,
+            key,
+            f"{shown(name)}, which is no value of {self.name}",
+            f"{asked}Values: {', '.join(there)}",
+        )
+
+
+def axes_of(document: Document, base: Document) -> dict[str, Axis]:
+    """The axes in the lab's order. Raises `ChangeError`."""
+    if "sweep" not in document:
+        return {}
+    sweep = document["sweep"]
+    here = Origin(("sweep",))
+    if not isinstance(sweep, dict):
+        raise fault(here, "sweep", shown(sweep), f"a table would do, with {_EXAMPLE}")
+    if not sweep:
+        raise fault(
+            here, "sweep", "nothing in it", f"a key in it would do, such as {_EXAMPLE}, or no [sweep]"
+        )
+    axes: dict[str, Axis] = {}
+    for name, written in sweep.items():
+        if isinstance(written, dict) and not _is_dotted(name):
+            axis = _named_axis(name, written, base)
+        else:
+            axis = Axis(name, False, tuple(_listed(name, written, base)))
+        _apart(axis, axes)
+        axes[name] = axis
+    return axes
+
+
+def _is_dotted(name: str) -> bool:
+    """Whether the name is a key of the lab with its dots."""
+    return "." in name
+
+
+def _listed(key: str, values: Any, base: Document) -> Iterator[AxisValue]:
+    origin = Origin(("sweep", key))
+    known(key, base, origin)
+    if key == "repeat":
+        raise fault(origin, key, "repeat in a sweep", "any other key would do: repeats are not points")
+    if not isinstance(values, list):
+        raise fault(origin, key, shown(values), f"a list of values would do, such as {_EXAMPLE}")
+    if not values:
+        raise fault(origin, key, "an empty list", "at least one value would do")
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        here = Origin(("sweep", key, index))
+        text = canonical(value)
+        if text in seen:
+            raise fault(here, key, f"{shown(value)} twice", "each value once would do")
+        seen.add(text)
+        yield AxisValue(value, (Change(key, value, here),))
+
+
+def _named_axis(name: str, written: dict[str, Any], base: Document) -> Axis:
+    """A table below `[sweep]`: an axis of that name, each of its values a set of changes."""
+    origin = Origin(("sweep", name))
+    place = f"sweep.{name}"
+    if name in LabFile.model_fields:
+        # `path.rtt` without quotes makes TOML see a table `path`.
+        below = next(iter(written), "...")
+        raise fault(
+            origin,
+            place,
+            f"a table {name}",
+            f'the key in quotes would do: "{name}.{below}" = [..] (without them TOML makes it a table); '
+            "a named axis would do under a name that is no key of the lab",
+        )
+    if not _NAME.fullmatch(name):
+        raise fault(
+            origin, place, f"an axis called {shown(name)}", "up to 64 letters, digits, - and _ would do"
+        )
+    if not written:
+        raise fault(origin, place, "nothing in it", f"a value would do, such as {_NAMED_EXAMPLE}")
+    values = []
+    for value, changes in written.items():
+        key = f"{place}.{value}"
+        here = Origin((*origin.location, value))
+        if not value.strip() or not value.isprintable() or len(value) > _LONGEST_VALUE_NAME:
+            raise fault(here, place, f"a value called {shown(value)}", "a name of 1 to 80 letters would do")
+        if not isinstance(changes, dict):
+            raise fault(
+                here,
+                key,
+                shown(changes),
+                f"a set of changes would do, such as {_NAMED_EXAMPLE}; "
+                f"to sweep a key of the lab, write it in quotes, {_EXAMPLE}",
+            )
+        values.append(AxisValue(value, set_of_changes(changes, base, here.location)))
+    return Axis(name, True, tuple(values))
+
+
+def _apart(axis: Axis, others: dict[str, Axis]) -> None:
+    """Raises `ChangeError` where two axes would change the same."""
+    for other in others.values():
+        for value in axis.values:
+            for change in value.changes:
+                clash = next((key for key in sorted(other.keys) if overlap(key, change.key)), None)
+                if clash is None:
+                    continue
+                of = f" of the axis {other.name}" if other.named else ""
+                origin = change.origin if axis.named else Origin(("sweep", axis.name))
+                found = f'"{change.key}" beside "{clash}"{of}, which overlap'
+                raise fault(origin, change.key, found, "one of them would do")
