@@ -1,7 +1,8 @@
 """bentpipe: a laboratory for TCP over long paths.
 
 `Lab.load(path)` reads a lab file, `lab.run(engine="sim", out=None)` runs it, and `Results` holds what came
-out: `link`, `flows`, `sockets`, `pings` as data frames over all runs.
+out: `link`, `flows`, `sockets`, `pings` as data frames over all runs. `calc(rate, rtt)` says what a path
+allows.
 
 The names are loaded when first used, since the live engine's host process may load nothing that starts a
 thread.
@@ -13,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bentpipe.calculator.calculation import calc as calc
     from bentpipe.engines.base import EngineError as EngineError
     from bentpipe.lab import LabError as LabError
     from bentpipe.results import Results as Results
@@ -25,9 +27,10 @@ _HOMES = {
     "LabError": "bentpipe.lab",
     "Results": "bentpipe.results",
     "StoreError": "bentpipe.results",
+    "calc": "bentpipe.calculator.calculation",
 }
 
-__all__ = ["EngineError", "Lab", "LabError", "Results", "StoreError"]
+__all__ = ["EngineError", "Lab", "LabError", "Results", "StoreError", "calc"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from bentpipe import engines, interruption
+from bentpipe.calculator.command import calc
 from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions
 from bentpipe.lab import LabError
 from bentpipe.results import Results, StoreError
@@ -249,6 +250,9 @@ def shell(
             f"{f', {values}' if values else ''}. Choose another with --set and --variant."
         )
     raise typer.Exit(live_shell.run(point, command or []))
+
+
+app.command()(calc)
 
 
 @app.command()

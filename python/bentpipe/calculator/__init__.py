@@ -1,0 +1,1 @@
+"""`bentpipe calc`: what one path allows one transfer, by formula and packet by packet."""

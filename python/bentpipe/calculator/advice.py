@@ -1,0 +1,61 @@
+"""Which buffers the path wants, and the sysctls for them, never below what this machine has now."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from bentpipe.calculator.question import Question
+from bentpipe.engines.sim_spec import DEFAULT_RMEM, DEFAULT_WMEM
+
+BUFFER_FORMULA = "2 x BDP at both ends"
+BUFFER_SOURCE = "a window of one BDP takes 1.6 BDP of receive and 1.5 of send buffer (Linux 6.18, measured)"
+_PROC = Path("/proc/sys/net/ipv4")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A sysctl of three sizes: least, first and largest of a connection's buffer, in bytes."""
+
+    name: str
+    now: tuple[int, int, int]
+    here: bool
+    """Whether `now` is this machine's, or Linux 6.18's default where this machine has no such setting."""
+    wanted: tuple[int, int, int]
+
+    @property
+    def is_enough(self) -> bool:
+        return self.now == self.wanted
+
+    @property
+    def line(self) -> str:
+        return f"{self.name} = {' '.join(map(str, self.wanted))}"
+
+
+def buffer_bytes(asked: Question) -> int:
+    """The largest buffer that a connection should be allowed, at each end."""
+    return math.ceil(2 * asked.bdp_bytes)
+
+
+def settings(asked: Question, proc: Path = _PROC) -> list[Setting]:
+    """tcp_rmem of the receiver and tcp_wmem of the sender."""
+    return [
+        _setting("tcp_rmem", DEFAULT_RMEM, buffer_bytes(asked), proc),
+        _setting("tcp_wmem", DEFAULT_WMEM, buffer_bytes(asked), proc),
+    ]
+
+
+def _setting(name: str, default: tuple[int, int, int], wanted_bytes: int, proc: Path) -> Setting:
+    found = _read(proc / name)
+    least, first, most = found or default
+    most_wanted = min(max(most, wanted_bytes), 2**31 - 1)
+    return Setting(f"net.ipv4.{name}", (least, first, most), found is not None, (least, first, most_wanted))
+
+
+def _read(path: Path) -> tuple[int, int, int] | None:
+    try:
+        least, first, most = (int(word) for word in path.read_text().split())
+    except (OSError, ValueError):
+        return None
+    return least, first, most

@@ -1,0 +1,158 @@
+"""The answer: every limit, which binds, how long it takes, what to set, and what the packets say to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bentpipe.calculator import advice, packets, transfer
+from bentpipe.calculator.limits import Limit, binding, limits, without_loss
+from bentpipe.calculator.packets import PacketLevel, packet_level
+from bentpipe.calculator.question import Question, ask
+from bentpipe.results.statistics import Estimate
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """What `calc` found. Rates are of payload, in bit/s; times in seconds."""
+
+    asked: Question
+    limits: list[Limit]
+    binds: Limit
+    next: Limit
+    """The limit that would bind if `binds` were lifted."""
+    slow_start_s: float
+    transfer: transfer.Transfer | None
+    """None where no size was asked for."""
+    settings: list[advice.Setting]
+    packet_level: PacketLevel | None
+    """None where it was not asked for."""
+
+    @property
+    def goodput_bit_s(self) -> float:
+        return self.binds.goodput_bit_s
+
+    @property
+    def headroom(self) -> float:
+        """How many times the next limit is what binds."""
+        return self.next.goodput_bit_s / self.binds.goodput_bit_s
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the packets carry what the formulas say; None where they were not asked."""
+        if self.packet_level is None:
+            return None
+        return packets.agrees(self.goodput_bit_s, self.packet_level.goodput_bit_s)
+
+    @property
+    def completion_agrees(self) -> bool | None:
+        found = self.packet_level and self.packet_level.completion_s
+        return packets.agrees(self.transfer.completion_s, found) if self.transfer and found else None
+
+    def as_json(self) -> dict[str, Any]:
+        asked = self.asked
+        return {
+            "path": {
+                "rate_mbit_s": asked.rate_bit_s / 1e6,
+                "rtt_ms": asked.rtt_s * 1e3,
+                "loss": asked.loss,
+                "streams": asked.streams,
+                "congestion_control": asked.congestion_control,
+                "rcvbuf_bytes": asked.rcvbuf_bytes,
+                "sndbuf_bytes": asked.sndbuf_bytes,
+                "size_bytes": asked.size_bytes,
+            },
+            "bdp_bytes": asked.bdp_bytes,
+            "limits": [
+                {
+                    "name": each.name,
+                    "goodput_mbit_s": each.goodput_bit_s / 1e6,
+                    "applies": each.applies,
+                    "binds": each is self.binds,
+                    "formula": each.formula,
+                    "source": each.source,
+                }
+                for each in self.limits
+            ],
+            "binds": self.binds.name,
+            "goodput_mbit_s": self.goodput_bit_s / 1e6,
+            "next": {"name": self.next.name, "times": self.headroom},
+            "slow_start_s": self.slow_start_s,
+            "completion_s": self.transfer.completion_s if self.transfer else None,
+            "buffer_bytes": advice.buffer_bytes(asked),
+            "sysctl": [
+                {
+                    "name": each.name,
+                    "now": list(each.now),
+                    "now_is_of": "this machine" if each.here else "Linux 6.18",
+                    "wanted": list(each.wanted),
+                    "enough_now": each.is_enough,
+                    "line": each.line,
+                }
+                for each in self.settings
+            ],
+            "sim": self._packets_as_json(),
+        }
+
+    def _packets_as_json(self) -> dict[str, Any] | None:
+        found = self.packet_level
+        if found is None:
+            return None
+        return {
+            "goodput_mbit_s": _as_json(found.goodput_bit_s, 1e-6),
+            "ratio": found.goodput_bit_s.median / self.goodput_bit_s,
+            "agrees": self.agrees,
+            "completion_s": _as_json(found.completion_s, 1.0) if found.completion_s else None,
+            "completion_agrees": self.completion_agrees,
+            "seeds": found.seeds,
+            "simulated_s": found.simulated_s,
+        }
+
+
+def calc(
+    rate: str,
+    rtt: str,
+    *,
+    loss: float | str = 0.0,
+    rcvbuf: str | None = None,
+    sndbuf: str | None = None,
+    streams: int = 1,
+    cc: str = "cubic",
+    size: str | None = None,
+    sim: bool = True,
+) -> Calculation:
+    """What one path allows one transfer.
+
+    Args:
+        rate: of the link, all IP bytes, with its unit: "20 Mbit/s".
+        rtt: base round trip, with its unit: "411 ms".
+        loss: probability that a packet is lost, besides what a full queue drops.
+        rcvbuf: most that a receive buffer may have (tcp_rmem's third); default Linux 6.18's 32 MiB.
+        sndbuf: most that a send buffer may have (tcp_wmem's third); default Linux 6.18's 4 MiB.
+        streams: connections at once, each with its own buffers and its own congestion control.
+        cc: congestion control: reno, cubic, bbr, bbr3 or hybla.
+        size: bytes to carry, for the completion time.
+        sim: whether to simulate the point too.
+
+    Raises:
+        LabError: for what is none or impossible, naming the option.
+    """
+    asked = ask(rate, rtt, loss=loss, rcvbuf=rcvbuf, sndbuf=sndbuf, streams=streams, cc=cc, size=size)
+    found = limits(asked)
+    binds, following = binding(found)
+    return Calculation(
+        asked=asked,
+        limits=found,
+        binds=binds,
+        next=following,
+        slow_start_s=transfer.slow_start_s(asked, binds.goodput_bit_s),
+        transfer=None
+        if asked.size_bytes is None
+        else transfer.transfer(asked, asked.size_bytes, without_loss(found)),
+        settings=advice.settings(asked),
+        packet_level=packet_level(asked, binds.goodput_bit_s) if sim else None,
+    )
+
+
+def _as_json(of: Estimate, factor: float) -> dict[str, float]:
+    return {"median": of.median * factor, "low": of.low * factor, "high": of.high * factor}

@@ -1,0 +1,60 @@
+"""`bentpipe calc` on the command line."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def calc(
+    *,
+    rate: Annotated[str, typer.Option(metavar="RATE", help="Of the link, all IP bytes: 20Mbit/s.")],
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Base round trip, with empty queues: 411ms.")],
+    loss: Annotated[
+        str, typer.Option(metavar="P", help="Probability that a packet is lost besides a full queue's drops.")
+    ] = "0",
+    rcvbuf: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Most that a receive buffer may have: tcp_rmem's third, or twice an SO_RCVBUF. "
+            "Default 32 MiB, as Linux since 6.16.",
+        ),
+    ] = None,
+    sndbuf: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Most that a send buffer may have: tcp_wmem's third, or twice an SO_SNDBUF. "
+            "Default 4 MiB, as Linux.",
+        ),
+    ] = None,
+    streams: Annotated[int, typer.Option(metavar="N", help="Connections at once.")] = 1,
+    cc: Annotated[
+        str, typer.Option(metavar="NAME", help="Congestion control: reno, cubic, bbr, bbr3 or hybla.")
+    ] = "cubic",
+    size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Bytes to carry, for the completion time: 40MB.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
+) -> None:
+    """Say what a path allows a transfer: BDP, every limit, which one binds, how long it takes, what to set.
+
+    Then the simulator says whether the packets agree.
+
+    Examples:
+
+        bentpipe calc --rate 20Mbit/s --rtt 411ms
+
+        bentpipe calc --rate 100Mbit/s --rtt 150ms --loss 1e-4 --streams 4 --size 100MB --json
+    """
+    from bentpipe.calculator.calculation import calc as calculate  # noqa: PLC0415 - `--help` must not wait for it
+    from bentpipe.calculator.words import render  # noqa: PLC0415 - as above
+
+    found = calculate(rate, rtt, loss=loss, rcvbuf=rcvbuf, sndbuf=sndbuf, streams=streams, cc=cc, size=size)
+    if json_:
+        print(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
+    else:
+        Console(width=None if sys.stdout.isatty() else 120, highlight=False).print(render(found))
