@@ -2,6 +2,7 @@
 //! operation, with the stub of the same name in python/bentpipe.
 
 mod live_host;
+mod popularity;
 mod sim_run;
 
 use pyo3::prelude::*;
@@ -12,6 +13,8 @@ mod _core {
 
     #[pymodule_export]
     use super::live_host::live_host;
+    #[pymodule_export]
+    use super::popularity::popularity;
     #[pymodule_export]
     use super::sim_run::sim_run;
 

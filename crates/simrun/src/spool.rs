@@ -4,7 +4,7 @@ use crate::outcome::{Outcome, Pipe, Work};
 use crate::{RunError, flows, pings, sockets, wire};
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
-use bentpipe_sim::network::{Host, Side};
+use bentpipe_sim::network::Side;
 use bentpipe_sim::simulation::{SimSpec, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -14,11 +14,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-pub(crate) fn host_name(host: Host) -> &'static str {
-    match host {
-        Host::Client => "client",
-        Host::Server => "server",
-        Host::Near => "near",
+pub(crate) fn host_name(side: Side) -> &'static str {
+    match side {
+        Side::Client => "client",
+        Side::Server => "server",
     }
 }
 
@@ -44,7 +43,7 @@ pub(crate) struct Spool<'a> {
     flows: Out,
     pings: Out,
     /// By host.
-    captures: [Option<pcapng::Writer<Out>>; Host::COUNT],
+    captures: [Option<pcapng::Writer<Out>>; 2],
     bytes: Vec<u8>,
     works: Vec<Work>,
     stopped: bool,
@@ -66,11 +65,11 @@ impl<'a> Spool<'a> {
             )));
         }
         let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
-        let capture = |host: Host, wanted: bool| -> io::Result<_> {
+        let capture = |side: Side, wanted: bool| -> io::Result<_> {
             if !wanted {
                 return Ok(None);
             }
-            let name = host_name(host);
+            let name = host_name(side);
             let out = create(&format!("{name}.pcapng"))?;
             pcapng::Writer::new(out, name, "a simulated host's end of the path").map(Some)
         };
@@ -83,9 +82,8 @@ impl<'a> Spool<'a> {
             flows: create("flows.csv")?,
             pings: create("pings.csv")?,
             captures: [
-                capture(Host::Client, spec.capture_client)?,
-                capture(Host::Server, spec.capture_server)?,
-                None,
+                capture(Side::Client, spec.capture_client)?,
+                capture(Side::Server, spec.capture_server)?,
             ],
             bytes: Vec::new(),
             works: vec![Work::default(); names.len()],

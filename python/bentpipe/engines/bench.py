@@ -67,11 +67,13 @@ class Bench:
         spec: RunSpec,
         spool: Path,
         *,
+        seed: int,
         zero_ns: int,
         addresses: Mapping[str, Sequence[str]],
     ) -> None:
         """`zero_ns`: the run's time zero on the monotonic clock; `addresses` of each host."""
         self.spec = spec
+        self.seed = seed
         self.ended = asyncio.Event()
         """Set when the run is over for whoever still works."""
         self._host = host
@@ -83,7 +85,7 @@ class Bench:
 
     @property
     def now_s(self) -> float:
-        return (time.monotonic_ns() - self._zero_ns) / 1e9
+        return self.run_s(time.monotonic_ns())
 
     @property
     def wall_minus_run_s(self) -> float:
@@ -102,8 +104,22 @@ class Bench:
         a busy machine."""
         return 10.0 + 20.0 * self.full_round_trip_s
 
+    def addresses(self, host: str) -> Mapping[int, str]:
+        """Of a host, by IP version. A path narrower than 1280 bytes has no IPv6."""
+        return {6 if ":" in each else 4: each for each in self._addresses[host]}
+
     def address(self, host: str, ip: int) -> str:
-        return next(each for each in self._addresses[host] if (":" in each) == (ip == 6))
+        return self.addresses(host)[ip]
+
+    def folder(self, name: str) -> Path:
+        """A folder of the run's own, which goes with it. Both hosts' programs may use it."""
+        place = self._spool / name
+        place.mkdir()
+        return place.resolve()
+
+    def run_s(self, monotonic_ns: int) -> float:
+        """An instant of the monotonic clock on the run's."""
+        return (monotonic_ns - self._zero_ns) / 1e9
 
     def port(self) -> int:
         return next(self._ports)
@@ -113,7 +129,14 @@ class Bench:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.ended.wait(), max(0.0, at_s - self.now_s))
 
-    def start(self, host: str, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> "Running":
+    def start(
+        self,
+        host: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> "Running":
         """Start a program at `host`; what it prints goes to files of its own."""
         name = f"{next(self._numbers)}-{Path(argv[0]).name}"
         stdout, stderr = self._spool / f"{name}.out", self._spool / f"{name}.err"
@@ -126,7 +149,7 @@ class Bench:
             stdout=str(stdout),
             stderr=str(stderr),
             stdin=None,
-            cwd=None,
+            cwd=str(cwd) if cwd else None,
             tty=False,
         )
         return Running(self, self._host, name, argv, started_s, exiting, (stdout, stderr))
@@ -147,6 +170,10 @@ class Running:
     @property
     def has_ended(self) -> bool:
         return self._exiting.done()
+
+    def signal(self, number: signal.Signals) -> None:
+        """To it and what it started."""
+        self._host.signal(self._name, number)
 
     async def over_first(self, other: "Running") -> None:
         """Wait until one of the two is over."""

@@ -23,7 +23,7 @@ from bentpipe.engines.base import EngineError, EngineOptions, Progress, Workload
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
-from bentpipe.engines.workloads import REGISTRY
+from bentpipe.engines.workloads import REGISTRY, http
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
@@ -36,7 +36,7 @@ _LEAD_NS = 1_000_000_000
 _TICK_S = 0.2
 _CUT_S = 10.0
 """How long workloads may take to end after the run's end."""
-_TOOLS = {"ping": "ping", "bulk": "iperf3"}
+_TOOLS = {"ping": ("ping",), "bulk": ("iperf3",), "http": ("curl", "nginx")}
 
 
 class LiveEngine:
@@ -56,6 +56,8 @@ class LiveEngine:
                     f"it runs {', '.join(REGISTRY)}",
                     what=work.kind,
                 )
+            if work.kind == "http" and (why := http.refusal(work)):
+                raise EngineError(f"workload {work.name}: {why}", what="http")
             if work.kind == "bulk" and work.congestion_control is not None:
                 raise EngineError(
                     f"workload {work.name}: the live engine cannot give one transfer a congestion control of "
@@ -140,7 +142,9 @@ class _Run:
         zero_in_ns = _LEAD_NS - self._spec.earliest_start_ns
         started = await host.ask("start", "started", zero_in_ns=zero_in_ns)
         zero_ns = started["zero_monotonic_ns"]
-        bench = Bench(host, self._spec, self._spool, zero_ns=zero_ns, addresses=addresses)
+        bench = Bench(
+            host, self._spec, self._spool, seed=self._point.seed, zero_ns=zero_ns, addresses=addresses
+        )
 
         def trouble(message: str) -> None:
             self._troubles.append(message)
@@ -233,7 +237,7 @@ class _Run:
             "machine": machine.facts()
             | {"kernel": ready["kernel"], "root": ready["root"], "offload": ready["offload"]},
             "versions": machine.versions(
-                {_TOOLS[work.kind] for work in spec.workloads if work.kind in _TOOLS}
+                {tool for work in spec.workloads for tool in _TOOLS.get(work.kind, ())}
             ),
             "sysctl": {name: host["sysctl"] for name, host in ready["hosts"].items()},
         }

@@ -38,6 +38,11 @@ def versions(tools: set[str]) -> dict[str, str | None]:
     return own | {tool: _version(tool) for tool in sorted(tools)}
 
 
+def with_system_programs() -> dict[str, str]:
+    """A PATH that has nginx too: an ordinary user's on Debian does not."""
+    return {"PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
+
+
 @cache
 def _version(tool: str) -> str | None:
     with contextlib.suppress(OSError, subprocess.SubprocessError):
@@ -47,6 +52,7 @@ def _version(tool: str) -> str | None:
             text=True,
             timeout=5,
             check=False,
+            env=os.environ | with_system_programs(),
         )
         lines = (said.stdout or said.stderr).splitlines()
         return lines[0].strip() if lines else None

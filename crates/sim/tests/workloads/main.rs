@@ -3,7 +3,6 @@
 
 mod channels;
 mod http;
-mod near;
 
 use bentpipe_path::Nanos;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};

@@ -15,33 +15,18 @@
 """
 
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, End, Program
-from bentpipe.engines.workloads import iperf3
+from bentpipe.engines.workloads import iperf3, listening
 from bentpipe.lab.spec import BulkSpec
 
 _OPPOSITE = {"client": "server", "server": "client"}
 _SERVER_LEAD_S = 5.0
 _FOLLOWS_S = 5.0
 _RESULT_ROUND_TRIPS = 2
-
-# Waits in the server's namespace until the port listens; iperf3 itself does not say so when it prints JSON.
-_LISTENING = """
-import sys, time
-port = f":{int(sys.argv[1]):04X}"
-until = time.monotonic() + float(sys.argv[2])
-while time.monotonic() < until:
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with open(table) as lines:
-            if any(line.split()[1].endswith(port) and line.split()[3] == "0A" for line in lines):
-                sys.exit(0)
-    time.sleep(0.005)
-sys.exit(1)
-"""
 
 
 @dataclass(frozen=True)
@@ -85,11 +70,7 @@ async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
         deadline_s = start_s + (spec.omit_ns + spec.time_ns) / 1e9 + bench.patience_s
     await bench.sleep_until(start_s - _SERVER_LEAD_S)
     serving = bench.start(way.server_at, ["iperf3", "-s", f"-{ip}", "-1", "-J", "-i", "1", "-p", str(port)])
-    probe = [sys.executable, "-I", "-S", "-c", _LISTENING, str(port), "10"]
-    probing = bench.start(way.server_at, probe)
-    await probing.over_first(serving)
-    listening = await probing.over(bench.now_s, cut=False)
-    if serving.has_ended or listening.fault:
+    if await listening.ended_before(bench, way.server_at, port, [ip], serving):
         server = await serving.over(bench.now_s, cut=False)
         said = f": {server.stdout.strip()[:500]!r}" if server.stdout.strip() else ""
         why = server.fault or _error(server) or f"iperf3's server did not begin to listen{said}"

@@ -1,0 +1,114 @@
+"""The entry and the flows of a workload `http`, from what became of its transfers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from bentpipe.engines.workloads.nginx import Served
+from bentpipe.engines.workloads.transfer import Transfer
+from bentpipe.lab.spec import HttpSpec
+
+_LISTED = 1000
+"""Fetches that the record lists; the flows table has all."""
+
+
+def completed(
+    transfers: Iterable[Transfer], served: Iterable[Served], *, upload: bool, wall_minus_run_s: float
+) -> list[Transfer]:
+    """Adds what the server alone knows: the port and the bytes of a fetch of which curl said nothing, and
+    when an upload's first byte came in, to a millisecond."""
+    by_number = {each.number: each for each in served}
+
+    def complete(each: Transfer) -> Transfer:
+        line = by_number.get(each.item.number)
+        if line is None:
+            return each
+        known: dict[str, Any] = {}
+        if each.local_port is None:
+            carried = line.request_bytes if upload else line.body_bytes
+            known |= {"local_port": line.port, "bytes": min(carried, each.size_bytes)}
+        if upload:
+            known |= {"first_byte_s": line.begun_unix_s - wall_minus_run_s}
+        return replace(each, **known)
+
+    return [complete(each) for each in transfers]
+
+
+def entry(spec: HttpSpec, transfers: Sequence[Transfer], *, ended_s: float) -> dict[str, Any]:
+    """`ended_s`: when the last program was over."""
+    by_visit: dict[int, list[Transfer]] = {}
+    for each in transfers:
+        by_visit.setdefault(each.item.visit, []).append(each)
+    visits = [_visit(by_visit[number]) for number in sorted(by_visit)]
+    times_s = [visit["total_s"] for visit in visits if visit["total_s"] is not None]
+    start_s = spec.start_ns / 1e9
+    whole = len(times_s) == spec.fetches
+    last_s = max((each.end_s for each in transfers if each.end_s is not None), default=None)
+    seconds = (last_s if whole and last_s is not None else ended_s) - start_s
+    carried = sum(each.bytes for each in transfers)
+    return {
+        "kind": "http",
+        "direction": spec.direction,
+        "connections": spec.connections,
+        "goodput_mbit_s": carried * 8e-6 / seconds if seconds > 0 else None,
+        "bytes": carried,
+        "duration_s": seconds,
+        "completion_s": last_s - start_s if whole and last_s is not None else None,
+        "retransmits": _sum(transfers),
+        "fetches": len(visits),
+        "finished": len(times_s),
+        "median_fetch_s": median(times_s) if times_s else None,
+        "per_fetch": visits[:_LISTED],
+    }
+
+
+def _visit(transfers: Sequence[Transfer]) -> dict[str, Any]:
+    """Seconds from the fetch's start, as curl counts them; of a page, by its first and its last object."""
+    start_s = min(each.start_s for each in transfers)
+    connected = [each.connected_s for each in transfers if each.connected_s is not None]
+    first_byte = [each.first_byte_s for each in transfers if each.first_byte_s is not None]
+    ends = [each.end_s for each in transfers if each.end_s is not None]
+    return {
+        "start_s": start_s,
+        "connect_s": min(connected) - start_s if connected else None,
+        "first_byte_s": min(first_byte) - start_s if first_byte else None,
+        "total_s": max(ends) - start_s if len(ends) == len(transfers) else None,
+        "bytes": sum(each.bytes for each in transfers),
+        "retransmits": _sum(transfers),
+    }
+
+
+def _sum(transfers: Sequence[Transfer]) -> int | None:
+    """None where one is not known."""
+    known = [each.retransmits for each in transfers if each.retransmits is not None]
+    return sum(known) if len(known) == len(transfers) else None
+
+
+def rows(spec: HttpSpec, transfers: Iterable[Transfer], *, ip: int) -> list[dict[str, Any]]:
+    """Of the flows table."""
+    return [
+        {
+            "workload": spec.name,
+            "client": "client",
+            "server": each.server,
+            "direction": spec.direction,
+            "ip": ip,
+            "local_port": each.local_port,
+            "remote_port": each.remote_port,
+            "size_bytes": each.size_bytes,
+            "start_s": each.start_s,
+            "connected_s": each.connected_s,
+            "first_byte_s": each.first_byte_s,
+            "end_s": each.end_s,
+            "bytes": each.bytes,
+            "goodput_bit_s": each.bytes * 8 / (each.end_s - each.start_s)
+            if each.end_s is not None and each.end_s > each.start_s
+            else None,
+            "retransmits": each.retransmits,
+            "outcome": each.outcome,
+            "why": each.why,
+            "object": each.item.object if spec.popularity else None,
+        }
+        for each in transfers
+    ]

@@ -1,0 +1,192 @@
+"""The real curl and nginx over a real path: each fetch with its times, and what is said of one that fails."""
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosting import refusal
+
+import bentpipe
+from bentpipe.engines.machine import with_system_programs
+from bentpipe.results import Results
+
+PROGRAMS = with_system_programs()["PATH"]
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(bool(why := refusal("root")), reason=why or "the live engine runs here"),
+    pytest.mark.skipif(
+        not all(shutil.which(name, path=PROGRAMS) for name in ("nginx", "curl")),
+        reason="nginx or curl is not here",
+    ),
+]
+
+PATH = """
+until = "done"
+duration = "40 s"
+[path]
+rtt = "40 ms"
+rate = "20 Mbit/s"
+"""
+WEB = PATH + '[[workload]]\nname = "web"\nkind = "http"\n'
+FILE = WEB + 'size = "50 kB"\n'
+PAGE = WEB + 'objects = ["20 kB", "10 kB", "10 kB", "1 kB", "1 kB"]\nconnections = 2\n'
+
+
+def run(folder: Path, lab: str, engine: str = "live") -> Results:
+    (folder / "lab.toml").write_text(lab)
+    return bentpipe.Lab.load(folder / "lab.toml").run(engine=engine, out=folder / "out")
+
+
+def web(results: Results) -> dict[str, Any]:
+    found: dict[str, Any] = results.runs[0]["workloads"]["web"]
+    return found
+
+
+def shadow(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts a script before the program of that name in PATH."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+    (programs / name).chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_each_fetch_is_a_connection_of_its_own_and_takes_its_round_trips(tmp_path: Path, ip: int) -> None:
+    results = run(tmp_path, FILE.replace("[path]", f"[host]\nip = {ip}\n[path]") + "fetches = 2\n")
+    entry = web(results)
+    assert "why" not in entry
+    assert (entry["fetches"], entry["finished"], entry["bytes"]) == (2, 2, 100_000)
+    flows = results.flows.to_dicts()
+    assert len({flow["local_port"] for flow in flows}) == 2
+    for fetch, flow in zip(entry["per_fetch"], flows, strict=True):
+        # A round trip to connect, another to the first byte, and 20 ms for the bytes.
+        assert 0.04 <= fetch["connect_s"] < fetch["first_byte_s"] < fetch["total_s"]
+        assert fetch["first_byte_s"] >= 0.08
+        assert fetch["total_s"] >= 0.1
+        assert (flow["ip"], flow["bytes"], flow["outcome"]) == (ip, 50_000, "finished")
+        assert flow["end_s"] - flow["start_s"] == pytest.approx(fetch["total_s"])
+    assert flows[0]["start_s"] > 0
+    assert flows[1]["start_s"] > flows[0]["end_s"]
+    assert entry["completion_s"] == pytest.approx(flows[1]["end_s"])
+
+
+def test_a_connection_that_is_kept_is_not_opened_again(tmp_path: Path) -> None:
+    results = run(tmp_path, FILE + "fetches = 3\nkeep_alive = true\n")
+    fetches = web(results)["per_fetch"]
+    assert [fetch["connect_s"] is None for fetch in fetches] == [False, True, True]
+    assert all(fetch["first_byte_s"] >= 0.04 for fetch in fetches)
+    starts = [fetch["start_s"] for fetch in fetches]
+    assert all(
+        after >= before + fetch["total_s"] - 1e-3
+        for before, after, fetch in zip(starts, starts[1:], fetches, strict=False)
+    )
+    assert results.flows["local_port"].n_unique() == 1
+
+
+@pytest.mark.parametrize("keep_alive", ["true", "false"])
+def test_a_page_is_fetched_over_as_many_connections_as_it_may_have(tmp_path: Path, keep_alive: str) -> None:
+    results = run(tmp_path, PAGE + f"keep_alive = {keep_alive}\n")
+    entry = web(results)
+    assert "why" not in entry
+    assert (entry["fetches"], entry["finished"], entry["bytes"]) == (1, 1, 42_000)
+    flows = results.flows.to_dicts()
+    assert sorted(flow["size_bytes"] for flow in flows) == [1000, 1000, 10_000, 10_000, 20_000]
+    assert len({flow["local_port"] for flow in flows}) == (2 if keep_alive == "true" else 5)
+    instants = sorted(flow["start_s"] for flow in flows)
+    under_way = [sum(f["start_s"] <= at < f["end_s"] for f in flows) for at in instants]
+    assert max(under_way) == 2
+
+
+def test_an_upload_is_over_when_the_server_has_read_and_answered_it(tmp_path: Path) -> None:
+    results = run(tmp_path, FILE + 'direction = "up"\nfetches = 2\n')
+    entry = web(results)
+    assert "why" not in entry
+    assert entry["bytes"] == 100_000
+    for flow in results.flows.to_dicts():
+        assert flow["direction"] == "up"
+        # Connected, then half a round trip and 20 ms for the body, and half a round trip for the answer.
+        assert flow["start_s"] + 0.06 <= flow["first_byte_s"] + 0.002
+        assert flow["end_s"] - flow["start_s"] >= 0.1
+    up = results.link.filter(results.link["pipe"] == "up")
+    assert up["goodput_bytes"].sum() >= 100_000
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_server_that_thinks_answers_later(tmp_path: Path, direction: str) -> None:
+    results = run(tmp_path, FILE + f'think = "300 ms"\ndirection = "{direction}"\n')
+    assert "why" not in web(results)
+    assert web(results)["per_fetch"][0]["total_s"] >= 0.4
+
+
+def test_both_engines_ask_for_the_same_objects_and_say_the_same_things(tmp_path: Path) -> None:
+    lab = FILE.replace("50 kB", "1 kB") + "popularity = { zipf = 0.8, set = 1000 }\nfetches = 6\n"
+    lab += "keep_alive = true\n"
+    entries, objects = {}, {}
+    for engine in ("live", "sim"):
+        (folder := tmp_path / engine).mkdir()
+        results = run(folder, lab, engine)
+        entries[engine] = web(results)
+        objects[engine] = results.flows["object"].to_list()
+    assert objects["live"] == objects["sim"]
+    assert len(set(objects["live"])) > 1
+    assert set(entries["live"]) == set(entries["sim"])
+    assert set(entries["live"]["per_fetch"][0]) == set(entries["sim"]["per_fetch"][0])
+
+
+def test_a_fetch_that_the_run_end_cuts_keeps_its_bytes(tmp_path: Path) -> None:
+    results = run(tmp_path, WEB.replace('"40 s"', '"1 s"') + 'size = "20 MB"\n')
+    assert results.runs[0]["status"] == "done"
+    entry = web(results)
+    assert (entry["fetches"], entry["finished"], entry["completion_s"]) == (1, 0, None)
+    flow = results.flows.to_dicts()[0]
+    assert (flow["outcome"], flow["end_s"], flow["why"]) == ("unfinished", None, None)
+    assert flow["local_port"] is not None
+    down = results.link.filter(results.link["pipe"] == "down")
+    assert 0 < entry["bytes"] <= down["throughput_bytes"].sum() + 4_000_000
+
+
+def test_the_programs_words_and_versions_are_kept(tmp_path: Path) -> None:
+    results = run(tmp_path, FILE)
+    roles = {(row["tool"], row["role"]): row["output"] for row in results.tools.to_dicts()}
+    assert "time_total" in roles["curl", "client"]
+    assert "GET /web/1/50000?0" in roles["nginx", "server access log"]
+    assert "listen" in roles["nginx", "server configuration"]
+    versions = results.runs[0]["versions"]
+    assert versions["nginx"].startswith("nginx version")
+    assert versions["curl"].startswith("curl ")
+
+
+@pytest.mark.parametrize(
+    ("program", "script", "named"),
+    [
+        ("nginx", "echo cannot be >&2; exit 5", "cannot be"),
+        ("nginx", "kill -9 $$", "SIGKILL"),
+        ("curl", "echo no such thing >&2; exit 7", "no such thing"),
+        ("curl", "echo nonsense", "nonsense"),
+    ],
+)
+def test_a_program_that_does_not_do_its_work_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, script: str, named: str
+) -> None:
+    shadow(tmp_path, program, script, monkeypatch)
+    results = run(tmp_path, FILE)
+    assert results.runs[0]["status"] == "failed"
+    assert program in web(results)["why"]
+    assert named in web(results)["why"]
+
+
+def test_an_nginx_that_dies_in_mid_run_ends_the_fetches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shadow(tmp_path, "nginx", f'PATH={PROGRAMS} nginx "$@" & sleep 2; kill -9 -$$', monkeypatch)
+    results = run(tmp_path, WEB + 'size = "20 MB"\nfetches = 100\n')
+    assert results.runs[0]["status"] == "failed"
+    entry = web(results)
+    assert "nginx" in entry["why"]
+    assert entry["fetches"] < 100
+    assert results.flows["outcome"].to_list()[-1] == "failed"
+    assert "curl ended with status" in results.flows["why"].to_list()[-1]
