@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+import records
 import synthetic
 
 from bentpipe.results import Results
 from bentpipe.results.cells import Cell, cells
 from bentpipe.results.published import experiment, figure_for, figures
+from bentpipe.results.speed_up import speed_up
 
 
 def only(found: list[Cell]) -> Cell:
@@ -23,9 +25,9 @@ def test_forward_is_up_and_reverse_is_down(
     tmp_path: Path, rtt_ms: float, direction: str, published: float
 ) -> None:
     run = Results.open(synthetic.run(tmp_path, rtt_ms=rtt_ms, direction=direction)).runs[0]
-    found = figure_for(run, "transfer")
+    found = figure_for(run, "bulk", "transfer")
     assert found is not None
-    assert (found.direction, found.goodput_mbit_s) == (direction, published)
+    assert (found.direction, found.median) == (direction, published)
 
 
 def test_a_round_trip_that_nobody_published_is_compared_with_nothing(tmp_path: Path) -> None:
@@ -37,9 +39,9 @@ def test_a_round_trip_that_nobody_published_is_compared_with_nothing(tmp_path: P
 def test_a_key_that_is_not_known_has_no_figures(tmp_path: Path) -> None:
     assert experiment("never-published") is None
     assert experiment(None) is None
-    assert figures("never-published") == []
+    assert not figures("never-published")
     run = Results.open(synthetic.run(tmp_path, changes={"published": None})).runs[0]
-    assert figure_for(run, "transfer") is None
+    assert figure_for(run, "bulk", "transfer") is None
 
 
 def test_repeats_are_one_cell_with_their_median(tmp_path: Path) -> None:
@@ -48,9 +50,9 @@ def test_repeats_are_one_cell_with_their_median(tmp_path: Path) -> None:
     results = Results.open(tmp_path)
     cell = only(cells(results.runs))
     each = sorted(run["workloads"]["transfer"]["goodput_mbit_s"] for run in results.runs)
-    assert cell.goodput_mbit_s is not None
-    assert cell.goodput_mbit_s.median == each[1]
-    assert (cell.goodput_mbit_s.low, cell.goodput_mbit_s.high) == (each[0], each[2])
+    assert cell.ours is not None
+    assert cell.ours.median == each[1]
+    assert (cell.ours.low, cell.ours.high) == (each[0], each[2])
     assert cell.ratio == pytest.approx(each[1] / 32.2)
 
 
@@ -60,16 +62,84 @@ def test_an_unreliable_or_failed_run_is_in_no_median_unless_asked(tmp_path: Path
     synthetic.run(tmp_path, "3", seed=3, changes={"status": "failed"})
     runs = Results.open(tmp_path).runs
     cell = only(cells(runs))
-    assert cell.goodput_mbit_s is not None
-    assert cell.goodput_mbit_s.count == 1
+    assert cell.ours is not None
+    assert cell.ours.count == 1
     assert len(cell.left_out) == 2
     asked = only(cells(runs, include_unreliable=True))
-    assert asked.goodput_mbit_s is not None
-    assert asked.goodput_mbit_s.count == 3
+    assert asked.ours is not None
+    assert asked.ours.count == 3
 
 
 def test_a_cell_of_unreliable_runs_shows_its_figure_but_no_ratio(tmp_path: Path) -> None:
     cell = only(cells(Results.open(synthetic.run(tmp_path, changes={"reliable": False})).runs))
-    assert cell.goodput_mbit_s is None
-    assert cell.doubtful_mbit_s is not None
+    assert cell.ours is None
+    assert cell.ours_doubtful is not None
     assert cell.ratio is None
+
+
+def test_every_kind_of_work_has_a_cell_with_its_own_headline() -> None:
+    works = {
+        "page": records.http([2.0]),
+        "transfer": records.bulk(10.0),
+        "clients": {"kind": "channels", "goodput_mbit_s": 3.0, "flows": 900, "failed": 2},
+        "rtt": {"kind": "ping", "median_ms": 550.1, "min_ms": 550.0},
+        "command": {"kind": "exec", "duration_s": 1.5, "status": 0},
+    }
+    found = {cell.workload: cell for cell in cells([records.run(works)])}
+    assert {name: cell.measure.name for name, cell in found.items()} == {
+        "transfer": "goodput",
+        "page": "fetch",
+        "clients": "goodput",
+        "command": "duration",
+    }
+    assert all(cell.ping_ms and cell.ping_ms.median == 550.1 for cell in found.values())
+    assert found["clients"].figures["failed"].median == 2
+
+
+def test_pings_have_a_cell_where_they_are_all_there_is() -> None:
+    cell = only(cells([records.run({"rtt": {"kind": "ping", "median_ms": 550.1, "sent": 10, "lost": 1}})]))
+    assert (cell.measure.name, cell.figures["lost"].median) == ("median", 1)
+
+
+def test_the_fetches_of_all_runs_are_one_sample() -> None:
+    runs = [records.run({"f": records.http([1.0, 2.0, 9.0])}, seed=1)]
+    runs.append(records.run({"f": records.http([3.0, 4.0])}, seed=2))
+    cell = only(cells(runs))
+    assert cell.ours is not None
+    assert (cell.ours.median, cell.ours.count) == (3.0, 5)
+
+
+def test_a_cache_counts_its_hits_and_misses() -> None:
+    cell = only(cells([records.run({"f": records.http([1.0, 2.0], cache={"hits": 1, "misses": 1})})]))
+    assert (cell.figures["hits"].median, cell.figures["misses"].median) == (1, 1)
+    assert "hits" not in only(cells([records.run({"f": records.http([1.0], cache=None)})])).figures
+
+
+def of_variants(first: list[records.Record], second: list[records.Record]) -> tuple[Cell, Cell]:
+    plain, other = cells([*first, *second])
+    return plain, other
+
+
+def test_a_speed_up_is_of_pairs_of_one_seed() -> None:
+    plain = [records.run({"f": records.http([10.0 * seed])}, seed=seed) for seed in (1, 2, 3)]
+    tuned = [records.run({"f": records.http([5.0 * seed + 1])}, "tuned", seed) for seed in (1, 2, 3)]
+    found = speed_up(*reversed(of_variants(plain, tuned)))
+    assert found is not None
+    assert (found.low, found.median, found.high) == (10 / 6, 20 / 11, 30 / 16)
+
+
+def test_more_goodput_is_faster_as_less_time_is() -> None:
+    plain, tuned = of_variants(
+        [records.run({"t": records.bulk(4.0)})], [records.run({"t": records.bulk(8.0)}, "tuned")]
+    )
+    found = speed_up(tuned, plain)
+    assert found is not None
+    assert (found.median, found.count) == (2.0, 1)
+
+
+def test_a_pair_of_which_one_run_does_not_count_is_none() -> None:
+    plain = [records.run({"f": records.http([10.0])}, seed=seed, reliable=seed == 1) for seed in (1, 2)]
+    tuned = [records.run({"f": records.http([5.0])}, "tuned", seed) for seed in (1, 2)]
+    found = speed_up(*reversed(of_variants(plain, tuned)))
+    assert found is not None
+    assert found.count == 1

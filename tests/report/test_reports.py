@@ -7,10 +7,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import records
 import synthetic
 from rich.console import Console
 
-from bentpipe.report import engine_words, html, terminal
+from bentpipe.report import comparison, engine_words, html, terminal
 from bentpipe.results import Results
 
 
@@ -67,6 +68,37 @@ def test_the_table_says_why_a_run_does_not_count(sweep: Results) -> None:
 def test_a_title_is_no_markup_for_the_terminal(tmp_path: Path) -> None:
     results = Results.open(synthetic.run(tmp_path, changes={"title": "[red]not red[/red]"}))
     assert "[red]not red[/red]" in printed(results, 80)
+
+
+def test_things_tried_stand_side_by_side_with_their_speed_up(tmp_path: Path) -> None:
+    for number, (variant, seconds) in enumerate({"as is": 12.0, "tuned": 4.0, "8 streams": 2.0}.items()):
+        changes = {"variant": variant, "point": {"path_kind": "GEO"}, "published": None}
+        entry = {"page": records.http([seconds])}
+        synthetic.run(tmp_path, f"{number}", changes=changes | {"workloads": entry})
+    lines = printed(Results.open(tmp_path), 80).splitlines()
+    tuned = next(line for line in lines if line.startswith("tuned"))
+    assert tuned.split()[1:3] == ["4", "3"]
+    assert not any("path_kind" in line for line in lines)
+
+
+def test_each_kind_of_work_has_a_table_of_its_own(tmp_path: Path) -> None:
+    works = {"page": records.http([2.5]), "transfer": records.bulk(10.0)}
+    results = Results.open(synthetic.run(tmp_path, changes={"workloads": works}))
+    text = printed(results, 80)
+    assert text.index("Transfers") < text.index("Fetches")
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert html.render(results).count('<table class="figures">') == 2
+
+
+def test_a_comparison_has_a_table_for_each_kind(tmp_path: Path) -> None:
+    works = {"page": records.http([2.5]), "transfer": records.bulk(10.0)}
+    for name in ("a", "b"):
+        synthetic.run(tmp_path / name, changes={"workloads": works})
+    console = Console(file=io.StringIO(), width=120)
+    console.print(comparison.table([Results.open(tmp_path / name) for name in ("a", "b")]))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert [line.split()[-1] for line in lines if "page" in line or "transfer" in line] == ["1", "1"]
 
 
 def test_a_lab_of_pings_has_a_table_too(tmp_path: Path) -> None:

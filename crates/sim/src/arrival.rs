@@ -1,17 +1,22 @@
-//! A packet comes out of a pipe: echoes are answered, TCP goes to its socket, by itself or joined with its neighbours.
+//! A packet comes out of a pipe: it is passed on, or echoes are answered and TCP goes to its socket, by itself or joined
+//! with its neighbours.
 //!
 //! 1. Only one flow per host is held for joining at a time; GRO holds several.
 
-use crate::network::{Event, Network, Side};
+use crate::network::{Event, Host, Network, Side};
 use crate::packet::{Kind, Packet, flag};
 use crate::tcp::Socket;
 
 impl Network {
-    /// A packet leaves a pipe at this host.
-    pub(crate) fn arrive(&mut self, side: Side, packet: Packet) {
-        self.wakeups[side as usize].arrival(self.now);
-        if self.capture[side as usize] {
-            self.note_packet(side, false, &packet);
+    /// A packet leaves a pipe at this host, on its way to this side.
+    pub(crate) fn arrive(&mut self, host: Host, to: Side, packet: Packet) {
+        self.wakeups[host as usize].arrival(self.now);
+        if self.capture[host as usize] {
+            self.note_packet(host, false, &packet);
+        }
+        if packet.leg.host(to) != host {
+            self.transmit(host, to, packet);
+            return;
         }
         if packet.corrupted {
             return;
@@ -22,7 +27,7 @@ impl Network {
                     kind: Kind::EchoReply,
                     ..packet
                 };
-                self.send(side, answer);
+                self.send(to, answer);
             }
             Kind::EchoReply => {
                 self.echoes.push_back((
@@ -30,23 +35,23 @@ impl Network {
                     packet.connection.generation,
                 ));
             }
-            Kind::Tcp if side == Side::Server => {
-                if let Some(packet) = self.enter_line(side, packet) {
-                    self.coalesce(side, packet);
+            Kind::Tcp if to == Side::Server => {
+                if let Some(packet) = self.enter_line(to, packet) {
+                    self.coalesce(host, packet);
                 }
             }
-            Kind::Tcp => self.coalesce(side, packet),
+            Kind::Tcp => self.coalesce(host, packet),
         }
     }
 
-    pub(crate) fn coalesce(&mut self, side: Side, packet: Packet) {
-        let span = self.hosts[side as usize].coalesce_ns;
+    pub(crate) fn coalesce(&mut self, host: Host, packet: Packet) {
+        let span = self.hosts[host as usize].coalesce_ns;
         if span.0 == 0 {
-            self.deliver(side, &packet);
+            self.deliver(host, &packet);
             return;
         }
         let plain = packet.payload > 0 && packet.flags & !(flag::ACK | flag::PSH) == 0;
-        let coalescer = &mut self.coalescers[side as usize];
+        let coalescer = &mut self.coalescers[host as usize];
         if let Some(held) = coalescer.held.as_mut() {
             let joins = plain
                 && held.connection == packet.connection
@@ -64,38 +69,39 @@ impl Network {
                 held.timestamps = packet.timestamps;
                 held.sack = packet.sack;
                 if packet.has(flag::PSH) {
-                    self.flush(side);
+                    self.flush(host);
                 }
                 return;
             }
-            self.flush(side);
+            self.flush(host);
         }
         if plain && !packet.has(flag::PSH) {
-            let coalescer = &mut self.coalescers[side as usize];
+            let coalescer = &mut self.coalescers[host as usize];
             coalescer.held = Some(packet);
             coalescer.until = self.now + span;
-            self.events.push(self.now + span, Event::Flush(side));
+            self.events.push(self.now + span, Event::Flush(host));
         } else {
-            self.deliver(side, &packet);
+            self.deliver(host, &packet);
         }
     }
 
     /// A held arrival's time is over.
-    pub(crate) fn flush_due(&mut self, side: Side) {
-        if self.coalescers[side as usize].until <= self.now {
-            self.flush(side);
+    pub(crate) fn flush_due(&mut self, host: Host) {
+        if self.coalescers[host as usize].until <= self.now {
+            self.flush(host);
         }
     }
 
-    pub(crate) fn flush(&mut self, side: Side) {
-        if let Some(packet) = self.coalescers[side as usize].held.take() {
-            self.deliver(side, &packet);
+    pub(crate) fn flush(&mut self, host: Host) {
+        if let Some(packet) = self.coalescers[host as usize].held.take() {
+            self.deliver(host, &packet);
         }
     }
 
-    pub(crate) fn deliver(&mut self, side: Side, packet: &Packet) {
+    pub(crate) fn deliver(&mut self, host: Host, packet: &Packet) {
         let id = packet.connection;
-        let now = self.present(side);
+        let side = packet.leg.side(host);
+        let now = self.present(host);
         let Some(connection) = self.connections.get_mut(id.index as usize) else {
             return;
         };
@@ -108,7 +114,7 @@ impl Network {
             self.settle(id, side);
         } else if side != connection.opener && packet.has(flag::SYN) && !packet.has(flag::ACK) {
             let random = self.random();
-            let host = &self.hosts[side as usize];
+            let host = &self.hosts[host as usize];
             let socket = Socket::accept(packet, host, self.mtu, random, now, &mut self.outbox);
             self.connections[id.index as usize].sockets[side as usize] = socket;
             self.settle(id, side);

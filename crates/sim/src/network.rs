@@ -1,8 +1,10 @@
-//! Two hosts, the two pipes between them, and the connections: what the workloads act on.
+//! The hosts, the pipes between them, and the connections: what the workloads act on.
 
 use crate::event::EventQueue;
 use crate::host::HostConfig;
+use crate::near::Near;
 use crate::packet::{ConnectionId, Kind, Packet};
+pub use crate::place::{Host, Leg, Side};
 use crate::sink::{Captured, FlowRow, IntervalRow, PingRow, SocketRow};
 use crate::tcp::{Notice, Outbox, Socket, Writer};
 use crate::terrestrial::{Line, ServerId};
@@ -12,27 +14,16 @@ use bentpipe_path::time::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Client,
-    Server,
-}
-
-impl Side {
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(crate) enum Event {
     Timer(ConnectionId, Side),
-    Application { workload: usize, token: u64 },
-    Flush(Side),
+    Application {
+        workload: usize,
+        token: u64,
+    },
+    Flush(Host),
+    /// Something may leave the LAN between client and near at this end of it.
+    Lan(Side),
     Line(ServerId, Side),
     Sample,
 }
@@ -41,14 +32,15 @@ pub(crate) enum Event {
 pub(crate) struct Connection {
     pub generation: u32,
     workload: usize,
+    pub leg: Leg,
     pub opener: Side,
     /// By side.
     pub sockets: [Option<Socket>; 2],
     /// The timer event in the queue that will look at each socket, if any.
     scheduled: [Time; 2],
-    client_port: u16,
-    server_port: u16,
-    initial_seq: [u32; 2],
+    pub client_port: u16,
+    pub server_port: u16,
+    pub initial_seq: [u32; 2],
     /// The server it goes to, if that lies beyond the far end.
     pub server: Option<ServerId>,
 }
@@ -63,20 +55,23 @@ pub(crate) struct Coalescer {
 pub struct Network {
     pub(crate) now: Time,
     pub(crate) events: EventQueue<Event>,
-    pub(crate) hosts: [Arc<HostConfig>; 2],
+    /// By [`Host`].
+    pub(crate) hosts: [Arc<HostConfig>; Host::COUNT],
     /// By the side that a pipe leads to: `down` leads to the client.
     pub(crate) pipes: [Pipe<Packet>; 2],
+    pub(crate) near: Option<Near>,
     pub(crate) mtu: u32,
     pub(crate) seed: u64,
     pub(crate) random: u64,
-    pub(crate) capture: [bool; 2],
+    /// By [`Host`].
+    pub(crate) capture: [bool; Host::COUNT],
     pub(crate) connections: Vec<Connection>,
     free: Vec<u32>,
     next_port: u16,
     /// Lines towards the client and towards the server, of each server beyond the far end.
     pub(crate) servers: Vec<[Line; 2]>,
-    pub(crate) coalescers: [Coalescer; 2],
-    pub(crate) wakeups: [Wakeups; 2],
+    pub(crate) coalescers: [Coalescer; Host::COUNT],
+    pub(crate) wakeups: [Wakeups; Host::COUNT],
     pub(crate) outbox: Outbox,
     pub(crate) notices: VecDeque<(usize, ConnectionId, Side, Notice)>,
     pub(crate) echoes: VecDeque<(usize, u32)>,
@@ -89,21 +84,23 @@ pub struct Network {
 
 impl Network {
     pub(crate) fn new(
-        hosts: [Arc<HostConfig>; 2],
+        hosts: [Arc<HostConfig>; Host::COUNT],
         pipes: [Pipe<Packet>; 2],
+        near: Option<Near>,
         mtu: u32,
         seed: u64,
         start: Time,
-        capture: [bool; 2],
+        capture: [bool; Host::COUNT],
     ) -> Self {
-        let wakeups = [("client", 0), ("server", 1)]
-            .map(|(name, side)| Wakeups::new(hosts[side].wakeup_ns, seed, name));
+        let wakeups = [("client", 0), ("server", 1), ("near", 2)]
+            .map(|(name, host)| Wakeups::new(hosts[host].wakeup_ns, seed, name));
         Self {
             now: start,
             wakeups,
             events: EventQueue::default(),
             hosts,
             pipes,
+            near,
             mtu,
             seed,
             random: seed ^ 0x5851_f42d_4c95_7f2d,
@@ -112,7 +109,7 @@ impl Network {
             free: Vec::new(),
             next_port: 40_000,
             servers: Vec::new(),
-            coalescers: [Coalescer::default(), Coalescer::default()],
+            coalescers: Default::default(),
             outbox: Outbox::default(),
             notices: VecDeque::new(),
             echoes: VecDeque::new(),
@@ -129,8 +126,8 @@ impl Network {
     }
 
     /// A host's present, which is later while it wakes.
-    pub(crate) fn present(&self, side: Side) -> Time {
-        self.wakeups[side as usize].present(self.now)
+    pub(crate) fn present(&self, host: Host) -> Time {
+        self.wakeups[host as usize].present(self.now)
     }
 
     /// The run's own random numbers (splitmix64).
@@ -157,12 +154,17 @@ impl Network {
 
     /// Opens a connection from the client; the server's socket appears when the SYN gets there.
     pub fn connect(&mut self, workload: usize, server_port: u16) -> ConnectionId {
-        self.open(Side::Client, None, workload, server_port)
+        self.open(Side::Client, Leg::Whole, None, workload, server_port)
+    }
+
+    /// The same on another leg, from its client's end.
+    pub fn connect_on(&mut self, leg: Leg, workload: usize, server_port: u16) -> ConnectionId {
+        self.open(Side::Client, leg, None, workload, server_port)
     }
 
     /// The same from either side, to `port` at the other.
     pub fn connect_from(&mut self, opener: Side, workload: usize, port: u16) -> ConnectionId {
-        self.open(opener, None, workload, port)
+        self.open(opener, Leg::Whole, None, workload, port)
     }
 
     /// From the client to a server that lies beyond the far end.
@@ -172,12 +174,19 @@ impl Network {
         workload: usize,
         server_port: u16,
     ) -> ConnectionId {
-        self.open(Side::Client, Some(server), workload, server_port)
+        self.open(
+            Side::Client,
+            Leg::Whole,
+            Some(server),
+            workload,
+            server_port,
+        )
     }
 
     fn open(
         &mut self,
         opener: Side,
+        leg: Leg,
         server: Option<ServerId>,
         workload: usize,
         port: u16,
@@ -196,6 +205,7 @@ impl Network {
             self.connections.push(Connection {
                 generation: 0,
                 workload,
+                leg,
                 opener,
                 sockets: [None, None],
                 scheduled: [Time::NEVER; 2],
@@ -209,6 +219,7 @@ impl Network {
         let connection = &mut self.connections[index as usize];
         connection.generation += 1;
         connection.workload = workload;
+        connection.leg = leg;
         connection.opener = opener;
         connection.client_port = client_port;
         connection.server_port = server_port;
@@ -221,8 +232,9 @@ impl Network {
         };
         let random = self.random();
         let mut out = core::mem::take(&mut self.outbox);
-        let now = self.present(opener);
-        let host = &self.hosts[opener as usize];
+        let host = leg.host(opener);
+        let now = self.present(host);
+        let host = &self.hosts[host as usize];
         let socket = Socket::connect(id, host, self.mtu, random, now, &mut out);
         self.outbox = out;
         self.connections[index as usize].sockets[opener as usize] = socket;
@@ -301,60 +313,22 @@ impl Network {
         side: Side,
         act: impl FnOnce(&mut Socket, Time, &mut Outbox),
     ) {
-        let now = self.present(side);
         if let Some(connection) = self.connections.get_mut(id.index as usize)
             && connection.generation == id.generation
             && let Some(socket) = connection.sockets[side as usize].as_mut()
         {
+            let now = self.wakeups[connection.leg.host(side) as usize].present(self.now);
             act(socket, now, &mut self.outbox);
             self.settle(id, side);
         }
     }
 
-    pub(crate) fn send(&mut self, from: Side, packet: Packet) {
-        if from == Side::Client || packet.kind != Kind::Tcp {
-            self.enter_path(from, packet);
-        } else if let Some(packet) = self.enter_line(Side::Client, packet) {
-            self.enter_path(from, packet);
-        }
-    }
-
-    pub(crate) fn enter_path(&mut self, from: Side, packet: Packet) {
-        if self.capture[from as usize] {
-            self.note_packet(from, true, &packet);
-        }
-        let now = self.present(from);
-        self.pipes[from.other() as usize].push(now, packet);
-    }
-
-    pub(crate) fn note_packet(&mut self, at: Side, outgoing: bool, packet: &Packet) {
-        let sender = if outgoing { at } else { at.other() };
-        let known = self.connections.get(packet.connection.index as usize);
-        let (client_port, server_port, initial) = match known {
-            Some(connection) if packet.kind == Kind::Tcp => (
-                connection.client_port,
-                connection.server_port,
-                connection.initial_seq,
-            ),
-            _ => (0, 0, [0, 0]),
-        };
-        self.captured.push(Captured {
-            time: self.present(at),
-            at,
-            outgoing,
-            client_port,
-            server_port,
-            initial_seq: initial[sender as usize],
-            initial_ack: initial[sender.other() as usize],
-            ip: self.hosts[at as usize].ip,
-            packet: *packet,
-        });
-    }
-
     /// Passes on what a socket left, and sees that its next timer is in the queue.
     pub(crate) fn settle(&mut self, id: ConnectionId, side: Side) {
         let mut out = core::mem::take(&mut self.outbox);
-        for packet in out.packets.drain(..) {
+        let leg = self.connections[id.index as usize].leg;
+        for mut packet in out.packets.drain(..) {
+            packet.leg = leg;
             self.send(side, packet);
         }
         let connection = &mut self.connections[id.index as usize];
@@ -375,12 +349,12 @@ impl Network {
     }
 
     pub(crate) fn on_timer(&mut self, id: ConnectionId, side: Side) {
-        let now = self.present(side);
         let connection = &mut self.connections[id.index as usize];
         if connection.generation != id.generation || connection.scheduled[side as usize] > self.now
         {
             return;
         }
+        let now = self.wakeups[connection.leg.host(side) as usize].present(self.now);
         connection.scheduled[side as usize] = Time::NEVER;
         if let Some(socket) = connection.sockets[side as usize].as_mut() {
             if socket.next_timer().is_some_and(|at| at <= now) {
@@ -393,7 +367,7 @@ impl Network {
     /// A row for each open socket.
     pub(crate) fn sample(&self, mut take: impl FnMut(&SocketRow)) {
         for connection in &self.connections {
-            for side in [Side::Client, Side::Server] {
+            for side in Side::BOTH {
                 let Some(socket) = &connection.sockets[side as usize] else {
                     continue;
                 };
@@ -404,13 +378,14 @@ impl Network {
                     Side::Client => (connection.client_port, connection.server_port),
                     Side::Server => (connection.server_port, connection.client_port),
                 };
+                let host = connection.leg.host(side);
                 take(&SocketRow {
                     time: self.now,
-                    host: side,
-                    ip: self.hosts[side as usize].ip,
+                    host,
+                    ip: self.hosts[host as usize].ip,
                     local_port,
                     remote_port,
-                    sample: socket.sample(self.present(side)),
+                    sample: socket.sample(self.present(host)),
                 });
             }
         }

@@ -1,6 +1,7 @@
 //! A packet as a small value: headers only, the payload is a length. Sequence numbers are 64-bit offsets in the
 //! stream (the SYN is 0), so nothing wraps inside; a capture writes them modulo 2^32 over an initial one.
 
+use crate::network::Leg;
 use bentpipe_path::packet::{Ecn, FlowKey, Packet as PathPacket, Segment};
 
 /// Names a connection: a place in the slab and how often that place was used before.
@@ -93,6 +94,7 @@ pub enum Kind {
 pub struct Packet {
     pub connection: ConnectionId,
     pub kind: Kind,
+    pub leg: Leg,
     pub flags: u8,
     pub ecn: Ecn,
     /// A bit was flipped on the way; the receiver's checksum fails.

@@ -2,6 +2,7 @@
 
 use crate::congestion;
 use crate::host::HostConfig;
+use crate::near::{Near, NearConfig};
 use crate::network::{Event, Network, Side};
 use crate::sink::Sink;
 use crate::workload::{self, Workload, WorkloadSpec};
@@ -23,6 +24,9 @@ pub struct SimSpec {
     pub down: PipeConfig,
     #[serde(default)]
     pub up: PipeConfig,
+    /// A host between client and path.
+    #[serde(default)]
+    pub near: Option<NearConfig>,
     pub mtu: u32,
     pub seed: u64,
     pub workloads: Vec<WorkloadSpec>,
@@ -47,6 +51,7 @@ impl Default for SimSpec {
             server: HostConfig::default(),
             down: PipeConfig::default(),
             up: PipeConfig::default(),
+            near: None,
             mtu: 1500,
             seed: 1,
             workloads: Vec::new(),
@@ -123,7 +128,8 @@ impl Simulation {
         if !(576..=65_535).contains(&spec.mtu) {
             return Err(SpecError::Mtu(spec.mtu));
         }
-        for host in [&spec.client, &spec.server] {
+        let near_host = spec.near.as_ref().map_or(&spec.client, |near| &near.host);
+        for host in [&spec.client, &spec.server, near_host] {
             if congestion::by_name(&host.congestion_control).is_none() {
                 return Err(SpecError::UnknownCongestionControl(
                     host.congestion_control.clone(),
@@ -156,9 +162,18 @@ impl Simulation {
             .min()
             .unwrap_or(Time::ZERO)
             .min(Time::ZERO);
-        let hosts = [Arc::new(spec.client.clone()), Arc::new(spec.server.clone())];
-        let capture = [spec.capture_client, spec.capture_server];
-        let mut network = Network::new(hosts, [down, up], spec.mtu, spec.seed, start, capture);
+        let hosts = [&spec.client, &spec.server, near_host].map(|host| Arc::new(host.clone()));
+        let near = spec.near.as_ref();
+        let near = near.map(|near| Near::new(near, spec.mtu, spec.seed, spec.bin_ns));
+        let mut network = Network::new(
+            hosts,
+            [down, up],
+            near.transpose()?,
+            spec.mtu,
+            spec.seed,
+            start,
+            [spec.capture_client, spec.capture_server, false],
+        );
         let mut workloads = Vec::new();
         for (place, work) in spec.workloads.iter().enumerate() {
             workloads.push(workload::build(&mut network, place, work)?);
@@ -204,7 +219,7 @@ impl Simulation {
             match pipe {
                 Some((at, side)) if timer.is_none_or(|timer| at <= timer) => {
                     if let Some((_, packet)) = self.network.pipes[side as usize].pop(at) {
-                        self.network.arrive(side, packet);
+                        self.network.leave_path(side, packet);
                     }
                 }
                 _ => {
@@ -243,7 +258,8 @@ impl Simulation {
             Event::Application { workload, token } => {
                 self.workloads[workload].on_timer(&mut self.network, token);
             }
-            Event::Flush(side) => self.network.flush_due(side),
+            Event::Flush(host) => self.network.flush_due(host),
+            Event::Lan(to) => self.network.leave_lan(to),
             Event::Line(server, to) => self.network.leave_line(server, to),
             Event::Sample => {
                 self.network.sample(|row| sink.socket(row));
@@ -287,6 +303,9 @@ impl Simulation {
             for bin in self.network.pipes[side as usize].take_bins() {
                 sink.bin(side, &bin);
             }
+        }
+        if let Some(near) = &mut self.network.near {
+            near.forget_bins();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where a run's results go while it runs: nothing of them is kept inside, so memory does not grow with time.
 
-use crate::network::Side;
+use crate::network::{Host, Leg, Side};
 use crate::packet::Packet;
 use crate::tcp::SocketSample;
 use bentpipe_path::Bin;
@@ -11,7 +11,7 @@ use core::ops::ControlFlow;
 #[derive(Clone, Debug)]
 pub struct SocketRow {
     pub time: Time,
-    pub host: Side,
+    pub host: Host,
     pub ip: u8,
     pub local_port: u16,
     pub remote_port: u16,
@@ -58,6 +58,8 @@ pub struct FlowRow {
 /// What only some kinds of workload know of a flow; numbers from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowDetail {
+    /// What the connection spans.
+    pub leg: Leg,
     /// One of many clients, or servers, of the workload.
     pub client: Option<u32>,
     pub server: Option<u32>,
@@ -93,7 +95,7 @@ pub struct PingRow {
 #[derive(Clone, Copy, Debug)]
 pub struct Captured {
     pub time: Time,
-    pub at: Side,
+    pub at: Host,
     /// Sent by `at`, else received by it.
     pub outgoing: bool,
     pub client_port: u16,

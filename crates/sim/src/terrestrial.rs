@@ -4,7 +4,7 @@
 //! wait for each other, not for those of other servers. Captures at the server are taken at the far end, where packets of
 //! all servers pass.
 
-use crate::network::{Event, Network, Side};
+use crate::network::{Event, Host, Network, Side};
 use crate::packet::{ConnectionId, Packet};
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::Time;
@@ -72,8 +72,8 @@ impl Network {
             }
             line.under_way.pop_front();
             match to {
-                Side::Client => self.enter_path(Side::Server, packet),
-                Side::Server => self.coalesce(Side::Server, packet),
+                Side::Client => self.transmit(Host::Server, to, packet),
+                Side::Server => self.coalesce(Host::Server, packet),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use bentpipe_path::config::{PipeConfig, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::network::Side;
+use bentpipe_sim::network::Host;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{IntervalRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -76,7 +76,7 @@ fn fills_the_buffer(rate: Option<u64>, rtt: Nanos) -> f64 {
         let at = Time::ZERO + Nanos::from_secs(seconds);
         rows.sockets
             .iter()
-            .find(|row| row.host == Side::Server && row.time >= at)
+            .find(|row| row.host == Host::Server && row.time >= at)
             .map_or(0, |row| row.sample.bytes_acked)
     };
     (acked(12) - acked(4)) as f64 / 8.0

@@ -52,8 +52,12 @@ pub(crate) fn row(out: &mut impl Write, workload: &str, row: &FlowRow) -> io::Re
         .map(|end| (end - row.counted_from).as_secs_f64())
         .filter(|&seconds| seconds > 0.0)
         .map(|seconds| bytes as f64 * 8.0 / seconds);
-    let client = party(host_name(row.opener), row.detail.client);
-    let server = party(host_name(row.opener.other()), row.detail.server);
+    let client = party(
+        host_name(row.detail.leg.host(row.opener)),
+        row.detail.client,
+    );
+    let other = row.detail.leg.host(row.opener.other());
+    let server = party(host_name(other), row.detail.server);
     let cells: [Cell<'_>; COLUMNS.len()] = [
         (row.flow + 1).into(),
         workload.into(),

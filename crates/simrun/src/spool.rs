@@ -4,7 +4,7 @@ use crate::outcome::{Outcome, Pipe, Work};
 use crate::{RunError, flows, pings, sockets, wire};
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
-use bentpipe_sim::network::Side;
+use bentpipe_sim::network::{Host, Side};
 use bentpipe_sim::simulation::{SimSpec, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -14,10 +14,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-pub(crate) fn host_name(side: Side) -> &'static str {
-    match side {
-        Side::Client => "client",
-        Side::Server => "server",
+pub(crate) fn host_name(host: Host) -> &'static str {
+    match host {
+        Host::Client => "client",
+        Host::Server => "server",
+        Host::Near => "near",
     }
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Spool<'a> {
     flows: Out,
     pings: Out,
     /// By host.
-    captures: [Option<pcapng::Writer<Out>>; 2],
+    captures: [Option<pcapng::Writer<Out>>; Host::COUNT],
     bytes: Vec<u8>,
     works: Vec<Work>,
     stopped: bool,
@@ -65,11 +66,11 @@ impl<'a> Spool<'a> {
             )));
         }
         let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
-        let capture = |side: Side, wanted: bool| -> io::Result<_> {
+        let capture = |host: Host, wanted: bool| -> io::Result<_> {
             if !wanted {
                 return Ok(None);
             }
-            let name = host_name(side);
+            let name = host_name(host);
             let out = create(&format!("{name}.pcapng"))?;
             pcapng::Writer::new(out, name, "a simulated host's end of the path").map(Some)
         };
@@ -82,8 +83,9 @@ impl<'a> Spool<'a> {
             flows: create("flows.csv")?,
             pings: create("pings.csv")?,
             captures: [
-                capture(Side::Client, spec.capture_client)?,
-                capture(Side::Server, spec.capture_server)?,
+                capture(Host::Client, spec.capture_client)?,
+                capture(Host::Server, spec.capture_server)?,
+                None,
             ],
             bytes: Vec::new(),
             works: vec![Work::default(); names.len()],

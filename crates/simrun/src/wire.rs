@@ -2,7 +2,7 @@
 //! 9293, 2018, 7323) or an echo (RFC 792, 4443), payload of zeros, checksums right unless the channel flipped a bit.
 
 use bentpipe_path::packet::Ecn;
-use bentpipe_sim::network::Side;
+use bentpipe_sim::network::{Host, Side};
 use bentpipe_sim::packet::{Kind, Packet, flag};
 use bentpipe_sim::sink::Captured;
 
@@ -14,11 +14,8 @@ const HOPS: u8 = 64;
 /// Puts the packet into `bytes`, replacing what is there.
 pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) {
     let packet = &captured.packet;
-    let sender = if captured.outgoing {
-        captured.at
-    } else {
-        captured.at.other()
-    };
+    let end = packet.leg.side(captured.at);
+    let sender = if captured.outgoing { end } else { end.other() };
     let protocol = match (packet.kind, captured.ip) {
         (Kind::Tcp, _) => TCP,
         (_, 6) => ICMP_V6,
@@ -45,10 +42,12 @@ pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) {
     }
 }
 
-fn number(side: Side) -> u8 {
-    match side {
-        Side::Client => 1,
-        Side::Server => 2,
+/// The last part of an end's address.
+fn number(packet: &Packet, side: Side) -> u8 {
+    match packet.leg.host(side) {
+        Host::Client => 1,
+        Host::Server => 2,
+        Host::Near => 3,
     }
 }
 
@@ -63,7 +62,7 @@ fn codepoint(ecn: Ecn) -> u8 {
 }
 
 fn ipv4(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
-    let address = |side| [10, 77, 0, number(side)];
+    let address = |side| [10, 77, 0, number(packet, side)];
     let length = packet.wire_bytes as u16;
     bytes.extend([0x45, codepoint(packet.ecn)]);
     bytes.extend(length.to_be_bytes());
@@ -97,7 +96,7 @@ fn ipv6(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64
             0,
             0,
             0,
-            number(side),
+            number(packet, side),
         ]);
     }
     sum(&bytes[8..40]) + u64::from(protocol) + u64::from(length)

@@ -11,12 +11,14 @@ from typing import Any
 import polars as pl
 
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
-from bentpipe.charts.wording import duration, listed, percent, plural, rate, size
+from bentpipe.charts.wording import duration, listed, percent, plural, point_words, rate, size
 from bentpipe.results.asked import capacity_bit_s, direction_of, workload_spec
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
 _PIPES = ("down", "up")
+_SOCKET = ("ip", "local_port", "remote_port")
+"""What tells a host's sockets apart."""
 _DATA_BYTES = 100_000
 """A socket that sent less than this carried control messages, not a workload's payload."""
 _SOCKETS_DRAWN = 32
@@ -78,19 +80,23 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
 
 def heading(record: Mapping[str, Any]) -> str:
     """A run in a few words: its variant, its point, and its seed."""
-    point = [f"{key.rpartition('.')[2]} {value}" for key, value in record.get("point", {}).items()]
+    point = point_words(record.get("point", {}))
     return ", ".join([*point, record.get("variant", "as is"), f"seed {record.get('seed', 1)}"])
 
 
 def _senders(sockets: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
-    """By direction, the largest first."""
+    """By direction, the largest first, and no more than can be drawn."""
     found = {}
     for direction, host in (("down", "server"), ("up", "client")):
         of_host = sockets.filter(pl.col("host") == host)
-        parts = of_host.partition_by("ip", "local_port", "remote_port", maintain_order=True)
-        sent = [(part["bytes_sent"].max() or 0, part.sort("time_s")) for part in parts]
-        payload = [(count, part) for count, part in sent if isinstance(count, int) and count >= _DATA_BYTES]
-        found[direction] = [part for _, part in sorted(payload, key=lambda pair: -pair[0])]
+        sent = of_host.group_by(_SOCKET, maintain_order=True).agg(pl.col("bytes_sent").max().alias("sent"))
+        payload = sent.filter(pl.col("sent") >= _DATA_BYTES).sort(
+            "sent", descending=True, maintain_order=True
+        )
+        largest = payload.head(_SOCKETS_DRAWN).select(_SOCKET)
+        samples = largest.join(of_host, on=_SOCKET, how="left", maintain_order="left")
+        parts = samples.partition_by(_SOCKET, maintain_order=True)
+        found[direction] = [part.sort("time_s") for part in parts]
     return found
 
 
@@ -237,7 +243,7 @@ def _drops(run: _Run) -> Panel | None:
 def _windows(run: _Run) -> Panel | None:
     series, parts = [], []
     for direction in run.directions:
-        for number, socket in enumerate(run.senders[direction][:_SOCKETS_DRAWN]):
+        for number, socket in enumerate(run.senders[direction]):
             series += [
                 _of_socket(socket, "cwnd_segments", f"cwnd {direction}", direction, number),
                 _of_socket(
@@ -274,7 +280,7 @@ def _slow_start(socket: pl.DataFrame) -> str:
 def _round_trips(run: _Run) -> Panel | None:
     series, parts = [], []
     for direction in run.directions:
-        for number, socket in enumerate(run.senders[direction][:_SOCKETS_DRAWN]):
+        for number, socket in enumerate(run.senders[direction]):
             series += [
                 _of_socket(socket, "srtt_s", f"srtt {direction}", direction, number, scale=1000),
                 _of_socket(
@@ -320,7 +326,7 @@ def _round_trips(run: _Run) -> Panel | None:
 def _in_flight(run: _Run) -> Panel | None:
     series, parts = [], []
     for direction in run.directions:
-        for number, socket in enumerate(run.senders[direction][:_SOCKETS_DRAWN]):
+        for number, socket in enumerate(run.senders[direction]):
             series += [
                 _of_socket(
                     socket, "in_flight_bytes", f"in flight {direction}", direction, number, scale=1e-3

@@ -16,6 +16,7 @@ from bentpipe.charts.wording import digits, duration, listed, plural, rate, size
 from bentpipe.results.asked import base_rtt_s, capacity_bit_s
 from bentpipe.results.cells import Cell, cells
 from bentpipe.results.published import figures
+from bentpipe.results.statistics import Estimate
 from bentpipe.results.store import Results
 
 _PAYLOAD_BYTES = 1448
@@ -42,16 +43,16 @@ class _Line:
 
     @property
     def measured(self) -> list[Cell]:
-        return [c for c in self.cells if c.goodput_mbit_s]
+        return [c for c in self.cells if _ours(c)]
 
     @property
     def doubtful(self) -> list[Cell]:
-        return [c for c in self.cells if not c.goodput_mbit_s]
+        return [c for c in self.cells if not _ours(c)]
 
 
 def build(results: Results, log: bool) -> Chart | None:
     """None where fewer than two round trips were measured: a single point is no dependence."""
-    drawn = [c for c in cells(results.runs) if c.rtt_s and (c.goodput_mbit_s or c.doubtful_mbit_s)]
+    drawn = [c for c in cells(results.runs) if _on_a_round_trip_axis(c) and (_ours(c) or _unsure(c))]
     rtts = sorted({_rtt(c) for c in drawn})
     if len(rtts) < 2:
         return None
@@ -60,7 +61,7 @@ def build(results: Results, log: bool) -> Chart | None:
     panels = []
     for direction in (d for d in _DIRECTIONS if any(c.direction == d for c in drawn)):
         here = [line for line in (line.of(direction) for line in lines) if line.cells]
-        series = (*_ours(here), *_unreliable(here), *_published(key, direction), *_ceilings(here))
+        series = (*_measured(here), *_unreliable(here), *_published(key, direction), *_ceilings(here))
         title = _DIRECTIONS[direction]
         panels.append(Panel(direction, title, sentence(here), Axis("goodput", "Mbit/s", log), series))
     return Chart(
@@ -110,7 +111,7 @@ def _finding(line: _Line) -> str:
 
 
 def _warning(drawn: Sequence[Cell]) -> str:
-    count = sum(c.goodput_mbit_s is None for c in drawn)
+    count = sum(_ours(c) is None for c in drawn)
     if count == len(drawn):
         return (
             "No cell has a reliable run, so nothing is concluded; the hollow marks show what the runs gave."
@@ -161,9 +162,9 @@ def _third(text: str | None) -> float | None:
     return float(words[2]) if len(words) == 3 else None
 
 
-def _ours(lines: Sequence[_Line]) -> Iterable[Series]:
+def _measured(lines: Sequence[_Line]) -> Iterable[Series]:
     for line in lines:
-        estimates = [c.goodput_mbit_s for c in line.cells if c.goodput_mbit_s is not None]
+        estimates = [ours for ours in map(_ours, line.cells) if ours is not None]
         several = any(e.count > 1 for e in estimates)
         if estimates:
             yield Series(
@@ -186,7 +187,7 @@ def _unreliable(lines: Sequence[_Line]) -> Iterable[Series]:
             yield Series(
                 label=f"{line.name}, unreliable",
                 x=[_rtt(c) * 1000 for c in line.doubtful],
-                y=[c.doubtful_mbit_s.median for c in line.doubtful if c.doubtful_mbit_s],
+                y=[unsure.median for unsure in map(_unsure, line.doubtful) if unsure],
                 role=Role(line.cells[0].direction),
                 mark=Mark.POINTS,
                 symbol=line.symbol,
@@ -195,12 +196,12 @@ def _unreliable(lines: Sequence[_Line]) -> Iterable[Series]:
 
 
 def _published(key: str, direction: str) -> Iterable[Series]:
-    found = [f for f in figures(key) if f.direction == direction]
+    found = [(f.rtt_s, f.median) for f in figures(key) if f.direction == direction and f.rtt_s]
     if found:
         yield Series(
             label="published",
-            x=[f.rtt_s * 1000 for f in found],
-            y=[f.goodput_mbit_s for f in found],
+            x=[rtt_s * 1000 for rtt_s, _ in found],
+            y=[goodput for _, goodput in found],
             role=Role.PUBLISHED,
             mark=Mark.POINTS,
             symbol=Symbol.DIAMOND,
@@ -241,7 +242,24 @@ def _rtt(cell: Cell) -> float:
 
 
 def _goodput(cell: Cell) -> float:
-    return cell.goodput_mbit_s.median if cell.goodput_mbit_s else 0.0
+    ours = _ours(cell)
+    return ours.median if ours else 0.0
+
+
+def _ours(cell: Cell) -> Estimate | None:
+    """Goodput in Mbit/s."""
+    return cell.figures.get("goodput")
+
+
+def _unsure(cell: Cell) -> Estimate | None:
+    """The same of runs that do not count."""
+    return cell.doubtful.get("goodput")
+
+
+def _on_a_round_trip_axis(cell: Cell) -> bool:
+    """A transfer where the lab swept the round trip itself; paths that differ in more are no series."""
+    swept = {key.rpartition(".")[2] for key in cell.point}
+    return cell.kind.name == "bulk" and bool(cell.rtt_s) and not swept.isdisjoint({"rtt", "delay"})
 
 
 def _same_rate(line: Sequence[Cell]) -> bool:

@@ -1,6 +1,8 @@
 """Figures as a reader wants them: three digits and the unit that fits, never on two lines."""
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _THOUSANDS = "\N{NARROW NO-BREAK SPACE}"
@@ -45,6 +47,23 @@ def plural(count: int, noun: str) -> str:
 
 def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def point_words(point: Mapping[str, Any]) -> list[str]:
+    """A point in words: a key's last word with its value; of a named axis the value says it all."""
+    names = short_names(list(point))
+    return [value(of) if "." not in key else f"{names[key]} {value(of)}" for key, of in point.items()]
+
+
+def short_names(keys: Sequence[str]) -> dict[str, str]:
+    """A dotted key's last word, or the whole key where two would be the same; a named axis in words."""
+    last = [key.rpartition(".")[2].replace("_", " ") for key in keys]
+    return {key: word if last.count(word) == 1 else key for key, word in zip(keys, last, strict=True)}
+
+
+def value(of: Any) -> str:
+    """A swept value as the lab has it."""
+    return of if isinstance(of, str) else str(of)
 
 
 def _scaled(value: float, units: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.lab import Point
-from bentpipe.lab.spec import HostSpec, RunSpec, WorkloadSpec
+from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
 
 CONTROLS = ("reno", "cubic", "bbr", "bbr3", "hybla")
 DEFAULT_RMEM = (4096, 131072, 33554432)
@@ -20,8 +20,8 @@ _UNSEEN_KINDS = {
 
 def refuse(spec: RunSpec) -> None:
     """Raise EngineError, naming it, for what the simulator does not model."""
-    if spec.near is not None:
-        raise EngineError("near: the sim engine has no host between client and path yet", what="near")
+    if spec.near is not None and spec.near.cache_bytes is not None:
+        raise EngineError("near.cache: the sim engine has no cache yet", what="near.cache")
     for work in spec.workloads:
         if work.kind in _UNSEEN_KINDS:
             raise EngineError(
@@ -58,6 +58,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "server": _host(spec.server, asks_ecn=bool(spec.client.ecn)),
         "down": spec.path.down,
         "up": spec.path.up,
+        "near": spec.near and _near(spec.near, spec.client),
         "mtu": spec.path.mtu,
         "seed": point.seed,
         "workloads": [_workload(work) for work in spec.workloads],
@@ -84,6 +85,15 @@ def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
         "initrwnd": host.initrwnd,
         "slow_start_after_idle": _or(host.slow_start_after_idle, default=True),
         "ip": host.ip,
+    }
+
+
+def _near(near: NearSpec, client: HostSpec) -> dict[str, Any]:
+    """It is set as the client is, whose side it is on."""
+    return {
+        "host": _host(client, asks_ecn=False),
+        "rtt_ns": near.rtt_ns,
+        "rate_bit_s": near.rate_bit_s,
     }
 
 

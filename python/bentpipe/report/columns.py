@@ -1,77 +1,96 @@
-"""What the terminal's table and the page's say of a cell, in the same words."""
+"""What the terminal's tables and the page's say of a cell, in the same words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bentpipe.charts.wording import digits
+from bentpipe.charts.wording import digits, value
 from bentpipe.results.cells import Cell, counts
+from bentpipe.results.speed_up import place, speed_up
 from bentpipe.results.statistics import Estimate
 
+Plain = Mapping[tuple[str, str, str], Cell]
 
-def headers(found: Sequence[Cell], keys: Sequence[str]) -> dict[str, str]:
-    """Column to header, in order; the unit is on a line of its own."""
-    titles = short_names(keys)
-    if len({c.workload for c in found}) > 1 or not keys:
-        titles |= {"workload": "workload"}
-    titles |= {"ours": "ours\nMbit/s"}
-    if any(c.goodput_mbit_s and c.goodput_mbit_s.count > 1 for c in found):
-        titles |= {"interval": "interval\nMbit/s"}
-    if any(c.published for c in found):
-        titles |= {"published": "published\nMbit/s", "ratio": "ratio"}
-    titles |= {"retransmits": "retr.\nsegm."}
-    if any(c.ping_ms for c in found):
+
+def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> dict[str, str]:
+    """Column to header, in order; the unit is on a line of its own. Of cells of one kind.
+
+    `first` are the columns that say which cell a row is. Where there are `plain` cells to be compared with, a
+    row's speed-up and its interval take the place of the figure's own.
+    """
+    measure, unit = found[0].measure, found[0].unit
+    published = [c.published for c in found if c.published]
+    titles = dict(first) | {"ours": _header("ours" if published else measure.header, unit)}
+    if not plain and any(c.ours and c.ours.count > 1 for c in found):
+        titles |= {"interval": _header("interval", unit)}
+    if published:
+        titles |= {"published": _header("published", unit)}
+        if any(len(figure.values) > 1 for figure in published):
+            titles |= {"range": _header("range", unit)}
+        titles |= {"ratio": "ratio"}
+    if plain:
+        titles |= {"speed-up": "times\nfaster"}
+        if any(len(c.runs) > 1 for c in found):
+            titles |= {"speed-up interval": "interval"}
+    for other in found[0].kind.measures:
+        if other is not measure and any(other.name in {**c.figures, **c.doubtful} for c in found):
+            titles |= {f"measure {other.name}": _header(other.header, other.unit)}
+    if any(c.ping_ms for c in found) and found[0].kind.name != "ping":
         titles |= {"ping": "ping\nms"}
     return titles | {"reliable": "reliable"}
 
 
-def row(cell: Cell, titles: Mapping[str, str], keys: Sequence[str]) -> list[str]:
-    values = {key: value(cell.point.get(key, "")) for key in keys} | {
+def row(cell: Cell, titles: Mapping[str, str], plain: Cell | None) -> list[str]:
+    published = cell.published
+    faster = speed_up(cell, plain) if plain and plain is not cell else None
+    values = {key: value(of) for key, of in cell.point.items()} | {
+        "variant": cell.variant,
         "workload": cell.workload,
-        "ours": goodput(cell),
-        "interval": interval(cell.goodput_mbit_s),
-        "published": digits(cell.published.goodput_mbit_s) if cell.published else "–",
+        "ours": median_or_doubtful(cell.ours, cell.ours_doubtful, cell.measure.digits),
+        "interval": interval(cell.ours),
+        "published": digits(published.median) if published else "–",
+        "range": _span(published.low, published.high) if published and len(published.values) > 1 else "",
         "ratio": digits(cell.ratio) if cell.ratio is not None else "–",
-        "retransmits": median(cell.retransmits),
-        "ping": "–" if cell.ping_ms is None else digits(cell.ping_ms.median, 4),
+        "speed-up": "1" if plain is cell and cell.ours else median(faster),
+        "speed-up interval": interval(faster),
+        "ping": median(cell.ping_ms, 4),
         "reliable": mark(cell),
     }
-    return [values[column] for column in titles]
+    for measure in cell.kind.measures:
+        found, doubtful = cell.figures.get(measure.name), cell.doubtful.get(measure.name)
+        values[f"measure {measure.name}"] = median_or_doubtful(found, doubtful, measure.digits)
+    return [values.get(column, "") for column in titles]
 
 
-def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """A dotted key's last word, or the whole key where two would be the same."""
-    last = [key.rpartition(".")[2] for key in keys]
-    return {key: word if last.count(word) == 1 else key for key, word in zip(keys, last, strict=True)}
+def median_or_doubtful(of: Estimate | None, doubtful: Estimate | None, count: int = 3) -> str:
+    """In brackets where all of a cell's runs are left out."""
+    return f"({digits(doubtful.median, count)})" if of is None and doubtful else median(of, count)
 
 
-def value(of: Any) -> str:
-    """A swept value as the lab has it."""
-    return of if isinstance(of, str) else str(of)
-
-
-def goodput(cell: Cell) -> str:
-    """Ours in Mbit/s; in brackets where all of the cell's runs are left out."""
-    if cell.goodput_mbit_s is None and cell.doubtful_mbit_s is not None:
-        return f"({digits(cell.doubtful_mbit_s.median)})"
-    return median(cell.goodput_mbit_s)
-
-
-def median(of: Estimate | None) -> str:
-    return "–" if of is None else digits(of.median)
+def median(of: Estimate | None, count: int = 3) -> str:
+    return "–" if of is None else digits(of.median, count)
 
 
 def interval(of: Estimate | None) -> str:
-    return "" if of is None or of.count < 2 else f"{digits(of.low)}–{digits(of.high)}"
+    return "" if of is None or of.count < 2 else _span(of.low, of.high)
 
 
-def coverage(cells: Sequence[Cell]) -> str:
+def coverage(found: Sequence[Cell], plain: Plain) -> str:
     """How to read the intervals; empty where there is none."""
-    several = [c.goodput_mbit_s for c in cells if c.goodput_mbit_s and c.goodput_mbit_s.count > 1]
+    if plain:
+        factors = [speed_up(cell, plain[place(cell)]) for cell in found if place(cell) in plain]
+        several = [factor for factor in factors if factor and factor.count > 1]
+        what, each = (
+            "Times faster" if not found[0].measure.more_is_better else "Times as much",
+            "pairs of runs",
+        )
+    else:
+        several = [c.ours for c in found if c.ours and c.ours.count > 1]
+        what, each = "Ours", {"run": "runs", "fetch": "fetches"}[found[0].measure.each]
     if not several:
         return ""
     least = min(several, key=lambda e: e.coverage)
     return (
-        f"Ours is the median of {least.count} or more runs; the interval holds the true median with "
+        f"{what} is the median of {least.count} or more {each}; the interval holds the true median with "
         f"{digits(least.coverage * 100, 2)} % or more."
     )
 
@@ -90,6 +109,15 @@ def reasons(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
             why = " ".join(map(_sentence, run.get("why", []))) or "It failed."
             grouped.setdefault(why, []).append(run["run"])
     return list(grouped.items())
+
+
+def _header(words: str, unit: str) -> str:
+    """The unit, or the words' own second line, below."""
+    return f"{words}\n{unit}" if unit else words
+
+
+def _span(low: float, high: float) -> str:
+    return f"{digits(low)}–{digits(high)}"
 
 
 def _sentence(words: str) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -13,7 +14,9 @@ from bentpipe.charts import lateness, over_time, plotly, throughput_rtt
 from bentpipe.charts.description import Chart
 from bentpipe.charts.wording import digits
 from bentpipe.report import columns, engine_words
-from bentpipe.results.cells import cells, counts, swept_keys
+from bentpipe.report.sheets import sheets
+from bentpipe.results.cells import counts
+from bentpipe.results.kinds import KINDS
 from bentpipe.results.published import experiment
 from bentpipe.results.store import Results, write_file
 
@@ -40,8 +43,6 @@ def render(results: Results) -> str:
         lstrip_blocks=True,
     )
     first = results.runs[0]
-    found = cells(results.runs)
-    titles = columns.headers(found, keys := swept_keys(results.runs))
     log, linear = (throughput_rtt.build(results, log=choice) for choice in (True, False))
     return environment.get_template("page.html.j2").render(
         title=first.get("title") or first.get("lab") or results.folder.name,
@@ -49,12 +50,7 @@ def render(results: Results) -> str:
         started=_moment(first.get("started")),
         runs=[_run(results, record) for record in results.runs],
         unreliable=columns.reasons(results.runs),
-        headers=list(titles.items()),
-        variants=[
-            (name, [(columns.row(c, titles, keys), bool(c.left_out)) for c in found if c.variant == name])
-            for name in dict.fromkeys(c.variant for c in found)
-        ],
-        coverage=columns.coverage(found),
+        sheets=sheets(results),
         overview=log,
         overview_figures=_json(
             {"log": plotly.figures(log), "linear": plotly.figures(linear)} if log and linear else {}
@@ -82,11 +78,7 @@ def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
         "counts": counts(record),
         "status": record.get("status", "done"),
         "why": record.get("why", []),
-        "goodput": [
-            f"{digits(figures['goodput_mbit_s'])} Mbit/s"
-            for figures in record.get("workloads", {}).values()
-            if figures.get("goodput_mbit_s") is not None
-        ],
+        "headline": list(_headline(record)),
         "panels": [panel for chart in charts for panel in _panels(chart)],
         "figures": _json([figure for chart in charts for figure in plotly.figures(chart)]),
         "workloads": [(name, _scalars(figures)) for name, figures in record.get("workloads", {}).items()],
@@ -95,6 +87,16 @@ def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
         "sysctl": list(_sysctl(record)),
         "spec": _pretty(record.get("spec", {})),
     }
+
+
+def _headline(record: Mapping[str, Any]) -> Iterable[str]:
+    """What each piece of work came to, in the figure by which its kind is compared."""
+    for kind in KINDS:
+        measure = kind.measures[0]
+        for subject in kind.subjects(record):
+            values = measure.values(record, subject)
+            if values:
+                yield f"{digits(median(values))} {measure.unit}"
 
 
 def _panels(chart: Chart) -> list[dict[str, str]]:

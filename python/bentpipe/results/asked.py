@@ -28,3 +28,15 @@ def capacity_bit_s(record: Mapping[str, Any], pipe: str) -> float | None:
     """The pipe's one rate; None where it has none, or one that changes."""
     shaper = record.get("spec", {}).get("path", {}).get(pipe, {}).get("shaper", {})
     return shaper.get("rate_bit_s") if shaper.get("kind") in {"fixed", "token_bucket"} else None
+
+
+def host(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What the lab asked of a host (client or server); empty where the record does not say."""
+    found: Mapping[str, Any] = record.get("spec", {}).get(name) or {}
+    return found
+
+
+def pipe(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """How a pipe (down or up) was configured; empty where the record does not say."""
+    found: Mapping[str, Any] = record.get("spec", {}).get("path", {}).get(name) or {}
+    return found

@@ -1,15 +1,17 @@
-"""The runs of a sweep put together: one cell per variant, point and bulk workload, over its repeats.
+"""The runs of a sweep put together: one cell per variant, point and workload (or pipe), over its repeats.
 
 Unreliable and failed runs are counted, and left out of the figures unless asked for.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.results.asked import base_rtt_s, direction_of
+from bentpipe.results.kinds import KINDS, Kind, Measure
 from bentpipe.results.published import Figure, figure_for
 from bentpipe.results.statistics import Estimate, estimate
+from bentpipe.results.units import per_unit
 
 
 @dataclass(frozen=True)
@@ -17,14 +19,18 @@ class Cell:
     variant: str
     point: Mapping[str, Any]
     workload: str
+    kind: Kind
     direction: str
     rtt_s: float | None
     """Base round trip of the path."""
-    goodput_mbit_s: Estimate | None
-    """None where no run of the cell counts."""
-    doubtful_mbit_s: Estimate | None
-    """Goodput of the runs left out: to be shown as such, never compared."""
-    retransmits: Estimate | None
+    figures: Mapping[str, Estimate]
+    """By measure, over the runs that count; a measure that none of them has is not in it."""
+    doubtful: Mapping[str, Estimate]
+    """Of the runs left out: to be shown as such, never compared."""
+    measure: Measure
+    """By which the cells of this kind are compared: what was published, or else the kind's first."""
+    unit: str
+    """In which it is shown: as published, or else the measure's own."""
     ping_ms: Estimate | None
     """Median round trip of each run's pings."""
     published: Figure | None
@@ -32,11 +38,26 @@ class Cell:
     left_out: tuple[Mapping[str, Any], ...]
 
     @property
+    def ours(self) -> Estimate | None:
+        """What is compared, in `unit`. None where no run of the cell counts, or none has it."""
+        return self.shown(self.measure, self.unit)
+
+    @property
+    def ours_doubtful(self) -> Estimate | None:
+        """The same of the runs left out."""
+        return self.shown(self.measure, self.unit, doubtful=True)
+
+    @property
     def ratio(self) -> float | None:
         """Ours over published."""
-        if self.published is None or self.goodput_mbit_s is None:
+        if self.published is None or self.ours is None:
             return None
-        return self.goodput_mbit_s.median / self.published.goodput_mbit_s
+        return self.ours.median / self.published.median
+
+    def shown(self, measure: Measure, unit: str, *, doubtful: bool = False) -> Estimate | None:
+        """A measure of this cell's kind in a unit of its quantity."""
+        found = (self.doubtful if doubtful else self.figures).get(measure.name)
+        return None if found is None else found.scaled(per_unit(measure.unit, unit))
 
 
 def counts(record: Mapping[str, Any]) -> bool:
@@ -45,14 +66,24 @@ def counts(record: Mapping[str, Any]) -> bool:
 
 
 def cells(records: Iterable[Mapping[str, Any]], include_unreliable: bool = False) -> list[Cell]:
-    """Cells in the order in which their first runs stand."""
-    grouped: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for record in records:
-        for name, figures in record.get("workloads", {}).items():
-            if figures.get("kind") == "bulk":
-                key = (record.get("variant", "as is"), repr(sorted(record.get("point", {}).items())), name)
+    """Cells by kind, and in the order in which their first runs stand."""
+    every = list(records)
+    found = []
+    for kind in KINDS:
+        grouped: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+        for record in every:
+            for subject in kind.subjects(record):
+                key = (record.get("variant", "as is"), repr(sorted(record.get("point", {}).items())), subject)
                 grouped.setdefault(key, []).append(record)
-    return [_cell(key[0], key[2], runs, include_unreliable) for key, runs in grouped.items()]
+        published = {key: figure_for(runs[0], kind.name, key[2]) for key, runs in grouped.items()}
+        first = next((figure for figure in published.values() if figure), None)
+        measure = kind.measure(first.measure) if first else kind.measures[0]
+        unit = first.unit if first else measure.unit
+        found += [
+            _cell(kind, key, runs, (measure, unit, published[key]), include_unreliable)
+            for key, runs in grouped.items()
+        ]
+    return found
 
 
 def swept_keys(records: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -60,28 +91,41 @@ def swept_keys(records: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(key for record in records for key in record.get("point", {})))
 
 
-def _cell(variant: str, workload: str, runs: list[Mapping[str, Any]], include_unreliable: bool) -> Cell:
+def _cell(
+    kind: Kind,
+    key: tuple[str, str, str],
+    runs: Sequence[Mapping[str, Any]],
+    compared: tuple[Measure, str, Figure | None],
+    include_unreliable: bool,
+) -> Cell:
+    variant, _, subject = key
+    measure, unit, published = compared
     used = [run for run in runs if include_unreliable or counts(run)]
-    first = runs[0]
+    left_out = [run for run in runs if run not in used]
     return Cell(
         variant=variant,
-        point=first.get("point", {}),
-        workload=workload,
-        direction=direction_of(first, workload) or "down",
-        rtt_s=base_rtt_s(first),
-        goodput_mbit_s=_over(used, workload, "goodput_mbit_s"),
-        doubtful_mbit_s=_over([run for run in runs if run not in used], workload, "goodput_mbit_s"),
-        retransmits=_over(used, workload, "retransmits"),
+        point=runs[0].get("point", {}),
+        workload=subject,
+        kind=kind,
+        direction=direction_of(runs[0], subject) or "down",
+        rtt_s=base_rtt_s(runs[0]),
+        figures=_figures(kind, used, subject),
+        doubtful=_figures(kind, left_out, subject),
+        measure=measure,
+        unit=unit,
         ping_ms=estimate([ms for run in used for ms in _pings_ms(run)]),
-        published=figure_for(first, workload),
+        published=published if published and published.measure == measure.name else None,
         runs=tuple(runs),
-        left_out=tuple(run for run in runs if run not in used),
+        left_out=tuple(left_out),
     )
 
 
-def _over(runs: list[Mapping[str, Any]], workload: str, figure: str) -> Estimate | None:
-    values = [run["workloads"][workload].get(figure) for run in runs]
-    return estimate([value for value in values if value is not None])
+def _figures(kind: Kind, runs: Sequence[Mapping[str, Any]], subject: str) -> dict[str, Estimate]:
+    found = {
+        measure.name: estimate([value for run in runs for value in measure.values(run, subject)])
+        for measure in (*kind.measures, *kind.if_published)
+    }
+    return {name: known for name, known in found.items() if known is not None}
 
 
 def _pings_ms(run: Mapping[str, Any]) -> list[float]:

@@ -9,7 +9,7 @@ Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2.
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,10 @@ class Estimate:
     coverage: float
     """0 for a single value, which has no interval."""
     count: int
+
+    def scaled(self, factor: float) -> "Estimate":
+        """The same in another unit."""
+        return replace(self, median=self.median * factor, low=self.low * factor, high=self.high * factor)
 
 
 def estimate(values: Sequence[float], level: float = 0.95) -> Estimate | None:

@@ -9,7 +9,7 @@ use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
 
 const HEADER: u64 = 263;
 
-fn http(size: u64) -> HttpSpec {
+pub fn http(size: u64) -> HttpSpec {
     HttpSpec {
         name: "fetch".into(),
         start_ns: Time::ZERO,

@@ -3,6 +3,7 @@
 
 mod channels;
 mod http;
+mod near;
 
 use bentpipe_path::Nanos;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};

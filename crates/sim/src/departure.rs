@@ -1,0 +1,55 @@
+//! A packet leaves a host: over the path, or what lies before it.
+
+use crate::network::{Host, Network, Side};
+use crate::packet::{Kind, Packet};
+use crate::sink::Captured;
+
+impl Network {
+    /// From an end of its connection.
+    pub(crate) fn send(&mut self, from: Side, packet: Packet) {
+        let host = packet.leg.host(from);
+        if from == Side::Client || packet.kind != Kind::Tcp {
+            self.transmit(host, from.other(), packet);
+        } else if let Some(packet) = self.enter_line(Side::Client, packet) {
+            self.transmit(host, Side::Client, packet);
+        }
+    }
+
+    /// Puts a packet on the next stretch of its way.
+    pub(crate) fn transmit(&mut self, host: Host, to: Side, packet: Packet) {
+        if self.capture[host as usize] {
+            self.note_packet(host, true, &packet);
+        }
+        let now = self.present(host);
+        match (host, to) {
+            (Host::Near, Side::Client) => self.enter_lan(now, to, packet),
+            (Host::Client, _) if self.near.is_some() => self.enter_lan(now, to, packet),
+            _ => self.pipes[to as usize].push(now, packet),
+        }
+    }
+
+    pub(crate) fn note_packet(&mut self, at: Host, outgoing: bool, packet: &Packet) {
+        let end = packet.leg.side(at);
+        let sender = if outgoing { end } else { end.other() };
+        let known = self.connections.get(packet.connection.index as usize);
+        let (client_port, server_port, initial) = match known {
+            Some(connection) if packet.kind == Kind::Tcp => (
+                connection.client_port,
+                connection.server_port,
+                connection.initial_seq,
+            ),
+            _ => (0, 0, [0, 0]),
+        };
+        self.captured.push(Captured {
+            time: self.present(at),
+            at,
+            outgoing,
+            client_port,
+            server_port,
+            initial_seq: initial[sender as usize],
+            initial_ack: initial[sender.other() as usize],
+            ip: self.hosts[at as usize].ip,
+            packet: *packet,
+        });
+    }
+}

@@ -1,0 +1,71 @@
+"""The tables of a report, in words: one sheet per kind of work, for the terminal and the page alike.
+
+Where variants are many and points few (things tried), a group is a point and a row a variant, with its
+speed-up beside it; where points are more (a sweep), a group is a variant and a row a point.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bentpipe.charts.wording import point_words, short_names
+from bentpipe.report import columns
+from bentpipe.results.cells import Cell, cells, swept_keys
+from bentpipe.results.speed_up import baselines, place
+from bentpipe.results.store import Results
+
+
+@dataclass(frozen=True)
+class Row:
+    values: tuple[str, ...]
+    doubtful: bool
+    """Whether some of its runs are left out."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    title: str
+    headers: tuple[str, ...]
+    """With a line feed before the unit."""
+    variants: bool
+    """Whether the first column names variants, and a group is a point."""
+    groups: tuple[tuple[str, tuple[Row, ...]], ...]
+    """Heading and rows."""
+    note: str
+    """How to read the intervals; empty where there is none."""
+
+
+def sheets(results: Results) -> list[Sheet]:
+    found = cells(results.runs)
+    keys = swept_keys(results.runs)
+    kinds = dict.fromkeys(cell.kind.name for cell in found)
+    return [_sheet([cell for cell in found if cell.kind.name == kind], keys) for kind in kinds]
+
+
+def by_point(found: Sequence[Cell]) -> bool:
+    """Whether to put the variants of each point side by side, rather than the points of each variant."""
+    variants, places = {cell.variant for cell in found}, {place(cell) for cell in found}
+    return len(variants) > 1 and len(variants) >= len(places)
+
+
+def _sheet(found: Sequence[Cell], keys: Sequence[str]) -> Sheet:
+    several_works = len({cell.workload for cell in found}) > 1
+    several_variants = len({cell.variant for cell in found}) > 1
+    variants = by_point(found)
+    plain = baselines(found) if variants else {}
+    first = {"variant": "variant"} if variants else short_names(keys)
+    if not variants and (several_works or not keys):
+        first |= {"workload": "workload"}
+
+    def heading(cell: Cell) -> str:
+        if not variants:
+            return cell.variant if several_variants else ""
+        return ", ".join([*point_words(cell.point), *([cell.workload] if several_works else [])])
+
+    titles = columns.headers(found, first, plain)
+    grouped: dict[str, list[Row]] = {}
+    for cell in found:
+        values = columns.row(cell, titles, plain.get(place(cell)))
+        grouped.setdefault(heading(cell), []).append(Row(tuple(values), bool(cell.left_out)))
+    groups = tuple((name, tuple(rows)) for name, rows in grouped.items())
+    note = columns.coverage(found, plain)
+    return Sheet(found[0].kind.title, tuple(titles.values()), variants, groups, note)

@@ -1,0 +1,15 @@
+"""Channels: what they carried together, in how many flows."""
+
+from bentpipe.results.kinds.measure import GOODPUT, RETRANSMITS, Kind, Measure, entry, workloads_of
+
+CHANNELS = Kind(
+    "channels",
+    "Channels",
+    (
+        GOODPUT,
+        Measure("flows", "flows", "", entry("flows")),
+        Measure("failed", "failed", "", entry("failed"), more_is_better=False),
+        RETRANSMITS,
+    ),
+    workloads_of("channels"),
+)

@@ -1,0 +1,39 @@
+"""How many times faster a variant is than the plain lab, at one point and for one piece of work.
+
+Runs are compared in pairs of the same seed, whose paths draw the same; the estimate is over the pairs' ratios
+(statistics.py says of what kind its interval is). Where one run of a pair does not count, the pair does not.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from bentpipe.results.cells import Cell
+from bentpipe.results.statistics import Estimate, estimate
+
+PLAIN = "as is"
+
+
+def baselines(found: Sequence[Cell]) -> dict[tuple[str, str, str], Cell]:
+    """The plain lab's cells, by kind, point and workload: `place` of any cell."""
+    return {place(cell): cell for cell in found if cell.variant == PLAIN}
+
+
+def place(cell: Cell) -> tuple[str, str, str]:
+    """What cells of several variants have in common."""
+    return cell.kind.name, repr(sorted(cell.point.items())), cell.workload
+
+
+def speed_up(cell: Cell, plain: Cell) -> Estimate | None:
+    """Above 1: faster, or more of it. None where no pair counts."""
+    ours, theirs = _by_seed(cell), _by_seed(plain)
+    ratios = [ours[seed] / theirs[seed] for seed in ours if theirs.get(seed) and ours[seed]]
+    return estimate(ratios if cell.measure.more_is_better else [1 / ratio for ratio in ratios])
+
+
+def _by_seed(cell: Cell) -> dict[int, float]:
+    """One figure per run that counts."""
+    left_out = [run["run"] for run in cell.left_out]
+    used: list[Mapping[str, Any]] = [run for run in cell.runs if run["run"] not in left_out]
+    values = {run.get("seed", 1): cell.measure.values(run, cell.workload) for run in used}
+    return {seed: median(found) for seed, found in values.items() if found}
