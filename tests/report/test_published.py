@@ -56,9 +56,8 @@ def test_fetches_are_compared_by_their_median_and_the_published_range_is_kept() 
     ("rmem", "streams", "label"),
     [
         (None, 1, None),
-        (100_000, 1, "defaults then"),
-        (528_000, 1, "capped windows"),
-        (655_360 * 8 // 5, 1, "tuned"),
+        (327_680, 1, "capped windows"),
+        (655_360, 1, "tuned"),
         (12_582_912, 1, "tuned"),
         (33_554_432, 1, None),
         (None, 4, None),
@@ -70,6 +69,12 @@ def test_a_transfer_is_compared_by_its_window_and_its_streams(
     rmem: int | None, streams: int, label: str | None
 ) -> None:
     assert labels(records.intercontinental(rmem, streams)) == {"bulk": label}
+
+
+def test_a_window_that_does_not_scale_is_the_default_of_then() -> None:
+    record = records.intercontinental(None)
+    record["spec"]["client"]["window_scaling"] = False
+    assert labels(record) == {"bulk": "defaults then"}
 
 
 def test_bbr_was_not_what_was_published() -> None:

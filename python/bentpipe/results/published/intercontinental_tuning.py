@@ -1,9 +1,9 @@
-"""A server in Singapore, a client in Hungary, before and after a few sysctls.
+"""A server in Hungary, a client in Singapore, before and after a few sysctls.
 
 A run is one of the published where its round trip and rate are the original's and CUBIC sends; which of
-them, by its number of streams and by the largest window that its receive buffer allows. "After" was both the
-sysctls and a window of 640 KB asked for, so either is compared with it. The original's kernel made a window
-of half a buffer; today's make one of 0.62 of it, as measured.
+them, by its number of streams and by the receiver's buffer. What iperf calls a window, and the original so
+too, is the socket's buffer: 320 KiB before, 640 KB after. "After" was that and the sysctls, so either is
+compared with it. Its defaults are taken for a window of 64 kB, as without window scaling.
 """
 
 import math
@@ -14,10 +14,8 @@ from bentpipe.results.asked import base_rtt_s, capacity_bit_s, direction_of, hos
 from bentpipe.results.published.figure import Figure
 
 _KIB = 1024
-_WINDOW_OF_BUFFER = 0.62
-_DEFAULT_WINDOW = (32 * _KIB, 128 * _KIB)
-_CAPPED_WINDOW = (250 * _KIB, 450 * _KIB)
-_ASKED_WINDOW = (500 * _KIB, 900 * _KIB)
+_CAPPED_BUFFER = (250 * _KIB, 400 * _KIB)
+_ASKED_BUFFER = (500 * _KIB, 800 * _KIB)
 
 _Asked = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 """Whether a receiving host and a workload, as the lab asked for them, are what was measured."""
@@ -29,16 +27,20 @@ def read(table: Mapping[str, Any]) -> list[Figure]:
     tuned = tuple(table["tuned_KiB_s"])
     many = tuple(mib_s * _KIB for mib_s in table["streams_8_to_16_MiB_s"])
     return [
-        _figure("defaults then", (table["default_KiB_s"],), path, _window(*_DEFAULT_WINDOW)),
-        _figure("capped windows", (table["untuned_best_KiB_s"],), path, _window(*_CAPPED_WINDOW)),
-        _figure("tuned", tuned, path, _window(*_ASKED_WINDOW)),
+        _figure("defaults then", (table["default_KiB_s"],), path, _unscaled),
+        _figure("capped windows", (table["untuned_best_KiB_s"],), path, _buffer(*_CAPPED_BUFFER)),
+        _figure("tuned", tuned, path, _buffer(*_ASKED_BUFFER)),
         _figure("tuned", tuned, path, lambda receiver, spec: _third(receiver) == sysctl and _single(spec)),
         _figure("8 to 16 streams", many, path, lambda _, spec: 8 <= spec.get("streams", 1) <= 16),
     ]
 
 
-def _window(low: float, high: float) -> _Asked:
-    return lambda receiver, spec: low <= _third(receiver) * _WINDOW_OF_BUFFER <= high and _single(spec)
+def _buffer(low: float, high: float) -> _Asked:
+    return lambda receiver, spec: low <= _third(receiver) <= high and _single(spec)
+
+
+def _unscaled(receiver: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
+    return receiver.get("window_scaling") is False and _single(spec)
 
 
 def _third(receiver: Mapping[str, Any]) -> int:
