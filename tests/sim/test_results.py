@@ -103,3 +103,8 @@ def test_pings_that_are_all_lost_end_and_are_counted_as_lost(simulate: Simulate)
     found = simulate("path.loss=1.0")  # no duration: the run ends since ping gives up, and the SYNs do
     entry = found.runs[0]["workloads"]["rtt"]
     assert (entry["sent"], entry["lost"]) == (3, 3)
+
+
+def test_a_transfer_uses_the_congestion_control_that_it_is_given(simulate: Simulate) -> None:
+    sockets = simulate('workload.download.congestion_control="bbr"').sockets
+    assert set(sockets["congestion_control"]) == {"bbr"}

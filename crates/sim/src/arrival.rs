@@ -113,9 +113,10 @@ impl Network {
             socket.on_segment(now, packet, &mut self.outbox);
             self.settle(id, side);
         } else if side != connection.opener && packet.has(flag::SYN) && !packet.has(flag::ACK) {
+            let workload = connection.workload;
+            let settings = self.settings(workload, host);
             let random = self.random();
-            let host = &self.hosts[host as usize];
-            let socket = Socket::accept(packet, host, self.mtu, random, now, &mut self.outbox);
+            let socket = Socket::accept(packet, &settings, self.mtu, random, now, &mut self.outbox);
             self.connections[id.index as usize].sockets[side as usize] = socket;
             self.settle(id, side);
         }

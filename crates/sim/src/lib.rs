@@ -3,6 +3,7 @@
 
 mod arrival;
 pub mod congestion;
+mod connection;
 mod departure;
 pub mod event;
 pub mod host;

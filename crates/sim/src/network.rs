@@ -1,5 +1,6 @@
 //! The hosts, the pipes between them, and the connections: what the workloads act on.
 
+use crate::connection::Connection;
 use crate::event::EventQueue;
 use crate::host::HostConfig;
 use crate::near::Near;
@@ -28,23 +29,6 @@ pub(crate) enum Event {
     Sample,
 }
 
-#[derive(Debug)]
-pub(crate) struct Connection {
-    pub generation: u32,
-    workload: usize,
-    pub leg: Leg,
-    pub opener: Side,
-    /// By side.
-    pub sockets: [Option<Socket>; 2],
-    /// The timer event in the queue that will look at each socket, if any.
-    scheduled: [Time; 2],
-    pub client_port: u16,
-    pub server_port: u16,
-    pub initial_seq: [u32; 2],
-    /// The server it goes to, if that lies beyond the far end.
-    pub server: Option<ServerId>,
-}
-
 /// An arrival held back to be joined with what follows.
 #[derive(Debug, Default)]
 pub(crate) struct Coalescer {
@@ -52,11 +36,15 @@ pub(crate) struct Coalescer {
     pub until: Time,
 }
 
+/// By [`Host`].
+pub(crate) type Hosts = [Arc<HostConfig>; Host::COUNT];
+
 pub struct Network {
     pub(crate) now: Time,
     pub(crate) events: EventQueue<Event>,
-    /// By [`Host`].
-    pub(crate) hosts: [Arc<HostConfig>; Host::COUNT],
+    pub(crate) hosts: Hosts,
+    /// By workload, where its sockets are set otherwise.
+    own_settings: Vec<Option<Hosts>>,
     /// By the side that a pipe leads to: `down` leads to the client.
     pub(crate) pipes: [Pipe<Packet>; 2],
     pub(crate) near: Option<Near>,
@@ -66,8 +54,8 @@ pub struct Network {
     /// By [`Host`].
     pub(crate) capture: [bool; Host::COUNT],
     pub(crate) connections: Vec<Connection>,
-    free: Vec<u32>,
-    next_port: u16,
+    pub(crate) free: Vec<u32>,
+    pub(crate) next_port: u16,
     /// Lines towards the client and towards the server, of each server beyond the far end.
     pub(crate) servers: Vec<[Line; 2]>,
     pub(crate) coalescers: [Coalescer; Host::COUNT],
@@ -84,7 +72,7 @@ pub struct Network {
 
 impl Network {
     pub(crate) fn new(
-        hosts: [Arc<HostConfig>; Host::COUNT],
+        hosts: Hosts,
         pipes: [Pipe<Packet>; 2],
         near: Option<Near>,
         mtu: u32,
@@ -99,6 +87,7 @@ impl Network {
             wakeups,
             events: EventQueue::default(),
             hosts,
+            own_settings: Vec::new(),
             pipes,
             near,
             mtu,
@@ -130,6 +119,24 @@ impl Network {
         self.wakeups[host as usize].present(self.now)
     }
 
+    /// Changes what a workload's sockets will be set to.
+    pub(crate) fn set_sockets(&mut self, workload: usize, change: impl Fn(&mut HostConfig)) {
+        let changed = |host: &Arc<HostConfig>| {
+            let mut host = HostConfig::clone(host);
+            change(&mut host);
+            Arc::new(host)
+        };
+        if self.own_settings.len() <= workload {
+            self.own_settings.resize(workload + 1, None);
+        }
+        self.own_settings[workload] = Some(self.hosts.each_ref().map(changed));
+    }
+
+    pub(crate) fn settings(&self, workload: usize, host: Host) -> Arc<HostConfig> {
+        let own = self.own_settings.get(workload).and_then(Option::as_ref);
+        Arc::clone(&own.unwrap_or(&self.hosts)[host as usize])
+    }
+
     /// The run's own random numbers (splitmix64).
     pub fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -152,96 +159,6 @@ impl Network {
             .push(at.max(self.now), Event::Application { workload, token });
     }
 
-    /// Opens a connection from the client; the server's socket appears when the SYN gets there.
-    pub fn connect(&mut self, workload: usize, server_port: u16) -> ConnectionId {
-        self.open(Side::Client, Leg::Whole, None, workload, server_port)
-    }
-
-    /// The same on another leg, from its client's end.
-    pub fn connect_on(&mut self, leg: Leg, workload: usize, server_port: u16) -> ConnectionId {
-        self.open(Side::Client, leg, None, workload, server_port)
-    }
-
-    /// The same from either side, to `port` at the other.
-    pub fn connect_from(&mut self, opener: Side, workload: usize, port: u16) -> ConnectionId {
-        self.open(opener, Leg::Whole, None, workload, port)
-    }
-
-    /// From the client to a server that lies beyond the far end.
-    pub fn connect_to(
-        &mut self,
-        server: ServerId,
-        workload: usize,
-        server_port: u16,
-    ) -> ConnectionId {
-        self.open(
-            Side::Client,
-            Leg::Whole,
-            Some(server),
-            workload,
-            server_port,
-        )
-    }
-
-    fn open(
-        &mut self,
-        opener: Side,
-        leg: Leg,
-        server: Option<ServerId>,
-        workload: usize,
-        port: u16,
-    ) -> ConnectionId {
-        let initial_seq = [self.random() as u32, self.random() as u32];
-        let (client_port, server_port) = match opener {
-            Side::Client => (self.next_port, port),
-            Side::Server => (port, self.next_port),
-        };
-        self.next_port = if self.next_port >= 60_999 {
-            32_768
-        } else {
-            self.next_port + 1
-        };
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.connections.push(Connection {
-                generation: 0,
-                workload,
-                leg,
-                opener,
-                sockets: [None, None],
-                scheduled: [Time::NEVER; 2],
-                client_port,
-                server_port,
-                initial_seq,
-                server,
-            });
-            self.connections.len() as u32 - 1
-        });
-        let connection = &mut self.connections[index as usize];
-        connection.generation += 1;
-        connection.workload = workload;
-        connection.leg = leg;
-        connection.opener = opener;
-        connection.client_port = client_port;
-        connection.server_port = server_port;
-        connection.initial_seq = initial_seq;
-        connection.server = server;
-        connection.scheduled = [Time::NEVER; 2];
-        let id = ConnectionId {
-            index,
-            generation: connection.generation,
-        };
-        let random = self.random();
-        let mut out = core::mem::take(&mut self.outbox);
-        let host = leg.host(opener);
-        let now = self.present(host);
-        let host = &self.hosts[host as usize];
-        let socket = Socket::connect(id, host, self.mtu, random, now, &mut out);
-        self.outbox = out;
-        self.connections[index as usize].sockets[opener as usize] = socket;
-        self.settle(id, opener);
-        id
-    }
-
     pub fn write(&mut self, id: ConnectionId, side: Side, bytes: u64) {
         self.with_socket(id, side, |socket, now, out| socket.write(now, bytes, out));
     }
@@ -261,31 +178,6 @@ impl Network {
 
     pub fn abort(&mut self, id: ConnectionId, side: Side) {
         self.with_socket(id, side, Socket::abort);
-    }
-
-    pub fn socket(&self, id: ConnectionId, side: Side) -> Option<&Socket> {
-        let connection = self.connections.get(id.index as usize)?;
-        (connection.generation == id.generation)
-            .then(|| connection.sockets[side as usize].as_ref())
-            .flatten()
-    }
-
-    /// Client's and server's port.
-    pub fn ports(&self, id: ConnectionId) -> (u16, u16) {
-        let connection = &self.connections[id.index as usize];
-        (connection.client_port, connection.server_port)
-    }
-
-    /// Frees a connection that both sides are done with; packets still under way find nobody.
-    pub fn release(&mut self, id: ConnectionId) {
-        let connection = &mut self.connections[id.index as usize];
-        if connection.generation == id.generation && connection.sockets.iter().any(Option::is_some)
-        {
-            connection.sockets = [None, None];
-            // A duplicate of its SYN that is still under way must not open it again.
-            connection.generation += 1;
-            self.free.push(id.index);
-        }
     }
 
     /// An echo request of a workload; `payload` as in ping(8)'s -s.

@@ -123,6 +123,13 @@ const START: u64 = u64::MAX;
 /// Some 20 ms of CPU.
 const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
+fn known(control: &str) -> Result<(), SpecError> {
+    match congestion::by_name(control) {
+        Some(_) => Ok(()),
+        None => Err(SpecError::UnknownCongestionControl(control.into())),
+    }
+}
+
 impl Simulation {
     pub fn new(spec: SimSpec) -> Result<Self, SpecError> {
         if !(576..=65_535).contains(&spec.mtu) {
@@ -130,11 +137,14 @@ impl Simulation {
         }
         let near_host = spec.near.as_ref().map_or(&spec.client, |near| &near.host);
         for host in [&spec.client, &spec.server, near_host] {
-            if congestion::by_name(&host.congestion_control).is_none() {
-                return Err(SpecError::UnknownCongestionControl(
-                    host.congestion_control.clone(),
-                ));
-            }
+            known(&host.congestion_control)?;
+        }
+        for control in spec
+            .workloads
+            .iter()
+            .filter_map(WorkloadSpec::congestion_control)
+        {
+            known(control)?;
         }
         let endless = |work: &WorkloadSpec| {
             matches!(
@@ -176,6 +186,9 @@ impl Simulation {
         );
         let mut workloads = Vec::new();
         for (place, work) in spec.workloads.iter().enumerate() {
+            if let Some(control) = work.congestion_control() {
+                network.set_sockets(place, |host| host.congestion_control = control.into());
+            }
             workloads.push(workload::build(&mut network, place, work)?);
             network.call_at(work.start(), place, START);
         }

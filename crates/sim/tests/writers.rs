@@ -57,6 +57,7 @@ fn iperf3(rtt: Nanos, seconds: i64) -> Rows {
         size_bytes: None,
         time_ns: Some(Nanos::from_secs(seconds)),
         omit_ns: Nanos::from_secs(2),
+        congestion_control: None,
     };
     run(None, rtt, work)
 }

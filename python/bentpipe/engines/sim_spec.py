@@ -30,11 +30,7 @@ def refuse(spec: RunSpec) -> None:
                 what=work.kind,
             )
         if work.kind == "bulk" and work.congestion_control is not None:
-            raise EngineError(
-                f"workload {work.name}: the sim engine cannot give one transfer a congestion control of its "
-                "own yet",
-                what="congestion_control",
-            )
+            _refuse_control(f"workload {work.name}", work.congestion_control)
     for side, host in (("client", spec.client), ("server", spec.server)):
         for name in host.other_sysctl:
             raise EngineError(
@@ -42,12 +38,15 @@ def refuse(spec: RunSpec) -> None:
                 "its defaults, not a kernel; `--engine live` would set it",
                 what=name,
             )
-        if host.congestion_control not in CONTROLS:
-            raise EngineError(
-                f"{side}: the sim engine has no congestion control {host.congestion_control!r}; "
-                f"it has {', '.join(CONTROLS)}",
-                what=host.congestion_control,
-            )
+        _refuse_control(side, host.congestion_control)
+
+
+def _refuse_control(place: str, control: str) -> None:
+    if control not in CONTROLS:
+        raise EngineError(
+            f"{place}: the sim engine has no congestion control {control!r}; it has {', '.join(CONTROLS)}",
+            what=control,
+        )
 
 
 def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
@@ -135,6 +134,7 @@ def _workload(work: WorkloadSpec) -> dict[str, Any]:
                 "size_bytes": work.size_bytes,
                 "time_ns": work.time_ns,
                 "omit_ns": work.omit_ns,
+                "congestion_control": work.congestion_control,
             }
         case "http":
             popularity = work.popularity

@@ -35,6 +35,9 @@ pub enum WorkloadSpec {
         /// After `omit_ns`.
         time_ns: Option<Nanos>,
         omit_ns: Nanos,
+        /// Of its connections' both ends; the hosts' if `None`.
+        #[serde(default)]
+        congestion_control: Option<String>,
     },
     /// TCP as fast as it goes, with no tool around it.
     Bulk {
@@ -67,6 +70,16 @@ impl WorkloadSpec {
             | Self::Ping { start_ns, .. } => *start_ns,
             Self::Http(http) => http.start_ns,
             Self::Channels(channels) => channels.start_ns,
+        }
+    }
+
+    /// Its own, where it has one.
+    pub fn congestion_control(&self) -> Option<&str> {
+        match self {
+            Self::Iperf3 {
+                congestion_control, ..
+            } => congestion_control.as_deref(),
+            _ => None,
         }
     }
 }

@@ -4,6 +4,7 @@
 mod channels;
 mod http;
 mod near;
+mod rivals;
 
 use bentpipe_path::Nanos;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
