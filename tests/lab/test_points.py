@@ -118,19 +118,6 @@ def test_a_variant_is_crossed_only_with_the_values_that_it_says(lab_file: WriteL
     assert {point.variant for point in pinned.points()} == {"as is"}
 
 
-def test_a_variant_can_be_told_differently_for_different_points(lab_file: WriteLab) -> None:
-    more = (
-        '[[variant]]\nname = "streams"\nset = { "workload.download.streams" = 9 }\nonly = { orbit = ["4"] }\n'
-    )
-    points = Lab.load(lab_file(NAMED + more), variants=["streams"]).points()
-    found = [(point.point["orbit"], point.spec.workloads[0]) for point in points]
-    assert [(orbit, work.streams) for orbit, work in found if isinstance(work, BulkSpec)] == [
-        ("GEO", 4),
-        ("4", 9),
-        ("4", 9),
-    ]
-
-
 def test_a_set_goes_before_what_a_named_axis_changes(lab_file: WriteLab) -> None:
     points = Lab.load(lab_file(NAMED), set=["path.rtt=1 ms"]).points()
     assert {point.spec.path.base_rtt_ns for point in points} == {1_000_000}

@@ -599,16 +599,6 @@ WRONG: dict[str, tuple[str, str, str, str, str]] = {
         'a second variant "a"',
         "another name",
     ),
-    "a variant told twice for one point": (
-        WORK
-        + "[sweep.orbit]\nGEO = {}\nLEO = {}\n"
-        + '[[variant]]\nname = "a"\nset = { "host.sack" = false }\nonly = { orbit = ["GEO"] }\n'
-        + '[[variant]]\nname = "a"\nset = { "host.sack" = true }\n',
-        ":13",
-        "variant.1.name",
-        'a second variant "a"',
-        'an "only" that keeps the two apart',
-    ),
     "a variant called as the plain lab": (
         WORK + '[[variant]]\nname = "as is"\nset = { "host.sack" = false }\n',
         ":6",

@@ -62,8 +62,7 @@ Below a key that is written short (`rate = "16 Mbit/s"`) a dotted key makes it t
   show the names. Its own name may not be a key of the lab. No two axes may change the same key.
 - `[[variant]]` names a set of changes. Every variant is crossed with the sweep, or with the values that its
   `only` says. The plain lab is the variant `as is` and always there. A variant may not change what is swept
-  where it is crossed with it. Tables with one name are one variant, if their `only` keeps them apart: so it
-  can be told differently for different points.
+  where it is crossed with it.
 - `--variant NAME` runs only the variants named (it may be repeated): `--variant "as is"` is the plain
   lab alone.
 - `--set KEY=VALUE` holds in every cell, whatever a variant says; on a swept key it pins that key to the

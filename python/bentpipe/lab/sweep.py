@@ -41,20 +41,17 @@ class Grid:
 
     base: Document
     axes: Mapping[str, Axis]
-    variants: Mapping[str, Sequence[Variant]]
+    variants: Mapping[str, Variant]
     sets: Sequence[Change]
 
     def __len__(self) -> int:
-        return sum(math.prod(map(len, self._values(variant))) for variant in self._tables())
+        return sum(math.prod(map(len, self._values(variant))) for variant in self.variants.values())
 
     def cells(self) -> Iterator[Cell]:
         """Every cell, the plain lab first. Raises `ChangeError` where a key lies below what is no table."""
-        for variant in self._tables():
+        for variant in self.variants.values():
             for combination in itertools.product(*self._values(variant)):
                 yield self._cell(variant, dict(zip(self.axes, combination, strict=True)))
-
-    def _tables(self) -> Iterator[Variant]:
-        return itertools.chain.from_iterable(self.variants.values())
 
     def _values(self, variant: Variant) -> list[list[AxisValue]]:
         """Per axis, the values that a variant is crossed with."""
@@ -112,8 +109,7 @@ def _some_but_not_too_many(grid: Grid, sets: Sequence[tuple[str, str]]) -> None:
         where = sets[-1][0] if sets else f"--variant {next(iter(grid.variants))}"
         only = "; ".join(
             f"{variant.name} is crossed with {axis} = {' or '.join(sorted(values))} only"
-            for tables in grid.variants.values()
-            for variant in tables
+            for variant in grid.variants.values()
             for axis, values in variant.only.items()
         )
         raise fault(Origin(where=where), "", "no point that is left", f"another value would do: {only}")

@@ -1,8 +1,4 @@
-"""The variants of a lab: named sets of changes, crossed with the sweep or with a part of it.
-
-Several tables may have one name, if their `only` keeps them apart: one variant, told differently for
-different points.
-"""
+"""The variants of a lab: named sets of changes, crossed with the sweep or with a part of it."""
 
 from __future__ import annotations
 
@@ -23,9 +19,7 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True)
 class Variant:
-    """One table of a variant: a named set of changes.
-
-    `only` holds, per axis, the values that it is crossed with; an axis that is
+    """A named set of changes. `only` holds, per axis, the values that it is crossed with; an axis that is
     not in it is crossed whole.
     """
 
@@ -38,36 +32,25 @@ class Variant:
         return axis not in self.only or canonical(value.shown) in self.only[axis]
 
 
-def variants_of(document: Document, base: Document, axes: Mapping[str, Axis]) -> dict[str, list[Variant]]:
-    """Each variant's tables: the plain lab, then the others in the lab's order. Raises `ChangeError`."""
-    variants = {AS_IS: [Variant(AS_IS)]}
+def variants_of(document: Document, base: Document, axes: Mapping[str, Axis]) -> dict[str, Variant]:
+    """The plain lab, then the lab's variants in its order. Raises `ChangeError`."""
+    variants = {AS_IS: Variant(AS_IS)}
     written = document.get("variant", [])
     if not isinstance(written, list):
         raise fault(Origin(("variant",)), "variant", shown(written), f"[[variant]] with {_EXAMPLE}")
     for index, table in enumerate(written):
         variant = _variant(table, base, axes, ("variant", index))
-        same = variants.setdefault(variant.name, [])
-        if any(_meet(variant, other, axes) for other in same):
+        if variant.name in variants:
             remedy = "another name would do" + (
-                ": the plain lab is called so, and always there"
-                if variant.name == AS_IS
-                else ', or an "only" that keeps the two apart'
+                ": the plain lab is called so, and always there" if variant.name == AS_IS else ""
             )
             here = Origin(("variant", index, "name"))
             raise fault(here, f"variant.{index}.name", f'a second variant "{variant.name}"', remedy)
-        same.append(variant)
+        variants[variant.name] = variant
     return variants
 
 
-def _meet(one: Variant, other: Variant, axes: Mapping[str, Axis]) -> bool:
-    """Whether some point has both."""
-    return all(
-        any(one.meets(name, value) and other.meets(name, value) for value in axis.values)
-        for name, axis in axes.items()
-    )
-
-
-def chosen(variants: dict[str, list[Variant]], names: Sequence[str] | None) -> dict[str, list[Variant]]:
+def chosen(variants: dict[str, Variant], names: Sequence[str] | None) -> dict[str, Variant]:
     """The variants of these names, in the lab's order; None for all. Raises `LabError`."""
     if names is None:
         return variants
