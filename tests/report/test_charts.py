@@ -4,17 +4,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bentpipe import charts
-from bentpipe.charts import lateness, over_time, plotly, throughput_rtt, wording
+from bentpipe.charts import lateness, over_time, plotly, throughput_rtt, windows, wording
 from bentpipe.charts.decimate import indices
 from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
 from bentpipe.charts.palette import DARK, LIGHT
 from bentpipe.results import Results
+from bentpipe.results.schema import SOCKETS
 
 NB = "\N{NO-BREAK SPACE}"
 
@@ -115,7 +117,7 @@ def test_one_round_trip_makes_no_dependence(geo: Results) -> None:
 
 def test_a_run_is_drawn_on_one_clock_with_what_limits_it(geo: Results) -> None:
     found = panels(over_time.build(geo, geo.runs[0]))
-    assert list(found) == ["rate", "queue", "drops", "cwnd", "rtt", "in-flight"]
+    assert list(found) == ["rate", "queue", "drops", "windows-down", "cwnd", "rtt"]
     assert [level.value for level in found["rate"].levels] == [16.0]
     assert [level.value for level in found["queue"].levels] == [100.0]
     dropped = sum(y or 0 for series in found["drops"].series for y in series.y)
@@ -153,6 +155,48 @@ def test_a_panel_without_anything_to_draw_is_left_out(tmp_path: Path) -> None:
 def test_a_control_connection_is_not_taken_for_a_transfer(geo: Results) -> None:
     cwnd = panels(over_time.build(geo, geo.runs[0]))["cwnd"]
     assert {series.role for series in cwnd.series} == {Role.DOWN}
+
+
+def socket(host: str, ports: tuple[int, int], **figures: list[float | None]) -> pl.DataFrame:
+    """Samples every 100 ms of an established socket."""
+    count = max(len(values) for values in figures.values())
+    fixed = {"host": host, "ip": 4, "local_port": ports[0], "remote_port": ports[1], "state": "ESTAB"}
+    empty = dict.fromkeys(SOCKETS.names, [None] * count)
+    columns = empty | {key: [value] * count for key, value in fixed.items()} | figures
+    columns["time_s"] = [i / 10 for i in range(count)]
+    return pl.DataFrame(columns, schema=SOCKETS.schema)
+
+
+def test_windows_of_several_connections_are_summed_and_what_is_full_is_said() -> None:
+    one = socket(
+        "server",
+        (80, 40000),
+        in_flight_bytes=[10_000, 20_000, 20_000, 20_000],
+        cwnd_segments=[10, 20, 40, 40],
+        mss_bytes=[1000] * 4,
+        snd_wnd_bytes=[64_000, 64_000, 64_000, 20_000],
+        sndbuf_bytes=[90_000] * 4,
+        retransmits=[0, 0, 3, 3],
+    )
+    other = one.with_columns(remote_port=pl.lit(40001, dtype=pl.Int64))
+    receiver = socket("client", (40000, 80), rcv_wnd_bytes=[65_000] * 4)
+    found = windows.panel([one, other], [receiver], "down")
+    assert found is not None
+    by_label = {series.label: series for series in found.series}
+    assert list(by_label["in flight down"].y) == [20, 40, 40, 40]
+    assert list(by_label["cwnd"].y) == [20, 40, 80, 80]
+    assert list(by_label["receive window, advertised"].y) == [65] * 4
+    assert list(by_label["sent again"].x) == [0.2, 0.2]
+    text = found.sentence.replace(NB, " ")
+    assert "the congestion window is full 50 % of the time" in text
+    assert "the receive window is full 25 % of the time" in text
+    assert "the send buffer is never full" in text
+
+
+def test_a_socket_that_is_not_connected_has_no_windows() -> None:
+    opening = socket("server", (80, 40000), in_flight_bytes=[1], cwnd_segments=[10], mss_bytes=[1000])
+    state = pl.lit("SYN-RECV").alias("state")
+    assert windows.panel([opening.with_columns(state)], [], "down") is None
 
 
 def test_virtual_time_has_no_lateness_to_draw() -> None:

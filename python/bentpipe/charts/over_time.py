@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.charts import windows
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.charts.wording import duration, listed, percent, plural, point_words, rate, size
 from bentpipe.results.asked import capacity_bit_s, direction_of, workload_spec
@@ -57,15 +58,17 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
     """None for a run that measured nothing over time."""
     name = record["run"]
     link = results.of_run(name, "link").sort("time_s")
+    sockets = results.of_run(name, "sockets")
     run = _Run(
         record=record,
         link=link,
-        senders=_senders(results.of_run(name, "sockets")),
+        senders=_senders(sockets),
         flows=results.of_run(name, "flows"),
         pings=results.of_run(name, "pings").sort("time_s"),
         bin_s=_bin_s(link),
     )
-    found = (_rates(run), _queue(run), _drops(run), _windows(run), _round_trips(run), _in_flight(run))
+    every = [windows.panel(run.senders[d], _receivers(sockets, run.senders[d]), d) for d in _PIPES]
+    found = (_rates(run), _queue(run), _drops(run), *every, _windows(run), _round_trips(run))
     panels = tuple(panel for panel in found if panel is not None)
     if not panels:
         return None
@@ -98,6 +101,16 @@ def _senders(sockets: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
         parts = samples.partition_by(_SOCKET, maintain_order=True)
         found[direction] = [part.sort("time_s") for part in parts]
     return found
+
+
+def _receivers(sockets: pl.DataFrame, senders: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The other ends of these, each at its host."""
+    found = []
+    for sender in senders:
+        host, ip, local, remote = sender.select("host", *_SOCKET).row(0)
+        at_other_end = (pl.col("local_port") == remote) & (pl.col("remote_port") == local)
+        found.append(sockets.filter((pl.col("host") != host) & (pl.col("ip") == ip) & at_other_end))
+    return [each.sort("time_s") for each in found if not each.is_empty()]
 
 
 def _bin_s(link: pl.DataFrame) -> float:
@@ -321,50 +334,6 @@ def _round_trips(run: _Run) -> Panel | None:
     return Panel(
         "rtt", "Round-trip time", " ".join(parts), Axis("RTT", "ms", from_zero=False), tuple(series), levels
     )
-
-
-def _in_flight(run: _Run) -> Panel | None:
-    series, parts = [], []
-    for direction in run.directions:
-        for number, socket in enumerate(run.senders[direction]):
-            series += [
-                _of_socket(
-                    socket, "in_flight_bytes", f"in flight {direction}", direction, number, scale=1e-3
-                ),
-                _of_socket(
-                    socket,
-                    "snd_wnd_bytes",
-                    f"advertised window {direction}",
-                    direction,
-                    number,
-                    dash=Dash.DASHED,
-                    scale=1e-3,
-                ),
-            ]
-        parts += _what_bounds(run.senders[direction][0], direction)
-    series = [s for s in series if any(value is not None for value in s.y)]
-    if not series:
-        return None
-    sentence = " ".join(parts)
-    return Panel(
-        "in-flight", "In flight and advertised window", sentence, Axis("payload", "kB"), tuple(series)
-    )
-
-
-def _what_bounds(socket: pl.DataFrame, direction: str) -> list[str]:
-    used = socket.filter((pl.col("snd_wnd_bytes") > 0) & pl.col("in_flight_bytes").is_not_null())
-    if used.is_empty():
-        return []
-    most = _most(used, "in_flight_bytes")
-    shares = (used["in_flight_bytes"] / used["snd_wnd_bytes"]).to_list()
-    near = sum(share >= 0.9 for share in shares) / len(shares)
-    often = f"in {percent(near)} of the samples" if near else "in no sample"
-    text = f"At most {size(most)} are in flight {direction}; {often} is that 90 % of the window or more"
-    last = socket.row(-1, named=True)
-    busy, limited = last["busy_s"], last["rwnd_limited_s"]
-    if busy and limited is not None:
-        text += f"; the kernel counts {percent(limited / busy)} of the busy time as limited by it"
-    return [text + "."]
 
 
 def _of_socket(

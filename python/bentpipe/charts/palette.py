@@ -15,6 +15,10 @@ LIGHT: Mapping[Role, str] = {
     Role.CAPACITY: "#1f1f1f",
     Role.CEILING: "#00845f",
     Role.DROPS: "#b3367c",
+    Role.CWND: "#8a6d00",
+    Role.RECEIVE_WINDOW: "#008a96",
+    Role.SEND_BUFFER: "#c4402a",
+    Role.RIVAL: "#7d5438",
     Role.PING: "#7a5bc4",
     Role.ENGINE: "#4d6473",
 }
@@ -25,6 +29,10 @@ DARK: Mapping[Role, str] = {
     Role.CAPACITY: "#e6e6e6",
     Role.CEILING: "#2fc79a",
     Role.DROPS: "#e58fbf",
+    Role.CWND: "#e3cf4a",
+    Role.RECEIVE_WINDOW: "#63d6de",
+    Role.SEND_BUFFER: "#f07c62",
+    Role.RIVAL: "#c9a284",
     Role.PING: "#b49cf0",
     Role.ENGINE: "#9db4c4",
 }
