@@ -1,6 +1,7 @@
 //! The live engine: two hosts as network namespaces, each with a TUN device as its end of the path.
 
 mod clock;
+mod closings;
 mod control;
 pub mod datapath;
 pub mod host;
