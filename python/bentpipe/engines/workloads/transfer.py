@@ -39,6 +39,8 @@ class Transfer:
     header_bytes: int = 0
     """Of the answer, as far as known."""
     retransmits: int | None = None
+    cache: str | None = None
+    """`hit` or `miss`; None: no cache."""
 
 
 def visits(
