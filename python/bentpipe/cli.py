@@ -123,7 +123,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
     pcap: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST", help="Keep a pcapng of this end (client or server); repeatable."),
+        typer.Option(metavar="HOST", help="Keep a pcapng of this end (client, near or server); repeatable."),
     ] = None,
     sample: Annotated[
         str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")
@@ -288,8 +288,8 @@ def _load(name: str, set_: list[str] | None, **more: Any) -> Any:
 
 def _hosts(names: list[str]) -> tuple[str, ...]:
     for name in names:
-        if name not in ("client", "server"):
-            raise EngineError(f"--pcap: found {name!r}; client or server would do", what="pcap")
+        if name not in ("client", "near", "server"):
+            raise EngineError(f"--pcap: found {name!r}; client, near or server would do", what="pcap")
     return tuple(dict.fromkeys(names))
 
 

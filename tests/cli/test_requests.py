@@ -73,12 +73,10 @@ def test_a_command_line_that_is_wrong_is_told_where_the_help_is(run: Command) ->
     assert run("dance").stderr.endswith("; try bentpipe --help\n")
 
 
-def test_what_live_cannot_do_is_said_before_anything_runs(run: Command, tmp_path: Path) -> None:
-    near = PLAIN.replace("[path]", '[near]\nrtt = "1 ms"\n[path]')
-    (tmp_path / "near.toml").write_text(near)
-    said = run("run", "near.toml", "--engine", "live")
+def test_what_live_cannot_do_is_said_before_anything_runs(run: Command) -> None:
+    said = run("run", "plain.toml", "--engine", "live", "--pcap", "near")
     assert (said.status, said.stdout) == (2, "")
-    assert "near" in said.stderr
+    assert said.stderr == "bentpipe: --pcap near: the lab has no near host\n"
 
 
 def test_a_variant_that_the_engine_cannot_run_is_left_out_and_the_rest_runs(

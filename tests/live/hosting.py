@@ -1,6 +1,6 @@
 """Host processes for the tests: as whoever runs them and, where that is root, as an ordinary user too.
 
-Run as a program it starts one with programs in both hosts, and waits to be killed.
+Run as a program it starts one with programs in all three hosts, and waits to be killed.
 """
 
 import functools
@@ -164,10 +164,11 @@ def wait_for(condition: Callable[[], bool], seconds: float = 10) -> bool:
 def main() -> None:
     host = Host(sys.argv[1])
     Path(sys.argv[2]).write_text(str(host.spool))
-    host.setup()
+    host.setup(near={"host": {}, "down": {}, "up": {}})
     host.start()
     host.spawn("a", "client", ["sh", "-c", "setsid sleep 1000 & exec sleep 1000"])
     host.spawn("b", "server", ["sleep", "1000"])
+    host.spawn("c", "near", ["sleep", "1000"])
     time.sleep(1000)
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hosting import refusal
 
@@ -99,6 +100,25 @@ def test_a_transfer_by_size_ends_with_its_last_byte(tmp_path: Path, direction: s
     assert len(results.flows) == 2
     # 8 Mbit at 20 Mbit/s, and before it iperf3's handshake of at least two round trips.
     assert 0.4 + 0.08 < load["completion_s"] < 30
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_transfer_has_the_congestion_control_that_it_asks_for_and_another_the_hosts(
+    tmp_path: Path, direction: str
+) -> None:
+    lab = BULK + f'direction = "{direction}"\nsize = "200 kB"\n'
+    rival = lab.removeprefix(PATH).replace('"load"', '"rival"') + 'congestion_control = "reno"\n'
+    results = run(tmp_path, lab + rival)
+    assert results.runs[0]["status"] == "done", results.runs[0]["why"]
+    sender = {"down": "server", "up": "client"}[direction]
+    controls = {}
+    for flow in results.flows.to_dicts():
+        ports = {flow["local_port"], flow["remote_port"]}
+        of_flow = results.sockets.filter(
+            pl.col("host") == sender, pl.col("local_port").is_in(ports), pl.col("remote_port").is_in(ports)
+        )
+        controls[flow["workload"]] = set(of_flow["congestion_control"].drop_nulls())
+    assert controls == {"load": {"cubic"}, "rival": {"reno"}}
 
 
 def test_both_directions_are_two_workloads_at_once(tmp_path: Path) -> None:

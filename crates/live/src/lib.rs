@@ -1,10 +1,10 @@
-//! The live engine: two hosts as network namespaces, each with a TUN device as its end of the path.
+//! The live engine: hosts as network namespaces, joined by paths between their TUN devices.
 
 mod clock;
-mod closings;
 mod control;
 pub mod datapath;
 pub mod host;
+mod links;
 mod names;
 mod namespaces;
 mod node;
@@ -20,6 +20,7 @@ pub mod sock_diag;
 mod sockets_csv;
 mod sysctl;
 pub mod tcp_info;
+pub mod topology;
 mod tun;
 
 pub use bentpipe_spool::pcapng;

@@ -1,16 +1,16 @@
-//! One host of a run: a network namespace with its end of the path, its addresses, its route, its settings.
+//! One host of a run: a network namespace with its ends of the links, its addresses, its routes, its settings.
 
 use crate::namespaces::NetNamespace;
 use crate::protocol::{Family, Host, HostReady, HostSetup, Offload, Refused, Setup};
 use crate::refusal::{self, Machine, Step};
 use crate::routing::{DeviceDrops, Routing};
 use crate::sock_diag::SockDiag;
+use crate::topology::{self, Attachment, Link, PLAIN};
 use crate::{sysctl, tun};
 use netlink_packet_route::route::RouteMetric;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
 /// So many that the device loses nothing while the datapath is held up for a tenth of a second, and so few that a
@@ -20,30 +20,23 @@ const DEVICE_QUEUE_PACKETS: u32 = 20_000;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub net: NetNamespace,
+    /// Of each of its devices, since one kernel has them all.
+    pub offload: Offload,
     routing: Routing,
+    devices: Vec<Device>,
+}
+
+/// A host's end of a link.
+#[derive(Debug)]
+struct Device {
+    link: Link,
+    /// Who is reached by it.
+    to: &'static [Host],
+    /// The device lives as long as one descriptor of it, and its drop counts are read after the datapath's end.
+    descriptor: OwnedFd,
+    index: u32,
     /// The machine's own drop count of the device before anything was sent.
     drops_before: DeviceDrops,
-}
-
-pub(crate) struct Built {
-    pub node: Node,
-    pub sockets: SockDiag,
-    pub device: OwnedFd,
-    pub offload: Offload,
-    pub ready: HostReady,
-}
-
-/// The addresses of a host, in the order of the families asked for.
-pub(crate) fn addresses(host: Host, families: &[Family]) -> Vec<IpAddr> {
-    let last = match host {
-        Host::Client => 1,
-        Host::Server => 2,
-    };
-    let address = |family: &Family| match family {
-        Family::V4 => IpAddr::V4(Ipv4Addr::new(10, 77, 0, last)),
-        Family::V6 => IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, last.into())),
-    };
-    families.iter().map(address).collect()
 }
 
 /// The least MTU that IPv6 works over (RFC 8200, section 5).
@@ -78,92 +71,194 @@ pub(crate) fn possible_families(setup: &Setup) -> Result<Vec<Family>, Refused> {
 /// `global` are the settings in force for the whole machine, which a namespace does not show.
 pub(crate) fn build(
     host: Host,
+    own: &HostSetup,
     setup: &Setup,
     root: bool,
     machine: &Machine,
     global: &BTreeMap<String, String>,
-) -> Result<Built, Refused> {
-    let own = setup.hosts.of(host);
-    let at = |doing: &'static str| {
-        move |error: io::Error| Refused {
-            what: "network".into(),
-            message: format!("{doing} of the {} gave: {error}", host.name()),
-            remedy: None,
-        }
-    };
+) -> Result<((Node, SockDiag), HostReady), Refused> {
     let net = NetNamespace::make()
         .map_err(|error| refusal::namespaces(Step::Network, error, root, machine))?;
-    let mut routing = Routing::open().map_err(at("opening the routing socket"))?;
-    let loopback = routing
-        .index_of("lo")
-        .map_err(at("finding the loopback device"))?;
-    routing
-        .up(loopback)
-        .map_err(at("raising the loopback device"))?;
-    let (device, offload) = tun::make().map_err(|error| refusal::tun(error, machine))?;
-    let index = routing
-        .index_of(tun::NAME)
-        .map_err(at("finding the TUN device"))?;
-    routing
-        .configure(index, setup.path.mtu, DEVICE_QUEUE_PACKETS)
-        .map_err(at("setting the MTU and the queue length of the TUN device"))?;
-    quiet(setup.ip.contains(&Family::V6)).map_err(at("silencing IPv6 autoconfiguration"))?;
+    let mut site = Site {
+        host,
+        own,
+        setup,
+        routing: Routing::open().map_err(at(host, "opening the routing socket"))?,
+        devices: Vec::new(),
+    };
+    site.raise_loopback()?;
+    let mut offload = Offload::default();
+    for attachment in topology::attachments(host, setup.near.is_some()) {
+        offload = site.attach(&attachment, machine)?;
+    }
+    if host == Host::Near {
+        forward().map_err(at(host, "turning on the forwarding"))?;
+    }
     for (name, value) in &own.sysctl {
         sysctl::set(name, value, root)?;
     }
-    routing.up(index).map_err(at("raising the TUN device"))?;
-    let peer = match host {
-        Host::Client => Host::Server,
-        Host::Server => Host::Client,
-    };
-    let ours = addresses(host, &setup.ip);
-    let metrics = metrics(own)?;
-    for (&from, to) in ours.iter().zip(addresses(peer, &setup.ip)) {
-        routing
-            .add_address(index, from)
-            .map_err(at("giving an address"))?;
-        routing
-            .add_route(index, to, from, metrics.clone())
-            .map_err(at("adding the route"))?;
+    site.raise_devices()?;
+    let addresses = site.join(PLAIN, own.congestion_control.as_deref())?;
+    let mut extra_addresses = BTreeMap::new();
+    for (network, control) in (PLAIN + 1..).zip(&setup.extra_congestion_controls) {
+        extra_addresses.insert(control.clone(), site.join(network, Some(control))?);
     }
-    let drops_before = routing
-        .drops(tun::NAME)
-        .map_err(at("reading the drop counts"))?;
+    site.note_drops()?;
     let sockets = SockDiag::open()
         .map_err(io::Error::from)
-        .map_err(at("opening the socket list"))?;
+        .map_err(at(host, "opening the socket list"))?;
     let mut in_force = global.clone();
     in_force.extend(sysctl::in_force());
-    Ok(Built {
-        node: Node {
-            net,
-            routing,
-            drops_before,
-        },
-        sockets,
-        device,
+    let node = Node {
+        net,
         offload,
-        ready: HostReady {
-            addresses: ours.iter().map(ToString::to_string).collect(),
-            sysctl: in_force,
-        },
-    })
+        routing: site.routing,
+        devices: site.devices,
+    };
+    let ready = HostReady {
+        addresses,
+        extra_addresses,
+        sysctl: in_force,
+    };
+    Ok(((node, sockets), ready))
+}
+
+/// What the kernel's refusal to do something becomes.
+fn at(host: Host, doing: &'static str) -> impl Fn(io::Error) -> Refused {
+    move |error| Refused {
+        what: "network".into(),
+        message: format!("{doing} of the host {} gave: {error}", host.name()),
+        remedy: None,
+    }
+}
+
+/// A host that is being built.
+struct Site<'a> {
+    host: Host,
+    own: &'a HostSetup,
+    setup: &'a Setup,
+    routing: Routing,
+    devices: Vec<Device>,
+}
+
+impl Site<'_> {
+    fn raise_loopback(&mut self) -> Result<(), Refused> {
+        let loopback = self
+            .routing
+            .index_of("lo")
+            .map_err(at(self.host, "finding the loopback device"))?;
+        self.routing
+            .up(loopback)
+            .map_err(at(self.host, "raising the loopback device"))
+    }
+
+    /// Makes the host's end of a link.
+    fn attach(&mut self, attachment: &Attachment, machine: &Machine) -> Result<Offload, Refused> {
+        let name = attachment.link.device();
+        let (descriptor, offload) =
+            tun::make(name).map_err(|error| refusal::tun(error, machine))?;
+        let index = self
+            .routing
+            .index_of(name)
+            .map_err(at(self.host, "finding a TUN device"))?;
+        self.routing
+            .configure(index, self.setup.path.mtu, DEVICE_QUEUE_PACKETS)
+            .map_err(at(
+                self.host,
+                "setting the MTU and the queue length of a TUN device",
+            ))?;
+        quiet(name, self.setup.ip.contains(&Family::V6))
+            .map_err(at(self.host, "silencing IPv6 autoconfiguration"))?;
+        self.devices.push(Device {
+            link: attachment.link,
+            to: attachment.to,
+            descriptor,
+            index,
+            drops_before: DeviceDrops::default(),
+        });
+        Ok(offload)
+    }
+
+    fn raise_devices(&mut self) -> Result<(), Refused> {
+        for device in &self.devices {
+            self.routing
+                .up(device.index)
+                .map_err(at(self.host, "raising a TUN device"))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the host its addresses in a network, and routes to the others' there, and tells the addresses.
+    fn join(
+        &mut self,
+        network: u8,
+        congestion_control: Option<&str>,
+    ) -> Result<Vec<String>, Refused> {
+        let metrics = metrics(self.own, congestion_control)?;
+        let families = &self.setup.ip;
+        let ours = topology::addresses(self.host, network, families);
+        for (number, device) in self.devices.iter().enumerate() {
+            for &from in ours.iter().filter(|_| number == 0) {
+                // A host takes what comes for it by whichever device.
+                self.routing
+                    .add_address(device.index, from)
+                    .map_err(at(self.host, "giving an address"))?;
+            }
+            for &other in device.to {
+                let theirs = topology::addresses(other, network, families);
+                for (&from, to) in ours.iter().zip(theirs) {
+                    self.routing
+                        .add_route(device.index, to, from, metrics.clone())
+                        .map_err(at(self.host, "adding a route"))?;
+                }
+            }
+        }
+        Ok(ours.iter().map(ToString::to_string).collect())
+    }
+
+    fn note_drops(&mut self) -> Result<(), Refused> {
+        for device in &mut self.devices {
+            device.drops_before = self
+                .routing
+                .drops(device.link.device())
+                .map_err(at(self.host, "reading the drop counts"))?;
+        }
+        Ok(())
+    }
 }
 
 impl Node {
-    /// Packets that the device lost since the host was built.
-    pub(crate) fn device_drops(&mut self) -> io::Result<DeviceDrops> {
-        let now = self.routing.drops(tun::NAME)?;
+    fn device(&self, link: Link) -> io::Result<&Device> {
+        let found = self.devices.iter().find(|device| device.link == link);
+        found.ok_or_else(|| io::Error::other(format!("there is no device {}", link.device())))
+    }
+
+    /// Another descriptor of the host's end of a link.
+    pub(crate) fn share(&self, link: Link) -> io::Result<OwnedFd> {
+        self.device(link)?.descriptor.try_clone()
+    }
+
+    /// Packets that a device lost since the host was built.
+    pub(crate) fn device_drops(&mut self, link: Link) -> io::Result<DeviceDrops> {
+        let before = self.device(link)?.drops_before;
+        let now = self.routing.drops(link.device())?;
         Ok(DeviceDrops {
-            transmit: now.transmit - self.drops_before.transmit,
-            receive: now.receive - self.drops_before.receive,
+            transmit: now.transmit - before.transmit,
+            receive: now.receive - before.receive,
         })
     }
 }
 
-/// Keeps the kernel's own packets off the path: router solicitations, link-local addresses and their reports.
-fn quiet(ipv6: bool) -> io::Result<()> {
-    let name = |setting: &str| format!("net.ipv6.conf.{}.{setting}", tun::NAME);
+/// Lets the kernel pass on what is for others. Only once the devices have no multicast: a router's device that has
+/// joins the routers' group, and says so to the link.
+fn forward() -> io::Result<()> {
+    sysctl::set_if_there("net.ipv4.ip_forward", "1")?;
+    sysctl::set_if_there("net.ipv6.conf.all.forwarding", "1")
+}
+
+/// Keeps the kernel's own packets off a link: router solicitations, link-local addresses and their reports.
+fn quiet(device: &str, ipv6: bool) -> io::Result<()> {
+    let name = |setting: &str| format!("net.ipv6.conf.{device}.{setting}");
     for (setting, value) in [
         ("addr_gen_mode", "1"),
         ("accept_ra", "0"),
@@ -178,9 +273,12 @@ fn quiet(ipv6: bool) -> io::Result<()> {
     }
 }
 
-fn metrics(setup: &HostSetup) -> Result<Vec<RouteMetric>, Refused> {
+fn metrics(
+    setup: &HostSetup,
+    congestion_control: Option<&str>,
+) -> Result<Vec<RouteMetric>, Refused> {
     let mut metrics = Vec::new();
-    if let Some(algorithm) = &setup.congestion_control {
+    if let Some(algorithm) = congestion_control {
         let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
             .unwrap_or_default();
         // Asking the kernel for one that it does not have would, as root, load a module into the machine.
@@ -194,7 +292,7 @@ fn metrics(setup: &HostSetup) -> Result<Vec<RouteMetric>, Refused> {
                 remedy: Some(format!("sudo modprobe tcp_{algorithm}")),
             });
         }
-        metrics.push(RouteMetric::CcAlgo(algorithm.clone()));
+        metrics.push(RouteMetric::CcAlgo(algorithm.to_owned()));
     }
     metrics.extend(setup.initcwnd.map(RouteMetric::InitCwnd));
     metrics.extend(setup.initrwnd.map(RouteMetric::InitRwnd));

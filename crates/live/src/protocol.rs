@@ -3,57 +3,92 @@
 use crate::report::Report;
 use bentpipe_path::config::PipeConfig;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// An end of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Host {
     Client,
+    /// Between the client and the path, in a run that has one.
+    Near,
     Server,
 }
 
 impl Host {
-    pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
-
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
+            Self::Near => "near",
             Self::Server => "server",
         }
     }
 }
 
-/// Something that each host has one of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Something that each host of a run has one of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PerHost<T> {
     pub client: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<T>,
     pub server: T,
 }
 
 impl<T> PerHost<T> {
-    pub fn of(&self, host: Host) -> &T {
-        match host {
-            Host::Client => &self.client,
-            Host::Server => &self.server,
-        }
-    }
-
-    /// Makes one for each host, the client's first.
-    pub fn try_make<E>(mut make: impl FnMut(Host) -> Result<T, E>) -> Result<Self, E> {
-        Ok(Self {
-            client: make(Host::Client)?,
-            server: make(Host::Server)?,
+    /// Makes another of each.
+    pub fn try_map<U, E>(
+        self,
+        mut make: impl FnMut(Host, T) -> Result<U, E>,
+    ) -> Result<PerHost<U>, E> {
+        Ok(PerHost {
+            client: make(Host::Client, self.client)?,
+            near: self.near.map(|near| make(Host::Near, near)).transpose()?,
+            server: make(Host::Server, self.server)?,
         })
     }
 
-    pub fn of_mut(&mut self, host: Host) -> &mut T {
+    /// `None` for the near host of a run without one.
+    pub fn get(&self, host: Host) -> Option<&T> {
         match host {
-            Host::Client => &mut self.client,
-            Host::Server => &mut self.server,
+            Host::Client => Some(&self.client),
+            Host::Near => self.near.as_ref(),
+            Host::Server => Some(&self.server),
         }
+    }
+
+    pub fn get_mut(&mut self, host: Host) -> Option<&mut T> {
+        match host {
+            Host::Client => Some(&mut self.client),
+            Host::Near => self.near.as_mut(),
+            Host::Server => Some(&mut self.server),
+        }
+    }
+
+    /// In the order in which a packet of the client's meets them.
+    pub fn each_mut(&mut self) -> impl Iterator<Item = (Host, &mut T)> {
+        let near = self.near.as_mut().map(|near| (Host::Near, near));
+        std::iter::once((Host::Client, &mut self.client))
+            .chain(near)
+            .chain([(Host::Server, &mut self.server)])
+    }
+}
+
+impl<A, B> PerHost<(A, B)> {
+    pub fn unzip(self) -> (PerHost<A>, PerHost<B>) {
+        let (near, and_near) = self.near.unzip();
+        let ((client, and_client), (server, and_server)) = (self.client, self.server);
+        (
+            PerHost {
+                client,
+                near,
+                server,
+            },
+            PerHost {
+                client: and_client,
+                near: and_near,
+                server: and_server,
+            },
+        )
     }
 }
 
@@ -71,20 +106,35 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
-    pub hosts: PerHost<HostSetup>,
+    pub hosts: EndHosts,
     pub path: PathSetup,
+    #[serde(default)]
+    pub near: Option<NearSetup>,
+    /// Congestion controls that the hosts have further addresses for.
+    #[serde(default)]
+    pub extra_congestion_controls: BTreeSet<String>,
     pub seed: u64,
     pub sample_interval_ns: u64,
     /// The meter's bin.
     pub bin_ns: i64,
     /// A folder that exists: link.csv, sockets.csv and the pcapng files are written there.
     pub spool: PathBuf,
-    /// The hosts whose end is recorded as pcapng.
+    /// The hosts whose end is recorded as pcapng: the near host's is that of the long path.
     #[serde(default)]
     pub pcap: Vec<Host>,
     /// IP versions that the hosts have addresses of.
     #[serde(default = "both_families")]
     pub ip: Vec<Family>,
+}
+
+impl Setup {
+    pub fn each_host(&self) -> PerHost<&HostSetup> {
+        PerHost {
+            client: &self.hosts.client,
+            near: self.near.as_ref().map(|near| &near.host),
+            server: &self.hosts.server,
+        }
+    }
 }
 
 fn both_families() -> Vec<Family> {
@@ -121,6 +171,23 @@ pub struct HostSetup {
     /// Segments; `None` leaves the kernel's.
     pub initcwnd: Option<u32>,
     pub initrwnd: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndHosts {
+    pub client: HostSetup,
+    pub server: HostSetup,
+}
+
+/// A host between the client and the path, and the LAN that joins it to the client. The LAN has the path's MTU.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NearSetup {
+    pub host: HostSetup,
+    /// Near to client.
+    pub down: PipeConfig,
+    pub up: PipeConfig,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -199,12 +266,14 @@ pub struct Ready {
 #[derive(Clone, Debug, Serialize)]
 pub struct HostReady {
     pub addresses: Vec<String>,
+    /// By the congestion control that a connection between two of them has.
+    pub extra_addresses: BTreeMap<String, Vec<String>>,
     /// Every net.ipv4.tcp_* and net.core.{r,w}mem_* in force.
     pub sysctl: BTreeMap<String, String>,
 }
 
 /// What the devices hand over unsegmented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Offload {
     pub tso: bool,
     pub uso: bool,
@@ -231,4 +300,48 @@ pub struct Exited {
     pub error: Option<String>,
     /// Nanoseconds since the run's time zero; `None` before `start`.
     pub at_ns: Option<i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn setup(near: Value) -> Result<Setup, serde_json::Error> {
+        let mut request = json!({
+            "hosts": {"client": {}, "server": {}},
+            "path": {"down": {}, "up": {}, "mtu": 1500},
+            "seed": 1,
+            "sample_interval_ns": 1,
+            "bin_ns": 1,
+            "spool": "/tmp",
+        });
+        request["near"] = near;
+        serde_json::from_value(request)
+    }
+
+    #[test]
+    fn a_near_host_comes_with_its_lan_or_not_at_all() {
+        let lan = json!({"host": {}, "down": {}, "up": {}});
+        assert!(setup(lan).unwrap().each_host().near.is_some());
+        assert!(setup(Value::Null).unwrap().each_host().near.is_none());
+        for half in [json!({"host": {}}), json!({"down": {}, "up": {}})] {
+            assert!(setup(half).is_err());
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_near_host_has_none_to_give() {
+        let mut hosts = PerHost {
+            client: 1,
+            near: None,
+            server: 2,
+        };
+        assert_eq!(hosts.get(Host::Near), None);
+        let each: Vec<_> = hosts.each_mut().map(|(host, _)| host).collect();
+        assert_eq!(each, [Host::Client, Host::Server]);
+        hosts.near = Some(3);
+        let each: Vec<_> = hosts.each_mut().map(|(host, _)| host).collect();
+        assert_eq!(each, [Host::Client, Host::Near, Host::Server]);
+    }
 }

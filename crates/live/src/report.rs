@@ -1,7 +1,6 @@
 //! A run's last word: what the datapath, the devices and the sampler say of themselves, in one object.
 
 use crate::datapath::{DatapathReport, EngineError};
-use crate::protocol::PerHost;
 use crate::routing::DeviceDrops;
 use crate::sampler::SamplerReport;
 use bentpipe_path::{DropCause, Totals};
@@ -11,14 +10,17 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub engine_error: EngineError,
-    pub pipes: Pipes,
+    /// By the pipe's name.
+    pub pipes: BTreeMap<&'static str, PipeTotals>,
     pub sampler: SamplerReport,
 }
 
-#[derive(Clone, Debug, Serialize)]
-pub struct Pipes {
-    pub down: PipeTotals,
-    pub up: PipeTotals,
+/// What a link did, and what the devices at its ends lost.
+#[derive(Debug)]
+pub(crate) struct Crossing {
+    pub report: DatapathReport,
+    pub client_side: DeviceDrops,
+    pub server_side: DeviceDrops,
 }
 
 /// `offered + duplicated = delivered + dropped + held`, in packets and in bytes.
@@ -40,27 +42,36 @@ pub struct PipeTotals {
 }
 
 impl Report {
-    pub(crate) fn of(
-        mut datapath: DatapathReport,
-        drops: &PerHost<DeviceDrops>,
-        sampler: SamplerReport,
-    ) -> Self {
+    pub(crate) fn of(mut crossings: Vec<Crossing>, sampler: SamplerReport) -> Self {
+        for crossing in &mut crossings {
+            crossing.blame();
+        }
+        let pipes = || {
+            let each = crossings.iter();
+            each.flat_map(|crossing| crossing.report.pipes())
+        };
+        Self {
+            engine_error: EngineError::of(pipes()),
+            pipes: pipes()
+                .map(|(name, pipe)| (name, PipeTotals::of(&pipe.totals)))
+                .collect(),
+            sampler,
+        }
+    }
+}
+
+impl Crossing {
+    /// Counts what a device lost against the pipe that it was sent through.
+    fn blame(&mut self) {
+        let (client, server) = (self.client_side, self.server_side);
         for (pipe, from, to) in [
-            (&mut datapath.down, drops.server, drops.client),
-            (&mut datapath.up, drops.client, drops.server),
+            (&mut self.report.down, server, client),
+            (&mut self.report.up, client, server),
         ] {
             let loss = &mut pipe.unintended_loss;
             // What the receiving device refused, the datapath has counted when it wrote.
             let refused = loss.socket_buffer + loss.write_error;
             loss.device += from.transmit + to.receive.saturating_sub(refused);
-        }
-        Self {
-            engine_error: datapath.engine_error(),
-            pipes: Pipes {
-                down: PipeTotals::of(&datapath.down.totals),
-                up: PipeTotals::of(&datapath.up.totals),
-            },
-            sampler,
         }
     }
 }
@@ -95,44 +106,54 @@ impl PipeTotals {
 mod tests {
     use super::*;
     use crate::datapath::PipeReport;
+    use crate::topology::Link;
+
+    fn crossing(link: Link, client_side: DeviceDrops, server_side: DeviceDrops) -> Crossing {
+        Crossing {
+            report: DatapathReport {
+                link,
+                down: PipeReport::default(),
+                up: PipeReport::default(),
+            },
+            client_side,
+            server_side,
+        }
+    }
+
+    fn drops(transmit: u64, receive: u64) -> DeviceDrops {
+        DeviceDrops { transmit, receive }
+    }
 
     #[test]
     fn what_a_device_lost_counts_against_the_pipe_that_it_was_sent_through() {
-        let drops = PerHost {
-            client: DeviceDrops {
-                transmit: 1,
-                receive: 20,
-            },
-            server: DeviceDrops {
-                transmit: 300,
-                receive: 4_000,
-            },
-        };
-        let datapath = DatapathReport {
-            down: PipeReport::default(),
-            up: PipeReport::default(),
-        };
-        let error = Report::of(datapath, &drops, SamplerReport::default()).engine_error;
-        assert_eq!(error.per_pipe.down.unintended_loss, 320);
-        assert_eq!(error.per_pipe.up.unintended_loss, 4_001);
-        assert_eq!(error.both.unintended_loss_by.device, 4_321);
+        let path = crossing(Link::Path, drops(1, 20), drops(300, 4_000));
+        let error = Report::of(vec![path], SamplerReport::default()).engine_error;
+        assert_eq!(error.per_pipe["down"].unintended_loss, 320);
+        assert_eq!(error.per_pipe["up"].unintended_loss, 4_001);
+        assert_eq!(error.all.unintended_loss_by.device, 4_321);
     }
 
     #[test]
     fn a_packet_that_a_device_refused_is_counted_once() {
-        let mut datapath = DatapathReport {
-            down: PipeReport::default(),
-            up: PipeReport::default(),
-        };
-        datapath.down.unintended_loss.write_error = 5;
-        let drops = PerHost {
-            client: DeviceDrops {
-                transmit: 0,
-                receive: 5,
-            },
-            server: DeviceDrops::default(),
-        };
-        let error = Report::of(datapath, &drops, SamplerReport::default()).engine_error;
-        assert_eq!(error.both.unintended_loss, 5);
+        let mut path = crossing(Link::Path, drops(0, 5), drops(0, 0));
+        path.report.down.unintended_loss.write_error = 5;
+        let error = Report::of(vec![path], SamplerReport::default()).engine_error;
+        assert_eq!(error.all.unintended_loss, 5);
+    }
+
+    #[test]
+    fn the_error_of_a_lan_counts_in_the_whole_and_stands_under_names_of_its_own() {
+        let mut path = crossing(Link::Path, drops(0, 0), drops(0, 0));
+        let mut lan = crossing(Link::Lan, drops(2, 0), drops(0, 0));
+        let _ = path.report.down.lateness.record(1_000);
+        let _ = lan.report.down.lateness.record(9_000_000);
+        (lan.report.up.cpu_ns, lan.report.up.wall_ns) = (3, 4);
+        let error = Report::of(vec![path, lan], SamplerReport::default()).engine_error;
+        assert_eq!(error.all.lateness_count, 2);
+        assert!(error.all.lateness_us_max >= 9_000.0);
+        assert!(error.per_pipe["down"].lateness_us_max < 10.0);
+        assert_eq!(error.all.unintended_loss, 2);
+        assert_eq!(error.per_pipe["lan-up"].unintended_loss, 2);
+        assert!((error.all.cpu_headroom - 0.25).abs() < 1e-12);
     }
 }

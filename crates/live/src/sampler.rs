@@ -1,11 +1,10 @@
-//! Every socket of both hosts at a fixed interval, on a thread of its own.
+//! Every socket of every host at a fixed interval, on a thread of its own.
 //!
 //! Samples are due at multiples of the interval on the run's clock. One that is late moves none after it; one whose
 //! turn has passed by when the one before ends is left out and counted.
 
 use crate::clock::monotonic_ns;
-use crate::closings::Watch;
-use crate::protocol::{Host, PerHost};
+use crate::protocol::PerHost;
 use crate::sock_diag::SockDiag;
 use crate::sockets_csv;
 use serde::Serialize;
@@ -21,7 +20,6 @@ pub(crate) struct Sampler {
     /// Dropped to end the thread.
     until: Sender<()>,
     thread: JoinHandle<io::Result<SamplerReport>>,
-    closings: Watch,
 }
 
 /// What the sampler says of itself.
@@ -41,24 +39,11 @@ pub struct SamplerReport {
 
 impl Sampler {
     pub(crate) fn start(
-        mut hosts: PerHost<SockDiag>,
+        hosts: PerHost<SockDiag>,
         interval_ns: u64,
         zero_monotonic_ns: i64,
         csv: &Path,
-        closed_csv: &Path,
     ) -> io::Result<Self> {
-        let closings = [
-            (Host::Client, hosts.client.closings()),
-            (Host::Server, hosts.server.closings()),
-        ];
-        let closings = Watch::start(
-            closings
-                .into_iter()
-                .filter_map(|(host, it)| Some((host, it?)))
-                .collect(),
-            zero_monotonic_ns,
-            closed_csv,
-        )?;
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", csv.display()));
         let mut out = BufWriter::new(File::create(csv).map_err(named)?);
@@ -68,16 +53,11 @@ impl Sampler {
         let thread = Builder::new()
             .name("sampler".into())
             .spawn(move || sample(hosts, interval_ns, zero_monotonic_ns, out, &stopped))?;
-        Ok(Self {
-            until,
-            thread,
-            closings,
-        })
+        Ok(Self { until, thread })
     }
 
-    /// Ends the sampling and closes the files.
+    /// Ends the sampling and closes the file.
     pub(crate) fn stop(self) -> io::Result<SamplerReport> {
-        self.closings.stop()?;
         drop(self.until);
         self.thread
             .join()
@@ -106,10 +86,7 @@ fn sample(
         let late_ns = monotonic_ns() - zero_ns - due_ns;
         report.samples += 1;
         report.late_us_max = report.late_us_max.max(late_ns as f64 / 1e3);
-        for (host, sockets) in [
-            (Host::Client, &mut hosts.client),
-            (Host::Server, &mut hosts.server),
-        ] {
+        for (host, sockets) in hosts.each_mut() {
             // When, as near as can be: the kernel walks its table right after this.
             let time_s = (monotonic_ns() - zero_ns) as f64 / 1e9;
             let mut written = Ok(());
@@ -123,7 +100,7 @@ fn sample(
             if let Err(error) = listed {
                 report.errors += 1;
                 report.first_error.get_or_insert_with(|| {
-                    format!("listing the sockets of the {}: {error}", host.name())
+                    format!("listing the sockets of the host {}: {error}", host.name())
                 });
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::clock::monotonic_ns;
 use crate::control::{Arrival, Control};
-use crate::datapath::{self, Datapath, DatapathSpec};
+use crate::links::Links;
 use crate::namespaces::settle_mounts;
 use crate::node::{self, Node};
 use crate::programs::{Ended, Programs};
@@ -12,8 +12,7 @@ use crate::report::Report;
 use crate::sampler::Sampler;
 use crate::signals::ChildEnded;
 use crate::sock_diag::SockDiag;
-use crate::{names, tun};
-use bentpipe_path::time::Nanos;
+use crate::{names, topology};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -26,12 +25,13 @@ const LOOK_EVERY: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
+/// Why a near host cannot be had.
+const NO_NEAR: &str = "this run has no host between client and path";
+
 /// A run's hosts and what happens in them.
 struct Run {
     setup: Setup,
     nodes: PerHost<Node>,
-    /// A device lives as long as one descriptor of it, and its drop counts are read after the datapath's end.
-    devices: PerHost<OwnedFd>,
     /// Until `start` hands them to the sampler.
     sockets: Option<PerHost<SockDiag>>,
     programs: Programs,
@@ -40,7 +40,7 @@ struct Run {
 
 struct Started {
     zero_monotonic_ns: i64,
-    datapath: Datapath,
+    links: Links,
     sampler: Sampler,
     said: Option<String>,
 }
@@ -116,14 +116,19 @@ fn build(
 ) -> Result<(Run, Ready), Refused> {
     settle_mounts(root, machine)?;
     setup.ip = node::possible_families(&setup)?;
-    let names: Vec<_> = Host::BOTH
-        .iter()
-        .flat_map(|&host| {
-            node::addresses(host, &setup.ip)
-                .into_iter()
-                .map(move |address| (host.name(), address))
-        })
-        .collect();
+    if setup.near.is_none() && setup.pcap.contains(&Host::Near) {
+        return Err(Refused {
+            what: "pcap".into(),
+            message: format!("a capture at near was asked for, and {NO_NEAR}"),
+            remedy: None,
+        });
+    }
+    let mut names = Vec::new();
+    for (host, _) in setup.each_host().each_mut() {
+        for address in topology::addresses(host, topology::PLAIN, &setup.ip) {
+            names.push((host.name(), address));
+        }
+    }
     names::cover(&names).map_err(|error| Refused {
         what: "/etc/hosts".into(),
         message: format!(
@@ -131,34 +136,24 @@ fn build(
         ),
         remedy: None,
     })?;
-    let PerHost { client, server } =
-        PerHost::try_make(|host| node::build(host, &setup, root, machine, global))?;
+    let (parts, hosts) = setup
+        .each_host()
+        .try_map(|host, own| node::build(host, own, &setup, root, machine, global))?
+        .unzip();
+    let (nodes, sockets) = parts.unzip();
     let ready = Ready {
-        hosts: PerHost {
-            client: client.ready,
-            server: server.ready,
-        },
+        hosts,
         kernel: rustix::system::uname()
             .release()
             .to_string_lossy()
             .into_owned(),
-        offload: client.offload,
+        offload: nodes.client.offload,
         root,
     };
     let run = Run {
         setup,
-        nodes: PerHost {
-            client: client.node,
-            server: server.node,
-        },
-        devices: PerHost {
-            client: client.device,
-            server: server.device,
-        },
-        sockets: Some(PerHost {
-            client: client.sockets,
-            server: server.sockets,
-        }),
+        nodes,
+        sockets: Some(sockets),
         programs: Programs::default(),
         started: None,
     };
@@ -191,41 +186,18 @@ impl Run {
             .sockets
             .take()
             .ok_or("a second start: the run has begun already")?;
-        let shared = |host| {
-            let device = self.devices.of(host).try_clone();
-            device.map_err(|error| format!("sharing a TUN device gave {error}"))
-        };
         let zero_monotonic_ns = monotonic_ns() + start.zero_in_ns;
-        let pcap = |host: Host| {
-            let wanted = self.setup.pcap.contains(&host);
-            wanted.then(|| self.setup.spool.join(format!("{}.pcapng", host.name())))
-        };
-        let datapath = datapath::start(DatapathSpec {
-            client: shared(Host::Client)?,
-            server: shared(Host::Server)?,
-            vnet_header_bytes: tun::VNET_HEADER_BYTES,
-            down: self.setup.path.down.clone(),
-            up: self.setup.path.up.clone(),
-            mtu: self.setup.path.mtu,
-            seed: self.setup.seed,
-            bin: Nanos(self.setup.bin_ns),
-            zero_monotonic_ns,
-            link_csv: self.setup.spool.join("link.csv"),
-            client_pcap: pcap(Host::Client),
-            server_pcap: pcap(Host::Server),
-        })
-        .map_err(|error| format!("the datapath could not start: {error}"))?;
+        let links = Links::start(&self.setup, &self.nodes, zero_monotonic_ns)?;
         let sampler = Sampler::start(
             sockets,
             self.setup.sample_interval_ns,
             zero_monotonic_ns,
             &self.setup.spool.join("sockets.csv"),
-            &self.setup.spool.join("closed.csv"),
         )
         .map_err(|error| format!("the sampler could not start: {error}"))?;
         self.started = Some(Started {
             zero_monotonic_ns,
-            datapath,
+            links,
             sampler,
             said: None,
         });
@@ -234,9 +206,10 @@ impl Run {
 
     fn spawn(&mut self, request: &Spawn) -> Event {
         let id = request.id.clone();
-        match self
-            .programs
-            .start(request, &self.nodes.of(request.host).net)
+        let host = self.nodes.get(request.host).ok_or(NO_NEAR);
+        match host
+            .map_err(Into::into)
+            .and_then(|node| self.programs.start(request, &node.net))
         {
             Ok(pid) => Event::Spawned {
                 id,
@@ -268,12 +241,12 @@ impl Run {
             .map(|started| monotonic_ns() - started.zero_monotonic_ns)
     }
 
-    /// Says what went wrong in the datapath, once.
+    /// Says what went wrong on a link, once.
     fn look(&mut self, control: &Control) {
         let Some(started) = &mut self.started else {
             return;
         };
-        let found = started.datapath.trouble();
+        let found = started.links.trouble();
         if found.is_some() && found != started.said {
             started.said.clone_from(&found);
             control.say(&trouble(found.unwrap_or_default()));
@@ -297,7 +270,7 @@ impl Run {
         }
     }
 
-    /// Ends the sampler and the datapath.
+    /// Ends the sampler and the links.
     fn measured(self) -> Result<Report, String> {
         let started = self
             .started
@@ -306,15 +279,8 @@ impl Run {
             .sampler
             .stop()
             .map_err(|error| format!("the sampler could not finish: {error}"))?;
-        let datapath = started
-            .datapath
-            .stop()
-            .map_err(|error| format!("the datapath could not finish: {error}"))?;
         let mut nodes = self.nodes;
-        let drops = PerHost::try_make(|host| nodes.of_mut(host).device_drops())
-            .map_err(|error| format!("reading a device's drop counts gave {error}"))?;
-        drop(self.devices);
-        Ok(Report::of(datapath, &drops, sampler))
+        Ok(Report::of(started.links.stop(&mut nodes)?, sampler))
     }
 }
 

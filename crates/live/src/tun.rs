@@ -1,4 +1,4 @@
-//! A host's end of the path: a TUN device whose packets carry a virtio-net header, so that super-packets cross
+//! A host's end of a link: a TUN device whose packets carry a virtio-net header, so that super-packets cross
 //! unsegmented (drivers/net/tun.c, Documentation/networking/tuntap.rst).
 
 use crate::protocol::Offload;
@@ -7,8 +7,6 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, Result};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// The device's name, in both hosts.
-pub(crate) const NAME: &str = "path";
 /// struct `virtio_net_hdr`, without the count of merged buffers.
 pub(crate) const VNET_HEADER_BYTES: usize = 10;
 
@@ -20,8 +18,8 @@ const TUN_F_TSO_ECN: libc::c_uint = 0x08;
 const TUN_F_USO4: libc::c_uint = 0x20;
 const TUN_F_USO6: libc::c_uint = 0x40;
 
-/// Makes the device in the calling thread's network namespace. It goes when the descriptor closes.
-pub(crate) fn make() -> Result<(OwnedFd, Offload)> {
+/// Makes a device in the calling thread's network namespace. It goes when the descriptor closes.
+pub(crate) fn make(name: &str) -> Result<(OwnedFd, Offload)> {
     let device = open(
         "/dev/net/tun",
         OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK,
@@ -30,7 +28,7 @@ pub(crate) fn make() -> Result<(OwnedFd, Offload)> {
     // SAFETY: an ifreq of zeros is a valid value; TUNSETIFF reads its name and flags and writes its name.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
-        for (to, from) in request.ifr_name.iter_mut().zip(NAME.bytes()) {
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_flags =

@@ -13,7 +13,7 @@ import polars as pl
 from bentpipe.charts import windows
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.charts.wording import duration, listed, percent, plural, point_words, rate, size
-from bentpipe.results.asked import capacity_bit_s, direction_of, workload_spec
+from bentpipe.results.asked import base_rtt_s, capacity_bit_s, direction_of, workload_spec
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
@@ -329,8 +329,8 @@ def _round_trips(run: _Run) -> Panel | None:
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:
         return None
-    base = run.record.get("spec", {}).get("path", {}).get("base_rtt_ns")
-    levels = (Level(base / 1e6, f"base RTT set, {duration(base / 1e9)}", Role.CAPACITY),) if base else ()
+    base_s = base_rtt_s(run.record)
+    levels = (Level(base_s * 1e3, f"base RTT set, {duration(base_s)}", Role.CAPACITY),) if base_s else ()
     return Panel(
         "rtt", "Round-trip time", " ".join(parts), Axis("RTT", "ms", from_zero=False), tuple(series), levels
     )

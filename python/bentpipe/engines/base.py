@@ -45,7 +45,7 @@ class EngineOptions:
     bin_ns: int = 100_000_000
     """Length of a bin of the `link` table."""
     pcap: tuple[str, ...] = ()
-    """Hosts (client, server) whose end of the path is captured to a pcapng file in the run's folder."""
+    """Hosts (client, near, server) whose end of the path is captured to a pcapng file in the run's folder."""
 
 
 @dataclass

@@ -15,7 +15,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from bentpipe.engines.closings import Closings
 from bentpipe.engines.host_process import Exit, HostProcess
 from bentpipe.engines.lengths import queueing_s
 from bentpipe.lab.spec import RunSpec
@@ -70,18 +69,17 @@ class Bench:
         *,
         seed: int,
         zero_ns: int,
-        addresses: Mapping[str, Sequence[str]],
+        hosts: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """`zero_ns`: the run's time zero on the monotonic clock; `addresses` of each host."""
+        """`zero_ns`: the run's time zero on the monotonic clock; `hosts`: what `ready` said of each."""
         self.spec = spec
         self.seed = seed
         self.ended = asyncio.Event()
         """Set when the run is over for whoever still works."""
-        self.closings = Closings(spool / "closed.csv")
         self._host = host
         self._spool = spool
         self._zero_ns = zero_ns
-        self._addresses = addresses
+        self._hosts = hosts
         self._numbers = itertools.count()
         self._ports = itertools.count(_FIRST_PORT)
 
@@ -96,9 +94,10 @@ class Bench:
 
     @property
     def full_round_trip_s(self) -> float:
-        """A round trip when the queues of both pipes are full."""
-        path = self.spec.path
-        return path.base_rtt_ns / 1e9 + queueing_s(path.down) + queueing_s(path.up)
+        """A round trip when the queues of all pipes are full."""
+        links = [each for each in (self.spec.path, self.spec.near) if each]
+        queues_s = sum(queueing_s(link.down) + queueing_s(link.up) for link in links)
+        return self.spec.base_rtt_ns / 1e9 + queues_s
 
     @property
     def patience_s(self) -> float:
@@ -106,12 +105,15 @@ class Bench:
         a busy machine."""
         return 10.0 + 20.0 * self.full_round_trip_s
 
-    def addresses(self, host: str) -> Mapping[int, str]:
-        """Of a host, by IP version. A path narrower than 1280 bytes has no IPv6."""
-        return {6 if ":" in each else 4: each for each in self._addresses[host]}
+    def addresses(self, host: str, congestion_control: str | None = None) -> Mapping[int, str]:
+        """Of a host, by IP version. A path narrower than 1280 bytes has no IPv6. With a congestion control,
+        those whose connections use it, at both ends."""
+        said = self._hosts[host]
+        found = said["extra_addresses"][congestion_control] if congestion_control else said["addresses"]
+        return {6 if ":" in each else 4: each for each in found}
 
-    def address(self, host: str, ip: int) -> str:
-        return self.addresses(host)[ip]
+    def address(self, host: str, ip: int, congestion_control: str | None = None) -> str:
+        return self.addresses(host, congestion_control)[ip]
 
     def folder(self, name: str) -> Path:
         """A folder of the run's own, which goes with it. Both hosts' programs may use it."""

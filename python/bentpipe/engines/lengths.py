@@ -42,10 +42,10 @@ def run_length_s(spec: RunSpec) -> float:
 def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
     match work.kind:
         case "ping":
-            return (work.count * work.interval_ns + spec.path.base_rtt_ns) / 1e9
+            return (work.count * work.interval_ns + spec.base_rtt_ns) / 1e9
         case "bulk":
             # iperf3 takes about eight round trips to set itself up and to exchange its results.
-            around_s = 8 * spec.path.base_rtt_ns / 1e9
+            around_s = 8 * spec.base_rtt_ns / 1e9
             if work.time_ns is not None:
                 return (work.omit_ns + work.time_ns) / 1e9 + around_s
             pipe = spec.path.up if work.direction == "up" else spec.path.down

@@ -25,7 +25,7 @@ from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
 from bentpipe.engines.workloads import REGISTRY, http
 from bentpipe.lab import Point
-from bentpipe.lab.spec import RunSpec, WorkloadSpec
+from bentpipe.lab.spec import HostSpec, RunSpec
 from bentpipe.results import RunFolder
 from bentpipe.results.record import pipes_summary
 from bentpipe.results.reliability import assess
@@ -36,7 +36,7 @@ _LEAD_NS = 1_000_000_000
 _TICK_S = 0.2
 _CUT_S = 10.0
 """How long workloads may take to end after the run's end."""
-_TOOLS = {"ping": ("ping",), "bulk": ("iperf3",)}
+_TOOLS = {"ping": ("ping",), "bulk": ("iperf3",), "http": ("curl", "nginx")}
 
 
 class LiveEngine:
@@ -47,8 +47,10 @@ class LiveEngine:
         self._options = options or EngineOptions()
 
     def check(self, spec: RunSpec) -> None:
-        if spec.near is not None:
-            raise EngineError("near: the live engine has no host between client and path yet", what="near")
+        if spec.near is not None and spec.near.cache_bytes is not None:
+            raise EngineError("near.cache: the live engine has no cache yet", what="near.cache")
+        if spec.near is None and "near" in self._options.pcap:
+            raise EngineError("--pcap near: the lab has no near host", what="pcap")
         for work in spec.workloads:
             if work.kind not in REGISTRY:
                 raise EngineError(
@@ -58,20 +60,14 @@ class LiveEngine:
                 )
             if work.kind == "http" and (why := http.refusal(work)):
                 raise EngineError(f"workload {work.name}: {why}", what="http")
-            if work.kind == "bulk" and work.congestion_control is not None:
-                raise EngineError(
-                    f"workload {work.name}: the live engine cannot give one transfer a congestion control of "
-                    "its own yet",
-                    what="congestion_control",
-                )
         there = machine.congestion_controls()
-        for side, host in (("client", spec.client), ("server", spec.server)):
-            if there and host.congestion_control not in there:
+        for who, control in _congestion_controls(spec):
+            if there and control not in there:
                 raise EngineError(
-                    f"{side}: this kernel has no congestion control {host.congestion_control!r} loaded; "
+                    f"{who}: this kernel has no congestion control {control!r} loaded; "
                     f"it has {', '.join(there)}",
-                    what=host.congestion_control,
-                    remedy=f"sudo modprobe tcp_{host.congestion_control}",
+                    what=control,
+                    remedy=f"sudo modprobe tcp_{control}",
                 )
 
     def length_s(self, spec: RunSpec) -> float:
@@ -118,8 +114,7 @@ class _Run:
         host = await HostProcess.launch(self._spool / "host.log")
         try:
             ready = await host.ask("setup", "ready", **setup(self._point, self._options, self._spool))
-            addresses = {name: each["addresses"] for name, each in ready["hosts"].items()}
-            bench, results = await self._work(host, addresses)
+            bench, results = await self._work(host, ready["hosts"])
             end_s = bench.now_s
             report = await self._report(host)
         finally:
@@ -137,14 +132,12 @@ class _Run:
         return record
 
     async def _work(
-        self, host: HostProcess, addresses: dict[str, list[str]]
+        self, host: HostProcess, hosts: dict[str, dict[str, Any]]
     ) -> tuple[Bench, dict[str, WorkloadResult]]:
         zero_in_ns = _LEAD_NS - self._spec.earliest_start_ns
         started = await host.ask("start", "started", zero_in_ns=zero_in_ns)
         zero_ns = started["zero_monotonic_ns"]
-        bench = Bench(
-            host, self._spec, self._spool, seed=self._point.seed, zero_ns=zero_ns, addresses=addresses
-        )
+        bench = Bench(host, self._spec, self._spool, seed=self._point.seed, zero_ns=zero_ns, hosts=hosts)
 
         def trouble(message: str) -> None:
             self._troubles.append(message)
@@ -236,36 +229,52 @@ class _Run:
             "spec": spec.model_dump(mode="json"),
             "machine": machine.facts()
             | {"kernel": ready["kernel"], "root": ready["root"], "offload": ready["offload"]},
-            "versions": machine.versions({tool for work in spec.workloads for tool in _tools(work)}),
+            "versions": machine.versions(
+                {tool for work in spec.workloads for tool in _TOOLS.get(work.kind, ())}
+            ),
             "sysctl": {name: host["sysctl"] for name, host in ready["hosts"].items()},
         }
-
-
-def _tools(work: WorkloadSpec) -> tuple[str, ...]:
-    return http.tools(work) if work.kind == "http" else _TOOLS.get(work.kind, ())
 
 
 def setup(point: Point, options: EngineOptions, spool: Path) -> dict[str, Any]:
     """The fields of the request `setup`."""
     spec = point.spec
-    hosts = {
-        name: {
-            "sysctl": host.sysctl,
-            "congestion_control": host.congestion_control,
-            "initcwnd": host.initcwnd,
-            "initrwnd": host.initrwnd,
-        }
-        for name, host in (("client", spec.client), ("server", spec.server))
-    }
+    near = spec.near
     return {
-        "hosts": hosts,
+        "hosts": {"client": _host(spec.client), "server": _host(spec.server)},
         "path": {"down": spec.path.down, "up": spec.path.up, "mtu": spec.path.mtu},
+        "near": {"host": _host(near.host), "down": near.down, "up": near.up} if near else None,
+        "extra_congestion_controls": sorted({control for _, control in _of_transfers(spec)}),
         "seed": point.seed,
         "sample_interval_ns": options.sample_interval_ns,
         "bin_ns": options.bin_ns,
         "spool": str(spool),
         "pcap": list(options.pcap),
         "ip": [4, 6],
+    }
+
+
+def _congestion_controls(spec: RunSpec) -> list[tuple[str, str]]:
+    """All that are asked for, each with who asks."""
+    hosts = [("client", spec.client), ("server", spec.server)]
+    return [(name, host.congestion_control) for name, host in hosts] + _of_transfers(spec)
+
+
+def _of_transfers(spec: RunSpec) -> list[tuple[str, str]]:
+    """Those that single transfers ask for."""
+    return [
+        (f"workload {work.name}", work.congestion_control)
+        for work in spec.workloads
+        if work.kind == "bulk" and work.congestion_control is not None
+    ]
+
+
+def _host(host: HostSpec) -> dict[str, Any]:
+    return {
+        "sysctl": host.sysctl,
+        "congestion_control": host.congestion_control,
+        "initcwnd": host.initcwnd,
+        "initrwnd": host.initrwnd,
     }
 
 

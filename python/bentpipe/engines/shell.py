@@ -39,10 +39,11 @@ async def _run(point: Point, argv: list[str]) -> Exit:
             await host.ask("setup", "ready", **setup(point, EngineOptions(), spool))
             await host.ask("start", "started", zero_in_ns=0)
             if sys.stdin.isatty():
-                rtt_ms = point.spec.path.base_rtt_ns / 1e6
+                rtt_ms = point.spec.base_rtt_ns / 1e6
+                near = " Between you and the path is `near`." if point.spec.near else ""
                 print(
                     f"You are the client of a path with a round trip of {rtt_ms:g} ms. Its other end is "
-                    "called `server`. The path ends with what you started here.",
+                    f"called `server`.{near} The path ends with what you started here.",
                     file=sys.stderr,
                 )
             exiting = host.spawn(

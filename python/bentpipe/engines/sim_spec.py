@@ -57,7 +57,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "server": _host(spec.server, asks_ecn=bool(spec.client.ecn)),
         "down": spec.path.down,
         "up": spec.path.up,
-        "near": spec.near and _near(spec.near, spec.client),
+        "near": spec.near and _near(spec.near),
         "mtu": spec.path.mtu,
         "seed": point.seed,
         "workloads": [_workload(work) for work in spec.workloads],
@@ -87,10 +87,9 @@ def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
     }
 
 
-def _near(near: NearSpec, client: HostSpec) -> dict[str, Any]:
-    """It is set as the client is, whose side it is on."""
+def _near(near: NearSpec) -> dict[str, Any]:
     return {
-        "host": _host(client, asks_ecn=False),
+        "host": _host(near.host, asks_ecn=False),
         "rtt_ns": near.rtt_ns,
         "rate_bit_s": near.rate_bit_s,
     }

@@ -29,6 +29,8 @@ LEAST_DEFAULT_QUEUE_PACKETS = 10
 """The default of one BDP is no queue at all on a short path, and an initial window is a burst of ten (RFC
 6928).
 """
+LAN_QUEUE_PACKETS = 1000
+"""What Linux lets an interface hold unless told otherwise (txqueuelen)."""
 
 Json = dict[str, Any]
 
@@ -114,6 +116,20 @@ def path_spec(path: Path, traces: Traces) -> PathSpec:
         rate_down_bit_s=_nominal_rate(shapers["down"]),
         rate_up_bit_s=_nominal_rate(shapers["up"]),
     )
+
+
+def lan_pipes(rtt_ns: int, rate_bit_s: int | None) -> tuple[Json, Json]:
+    """Down and up of the LAN between client and near: a switch, which loses nothing but what its queue cannot
+    hold.
+    """
+    shaper = {"kind": "unlimited"} if rate_bit_s is None else {"kind": "fixed", "rate_bit_s": rate_bit_s}
+    limit = {"unit": "unlimited"} if rate_bit_s is None else {"unit": "packets", "packets": LAN_QUEUE_PACKETS}
+    halves = (rtt_ns - rtt_ns // 2, rtt_ns // 2)
+    down, up = (
+        {"shaper": shaper, "queue": {"limit": limit}, "propagation": {"delay_ns": delay_ns}}
+        for delay_ns in halves
+    )
+    return down, up
 
 
 def _shaper(pipe: _Pipe, mtu: int, traces: Traces) -> Json:

@@ -123,7 +123,7 @@ _REST: tuple[tuple[str, str, str], ...] = (
     (
         "## `[near]`",
         "Near",
-        "Only engines that know a near host run a lab with one; the others refuse it by name.\n",
+        "It forwards as a kernel does, and has the settings of `[host]`.\n",
     ),
     ("### `near.cache`", "Cache", ""),
     ("## `[[workload]]`: `ping`", "Ping", ""),

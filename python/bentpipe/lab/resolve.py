@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.host import SYSCTL_FIELDS, Host
-from bentpipe.lab.models.lab import LabFile
+from bentpipe.lab.models.lab import LabFile, Near
 from bentpipe.lab.models.workload import (
     AnyWorkload,
     Bulk,
@@ -24,7 +24,7 @@ from bentpipe.lab.models.workload import (
     Ping,
     name_of,
 )
-from bentpipe.lab.pipes import path_spec
+from bentpipe.lab.pipes import lan_pipes, path_spec
 from bentpipe.lab.traces import Traces
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
@@ -57,13 +57,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
         path=path_spec(lab.path, traces),
         client=client,
         server=server,
-        near=None
-        if lab.near is None
-        else spec.NearSpec(
-            rtt_ns=lab.near.rtt,
-            rate_bit_s=lab.near.rate,
-            cache_bytes=lab.near.cache.size if lab.near.cache else None,
-        ),
+        near=None if lab.near is None else _near(lab.near, lab.host),
         workloads=tuple(
             each
             for number, workload in enumerate(lab.workload)
@@ -78,6 +72,18 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
             unintended_loss=lab.limits.unintended_loss,
             rate_error=lab.limits.rate_error,
         ),
+    )
+
+
+def _near(near: Near, both: Host) -> spec.NearSpec:
+    down, up = lan_pipes(near.rtt, near.rate)
+    return spec.NearSpec(
+        host=_host(Host(), both),
+        down=down,
+        up=up,
+        rtt_ns=near.rtt,
+        rate_bit_s=near.rate,
+        cache_bytes=near.cache.size if near.cache else None,
     )
 
 

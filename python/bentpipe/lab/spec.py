@@ -180,8 +180,14 @@ WorkloadSpec = Annotated[
 
 
 class NearSpec(_Spec):
-    """A host between client and path; `cache_bytes` is None without a cache."""
+    """A host between client and path; `cache_bytes` is None without a cache.
 
+    `down` (to the client) and `up` are the pipes of the LAN between client and near, as those of `PathSpec`.
+    """
+
+    host: HostSpec
+    down: dict[str, Any]
+    up: dict[str, Any]
     rtt_ns: int
     rate_bit_s: int | None
     cache_bytes: int | None
@@ -211,6 +217,11 @@ class RunSpec(_Spec):
     duration_ns: int | None
     until: Literal["duration", "done"]
     limits: LimitsSpec
+
+    @property
+    def base_rtt_ns(self) -> int:
+        """Between client and server with empty queues, the LAN of a near host included."""
+        return self.path.base_rtt_ns + (self.near.rtt_ns if self.near else 0)
 
     @property
     def earliest_start_ns(self) -> int:

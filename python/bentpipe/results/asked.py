@@ -5,9 +5,11 @@ from typing import Any
 
 
 def base_rtt_s(record: Mapping[str, Any]) -> float | None:
-    """The path's round trip without any queue, as configured."""
-    base_ns = record.get("spec", {}).get("path", {}).get("base_rtt_ns")
-    return None if base_ns is None else base_ns / 1e9
+    """The round trip between client and server without any queue, as configured."""
+    spec = record.get("spec", {})
+    base_ns = spec.get("path", {}).get("base_rtt_ns")
+    near_ns = (spec.get("near") or {}).get("rtt_ns", 0)
+    return None if base_ns is None else (base_ns + near_ns) / 1e9
 
 
 def workload_spec(record: Mapping[str, Any], workload: str) -> Mapping[str, Any]:

@@ -92,7 +92,7 @@ SOCKETS = Table(
     "TCP_INFO and SKMEMINFO of both ends' sockets, sampled. A sender's fields mean little on a receiver.",
     (
         Column("time_s", FLOAT, "when the sample was taken"),
-        Column("host", TEXT, "`client`, `server` or `near`: whose socket it is"),
+        Column("host", TEXT, "`client`, `near` or `server`: whose socket it is"),
         Column("ip", INTEGER, "4 or 6"),
         Column("local_port", INTEGER, "the port at this host"),
         Column("remote_port", INTEGER, "the port at the other host"),

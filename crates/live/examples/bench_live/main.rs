@@ -7,7 +7,8 @@ mod bed;
 mod plain;
 
 use bed::{Bed, VNET_BYTES};
-use bentpipe_live::datapath::{self, Datapath, DatapathReport, DatapathSpec, PipeError};
+use bentpipe_live::datapath::{self, Capture, Datapath, DatapathReport, DatapathSpec, PipeError};
+use bentpipe_live::topology::Link;
 use bentpipe_path::config::{PipeConfig, PropagationConfig, QueueConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::time::Nanos;
 use std::io;
@@ -77,6 +78,7 @@ fn start(bed: &Bed, rtt: Nanos, rate_bit_s: Option<u64>) -> io::Result<Datapath>
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let pipe = pipe(Nanos(rtt.0 / 2), rate_bit_s);
     datapath::start(DatapathSpec {
+        link: Link::Path,
         client: bed.client.device.try_clone()?,
         server: bed.server.device.try_clone()?,
         vnet_header_bytes: VNET_BYTES,
@@ -86,8 +88,11 @@ fn start(bed: &Bed, rtt: Nanos, rate_bit_s: Option<u64>) -> io::Result<Datapath>
         seed: 1,
         bin: Nanos::from_millis(100),
         zero_monotonic_ns: now.tv_sec * 1_000_000_000 + now.tv_nsec,
-        link_csv: std::env::var_os("LINK_CSV").map_or("/dev/null".into(), Into::into),
-        client_pcap: std::env::var_os("PCAP").map(Into::into),
+        link_csv: Some(std::env::var_os("LINK_CSV").map_or("/dev/null".into(), Into::into)),
+        client_pcap: std::env::var_os("PCAP").map(|file| Capture {
+            host: "client",
+            file: file.into(),
+        }),
         server_pcap: None,
     })
 }
@@ -167,19 +172,19 @@ fn throughput() -> Result<(), Error> {
         let path = start(&bed, Nanos::from_millis(rtt_ms), None)?;
         let iperf = iperf(&bed)?;
         let report = finish(path)?;
-        let both = report.engine_error().both;
+        let all = report.engine_error().all;
         show(
             &format!("bentpipe, {rtt_ms} ms of RTT"),
             &iperf,
-            both.unintended_loss,
+            all.unintended_loss,
         );
         println!(
             "{:>30} headroom {:.2}; lateness p50 {:.0} p99 {:.0} max {:.0} us; {:.1} segments/write; {:.0} % of the plain loop",
             "",
-            both.cpu_headroom,
-            both.lateness_us_p50,
-            both.lateness_us_p99,
-            both.lateness_us_max,
+            all.cpu_headroom,
+            all.lateness_us_p50,
+            all.lateness_us_p99,
+            all.lateness_us_max,
             report.up.totals.delivered.packets as f64 / report.up.writes.max(1) as f64,
             100.0 * iperf.received_bit_s / plain.received_bit_s
         );

@@ -1,4 +1,4 @@
-//! The datapath: what one host's TUN device sends crosses a [`bentpipe_path`] pipe and leaves at the other's.
+//! The datapath of a link: what one host's TUN device sends crosses a [`bentpipe_path`] pipe and leaves at the other's.
 //!
 //! One thread per pipe ([`pump`]). A device hands over super-packets of up to 64 kB ([`superpacket`]); the model is
 //! given one entry per wire segment ([`packet`]), and what leaves within a short window leaves as one super-packet
@@ -28,6 +28,7 @@ pub use priority::Priority;
 pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
 
 use crate::pcapng;
+use crate::topology::Link;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::Nanos;
 use bentpipe_path::{Bin, Pipe};
@@ -47,7 +48,8 @@ use tap::{Tap, Waiting};
 /// What to run between two devices.
 #[derive(Debug)]
 pub struct DatapathSpec {
-    /// Each host's end of the path: a nonblocking TUN device (`IFF_NO_PI`, `IFF_VNET_HDR`, offloads on).
+    pub link: Link,
+    /// The end on the client's side and the one on the server's: a nonblocking TUN device (`IFF_NO_PI`, `IFF_VNET_HDR`, offloads on).
     pub client: OwnedFd,
     pub server: OwnedFd,
     /// As set by `TUNSETVNETHDRSZ` on both devices: 10 or 12.
@@ -60,16 +62,24 @@ pub struct DatapathSpec {
     pub bin: Nanos,
     /// The run's time zero on `CLOCK_MONOTONIC`; may lie ahead.
     pub zero_monotonic_ns: i64,
-    /// Where the meter's bins go, both pipes in one file.
-    pub link_csv: PathBuf,
-    /// Where what each host sends and receives is recorded, if anywhere.
-    pub client_pcap: Option<PathBuf>,
-    pub server_pcap: Option<PathBuf>,
+    /// Where the meter's bins go, both pipes in one file, if anywhere.
+    pub link_csv: Option<PathBuf>,
+    /// Where what the host at each end sends and receives is recorded, if anywhere.
+    pub client_pcap: Option<Capture>,
+    pub server_pcap: Option<Capture>,
 }
 
-/// Both pipes of a path, running.
+/// A pcapng file of what one host sends and receives.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    pub host: &'static str,
+    pub file: PathBuf,
+}
+
+/// Both pipes of a link, running.
 #[derive(Debug)]
 pub struct Datapath {
+    link: Link,
     stop: Arc<Stop>,
     trouble: Arc<Mutex<Option<String>>>,
     down: JoinHandle<PipeReport>,
@@ -83,15 +93,18 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         zero_monotonic_ns: spec.zero_monotonic_ns,
     };
     let mut writers = Vec::new();
-    let link = BufWriter::new(create(&spec.link_csv)?);
     let (bins, binned) = channel();
-    writers.push(
-        Builder::new()
-            .name("link.csv".into())
-            .spawn(move || link_csv::write(link, &binned))?,
-    );
-    let client_tap = tap(&spec, spec.client_pcap.as_deref(), "client", &mut writers)?;
-    let server_tap = tap(&spec, spec.server_pcap.as_deref(), "server", &mut writers)?;
+    // Without a file nobody receives, and the pipes' bins come to nothing.
+    if let Some(file) = &spec.link_csv {
+        let link = BufWriter::new(create(file)?);
+        writers.push(
+            Builder::new()
+                .name("link.csv".into())
+                .spawn(move || link_csv::write(link, &binned))?,
+        );
+    }
+    let client_tap = tap(&spec, spec.client_pcap.as_ref(), &mut writers)?;
+    let server_tap = tap(&spec, spec.server_pcap.as_ref(), &mut writers)?;
 
     let stop = Arc::new(Stop::new()?);
     let trouble = Arc::new(Mutex::new(None));
@@ -108,7 +121,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         trouble: Arc::clone(&trouble),
     };
     let down = shared.start(Ends {
-        place: "down",
+        place: spec.link.down(),
         config: spec.down,
         input: Arc::clone(&server),
         output: Arc::clone(&client),
@@ -116,7 +129,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         output_tap: client_tap.clone(),
     })?;
     let up = shared.start(Ends {
-        place: "up",
+        place: spec.link.up(),
         config: spec.up,
         input: client,
         output: server,
@@ -132,6 +145,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         }
     };
     Ok(Datapath {
+        link: spec.link,
         stop,
         trouble,
         down,
@@ -148,15 +162,14 @@ fn create(path: &Path) -> io::Result<File> {
 /// Starts the thread that writes one host's capture, where one is wanted.
 fn tap(
     spec: &DatapathSpec,
-    path: Option<&Path>,
-    host: &str,
+    capture: Option<&Capture>,
     writers: &mut Vec<JoinHandle<io::Result<()>>>,
 ) -> io::Result<Option<Tap>> {
-    let Some(path) = path else {
+    let Some(Capture { host, file }) = capture else {
         return Ok(None);
     };
-    let description = format!("the {host}'s end of the path");
-    let writer = pcapng::Writer::new(BufWriter::new(create(path)?), host, &description)?;
+    let description = format!("the {host}'s end of the {}", spec.link.device());
+    let writer = pcapng::Writer::new(BufWriter::new(create(file)?), host, &description)?;
     let waiting = Arc::new(Waiting::default());
     let (queue, records) = channel();
     let tap = Tap {
@@ -263,7 +276,11 @@ impl Datapath {
         for writer in self.writers {
             joined(writer)??;
         }
-        Ok(DatapathReport { down, up })
+        Ok(DatapathReport {
+            link: self.link,
+            down,
+            up,
+        })
     }
 }
 

@@ -3,9 +3,11 @@
 use super::lateness::{self, Achieved, UnintendedLoss};
 use super::priority::Priority;
 use super::pump::Pump;
+use crate::topology::Link;
 use bentpipe_path::Totals;
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One pipe's run.
 #[derive(Debug)]
@@ -25,14 +27,15 @@ pub struct PipeReport {
     pub wall_ns: i64,
 }
 
-/// Both pipes' runs.
+/// A link's run.
 #[derive(Debug)]
 pub struct DatapathReport {
+    pub link: Link,
     pub down: PipeReport,
     pub up: PipeReport,
 }
 
-/// The engine's own error, of one pipe or of both.
+/// The engine's own error, of one pipe or of all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PipeError {
     pub lateness_us_p50: f64,
@@ -60,14 +63,9 @@ pub struct PipeError {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EngineError {
     #[serde(flatten)]
-    pub both: PipeError,
-    pub per_pipe: PerPipe,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PerPipe {
-    pub down: PipeError,
-    pub up: PipeError,
+    pub all: PipeError,
+    /// By the pipe's name.
+    pub per_pipe: BTreeMap<&'static str, PipeError>,
 }
 
 impl Default for PipeReport {
@@ -138,37 +136,41 @@ impl PipeReport {
     }
 }
 
-fn sum(one: &Histogram<u64>, other: &Histogram<u64>) -> Histogram<u64> {
-    let mut sum = one.clone();
-    sum.add(other).expect("both have the same bounds");
-    sum
+impl EngineError {
+    /// The `engine_error` object of a run, as far as its pipes know it (what a device dropped they do not see).
+    pub fn of<'a>(pipes: impl IntoIterator<Item = (&'static str, &'a PipeReport)>) -> Self {
+        let mut all = PipeReport::default();
+        let mut per_pipe = BTreeMap::new();
+        for (name, pipe) in pipes {
+            for (sum, one) in [
+                (&mut all.lateness, &pipe.lateness),
+                (&mut all.late_reads, &pipe.late_reads),
+            ] {
+                sum.add(one).expect("all have the same bounds");
+            }
+            all.unintended_loss = all.unintended_loss + pipe.unintended_loss;
+            all.priority = pipe.priority;
+            all.cpu_ns += pipe.cpu_ns;
+            all.wall_ns = all.wall_ns.max(pipe.wall_ns);
+            per_pipe.insert(name, pipe.error());
+        }
+        let mut all = all.error();
+        let worst_rate = per_pipe.values().filter_map(|pipe| pipe.rate_error);
+        all.rate_error = worst_rate.reduce(f64::max);
+        let headroom = per_pipe.values().map(|pipe| pipe.cpu_headroom);
+        all.cpu_headroom = headroom.reduce(f64::min).unwrap_or(1.0);
+        Self { all, per_pipe }
+    }
 }
 
 impl DatapathReport {
-    /// The `engine_error` object of a run, as far as the datapath knows it (what a device dropped it does not see).
+    /// Both pipes by name.
+    pub fn pipes(&self) -> [(&'static str, &PipeReport); 2] {
+        [(self.link.down(), &self.down), (self.link.up(), &self.up)]
+    }
+
+    /// The error of this link alone.
     pub fn engine_error(&self) -> EngineError {
-        let (down, up) = (self.down.error(), self.up.error());
-        let lateness = sum(&self.down.lateness, &self.up.lateness);
-        let late_reads = sum(&self.down.late_reads, &self.up.late_reads);
-        let loss = self.down.unintended_loss + self.up.unintended_loss;
-        let mut both = PipeReport {
-            lateness,
-            unintended_loss: loss,
-            priority: self.down.priority,
-            late_reads,
-            cpu_ns: self.down.cpu_ns + self.up.cpu_ns,
-            wall_ns: self.down.wall_ns.max(self.up.wall_ns),
-            ..PipeReport::default()
-        }
-        .error();
-        both.rate_error = [down.rate_error, up.rate_error]
-            .into_iter()
-            .flatten()
-            .reduce(f64::max);
-        both.cpu_headroom = down.cpu_headroom.min(up.cpu_headroom);
-        EngineError {
-            both,
-            per_pipe: PerPipe { down, up },
-        }
+        EngineError::of(self.pipes())
     }
 }

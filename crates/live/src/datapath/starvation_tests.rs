@@ -75,6 +75,6 @@ fn be_starved() {
     );
     println!(
         "lateness_us_max={}",
-        report.engine_error().both.lateness_us_max
+        report.engine_error().all.lateness_us_max
     );
 }

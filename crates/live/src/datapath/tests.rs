@@ -2,7 +2,8 @@
 //! would send and see is in the test's hands.
 
 use super::vnet::{self, VnetHeader};
-use super::{Datapath, DatapathReport, DatapathSpec, start};
+use super::{Capture, Datapath, DatapathReport, DatapathSpec, start};
+use crate::topology::Link;
 use bentpipe_path::config::{
     ChannelConfig, LossConfig, PipeConfig, PropagationConfig, ShaperConfig,
 };
@@ -33,6 +34,7 @@ impl Bed {
         let (client, client_device) = device();
         let (server, server_device) = device();
         let path = start(DatapathSpec {
+            link: Link::Path,
             client: client_device,
             server: server_device,
             vnet_header_bytes: VNET_BYTES,
@@ -42,8 +44,11 @@ impl Bed {
             seed: 1,
             bin: Nanos::from_millis(100),
             zero_monotonic_ns: super::clock::monotonic_ns(),
-            link_csv: folder.join("link.csv"),
-            client_pcap: Some(folder.join("client.pcapng")),
+            link_csv: Some(folder.join("link.csv")),
+            client_pcap: Some(Capture {
+                host: "client",
+                file: folder.join("client.pcapng"),
+            }),
             server_pcap: None,
         })
         .expect("the configuration is valid");
@@ -153,7 +158,7 @@ fn over_an_unshaped_path_a_super_packet_leaves_whole_and_counts_as_its_segments(
         (41 * HEADERS + 40 * MSS + 10) as u64
     );
     assert_eq!(report.up.lateness.len(), 41);
-    assert_eq!(report.engine_error().both.unintended_loss, 0);
+    assert_eq!(report.engine_error().all.unintended_loss, 0);
 }
 
 #[test]
@@ -178,7 +183,7 @@ fn around_a_lost_segment_a_super_packet_leaves_in_two() {
     let report = bed.stop();
     assert_eq!(report.up.totals.dropped_by(DropCause::Channel).packets, 1);
     assert_eq!(
-        report.engine_error().both.unintended_loss,
+        report.engine_error().all.unintended_loss,
         0,
         "the model meant it"
     );
@@ -271,7 +276,7 @@ fn a_receiver_without_room_is_a_loss_that_the_model_did_not_mean() {
     let report = bed.stop();
     assert!(received < 400, "a socket takes fewer than this");
     assert_eq!(report.up.unintended_loss.socket_buffer, 400 - received);
-    assert_eq!(report.engine_error().both.unintended_loss, 400 - received);
+    assert_eq!(report.engine_error().all.unintended_loss, 400 - received);
 }
 
 #[test]
@@ -326,6 +331,7 @@ fn what_no_pipe_can_be_built_from_is_refused_at_the_start() {
     let (_server, server) = device();
     let shaper = ShaperConfig::Fixed { rate_bit_s: 0 };
     let error = start(DatapathSpec {
+        link: Link::Path,
         client,
         server,
         vnet_header_bytes: VNET_BYTES,
@@ -338,7 +344,7 @@ fn what_no_pipe_can_be_built_from_is_refused_at_the_start() {
         seed: 1,
         bin: Nanos::from_millis(100),
         zero_monotonic_ns: 0,
-        link_csv: "/dev/null".into(),
+        link_csv: None,
         client_pcap: None,
         server_pcap: None,
     })

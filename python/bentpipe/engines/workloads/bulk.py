@@ -10,7 +10,9 @@
    asked.
 4. iperf3 ends two round trips after the last byte (`TEST_END`, then results both ways). They are taken off
    to say when the last byte came, as the JSON has only whole seconds of wall clock.
-5. Deadlines allow twenty round trips with the queues full beyond the transfer's own time: control messages
+5. A congestion control of the workload's own comes with the address that is connected to: the routes between
+   the two hosts' addresses of that network carry it, so that it is the sender's, whichever end that is.
+6. Deadlines allow twenty round trips with the queues full beyond the transfer's own time: control messages
    wait in the same queue as data.
 """
 
@@ -63,7 +65,7 @@ def plan(spec: BulkSpec, *, server_address: str, port: int, ip: int) -> Plan:
 async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     name, start_s, ip, port = spec.name, spec.start_ns / 1e9, bench.spec.client.ip, bench.port()
     at = "client" if spec.size_bytes is not None and spec.direction == "up" else "server"
-    way = plan(spec, server_address=bench.address(at, ip), port=port, ip=ip)
+    way = plan(spec, server_address=bench.address(at, ip, spec.congestion_control), port=port, ip=ip)
     # A transfer by size is bounded by the run's end and by iperf3's own idle timeout.
     deadline_s = None
     if spec.time_ns is not None:
@@ -79,7 +81,7 @@ async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     client = await bench.start(way.client_at, way.argv).over(deadline_s)
     # Its server follows within a round trip, or is told to.
     server = await serving.over(bench.now_s + min(0.5 + 2 * bench.full_round_trip_s, _FOLLOWS_S), cut=False)
-    return result(spec, way, client, server, round_trip_s=bench.spec.path.base_rtt_ns / 1e9)
+    return result(spec, way, client, server, round_trip_s=bench.spec.base_rtt_ns / 1e9)
 
 
 def result(

@@ -182,7 +182,6 @@ def _transfer(
         bytes=each["size_upload" if upload else "size_download"],
         outcome=outcome,
         why=why,
-        header_bytes=each["size_header"],
     )
 
 

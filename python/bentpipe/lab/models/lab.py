@@ -113,7 +113,7 @@ class LabFile(Table):
     path: Annotated[Path, doc("the long path", "an unshaped path without delay", default="a plain wire")] = (
         Path()
     )
-    host: Annotated[Host, doc("both ends", default="the kernel's own settings")] = Host()
+    host: Annotated[Host, doc("both ends, and the near host", default="the kernel's own settings")] = Host()
     client: Annotated[Host, doc("the client, where it differs", default="as `[host]`")] = Host()
     server: Annotated[Host, doc("the server, where it differs", default="as `[host]`")] = Host()
     near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
