@@ -24,6 +24,7 @@ def told(number: int, **changed: object) -> str:
         "num_connects": 1,
         "local_port": 40000 + number,
         "size_download": 500,
+        "size_header": 250,
         "size_upload": 0,
         "time_connect": 0.1,
         "time_pretransfer": 0.101,

@@ -1,6 +1,7 @@
 //! The live engine: hosts as network namespaces, joined by paths between their TUN devices.
 
 mod clock;
+mod closings;
 mod control;
 pub mod datapath;
 pub mod host;

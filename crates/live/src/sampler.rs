@@ -4,6 +4,7 @@
 //! turn has passed by when the one before ends is left out and counted.
 
 use crate::clock::monotonic_ns;
+use crate::closings::Watch;
 use crate::protocol::PerHost;
 use crate::sock_diag::SockDiag;
 use crate::sockets_csv;
@@ -20,6 +21,7 @@ pub(crate) struct Sampler {
     /// Dropped to end the thread.
     until: Sender<()>,
     thread: JoinHandle<io::Result<SamplerReport>>,
+    closings: Watch,
 }
 
 /// What the sampler says of itself.
@@ -39,11 +41,17 @@ pub struct SamplerReport {
 
 impl Sampler {
     pub(crate) fn start(
-        hosts: PerHost<SockDiag>,
+        mut hosts: PerHost<SockDiag>,
         interval_ns: u64,
         zero_monotonic_ns: i64,
         csv: &Path,
+        closed_csv: &Path,
     ) -> io::Result<Self> {
+        let closings = hosts
+            .each_mut()
+            .filter_map(|(host, sockets)| Some((host, sockets.closings()?)))
+            .collect();
+        let closings = Watch::start(closings, zero_monotonic_ns, closed_csv)?;
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", csv.display()));
         let mut out = BufWriter::new(File::create(csv).map_err(named)?);
@@ -53,11 +61,16 @@ impl Sampler {
         let thread = Builder::new()
             .name("sampler".into())
             .spawn(move || sample(hosts, interval_ns, zero_monotonic_ns, out, &stopped))?;
-        Ok(Self { until, thread })
+        Ok(Self {
+            until,
+            thread,
+            closings,
+        })
     }
 
-    /// Ends the sampling and closes the file.
+    /// Ends the sampling and closes the files.
     pub(crate) fn stop(self) -> io::Result<SamplerReport> {
+        self.closings.stop()?;
         drop(self.until);
         self.thread
             .join()

@@ -193,6 +193,7 @@ impl Run {
             self.setup.sample_interval_ns,
             zero_monotonic_ns,
             &self.setup.spool.join("sockets.csv"),
+            &self.setup.spool.join("closed.csv"),
         )
         .map_err(|error| format!("the sampler could not start: {error}"))?;
         self.started = Some(Started {

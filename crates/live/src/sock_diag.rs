@@ -3,6 +3,7 @@
 //!
 //! netlink-packet-sock-diag stops at an old `tcp_info`, so the answer is read here.
 
+use crate::closings::Closings;
 use crate::tcp_info::{SkMemInfo, TcpInfo};
 use rustix::io::{Errno, Result};
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
@@ -185,6 +186,7 @@ pub struct SockDiag {
     socket: OwnedFd,
     sequence: u32,
     received: Vec<u8>,
+    closings: Option<Closings>,
 }
 
 impl SockDiag {
@@ -201,7 +203,13 @@ impl SockDiag {
             sequence: 0,
             // The kernel fills at most 32 kB at a time.
             received: vec![0; 65_536],
+            closings: Some(Closings::open()?),
         })
+    }
+
+    /// The sockets that close there, from now on. Once.
+    pub(crate) fn closings(&mut self) -> Option<Closings> {
+        self.closings.take()
     }
 
     /// Shows every TCP socket to `see`.

@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from bentpipe.engines.closings import Closings
 from bentpipe.engines.host_process import Exit, HostProcess
 from bentpipe.engines.lengths import queueing_s
 from bentpipe.lab.spec import RunSpec
@@ -76,6 +77,7 @@ class Bench:
         self.seed = seed
         self.ended = asyncio.Event()
         """Set when the run is over for whoever still works."""
+        self.closings = Closings(spool / "closed.csv")
         self._host = host
         self._spool = spool
         self._zero_ns = zero_ns

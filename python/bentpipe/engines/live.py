@@ -25,7 +25,7 @@ from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
 from bentpipe.engines.workloads import REGISTRY, http
 from bentpipe.lab import Point
-from bentpipe.lab.spec import HostSpec, RunSpec
+from bentpipe.lab.spec import HostSpec, RunSpec, WorkloadSpec
 from bentpipe.results import RunFolder
 from bentpipe.results.record import pipes_summary
 from bentpipe.results.reliability import assess
@@ -36,7 +36,7 @@ _LEAD_NS = 1_000_000_000
 _TICK_S = 0.2
 _CUT_S = 10.0
 """How long workloads may take to end after the run's end."""
-_TOOLS = {"ping": ("ping",), "bulk": ("iperf3",), "http": ("curl", "nginx")}
+_TOOLS = {"ping": ("ping",), "bulk": ("iperf3",)}
 
 
 class LiveEngine:
@@ -229,11 +229,13 @@ class _Run:
             "spec": spec.model_dump(mode="json"),
             "machine": machine.facts()
             | {"kernel": ready["kernel"], "root": ready["root"], "offload": ready["offload"]},
-            "versions": machine.versions(
-                {tool for work in spec.workloads for tool in _TOOLS.get(work.kind, ())}
-            ),
+            "versions": machine.versions({tool for work in spec.workloads for tool in _tools(work)}),
             "sysctl": {name: host["sysctl"] for name, host in ready["hosts"].items()},
         }
+
+
+def _tools(work: WorkloadSpec) -> tuple[str, ...]:
+    return http.tools(work) if work.kind == "http" else _TOOLS.get(work.kind, ())
 
 
 def setup(point: Point, options: EngineOptions, spool: Path) -> dict[str, Any]:

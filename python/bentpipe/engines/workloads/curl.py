@@ -182,6 +182,7 @@ def _transfer(
         bytes=each["size_upload" if upload else "size_download"],
         outcome=outcome,
         why=why,
+        header_bytes=each["size_header"],
     )
 
 

@@ -1,6 +1,6 @@
 """The entry and the flows of a workload `http`, from what became of its transfers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -14,20 +14,28 @@ _LISTED = 1000
 
 
 def completed(
-    transfers: Iterable[Transfer], served: Iterable[Served], *, upload: bool, wall_minus_run_s: float
+    transfers: Iterable[Transfer],
+    served: Mapping[int, Sequence[Served]],
+    *,
+    upload: bool,
+    wall_minus_run_s: float,
 ) -> list[Transfer]:
     """Adds what the server alone knows: the port and the bytes of a fetch of which curl said nothing, and
     when an upload's first byte came in, to a millisecond."""
-    by_number = {each.number: each for each in served}
 
     def complete(each: Transfer) -> Transfer:
-        line = by_number.get(each.item.number)
-        if line is None:
+        lines = served.get(each.item.number)
+        if not lines:
             return each
+        line = lines[-1]
         known: dict[str, Any] = {}
         if each.local_port is None:
             carried = line.request_bytes if upload else line.body_bytes
-            known |= {"local_port": line.port, "bytes": min(carried, each.size_bytes)}
+            known |= {
+                "local_port": line.port,
+                "bytes": min(carried, each.item.size_bytes),
+                "header_bytes": line.header_bytes,
+            }
         if upload:
             known |= {"first_byte_s": line.begun_unix_s - wall_minus_run_s}
         return replace(each, **known)
@@ -35,8 +43,10 @@ def completed(
     return [complete(each) for each in transfers]
 
 
-def entry(spec: HttpSpec, transfers: Sequence[Transfer], *, ended_s: float) -> dict[str, Any]:
-    """`ended_s`: when the last program was over."""
+def entry(
+    spec: HttpSpec, transfers: Sequence[Transfer], *, retransmits: int | None, ended_s: float
+) -> dict[str, Any]:
+    """`retransmits`: of all connections; `ended_s`: when the last program was over."""
     by_visit: dict[int, list[Transfer]] = {}
     for each in transfers:
         by_visit.setdefault(each.item.visit, []).append(each)
@@ -55,7 +65,7 @@ def entry(spec: HttpSpec, transfers: Sequence[Transfer], *, ended_s: float) -> d
         "bytes": carried,
         "duration_s": seconds,
         "completion_s": last_s - start_s if whole and last_s is not None else None,
-        "retransmits": _sum(transfers),
+        "retransmits": retransmits,
         "fetches": len(visits),
         "finished": len(times_s),
         "median_fetch_s": median(times_s) if times_s else None,

@@ -1,50 +1,63 @@
-"""`http`: fetches by the real curl from a real nginx.
+"""`http`: fetches by the real curl or aria2c from a real nginx.
 
 1. Each workload has an nginx of its own at the server, started before time zero and seen to listen over
    IPv4 and IPv6 before the first fetch.
 2. Without keep-alive each fetch is a curl of its own; with it one curl fetches one file after the other
    over one connection. A page is one curl per visit, which has several connections open at once; the next
-   visit has new ones. Starting curl takes 5 to 50 ms, in which the path is idle; it is in no fetch's own
-   time.
+   visit has new ones. A file in ranges is one aria2c per fetch. Starting a program takes 5 to 50 ms, in
+   which the path is idle; it is in no fetch's own time.
 3. Fetches follow each other whatever becomes of them; when nginx is gone there are no more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 from bentpipe import _core
 from bentpipe.engines.base import WorkloadResult
-from bentpipe.engines.bench import Bench, Program
-from bentpipe.engines.workloads import curl, fetches, nginx
+from bentpipe.engines.bench import Bench, Program, Running
+from bentpipe.engines.workloads import aria2c, carried, curl, fetches, nginx
 from bentpipe.engines.workloads.transfer import Item, Transfer, visits
 from bentpipe.lab.spec import HttpSpec
 
 _SERVER_LEAD_S = 5.0
+_CLOSING_S = 5.0
+
+Served = Mapping[int, Sequence[nginx.Served]]
+"""Lines of nginx's log, by the number of the fetch."""
+
+
+def in_ranges(spec: HttpSpec) -> bool:
+    """Whether it is for a download accelerator."""
+    return spec.connections > 1 and spec.objects_bytes is None
+
+
+def tools(spec: HttpSpec) -> tuple[str, ...]:
+    """The programs that carry it."""
+    return ("nginx", "aria2c" if in_ranges(spec) else "curl")
 
 
 def refusal(spec: HttpSpec) -> str | None:
     """What of it cannot be done here; None: nothing."""
-    if spec.connections > 1 and spec.objects_bytes is None:
-        return "connections: the live engine cannot fetch one file in ranges yet"
+    if in_ranges(spec) and spec.connections > aria2c.MOST:
+        return (
+            f"connections: aria2c opens {aria2c.MOST} to one server at most, {spec.connections} are asked for"
+        )
     if spec.think_ns and spec.direction == "down" and not nginx.can_think():
         return "think: nginx here has no echo module, by which it waits; Debian's nginx-light brings one"
     return None
 
 
-def plan(spec: HttpSpec, seed: int) -> list[list[Item]]:
-    """What is fetched, visit by visit; of a set, the objects that `sim` asks for with the same seed."""
-    drawn = None
-    if spec.popularity:
-        zipf, objects = spec.popularity.zipf, spec.popularity.objects
-        drawn = _core.popularity(zipf, objects, seed, spec.name, spec.fetches)
-    return visits(
-        fetches=spec.fetches, objects_bytes=spec.objects_bytes, size_bytes=spec.size_bytes, drawn=drawn
-    )
+@dataclass(frozen=True)
+class _Job:
+    """One program's work, and how to read what became of it."""
+
+    start: Callable[[], Running]
+    read: Callable[[Program, Served], list[Transfer]]
 
 
 async def run(spec: HttpSpec, bench: Bench) -> WorkloadResult:
-    planned = plan(spec, bench.seed)
+    planned = _planned(spec, bench.seed)
     start_s, upload = spec.start_ns / 1e9, spec.direction == "up"
     await bench.sleep_until(start_s - _SERVER_LEAD_S)
     site = await nginx.start(
@@ -56,73 +69,115 @@ async def run(spec: HttpSpec, bench: Bench) -> WorkloadResult:
         think_s=spec.think_ns / 1e9,
     )
     if isinstance(site, str):
-        return WorkloadResult(fetches.entry(spec, [], ended_s=start_s) | {"why": site})
+        nothing = fetches.entry(spec, [], retransmits=None, ended_s=start_s)
+        return WorkloadResult(nothing | {"why": site})
     await bench.sleep_until(start_s)
-    found: list[Transfer] = []
-    programs: list[Program] = []
-    for order in _orders(spec, planned, bench, site):
+    ran: list[tuple[_Job, Program]] = []
+    for job in _jobs(spec, planned, bench, site):
         if bench.ended.is_set() or site.has_ended:
             break
-        program = await curl.start(bench, order, site.folder).over(None)
-        programs.append(program)
-        traced = curl.trace(
-            program.stderr,
-            started_s=program.started_s,
-            monotonic_to_run_s=bench.run_s(0),
-            wall_to_run_s=-(bench.wall_minus_run_s % 86400),
-        )
-        found += curl.transfers(order, program, traced, server="server", port=site.port)
+        ran.append((job, await job.start().over(None)))
     ended_s = bench.now_s
     stopped = await site.stop()
-    found = fetches.completed(
-        found, nginx.served(stopped.log), upload=upload, wall_minus_run_s=bench.wall_minus_run_s
+    served: dict[int, list[nginx.Served]] = {}
+    for line in nginx.served(stopped.log):
+        served.setdefault(line.number, []).append(line)
+    found, retransmits = await carried.counted(
+        list(chain.from_iterable(job.read(program, served) for job, program in ran)),
+        bench.closings,
+        upload=upload,
+        patience_s=min(0.5 + 3 * bench.full_round_trip_s, _CLOSING_S),
     )
-    entry = fetches.entry(spec, found, ended_s=ended_s)
+    entry = fetches.entry(spec, found, retransmits=retransmits, ended_s=ended_s)
     why = stopped.fault or next((each.why for each in found if each.why), None)
     if why:
         entry["why"] = why
     return WorkloadResult(
         entry,
         flows=fetches.rows(spec, found, ip=bench.spec.client.ip),
-        tools=_tools(spec.name, programs, site, stopped),
+        tools=_tools(spec, [program for _, program in ran], site, stopped),
     )
 
 
-def _orders(spec: HttpSpec, planned: list[list[Item]], bench: Bench, site: nginx.Site) -> list[curl.Order]:
-    """What each curl is to carry."""
+def _planned(spec: HttpSpec, seed: int) -> list[list[Item]]:
+    """What is fetched, visit by visit; of a set, the objects that `sim` asks for with the same seed."""
+    drawn = None
+    if spec.popularity:
+        zipf, objects = spec.popularity.zipf, spec.popularity.objects
+        drawn = _core.popularity(zipf, objects, seed, spec.name, spec.fetches)
+    return visits(
+        fetches=spec.fetches, objects_bytes=spec.objects_bytes, size_bytes=spec.size_bytes, drawn=drawn
+    )
+
+
+def _jobs(
+    spec: HttpSpec, planned: Sequence[Sequence[Item]], bench: Bench, site: nginx.Site
+) -> Iterable[_Job]:
     address = bench.address("server", bench.spec.client.ip)
     authority = f"{f'[{address}]' if ':' in address else address}:{site.port}"
 
     def url(item: Item) -> str:
         return f"http://{authority}/{spec.name}/{item.object}/{item.size_bytes}?{item.number}"
 
-    def file(item: Item) -> Path:
-        return site.file(item.size_bytes)
-
+    if in_ranges(spec):
+        return (_aria2c(spec, item, url(item), bench, site) for visit in planned for item in visit)
     page = spec.objects_bytes is not None
-    groups: Sequence[Sequence[Item]] = planned
-    if spec.keep_alive and not page:
-        groups = [list(chain.from_iterable(planned))]
-    return [
-        curl.Order(
-            items,
-            url,
-            file if spec.direction == "up" else None,
-            spec.connections if page else None,
-            spec.keep_alive,
+    together = spec.keep_alive and not page
+    return (
+        _curl(
+            curl.Order(
+                items,
+                url,
+                (lambda item: site.file(item.size_bytes)) if spec.direction == "up" else None,
+                spec.connections if page else None,
+                spec.keep_alive,
+            ),
+            bench,
+            site,
         )
-        for items in groups
-    ]
+        for items in ([list(chain.from_iterable(planned))] if together else planned)
+    )
+
+
+def _aria2c(spec: HttpSpec, item: Item, url: str, bench: Bench, site: nginx.Site) -> _Job:
+    def start() -> Running:
+        return aria2c.start(bench, url, connections=spec.connections, folder=site.folder)
+
+    def read(program: Program, served: Served) -> list[Transfer]:
+        lines = served.get(item.number, [])
+        return aria2c.transfers(item, program, lines, wall_minus_run_s=bench.wall_minus_run_s, port=site.port)
+
+    return _Job(start, read)
+
+
+def _curl(order: curl.Order, bench: Bench, site: nginx.Site) -> _Job:
+    def start() -> Running:
+        return curl.start(bench, order, site.folder)
+
+    def read(program: Program, served: Served) -> list[Transfer]:
+        wall_minus_run_s = bench.wall_minus_run_s
+        traced = curl.trace(
+            program.stderr,
+            started_s=program.started_s,
+            monotonic_to_run_s=bench.run_s(0),
+            wall_to_run_s=-(wall_minus_run_s % 86400),
+        )
+        found = curl.transfers(order, program, traced, server="server", port=site.port)
+        upload = order.upload is not None
+        return fetches.completed(found, served, upload=upload, wall_minus_run_s=wall_minus_run_s)
+
+    return _Job(start, read)
 
 
 def _tools(
-    name: str, programs: Sequence[Program], site: nginx.Site, stopped: nginx.Stopped
+    spec: HttpSpec, programs: Sequence[Program], site: nginx.Site, stopped: nginx.Stopped
 ) -> list[dict[str, str]]:
+    _, client = tools(spec)
     said = [
-        ("curl", "client", "".join(program.stdout for program in programs)),
-        ("curl", "client trace", "".join(program.stderr for program in programs)),
+        (client, "client", "".join(program.stdout for program in programs)),
+        (client, "client trace", "".join(program.stderr for program in programs)),
         ("nginx", "server access log", stopped.log),
         ("nginx", "server errors", stopped.errors + stopped.program.stderr),
         ("nginx", "server configuration", (site.folder / "nginx.conf").read_text()),
     ]
-    return [{"workload": name, "tool": tool, "role": role, "output": text} for tool, role, text in said]
+    return [{"workload": spec.name, "tool": tool, "role": role, "output": text} for tool, role, text in said]

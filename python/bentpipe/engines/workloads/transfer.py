@@ -25,7 +25,7 @@ class Transfer:
 
     item: Item
     server: str
-    size_bytes: int
+    size_bytes: int | None
     local_port: int | None
     remote_port: int
     start_s: float
@@ -36,8 +36,11 @@ class Transfer:
     bytes: int
     outcome: Outcome
     why: str | None
-    cache: str | None = None
+    header_bytes: int = 0
+    """Of the answer, as far as known."""
     retransmits: int | None = None
+    cache: str | None = None
+    """`hit` or `miss`; None: no cache."""
 
 
 def visits(

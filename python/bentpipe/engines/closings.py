@@ -1,0 +1,87 @@
+"""What each TCP connection had carried when it was over, as the live engine's host process writes it down.
+
+`closed.csv` (crates/live/src/closings.rs) has a line for each end of a connection, with the kernel's last
+counts of it. A line comes when nothing of that end is left to be acknowledged: up to a round trip and a
+half after a program has closed it.
+"""
+
+import asyncio
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_LOOK_EVERY_S = 0.02
+
+
+@dataclass(frozen=True)
+class Closed:
+    """One end of a connection that is over; counts that the kernel did not give are None."""
+
+    time_s: float
+    host: str
+    local_port: int
+    remote_port: int
+    bytes_received: int | None
+    retransmits: int | None
+
+
+def read(file: Path) -> list[Closed]:
+    """In the order of their times; a line that is just being written is left out."""
+    text = file.read_text() if file.exists() else ""
+    whole = text[: text.rfind("\n") + 1].splitlines()
+    return [
+        Closed(
+            float(row["time_s"]),
+            row["host"],
+            int(row["local_port"]),
+            int(row["remote_port"]),
+            int(row["bytes_received"]) if row["bytes_received"] else None,
+            int(row["retransmits"]) if row["retransmits"] else None,
+        )
+        for row in csv.DictReader(whole)
+    ]
+
+
+@dataclass(frozen=True)
+class Connection:
+    """As its client names it, and a time at which it was there."""
+
+    client: str
+    client_port: int
+    server: str
+    server_port: int
+    at_s: float
+
+
+class Closings:
+    """Of a run; grows until it ends."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._known: dict[tuple[str, int, int], list[Closed]] = {}
+
+    async def wait(self, connections: Iterable[Connection], patience_s: float) -> None:
+        """Until both ends of each are over, or as long as patience lasts."""
+        wanted = list(connections)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + patience_s
+        while True:
+            self._known = {}
+            for each in read(self._file):
+                self._known.setdefault((each.host, each.local_port, each.remote_port), []).append(each)
+            if all(self.client_end(each) and self.server_end(each) for each in wanted):
+                return
+            if loop.time() >= until:
+                return
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    def client_end(self, of: Connection) -> Closed | None:
+        return self._first((of.client, of.client_port, of.server_port), of.at_s)
+
+    def server_end(self, of: Connection) -> Closed | None:
+        return self._first((of.server, of.server_port, of.client_port), of.at_s)
+
+    def _first(self, end: tuple[str, int, int], at_s: float) -> Closed | None:
+        """Ports come round: the first that was over after this time."""
+        return next((each for each in self._known.get(end, []) if each.time_s >= at_s), None)

@@ -1,0 +1,71 @@
+"""What the kernel counted for a connection is found for the transfers that used it."""
+
+import asyncio
+from pathlib import Path
+
+from bentpipe.engines.closings import Closings
+from bentpipe.engines.workloads import carried
+from bentpipe.engines.workloads.transfer import Item, Outcome, Transfer
+
+HEADER = "time_s,host,ip,local_port,remote_port,bytes_received,bytes_acked,retransmits\n"
+
+
+def fetch(number: int, port: int | None, start_s: float, outcome: Outcome = "finished") -> Transfer:
+    return Transfer(
+        item=Item(number, number, 1, 500),
+        server="server",
+        size_bytes=500,
+        local_port=port,
+        remote_port=5201,
+        start_s=start_s,
+        connected_s=None,
+        first_byte_s=None,
+        end_s=start_s + 1 if outcome == "finished" else None,
+        bytes=500,
+        outcome=outcome,
+        why=None,
+        header_bytes=50,
+    )
+
+
+def counted(
+    folder: Path, lines: str, *transfers: Transfer, upload: bool = False
+) -> tuple[list[Transfer], int | None]:
+    (folder / "closed.csv").write_text(HEADER + lines)
+    closings = Closings(folder / "closed.csv")
+    return asyncio.run(carried.counted(transfers, closings, upload=upload, patience_s=0.0))
+
+
+def test_a_connection_of_its_own_gives_a_fetch_its_senders_retransmissions(tmp_path: Path) -> None:
+    lines = "2.0,client,4,40,5201,551,90,1\n2.1,server,4,5201,40,91,550,3\n"
+    found, everything = counted(tmp_path, lines, fetch(0, 40, 1.0))
+    assert (found[0].retransmits, everything) == (3, 3)
+    found, everything = counted(tmp_path, lines, fetch(0, 40, 1.0), upload=True)
+    assert (found[0].retransmits, everything) == (1, 1)
+
+
+def test_fetches_over_one_connection_have_only_a_sum(tmp_path: Path) -> None:
+    lines = "9.0,client,4,40,5201,1101,90,0\n9.1,server,4,5201,40,91,1100,3\n"
+    found, everything = counted(tmp_path, lines, fetch(0, 40, 1.0), fetch(1, 40, 2.0))
+    assert [each.retransmits for each in found] == [None, None]
+    assert everything == 3
+
+
+def test_a_port_that_came_round_is_another_connection(tmp_path: Path) -> None:
+    lines = "2.0,server,4,5201,40,91,550,3\n7.0,server,4,5201,40,91,550,4\n"
+    found, everything = counted(tmp_path, lines, fetch(0, 40, 1.0), fetch(1, 40, 6.0))
+    assert [each.retransmits for each in found] == [3, 4]
+    assert everything == 7
+
+
+def test_what_came_of_a_cut_fetch_is_what_its_connection_carried_beyond_the_rest(tmp_path: Path) -> None:
+    lines = "9.0,client,4,40,5201,800,90,0\n9.1,server,4,5201,40,91,800,0\n"
+    found, _ = counted(tmp_path, lines, fetch(0, 40, 1.0), fetch(1, 40, 2.0, "unfinished"))
+    assert [each.bytes for each in found] == [500, 800 - 550 - 50]
+
+
+def test_what_is_not_known_of_one_connection_is_not_known_of_all(tmp_path: Path) -> None:
+    lines = "2.0,server,4,5201,40,91,550,3\n7.0,server,4,52"
+    found, everything = counted(tmp_path, lines, fetch(0, 40, 1.0), fetch(1, 41, 6.0), fetch(2, None, 7.0))
+    assert [each.retransmits for each in found] == [3, None, None]
+    assert everything is None
