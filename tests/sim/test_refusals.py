@@ -18,7 +18,6 @@ EXEC = '[[workload]]\nname = "it"\nkind = "exec"\ncommand = ["true"]\n'
         (EXEC, "exec"),
         ('[host.sysctl]\n"net.ipv4.tcp_mtu_probing" = "1"\n', "net.ipv4.tcp_mtu_probing"),
         ('[host]\ncongestion_control = "vegas"\n', "vegas"),
-        ('[near]\ncache = { size = "1 GB" }\n', "near.cache"),
     ],
 )
 def test_what_it_cannot_do_is_named_and_nothing_is_left(tmp_path: Path, more: str, named: str) -> None:

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arrival;
+mod cache;
 pub mod congestion;
 mod connection;
 mod departure;

@@ -4,6 +4,7 @@
 //! 1. The time to live of what it forwards stays as it was.
 //! 2. Arrivals that are forwarded are never joined (GRO), whatever the host's coalescing.
 
+use crate::cache::Cache;
 use crate::host::HostConfig;
 use crate::network::{Event, Host, Network, Side};
 use crate::packet::Packet;
@@ -23,6 +24,8 @@ pub struct NearConfig {
     /// Between client and near, half of it each way.
     pub rtt_ns: Nanos,
     pub rate_bit_s: Option<u64>,
+    /// What its web cache holds; none if `None`.
+    pub cache_bytes: Option<u64>,
 }
 
 pub(crate) struct Near {
@@ -30,6 +33,7 @@ pub(crate) struct Near {
     lan: [Pipe<Packet>; 2],
     /// When the queue of events will look at each.
     expected: [Time; 2],
+    cache: Option<Cache>,
 }
 
 impl Near {
@@ -50,6 +54,7 @@ impl Near {
         Ok(Self {
             lan: [pipe("lan down", half)?, pipe("lan up", rest)?],
             expected: [Time::NEVER; 2],
+            cache: config.cache_bytes.map(Cache::new),
         })
     }
 
@@ -62,6 +67,10 @@ impl Near {
 }
 
 impl Network {
+    pub(crate) fn cache(&mut self) -> Option<&mut Cache> {
+        self.near.as_mut()?.cache.as_mut()
+    }
+
     pub(crate) fn enter_lan(&mut self, now: Time, to: Side, packet: Packet) {
         if let Some(near) = &mut self.near {
             near.lan[to as usize].push(now, packet);

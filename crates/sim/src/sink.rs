@@ -55,6 +55,13 @@ pub struct FlowRow {
     pub detail: FlowDetail,
 }
 
+/// Whether a web cache had what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cached {
+    Hit,
+    Miss,
+}
+
 /// What only some kinds of workload know of a flow; numbers from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowDetail {
@@ -69,6 +76,7 @@ pub struct FlowDetail {
     pub visit: Option<u32>,
     /// What was asked for, by its popularity, from 1.
     pub object: Option<u32>,
+    pub cache: Option<Cached>,
 }
 
 /// A second of an iperf3 transfer as its receiver counts it, all streams together, or the rest of one at its end.

@@ -3,11 +3,11 @@
 use crate::spool::host_name;
 use bentpipe_path::time::Time;
 use bentpipe_sim::network::Side;
-use bentpipe_sim::sink::{FlowRow, Outcome};
+use bentpipe_sim::sink::{Cached, FlowRow, Outcome};
 use bentpipe_spool::cell::{Cell, line};
 use std::io::{self, Write};
 
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 20] = [
     "flow",
     "workload",
     "client",
@@ -27,6 +27,7 @@ const COLUMNS: [&str; 19] = [
     "outcome",
     "why",
     "object",
+    "cache",
 ];
 
 fn seconds<'a>(at: Option<Time>) -> Cell<'a> {
@@ -39,6 +40,13 @@ fn party(host: &str, number: Option<u32>) -> String {
         || host.to_owned(),
         |number| format!("{host}-{}", number + 1),
     )
+}
+
+pub(crate) fn cached(found: Cached) -> &'static str {
+    match found {
+        Cached::Hit => "hit",
+        Cached::Miss => "miss",
+    }
 }
 
 pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
@@ -87,6 +95,7 @@ pub(crate) fn row(out: &mut impl Write, workload: &str, row: &FlowRow) -> io::Re
         .into(),
         row.why.into(),
         row.detail.object.into(),
+        row.detail.cache.map(cached).into(),
     ];
     line(out, cells)
 }

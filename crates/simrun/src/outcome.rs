@@ -1,8 +1,9 @@
 //! What a run amounted to, beside the tables: what each workload carried, and each pipe's sums.
 
+use crate::flows::cached;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{DropCause, Totals};
-use bentpipe_sim::sink::{self, FlowDetail, FlowRow, IntervalRow, PingRow};
+use bentpipe_sim::sink::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
 use bentpipe_sim::workload::WorkloadSpec;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -37,6 +38,9 @@ pub struct Work {
     pub lost: u64,
     /// Of a web client, in their order.
     pub visits: Vec<Visit>,
+    /// Requests that a cache had the answer to, and those that it had not.
+    pub hits: u64,
+    pub misses: u64,
 }
 
 /// What a web client fetched at one time: a file, its ranges, or a page.
@@ -51,6 +55,8 @@ pub struct Visit {
     pub bytes: u64,
     pub retransmits: u64,
     pub object: Option<u32>,
+    /// Whether the cache had all of it.
+    pub cache: Option<&'static str>,
 }
 
 impl Visit {
@@ -63,6 +69,7 @@ impl Visit {
             bytes: row.bytes,
             retransmits: row.retransmits,
             object: row.detail.object,
+            cache: row.detail.cache.map(cached),
         }
     }
 
@@ -74,6 +81,9 @@ impl Visit {
         self.end_ns = self.end_ns.zip(row.end).map(|(a, b)| a.max(b));
         self.bytes += row.bytes;
         self.retransmits += row.retransmits;
+        if row.detail.cache == Some(Cached::Miss) {
+            self.cache = row.detail.cache.map(cached);
+        }
     }
 }
 
@@ -115,6 +125,11 @@ impl Work {
                 self.failed += 1;
                 self.why = row.why;
             }
+        }
+        match row.detail.cache {
+            Some(Cached::Hit) => self.hits += 1,
+            Some(Cached::Miss) => self.misses += 1,
+            None => {}
         }
         if let Some(number) = row.detail.visit {
             match self.visits.get_mut(number as usize) {

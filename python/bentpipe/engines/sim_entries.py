@@ -59,6 +59,7 @@ def _http(work: HttpSpec, found: Mapping[str, Any]) -> dict[str, Any]:
         "fetches": len(visits),
         "finished": len(times_s),
         "median_fetch_s": median(times_s) if times_s else None,
+        "cache": {key: found[key] for key in ("hits", "misses")} if found["hits"] + found["misses"] else None,
         "per_fetch": [_fetch(each) for each in visits[:_LISTED]],
     }
     return result | {"why": found["why"]} if found["why"] else result
@@ -74,6 +75,7 @@ def _fetch(visit: Mapping[str, Any]) -> dict[str, Any]:
         "total_s": _seconds(visit["end_ns"], start_ns),
         "bytes": visit["bytes"],
         "retransmits": visit["retransmits"],
+        "cache": visit["cache"],
     }
 
 

@@ -20,8 +20,6 @@ _UNSEEN_KINDS = {
 
 def refuse(spec: RunSpec) -> None:
     """Raise EngineError, naming it, for what the simulator does not model."""
-    if spec.near is not None and spec.near.cache_bytes is not None:
-        raise EngineError("near.cache: the sim engine has no cache yet", what="near.cache")
     for work in spec.workloads:
         if work.kind in _UNSEEN_KINDS:
             raise EngineError(
@@ -92,6 +90,7 @@ def _near(near: NearSpec) -> dict[str, Any]:
         "host": _host(near.host, asks_ecn=False),
         "rtt_ns": near.rtt_ns,
         "rate_bit_s": near.rate_bit_s,
+        "cache_bytes": near.cache_bytes,
     }
 
 

@@ -181,6 +181,7 @@ FLOWS = Table(
         Column("outcome", TEXT, "finished, unfinished or failed"),
         Column("why", TEXT, "what went wrong; null: nothing"),
         Column("object", INTEGER, "which of a set was asked for, from 1, the most popular; null: no set"),
+        Column("cache", TEXT, "`hit`: the cache at near had it; `miss`: it did not; null: no cache"),
     ),
 )
 

@@ -58,6 +58,10 @@ pub struct Outbox {
 }
 
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "what was negotiated, each by itself"
+)]
 pub struct Socket {
     pub(super) id: ConnectionId,
     pub(super) config: Arc<HostConfig>,
@@ -87,6 +91,8 @@ pub struct Socket {
     /// The peer's latest timestamp value, to be echoed.
     pub(super) ts_recent: u32,
     ts_offset: u32,
+    /// Closed by [`abort`](Self::abort).
+    aborted: bool,
 }
 
 impl Socket {
@@ -159,6 +165,7 @@ impl Socket {
             rcv_wscale,
             ts_recent: 0,
             ts_offset: (random >> 32) as u32,
+            aborted: false,
         })
     }
 
@@ -226,6 +233,7 @@ impl Socket {
                 // Our last ACK was lost.
                 self.send_ack(out);
             }
+            State::Closed if self.aborted && !packet.has(flag::RST) => self.send_reset(out),
             State::Closed => {}
             State::SynSent => self.in_syn_sent(packet, out),
             _ if packet.has(flag::RST) => self.fail(out),
@@ -322,16 +330,21 @@ impl Socket {
         }
     }
 
-    /// Ends the connection here and now; the peer is told by a RST.
+    /// Ends the connection here and now; the peer is told by a RST, and by another for whatever still comes from it.
     pub fn abort(&mut self, now: Time, out: &mut Outbox) {
         self.window.now = now;
         if self.state != State::Closed {
-            let mut packet = self.packet(flag::RST | flag::ACK, self.window.snd_nxt);
-            packet.window = 0;
-            self.transmit(packet, out);
+            self.send_reset(out);
+            self.aborted = true;
             self.state = State::Closed;
             self.timers = Timers::default();
         }
+    }
+
+    fn send_reset(&mut self, out: &mut Outbox) {
+        let mut packet = self.packet(flag::RST | flag::ACK, self.window.snd_nxt);
+        packet.window = 0;
+        self.transmit(packet, out);
     }
 
     pub(super) fn can_send(&self) -> bool {

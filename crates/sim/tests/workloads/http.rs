@@ -140,6 +140,50 @@ fn a_page_of_small_objects_takes_as_many_turns_as_its_connections_need() {
     }
 }
 
+/// aria2 asks for the whole file first, and opens the other connections when it knows the length.
+#[test]
+fn a_file_in_ranges_begins_with_one_connection_and_the_others_follow_when_its_length_is_known() {
+    let rows = fetched(
+        HttpSpec {
+            connections: 4,
+            ..http(50_000_000)
+        },
+        pipe(50_000_000, 100, 1_000_000),
+    );
+    assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 50_000_000);
+    assert!(rows.iter().all(|row| row.outcome == Outcome::Finished));
+    let mut starts: Vec<_> = rows.iter().map(|row| row.start.as_secs_f64()).collect();
+    starts.sort_by(f64::total_cmp);
+    assert_eq!(starts[0].to_bits(), 0.0_f64.to_bits());
+    for &start in &starts[1..4] {
+        assert_near(start, 0.4, "the head is there");
+    }
+    assert!(starts[4] > 1.0, "{starts:?}");
+}
+
+#[test]
+fn a_connection_that_meets_anothers_piece_is_reset_and_what_was_under_way_is_wasted() {
+    let (rows, summary) = run(spec(
+        pipe(50_000_000, 100, 1_000_000),
+        WorkloadSpec::Http(HttpSpec {
+            connections: 4,
+            ..http(50_000_000)
+        }),
+        None,
+    ));
+    let ports: std::collections::BTreeSet<_> = rows.iter().map(|row| row.local_port).collect();
+    assert!(ports.len() > 4, "{ports:?}");
+    let first = rows.iter().find(|row| row.start == Time::ZERO);
+    assert_eq!(
+        first.map(|row| row.bytes),
+        Some(12 * 1024 * 1024),
+        "up to the piece that the third connection began with"
+    );
+    let carried = summary.totals[0].delivered.bytes;
+    let needed = 50_000_000 / MSS * 1500;
+    assert!(carried > needed + 500_000, "{carried}");
+}
+
 #[test]
 fn ranges_share_the_file_and_carry_it_several_times_as_fast_where_a_window_binds() {
     let time = |connections| {
@@ -154,11 +198,10 @@ fn ranges_share_the_file_and_carry_it_several_times_as_fast_where_a_window_binds
         spec.client.rcvbuf = Some(131_072);
         let (rows, _) = run(spec);
         assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 20_000_001);
-        assert_eq!(rows.len(), connections as usize);
         rows.iter().map(end_s).fold(0.0, f64::max)
     };
     let speed_up = time(1) / time(8);
-    assert!((6.0..8.0).contains(&speed_up), "{speed_up}");
+    assert!((5.0..8.0).contains(&speed_up), "{speed_up}");
 }
 
 #[test]

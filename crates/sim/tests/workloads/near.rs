@@ -1,12 +1,13 @@
-//! A host between client and path that forwards.
+//! A host between client and path: forwarding, and with a web cache in it.
 
-use super::{Flows, assert_near, end_s, http::http, pipe, spec};
+use super::{Flows, assert_near, end_s, http::http, pipe, run, spec};
+use bentpipe_path::config::LossConfig;
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::near::NearConfig;
-use bentpipe_sim::network::Side;
+use bentpipe_sim::network::{Host, Leg, Side};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
-use bentpipe_sim::sink::{PingRow, Sink};
-use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_sim::sink::{Cached, FlowRow, Outcome, PingRow, Sink, SocketRow};
+use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
 
 /// A LAN of 20 ms before a path of 200 ms.
 fn behind_near(work: WorkloadSpec, rate_bit_s: Option<u64>) -> SimSpec {
@@ -16,6 +17,7 @@ fn behind_near(work: WorkloadSpec, rate_bit_s: Option<u64>) -> SimSpec {
             host: spec.client.clone(),
             rtt_ns: Nanos::from_millis(20),
             rate_bit_s,
+            cache_bytes: None,
         }),
         ..spec
     }
@@ -77,4 +79,223 @@ fn a_slow_lan_carries_no_more_than_its_rate_and_the_path_no_more_than_the_lan_le
         let carried = summary.totals[data as usize].delivered.bytes;
         assert!(carried > size, "{carried} bytes over the path");
     }
+}
+
+/// The same with a cache of so many bytes.
+fn cached(http: HttpSpec, cache_bytes: u64) -> SimSpec {
+    let mut spec = behind_near(WorkloadSpec::Http(http), None);
+    if let Some(near) = &mut spec.near {
+        near.cache_bytes = Some(cache_bytes);
+    }
+    spec
+}
+
+fn hits(rows: &[FlowRow]) -> Vec<bool> {
+    rows.iter()
+        .map(|row| row.detail.cache == Some(Cached::Hit))
+        .collect()
+}
+
+#[test]
+fn a_hit_takes_the_time_of_the_lan_and_a_miss_that_of_both() {
+    let (rows, summary) = run(cached(
+        HttpSpec {
+            fetches: 3,
+            ..http(10_000)
+        },
+        1_000_000,
+    ));
+    assert_eq!(hits(&rows), [false, true, true]);
+    assert!(rows.iter().all(|row| row.detail.leg == Leg::Lan));
+    let took = |row: &FlowRow| end_s(row) - row.start.as_secs_f64();
+    assert_near(took(&rows[0]), 2.0 * 0.02 + 2.0 * 0.2, "a miss");
+    assert_near(took(&rows[1]), 2.0 * 0.02, "a hit");
+    assert_near(took(&rows[2]), 2.0 * 0.02, "another hit");
+    let carried = summary.totals[0].delivered.bytes;
+    assert!((10_000..12_000).contains(&carried), "{carried} once");
+}
+
+#[test]
+fn a_connection_to_the_server_is_kept_for_the_next_miss() {
+    let page = HttpSpec {
+        size_bytes: None,
+        objects_bytes: Some(vec![2_000; 3]),
+        keep_alive: true,
+        ..http(0)
+    };
+    let (rows, _) = run(cached(page, 1_000_000));
+    assert_eq!(hits(&rows), [false; 3]);
+    let last = rows.iter().map(end_s).fold(0.0, f64::max);
+    assert_near(
+        last,
+        4.0 * 0.02 + 4.0 * 0.2,
+        "a handshake on each leg, and three turns",
+    );
+}
+
+#[test]
+fn a_miss_is_passed_on_as_it_comes() {
+    let size = 10_000_000;
+    let time = |cache: bool| {
+        let mut spec = cached(http(size), 100_000_000);
+        (spec.down, spec.up) = (
+            pipe(20_000_000, 100, 500_000),
+            pipe(20_000_000, 100, 500_000),
+        );
+        if !cache {
+            spec.near = None;
+        }
+        let (rows, _) = run(spec);
+        assert_eq!(rows[0].bytes, size);
+        end_s(&rows[0])
+    };
+    let (through, direct) = (time(true), time(false));
+    assert!(
+        (0.0..0.1).contains(&(through - direct)),
+        "{through} s by the cache, {direct} s without near"
+    );
+}
+
+#[test]
+fn a_slow_lan_does_not_hold_up_what_the_cache_reads() {
+    let mut spec = cached(http(5_000_000), 100_000_000);
+    if let Some(near) = &mut spec.near {
+        near.rate_bit_s = Some(2_000_000);
+    }
+    spec.sample_interval_ns = Some(Nanos::from_millis(100));
+    let mut read = Read::default();
+    Simulation::new(spec).expect("valid").run(&mut read);
+    let client = read.client.expect("it finished").as_secs_f64();
+    let near = read.near.expect("it finished").as_secs_f64();
+    assert!(near < 4.0, "near had it at {near} s");
+    assert!(client > 20.0, "the client had it at {client} s");
+}
+
+/// When near, and the client, had read five million bytes.
+#[derive(Default)]
+struct Read {
+    near: Option<Time>,
+    client: Option<Time>,
+}
+
+impl Sink for Read {
+    fn socket(&mut self, row: &SocketRow) {
+        if row.sample.bytes_received >= 5_000_000 {
+            match row.host {
+                Host::Near => self.near.get_or_insert(row.time),
+                _ => self.client.get_or_insert(row.time),
+            };
+        }
+    }
+    fn flow(&mut self, row: &FlowRow) {
+        self.client = row.end;
+    }
+}
+
+#[test]
+fn what_was_least_used_makes_room() {
+    let popular = HttpSpec {
+        fetches: 300,
+        popularity: Some(PopularitySpec {
+            zipf: 1.0,
+            objects: 100,
+        }),
+        ..http(10_000)
+    };
+    let share = |capacity| {
+        let (rows, summary) = run(cached(popular.clone(), capacity));
+        let hits = hits(&rows).into_iter().filter(|&hit| hit).count();
+        let misses = rows.len() - hits;
+        let carried = summary.totals[0].delivered.bytes / 10_000;
+        assert!(
+            (misses as u64..misses as u64 * 12 / 10).contains(&carried),
+            "{misses} misses, {carried} objects over the path"
+        );
+        hits
+    };
+    let (none, some, all) = (share(5_000), share(100_000), share(2_000_000));
+    assert_eq!(none, 0);
+    assert!(some > 50, "{some}");
+    assert!(all > some + 50, "{some} {all}");
+}
+
+#[test]
+fn ranges_of_what_is_not_held_each_fetch_the_whole_file_and_of_what_is_none() {
+    let spec = |fetches| {
+        let mut spec = cached(
+            HttpSpec {
+                connections: 4,
+                fetches,
+                ..http(8_000_000)
+            },
+            100_000_000,
+        );
+        spec.down = pipe(50_000_000, 100, 1_000_000);
+        spec
+    };
+    let (rows, summary) = run(spec(1));
+    assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 8_000_000);
+    let once = summary.totals[0].delivered.bytes;
+    assert!(once > 20_000_000, "{once}");
+    let (rows, summary) = run(spec(2));
+    assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 16_000_000);
+    let misses = hits(&rows).into_iter().filter(|&hit| !hit).count() as u64;
+    assert!(summary.totals[0].delivered.bytes < misses * 8_400_000);
+    let second = rows.iter().filter(|row| row.detail.visit == Some(1));
+    assert!(second.clone().count() >= 4);
+    assert!(
+        second
+            .clone()
+            .all(|row| row.detail.cache == Some(Cached::Hit))
+    );
+}
+
+#[test]
+fn an_upload_goes_past_the_cache() {
+    let (rows, _) = run(cached(
+        HttpSpec {
+            down: false,
+            ..http(10_000)
+        },
+        1_000_000,
+    ));
+    assert_eq!(
+        (rows[0].detail.leg, rows[0].detail.cache),
+        (Leg::Whole, None)
+    );
+    assert_near(
+        end_s(&rows[0]),
+        2.0 * 0.22,
+        "connected, then there and back",
+    );
+}
+
+#[test]
+fn a_server_that_thinks_does_so_for_misses_alone() {
+    let (rows, _) = run(cached(
+        HttpSpec {
+            fetches: 2,
+            think_ns: Nanos::from_millis(300),
+            ..http(1_000)
+        },
+        1_000_000,
+    ));
+    let took = |row: &FlowRow| end_s(row) - row.start.as_secs_f64();
+    assert_near(took(&rows[0]), 0.04 + 0.4 + 0.3, "a miss");
+    assert_near(took(&rows[1]), 0.04, "a hit");
+}
+
+#[test]
+fn when_the_server_is_not_reached_what_is_not_held_fails() {
+    let mut spec = cached(
+        HttpSpec {
+            fetches: 2,
+            ..http(1_000)
+        },
+        1_000_000,
+    );
+    spec.down.channel.loss = LossConfig::Bernoulli { p: 1.0 };
+    let (rows, _) = run(spec);
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.outcome == Outcome::Failed));
 }

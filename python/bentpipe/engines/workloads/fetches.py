@@ -119,6 +119,7 @@ def rows(spec: HttpSpec, transfers: Iterable[Transfer], *, ip: int) -> list[dict
             "outcome": each.outcome,
             "why": each.why,
             "object": each.item.object if spec.popularity else None,
+            "cache": each.cache,
         }
         for each in transfers
     ]

@@ -1,0 +1,207 @@
+//! The cache at near between a client's requests and the server: nginx with `proxy_cache`.
+//!
+//! What it holds it answers from there. Else it asks the server, over a connection of its own that is kept for the next
+//! request, and passes the answer on as it comes; when that is whole it is stored. It reads what the server sends as fast as
+//! that comes, whatever the client takes: what does not fit in memory goes to its file.
+//!
+//! 1. A range is cut from the whole object, which is asked for if it is not held (nginx without its slice module): the
+//!    range's first byte comes when all that lies before it has come.
+//! 2. Requests for an object that is on its way each fetch it anew (`proxy_cache_lock off`).
+//! 3. What has been begun is fetched to its end even if the client has gone.
+//! 4. Connections that wait for their next request are kept for as long as the run lasts.
+
+use super::PORT;
+use super::exchange::Exchange;
+use super::lane::Wanted;
+use crate::network::{Leg, Network, Side};
+use crate::packet::ConnectionId;
+use crate::tcp::{Notice, Socket};
+use bentpipe_path::time::Nanos;
+
+/// Marks a timer's token as one of these.
+const TOKEN: u64 = 1 << 31;
+
+/// Whose request it is: a lane, and its turn.
+pub(super) type Client = (usize, u64);
+
+/// What a client is to be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passed {
+    /// This much of its answer; so many segments have been retransmitted for it on the way here.
+    Bytes { bytes: u64, retransmits: u64 },
+    /// The answer will not come.
+    Nothing,
+}
+
+#[derive(Debug)]
+pub(super) struct Proxy {
+    place: usize,
+    think: Nanos,
+    upstreams: Vec<Upstream>,
+}
+
+/// A connection to the server.
+#[derive(Debug)]
+struct Upstream {
+    id: ConnectionId,
+    connected: bool,
+    fetch: Option<Fetch>,
+}
+
+#[derive(Debug)]
+struct Fetch {
+    object: u32,
+    size: u64,
+    exchange: Exchange,
+    client: Client,
+    /// Of the body: still to be left out before the client's part of it, and of that part still to be passed on.
+    skip: u64,
+    pass: u64,
+    retransmits_before: u64,
+}
+
+fn retransmits(network: &Network, id: ConnectionId) -> u64 {
+    network
+        .socket(id, Side::Server)
+        .map_or(0, Socket::retransmits)
+}
+
+impl Proxy {
+    pub fn new(place: usize, think: Nanos) -> Self {
+        Self {
+            place,
+            think,
+            upstreams: Vec::new(),
+        }
+    }
+
+    pub fn is_of(token: u64) -> bool {
+        token & TOKEN != 0
+    }
+
+    /// Asks the server for the object that this is of.
+    pub fn fetch(&mut self, network: &mut Network, wanted: &Wanted, client: Client) {
+        let idle = |each: &Upstream| each.connected && each.fetch.is_none();
+        let place = self.upstreams.iter().position(idle).unwrap_or_else(|| {
+            self.upstreams.push(Upstream {
+                id: network.connect_on(Leg::Path, self.place, PORT),
+                connected: false,
+                fetch: None,
+            });
+            self.upstreams.len() - 1
+        });
+        let upstream = &mut self.upstreams[place];
+        upstream.fetch = Some(Fetch {
+            object: wanted.object,
+            size: wanted.size,
+            exchange: Exchange::download(wanted.size),
+            client,
+            skip: wanted.range.start,
+            pass: wanted.bytes(),
+            retransmits_before: retransmits(network, upstream.id),
+        });
+        if upstream.connected {
+            upstream.ask(network);
+        }
+    }
+
+    fn place_of(&self, id: ConnectionId) -> Option<usize> {
+        self.upstreams.iter().position(|each| each.id == id)
+    }
+
+    /// Something happened at a socket that may be one of these.
+    pub fn on_notice(
+        &mut self,
+        network: &mut Network,
+        id: ConnectionId,
+        side: Side,
+        notice: Notice,
+    ) -> Option<(Client, Passed)> {
+        let place = self.place_of(id)?;
+        match (notice, side) {
+            (Notice::Connected, Side::Client) => {
+                self.upstreams[place].connected = true;
+                self.upstreams[place].ask(network);
+            }
+            (Notice::Read(bytes), Side::Server) => self.read_request(network, place, bytes),
+            (Notice::Read(bytes), Side::Client) => return self.read_answer(network, place, bytes),
+            (Notice::PeerClosed | Notice::Closed(_), _) => {
+                let lost = self.upstreams.remove(place);
+                return Some((lost.fetch?.client, Passed::Nothing));
+            }
+            (Notice::Connected, Side::Server) | (Notice::Drained, _) => {}
+        }
+        None
+    }
+
+    fn read_request(&mut self, network: &mut Network, place: usize, bytes: u64) {
+        let Upstream { id, fetch, .. } = &mut self.upstreams[place];
+        let Some(fetch) = fetch else {
+            return;
+        };
+        fetch.exchange.read_request(bytes);
+        if fetch.exchange.request_bytes() > 0 {
+            return;
+        }
+        if self.think > Nanos::ZERO {
+            let token = u64::from(id.generation) << 32 | TOKEN | u64::from(id.index);
+            network.call_at(network.now() + self.think, self.place, token);
+        } else {
+            network.write(*id, Side::Server, fetch.exchange.answer_bytes());
+        }
+    }
+
+    /// The server has thought.
+    pub fn on_timer(&mut self, network: &mut Network, token: u64) {
+        let id = ConnectionId {
+            index: (token & (TOKEN - 1)) as u32,
+            generation: (token >> 32) as u32,
+        };
+        if let Some(place) = self.place_of(id)
+            && let Some(fetch) = &self.upstreams[place].fetch
+        {
+            network.write(id, Side::Server, fetch.exchange.answer_bytes());
+        }
+    }
+
+    fn read_answer(
+        &mut self,
+        network: &mut Network,
+        place: usize,
+        bytes: u64,
+    ) -> Option<(Client, Passed)> {
+        let upstream = &mut self.upstreams[place];
+        let fetch = upstream.fetch.as_mut()?;
+        let head_before = fetch.exchange.head_bytes();
+        let body = fetch.exchange.read_answer(bytes);
+        let skipped = body.min(fetch.skip);
+        let passed = (body - skipped).min(fetch.pass);
+        fetch.skip -= skipped;
+        fetch.pass -= passed;
+        let head = fetch.exchange.head_bytes();
+        let answer = (
+            fetch.client,
+            Passed::Bytes {
+                bytes: head_before - head + passed,
+                retransmits: retransmits(network, upstream.id) - fetch.retransmits_before,
+            },
+        );
+        if fetch.exchange.answer_bytes() == 0 {
+            let key = (self.place, fetch.object);
+            let size = fetch.size;
+            upstream.fetch = None;
+            if let Some(cache) = network.cache() {
+                cache.store(key, size);
+            }
+        }
+        Some(answer)
+    }
+}
+
+impl Upstream {
+    fn ask(&self, network: &mut Network) {
+        if let Some(fetch) = &self.fetch {
+            network.write(self.id, Side::Client, fetch.exchange.request_bytes());
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! An item as a row of the `flows` table.
+
+use super::Http;
+use super::lane::Item;
+use crate::network::{Network, Side};
+use crate::sink::{FlowDetail, FlowRow, Outcome};
+
+impl Http {
+    pub(super) fn report(&self, network: &mut Network, lane: usize, item: &Item, outcome: Outcome) {
+        let Some(id) = self.lanes[lane].connection else {
+            return;
+        };
+        let (local_port, remote_port) = network.ports(id);
+        let retransmits = self.retransmits(network, id);
+        let retransmits = retransmits - item.retransmits_before.min(retransmits);
+        let size = match (item.wanted.piece, outcome) {
+            // As far as it got before another's piece.
+            (Some(_), Outcome::Finished) => item.carried,
+            _ => item.wanted.bytes(),
+        };
+        network.flows.push(FlowRow {
+            flow: item.flow,
+            workload: self.place,
+            opener: Side::Client,
+            receiver: self.sender().other(),
+            ip: network.hosts[0].ip,
+            local_port,
+            remote_port,
+            size_bytes: Some(size),
+            start: item.start,
+            first_byte: item.first_byte,
+            end: (outcome == Outcome::Finished).then_some(network.now()),
+            counted_from: item.start,
+            bytes: item.carried,
+            omitted_bytes: 0,
+            retransmits: retransmits + item.retransmits_upstream,
+            omitted_retransmits: 0,
+            outcome,
+            why: match outcome {
+                Outcome::Finished => None,
+                Outcome::Unfinished => Some("the run ended"),
+                Outcome::Failed => Some("the connection failed"),
+            },
+            detail: FlowDetail {
+                leg: self.leg(),
+                connected: item.connected,
+                visit: Some(self.visit),
+                object: self.object,
+                cache: item.cache,
+                ..FlowDetail::default()
+            },
+        });
+    }
+}
