@@ -45,3 +45,17 @@ fn a_reset_ends_the_connection() {
     );
     assert!(script.notices.contains(&Notice::Closed(false)));
 }
+
+#[test]
+fn whatever_comes_to_a_connection_that_was_aborted_is_answered_by_a_reset() {
+    plain().run(
+        "  0 <   data 0..1
+           0 >   ack 1
+           5 app abort
+           5 >   rst
+           5 is  tcp CLOSE
+          20 <   data 1..2
+          20 >   rst
+          30 <   rst",
+    );
+}

@@ -4,11 +4,11 @@
 //! (`0..10`: the first ten; `3+500`: 500 bytes that begin where segment 3 would).
 //!
 //! ```text
-//!    0  app  write 10        the application offers ten segments (also: `write 500b`, `close`)
+//!    0  app  write 10        the application offers ten segments (also: `write 500b`, `close`, `abort`)
 //!    0  >    data 0..10      these leave, exactly now; nothing may leave that no line names
 //!  100  <    ack 2           the peer's ACK arrives; also `sack 4..6`, `dsack 1..2`, `win BYTES`, `ece`, `echo MS`
 //!  100  <    data 0..1       the peer's data arrives; also `ce`, `cwr`, `fin`, `psh`
-//!  140  >    ack 1           a pure ACK leaves; also `sack`, `dsack`, `ece`, `win`
+//!  140  >    ack 1           a pure ACK leaves; also `sack`, `dsack`, `ece`, `win`; `rst` is a reset
 //!  200  is   cwnd 12 ssthresh 7 state Recovery
 //! ```
 //! An ACK echoes the timestamp of what left one RTT before, unless `echo` says otherwise.
@@ -280,6 +280,11 @@ impl Script {
                 assert_eq!(found, blocks, "{place}: {shown}");
                 assert_eq!(packet.has(flag::ECE), ece, "{place}: {shown}");
             }
+            "rst" => {
+                let (sent_at, packet) = self.take(at, place);
+                let shown = self.show(&(sent_at, packet));
+                assert!(packet.has(flag::RST), "{place}: {shown}");
+            }
             "probe" => {
                 let (sent_at, packet) = self.take(at, place);
                 let shown = self.show(&(sent_at, packet));
@@ -369,6 +374,7 @@ impl Script {
                 self.socket.write(self.now, bytes, &mut self.out);
             }
             "close" => self.socket.close(self.now, &mut self.out),
+            "abort" => self.socket.abort(self.now, &mut self.out),
             other => panic!("the application cannot `{other}`"),
         }
         self.collect();
