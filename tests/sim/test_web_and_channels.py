@@ -70,3 +70,58 @@ def test_the_same_seed_draws_the_same_flows_on_another_path(tmp_path: Path) -> N
         for found in (results(tmp_path, "fast"), results(tmp_path, "slow", slower))
     ]
     assert first[0].equals(first[1])
+
+
+NEAR = """
+title = "a set of objects behind a cache"
+until = "done"
+[path]
+rtt = "200 ms"
+rate = "20 Mbit/s"
+[near]
+rtt = "2 ms"
+rate = "1 Gbit/s"
+cache = { size = "1 MB" }
+[[workload]]
+name = "objects"
+kind = "http"
+size = "20 kB"
+fetches = 60
+popularity = { zipf = 1.0, objects = 20 }
+[[workload]]
+name = "rtt"
+kind = "ping"
+count = 3
+interval = "100 ms"
+"""
+
+
+def test_a_cache_at_near_answers_what_it_holds(tmp_path: Path) -> None:
+    found = results(tmp_path, "near", NEAR)
+    (run,) = found.runs
+    entry = run["workloads"]["objects"]
+    flows = found.flows
+    assert set(flows["server"]) == {"near"}
+    first = flows.group_by("object").agg(pl.col("cache").sort_by("start_s").first())
+    assert set(first["cache"]) == {"miss"}
+    misses = first.height
+    assert entry["cache"] == {"hits": 60 - misses, "misses": misses}
+    took_s = {
+        found: [fetch["total_s"] for fetch in entry["per_fetch"] if fetch["cache"] == found]
+        for found in ("hit", "miss")
+    }
+    assert max(took_s["hit"]) < 0.05
+    assert min(took_s["miss"]) > 0.4
+    assert set(found.sockets["host"]) == {"client", "near", "server"}
+    assert run["workloads"]["rtt"]["min_ms"] >= 202
+
+
+def test_a_near_host_without_a_cache_forwards(tmp_path: Path) -> None:
+    plain = NEAR.replace('cache = { size = "1 MB" }', "")
+    found = results(tmp_path, "forwarding", plain)
+    (run,) = found.runs
+    assert set(found.flows["server"]) == {"server"}
+    assert found.flows["cache"].null_count() == found.flows.height
+    assert run["workloads"]["objects"]["cache"] is None
+    assert set(found.sockets["host"]) == {"client", "server"}
+    assert run["workloads"]["rtt"]["min_ms"] >= 202

@@ -5,9 +5,10 @@ use bentpipe_path::config::{
     JitterConfig, JitterDistribution, LossConfig, PipeConfig, QueueLimit, ShaperConfig,
 };
 use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::near::NearConfig;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{FlowRow, Outcome, Sink};
-use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_sim::workload::{HttpSpec, WorkloadSpec};
 use proptest::prelude::*;
 
 #[derive(Default)]
@@ -102,5 +103,57 @@ proptest! {
         let bytes: u64 = flows.0.iter().map(|row| row.bytes).sum();
         prop_assert!(flows.0.iter().all(|row| row.outcome == Outcome::Finished), "{:?}", flows.0);
         prop_assert_eq!(bytes, size);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_of_a_web_client_arrives_once_over_any_path(
+        mut down in pipe(),
+        up in pipe(),
+        seed in 0_u64..1000,
+        size in 1_u64..4_000_000,
+        page in any::<bool>(),
+        fetches in 1_u32..3,
+        connections in 1_u32..6,
+        keep_alive in any::<bool>(),
+        near in any::<bool>(),
+        cache in prop::option::of(0_u64..6_000_000),
+    ) {
+        // Long enough with what the other test loses.
+        down.channel.loss = LossConfig::Bernoulli { p: 0.01 };
+        let objects = vec![size / 40 + 1, size / 80 + 1, 1, size / 40 + 1, size / 20 + 1];
+        let expected = if page { objects.iter().sum() } else { size };
+        let spec = SimSpec {
+            down,
+            up,
+            seed,
+            near: near.then(|| NearConfig {
+                host: bentpipe_sim::host::HostConfig::default(),
+                rtt_ns: Nanos::from_millis(5),
+                rate_bit_s: Some(20_000_000),
+                cache_bytes: cache,
+            }),
+            workloads: vec![WorkloadSpec::Http(HttpSpec {
+                name: "fetch".into(),
+                start_ns: Time::ZERO,
+                down: true,
+                size_bytes: (!page).then_some(size),
+                objects_bytes: page.then_some(objects),
+                popularity: None,
+                fetches,
+                connections,
+                keep_alive,
+                think_ns: Nanos::ZERO,
+            })],
+            ..SimSpec::default()
+        };
+        let mut flows = Flows::default();
+        Simulation::new(spec).expect("a valid specification").run(&mut flows);
+        prop_assert!(flows.0.iter().all(|row| row.outcome == Outcome::Finished), "{:?}", flows.0);
+        let bytes: u64 = flows.0.iter().map(|row| row.bytes).sum();
+        prop_assert_eq!(bytes, expected * u64::from(fetches));
     }
 }

@@ -140,7 +140,7 @@ impl Work {
         if row.detail != FlowDetail::default() {
             self.bytes += row.bytes;
         }
-        if row.size_bytes.is_some() {
+        if row.size_bytes.is_some() || row.detail.visit.is_some() {
             self.last_byte_ns = self.last_byte_ns.max(row.end);
         }
     }

@@ -13,11 +13,8 @@ impl Http {
         let (local_port, remote_port) = network.ports(id);
         let retransmits = self.retransmits(network, id);
         let retransmits = retransmits - item.retransmits_before.min(retransmits);
-        let size = match (item.wanted.piece, outcome) {
-            // As far as it got before another's piece.
-            (Some(_), Outcome::Finished) => item.carried,
-            _ => item.wanted.bytes(),
-        };
+        // What asks for the whole file before its length is known has no size of its own.
+        let first = item.wanted.piece.is_some() && item.wanted.range == (0..item.wanted.size);
         network.flows.push(FlowRow {
             flow: item.flow,
             workload: self.place,
@@ -26,7 +23,7 @@ impl Http {
             ip: network.hosts[0].ip,
             local_port,
             remote_port,
-            size_bytes: Some(size),
+            size_bytes: (!first).then(|| item.wanted.bytes()),
             start: item.start,
             first_byte: item.first_byte,
             end: (outcome == Outcome::Finished).then_some(network.now()),
