@@ -87,7 +87,7 @@ name = "objects"
 kind = "http"
 size = "20 kB"
 fetches = 60
-popularity = { zipf = 1.0, objects = 20 }
+popularity = { zipf = 1.0, set = 20 }
 [[workload]]
 name = "rtt"
 kind = "ping"
@@ -111,7 +111,9 @@ def test_a_cache_at_near_answers_what_it_holds(tmp_path: Path) -> None:
         for found in ("hit", "miss")
     }
     assert max(took_s["hit"]) < 0.05
-    assert min(took_s["miss"]) > 0.4
+    # The first one's connection to the server is kept for the others.
+    assert took_s["miss"][0] > 0.4
+    assert 0.2 < min(took_s["miss"]) < 0.3
     assert set(found.sockets["host"]) == {"client", "near", "server"}
     assert run["workloads"]["rtt"]["min_ms"] >= 202
 
