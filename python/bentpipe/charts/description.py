@@ -37,6 +37,8 @@ class Mark(StrEnum):
     POINTS = "points"
     LINE_AND_POINTS = "line and points"
     BARS = "bars"
+    SPANS = "spans"
+    """In the rows of a panel of categories: a bar from `low` to `high`."""
 
 
 class Dash(StrEnum):
@@ -52,6 +54,7 @@ class Symbol(StrEnum):
     TRIANGLE = "triangle"
     CROSS = "cross"
     DIAMOND = "diamond"
+    STROKE = "stroke"
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Series:
     dash: Dash = Dash.SOLID
     symbol: Symbol = Symbol.CIRCLE
     low: Sequence[float] | None = None
-    """With `high`: an interval round each y."""
+    """With `high`: an interval round each y; in a panel of categories, round each x."""
     high: Sequence[float] | None = None
     in_legend: bool = True
     bar_width: float | None = None
@@ -78,7 +81,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Level:
-    """A horizontal line across a panel."""
+    """A horizontal line across a panel; in one of categories, a vertical one."""
 
     value: float
     label: str
@@ -94,6 +97,10 @@ class Axis:
     """Where to write numbers; None: where the renderer finds it best."""
     from_zero: bool = True
     """Whether a linear axis begins at 0; not so where the differences are the matter."""
+    categories: tuple[str, ...] = ()
+    """Of a y axis: rows from above, and a series' y is a row's number. Else it is an axis of numbers."""
+    headings: frozenset[int] = frozenset()
+    """Rows that are no more than a heading of those below."""
 
     @property
     def title(self) -> str:
@@ -109,11 +116,16 @@ class Panel:
     y: Axis
     series: tuple[Series, ...]
     levels: tuple[Level, ...] = ()
+    x: Axis | None = None
+    """Where it is not the chart's."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels that share one x axis: one above the other, or side by side with the same y axis."""
+    """Panels that share one x axis: one above the other, or side by side with the same y axis.
+
+    Panels of categories stand `columns` in a row, and those of a row share their categories.
+    """
 
     name: str
     title: str
@@ -121,3 +133,8 @@ class Chart:
     x: Axis
     panels: tuple[Panel, ...]
     side_by_side: bool = False
+    columns: int = 1
+
+    @property
+    def of_categories(self) -> bool:
+        return bool(self.panels[0].y.categories)

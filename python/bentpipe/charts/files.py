@@ -1,9 +1,10 @@
 """Every chart of a folder of results, as files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from bentpipe.charts import matplotlib, over_time, throughput_rtt
+from bentpipe.charts import by_variant, matplotlib, over_time, speed_up, throughput_rtt, waterfall
 from bentpipe.charts.description import Chart
 from bentpipe.results.store import Results
 
@@ -11,6 +12,13 @@ from bentpipe.results.store import Results
 def over_all(results: Results) -> list[Chart]:
     """The charts that put the runs side by side."""
     found = (throughput_rtt.build(results, log=True), throughput_rtt.build(results, log=False))
+    every = (*found, *by_variant.build(results), speed_up.build(results))
+    return [chart for chart in every if chart is not None]
+
+
+def of_run(results: Results, record: Mapping[str, Any]) -> list[Chart]:
+    """One run's own."""
+    found = (over_time.build(results, record), waterfall.build(results, record))
     return [chart for chart in found if chart is not None]
 
 
@@ -29,6 +37,4 @@ def save_all(results: Results, folder: Path, formats: Sequence[str] = ("png", "s
 def _all(results: Results) -> Iterable[Chart]:
     yield from over_all(results)
     for record in results.runs:
-        chart = over_time.build(results, record)
-        if chart is not None:
-            yield chart
+        yield from of_run(results, record)

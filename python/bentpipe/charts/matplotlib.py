@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from bentpipe.charts import matplotlib_rows
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Series, Symbol
+from bentpipe.charts.matplotlib_rows import bold
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.ranges import Range, x_range, y_range
 from bentpipe.charts.wording import digits
@@ -21,6 +23,7 @@ _SYMBOLS = {
     Symbol.TRIANGLE: "^",
     Symbol.CROSS: "X",
     Symbol.DIAMOND: "D",
+    Symbol.STROKE: "|",
 }
 _SETTINGS: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
@@ -49,7 +52,10 @@ _WRAP_PANEL = 76
 
 def figure(chart: Chart) -> Figure:
     with mpl.rc_context(_SETTINGS):
-        drawn = _side_by_side(chart) if chart.side_by_side else _stacked(chart)
+        if chart.of_categories:
+            drawn = matplotlib_rows.draw(chart, _WIDTH_IN)
+        else:
+            drawn = _side_by_side(chart) if chart.side_by_side else _stacked(chart)
         drawn.suptitle(_heading(chart), x=0.012, ha="left", fontsize=10, linespacing=1.45)
         return drawn
 
@@ -62,15 +68,8 @@ def save(chart: Chart, path: Path) -> None:
 
 
 def _heading(chart: Chart) -> str:
-    title = rf"$\bf{{{_mathtext(chart.title)}}}$"
+    title = bold(chart.title)
     return "\n".join([title, *textwrap.wrap(chart.sentence, _WRAP_WIDE)])
-
-
-def _mathtext(text: str) -> str:
-    """Plain words inside mathtext's bold; it has no spaces of its own and gives some characters a meaning."""
-    for character in "\\{}$%#&_^~":
-        text = text.replace(character, "\\" + character if character in "{}$%#&_" else " ")
-    return text.replace(" ", r"\ ").replace("-", "\u2011")
 
 
 def _side_by_side(chart: Chart) -> Figure:
@@ -93,7 +92,7 @@ def _stacked(chart: Chart) -> Figure:
     for panel, place in zip(chart.panels, axes, strict=True):
         _draw(place, chart, panel, y_range([panel]))
         place.set_ylabel(panel.y.title)
-        title = rf"$\bf{{{_mathtext(panel.title)}}}$"
+        title = bold(panel.title)
         words = "\n".join([title, *textwrap.wrap(panel.sentence, _WRAP_PANEL + 24)])
         place.set_title(words, loc="left", fontsize=8, linespacing=1.4)
         _legend(place, panel, loc="center left", bbox_to_anchor=(1.005, 0.5), handlelength=2.6)

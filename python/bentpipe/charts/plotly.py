@@ -4,16 +4,16 @@ Only the page's script calls plotly.js; it swaps each role's colour for the one 
 reader wants that, links the time axes of a run's panels, and draws a panel when it is opened.
 """
 
-import html
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plotly.offline import get_plotlyjs
 
+from bentpipe.charts import plotly_rows
 from bentpipe.charts.decimate import indices
 from bentpipe.charts.description import Chart, Dash, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import DARK, LIGHT
+from bentpipe.charts.plotly_values import plain, scale, short
 from bentpipe.charts.ranges import Range, x_range, y_range
 
 _DASHES = {Dash.SOLID: "solid", Dash.DASHED: "dash", Dash.DOTTED: "dot", Dash.DASH_DOT: "dashdot"}
@@ -23,6 +23,7 @@ _SYMBOLS = {
     Symbol.TRIANGLE: "triangle-up",
     Symbol.CROSS: "x",
     Symbol.DIAMOND: "diamond",
+    Symbol.STROKE: "line-ns",
 }
 _PIXELS = 900
 _PIXELS_LEAST = 120
@@ -39,7 +40,10 @@ def library() -> str:
 
 
 def figures(chart: Chart) -> list[dict[str, Any]]:
-    """One figure for each panel, in order. Panels side by side share their y range."""
+    """One figure for each panel, in order, or for each row of panels of categories. Panels side by side share
+    their y range."""
+    if chart.of_categories:
+        return plotly_rows.figures(chart)
     shared = y_range(chart.panels) if chart.side_by_side else None
     return [_figure(chart, panel, shared or y_range([panel])) for panel in chart.panels]
 
@@ -49,22 +53,22 @@ def _figure(chart: Chart, panel: Panel, heights: Range) -> dict[str, Any]:
     traces = [_trace(series, panel, chart) for series in panel.series]
     for level in panel.levels:
         line = {"color": LIGHT[level.role], "width": 1.2, "dash": "8px,5px"}
-        ends = [_short(across[0]), _short(across[1])]
+        ends = [short(across[0]), short(across[1])]
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": _plain(level.label),
+                "name": plain(level.label),
                 "x": ends,
-                "y": [_short(level.value)] * 2,
+                "y": [short(level.value)] * 2,
                 "line": line,
                 "hoverinfo": "skip",
             }
         )
-    x: dict[str, Any] = {"title": {"text": chart.x.title}, **_scale(across, chart.x.log)}
+    x: dict[str, Any] = {"title": {"text": chart.x.title}, **scale(across, chart.x.log)}
     if chart.x.ticks is not None:
         x |= {"tickvals": list(chart.x.ticks), "ticktext": [f"{tick:g}" for tick in chart.x.ticks]}
-    y = {"title": {"text": panel.y.title}, **_scale(heights, panel.y.log)}
+    y = {"title": {"text": panel.y.title}, **scale(heights, panel.y.log)}
     return {"data": traces, "layout": {"xaxis": x, "yaxis": y, "hovermode": _hover(chart)}}
 
 
@@ -72,20 +76,14 @@ def _hover(chart: Chart) -> str:
     return "closest" if chart.side_by_side else "x unified"
 
 
-def _scale(found: Range, log: bool) -> dict[str, Any]:
-    if log:
-        return {"type": "log", "range": [_short(math.log10(end)) for end in found], "dtick": 1}
-    return {"type": "linear", "range": [_short(end) for end in found]}
-
-
 def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
     share = min(1.0, _SERIES_WHOLE / len(panel.series))
     kept = indices(series.y, max(int(_PIXELS * share), _PIXELS_LEAST))
     colour = LIGHT[series.role]
     trace: dict[str, Any] = {
-        "name": _plain(series.label),
-        "x": [_short(series.x[i]) for i in kept],
-        "y": [_short(series.y[i]) for i in kept],
+        "name": plain(series.label),
+        "x": [short(series.x[i]) for i in kept],
+        "y": [short(series.y[i]) for i in kept],
         "showlegend": series.in_legend,
         "opacity": 0.75 if series.faint else 1,
         "hovertemplate": f"%{{y:.4~g}} {panel.y.unit}<extra>%{{fullData.name}}</extra>"
@@ -120,8 +118,8 @@ def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
 def _error_bars(
     y: Sequence[float | None], low: Sequence[float], high: Sequence[float], colour: str
 ) -> dict[str, Any]:
-    below = [_short(max((v or 0) - end, 0)) for v, end in zip(y, low, strict=True)]
-    above = [_short(max(end - (v or 0), 0)) for v, end in zip(y, high, strict=True)]
+    below = [short(max((v or 0) - end, 0)) for v, end in zip(y, low, strict=True)]
+    above = [short(max(end - (v or 0), 0)) for v, end in zip(y, high, strict=True)]
     return {
         "type": "data",
         "symmetric": False,
@@ -131,13 +129,3 @@ def _error_bars(
         "thickness": 1.2,
         "width": 4,
     }
-
-
-def _plain(text: str) -> str:
-    """plotly.js reads some HTML in its texts; ours has none."""
-    return html.escape(text, quote=False)
-
-
-def _short(value: float | None) -> float | None:
-    """Five significant digits: finer than any screen, half the page's size."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from bentpipe.charts.description import Chart, Panel
+from bentpipe.charts.description import Axis, Chart, Panel
 
 Range = tuple[float, float]
 
@@ -30,6 +30,21 @@ def x_range(chart: Chart) -> Range:
         return (min(above) / 1.4, max(above) * 1.4) if above else (0.1, 10.0)
     low, high = min(values), max(values)
     room = 0.02 * (high - low) or 1.0
+    return (low - room, high + room)
+
+
+def across(chart: Chart, axis: Axis) -> Range:
+    """One range for all panels of categories that have this x axis, so that they may be compared."""
+    panels = [panel for panel in chart.panels if (panel.x or chart.x) == axis]
+    values = [level.value for panel in panels for level in panel.levels]
+    for series in (series for panel in panels for series in panel.series):
+        values += [*series.x, *(series.low or ()), *(series.high or ())]
+    if axis.log:
+        above = [value for value in values if value > 0]
+        return (min(above) / 1.25, max(above) * 1.25) if above else (0.1, 10.0)
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    low = min(0.0, low)
+    room = 0.04 * (high - low) or 1.0
     return (low - room, high + room)
 
 

@@ -31,10 +31,13 @@ def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> di
         titles |= {"speed-up": "times\nfaster"}
         if any(len(c.runs) > 1 for c in found):
             titles |= {"speed-up interval": "interval"}
-    for other in found[0].kind.measures:
+    others = found[0].kind.measures
+    if plain and found[0].kind.costs:  # the share sent again says it better than a count
+        others = (*(each for each in others if each.name != "retransmits"), *found[0].kind.costs)
+    for other in others:
         if other is not measure and any(other.name in {**c.figures, **c.doubtful} for c in found):
             titles |= {f"measure {other.name}": _header(other.header, other.unit)}
-    if any(c.ping_ms for c in found) and found[0].kind.name != "ping":
+    if not plain and any(c.ping_ms for c in found) and found[0].kind.name != "ping":
         titles |= {"ping": "ping\nms"}
     return titles | {"reliable": "reliable"}
 
@@ -55,7 +58,7 @@ def row(cell: Cell, titles: Mapping[str, str], plain: Cell | None) -> list[str]:
         "ping": median(cell.ping_ms, 4),
         "reliable": mark(cell),
     }
-    for measure in cell.kind.measures:
+    for measure in cell.kind.every_measure:
         found, doubtful = cell.figures.get(measure.name), cell.doubtful.get(measure.name)
         values[f"measure {measure.name}"] = median_or_doubtful(found, doubtful, measure.digits)
     return [values.get(column, "") for column in titles]
@@ -79,10 +82,7 @@ def coverage(found: Sequence[Cell], plain: Plain) -> str:
     if plain:
         factors = [speed_up(cell, plain[place(cell)]) for cell in found if place(cell) in plain]
         several = [factor for factor in factors if factor and factor.count > 1]
-        what, each = (
-            "Times faster" if not found[0].measure.more_is_better else "Times as much",
-            "pairs of runs",
-        )
+        what, each = "Times faster", "pairs of runs"
     else:
         several = [c.ours for c in found if c.ours and c.ours.count > 1]
         what, each = "Ours", {"run": "runs", "fetch": "fetches"}[found[0].measure.each]

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bentpipe.charts import lateness, over_time, plotly, throughput_rtt
+from bentpipe.charts import by_variant, lateness, over_time, plotly, speed_up, throughput_rtt, waterfall
 from bentpipe.charts.description import Chart
 from bentpipe.charts.wording import digits
 from bentpipe.report import columns, engine_words
@@ -43,7 +43,6 @@ def render(results: Results) -> str:
         lstrip_blocks=True,
     )
     first = results.runs[0]
-    log, linear = (throughput_rtt.build(results, log=choice) for choice in (True, False))
     return environment.get_template("page.html.j2").render(
         title=first.get("title") or first.get("lab") or results.folder.name,
         first=first,
@@ -51,10 +50,8 @@ def render(results: Results) -> str:
         runs=[_run(results, record) for record in results.runs],
         unreliable=columns.reasons(results.runs),
         sheets=sheets(results),
-        overview=log,
-        overview_figures=_json(
-            {"log": plotly.figures(log), "linear": plotly.figures(linear)} if log and linear else {}
-        ),
+        finding=_finding(results),
+        overviews=list(_overviews(results)),
         published=experiment(first.get("published")),
         facts=list(_facts(results)),
         lab=results.lab.get("document"),
@@ -66,12 +63,39 @@ def render(results: Results) -> str:
     )
 
 
+def _finding(results: Results) -> str:
+    """What the runs say together, in a sentence; empty where no chart says it."""
+    chart = throughput_rtt.build(results, log=True)
+    return chart.sentence if chart else ""
+
+
+def _overviews(results: Results) -> Iterable[dict[str, Any]]:
+    """The charts over all runs. Of the one with round trips the reader chooses the scale."""
+    log, linear = (throughput_rtt.build(results, log=choice) for choice in (True, False))
+    if log and linear:
+        yield _overview(log, {"log": plotly.figures(log), "linear": plotly.figures(linear)})
+    for chart in (*by_variant.build(results), speed_up.build(results)):
+        if chart:
+            yield _overview(chart, {"only": plotly.figures(chart)})
+
+
+def _overview(chart: Chart, figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "title": chart.title,
+        "scales": list(figures) if len(figures) > 1 else [],
+        "rows": chart.of_categories,
+        "panels": _panels(chart),
+        "figures": _json(figures),
+    }
+
+
 def _moment(text: str | None) -> str:
     return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M %Z") if text else ""
 
 
 def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
-    charts = [chart for chart in (over_time.build(results, record), lateness.build(record)) if chart]
+    every = (over_time.build(results, record), waterfall.build(results, record), lateness.build(record))
+    charts = [chart for chart in every if chart]
     return {
         "name": record["run"],
         "heading": over_time.heading(record),
@@ -100,8 +124,13 @@ def _headline(record: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _panels(chart: Chart) -> list[dict[str, str]]:
-    clock = "time" if chart.x.unit == "s" else ""
-    return [{"title": p.title, "sentence": p.sentence, "clock": clock} for p in chart.panels]
+    """One for each figure of the chart; `clock` where its charts are to be zoomed together."""
+    first_of_rows = chart.panels[:: chart.columns] if chart.of_categories else chart.panels
+    clock = "" if chart.of_categories or chart.x.unit != "s" else "time"
+    engine = "engine" if chart.name.startswith("lateness") else ""
+    return [
+        {"title": p.title, "sentence": p.sentence, "clock": clock, "engine": engine} for p in first_of_rows
+    ]
 
 
 def _scalars(figures: Mapping[str, Any]) -> list[tuple[str, str]]:

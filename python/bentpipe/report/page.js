@@ -22,19 +22,21 @@
       showline: true, ticks: "outside", tickcolor: colour("--line"), minor: { ticks: "" },
       exponentformat: "none", separatethousands: true, automargin: "height",
     });
-    const tall = div.classList.contains("tall");
+    const tall = div.classList.contains("tall"), rows = figure.layout.categories;
+    const axes = Object.fromEntries(Object.entries(figure.layout).filter(([key]) => /^[xy]axis/.test(key))
+      .map(([key, own]) => [key, { ...axis(own), ...(key.startsWith("y") ? { automargin: Boolean(rows) } : {}) }]));
     return {
-      xaxis: axis(figure.layout.xaxis), yaxis: { ...axis(figure.layout.yaxis), automargin: false },
-      hovermode: figure.layout.hovermode, bargap: 0.1, barmode: "stack",
+      ...axes,
+      hovermode: figure.layout.hovermode, bargap: rows ? 0.25 : 0.1, barmode: rows ? "overlay" : "stack",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--ink") },
       hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink") } },
       separators: ".\u202f",
-      margin: { l: 66, r: tall ? 10 : 8, t: tall ? 6 : 24, b: 42 },
+      margin: { l: rows ? 10 : 66, r: tall ? 10 : 8, t: tall ? 6 : 24, b: 42 },
       legend: tall
         ? { orientation: "h", x: 0, y: -0.17, yanchor: "top", font: { size: 11.5 } }
         : { orientation: "h", x: 1, xanchor: "right", y: 1.0, yanchor: "bottom", font: { size: 11.5 } },
-      showlegend: true,
+      showlegend: figure.data.some((trace) => trace.showlegend !== false),
     };
   }
 
@@ -42,6 +44,7 @@
 
   function draw(div, figure) {
     drawn.set(div, figure);
+    if (figure.layout.height) div.style.height = `${figure.layout.height}px`;
     return Plotly.react(div, recoloured(figure.data), layout(figure, div), settings);
   }
 
@@ -72,16 +75,16 @@
     link(divs.filter((div) => div.dataset.clock));
   }
 
-  const holder = document.getElementById("overview");
-  const overview = holder ? JSON.parse(holder.textContent) : {};
-  function showScale(scale) {
-    document.querySelectorAll("[data-overview]").forEach((div) => draw(div, overview[scale][Number(div.dataset.overview)]));
-    document.querySelectorAll("[data-scale]").forEach((button) =>
-      button.setAttribute("aria-pressed", String(button.dataset.scale === scale)));
+  for (const section of document.querySelectorAll("section.overview")) {
+    const figures = JSON.parse(section.querySelector("script.overview-figures").textContent);
+    const buttons = [...section.querySelectorAll("[data-scale]")];
+    const show = (scale) => {
+      section.querySelectorAll("[data-overview]").forEach((div) => draw(div, figures[scale][Number(div.dataset.overview)]));
+      buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.scale === scale)));
+    };
+    buttons.forEach((button) => button.addEventListener("click", () => show(button.dataset.scale)));
+    show(Object.keys(figures)[0]);
   }
-  document.querySelectorAll("[data-scale]").forEach((button) =>
-    button.addEventListener("click", () => showScale(button.dataset.scale)));
-  if (holder) showScale("log");
 
   const runs = [...document.querySelectorAll("details.run")];
   runs.forEach((run) => { run.addEventListener("toggle", () => open(run)); open(run); });

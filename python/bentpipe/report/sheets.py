@@ -1,7 +1,7 @@
 """The tables of a report, in words: one sheet per kind of work, for the terminal and the page alike.
 
-Where variants are many and points few (things tried), a group is a point and a row a variant, with its
-speed-up beside it; where points are more (a sweep), a group is a variant and a row a point.
+Where things are tried, a group is a point and a row a variant, with its speed-up and its costs beside it;
+where something is swept, a group is a variant and a row a point.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from bentpipe.charts.wording import point_words, short_names
 from bentpipe.report import columns
 from bentpipe.results.cells import Cell, cells, swept_keys
-from bentpipe.results.speed_up import baselines, place
+from bentpipe.results.kinds.costs import is_rival
+from bentpipe.results.speed_up import baselines, place, things_tried
 from bentpipe.results.store import Results
 
 
@@ -41,16 +42,12 @@ def sheets(results: Results) -> list[Sheet]:
     return [_sheet([cell for cell in found if cell.kind.name == kind], keys) for kind in kinds]
 
 
-def by_point(found: Sequence[Cell]) -> bool:
-    """Whether to put the variants of each point side by side, rather than the points of each variant."""
-    variants, places = {cell.variant for cell in found}, {place(cell) for cell in found}
-    return len(variants) > 1 and len(variants) >= len(places)
-
-
 def _sheet(found: Sequence[Cell], keys: Sequence[str]) -> Sheet:
+    variants = things_tried(found)
+    if variants:
+        found = [cell for cell in found if not is_rival(cell.runs[0], cell.workload)]
     several_works = len({cell.workload for cell in found}) > 1
     several_variants = len({cell.variant for cell in found}) > 1
-    variants = by_point(found)
     plain = baselines(found) if variants else {}
     first = {"variant": "variant"} if variants else short_names(keys)
     if not variants and (several_works or not keys):
@@ -59,7 +56,8 @@ def _sheet(found: Sequence[Cell], keys: Sequence[str]) -> Sheet:
     def heading(cell: Cell) -> str:
         if not variants:
             return cell.variant if several_variants else ""
-        return ", ".join([*point_words(cell.point), *([cell.workload] if several_works else [])])
+        here = {other.workload for other in found if other.point == cell.point}
+        return ", ".join([*point_words(cell.point), *([cell.workload] if len(here) > 1 else [])])
 
     titles = columns.headers(found, first, plain)
     grouped: dict[str, list[Row]] = {}

@@ -73,8 +73,10 @@ def cells(records: Iterable[Mapping[str, Any]], include_unreliable: bool = False
         grouped: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
         for record in every:
             for subject in kind.subjects(record):
-                key = (record.get("variant", "as is"), repr(sorted(record.get("point", {}).items())), subject)
-                grouped.setdefault(key, []).append(record)
+                for part, view in kind.views(record, subject):
+                    variant = ", ".join(filter(None, (record.get("variant", "as is"), part)))
+                    key = (variant, repr(sorted(record.get("point", {}).items())), subject)
+                    grouped.setdefault(key, []).append(view)
         published = {key: figure_for(runs[0], kind.name, key[2]) for key, runs in grouped.items()}
         first = next((figure for figure in published.values() if figure), None)
         measure = kind.measure(first.measure) if first else kind.measures[0]
@@ -101,7 +103,7 @@ def _cell(
     variant, _, subject = key
     measure, unit, published = compared
     used = [run for run in runs if include_unreliable or counts(run)]
-    left_out = [run for run in runs if run not in used]
+    left_out = [run for run in runs if not (include_unreliable or counts(run))]
     return Cell(
         variant=variant,
         point=runs[0].get("point", {}),
@@ -123,7 +125,7 @@ def _cell(
 def _figures(kind: Kind, runs: Sequence[Mapping[str, Any]], subject: str) -> dict[str, Estimate]:
     found = {
         measure.name: estimate([value for run in runs for value in measure.values(run, subject)])
-        for measure in (*kind.measures, *kind.if_published)
+        for measure in kind.every_measure
     }
     return {name: known for name, known in found.items() if known is not None}
 

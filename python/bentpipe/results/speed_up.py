@@ -24,6 +24,16 @@ def place(cell: Cell) -> tuple[str, str, str]:
     return cell.kind.name, repr(sorted(cell.point.items())), cell.workload
 
 
+def things_tried(found: Sequence[Cell]) -> bool:
+    """Whether the variants of each point are to be put side by side, rather than the points of each variant.
+
+    So it is where nothing is swept but named kinds of thing, and where variants are no fewer than points.
+    """
+    variants, places = {cell.variant for cell in found}, {place(cell) for cell in found}
+    swept = any("." in key for cell in found for key in cell.point)
+    return len(variants) > 1 and (not swept or len(variants) >= len(places))
+
+
 def speed_up(cell: Cell, plain: Cell) -> Estimate | None:
     """Above 1: faster, or more of it. None where no pair counts."""
     ours, theirs = _by_seed(cell), _by_seed(plain)

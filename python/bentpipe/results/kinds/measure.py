@@ -39,10 +39,18 @@ class Kind:
     """Of a run, what has cells of this kind: names of workloads, or of pipes."""
     if_published: tuple[Measure, ...] = ()
     """Measures of which a table speaks only where a published figure is one of them."""
+    costs: tuple[Measure, ...] = ()
+    """What it takes from others: of which a table speaks where things tried stand side by side."""
+    views: Callable[[Record, str], Sequence[tuple[str, Record]]] = lambda record, _subject: [("", record)]
+    """A run as one or several, each with what its variant is to be called beyond its name."""
+
+    @property
+    def every_measure(self) -> tuple[Measure, ...]:
+        return (*self.measures, *self.if_published, *self.costs)
 
     def measure(self, name: str) -> Measure:
         """Raises LookupError where the kind has none of that name."""
-        for measure in (*self.measures, *self.if_published):
+        for measure in self.every_measure:
             if measure.name == name:
                 return measure
         raise LookupError(f"{self.name} has no measure {name!r}")

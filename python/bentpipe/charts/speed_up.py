@@ -1,0 +1,154 @@
+"""What helps, and what it costs: a row per thing tried; beside its speed-up against the plain lab, the share
+of payload sent again, the queueing delay, and what is left to a rival flow.
+
+Each value of the first named axis (a path) has a row of panels; what was done on it stands under headings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bentpipe.charts.description import Axis, Chart, Level, Mark, Panel, Role, Series
+from bentpipe.charts.wording import digits, point_words
+from bentpipe.results.cells import Cell, cells
+from bentpipe.results.kinds.costs import LEFT, QUEUE_DELAY, SENT_AGAIN, is_rival
+from bentpipe.results.kinds.measure import Measure
+from bentpipe.results.speed_up import PLAIN, baselines, place, speed_up, things_tried
+from bentpipe.results.statistics import Estimate
+from bentpipe.results.store import Results
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A heading, or a cell with its speed-up."""
+
+    label: str
+    cell: Cell | None = None
+    faster: Estimate | None = None
+
+
+def build(results: Results) -> Chart | None:
+    """None where nothing is tried beside the plain lab."""
+    found = [c for c in cells(results.runs) if c.kind.costs and not is_rival(c.runs[0], c.workload)]
+    plain = baselines(found)
+    if not plain or not things_tried(found):
+        return None
+    points = [run.get("point", {}) for run in results.runs]
+    sections: dict[str, list[_Row]] = {}
+    for name, places in _by_first_axis(found, points).items():
+        rows = []
+        for cells_ in places.values():
+            theirs = plain.get(place(cells_[0]))
+            heading = _what(cells_[0], several=len(places) > 1)
+            rows += [_Row(heading)] if heading else []
+            rows += [
+                _Row(c.variant, c, speed_up(c, theirs) if theirs and c is not theirs else None)
+                for c in cells_
+            ]
+        sections[name] = rows
+    costs = [
+        (measure, axis, role)
+        for measure, axis, role in _COSTS
+        if any(row.cell and measure.name in row.cell.figures for rows in sections.values() for row in rows)
+    ]
+    panels = [panel for name, rows in sections.items() for panel in _panels(name, rows, costs)]
+    return Chart(
+        name="speed-up",
+        title="What helps, and what it costs",
+        sentence="",
+        x=_SPEED_UP,
+        panels=tuple(panels),
+        columns=1 + len(costs),
+    )
+
+
+_SPEED_UP = Axis("times as fast as the plain lab", "", log=True)
+_COSTS: Sequence[tuple[Measure, Axis, Role]] = (
+    (SENT_AGAIN, Axis("sent again", "% of payload"), Role.DROPS),
+    (QUEUE_DELAY, Axis("queueing delay", "ms"), Role.PING),
+    (LEFT, Axis("left to a rival", "% of both"), Role.RIVAL),
+)
+
+
+def _by_first_axis(
+    found: Sequence[Cell], points: Sequence[Any]
+) -> dict[str, dict[tuple[str, str, str], list[Cell]]]:
+    """Cells by the first part of their point, then by place; in the order of `points`, whatever their kind."""
+    grouped: dict[str, dict[tuple[str, str, str], list[Cell]]] = {}
+    for cell in sorted(found, key=lambda c: points.index(c.point)):
+        grouped.setdefault(_path(cell), {}).setdefault(place(cell), []).append(cell)
+    return grouped
+
+
+def _path(cell: Cell) -> str:
+    return next(iter(point_words(cell.point)), "")
+
+
+def _what(cell: Cell, several: bool) -> str:
+    rest = point_words(cell.point)[1:]
+    return ", ".join(rest) or (cell.workload if several else "")
+
+
+def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis, Role]]) -> list[Panel]:
+    axis = Axis(
+        "",
+        "",
+        categories=tuple(row.label for row in rows),
+        headings=frozenset(number for number, row in enumerate(rows) if row.cell is None),
+    )
+    faster = [(number, row.faster) for number, row in enumerate(rows) if row.faster]
+    several = any(estimate.count > 1 for _, estimate in faster)
+    points = Series(
+        "speed-up",
+        [estimate.median for _, estimate in faster],
+        [number for number, _ in faster],
+        Role(next((row.cell.direction for row in rows if row.cell), "down")),
+        Mark.POINTS,
+        low=[estimate.low for _, estimate in faster] if several else None,
+        high=[estimate.high for _, estimate in faster] if several else None,
+        in_legend=False,
+    )
+    slug = name.replace(" ", "-") or "all"
+    as_is = Level(1.0, PLAIN, Role.CAPACITY)
+    found = [Panel(f"speed-up-{slug}", name, _sentence(rows), axis, (points,), (as_is,), _SPEED_UP)]
+    for measure, x, role in costs:
+        known = [
+            (number, row.cell.figures[measure.name])
+            for number, row in enumerate(rows)
+            if row.cell and measure.name in row.cell.figures
+        ]
+        series = Series(
+            x.label,
+            [estimate.median for _, estimate in known],
+            [number for number, _ in known],
+            role,
+            Mark.POINTS,
+            low=[estimate.low for _, estimate in known],
+            high=[estimate.high for _, estimate in known],
+            in_legend=False,
+        )
+        found.append(Panel(f"{measure.name}-{slug}", x.label, "", axis, (series,), x=x))
+    return found
+
+
+def _sentence(rows: Sequence[_Row]) -> str:
+    """Of each thing done, what helped most."""
+    parts = []
+    heading = ""
+    groups: dict[str, list[tuple[str, Estimate]]] = {}
+    for row in rows:
+        heading = row.label if row.cell is None else heading
+        if row.faster:
+            groups.setdefault(heading, []).append((row.label, row.faster))
+    for name, tried in groups.items():
+        label, faster = max(tried, key=lambda pair: pair[1].median)
+        words = _helps(label, faster)
+        parts.append(f"{name}: {words}" if name else words)
+    return "; ".join(parts) + "." if parts else ""
+
+
+def _helps(name: str, faster: Estimate) -> str:
+    if faster.low <= 1.0:
+        return "nothing tried is surely faster"
+    several = f" ({digits(faster.low)} to {digits(faster.high)})" if faster.count > 1 else ""
+    return f"{name} helps most, {digits(faster.median)} times as fast{several}"

@@ -1,0 +1,153 @@
+"""Charts whose rows are things: variants beside the published, what helps and its costs, a page's objects."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import records
+import synthetic
+
+from bentpipe.charts import by_variant, matplotlib, plotly, speed_up, waterfall
+from bentpipe.charts.description import Chart, Mark, Panel, Role
+from bentpipe.results import Results
+from bentpipe.results.schema import FLOWS
+from bentpipe.results.store import RunFolder
+
+NB = "\N{NO-BREAK SPACE}"
+
+
+def stored(out: Path, made: list[records.Record], flows: list[dict[str, Any]] | None = None) -> Results:
+    """These records as runs in a folder."""
+    for number, record in enumerate(made):
+        folder = RunFolder.create(out, f"{number:03d}")
+        rows = [dict.fromkeys(FLOWS.names) | row for row in flows or []]
+        folder.write_table("flows", pl.DataFrame(rows, schema=FLOWS.schema))
+        folder.finish(record)
+    return Results.open(out)
+
+
+def drawn_both_ways(chart: Chart, folder: Path) -> None:
+    """No renderer refuses it, and plotly has a figure for each row of panels."""
+    matplotlib.save(chart, folder / "chart.png")
+    assert len(plotly.figures(chart)) == len(chart.panels) / chart.columns
+
+
+def by_role(panel: Panel, role: Role) -> dict[int, list[float]]:
+    """Values by row of what has that role, one list per row."""
+    found: dict[int, list[float]] = {}
+    for series in panel.series:
+        if series.role is role:
+            for x, y in zip(series.x, series.y, strict=True):
+                found.setdefault(int(y or 0), []).append(x)
+    return found
+
+
+def test_every_published_value_stands_on_the_row_of_what_it_is_compared_with(tmp_path: Path) -> None:
+    runs = [records.high_latency_lab(), records.high_latency_lab({"sack": False}, variant="no SACK")]
+    runs.append(records.high_latency_lab({"jitter": None}, variant="no jitter"))
+    (chart,) = by_variant.build(stored(tmp_path, runs))
+    (panel,) = chart.panels
+    assert panel.y.categories == ("as is", "no SACK", "no jitter")
+    published = by_role(panel, Role.PUBLISHED)
+    assert sorted(published) == [0, 1]
+    assert sorted(published[0]) == sorted([33.120, 29.028, 25.087, 34.724, 38.561])
+    assert "as is: 30 s, within the published range" in panel.sentence
+    assert "no SACK: 30 s, 0.29 times the published" in panel.sentence
+    drawn_both_ways(chart, tmp_path)
+
+
+def cured(variant: str, goodput: float, rival: float, seed: int, **more: float) -> records.Record:
+    """With `again` segments sent again and pings of `ping_ms`."""
+    path = {"base_rtt_ns": 100_000_000, "mtu": 1500, "down": {"shaper": {"kind": "unlimited"}}}
+    works = [
+        {"name": "cured", "kind": "bulk", "direction": "down"},
+        {"name": "rival", "kind": "bulk", "direction": "down", "congestion_control": "cubic"},
+        {"name": "others", "kind": "ping", "start_ns": 0},
+    ]
+    workloads = {
+        "cured": records.bulk(goodput, bytes=1_448_000, retransmits=more["again"]),
+        "rival": records.bulk(rival),
+        "others": {"kind": "ping", "median_ms": more["ping_ms"], "sent": 10, "lost": 0},
+    }
+    spec = {"path": path, "workloads": works}
+    return records.run(workloads, variant, seed, point={"path_kind": "GEO", "what": "both"}, spec=spec)
+
+
+def test_a_cures_speed_up_stands_beside_what_it_costs_others(tmp_path: Path) -> None:
+    runs = [cured("as is", 4.0, 4.0, seed, again=10, ping_ms=150.0) for seed in (1, 2)]
+    runs += [cured("16 streams", 8.0 + seed, 1.0, seed, again=100, ping_ms=190.0) for seed in (1, 2)]
+    chart = speed_up.build(stored(tmp_path, runs))
+    assert chart is not None
+    assert chart.columns == 4
+    faster, again, delay, left = chart.panels
+    assert faster.title == "GEO"
+    assert faster.y.categories == ("both", "as is", "16 streams")
+    assert faster.y.headings == {0}
+    assert by_role(faster, Role.DOWN) == {2: [pytest.approx(9.5 / 4)]}
+    assert [list(series.low or ()) for series in faster.series] == [[9 / 4]]
+    assert by_role(again, Role.DROPS) == {1: [pytest.approx(1.0)], 2: [pytest.approx(10.0)]}
+    assert by_role(delay, Role.PING) == {1: [pytest.approx(50.0)], 2: [pytest.approx(90.0)]}
+    assert by_role(left, Role.RIVAL) == {1: [pytest.approx(50.0)], 2: [pytest.approx(100 / 10.5, rel=0.01)]}
+    assert "16 streams helps most, 2.38 times as fast (2.25 to 2.5)" in faster.sentence
+    drawn_both_ways(chart, tmp_path)
+
+
+def test_a_rival_is_no_thing_that_was_tried(tmp_path: Path) -> None:
+    runs = [
+        cured("as is", 4.0, 4.0, 1, again=1, ping_ms=150),
+        cured("BBR", 6.0, 2.0, 1, again=1, ping_ms=150),
+    ]
+    chart = speed_up.build(stored(tmp_path, runs))
+    assert chart is not None
+    assert all("rival" not in name for panel in chart.panels for name in panel.y.categories)
+
+
+def test_a_sweep_of_numbers_is_no_list_of_cures(sweep: Results) -> None:
+    assert speed_up.build(sweep) is None
+    assert by_variant.build(sweep) == []
+
+
+def test_a_hit_and_a_miss_are_two_rows(tmp_path: Path) -> None:
+    cached = records.http([10.0, 1.0])
+    for fetch, outcome in zip(cached["per_fetch"], ("miss", "hit"), strict=True):
+        fetch["cache"] = outcome
+    runs = [records.run({"file": records.http([8.0])}), records.run({"file": cached}, "cached")]
+    chart = speed_up.build(stored(tmp_path, runs))
+    assert chart is not None
+    assert chart.panels[0].y.categories == ("as is", "cached, miss", "cached, hit")
+    assert by_role(chart.panels[0], Role.DOWN) == {1: [pytest.approx(0.8)], 2: [pytest.approx(8.0)]}
+
+
+def page(out: Path) -> Results:
+    """Two objects over one kept connection."""
+    flow = {"workload": "page", "direction": "down", "local_port": 40000, "remote_port": 80, "bytes": 5000}
+    flows = [
+        flow | {"flow": 1, "start_s": 1.0, "connected_s": 1.5, "first_byte_s": 2.0, "end_s": 2.5},
+        flow | {"flow": 2, "start_s": 2.5, "connected_s": None, "first_byte_s": 3.0, "end_s": 3.25},
+    ]
+    entry = records.http([2.25]) | {"per_fetch": [{"start_s": 1.0, "total_s": 2.25}]}
+    spec = {"path": {}, "workloads": [{"name": "page", "kind": "http", "objects_bytes": [5000, 5000]}]}
+    return stored(out, [records.run({"page": entry}, spec=spec)], flows)
+
+
+def test_each_object_of_a_page_connects_waits_and_receives(tmp_path: Path) -> None:
+    results = page(tmp_path)
+    chart = waterfall.build(results, results.runs[0])
+    assert chart is not None
+    (panel,) = chart.panels
+    assert panel.y.categories == (f"5{NB}kB, connection 1", f"5{NB}kB, connection 1")
+    spans = {s.label: list(zip(s.y, s.low or (), s.high or (), strict=True)) for s in panel.series}
+    assert spans == {
+        "connect": [(0, 0.0, 0.5)],
+        "wait": [(0, 0.5, 1.0), (1, 1.5, 2.0)],
+        "receive": [(0, 1.0, 1.5), (1, 2.0, 2.25)],
+    }
+    assert all(series.mark is Mark.SPANS for series in panel.series)
+    assert f"2 objects over 1 connection, the last byte after 2.25{NB}s" in panel.sentence
+    drawn_both_ways(chart, tmp_path)
+
+
+def test_a_single_file_has_no_waterfall(tmp_path: Path) -> None:
+    results = Results.open(synthetic.run(tmp_path))
+    assert waterfall.build(results, results.runs[0]) is None
