@@ -48,11 +48,19 @@ def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
             around_s = 8 * spec.base_rtt_ns / 1e9
             if work.time_ns is not None:
                 return (work.omit_ns + work.time_ns) / 1e9 + around_s
-            pipe = spec.path.up if work.direction == "up" else spec.path.down
-            rate_bit_s = _lowest_rate(pipe["shaper"])
-            return around_s + (work.size_bytes or 0) * 8 / (rate_bit_s or _GUESSED_RATE_BIT_S)
+            return around_s + _carried_s(work.size_bytes or 0, work.direction, spec)
+        case "http":
+            # A round trip to connect and one to ask, and for a page one to ask for each object.
+            objects = work.objects_bytes or (work.size_bytes or 0,)
+            asked_s = (1 + len(objects) / work.connections) * spec.base_rtt_ns / 1e9
+            return work.fetches * (asked_s + _carried_s(sum(objects), work.direction, spec))
         case _:
             return 0.0
+
+
+def _carried_s(size_bytes: int, direction: str, spec: RunSpec) -> float:
+    pipe = spec.path.up if direction == "up" else spec.path.down
+    return size_bytes * 8 / (_lowest_rate(pipe["shaper"]) or _GUESSED_RATE_BIT_S)
 
 
 def _lowest_rate(shaper: dict[str, Any]) -> float | None:
