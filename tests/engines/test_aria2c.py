@@ -45,7 +45,7 @@ LOG = (
 
 
 def served(port: int, span: str) -> Served:
-    return Served(0, "10.77.0.1", port, 0.0, 0.0, span, 206, 250, 9 * MIB, 100, "")
+    return Served(0, "10.77.0.1", port, 0.0, 0.0, span, 206, 250, 9 * MIB, 100, None)
 
 
 LINES = [
@@ -57,7 +57,7 @@ LINES = [
 
 def read(log: str, *, end: End = End.EXITED, status: int | None = 0, stderr: str = "") -> list[Transfer]:
     program = Program(["aria2c"], end, Exit(status, None, None, 9.0), 0.5, log, stderr)
-    return aria2c.transfers(FILE, program, LINES, wall_minus_run_s=ZERO_UNIX_S, port=5201)
+    return aria2c.transfers(FILE, program, LINES, server="server", port=5201, wall_minus_run_s=ZERO_UNIX_S)
 
 
 def test_each_request_is_a_range_with_its_times_and_its_connections_port() -> None:

@@ -1,9 +1,11 @@
 """What the kernel counted for a connection is found for the transfers that used it."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from bentpipe.engines.closings import Closings
+from bentpipe.engines.closings import Closings, Connection
 from bentpipe.engines.workloads import carried
 from bentpipe.engines.workloads.transfer import Item, Outcome, Transfer
 
@@ -29,11 +31,18 @@ def fetch(number: int, port: int | None, start_s: float, outcome: Outcome = "fin
 
 
 def counted(
-    folder: Path, lines: str, *transfers: Transfer, upload: bool = False
+    folder: Path,
+    lines: str,
+    *transfers: Transfer,
+    upload: bool = False,
+    upstream: Sequence[Connection] = (),
 ) -> tuple[list[Transfer], int | None]:
     (folder / "closed.csv").write_text(HEADER + lines)
     closings = Closings(folder / "closed.csv")
-    return asyncio.run(carried.counted(transfers, closings, upload=upload, patience_s=0.0))
+    found = asyncio.run(
+        carried.counted(transfers, closings, upload=upload, upstream=upstream, patience_s=0.0)
+    )
+    return found.transfers, found.retransmits
 
 
 def test_a_connection_of_its_own_gives_a_fetch_its_senders_retransmissions(tmp_path: Path) -> None:
@@ -69,3 +78,24 @@ def test_what_is_not_known_of_one_connection_is_not_known_of_all(tmp_path: Path)
     found, everything = counted(tmp_path, lines, fetch(0, 40, 1.0), fetch(1, 41, 6.0), fetch(2, None, 7.0))
     assert [each.retransmits for each in found] == [3, None, None]
     assert everything is None
+
+
+def test_a_cut_fetch_that_no_log_names_has_the_connection_that_nobody_else_has(tmp_path: Path) -> None:
+    lines = "2.0,client,4,40,5201,551,90,0\n9.0,client,4,42,5201,310,90,0\n"
+    cut = replace(fetch(1, None, 3.0, "unfinished"), header_bytes=0, bytes=0)
+    found, _ = counted(tmp_path, lines, fetch(0, 40, 1.0), cut)
+    assert [(each.local_port, each.bytes) for each in found] == [(40, 500), (42, 310)]
+
+
+def test_what_was_sent_again_to_a_cache_is_in_the_sum_and_in_no_fetch_that_missed(tmp_path: Path) -> None:
+    lines = (
+        "2.0,server,4,5202,40,91,550,1\n3.0,server,4,5202,41,91,550,2\n"
+        "9.0,near,4,60,5201,550,90,0\n9.1,server,4,5201,60,90,550,7\n"
+    )
+    miss = replace(fetch(0, 40, 1.0), cache="miss", remote_port=5202)
+    hit = replace(fetch(1, 41, 2.5), cache="hit", remote_port=5202)
+    found, everything = counted(
+        tmp_path, lines, miss, hit, upstream=[Connection("near", 60, "server", 5201, 1.1)]
+    )
+    assert [each.retransmits for each in found] == [None, 2]
+    assert everything == 1 + 2 + 7

@@ -7,7 +7,7 @@ import pytest
 
 from bentpipe.engines.bench import End, Program
 from bentpipe.engines.host_process import Exit
-from bentpipe.engines.workloads import curl, nginx
+from bentpipe.engines.workloads import curl, nginx, nginx_conf
 from bentpipe.engines.workloads.transfer import Item, Transfer, visits
 
 # The run's zero was at 1000.25 s of the monotonic clock, and at 01:00:00.9 of the day.
@@ -156,7 +156,7 @@ def test_a_line_of_the_log_names_its_fetch_and_a_cut_line_is_left_out() -> None:
 
 def test_only_a_server_that_thinks_loads_the_module_for_it() -> None:
     def text(think_s: float, *, upload: bool = False) -> str:
-        return nginx.configuration(
+        return nginx_conf.server(
             addresses=["10.77.0.2", "fd77::2"],
             port=5201,
             upload=upload,

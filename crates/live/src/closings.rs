@@ -167,11 +167,11 @@ mod tests {
         let mut carried = Vec::new();
         client.read_to_end(&mut carried).unwrap();
         drop(client);
-        let mut told = Vec::new();
+        let (mut told, mut received) = (Vec::new(), vec![0; 65_536]);
         let begun = Instant::now();
         while told.is_empty() && begun.elapsed() < Duration::from_secs(10) {
             closings
-                .take(&mut [0; 65_536], |socket| {
+                .take(&mut received, |socket| {
                     if socket.remote_port == port {
                         told.push(line(0.5, Host::Client, socket));
                     }

@@ -82,6 +82,17 @@ class Closings:
     def server_end(self, of: Connection) -> Closed | None:
         return self._first((of.server, of.server_port, of.client_port), of.at_s)
 
+    def opened_by(self, host: str, server_port: int, at_s: float) -> list[Closed]:
+        """The ends at `host` of connections to this port that were over after this time."""
+        ends = [
+            each
+            for (whose, _, remote), known in self._known.items()
+            if whose == host and remote == server_port
+            for each in known
+            if each.time_s >= at_s
+        ]
+        return sorted(ends, key=lambda each: each.time_s)
+
     def _first(self, end: tuple[str, int, int], at_s: float) -> Closed | None:
         """Ports come round: the first that was over after this time."""
         return next((each for each in self._known.get(end, []) if each.time_s >= at_s), None)

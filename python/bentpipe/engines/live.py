@@ -47,8 +47,6 @@ class LiveEngine:
         self._options = options or EngineOptions()
 
     def check(self, spec: RunSpec) -> None:
-        if spec.near is not None and spec.near.cache_bytes is not None:
-            raise EngineError("near.cache: the live engine has no cache yet", what="near.cache")
         if spec.near is None and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host", what="pcap")
         for work in spec.workloads:

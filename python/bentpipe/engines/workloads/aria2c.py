@@ -113,9 +113,16 @@ def ranges(log: str) -> list[Range]:
 
 
 def transfers(
-    item: Item, program: Program, served: Sequence[Served], *, wall_minus_run_s: float, port: int
+    item: Item,
+    program: Program,
+    served: Sequence[Served],
+    *,
+    server: str,
+    port: int,
+    wall_minus_run_s: float,
 ) -> list[Transfer]:
-    """What became of each range. `served` are the lines of nginx's log for this file."""
+    """What became of each range. `served` are the lines for this file in the log of nginx, which was asked at
+    the host `server`."""
     lines = list(served)
     outcome: Outcome = "finished"
     why = fault(program)
@@ -138,7 +145,7 @@ def transfers(
         found.append(
             Transfer(
                 item=item,
-                server="server",
+                server=server,
                 size_bytes=each.last_byte - each.first_byte + 1 if each.last_byte else None,
                 local_port=line.port if line else None,
                 remote_port=port,
@@ -151,23 +158,24 @@ def transfers(
                 outcome=outcome,
                 why=why,
                 header_bytes=line.header_bytes if line else 0,
+                cache=line.cache if line else None,
             )
         )
     if not found and why:
         found.append(
             Transfer(
-                item,
-                "server",
-                item.size_bytes,
-                None,
-                port,
-                program.started_s,
-                None,
-                None,
-                None,
-                0,
-                outcome,
-                why,
+                item=item,
+                server=server,
+                size_bytes=item.size_bytes,
+                local_port=None,
+                remote_port=port,
+                start_s=program.started_s,
+                connected_s=None,
+                first_byte_s=None,
+                end_s=None,
+                bytes=0,
+                outcome=outcome,
+                why=why,
             )
         )
     return found

@@ -28,7 +28,7 @@ def completed(
         if not lines:
             return each
         line = lines[-1]
-        known: dict[str, Any] = {}
+        known: dict[str, Any] = {"cache": line.cache}
         if each.local_port is None:
             carried = line.request_bytes if upload else line.body_bytes
             known |= {
@@ -69,6 +69,7 @@ def entry(
         "fetches": len(visits),
         "finished": len(times_s),
         "median_fetch_s": median(times_s) if times_s else None,
+        "cache": _cache(transfers),
         "per_fetch": visits[:_LISTED],
     }
 
@@ -86,6 +87,7 @@ def _visit(transfers: Sequence[Transfer]) -> dict[str, Any]:
         "total_s": max(ends) - start_s if len(ends) == len(transfers) else None,
         "bytes": sum(each.bytes for each in transfers),
         "retransmits": _sum(transfers),
+        "cache": _worst(transfers),
     }
 
 
@@ -93,6 +95,17 @@ def _sum(transfers: Sequence[Transfer]) -> int | None:
     """None where one is not known."""
     known = [each.retransmits for each in transfers if each.retransmits is not None]
     return sum(known) if len(known) == len(transfers) else None
+
+
+def _cache(transfers: Sequence[Transfer]) -> dict[str, int] | None:
+    """Requests that the cache had the answer to, and those that it had not."""
+    asked = [each.cache for each in transfers if each.cache]
+    return {"hits": asked.count("hit"), "misses": asked.count("miss")} if asked else None
+
+
+def _worst(transfers: Sequence[Transfer]) -> str | None:
+    """A miss, if there was one."""
+    return max((each.cache for each in transfers if each.cache), default=None)
 
 
 def rows(spec: HttpSpec, transfers: Iterable[Transfer], *, ip: int) -> list[dict[str, Any]]:

@@ -6,7 +6,9 @@
    over one connection. A page is one curl per visit, which has several connections open at once; the next
    visit has new ones. A file in ranges is one aria2c per fetch. Starting a program takes 5 to 50 ms, in
    which the path is idle; it is in no fetch's own time.
-3. Fetches follow each other whatever becomes of them; when nginx is gone there are no more.
+3. With a cache at near, downloads are asked for there: an nginx of the workload's own, as large as the lab
+   says. Uploads go to the server.
+4. Fetches follow each other whatever becomes of them; when nginx is gone there are no more.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,12 +18,13 @@ from itertools import chain
 from bentpipe import _core
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, Program, Running
-from bentpipe.engines.workloads import aria2c, carried, curl, fetches, nginx
+from bentpipe.engines.closings import Connection
+from bentpipe.engines.workloads import aria2c, carried, curl, fetches, nginx, nginx_conf
 from bentpipe.engines.workloads.transfer import Item, Transfer, visits
 from bentpipe.lab.spec import HttpSpec
 
 _SERVER_LEAD_S = 5.0
-_CLOSING_S = 5.0
+_CLOSING_S = 3.0
 
 Served = Mapping[int, Sequence[nginx.Served]]
 """Lines of nginx's log, by the number of the fetch."""
@@ -49,6 +52,22 @@ def refusal(spec: HttpSpec) -> str | None:
 
 
 @dataclass(frozen=True)
+class _Web:
+    """The server, and the cache at near if downloads are asked for there."""
+
+    origin: nginx.Site
+    cache: nginx.Site | None
+
+    @property
+    def entrance(self) -> nginx.Site:
+        return self.cache or self.origin
+
+    @property
+    def has_ended(self) -> bool:
+        return self.origin.has_ended or self.entrance.has_ended
+
+
+@dataclass(frozen=True)
 class _Job:
     """One program's work, and how to read what became of it."""
 
@@ -60,43 +79,69 @@ async def run(spec: HttpSpec, bench: Bench) -> WorkloadResult:
     planned = _planned(spec, bench.seed)
     start_s, upload = spec.start_ns / 1e9, spec.direction == "up"
     await bench.sleep_until(start_s - _SERVER_LEAD_S)
-    site = await nginx.start(
-        bench,
-        "server",
-        spec.name,
-        sizes=(item.size_bytes for item in planned[0]),
-        upload=upload,
-        think_s=spec.think_ns / 1e9,
-    )
-    if isinstance(site, str):
+    web = await _web(spec, planned, bench)
+    if isinstance(web, str):
         nothing = fetches.entry(spec, [], retransmits=None, ended_s=start_s)
-        return WorkloadResult(nothing | {"why": site})
+        return WorkloadResult(nothing | {"why": web})
     await bench.sleep_until(start_s)
     ran: list[tuple[_Job, Program]] = []
-    for job in _jobs(spec, planned, bench, site):
-        if bench.ended.is_set() or site.has_ended:
+    for job in _jobs(spec, planned, bench, web.entrance):
+        if bench.ended.is_set() or web.has_ended:
             break
         ran.append((job, await job.start().over(None)))
     ended_s = bench.now_s
-    stopped = await site.stop()
+    cached = await web.cache.stop() if web.cache else None
+    stopped = await web.origin.stop()
     served: dict[int, list[nginx.Served]] = {}
-    for line in nginx.served(stopped.log):
+    for line in nginx.served((cached or stopped).log):
         served.setdefault(line.number, []).append(line)
-    found, retransmits = await carried.counted(
+    counted = await carried.counted(
         list(chain.from_iterable(job.read(program, served) for job, program in ran)),
         bench.closings,
         upload=upload,
+        upstream=_upstream(web, stopped, bench) if cached else [],
         patience_s=min(0.5 + 3 * bench.full_round_trip_s, _CLOSING_S),
     )
-    entry = fetches.entry(spec, found, retransmits=retransmits, ended_s=ended_s)
-    why = stopped.fault or next((each.why for each in found if each.why), None)
-    if why:
+    found = counted.transfers
+    entry = fetches.entry(spec, found, retransmits=counted.retransmits, ended_s=ended_s)
+    faults = [stopped.fault, cached.fault if cached else None, *(each.why for each in found)]
+    if why := next((each for each in faults if each), None):
         entry["why"] = why
     return WorkloadResult(
         entry,
         flows=fetches.rows(spec, found, ip=bench.spec.client.ip),
-        tools=_tools(spec, [program for _, program in ran], site, stopped),
+        tools=_tools(spec, [program for _, program in ran], {"server": stopped, "near": cached}),
     )
+
+
+async def _web(spec: HttpSpec, planned: Sequence[Sequence[Item]], bench: Bench) -> _Web | str:
+    """Start what the fetches need; or say why it does not run."""
+    origin = await nginx.serve(
+        bench,
+        "server",
+        spec.name,
+        sizes=(item.size_bytes for item in planned[0]),
+        upload=spec.direction == "up",
+        think_s=spec.think_ns / 1e9,
+    )
+    if isinstance(origin, str):
+        return origin
+    near = bench.spec.near
+    if near is None or near.cache_bytes is None or spec.direction == "up":
+        return _Web(origin, None)
+    objects = len({item.object for visit in planned for item in visit})
+    cache = await nginx.cached(
+        bench, "near", spec.name, origin=origin, size_bytes=near.cache_bytes, objects=objects
+    )
+    return f"the cache at near: {cache}" if isinstance(cache, str) else _Web(origin, cache)
+
+
+def _upstream(web: _Web, stopped: nginx.Stopped, bench: Bench) -> list[Connection]:
+    """The connections that the cache had to the server."""
+    first: dict[int, float] = {}
+    for line in sorted(nginx.served(stopped.log), key=lambda line: line.begun_unix_s):
+        first.setdefault(line.port, line.begun_unix_s - bench.wall_minus_run_s)
+    return [Connection("near", port, "server", web.origin.port, at_s) for port, at_s in first.items()]
 
 
 def _planned(spec: HttpSpec, seed: int) -> list[list[Item]]:
@@ -113,8 +158,7 @@ def _planned(spec: HttpSpec, seed: int) -> list[list[Item]]:
 def _jobs(
     spec: HttpSpec, planned: Sequence[Sequence[Item]], bench: Bench, site: nginx.Site
 ) -> Iterable[_Job]:
-    address = bench.address("server", bench.spec.client.ip)
-    authority = f"{f'[{address}]' if ':' in address else address}:{site.port}"
+    authority = nginx_conf.authority(bench.address(site.host, bench.spec.client.ip), site.port)
 
     def url(item: Item) -> str:
         return f"http://{authority}/{spec.name}/{item.object}/{item.size_bytes}?{item.number}"
@@ -145,7 +189,14 @@ def _aria2c(spec: HttpSpec, item: Item, url: str, bench: Bench, site: nginx.Site
 
     def read(program: Program, served: Served) -> list[Transfer]:
         lines = served.get(item.number, [])
-        return aria2c.transfers(item, program, lines, wall_minus_run_s=bench.wall_minus_run_s, port=site.port)
+        return aria2c.transfers(
+            item,
+            program,
+            lines,
+            server=site.host,
+            port=site.port,
+            wall_minus_run_s=bench.wall_minus_run_s,
+        )
 
     return _Job(start, read)
 
@@ -162,7 +213,7 @@ def _curl(order: curl.Order, bench: Bench, site: nginx.Site) -> _Job:
             monotonic_to_run_s=bench.run_s(0),
             wall_to_run_s=-(wall_minus_run_s % 86400),
         )
-        found = curl.transfers(order, program, traced, server="server", port=site.port)
+        found = curl.transfers(order, program, traced, server=site.host, port=site.port)
         upload = order.upload is not None
         return fetches.completed(found, served, upload=upload, wall_minus_run_s=wall_minus_run_s)
 
@@ -170,14 +221,18 @@ def _curl(order: curl.Order, bench: Bench, site: nginx.Site) -> _Job:
 
 
 def _tools(
-    spec: HttpSpec, programs: Sequence[Program], site: nginx.Site, stopped: nginx.Stopped
+    spec: HttpSpec, programs: Sequence[Program], stopped: Mapping[str, nginx.Stopped | None]
 ) -> list[dict[str, str]]:
     _, client = tools(spec)
     said = [
         (client, "client", "".join(program.stdout for program in programs)),
         (client, "client trace", "".join(program.stderr for program in programs)),
-        ("nginx", "server access log", stopped.log),
-        ("nginx", "server errors", stopped.errors + stopped.program.stderr),
-        ("nginx", "server configuration", (site.folder / "nginx.conf").read_text()),
     ]
+    for host, site in stopped.items():
+        if site:
+            said += [
+                ("nginx", f"{host} access log", site.log),
+                ("nginx", f"{host} errors", site.errors + site.program.stderr),
+                ("nginx", f"{host} configuration", site.configuration),
+            ]
     return [{"workload": spec.name, "tool": tool, "role": role, "output": text} for tool, role, text in said]

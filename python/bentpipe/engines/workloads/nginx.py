@@ -1,19 +1,9 @@
-"""A real nginx at a host, with a configuration made for the run in a folder of the run's own.
+"""A real nginx at a host, in a folder of the run's own: no file of the system is written.
 
-Source: nginx 1.22's documentation of its core, log and proxy modules; experiments with Debian's
-nginx-light.
-1. No file of the system is written: process id, logs and temporary files lie in the folder, and so do the
-   files served. These are sparse, one per size; which object of that size is meant only the URL says,
-   /WORKLOAD/OBJECT/SIZE?NUMBER, so that a cache sees different objects.
-2. `sendfile` and `tcp_nopush` are on, as in Debian's own configuration. Connections are kept for any number
-   of requests, and a peer may be silent for an hour: nginx's own limits (1000 requests, 60 s) are for other
-   paths.
-3. The server thinks in nginx itself, by the echo module that nginx-light comes with.
-4. An upload is passed on as it comes to a process behind nginx that reads it to its end, thinks, and
-   answers: nginx alone would answer at once or fill the disk.
-5. nginx takes a request for over when the kernel has its last byte, not when that has arrived. So only what
-   the client cannot know is taken from its log: when a request came in, and what an upload that was cut had
-   brought.
+1. The files served are sparse.
+2. nginx takes a request for over when the kernel has its last byte, not when that has arrived. So only what
+   the client cannot know is taken from its log: when a request came in, what an upload that was cut had
+   brought, whether a cache had it.
 """
 
 import json
@@ -28,60 +18,10 @@ from pathlib import Path
 
 from bentpipe.engines import machine
 from bentpipe.engines.bench import Bench, Program, Running
-from bentpipe.engines.workloads import listening
+from bentpipe.engines.workloads import listening, nginx_conf
 
 _ECHO = "ngx_http_echo_module.so"
-_STOPS_S = 5.0
-
-_HTTP = """
-daemon off;
-user root;
-worker_processes 1;
-pid nginx.pid;
-error_log error.log warn;
-{modules}
-events {{ worker_connections 4096; }}
-http {{
-    log_format bentpipe escape=json
-        '{{"ended_unix_s":$msec,"request_s":$request_time,"peer":"$remote_addr","port":$remote_port,'
-        '"connection":$connection,"nth":$connection_requests,"request":"$request","range":"$http_range",'
-        '"status":$status,"sent_bytes":$bytes_sent,"body_bytes":$body_bytes_sent,'
-        '"request_bytes":$request_length,"cache":"$upstream_cache_status"}}';
-    access_log access.log bentpipe;
-    default_type application/octet-stream;
-    sendfile on;
-    tcp_nopush on;
-    keepalive_requests 1000000;
-    client_body_timeout 1h;
-    send_timeout 1h;
-    client_max_body_size 0;
-    client_body_temp_path temporary/body;
-    proxy_temp_path temporary/proxy;
-    fastcgi_temp_path temporary/fastcgi;
-    uwsgi_temp_path temporary/uwsgi;
-    scgi_temp_path temporary/scgi;
-{server}
-}}
-"""
-_SERVER = """
-    server {{
-        {listen}
-        location ~ "^/[^/]+/[0-9]+/(?<size>[0-9]+)$" {{
-            {answer}
-        }}
-        location @file {{
-            root files;
-            try_files /$size =404;
-        }}
-        location @sink {{
-            proxy_pass http://unix:sink;
-            proxy_http_version 1.1;
-            proxy_request_buffering off;
-            proxy_read_timeout 1h;
-            proxy_send_timeout 1h;
-        }}
-    }}
-"""
+_STOPS_S = 3.0
 
 # Reads each upload to its end, then thinks, then answers. Arguments: its socket, seconds to think.
 _SINK = """
@@ -108,6 +48,10 @@ Sink(sys.argv[1], Upload).serve_forever()
 """
 
 
+# nginx has other words too (EXPIRED, STALE, ..), for what it does not hold as it is wanted.
+_CACHED = {"": None, "HIT": "hit"}
+
+
 @dataclass(frozen=True)
 class Served:
     """A line of the access log."""
@@ -125,8 +69,8 @@ class Served:
     body_bytes: int
     request_bytes: int
     """Of the request, its header and body as far as they were read."""
-    cache: str
-    """HIT, MISS and other words of nginx; empty: no cache."""
+    cache: str | None
+    """`hit` or `miss`; None: no cache."""
 
 
 def served(log: str) -> list[Served]:
@@ -152,7 +96,7 @@ def served(log: str) -> list[Served]:
                 header_bytes=said["sent_bytes"] - said["body_bytes"],
                 body_bytes=said["body_bytes"],
                 request_bytes=said["request_bytes"],
-                cache=said["cache"],
+                cache=_CACHED.get(said["cache"], "miss"),
             )
         )
     return found
@@ -181,25 +125,11 @@ def _echo_module() -> Path | None:
     return module if module and module.is_file() else None
 
 
-def configuration(
-    *, addresses: Iterable[str], port: int, upload: bool, think_s: float, echo_module: Path | None
-) -> str:
-    listen = " ".join(f"listen {f'[{each}]' if ':' in each else each}:{port};" for each in addresses)
-    thinks = think_s > 0 and not upload
-    if thinks:
-        answer = f"echo_sleep {think_s:.3f}; echo_exec @file;"
-    else:
-        answer = f"try_files /nothing {'@sink' if upload else '@file'};"
-    return _HTTP.format(
-        modules=f"load_module {echo_module};" if thinks else "",
-        server=_SERVER.format(listen=listen, answer=answer),
-    )
-
-
 @dataclass(frozen=True)
 class Site:
     """A running nginx, and what runs behind it."""
 
+    host: str
     folder: Path
     port: int
     _bench: Bench
@@ -221,7 +151,13 @@ class Site:
         program = await self._serving.over(self._bench.now_s + patience_s, cut=False)
         if self._sink:
             await self._sink.over(self._bench.now_s, cut=False)
-        return Stopped(program, died=died, log=self._text("access.log"), errors=self._text("error.log"))
+        return Stopped(
+            program,
+            died=died,
+            configuration=self._text("nginx.conf"),
+            log=self._text("access.log"),
+            errors=self._text("error.log"),
+        )
 
     def _text(self, name: str) -> str:
         file = self.folder / name
@@ -232,6 +168,7 @@ class Site:
 class Stopped:
     program: Program
     died: bool
+    configuration: str
     log: str
     errors: str
 
@@ -245,35 +182,55 @@ class Stopped:
         return why if said in why else f"{why}: {said}"
 
 
-async def start(
+async def serve(
     bench: Bench, host: str, name: str, *, sizes: Iterable[int], upload: bool, think_s: float
 ) -> Site | str:
-    """Start nginx for the workload `name` at `host` and see it listen; or say why it does not."""
-    port, addresses = bench.port(), bench.addresses(host)
-    folder = bench.folder(f"{name}-nginx")
-    (folder / "temporary").mkdir()
+    """Start the web server of the workload `name` at `host` and see it listen; or say why it does not."""
+    port, folder = bench.port(), bench.folder(f"{name}-nginx")
     (folder / "files").mkdir()
-    text = configuration(
-        addresses=addresses.values(),
+    text = nginx_conf.server(
+        addresses=bench.addresses(host).values(),
         port=port,
         upload=upload,
         think_s=think_s,
         echo_module=_echo_module() if think_s else None,
     )
-    (folder / "nginx.conf").write_text(text)
-    try:
-        for size in set(sizes):
+    for size in set(sizes):
+        try:
             with (folder / "files" / str(size)).open("wb") as file:
                 file.truncate(size)
-    except OSError as error:
-        return f"a file of {size} bytes could not be made: {error}"
+        except OSError as error:
+            return f"a file of {size} bytes could not be made: {error}"
     sink = None
     if upload:
         sink = bench.start(host, [sys.executable, "-I", "-c", _SINK, "sink", f"{think_s:g}"], cwd=folder)
+    return await _start(bench, host, port, folder, text, sink=sink)
+
+
+async def cached(
+    bench: Bench, host: str, name: str, *, origin: Site, size_bytes: int, objects: int
+) -> Site | str:
+    """Start a cache in front of `origin` at `host`, as `serve` does."""
+    port, folder = bench.port(), bench.folder(f"{name}-cache")
+    text = nginx_conf.cache(
+        addresses=bench.addresses(host).values(),
+        port=port,
+        origin=nginx_conf.authority(bench.address(origin.host, bench.spec.client.ip), origin.port),
+        size_bytes=size_bytes,
+        objects=objects,
+    )
+    return await _start(bench, host, port, folder, text, sink=None)
+
+
+async def _start(
+    bench: Bench, host: str, port: int, folder: Path, text: str, *, sink: Running | None
+) -> Site | str:
+    (folder / "temporary").mkdir()
+    (folder / "nginx.conf").write_text(text)
     argv = ["nginx", "-p", "./", "-c", "nginx.conf", "-e", "error.log"]
     serving = bench.start(host, argv, env=machine.with_system_programs(), cwd=folder)
-    site = Site(folder, port, bench, serving, sink)
-    if not await listening.ended_before(bench, host, port, addresses, serving):
+    site = Site(host, folder, port, bench, serving, sink)
+    if not await listening.ended_before(bench, host, port, bench.addresses(host), serving):
         return site
     stopped = await site.stop()
     return stopped.fault or f"nginx did not begin to listen: {stopped.errors.strip()[-500:]}"
