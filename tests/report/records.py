@@ -30,7 +30,7 @@ _ORIGINAL_PIPE = {
     "shaper": {"kind": "unlimited"},
     "propagation": {
         "delay_ns": 50_000_000,
-        "jitter": {"spread_ns": 5_000_000, "distribution": "normal", "correlation": 0.25, "reorder": True},
+        "jitter": {"spread_ns": 5_000_000, "distribution": "uniform", "correlation": 0.25, "reorder": True},
         "limit": {"unit": "packets", "packets": 1000},
     },
     "channel": {"loss": {"model": "bernoulli", "p": 1e-6}},
@@ -39,7 +39,7 @@ _ORIGINAL_PIPE = {
 
 def high_latency_lab(changes: Mapping[str, Any] | None = None, **more: Any) -> Record:
     """A run as the original's over IPv4; `changes` go over its hosts (`ip`, `sack`) or pipes (`jitter`)."""
-    client: dict[str, Any] = {"ip": 4, "sack": None, "congestion_control": "cubic"}
+    client: dict[str, Any] = {"ip": 4, "sack": None, "dsack": None, "congestion_control": "cubic"}
     down: dict[str, Any] = copy.deepcopy(_ORIGINAL_PIPE)
     for key, value in (changes or {}).items():
         if key in client:

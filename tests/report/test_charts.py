@@ -193,6 +193,16 @@ def test_windows_of_several_connections_are_summed_and_what_is_full_is_said() ->
     assert "the send buffer is never full" in text
 
 
+def test_two_samples_of_a_socket_at_about_one_time_are_not_two_sockets() -> None:
+    steady = socket(
+        "server", (80, 40000), in_flight_bytes=[10_000] * 5, cwnd_segments=[20] * 5, mss_bytes=[1000] * 5
+    )
+    drifting = steady.with_columns(time_s=pl.Series([0.0, 0.1, 0.196, 0.204, 0.3]))
+    found = windows.panel([drifting], [], "down")
+    assert found is not None
+    assert {value for series in found.series if series.label == "cwnd" for value in series.y} == {20.0}
+
+
 def test_a_socket_that_is_not_connected_has_no_windows() -> None:
     opening = socket("server", (80, 40000), in_flight_bytes=[1], cwnd_segments=[10], mss_bytes=[1000])
     state = pl.lit("SYN-RECV").alias("state")

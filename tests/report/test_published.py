@@ -24,6 +24,8 @@ def only(record: records.Record) -> Cell:
         ({}, "IPv4"),
         ({"ip": 6}, "IPv6"),
         ({"sack": False}, "IPv4, no SACK"),
+        ({"sack": False, "dsack": False}, "IPv4, no SACK"),
+        ({"dsack": False}, None),
         ({"ip": 6, "sack": False}, None),
         ({"congestion_control": "bbr"}, None),
         ({"jitter": None}, None),

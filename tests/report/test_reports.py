@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import zlib
+from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -125,9 +127,11 @@ def test_every_link_of_the_page_leads_somewhere_on_it(sweep: Results) -> None:
 
 def test_the_page_has_a_chart_for_every_panel_and_its_figures_are_json(geo: Results) -> None:
     text = html.render(geo)
-    figures = re.search(r'<script type="application/json" class="figures">(.*?)</script>', text, re.S)
+    figures = re.search(r'<script type="application/octet-stream" class="figures">(.*?)</script>', text)
     assert figures is not None
-    assert len(json.loads(figures[1])) == len(re.findall(r"data-panel=", text)) == 7
+    assert (
+        len(json.loads(zlib.decompress(b64decode(figures[1])))) == len(re.findall(r"data-panel=", text)) == 7
+    )
 
 
 @pytest.mark.parametrize(

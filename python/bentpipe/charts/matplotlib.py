@@ -139,10 +139,10 @@ def _draw_series(place: Axes, chart: Chart, series: Series) -> None:
         "linestyle": _DASHES[series.dash] if lines else "none",
         "linewidth": 1.0 if series.faint else 1.5,
         "marker": _SYMBOLS[series.symbol] if points else None,
-        "markersize": 5 if series.mark is Mark.POINTS else 7,
+        "markersize": 7 if series.mark is not Mark.POINTS else 4 if series.symbol is Symbol.CROSS else 5,
         "markerfacecolor": "white" if series.hollow else LIGHT[series.role],
         "markeredgecolor": LIGHT[series.role] if series.hollow else "white",
-        "markeredgewidth": 1.4 if series.hollow else 0.6,
+        "markeredgewidth": 1.4 if series.hollow else 0.3 if series.symbol is Symbol.CROSS else 0.6,
         "zorder": 4 if series.mark is Mark.POINTS else 3 if points else 2,
         "drawstyle": "steps-post" if series.mark is Mark.STEPS else "default",
     }

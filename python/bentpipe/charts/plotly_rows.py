@@ -95,6 +95,7 @@ def _trace(series: Series, panel: Panel, x: Axis, axis: str) -> dict[str, Any]:
         return trace | {
             "type": "bar",
             "orientation": "h",
+            "textposition": "none",
             "base": [short(low) for low, _ in ends],
             "x": [short(high - low) for low, high in ends],
             "marker": {

@@ -73,7 +73,7 @@ _COSTS: Sequence[tuple[Measure, Axis, Role]] = (
 def _by_first_axis(
     found: Sequence[Cell], points: Sequence[Any]
 ) -> dict[str, dict[tuple[str, str, str], list[Cell]]]:
-    """Cells by the first part of their point, then by place; in the order of `points`, whatever their kind."""
+    """Cells by the first part of their point, then by place; in the order of `points`, of whatever kind."""
     grouped: dict[str, dict[tuple[str, str, str], list[Cell]]] = {}
     for cell in sorted(found, key=lambda c: points.index(c.point)):
         grouped.setdefault(_path(cell), {}).setdefault(place(cell), []).append(cell)

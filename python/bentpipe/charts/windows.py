@@ -68,10 +68,18 @@ def _summed(sockets: Sequence[pl.DataFrame], columns: dict[str, str], step_s: fl
     if not sockets:
         return pl.DataFrame(schema={"time_s": pl.Float64, **dict.fromkeys(columns, pl.Float64)})
     wanted = [pl.col(column).cast(pl.Float64).alias(name) for name, column in columns.items()]
-    every = pl.concat([socket.filter(~_opening()).select("time_s", *wanted) for socket in sockets])
+    every = pl.concat(
+        [
+            socket.filter(~_opening()).select("time_s", *wanted, socket=pl.lit(number))
+            for number, socket in enumerate(sockets)
+        ]
+    )
+    sample = (
+        (pl.col("time_s") / step_s).round().alias("sample")
+    )  # of two in one, since the clock drifts, the later
+    one_each = every.group_by(sample, "socket", maintain_order=True).last()
     sums = [pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in columns]
-    sample = (pl.col("time_s") / step_s).round().alias("sample")
-    return every.group_by(sample).agg(pl.col("time_s").mean(), *sums).sort("time_s")
+    return one_each.group_by("sample").agg(pl.col("time_s").mean(), *sums).sort("time_s")
 
 
 def _opening() -> pl.Expr:

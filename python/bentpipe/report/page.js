@@ -66,10 +66,15 @@
     }
   }
 
-  function open(run) {
+  function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  }
+
+  async function open(run) {
     if (run.dataset.drawn || !run.open) return;
     run.dataset.drawn = "yes";
-    const figures = JSON.parse(run.querySelector("script.figures").textContent);
+    const figures = await unpacked(run.querySelector("script.figures").textContent);
     const divs = [...run.querySelectorAll("[data-panel]")];
     divs.forEach((div) => draw(div, figures[Number(div.dataset.panel)]));
     link(divs.filter((div) => div.dataset.clock));

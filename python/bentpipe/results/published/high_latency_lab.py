@@ -1,7 +1,8 @@
 """One file of 104857601 bytes, fetched five times over two reordering delay lines.
 
 A run is one of the published three where its path, its file and its congestion control are the original's;
-which of the three, by IP version and SACK. The original's buffers are not published, so any may be compared.
+which of the three, by IP version and SACK (without it there is no DSACK either). The original's buffers are
+not published, so any may be compared.
 """
 
 import math
@@ -13,7 +14,8 @@ from bentpipe.results.published.figure import Figure
 
 _FILE_BYTES = 104857601
 _DELAY_NS = 50_000_000
-_JITTER = {"spread_ns": 5_000_000, "correlation": 0.25, "reorder": True}
+_JITTER = {"spread_ns": 5_000_000, "distribution": "uniform", "correlation": 0.25, "reorder": True}
+"""Uniform is what netem draws where it is told no distribution."""
 _LOSS = 1e-6
 _HELD_PACKETS = 1000
 
@@ -34,10 +36,16 @@ def _figure(label: str, times_s: list[float], *, ip: int, sack: bool) -> Figure:
             and all(_is_the_pipe(pipe(record, name)) for name in ("down", "up"))
             and server.get("congestion_control") == "cubic"
             and client.get("ip") == ip
-            and (client.get("sack") is not False and server.get("sack") is not False) == sack
+            and _on("sack", client, server) == sack
+            and (_on("dsack", client, server) or not sack)
         )
 
     return Figure(label, "http", "fetch", "s", tuple(times_s), fits)
+
+
+def _on(option: str, *hosts: Mapping[str, Any]) -> bool:
+    """Linux has them on unless it is told otherwise."""
+    return all(host_.get(option) is not False for host_ in hosts)
 
 
 def _is_the_fetch(spec: Mapping[str, Any]) -> bool:
