@@ -21,7 +21,7 @@ def table(name: str, rows: Sequence[dict[str, object]]) -> pl.DataFrame:
 
 
 def link(waiting: Sequence[float], **columns: Sequence[float]) -> pl.DataFrame:
-    """A bin of 100 ms for each value of `waiting`; the link is full where `throughput_bytes` says no other."""
+    """A bin of 100 ms for each value of `waiting`; the link is full unless `throughput_bytes` differs."""
     rows = [
         {
             "time_s": number / 10,

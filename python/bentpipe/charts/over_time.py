@@ -13,7 +13,13 @@ import polars as pl
 from bentpipe.charts import windows
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.charts.wording import duration, listed, percent, plural, point_words, rate, size
-from bentpipe.results.asked import base_rtt_s, capacity_bit_s, direction_of, workload_spec
+from bentpipe.results.asked import (
+    base_rtt_s,
+    capacity_bit_s,
+    direction_of,
+    queue_limit_bytes,
+    workload_spec,
+)
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
@@ -211,7 +217,7 @@ def _queue(run: _Run) -> Panel | None:
         longest = of_pipe["queue_delay_s_max"].drop_nulls().to_list()
         waited = f", the longest wait {duration(max(longest))}" if longest else ""
         parts.append(f"the one {pipe} held at most {size(_most(of_pipe, 'queue_bytes_max'))}{waited}")
-    limits = {pipe: _queue_limit_bytes(run.record, pipe) for pipe in held}
+    limits = {pipe: queue_limit_bytes(run.record, pipe) for pipe in held}
     levels = {
         limit: Level(limit / 1000, f"limit, {size(limit)}", Role.CAPACITY)
         for limit in limits.values()
@@ -351,17 +357,6 @@ def _of_socket(
     return Series(
         label, x, values, Role(direction), dash=dash, in_legend=number == 0, faint=dash != Dash.SOLID
     )
-
-
-def _queue_limit_bytes(record: Mapping[str, Any], pipe: str) -> float | None:
-    """The queue's limit where it is one of bytes; None where packets or time count, or nothing does."""
-    limit = record.get("spec", {}).get("path", {}).get(pipe, {}).get("queue", {}).get("limit", {})
-    if limit.get("unit") == "bytes":
-        return float(limit["bytes"])
-    capacity = capacity_bit_s(record, pipe)
-    if limit.get("unit") == "bdp" and capacity:
-        return float(limit["multiple"] * capacity * limit["base_rtt_ns"] / 8e9)
-    return None
 
 
 def _most(frame: pl.DataFrame, column: str) -> int:

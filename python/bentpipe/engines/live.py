@@ -27,6 +27,7 @@ from bentpipe.engines.workloads import REGISTRY, http
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, RunSpec, WorkloadSpec
 from bentpipe.results import RunFolder
+from bentpipe.results.queue_behaviour import queues_of_run
 from bentpipe.results.record import pipes_summary
 from bentpipe.results.reliability import assess
 from bentpipe.results.schema import TABLES
@@ -124,6 +125,7 @@ class _Run:
         self._store(run.results, self._spool)
         record = self._record(run.ready, run.report, run.results, run.end_s)
         wall_s = time.monotonic() - run.begun_s
+        record["queue"] = queues_of_run(self._folder.path(), record, run.end_s)
         record |= {"started": run.started.isoformat(timespec="seconds"), "wall_s": wall_s}
         shutil.rmtree(self._spool)
         self._folder.finish(record)

@@ -21,6 +21,7 @@ from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
+from bentpipe.results.queue_behaviour import queues_of_run
 from bentpipe.results.record import pipes_summary
 from bentpipe.results.reliability import assess
 
@@ -91,6 +92,7 @@ class SimEngine:
             "started": started.isoformat(timespec="seconds"),
             "wall_s": wall_s,
         }
+        record["queue"] = queues_of_run(folder.path(), record, end_s)
         folder.finish(record)
         return record
 

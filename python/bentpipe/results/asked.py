@@ -32,6 +32,17 @@ def capacity_bit_s(record: Mapping[str, Any], pipe: str) -> float | None:
     return shaper.get("rate_bit_s") if shaper.get("kind") in {"fixed", "token_bucket"} else None
 
 
+def queue_limit_bytes(record: Mapping[str, Any], pipe: str) -> float | None:
+    """The queue's limit where it is one of bytes; None where packets or time count, or nothing does."""
+    limit = record.get("spec", {}).get("path", {}).get(pipe, {}).get("queue", {}).get("limit", {})
+    if limit.get("unit") == "bytes":
+        return float(limit["bytes"])
+    capacity = capacity_bit_s(record, pipe)
+    if limit.get("unit") == "bdp" and capacity:
+        return float(limit["multiple"] * capacity * limit["base_rtt_ns"] / 8e9)
+    return None
+
+
 def host(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """What the lab asked of a host (client or server); empty where the record does not say."""
     found: Mapping[str, Any] = record.get("spec", {}).get(name) or {}

@@ -1,16 +1,16 @@
 """How the queue of a pipe behaved over a run, in a few figures.
 
-docs/queue-behaviour.md defines them for readers. All are of one run's tables, from time 0 to the run's end, and
-of one pipe. Instants are the ends of the table's bins: evenly spaced, so the share of instants is the share of
-time.
+docs/queue-behaviour.md defines them for readers. All are of one run's tables, from time 0 to the run's end,
+and of one pipe. Instants are the ends of the table's bins: evenly spaced, so the share of instants is the
+share of time.
 
 1. At the limit: a full packet more would not have fitted. Needs a limit in bytes or BDP.
 2. Empty: nothing waited, while some flow had data to send: from its connection to its last byte. The link may
    be sending its last packet at such an instant, so what is lost by it is said apart, by the bytes that left.
 3. Delay: of the packets that left, by the means of their bins; a quantile is over packets.
 4. Oscillation: the autocorrelation r of the bins' mean occupancy. Its period is the lag of the highest local
-   maximum of r behind r's first zero and up to a quarter of the run; its strength is r there. White noise of n
-   bins has a highest r of about sqrt(2 ln(lags) / n): below that there is no oscillation.
+   maximum of r behind r's first zero and up to a quarter of the run; its strength is r there. White noise of
+   n bins has a highest r of about sqrt(2 ln(lags) / n): below that there is no oscillation.
 5. Loss episode: drops of the queue (tail and AQM) with less than one base RTT between bins that have any. A
    flow is hit by the episode after whose beginning its sender is first seen to retransmit, within two RTTs
    and a sample of its end. A flow that lives between two samples counts by its row in `flows`.
@@ -19,10 +19,13 @@ time.
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+
+from bentpipe.results.asked import capacity_bit_s, queue_limit_bytes
 
 _MOST_LAG_SHARE = 0.25
 
@@ -45,8 +48,50 @@ class QueueBehaviour:
     """By an episode; None without one."""
     flows_hit_max: int | None
 
-    def as_record(self) -> dict[str, float | int | None]:
-        return asdict(self)
+
+_COLUMNS = {
+    "link": None,
+    "flows": (
+        "direction",
+        "start_s",
+        "connected_s",
+        "end_s",
+        "local_port",
+        "remote_port",
+        "retransmits",
+    ),
+    "sockets": ("time_s", "host", "local_port", "remote_port", "retransmits"),
+}
+
+
+def queues_of_run(folder: Path, record: Mapping[str, Any], end_s: float) -> dict[str, dict[str, Any]]:
+    """What the record holds under `queue`: of each pipe that has a rate, and so a queue that can fill.
+
+    `folder` has the run's tables, of which only the columns that are wanted are read. A run that failed
+    before it had them says nothing of its queues.
+    """
+    path = record["spec"]["path"]
+    pipes = [pipe for pipe in ("down", "up") if path[pipe]["shaper"]["kind"] != "unlimited"]
+    if not pipes or not all((folder / f"{name}.parquet").exists() for name in _COLUMNS):
+        return {}
+    tables = {
+        name: pl.read_parquet(folder / f"{name}.parquet", columns=columns and list(columns))
+        for name, columns in _COLUMNS.items()
+    }
+    return {
+        pipe: asdict(
+            queue_behaviour(
+                tables,
+                pipe,
+                end_s=end_s,
+                rtt_s=path["base_rtt_ns"] / 1e9,
+                limit_bytes=queue_limit_bytes(record, pipe),
+                rate_bit_s=capacity_bit_s(record, pipe),
+                mtu_bytes=path["mtu"],
+            )
+        )
+        for pipe in pipes
+    }
 
 
 def queue_behaviour(
@@ -176,8 +221,8 @@ def _retransmitting(tables: Mapping[str, pl.DataFrame], pipe: str) -> tuple[pl.D
     sender = "server" if pipe == "down" else "client"
     key = ("local_port", "remote_port")
     sampled = tables["sockets"].filter(pl.col("host") == sender).sort("time_s")
-    times_s = sampled["time_s"].unique().sort()
-    sample_s = float(times_s.diff().median() or 0.0) if len(times_s) > 1 else 0.0
+    times_s = np.unique(sampled["time_s"].to_numpy())
+    sample_s = float(np.median(np.diff(times_s))) if len(times_s) > 1 else 0.0
     grew = pl.col("retransmits").diff().over(key).fill_null(pl.col("retransmits"))
     name = pl.format("{}-{}", *key).alias("flow")
     of_sockets = sampled.filter(grew > 0).select("time_s", name)
