@@ -99,3 +99,24 @@ def test_what_was_sent_again_to_a_cache_is_in_the_sum_and_in_no_fetch_that_misse
     )
     assert [each.retransmits for each in found] == [None, 2]
     assert everything == 1 + 2 + 7
+
+
+def test_what_comes_while_someone_waits_is_read_and_a_half_written_line_when_it_is_whole(
+    tmp_path: Path,
+) -> None:
+    (file := tmp_path / "closed.csv").write_text(HEADER + "2.0,client,4,40,5201,551,90,1\n2.1,server,4,52")
+    closings = Closings(file)
+    connection = Connection("client", 40, "server", 5201, 1.0)
+
+    async def both_ends() -> None:
+        waiting = asyncio.create_task(closings.wait([connection], 10.0))
+        await asyncio.sleep(0)
+        assert closings.client_end(connection)
+        assert closings.server_end(connection) is None
+        with file.open("a") as more:
+            more.write("01,40,91,550,3\n")
+        await waiting
+
+    asyncio.run(both_ends())
+    assert (end := closings.server_end(connection))
+    assert end.retransmits == 3

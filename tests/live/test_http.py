@@ -138,9 +138,8 @@ def test_both_engines_ask_for_the_same_objects_and_say_the_same_things(tmp_path:
     assert set(entries["live"]["per_fetch"][0]) == set(entries["sim"]["per_fetch"][0])
 
 
-@pytest.mark.parametrize("ip", [4, 6])
-def test_a_file_in_ranges_comes_over_a_connection_each(tmp_path: Path, ip: int) -> None:
-    lab = WEB.replace("[path]", f"[host]\nip = {ip}\n[path]") + 'size = "4 MiB"\nconnections = 4\n'
+def test_a_file_in_ranges_comes_over_a_connection_each(tmp_path: Path) -> None:
+    lab = WEB.replace("[path]", "[host]\nip = 6\n[path]") + 'size = "4 MiB"\nconnections = 4\n'
     results = run(tmp_path, lab.replace("20 Mbit", "50 Mbit"))
     entry = web(results)
     assert "why" not in entry
@@ -196,7 +195,6 @@ def test_the_programs_words_and_versions_are_kept(tmp_path: Path) -> None:
     [
         ("nginx", "echo cannot be >&2; exit 5", "cannot be"),
         ("nginx", "kill -9 $$", "SIGKILL"),
-        ("curl", "echo no such thing >&2; exit 7", "no such thing"),
         ("curl", "echo nonsense", "nonsense"),
     ],
 )

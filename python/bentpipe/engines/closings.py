@@ -26,23 +26,6 @@ class Closed:
     retransmits: int | None
 
 
-def read(file: Path) -> list[Closed]:
-    """In the order of their times; a line that is just being written is left out."""
-    text = file.read_text() if file.exists() else ""
-    whole = text[: text.rfind("\n") + 1].splitlines()
-    return [
-        Closed(
-            float(row["time_s"]),
-            row["host"],
-            int(row["local_port"]),
-            int(row["remote_port"]),
-            int(row["bytes_received"]) if row["bytes_received"] else None,
-            int(row["retransmits"]) if row["retransmits"] else None,
-        )
-        for row in csv.DictReader(whole)
-    ]
-
-
 @dataclass(frozen=True)
 class Connection:
     """As its client names it, and a time at which it was there."""
@@ -59,6 +42,8 @@ class Closings:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self._read_bytes = 0
+        self._columns: list[str] = []
         self._known: dict[tuple[str, int, int], list[Closed]] = {}
 
     async def wait(self, connections: Iterable[Connection], patience_s: float) -> None:
@@ -67,14 +52,37 @@ class Closings:
         loop = asyncio.get_running_loop()
         until = loop.time() + patience_s
         while True:
-            self._known = {}
-            for each in read(self._file):
-                self._known.setdefault((each.host, each.local_port, each.remote_port), []).append(each)
+            self._read_on()
             if all(self.client_end(each) and self.server_end(each) for each in wanted):
                 return
             if loop.time() >= until:
                 return
             await asyncio.sleep(_LOOK_EVERY_S)
+
+    def _read_on(self) -> None:
+        """What has come since the last look; a line that is just being written waits for the next."""
+        if not self._file.exists():
+            return
+        with self._file.open("rb") as file:
+            file.seek(self._read_bytes)
+            fresh = file.read()
+        whole = fresh[: fresh.rfind(b"\n") + 1]
+        self._read_bytes += len(whole)
+        lines = csv.reader(whole.decode().splitlines())
+        for cells in lines:
+            if not self._columns:
+                self._columns = cells
+                continue
+            row = dict(zip(self._columns, cells, strict=True))
+            closed = Closed(
+                float(row["time_s"]),
+                row["host"],
+                int(row["local_port"]),
+                int(row["remote_port"]),
+                int(row["bytes_received"]) if row["bytes_received"] else None,
+                int(row["retransmits"]) if row["retransmits"] else None,
+            )
+            self._known.setdefault((closed.host, closed.local_port, closed.remote_port), []).append(closed)
 
     def client_end(self, of: Connection) -> Closed | None:
         return self._first((of.client, of.client_port, of.server_port), of.at_s)

@@ -4,6 +4,8 @@
 2. nginx takes a request for over when the kernel has its last byte, not when that has arrived. So only what
    the client cannot know is taken from its log: when a request came in, what an upload that was cut had
    brought, whether a cache had it.
+3. It runs as the root of its namespace. Where that is an ordinary user's, nginx logs that `initgroups`
+   failed, and goes on.
 """
 
 import json

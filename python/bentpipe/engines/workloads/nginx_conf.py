@@ -30,7 +30,7 @@ worker_processes 1;
 pid nginx.pid;
 error_log error.log warn;
 {modules}
-events {{ worker_connections 4096; }}
+events {{ worker_connections 1024; }}
 http {{
     log_format bentpipe escape=json
         '{{"ended_unix_s":$msec,"request_s":$request_time,"peer":"$remote_addr","port":$remote_port,'
