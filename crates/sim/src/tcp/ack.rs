@@ -186,25 +186,28 @@ impl Socket {
 
     /// RFC 7323, section 4.3: the value to echo is that of the segment the last ACK sent answers.
     fn note_timestamp(&mut self, packet: &Packet) {
-        if let Some((value, echo)) = packet.timestamps {
-            self.recovery.echoed = echo;
-            if packet.seq <= self.receiver.rcv_wup
-                && (value.wrapping_sub(self.ts_recent) as i32) >= 0
-            {
-                self.ts_recent = value;
-            }
+        if let Some((value, _)) = packet.timestamps
+            && packet.seq <= self.receiver.rcv_wup
+            && (value.wrapping_sub(self.ts_recent) as i32) >= 0
+        {
+            self.ts_recent = value;
         }
     }
 
-    fn update_send_window(&mut self, packet: &Packet) -> bool {
+    /// `tcp_may_update_window`.
+    pub(super) fn may_update_window(&self, packet: &Packet) -> bool {
         let bytes = u64::from(packet.window) << self.snd_wscale;
-        let newer = packet.ack > self.window.snd_una
+        packet.ack > self.window.snd_una
             || packet.seq > self.send.window_seq
             || (packet.seq == self.send.window_seq
-                && (bytes > self.send.window_bytes || bytes == 0));
-        if !newer {
+                && (bytes > self.send.window_bytes || bytes == 0))
+    }
+
+    fn update_send_window(&mut self, packet: &Packet) -> bool {
+        if !self.may_update_window(packet) {
             return false;
         }
+        let bytes = u64::from(packet.window) << self.snd_wscale;
         let changed = bytes != self.send.window_bytes;
         self.send.window_seq = packet.seq;
         self.send.window_bytes = bytes;
@@ -286,6 +289,8 @@ impl Socket {
             context.flags.set_timer = true;
             if !self.sack_ok {
                 self.remove_reno_sacks(acked);
+                // Without SACK the progress may be all the retransmission's.
+                context.flags.original_acked &= !context.flags.retransmitted_acked;
             } else if low < context.prior_highest {
                 self.check_reordering(low);
             }

@@ -85,7 +85,13 @@ impl Socket {
         (self.receive_window() / (2 * u64::from(self.delayed.rcv_mss))).min(1000) as u32
     }
 
-    /// A segment arrived in order or out of it (`tcp_event_data_recv`).
+    /// A segment arrived out of order: an ACK is owed (`tcp_data_queue_ofo`).
+    pub(super) fn measure_disorder(&mut self, packet: &Packet) {
+        self.delayed.scheduled = true;
+        self.measure_segment(packet);
+    }
+
+    /// A segment arrived in order (`tcp_event_data_recv`).
     pub(super) fn measure_arrival(&mut self, packet: &Packet) {
         self.delayed.scheduled = true;
         self.measure_segment(packet);

@@ -9,6 +9,7 @@ mod handshake;
 mod newreno;
 mod output;
 mod pacing;
+mod paws;
 mod prr;
 mod rack;
 mod rate;

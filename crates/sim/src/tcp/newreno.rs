@@ -1,6 +1,7 @@
 //! Recovery without SACK (RFC 6582): duplicate ACKs stand for what arrived out of order.
 
 use super::Socket;
+use super::sack::MAX_REORDERING;
 use super::scoreboard::LOST;
 use crate::congestion::CaState;
 
@@ -11,20 +12,20 @@ impl Socket {
         }
         let before = self.window.sacked_out;
         self.window.sacked_out += duplicates;
-        self.limit_reno_sacks();
+        self.limit_reno_sacks(0);
         self.window.delivered += u64::from(self.window.sacked_out.saturating_sub(before));
     }
 
-    /// No more can have arrived out of order than is out less one (the hole).
-    pub(super) fn limit_reno_sacks(&mut self) {
-        let holes = self.window.lost_out.max(1).min(self.window.packets_out);
-        if self.window.sacked_out + holes > self.window.packets_out {
-            self.window.sacked_out = self.window.packets_out - holes;
-            if self.window.packets_out > 0 {
-                self.window.reordering =
-                    self.window.reordering.max(self.window.packets_out.min(300));
-                self.recovery.reordering_seen = true;
-            }
+    /// No more can have arrived out of order than is out less one (the hole); more duplicates are of reordering, as wide as
+    /// the flight (`tcp_check_reno_reordering`).
+    fn limit_reno_sacks(&mut self, just_acked: u32) {
+        let w = &mut self.window;
+        let holes = w.lost_out.max(1).min(w.packets_out);
+        if w.sacked_out + holes > w.packets_out {
+            w.sacked_out = w.packets_out - holes;
+            w.reordering = (w.packets_out + just_acked).min(MAX_REORDERING);
+            self.recovery.reordering_seen = true;
+            self.counters.reordering_events += 1;
         }
     }
 
@@ -33,7 +34,7 @@ impl Socket {
         let sacked = self.window.sacked_out;
         self.window.delivered += u64::from(acked.saturating_sub(sacked).max(1));
         self.window.sacked_out = sacked.saturating_sub(acked - 1);
-        self.limit_reno_sacks();
+        self.limit_reno_sacks(acked);
     }
 
     pub(super) fn newreno_mark_lost(&mut self, advanced: bool) {

@@ -193,10 +193,6 @@ impl Socket {
         } else {
             segment.flags |= LOST;
             self.window.lost_out += 1;
-            if segment.is(RETRANS) {
-                segment.flags &= !RETRANS;
-                self.window.retrans_out -= 1;
-            }
         }
         let segment = *segment;
         self.window.lost += 1;

@@ -7,11 +7,14 @@ use super::Socket;
 use super::socket::{Notice, Outbox};
 use crate::packet::{Packet, SackBlocks, flag};
 use bentpipe_path::packet::Ecn;
-use bentpipe_path::time::Nanos;
+use bentpipe_path::time::{Nanos, Time};
 use std::collections::VecDeque;
 
 /// A slow reader takes this much at a time.
 const READ_CHUNK: u64 = 16_384;
+
+/// Blocks that a sender is taken to have seen; beyond them compressed ACKs wait no longer (`TCP_SACK_BLOCKS_EXPECTED`).
+const SACKS_EXPECTED: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Range {
@@ -44,6 +47,8 @@ pub struct Receiver {
     pub echo_ce: bool,
     pub bytes_received: u64,
     pub dropped: u64,
+    /// When a refused ACK was last answered.
+    pub refused_at: Option<Time>,
 }
 
 impl Receiver {
@@ -62,8 +67,8 @@ impl Receiver {
             .map_or(self.rcv_nxt, |range| range.end)
     }
 
-    /// Files a range; returns it joined with its neighbours, or `None` if it is wholly there already.
-    fn insert(&mut self, start: u64, end: u64, memory: u64) -> Option<(u64, u64)> {
+    /// Files a range; `false` if it is wholly there already.
+    fn insert(&mut self, start: u64, end: u64, memory: u64) -> bool {
         let queue = &mut self.out_of_order;
         let at = queue.partition_point(|range| range.end < start);
         let mut joined = Range {
@@ -75,10 +80,10 @@ impl Receiver {
         let Some(&first) = queue.get(at) else {
             queue.push_back(joined);
             self.out_of_order_memory += memory;
-            return Some((start, end));
+            return true;
         };
         if first.start <= start && end <= first.end {
-            return None;
+            return false;
         }
         self.out_of_order_memory += memory;
         let mut merged = 0;
@@ -100,20 +105,35 @@ impl Receiver {
                 queue.remove(at + 1);
             }
         }
-        Some((joined.start, joined.end))
+        true
     }
 
+    /// The block that a segment adjoins, if one is still listed.
+    fn adjoining_sack(&self, start: u64, end: u64) -> Option<usize> {
+        self.sacks[..self.sack_count]
+            .iter()
+            .position(|&(first, past)| start <= past && first <= end)
+    }
+
+    /// Puts a segment's block first, joined with those listed that it adjoins; of more than four the oldest is forgotten
+    /// (`tcp_sack_new_ofo_skb`).
     fn note_sack(&mut self, start: u64, end: u64) {
-        let mut kept = [(0, 0); 4];
-        kept[0] = (start, end);
+        let mut joined = (start, end);
+        if let Some(at) = self.adjoining_sack(start, end) {
+            let (first, past) = self.sacks[at];
+            joined = (first.min(start), past.max(end));
+        }
+        let mut kept = [joined; 4];
         let mut count = 1;
-        for &(old_start, old_end) in &self.sacks[..self.sack_count] {
-            let joined = old_start <= end && start <= old_end;
-            if !joined && count < kept.len() {
-                kept[count] = (old_start, old_end);
+        for &(first, past) in &self.sacks[..self.sack_count] {
+            if first <= joined.1 && joined.0 <= past {
+                joined = (first.min(joined.0), past.max(joined.1));
+            } else if count < kept.len() {
+                kept[count] = (first, past);
                 count += 1;
             }
         }
+        kept[0] = joined;
         self.sacks = kept;
         self.sack_count = count;
     }
@@ -233,30 +253,29 @@ impl Socket {
     }
 
     fn queue_out_of_order(&mut self, packet: &Packet, end: u64, memory: u64, out: &mut Outbox) {
-        self.measure_arrival(packet);
-        match self.receiver.insert(packet.seq, end, memory) {
-            None => self.note_duplicate(packet.seq, end),
-            Some((start, joined_end)) => {
-                let full = self.receiver.sack_count == 4
-                    && !self
-                        .receiver
-                        .sacks
-                        .iter()
-                        .any(|&(s, e)| s <= joined_end && start <= e);
-                if full && self.delayed.compressed > 0 {
-                    // A block would be lost unseen: let it be sent first.
-                    self.send_ack(out);
-                }
-                self.receiver.note_sack(start, joined_end);
-                if self.sack_ok {
-                    self.grow_window(packet);
-                    self.grow_buffer_for_holes();
-                }
-            }
+        self.measure_disorder(packet);
+        let seq = packet.seq;
+        let is_new = self.receiver.insert(seq, end, memory);
+        if !is_new {
+            self.note_duplicate(seq, end);
+        }
+        if !self.sack_ok {
+            return;
+        }
+        let listed = self.receiver.sack_count;
+        let place = self.receiver.adjoining_sack(seq, end).unwrap_or(listed);
+        if place >= SACKS_EXPECTED && self.delayed.compressed > 0 {
+            // The sender may not have seen the blocks that this one pushes back.
+            self.send_ack(out);
+        }
+        self.receiver.note_sack(seq, end);
+        if is_new {
+            self.grow_window(packet);
+            self.grow_buffer_for_holes();
         }
     }
 
-    fn note_duplicate(&mut self, start: u64, end: u64) {
+    pub(super) fn note_duplicate(&mut self, start: u64, end: u64) {
         if self.sack_ok && self.config.dsack {
             self.receiver.duplicate = Some((start, end));
         }

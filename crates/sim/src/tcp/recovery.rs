@@ -78,7 +78,7 @@ impl Socket {
                 if !flags.advanced {
                     self.add_reno_sacks(duplicates);
                 } else if self.try_undo_partial(context.prior_snd_una) {
-                    return Resend::Lost;
+                    return Resend::None;
                 }
                 if self.try_undo_dsack() {
                     self.try_to_open(flags);
@@ -165,6 +165,9 @@ impl Socket {
 
     pub(super) fn enter_recovery(&mut self, ece: bool) {
         self.counters.recoveries += 1;
+        if !self.any_retransmitted() {
+            self.recovery.retrans_stamp = None;
+        }
         self.recovery.prior_ssthresh = 0;
         self.init_undo();
         if !matches!(self.window.state, CaState::Cwr | CaState::Recovery) {

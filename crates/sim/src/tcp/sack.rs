@@ -7,6 +7,9 @@ use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::congestion::CaState;
 use crate::packet::Packet;
 
+/// `tcp_max_reordering`.
+pub const MAX_REORDERING: u32 = 300;
+
 /// RFC 2883, section 4: the first block lies below the cumulative ACK or inside the second block.
 fn is_dsack(packet: &Packet, start: u64, end: u64) -> bool {
     if start < packet.ack {
@@ -20,22 +23,35 @@ fn is_dsack(packet: &Packet, start: u64, end: u64) -> bool {
 }
 
 impl Socket {
-    /// Marks what the blocks report.
+    /// Marks what the blocks report, the lowest first: the RTT that RACK goes by is the last marked segment's.
     pub(super) fn on_sack_blocks(&mut self, packet: &Packet, context: &mut AckContext) {
-        let ack = packet.ack;
-        let prior_una = context.prior_snd_una;
-        for (index, (start, end)) in packet.sack.iter(ack).enumerate() {
-            if start >= end || end > self.window.snd_nxt {
-                continue;
+        let mut blocks = [(0, 0); 4];
+        for (place, block) in blocks.iter_mut().zip(packet.sack.iter(packet.ack)) {
+            *place = block;
+        }
+        let mut duplicate = None;
+        let (start, end) = blocks[0];
+        if start < end && is_dsack(packet, start, end) && self.note_dsack(start, end, context) {
+            if end <= context.prior_snd_una {
+                self.count_forgotten_duplicates(start, end);
+            } else {
+                duplicate = Some(self.board.find(start)..self.board.find(end));
+                self.note_needless_retransmissions(duplicate.clone(), context);
             }
-            if index == 0 && is_dsack(packet, start, end) {
-                self.on_dsack(start, end, prior_una, context);
-                continue;
+        }
+        let blocks = &mut blocks[..packet.sack.len()];
+        blocks.sort_unstable();
+        for &mut (start, end) in blocks {
+            if self.window.snd_una < start && start < end && end <= self.window.snd_nxt {
+                self.sack_range(start, end, context);
             }
-            if end <= self.window.snd_una {
-                continue;
+        }
+        for id in duplicate.into_iter().flatten() {
+            let segment = self.board.get_mut(id);
+            if segment.is(RETRANS) {
+                segment.flags &= !RETRANS;
+                self.window.retrans_out -= 1;
             }
-            self.sack_range(start.max(self.window.snd_una), end, context);
         }
         if context.reordered_from < u64::MAX
             && (self.window.state != CaState::Loss || self.recovery.undo_marker.is_some())
@@ -44,34 +60,62 @@ impl Socket {
         }
     }
 
-    fn on_dsack(&mut self, start: u64, end: u64, prior_una: u64, context: &mut AckContext) {
+    /// Whether a duplicate's block is believed (`tcp_dsack_seen`).
+    fn note_dsack(&mut self, start: u64, end: u64, context: &mut AckContext) -> bool {
         let length = end - start;
         if length > self.send.max_window {
-            return;
+            return false;
         }
-        let duplicates = length.div_ceil(u64::from(self.window.mss)).max(1);
-        // More duplicates than retransmissions: the network duplicates.
-        if self.counters.dsack_duplicates + duplicates > self.counters.retransmits {
-            return;
-        }
-        if self.tlp.high_seq == Some(end) {
+        if length <= u64::from(self.window.mss) && self.tlp.high_seq == Some(end) {
             context.flags.dsack_of_probe = true;
         }
-        self.counters.dsack_duplicates += duplicates;
+        self.counters.dsack_duplicates += self.segments_in(start, end);
+        // More duplicates than retransmissions: the network duplicates.
+        if self.counters.dsack_duplicates > self.counters.retransmits {
+            return false;
+        }
         context.flags.dsack = true;
-        if !context.flags.dsack_of_probe {
+        // Without reordering, or after a probe, it was no fault of RACK's window.
+        if self.recovery.reordering_seen && !context.flags.dsack_of_probe {
             self.rack.dsack_seen = true;
         }
-        if let Some(marker) = self.recovery.undo_marker
-            && end > marker
-            && (end <= prior_una
-                || self
-                    .board
-                    .get_if(end)
-                    .is_some_and(|sent| sent.is(EVER_RETRANS)))
-            && self.recovery.undo_retrans > 0
-        {
-            self.recovery.undo_retrans = (self.recovery.undo_retrans - duplicates as i64).max(0);
+        true
+    }
+
+    fn segments_in(&self, start: u64, end: u64) -> u64 {
+        (end - start).div_ceil(u64::from(self.window.mss)).max(1)
+    }
+
+    fn count_forgotten_duplicates(&mut self, start: u64, end: u64) {
+        let duplicates = self.segments_in(start, end) as i64;
+        let recovery = &mut self.recovery;
+        if recovery.undo_retrans > 0 && recovery.undo_marker.is_some_and(|marker| end > marker) {
+            recovery.undo_retrans = (recovery.undo_retrans - duplicates).max(0);
+        }
+    }
+
+    /// Retransmissions of what had arrived; one that was `SACKed` before shows how late its original was.
+    fn note_needless_retransmissions(
+        &mut self,
+        ids: Option<core::ops::Range<u64>>,
+        context: &mut AckContext,
+    ) {
+        let recovery = &mut self.recovery;
+        for id in ids.into_iter().flatten() {
+            let segment = self.board.get(id);
+            if !segment.is(RETRANS | EVER_RETRANS) {
+                continue;
+            }
+            if recovery.undo_retrans > 0
+                && recovery
+                    .undo_marker
+                    .is_some_and(|marker| segment.end() > marker)
+            {
+                recovery.undo_retrans -= 1;
+            }
+            if segment.is(SACKED) {
+                context.reordered_from = context.reordered_from.min(segment.seq);
+            }
         }
     }
 
@@ -114,12 +158,12 @@ impl Socket {
         self.rack
             .advance(now, min_rtt, segment.sent_at, end, retransmitted);
         if segment.is(RETRANS) {
-            // A lost retransmission would have kept LOST alone; this one is delivered.
+            // No longer deemed lost since an undo: the retransmission is believed to be still on its way.
             if segment.is(LOST) {
                 self.window.lost_out -= 1;
+                self.window.retrans_out -= 1;
+                segment.flags &= !(LOST | RETRANS);
             }
-            self.window.retrans_out -= 1;
-            segment.flags &= !(LOST | RETRANS);
         } else {
             if !retransmitted {
                 if seq < highest {
@@ -153,7 +197,7 @@ impl Socket {
         let distance = highest - low;
         let mss = u64::from(self.window.mss);
         if distance > u64::from(self.window.reordering) * mss {
-            self.window.reordering = (distance.div_ceil(mss)).min(300) as u32;
+            self.window.reordering = (distance.div_ceil(mss)).min(u64::from(MAX_REORDERING)) as u32;
         }
         self.recovery.reordering_seen = true;
         self.counters.reordering_events += 1;

@@ -138,12 +138,6 @@ impl Scoreboard {
         Some(head)
     }
 
-    /// The segment that ends at `end`, if it is still held.
-    pub fn get_if(&self, end: u64) -> Option<&Sent> {
-        let id = self.find(end.checked_sub(1)?);
-        self.ring.get((id - self.first) as usize)
-    }
-
     /// Identity of the segment that holds `seq`, or the first above it. Full segments are found at once.
     pub fn find(&self, seq: u64) -> u64 {
         let Some(head) = self.ring.front() else {

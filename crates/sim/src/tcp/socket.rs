@@ -259,6 +259,9 @@ impl Socket {
     }
 
     fn in_established(&mut self, packet: &Packet, out: &mut Outbox) {
+        if !self.is_in_time(packet, out) {
+            return;
+        }
         self.on_ack(packet, out);
         if packet.payload > 0 || packet.has(flag::FIN) {
             self.on_data(packet, out);

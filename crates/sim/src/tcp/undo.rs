@@ -101,6 +101,7 @@ impl Socket {
         true
     }
 
+    /// A delayed original filled the hole. While retransmissions are out nothing more is marked lost or sent again.
     pub(super) fn try_undo_partial(&mut self, prior_snd_una: u64) -> bool {
         if self.recovery.undo_marker.is_some() && self.answers_original() {
             self.check_reordering(prior_snd_una);
@@ -118,9 +119,10 @@ impl Socket {
 
     pub(super) fn init_undo(&mut self) {
         self.recovery.undo_marker = Some(self.window.snd_una);
-        self.recovery.undo_retrans = match i64::from(self.window.retrans_out) {
+        let probe = self.tlp.high_seq.is_some() && self.tlp.retransmitted;
+        self.recovery.undo_retrans = match self.window.retrans_out + u32::from(probe) {
             0 => -1,
-            out => out,
+            out => i64::from(out),
         };
     }
 }

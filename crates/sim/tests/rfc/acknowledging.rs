@@ -72,14 +72,16 @@ fn a_segment_out_of_order_is_reported_at_once() {
 #[test]
 fn the_latest_hole_comes_first_and_three_blocks_fit_beside_timestamps() {
     plain().run(
-        "  0 <   data 1..2
-           0 >   ack 0 sack 1..2
-           0 <   data 3..4
-           0 >   ack 0 sack 3..4 sack 1..2
-           0 <   data 5..6
-           0 >   ack 0 sack 5..6 sack 3..4 sack 1..2
-           0 <   data 7..8
-           0 >   ack 0 sack 7..8 sack 5..6 sack 3..4",
+        "  0 <   data 0..1
+           0 >   ack 1
+           0 <   data 2..3
+           0 >   ack 1 sack 2..3
+           0 <   data 4..5
+           0 >   ack 1 sack 4..5 sack 2..3
+           0 <   data 6..7
+           0 >   ack 1 sack 6..7 sack 4..5 sack 2..3
+           0 <   data 8..9
+           0 >   ack 1 sack 8..9 sack 6..7 sack 4..5",
     );
 }
 

@@ -4,6 +4,7 @@ mod acknowledging;
 mod closing;
 mod ecn;
 mod recovery;
+mod reordering;
 mod script;
 mod timeouts;
 mod windows;

@@ -11,7 +11,8 @@
 //!  140  >    ack 1           a pure ACK leaves; also `sack`, `dsack`, `ece`, `win`; `rst` is a reset
 //!  200  is   cwnd 12 ssthresh 7 state Recovery
 //! ```
-//! An ACK echoes the timestamp of what left one RTT before, unless `echo` says otherwise.
+//! An ACK echoes the timestamp of what left one RTT before, unless `echo` says otherwise. What arrives was sent in that order,
+//! unless `due MS` says that it was sent so early as to arrive then.
 
 use bentpipe_path::{Ecn, Time};
 use bentpipe_sim::host::HostConfig;
@@ -315,6 +316,7 @@ impl Script {
             ..Packet::default()
         };
         let mut echo = (self.now.0 / 1_000_000 - self.rtt) as u32;
+        let mut due = self.now.0 / 1_000_000;
         let mut blocks = vec![];
         let mut rest = words;
         while let Some(&word) = rest.first() {
@@ -333,6 +335,7 @@ impl Script {
                 "sack" | "dsack" => blocks.push(self.range(next())),
                 "win" => self.window = next().parse().expect("a window"),
                 "echo" => echo = next().parse::<i32>().expect("ms") as u32,
+                "due" => due = next().parse().expect("ms"),
                 "ece" => packet.flags |= flag::ECE,
                 "cwr" => packet.flags |= flag::CWR,
                 "fin" => packet.flags |= flag::FIN,
@@ -354,7 +357,7 @@ impl Script {
             self.window
         } as u16;
         if self.timestamps {
-            let value = 1 + (self.now.0 / 1_000_000) as u32 + self.rtt as u32;
+            let value = (1 + due + self.rtt) as u32;
             packet.timestamps = Some((value, self.ts_zero.wrapping_add(echo)));
         }
         self.socket.on_segment(self.now, &packet, &mut self.out);
@@ -394,6 +397,7 @@ impl Script {
                 "lost" => sample.lost_segments.to_string(),
                 "sacked" => sample.sacked_segments.to_string(),
                 "retransmitted" => sample.retransmits.to_string(),
+                "retrans_out" => sample.retrans_segments.to_string(),
                 "reordering" => sample.reordering.to_string(),
                 "timeouts" => sample.total_rto.to_string(),
                 "rto" => (sample.rto.0 / 1_000_000).to_string(),
