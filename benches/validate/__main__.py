@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("--live", action="store_true", help="do the live runs that are missing")
     parser.add_argument("--live-seeds", type=int, default=2, help="live runs of each cell")
     parser.add_argument("--live-jobs", type=int, default=3, help="slow live cells at once")
-    parser.add_argument("--seeds", type=int, default=8, help="simulated runs of each cell with random loss")
+    parser.add_argument("--seeds", type=int, default=8, help="simulated runs of each cell that draws")
     parser.add_argument("--jobs", type=int, default=2, help="simulated cells at once")
     parser.add_argument("--out", type=Path, default=Path("runs/validate"))
     parser.add_argument("--page", type=Path, default=PAGE)

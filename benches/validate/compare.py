@@ -59,8 +59,8 @@ def compare(cell: Cell, out: Path) -> Comparison | None:
     if not live_runs or not sim_runs:
         return None
     both = (live_runs, sim_runs)
-    # The same seed loses the same packets on both engines, so equal seeds are compared.
-    seeds = set.intersection(*({run["seed"] for run in runs} for _, runs in both)) if cell.loss else None
+    # The same seed draws the same losses and delays on both engines, so equal seeds are compared.
+    seeds = set.intersection(*({run["seed"] for run in runs} for _, runs in both)) if cell.by_chance else None
     live, sim = (_figures(cell, results, runs, seeds) for results, runs in both)
     return Comparison(cell, live, sim) if live and sim else None
 

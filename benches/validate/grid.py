@@ -19,6 +19,7 @@ class Cell:
     rtt_ms: float
     queue_bdp: float
     loss: float
+    jitter_ms: float
     congestion_control: str
     buffers: str
     sack: bool
@@ -35,6 +36,7 @@ class Cell:
             f"{self.rtt_ms:g}ms",
             f"{self.queue_bdp:g}bdp",
             f"loss{self.loss:g}" if self.loss else "",
+            f"reorder{self.jitter_ms:g}ms" if self.jitter_ms else "",
             f"{self.buffers}-buffers" if self.buffers != "default" else "",
             "" if self.sack else "nosack",
             f"{self.streams}streams" if self.streams > 1 else "",
@@ -42,9 +44,16 @@ class Cell:
         return "_".join(word for word in words if word)
 
     @property
+    def by_chance(self) -> bool:
+        """Whether the path draws, so that a run depends on its seed."""
+        return self.loss > 0 or self.jitter_ms > 0
+
+    @property
     def settings(self) -> list[str]:
         """As `bentpipe run --set` takes them."""
+        jitter = f"{{ spread = '{self.jitter_ms:g} ms', reorder = true }}"
         return [
+            *([f"path.jitter={jitter}"] if self.jitter_ms else []),
             f"path.rate={self.rate_mbit_s:g} Mbit/s",
             f"path.rtt={self.rtt_ms:g} ms",
             f"path.queue={self.queue_bdp:g} bdp",

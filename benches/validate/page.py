@@ -44,8 +44,9 @@ def _summary(found: Sequence[Comparison], machine: str, cells: int) -> str:
     for control in dict.fromkeys(each.cell.congestion_control for each in found):
         lines.append(_row(control, [each for each in found if each.cell.congestion_control == control]))
     for name, chosen in (
-        ("no random loss", [each for each in found if not each.cell.loss]),
+        ("no chance", [each for each in found if not each.cell.by_chance]),
         ("random loss", [each for each in found if each.cell.loss]),
+        ("reordering", [each for each in found if each.cell.jitter_ms]),
     ):
         if chosen:
             lines.append(_row(name, chosen))

@@ -57,11 +57,11 @@ def _missing(place: Path, seeds: int) -> bool:
 
 
 def sim(cells: Sequence[Cell], out: Path, seeds: int, jobs: int, say: Callable[[str], None]) -> None:
-    """Run every cell anew. Without random loss nothing in a cell depends on the seed; one run is enough."""
+    """Run every cell anew. Where a path draws nothing, nothing depends on the seed; one run is enough."""
     shutil.rmtree(out / "sim", ignore_errors=True)
 
     def one(cell: Cell) -> None:
-        repeat = seeds if cell.loss else 1
+        repeat = seeds if cell.by_chance else 1
         lab = bentpipe.Lab.load(LAB, set=cell.settings, repeat=repeat)
         results = lab.run(engine="sim", out=out / "sim" / cell.name)
         rates = ", ".join(f"{run['workloads']['download']['goodput_mbit_s']:.3g}" for run in results.runs)

@@ -2,6 +2,7 @@
 //! the application's calls with the time as an argument, and leaves packets and notices in an [`Outbox`].
 //! Each concern is a file.
 
+mod acceptability;
 mod ack;
 mod chrono;
 mod delayed_ack;
@@ -9,7 +10,6 @@ mod handshake;
 mod newreno;
 mod output;
 mod pacing;
-mod paws;
 mod prr;
 mod rack;
 mod rate;

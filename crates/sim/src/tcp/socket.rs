@@ -259,7 +259,7 @@ impl Socket {
     }
 
     fn in_established(&mut self, packet: &Packet, out: &mut Outbox) {
-        if !self.is_in_time(packet, out) {
+        if !self.is_acceptable(packet, out) {
             return;
         }
         self.on_ack(packet, out);

@@ -33,6 +33,35 @@ fn data_behind_a_hole_is_not_refused_for_its_age() {
 }
 
 #[test]
+fn a_duplicate_sets_no_timestamp_to_compare_with() {
+    // `tcp_sequence` turns it away before that: a needless retransmission costs its later originals nothing.
+    plain().run(
+        "  0 <   data 0..1
+           0 >   ack 1
+           1 <   data 1..2
+           1 >   ack 2
+          20 <   data 0..1
+          20 >   ack 2 dsack 0..1
+          22 <   data 2..3 due 12
+          22 >   ack 3",
+    );
+}
+
+#[test]
+fn a_probe_of_a_closed_window_is_answered() {
+    // It lies below the window. Two within half a second get one answer.
+    plain().run(
+        "  0 <   data 0..2
+           0 >   ack 2
+         100 <   probe
+         100 >   ack 2
+         300 <   probe
+         700 <   probe
+         700 >   ack 2",
+    );
+}
+
+#[test]
 fn a_refused_duplicate_is_reported_by_dsack() {
     plain().run(
         "  0 <   data 0..1

@@ -7,7 +7,7 @@
 //!    0  app  write 10        the application offers ten segments (also: `write 500b`, `close`, `abort`)
 //!    0  >    data 0..10      these leave, exactly now; nothing may leave that no line names
 //!  100  <    ack 2           the peer's ACK arrives; also `sack 4..6`, `dsack 1..2`, `win BYTES`, `ece`, `echo MS`
-//!  100  <    data 0..1       the peer's data arrives; also `ce`, `cwr`, `fin`, `psh`
+//!  100  <    data 0..1       the peer's data arrives; also `ce`, `cwr`, `fin`, `psh`; or a zero-window `probe`
 //!  140  >    ack 1           a pure ACK leaves; also `sack`, `dsack`, `ece`, `win`; `rst` is a reset
 //!  200  is   cwnd 12 ssthresh 7 state Recovery
 //! ```
@@ -335,6 +335,7 @@ impl Script {
                 "sack" | "dsack" => blocks.push(self.range(next())),
                 "win" => self.window = next().parse().expect("a window"),
                 "echo" => echo = next().parse::<i32>().expect("ms") as u32,
+                "probe" => packet.seq -= 1,
                 "due" => due = next().parse().expect("ms"),
                 "ece" => packet.flags |= flag::ECE,
                 "cwr" => packet.flags |= flag::CWR,
