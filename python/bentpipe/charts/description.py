@@ -25,6 +25,8 @@ class Role(StrEnum):
     SEND_BUFFER = "send buffer"
     RIVAL = "rival"
     """What is left to somebody else's flow."""
+    SUMMARY = "summary"
+    """What many points come to."""
     PING = "ping"
     ENGINE = "engine"
     """What the engine says of itself."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bentpipe.charts import by_variant, matplotlib, over_time, speed_up, throughput_rtt, waterfall
+from bentpipe.charts import by_variant, completion, matplotlib, over_time, speed_up, throughput_rtt, waterfall
 from bentpipe.charts.description import Chart
 from bentpipe.results.store import Results
 
@@ -18,7 +18,7 @@ def over_all(results: Results) -> list[Chart]:
 
 def of_run(results: Results, record: Mapping[str, Any]) -> list[Chart]:
     """One run's own."""
-    found = (over_time.build(results, record), waterfall.build(results, record))
+    found = (build(results, record) for build in (over_time.build, completion.build, waterfall.build))
     return [chart for chart in found if chart is not None]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.charts import windows
+from bentpipe.charts import holders, progress, windows
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.charts.wording import duration, listed, percent, plural, point_words, rate, size
 from bentpipe.results.asked import (
@@ -74,7 +74,16 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
         bin_s=_bin_s(link),
     )
     every = [windows.panel(run.senders[d], _receivers(sockets, run.senders[d]), d) for d in _PIPES]
-    found = (_rates(run), _queue(run), _drops(run), *every, _windows(run), _round_trips(run))
+    found = (
+        _rates(run),
+        _queue(run),
+        _drops(run),
+        *(panel for d in _PIPES for panel in holders.panels(record, link, sockets, d)),
+        progress.panel(record, run.flows, sockets),
+        *every,
+        _windows(run),
+        _round_trips(run),
+    )
     panels = tuple(panel for panel in found if panel is not None)
     if not panels:
         return None

@@ -19,6 +19,7 @@ LIGHT: Mapping[Role, str] = {
     Role.RECEIVE_WINDOW: "#008a96",
     Role.SEND_BUFFER: "#c4402a",
     Role.RIVAL: "#7d5438",
+    Role.SUMMARY: "#3d2b56",
     Role.PING: "#7a5bc4",
     Role.ENGINE: "#4d6473",
 }
@@ -33,6 +34,7 @@ DARK: Mapping[Role, str] = {
     Role.RECEIVE_WINDOW: "#63d6de",
     Role.SEND_BUFFER: "#f07c62",
     Role.RIVAL: "#c9a284",
+    Role.SUMMARY: "#f2e9ff",
     Role.PING: "#b49cf0",
     Role.ENGINE: "#9db4c4",
 }

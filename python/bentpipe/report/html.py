@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bentpipe.charts import by_variant, lateness, over_time, plotly, speed_up, throughput_rtt, waterfall
+from bentpipe.charts import by_variant, files, lateness, over_time, plotly, speed_up, throughput_rtt
 from bentpipe.charts.description import Chart
 from bentpipe.charts.wording import digits
 from bentpipe.report import columns, engine_words
@@ -96,8 +96,8 @@ def _moment(text: str | None) -> str:
 
 
 def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
-    every = (over_time.build(results, record), waterfall.build(results, record), lateness.build(record))
-    charts = [chart for chart in every if chart]
+    engine = lateness.build(record)
+    charts = [*files.of_run(results, record), *([engine] if engine else [])]
     return {
         "name": record["run"],
         "heading": over_time.heading(record),
