@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live bench-sim validate docs clean
+.PHONY: setup demo test lint fuzz bench bench-live bench-sim validate calibrate docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -61,6 +61,10 @@ bench-sim:
 # CELLS='bbr*' chooses.
 validate: setup
 	$(python) benches/validate $(if $(LIVE),--live) $(if $(CELLS),--cells '$(CELLS)')
+
+# The sizes of satellite-baselines' flows, fitted to its published throughputs.
+calibrate: setup
+	$(python) benches/calibrate
 
 # The pages that are printed from the code.
 docs: setup

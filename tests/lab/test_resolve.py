@@ -28,7 +28,12 @@ def test_a_plain_lab_is_an_unshaped_wire(spec_of: SpecOf) -> None:
         "ingress": {"policer": None, "loss": {"model": "none"}},
         "queue": {"limit": {"unit": "unlimited"}, "discipline": {"name": "fifo"}, "ecn": False},
         "shaper": {"kind": "unlimited"},
-        "propagation": {"delay_ns": 0, "jitter": None, "limit": {"unit": "unlimited"}},
+        "propagation": {
+            "delay_ns": 0,
+            "jitter": None,
+            "limit": {"unit": "unlimited"},
+            "handover": None,
+        },
         "channel": {"loss": {"model": "none"}, "duplicate": 0.0, "corrupt": 0.0, "outages": []},
     }
     assert path.up == path.down
@@ -323,3 +328,10 @@ def test_the_contracts_own_example_loads() -> None:
     # "as is" at both orbits, "tuned" at one.
     assert len(lab.points()) == 5 * 2 * (2 + 1) * 3
     assert lab.title == "GEO satellite, one download"
+
+
+def test_a_handover_is_the_same_in_both_pipes(spec_of: SpecOf) -> None:
+    path = spec_of('[path]\nhandover = { every = "15 s", step = "10 ms", outage = "50 ms" }\n').path
+    expected = {"every_ns": 15_000_000_000, "step_ns": 10_000_000, "outage_ns": 50_000_000}
+    assert path.down["propagation"]["handover"] == expected
+    assert path.up["propagation"]["handover"] == expected

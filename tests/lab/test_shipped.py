@@ -9,7 +9,7 @@ import pytest
 from bentpipe.lab import Lab, catalogue, json_schema, published, shipped_labs
 from bentpipe.lab.published import published_keys
 from bentpipe.lab.reference import PAGE, SCHEMA, page, schema_text
-from bentpipe.lab.spec import BulkSpec, PingSpec
+from bentpipe.lab.spec import BulkSpec, ChannelsSpec, PingSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -91,3 +91,29 @@ def test_every_key_of_the_page_says_what_it_means() -> None:
 def test_the_schema_has_no_null_which_toml_cannot_say() -> None:
     assert '"null"' not in schema_text()
     assert "null" not in schema_text()
+
+
+def test_satellite_baselines_has_the_five_published_cells_and_the_empty_link() -> None:
+    table = published("satellite-baselines")
+    found = []
+    for point in Lab.load("satellite-baselines", set=["repeat=1"]).points():
+        *clients, download = point.spec.workloads
+        assert isinstance(download, BulkSpec)
+        assert (download.size_bytes, download.start_ns) == (40_000_000, 12_000_000_000)
+        assert point.spec.duration_s == 600
+        queue_kb = point.spec.path.down["queue"]["limit"]["bytes"] // 1000
+        found.append((sum(work.channels for work in clients if isinstance(work, ChannelsSpec)), queue_kb))
+    assert found == [*zip(table["clients"], table["queue_kB"], strict=True), (0, 100)]
+
+
+def test_the_satellite_labs_have_the_same_clients() -> None:
+    """The sizes were calibrated for satellite-baselines."""
+    kept = ("size", "servers", "terrestrial_delay", "terrestrial_jitter_ns", "think_ns")
+    found = [
+        {key: getattr(work, key) for key in kept}
+        for name in ("satellite-baselines", "satellite-queue", "satellite-orbits")
+        for point in Lab.load(name, set=["repeat=1"]).points()
+        for work in point.spec.workloads
+        if isinstance(work, ChannelsSpec)
+    ]
+    assert all(each == found[0] for each in found)

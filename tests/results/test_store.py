@@ -71,8 +71,8 @@ def test_an_empty_cell_of_a_spool_file_is_null(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "a")
     spool = folder.path("spool", "pings.csv")
     spool.write_text("time_s,workload,sequence,rtt_s\n-3.0,rtt,1,0.011\n-2.8,rtt,2,\n")
-    frame = folder.spool_to_table("pings", spool)
-    assert frame.equals(PING)
+    folder.spool_to_table("pings", spool)
+    assert pl.read_parquet(folder.path("pings.parquet")).equals(PING)
     assert not spool.exists()
 
 
@@ -80,7 +80,22 @@ def test_a_spool_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "a")
     spool = folder.path("pings.csv")
     spool.write_text("time_s,workload,sequence,rtt_s\n-3.0,rtt,1,0.011\n-2.8,rtt,2,0.0")
-    assert folder.spool_to_table("pings", spool).height == 1
+    folder.spool_to_table("pings", spool)
+    assert pl.read_parquet(folder.path("pings.parquet")).height == 1
+
+
+def test_a_table_that_an_engine_wrote_is_taken_as_it_is_or_refused(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a")
+    written = folder.path("spool", "pings.parquet")
+    PING.write_parquet(written)
+    folder.adopt_table("pings", written)
+    assert pl.read_parquet(folder.path("pings.parquet")).equals(PING)
+    PING.drop("rtt_s").write_parquet(written)
+    with pytest.raises(StoreError, match="columns missing: rtt_s"):
+        folder.adopt_table("pings", written)
+    written.write_bytes(b"PAR1")
+    with pytest.raises(StoreError, match=r"pings\.parquet"):
+        folder.adopt_table("pings", written)
 
 
 @pytest.mark.parametrize(
@@ -155,4 +170,5 @@ def test_a_full_disk_is_told_with_the_file_that_it_had_no_room_for() -> None:
 def test_a_spool_without_a_whole_line_is_an_empty_table(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "001")
     (csv := tmp_path / "link.csv").write_text("time_s,pi")
-    assert folder.spool_to_table("link", csv).is_empty()
+    folder.spool_to_table("link", csv)
+    assert pl.read_parquet(folder.path("link.parquet")).equals(LINK.empty())

@@ -5,8 +5,9 @@
 //! doubled, the copy leaving at the same instant right behind; each of the two may then be corrupted on its own.
 //! What falls to an outage draws nothing.
 
-use crate::config::{ChannelConfig, Outage};
+use crate::config::{ChannelConfig, HandoverConfig, Outage};
 use crate::error::{ConfigError, instant, probability, span};
+use crate::handover::Gaps;
 use crate::loss::Loss;
 use crate::random::{Chance, stream};
 use crate::time::Time;
@@ -17,6 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 #[derive(Debug)]
 pub(crate) struct Channel {
     outages: Outages,
+    gaps: Option<Gaps>,
     loss: Loss,
     duplicate: Chance,
     duplicate_rng: Xoshiro256PlusPlus,
@@ -25,10 +27,17 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    pub fn new(config: &ChannelConfig, seed: u64, place: &str) -> Result<Self, ConfigError> {
+    /// `handover` is the propagation's: what it interrupts is lost here.
+    pub fn new(
+        config: &ChannelConfig,
+        handover: Option<&HandoverConfig>,
+        seed: u64,
+        place: &str,
+    ) -> Result<Self, ConfigError> {
         let place = |part: &str| format!("{place}/channel/{part}");
         Ok(Self {
             outages: Outages::new(&config.outages)?,
+            gaps: handover.map(Gaps::new).transpose()?,
             loss: Loss::new(&config.loss, "channel.loss", seed, &place("loss"))?,
             duplicate: Chance::new(probability("channel.duplicate", config.duplicate)?),
             duplicate_rng: stream(seed, &place("duplicate")),
@@ -39,7 +48,7 @@ impl Channel {
 
     /// Why a packet that would leave now does not.
     pub fn refuses(&mut self, now: Time) -> Option<DropCause> {
-        if self.outages.cover(now) {
+        if self.outages.cover(now) || self.gaps.is_some_and(|gaps| gaps.cover(now)) {
             Some(DropCause::Outage)
         } else if self.loss.strikes() {
             Some(DropCause::Channel)

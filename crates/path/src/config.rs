@@ -128,6 +128,18 @@ pub struct PropagationConfig {
     pub jitter: Option<JitterConfig>,
     /// What the delay line holds; an arrival beyond it is dropped (netem's `limit`).
     pub limit: LineLimit,
+    pub handover: Option<HandoverConfig>,
+}
+
+/// Reassignments to another satellite, at every multiple of `every_ns` after time zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandoverConfig {
+    pub every_ns: Nanos,
+    /// From each on the delay differs from the pipe's own by a draw between this and minus this, the same in both pipes.
+    pub step_ns: Nanos,
+    /// From each on so long nothing passes.
+    pub outage_ns: Nanos,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -36,6 +36,7 @@
 mod channel;
 pub mod config;
 mod error;
+mod handover;
 mod ingress;
 mod loss;
 mod meter;

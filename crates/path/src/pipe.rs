@@ -60,7 +60,12 @@ impl<P: Packet> Pipe<P> {
             shaper,
             in_service: None,
             line: Line::new(&config.propagation, seed, place)?,
-            channel: Channel::new(&config.channel, seed, place)?,
+            channel: Channel::new(
+                &config.channel,
+                config.propagation.handover.as_ref(),
+                seed,
+                place,
+            )?,
             departed: VecDeque::new(),
             meter: Meter::new(bin),
             totals: Totals::default(),

@@ -34,6 +34,7 @@ fn every_part_can_be_written_in_json() {
             "delay_ns": 275_000_000,
             "jitter": {"spread_ns": 5_000_000, "distribution": "pareto", "correlation": 0.25, "reorder": true},
             "limit": {"unit": "packets", "packets": 1000},
+            "handover": {"every_ns": 15_000_000_000_i64, "step_ns": 5_000_000, "outage_ns": 50_000_000},
         },
         "channel": {
             "loss": {"model": "gilbert-elliott", "p": 0.01, "r": 0.2, "good": 0.0, "bad": 1.0},
@@ -76,7 +77,10 @@ fn an_impossible_pipe_is_refused_by_the_name_of_the_field_at_fault() {
             .collect();
         json!({"shaper": {"kind": "steps", "steps": steps}})
     };
+    let handover = |every: i64, step: i64| json!({"propagation": {"handover": {"every_ns": every, "step_ns": step, "outage_ns": 0}}});
     let cases = [
+        (handover(0, 1), "propagation.handover.every_ns"),
+        (handover(1, -1), "propagation.handover.step_ns"),
         (
             json!({"shaper": {"kind": "fixed", "rate_bit_s": 0}}),
             "shaper.rate_bit_s",

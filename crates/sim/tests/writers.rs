@@ -1,6 +1,6 @@
 //! What limits a transfer when the send buffer is smaller than the path: the application's way of filling it.
 
-use bentpipe_path::config::{PipeConfig, ShaperConfig};
+use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::network::Host;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
@@ -153,4 +153,44 @@ fn a_writer_that_fills_the_buffer_leaves_gaps_where_acks_come_spread_out() {
         (0.6..0.8).contains(&(filled / full)),
         "{filled} bytes of {full}"
     );
+}
+
+#[test]
+fn a_download_of_a_size_ends_at_both_ends_and_leaves_the_path_to_others() {
+    for down in [true, false] {
+        let mut pipe = PipeConfig::default();
+        pipe.propagation.delay_ns = Nanos::from_millis(50);
+        pipe.shaper = ShaperConfig::Fixed {
+            rate_bit_s: 10_000_000,
+        };
+        pipe.queue.limit = QueueLimit::Bytes { bytes: 125_000 };
+        let spec = SimSpec {
+            down: pipe.clone(),
+            up: pipe,
+            workloads: vec![WorkloadSpec::Iperf3 {
+                start_ns: Time::ZERO,
+                down,
+                streams: 2,
+                size_bytes: Some(1_000_000),
+                time_ns: None,
+                omit_ns: Nanos::ZERO,
+                congestion_control: None,
+            }],
+            duration_ns: Some(Nanos::from_secs(20)),
+            until_done: false,
+            sample_interval_ns: Some(Nanos::from_millis(500)),
+            ..SimSpec::default()
+        };
+        let mut rows = Rows::default();
+        let summary = Simulation::new(spec)
+            .expect("a valid specification")
+            .run(&mut rows);
+        let carried = summary.totals[usize::from(!down)].delivered.bytes;
+        assert!(
+            carried < 2_500_000,
+            "{carried} bytes for a transfer of 1 MB"
+        );
+        let late = |row: &&SocketRow| row.time > Time::ZERO + Nanos::from_secs(5);
+        assert_eq!(rows.sockets.iter().filter(late).count(), 0);
+    }
 }

@@ -1,33 +1,34 @@
-//! The `flows` table's CSV (python/bentpipe/results/schema.py says what the columns mean).
+//! The `flows` table (python/bentpipe/results/schema.py says what the columns mean).
 
 use crate::spool::host_name;
+use crate::table::Table;
 use bentpipe_path::time::Time;
 use bentpipe_sim::network::Side;
 use bentpipe_sim::sink::{Cached, FlowRow, Outcome};
-use bentpipe_spool::cell::{Cell, line};
+use bentpipe_spool::cell::{Cell, Column};
 use std::io::{self, Write};
 
-const COLUMNS: [&str; 20] = [
-    "flow",
-    "workload",
-    "client",
-    "server",
-    "direction",
-    "ip",
-    "local_port",
-    "remote_port",
-    "size_bytes",
-    "start_s",
-    "connected_s",
-    "first_byte_s",
-    "end_s",
-    "bytes",
-    "goodput_bit_s",
-    "retransmits",
-    "outcome",
-    "why",
-    "object",
-    "cache",
+pub(crate) const COLUMNS: [Column; 20] = [
+    Column::integer("flow"),
+    Column::text("workload"),
+    Column::text("client"),
+    Column::text("server"),
+    Column::text("direction"),
+    Column::integer("ip"),
+    Column::integer("local_port"),
+    Column::integer("remote_port"),
+    Column::integer("size_bytes"),
+    Column::float("start_s"),
+    Column::float("connected_s"),
+    Column::float("first_byte_s"),
+    Column::float("end_s"),
+    Column::integer("bytes"),
+    Column::float("goodput_bit_s"),
+    Column::integer("retransmits"),
+    Column::text("outcome"),
+    Column::text("why"),
+    Column::integer("object"),
+    Column::text("cache"),
 ];
 
 fn seconds<'a>(at: Option<Time>) -> Cell<'a> {
@@ -49,11 +50,11 @@ pub(crate) fn cached(found: Cached) -> &'static str {
     }
 }
 
-pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
-    line(out, COLUMNS)
-}
-
-pub(crate) fn row(out: &mut impl Write, workload: &str, row: &FlowRow) -> io::Result<()> {
+pub(crate) fn row(
+    out: &mut Table<impl Write + Send>,
+    workload: &str,
+    row: &FlowRow,
+) -> io::Result<()> {
     let bytes = row.bytes - row.omitted_bytes;
     let goodput = row
         .end
@@ -97,5 +98,5 @@ pub(crate) fn row(out: &mut impl Write, workload: &str, row: &FlowRow) -> io::Re
         row.detail.object.into(),
         row.detail.cache.map(cached).into(),
     ];
-    line(out, cells)
+    out.row(&cells)
 }

@@ -7,6 +7,7 @@ mod outcome;
 mod pings;
 mod sockets;
 mod spool;
+mod table;
 mod wire;
 
 pub use outcome::Outcome;
@@ -46,7 +47,8 @@ impl From<std::io::Error> for RunError {
     }
 }
 
-/// Runs `spec`. `folder`, which exists, gets link.csv, sockets.csv, flows.csv, pings.csv and the captures asked for;
+/// Runs `spec`. `folder`, which exists, gets link.parquet, sockets.parquet, flows.parquet, pings.parquet and the captures asked
+/// for;
 /// `names` are the workloads'. `go_on` is told the run's time every few ten milliseconds of CPU.
 pub fn run(
     spec: &SimSpec,

@@ -1,63 +1,64 @@
-//! The `sockets` table's CSV, of simulated sockets (python/bentpipe/results/schema.py says what the columns mean).
+//! The `sockets` table, of simulated sockets (python/bentpipe/results/schema.py says what the columns mean).
 //! The backlog, where packets wait for a socket that is in use, is always empty: a simulated host is never busy.
 
 use crate::spool::host_name;
+use crate::table::Table;
 use bentpipe_path::time::Nanos;
 use bentpipe_sim::sink::SocketRow;
-use bentpipe_spool::cell::{Cell, line};
+use bentpipe_spool::cell::{Cell, Column};
 use std::io::{self, Write};
 
-const COLUMNS: [&str; 50] = [
-    "time_s",
-    "host",
-    "ip",
-    "local_port",
-    "remote_port",
-    "state",
-    "congestion_control",
-    "ca_state",
-    "cwnd_segments",
-    "ssthresh_segments",
-    "mss_bytes",
-    "srtt_s",
-    "rttvar_s",
-    "min_rtt_s",
-    "rto_s",
-    "backoff",
-    "unacked_segments",
-    "sacked_segments",
-    "lost_segments",
-    "retrans_segments",
-    "reordering",
-    "in_flight_bytes",
-    "bytes_sent",
-    "bytes_acked",
-    "bytes_received",
-    "bytes_retrans",
-    "segments_out",
-    "segments_in",
-    "retransmits",
-    "delivered",
-    "delivery_rate_bit_s",
-    "pacing_rate_bit_s",
-    "app_limited",
-    "busy_s",
-    "rwnd_limited_s",
-    "sndbuf_limited_s",
-    "snd_wnd_bytes",
-    "rcv_wnd_bytes",
-    "rcv_space_bytes",
-    "rcv_ssthresh_bytes",
-    "rcv_ooopack",
-    "notsent_bytes",
-    "sndbuf_bytes",
-    "rcvbuf_bytes",
-    "wmem_queued_bytes",
-    "rmem_alloc_bytes",
-    "backlog_bytes",
-    "drops",
-    "total_rto",
-    "rcv_rtt_s",
+pub(crate) const COLUMNS: [Column; 50] = [
+    Column::float("time_s"),
+    Column::text("host"),
+    Column::integer("ip"),
+    Column::integer("local_port"),
+    Column::integer("remote_port"),
+    Column::text("state"),
+    Column::text("congestion_control"),
+    Column::text("ca_state"),
+    Column::integer("cwnd_segments"),
+    Column::integer("ssthresh_segments"),
+    Column::integer("mss_bytes"),
+    Column::float("srtt_s"),
+    Column::float("rttvar_s"),
+    Column::float("min_rtt_s"),
+    Column::float("rto_s"),
+    Column::integer("backoff"),
+    Column::integer("unacked_segments"),
+    Column::integer("sacked_segments"),
+    Column::integer("lost_segments"),
+    Column::integer("retrans_segments"),
+    Column::integer("reordering"),
+    Column::integer("in_flight_bytes"),
+    Column::integer("bytes_sent"),
+    Column::integer("bytes_acked"),
+    Column::integer("bytes_received"),
+    Column::integer("bytes_retrans"),
+    Column::integer("segments_out"),
+    Column::integer("segments_in"),
+    Column::integer("retransmits"),
+    Column::integer("delivered"),
+    Column::float("delivery_rate_bit_s"),
+    Column::float("pacing_rate_bit_s"),
+    Column::flag("app_limited"),
+    Column::float("busy_s"),
+    Column::float("rwnd_limited_s"),
+    Column::float("sndbuf_limited_s"),
+    Column::integer("snd_wnd_bytes"),
+    Column::integer("rcv_wnd_bytes"),
+    Column::integer("rcv_space_bytes"),
+    Column::integer("rcv_ssthresh_bytes"),
+    Column::integer("rcv_ooopack"),
+    Column::integer("notsent_bytes"),
+    Column::integer("sndbuf_bytes"),
+    Column::integer("rcvbuf_bytes"),
+    Column::integer("wmem_queued_bytes"),
+    Column::integer("rmem_alloc_bytes"),
+    Column::integer("backlog_bytes"),
+    Column::integer("drops"),
+    Column::integer("total_rto"),
+    Column::float("rcv_rtt_s"),
 ];
 
 fn seconds<'a>(span: Nanos) -> Cell<'a> {
@@ -73,12 +74,8 @@ fn measured<'a>(span: Nanos) -> Cell<'a> {
     }
 }
 
-pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
-    line(out, COLUMNS)
-}
-
 /// The cells stand in the order of the columns.
-pub(crate) fn row(out: &mut impl Write, row: &SocketRow) -> io::Result<()> {
+pub(crate) fn row(out: &mut Table<impl Write + Send>, row: &SocketRow) -> io::Result<()> {
     let s = &row.sample;
     let cells: [Cell<'_>; COLUMNS.len()] = [
         row.time.as_secs_f64().into(),
@@ -133,5 +130,5 @@ pub(crate) fn row(out: &mut impl Write, row: &SocketRow) -> io::Result<()> {
         s.total_rto.into(),
         measured(s.rcv_rtt),
     ];
-    line(out, cells)
+    out.row(&cells)
 }

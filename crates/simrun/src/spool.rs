@@ -1,6 +1,7 @@
 //! Takes a simulation's results and writes each to its file. The first error ends the run.
 
 use crate::outcome::{Outcome, Pipe, Work};
+use crate::table::Table;
 use crate::{RunError, flows, pings, sockets, wire};
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
@@ -8,10 +9,11 @@ use bentpipe_sim::network::{Host, Side};
 use bentpipe_sim::simulation::{SimSpec, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_spool::cell::Column;
 use bentpipe_spool::{link, pcapng};
 use core::ops::ControlFlow;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 pub(crate) fn host_name(host: Host) -> &'static str {
@@ -30,8 +32,6 @@ fn pipe_name(to: Side) -> &'static str {
     }
 }
 
-type Out = BufWriter<File>;
-
 /// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.
 const ZERO_NS: i64 = 946_684_800_000_000_000;
 
@@ -39,12 +39,12 @@ pub(crate) struct Spool<'a> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
     go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
-    link: Out,
-    sockets: Out,
-    flows: Out,
-    pings: Out,
+    link: Table<File>,
+    sockets: Table<File>,
+    flows: Table<File>,
+    pings: Table<File>,
     /// By host.
-    captures: [Option<pcapng::Writer<Out>>; Host::COUNT],
+    captures: [Option<pcapng::Writer<BufWriter<File>>>; Host::COUNT],
     bytes: Vec<u8>,
     works: Vec<Work>,
     stopped: bool,
@@ -65,23 +65,33 @@ impl<'a> Spool<'a> {
                 spec.workloads.len()
             )));
         }
-        let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
+        let table = |name: &str, columns: &[Column]| {
+            Table::create(
+                File::create(folder.join(format!("{name}.parquet")))?,
+                columns,
+            )
+        };
         let capture = |host: Host, wanted: bool| -> io::Result<_> {
             if !wanted {
                 return Ok(None);
             }
             let name = host_name(host);
-            let out = create(&format!("{name}.pcapng"))?;
-            pcapng::Writer::new(out, name, "a simulated host's end of the path").map(Some)
+            let out = File::create(folder.join(format!("{name}.pcapng")))?;
+            pcapng::Writer::new(
+                BufWriter::new(out),
+                name,
+                "a simulated host's end of the path",
+            )
+            .map(Some)
         };
-        let mut spool = Self {
+        Ok(Self {
             specs: &spec.workloads,
             names,
             go_on,
-            link: create("link.csv")?,
-            sockets: create("sockets.csv")?,
-            flows: create("flows.csv")?,
-            pings: create("pings.csv")?,
+            link: table("link", &link::COLUMNS)?,
+            sockets: table("sockets", &sockets::COLUMNS)?,
+            flows: table("flows", &flows::COLUMNS)?,
+            pings: table("pings", &pings::COLUMNS)?,
             captures: [
                 capture(Host::Client, spec.capture_client)?,
                 capture(Host::Server, spec.capture_server)?,
@@ -91,12 +101,7 @@ impl<'a> Spool<'a> {
             works: vec![Work::default(); names.len()],
             stopped: false,
             failed: None,
-        };
-        link::header(&mut spool.link)?;
-        sockets::header(&mut spool.sockets)?;
-        flows::header(&mut spool.flows)?;
-        pings::header(&mut spool.pings)?;
-        Ok(spool)
+        })
     }
 
     pub fn finish(mut self, summary: &Summary) -> Result<Outcome, RunError> {
@@ -106,13 +111,8 @@ impl<'a> Spool<'a> {
         if self.stopped {
             return Err(RunError::Stopped);
         }
-        for out in [
-            &mut self.link,
-            &mut self.sockets,
-            &mut self.flows,
-            &mut self.pings,
-        ] {
-            out.flush()?;
+        for table in [self.link, self.sockets, self.flows, self.pings] {
+            table.finish()?;
         }
         for writer in self.captures.into_iter().flatten() {
             writer.finish((ZERO_NS + summary.ended.0) as u64, 0)?;
@@ -138,7 +138,7 @@ impl<'a> Spool<'a> {
 
 impl Sink for Spool<'_> {
     fn bin(&mut self, to: Side, bin: &Bin) {
-        let written = link::row(&mut self.link, pipe_name(to), bin);
+        let written = self.link.row(&link::cells(pipe_name(to), bin));
         self.note(written);
     }
 

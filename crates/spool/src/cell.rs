@@ -1,13 +1,50 @@
-//! A cell of a table's CSV: what is not known is left empty, never zero.
+//! A table's columns and cells, whichever format they are written in: what is not known is left empty, never zero.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
+
+/// What the cells of a column are, if not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Integer,
+    Float,
+    Flag,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: &'static str,
+    pub kind: Kind,
+}
+
+impl Column {
+    pub const fn text(name: &'static str) -> Self {
+        let kind = Kind::Text;
+        Self { name, kind }
+    }
+
+    pub const fn integer(name: &'static str) -> Self {
+        let kind = Kind::Integer;
+        Self { name, kind }
+    }
+
+    pub const fn float(name: &'static str) -> Self {
+        let kind = Kind::Float;
+        Self { name, kind }
+    }
+
+    pub const fn flag(name: &'static str) -> Self {
+        let kind = Kind::Flag;
+        Self { name, kind }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
     Nothing,
     Text(&'a str),
-    Integer(i128),
+    Integer(i64),
     Float(f64),
     Flag(bool),
 }
@@ -49,12 +86,19 @@ macro_rules! integers {
     ($($kind:ty),*) => {$(
         impl From<$kind> for Cell<'_> {
             fn from(number: $kind) -> Self {
-                Self::Integer(i128::from(number))
+                Self::Integer(i64::from(number))
             }
         }
     )*};
 }
-integers!(u8, u16, u32, u64, i64);
+integers!(u8, u16, u32, i64);
+
+/// The tables' integers have a sign; what is past them is their largest.
+impl From<u64> for Cell<'_> {
+    fn from(number: u64) -> Self {
+        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
 
 impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
     fn from(value: Option<T>) -> Self {

@@ -1,38 +1,69 @@
-//! The `link` table's CSV (python/bentpipe/results/schema.py says what the columns mean).
+//! The `link` table (python/bentpipe/results/schema.py says what the columns mean), and its CSV.
 
+use crate::cell::{Cell, Column, line};
 use bentpipe_path::{Bin, DropCause};
 use std::io::{self, Write};
 
-pub const HEADER: &str = "time_s,pipe,offered_bytes,throughput_bytes,goodput_bytes,offered_packets,\
-throughput_packets,queue_bytes_mean,queue_bytes_max,queue_bytes_end,queue_delay_s_mean,queue_delay_s_max,\
-drops_tail,drops_aqm,drops_policer,drops_ingress,drops_line,drops_channel,drops_outage,marks,duplicates,corrupted";
+pub const COLUMNS: [Column; 22] = [
+    Column::float("time_s"),
+    Column::text("pipe"),
+    Column::integer("offered_bytes"),
+    Column::integer("throughput_bytes"),
+    Column::integer("goodput_bytes"),
+    Column::integer("offered_packets"),
+    Column::integer("throughput_packets"),
+    Column::float("queue_bytes_mean"),
+    Column::integer("queue_bytes_max"),
+    Column::integer("queue_bytes_end"),
+    Column::float("queue_delay_s_mean"),
+    Column::float("queue_delay_s_max"),
+    Column::integer("drops_tail"),
+    Column::integer("drops_aqm"),
+    Column::integer("drops_policer"),
+    Column::integer("drops_ingress"),
+    Column::integer("drops_line"),
+    Column::integer("drops_channel"),
+    Column::integer("drops_outage"),
+    Column::integer("marks"),
+    Column::integer("duplicates"),
+    Column::integer("corrupted"),
+];
 
-pub fn header(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{HEADER}")
+/// A bin of the pipe of this name; the cells stand in the order of the columns.
+pub fn cells<'a>(pipe: &'a str, bin: &Bin) -> [Cell<'a>; COLUMNS.len()] {
+    let drops = |cause| bin.drops_by(cause).into();
+    [
+        bin.start.as_secs_f64().into(),
+        pipe.into(),
+        bin.offered_bytes.into(),
+        bin.throughput_bytes.into(),
+        bin.goodput_bytes.into(),
+        bin.offered_packets.into(),
+        bin.throughput_packets.into(),
+        bin.queue_bytes_mean.into(),
+        bin.queue_bytes_max.into(),
+        bin.queue_bytes_end.into(),
+        bin.queue_delay_s_mean.into(),
+        bin.queue_delay_s_max.into(),
+        drops(DropCause::Tail),
+        drops(DropCause::Aqm),
+        drops(DropCause::Policer),
+        drops(DropCause::Ingress),
+        drops(DropCause::Line),
+        drops(DropCause::Channel),
+        drops(DropCause::Outage),
+        bin.marks.into(),
+        bin.duplicates.into(),
+        bin.corrupted.into(),
+    ]
 }
 
-/// A bin of the pipe of this name.
+pub fn header(out: &mut impl Write) -> io::Result<()> {
+    line(out, COLUMNS.map(|column| column.name))
+}
+
 pub fn row(out: &mut impl Write, pipe: &str, bin: &Bin) -> io::Result<()> {
-    let seconds = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-    write!(
-        out,
-        "{},{pipe},{},{},{},{},{},{},{},{},{},{}",
-        bin.start.as_secs_f64(),
-        bin.offered_bytes,
-        bin.throughput_bytes,
-        bin.goodput_bytes,
-        bin.offered_packets,
-        bin.throughput_packets,
-        bin.queue_bytes_mean,
-        bin.queue_bytes_max,
-        bin.queue_bytes_end,
-        seconds(bin.queue_delay_s_mean),
-        seconds(bin.queue_delay_s_max),
-    )?;
-    for cause in DropCause::ALL {
-        write!(out, ",{}", bin.drops_by(cause))?;
-    }
-    writeln!(out, ",{},{},{}", bin.marks, bin.duplicates, bin.corrupted)
+    line(out, cells(pipe, bin))
 }
 
 #[cfg(test)]

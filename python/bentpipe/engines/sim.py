@@ -1,8 +1,8 @@
 """The sim engine: both hosts and the path in virtual time, on any machine and without privilege.
 
 A run: the point becomes the simulator's specification (sim_spec.py); the simulator writes the tables as it
-goes; they become Parquet; what each workload carried becomes its entry in the record (sim_entries.py), with
-the same keys as `live`'s.
+goes; what each workload carried becomes its entry in the record (sim_entries.py), with the same keys as
+`live`'s.
 """
 
 import datetime
@@ -21,6 +21,7 @@ from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
+from bentpipe.results.flow_times import flow_times, initial_window_bytes
 from bentpipe.results.queue_behaviour import queues_of_run
 from bentpipe.results.record import pipes_summary
 from bentpipe.results.reliability import assess
@@ -50,11 +51,11 @@ class SimEngine:
         self.check(spec)
         started = datetime.datetime.now(datetime.UTC)
         begun_s, begun_cpu_s = time.monotonic(), time.process_time()
-        spool = folder.path("spool", "link.csv").parent
+        spool = folder.path("spool", "link.parquet").parent
         outcome = self._simulate(point, str(spool), on_progress)
         cpu_s = time.process_time() - begun_cpu_s
         for name in ("link", "sockets", "flows", "pings"):
-            folder.spool_to_table(name, spool / f"{name}.csv")
+            folder.adopt_table(name, spool / f"{name}.parquet")
         for capture in spool.glob("*.pcapng"):
             capture.rename(folder.path(capture.name))
         shutil.rmtree(spool)
@@ -66,6 +67,11 @@ class SimEngine:
             work.name: entry(work, found)
             for work, found in zip(spec.workloads, outcome["workloads"], strict=True)
         }
+        flows = pl.read_parquet(folder.path("flows.parquet"))
+        for work in spec.workloads:
+            if work.kind == "channels":
+                of_work = flows.filter(pl.col("workload") == work.name)
+                workloads[work.name] |= flow_times(of_work, initial_window_bytes(spec))
         failures = [f"{name}: {work['why']}" for name, work in workloads.items() if work.get("why")]
         record = {
             "lab": point.lab,

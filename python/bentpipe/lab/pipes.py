@@ -18,7 +18,7 @@ from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models import loss as loss_forms
 from bentpipe.lab.models import queue as queue_forms
 from bentpipe.lab.models import rate as rate_forms
-from bentpipe.lab.models.path import Jitter, Path, PipeKeys
+from bentpipe.lab.models.path import Handover, Jitter, Path, PipeKeys
 from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.quantities import QueueAmount
 from bentpipe.lab.spec import PathSpec
@@ -96,6 +96,7 @@ def path_spec(path: Path, traces: Traces) -> PathSpec:
                 "delay_ns": delays[name],
                 "jitter": _jitter(pipe.get("jitter")),
                 "limit": _line_limit(pipe.get("delay_limit")),
+                "handover": _handover(pipe.get("handover")),
             },
             "channel": {
                 "loss": _loss(pipe, "loss", traces),
@@ -276,6 +277,12 @@ def _jitter(jitter: Jitter | int | None) -> Json | None:
         "correlation": jitter.correlation,
         "reorder": jitter.reorder,
     }
+
+
+def _handover(handover: Handover | None) -> Json | None:
+    if handover is None:
+        return None
+    return {"every_ns": handover.every, "step_ns": handover.step, "outage_ns": handover.outage}
 
 
 def _line_limit(limit: tuple[str, int] | str | None) -> Json:

@@ -53,7 +53,7 @@ PRESETS: Mapping[str, Preset] = {
         "Starlink's operator "
         "reported medians of 33 to 48.5 ms at peak hours in 2024. Rates: an ordinary residential plan. "
         "Reassignments every "
-        "15 s are not in the preset, since they depend on the run's length: write them under `outages`.",
+        "15 s are not in the preset, since their steps and losses differ by place: `handover` adds them.",
         down={"rate": "100 Mbit/s"},
         up={"rate": "10 Mbit/s"},
     ),

@@ -116,6 +116,7 @@ _TABLES: tuple[tuple[str, str, str], ...] = (
     ("### `loss` as a table: `gilbert-elliott`", "GilbertElliottLoss", ""),
     ("### `loss` as a table: `trace`", "TraceLoss", ""),
     ("### `jitter` as a table", "Jitter", ""),
+    ("### `handover`", "Handover", ""),
     ("### `policer`", "Policer", ""),
 )
 _REST: tuple[tuple[str, str, str], ...] = (

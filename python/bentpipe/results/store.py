@@ -21,6 +21,7 @@ from bentpipe.results.schema import TABLES, Table
 RECORD = "run.json"
 LAB = "lab.json"
 _STAGING_SUFFIX = ".part"
+_READ_BYTES = 1 << 16
 
 
 class StoreError(Exception):
@@ -70,27 +71,33 @@ class RunFolder:
         frame.write_parquet(parquet)
         write_file(self._staging / f"{name}.parquet", parquet.getbuffer())
 
-    def spool_to_table(self, name: str, csv_path: Path) -> pl.DataFrame:
-        """Turn an engine's CSV into the table, remove the CSV, and return what was stored.
+    def adopt_table(self, name: str, parquet: Path) -> None:
+        """Make a Parquet file that an engine wrote the table."""
+        try:
+            schema = pl.read_parquet_schema(parquet)
+        except pl.exceptions.PolarsError as error:
+            raise StoreError(f"{parquet}: {str(error).splitlines()[0]}") from error
+        _check_schema(_table(name), pl.Schema(schema))
+        parquet.rename(self._staging / f"{name}.parquet")
+
+    def spool_to_table(self, name: str, csv_path: Path) -> None:
+        """Turn an engine's CSV into the table, piece by piece, and remove the CSV.
 
         Header exactly the table's columns, an empty cell for null. A last line without a line feed was cut
         off when the engine died or the disk was full, and is left out; it may be the header itself.
         """
         table = _table(name)
-        text = csv_path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if not whole:
-            whole = ",".join(table.names).encode() + b"\n"
-        header = whole.partition(b"\n")[0].decode(errors="replace").strip().split(",")
+        if not _cut_to_whole_lines(csv_path):
+            csv_path.write_text(",".join(table.names) + "\n")
+        with csv_path.open("rb") as lines:
+            header = lines.readline().decode(errors="replace").strip().split(",")
         if header != table.names:
             raise StoreError(f"{csv_path}: {_difference(table.names, header)}")
         try:
-            frame = pl.read_csv(whole, schema=table.schema)
+            pl.scan_csv(csv_path, schema=table.schema).sink_parquet(self._staging / f"{name}.parquet")
         except pl.exceptions.PolarsError as error:
             raise StoreError(f"{csv_path}: {str(error).splitlines()[0]}") from error
-        self.write_table(name, frame)
         csv_path.unlink()
-        return frame
 
     def finish(self, record: dict[str, Any]) -> Path:
         """Write the record, empty tables for those not written, and rename the folder into place."""
@@ -107,6 +114,21 @@ class RunFolder:
     def abandon(self) -> None:
         shutil.rmtree(self._staging, ignore_errors=True)
         self.unfinished.discard(self._staging.resolve())
+
+
+def _cut_to_whole_lines(path: Path) -> int:
+    """Cut off what follows the file's last line feed; returns the bytes left."""
+    with path.open("r+b") as file:
+        end = file.seek(0, io.SEEK_END)
+        while end > 0:
+            begin = max(end - _READ_BYTES, 0)
+            file.seek(begin)
+            found = file.read(end - begin).rfind(b"\n")
+            if found >= 0:
+                end = begin + found + 1
+                break
+            end = begin
+        return file.truncate(end)
 
 
 def write_file(path: Path, content: bytes | memoryview) -> None:

@@ -4,6 +4,7 @@ mod jitter;
 
 use crate::config::{LineLimit, PropagationConfig};
 use crate::error::{ConfigError, span};
+use crate::handover::Steps;
 use crate::queue::Waiting;
 use crate::time::{Nanos, Time};
 pub(crate) use jitter::Jitter;
@@ -14,9 +15,10 @@ use std::collections::{BinaryHeap, VecDeque};
 #[derive(Debug)]
 pub(crate) struct Line<P> {
     delay: Nanos,
-    /// With the jitter that shortens it most.
+    /// With the jitter and the step that shorten it most.
     least_delay: Nanos,
     jitter: Option<Jitter>,
+    steps: Option<Steps>,
     limit: LineLimit,
     bytes: u64,
     order: Order<P>,
@@ -76,11 +78,19 @@ impl<P> Line<P> {
         } else {
             Order::Kept(VecDeque::new())
         };
-        let shortened = jitter.as_ref().map_or(Nanos::ZERO, Jitter::least);
+        let steps = match &config.handover {
+            Some(handover) => Some(Steps::new(handover, seed)?),
+            None => None,
+        };
+        let stepped = config
+            .handover
+            .map_or(Nanos::ZERO, |handover| Nanos(-handover.step_ns.0));
+        let shortened = stepped + jitter.as_ref().map_or(Nanos::ZERO, Jitter::least);
         Ok(Self {
             delay,
             least_delay: (delay + shortened).max(Nanos::ZERO),
             jitter,
+            steps,
             limit: config.limit,
             bytes: 0,
             order,
@@ -118,10 +128,12 @@ impl<P> Line<P> {
             return Err(packet);
         }
         self.bytes += bytes;
-        let delay = match &mut self.jitter {
-            None => self.delay,
-            Some(jitter) => (self.delay + jitter.draw()).max(Nanos::ZERO),
-        };
+        let jitter = self.jitter.as_mut().map_or(Nanos::ZERO, Jitter::draw);
+        let step = self
+            .steps
+            .as_mut()
+            .map_or(Nanos::ZERO, |steps| steps.offset(now));
+        let delay = (self.delay + jitter + step).max(Nanos::ZERO);
         let mut leaves = now + delay;
         match &mut self.order {
             Order::Kept(line) => {

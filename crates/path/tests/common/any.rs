@@ -2,9 +2,9 @@
 
 use super::{MS, Parcel};
 use bentpipe_path::config::{
-    ChannelConfig, Discipline, IngressConfig, JitterConfig, JitterDistribution, LineLimit,
-    LossConfig, Outage, PolicerConfig, PropagationConfig, QueueConfig, QueueLimit, RateStep,
-    ShaperConfig,
+    ChannelConfig, Discipline, HandoverConfig, IngressConfig, JitterConfig, JitterDistribution,
+    LineLimit, LossConfig, Outage, PolicerConfig, PropagationConfig, QueueConfig, QueueLimit,
+    RateStep, ShaperConfig,
 };
 use bentpipe_path::{Nanos, PipeConfig, Time};
 use proptest::collection::vec;
@@ -135,11 +135,24 @@ pub fn propagation() -> impl Strategy<Value = PropagationConfig> {
         (0..20_u64).prop_map(|packets| LineLimit::Packets { packets }),
         (0..20_000_u64).prop_map(|bytes| LineLimit::Bytes { bytes }),
     ];
-    (0..30 * MS, option::of(jitter()), limit).prop_map(|(delay, jitter, limit)| PropagationConfig {
-        delay_ns: Nanos(delay),
-        jitter,
+    let handover =
+        (MS..50 * MS, 0..20 * MS, 0..20 * MS).prop_map(|(every, step, outage)| HandoverConfig {
+            every_ns: Nanos(every),
+            step_ns: Nanos(step),
+            outage_ns: Nanos(outage),
+        });
+    (
+        0..30 * MS,
+        option::of(jitter()),
         limit,
-    })
+        option::weighted(0.2, handover),
+    )
+        .prop_map(|(delay, jitter, limit, handover)| PropagationConfig {
+            delay_ns: Nanos(delay),
+            jitter,
+            limit,
+            handover,
+        })
 }
 
 fn channel() -> impl Strategy<Value = ChannelConfig> {

@@ -10,7 +10,10 @@
 //! A transfer by size is asked for by its receiver (`--reverse`), as the live engine does it: it ends when the streams
 //! together have brought so many bytes.
 //!
-//! 1. The exchange of results is left out: it carries nothing that counts.
+//! Then the two exchange results. The server closes the streams when it hears of the end: as the sender it still has what
+//! its socket holds, as the receiver it refuses what comes. The client reads on, and closes when it has the results.
+//!
+//! 1. The results are of one size, whatever the test.
 
 use super::Workload;
 use crate::network::{Network, Side};
@@ -25,6 +28,8 @@ const PORT: u16 = 5201;
 const COOKIE: u64 = 37;
 const PARAMETERS: u64 = 160;
 const STATE: u64 = 1;
+/// Some 400 bytes of JSON after their length, for one stream.
+const RESULTS: u64 = 404;
 /// The most that is read at once (`DEFAULT_TCP_BLKSIZE`); the size is looked at between two reads.
 const BLOCK: u64 = 128 * 1024;
 /// A sender waits in select(2) and writes, without blocking, up to `multisend` blocks (`iperf_send`, `Nwrite`).
@@ -50,8 +55,13 @@ enum Stage {
     Streams,
     /// The server has said so; the client may not know.
     Running,
-    /// The client's time is over.
+    /// The client's time is over, or it has all it asked for.
     Ending,
+    /// The server knows. It asks for the client's results, and sends its own.
+    Exchanging,
+    Displaying,
+    /// The client has gone.
+    Over,
 }
 
 #[derive(Debug)]
@@ -153,7 +163,12 @@ impl Iperf3 {
                 self.heard += bytes;
                 self.server_hears(network);
             }
-            Notice::Closed(false) => self.fail(network),
+            Notice::PeerClosed => {
+                if let Some(control) = self.control {
+                    network.close(control, side);
+                }
+            }
+            Notice::Closed(false) if !self.is_done() => self.fail(network),
             _ => {}
         }
     }
@@ -171,8 +186,25 @@ impl Iperf3 {
                 self.stage = Stage::Streams;
                 self.say(network, server, STATE);
             }
-            Stage::Ending if self.sender == self.client => {
-                self.end(network, Outcome::Finished, None);
+            Stage::Ending => {
+                self.heard = 0;
+                self.stage = Stage::Exchanging;
+                self.say(network, server, STATE);
+                if self.sender == server {
+                    for stream in &self.streams {
+                        network.stop_writing(stream.id, server);
+                        network.close(stream.id, server);
+                    }
+                } else {
+                    self.end(network, Outcome::Finished, None);
+                    for stream in &self.streams {
+                        network.abort(stream.id, server);
+                    }
+                }
+            }
+            Stage::Exchanging if self.heard >= RESULTS => {
+                self.stage = Stage::Displaying;
+                self.say(network, server, RESULTS + STATE);
             }
             _ => {}
         }
@@ -187,6 +219,16 @@ impl Iperf3 {
                 self.side_runs(network, self.client);
                 if let Some(time) = self.time {
                     network.call_at(network.now() + self.omit + time, self.place, STOP);
+                }
+            }
+            Stage::Exchanging => self.say(network, self.client, RESULTS),
+            Stage::Displaying => {
+                self.stage = Stage::Over;
+                for stream in &self.streams {
+                    network.abort(stream.id, self.client);
+                }
+                if let Some(control) = self.control {
+                    network.close(control, self.client);
                 }
             }
             _ => {}
@@ -240,7 +282,7 @@ impl Iperf3 {
                 }
             }
             Notice::Read(bytes) => self.on_read(network, index, side, bytes),
-            Notice::Closed(false) => self.fail(network),
+            Notice::Closed(false) if !self.is_done() => self.fail(network),
             _ => {}
         }
     }
@@ -272,8 +314,16 @@ impl Iperf3 {
         self.interval.bytes += bytes;
         self.received += bytes;
         if self.size.is_some_and(|size| self.received >= size) {
+            self.stop(network);
             self.end(network, Outcome::Finished, None);
         }
+    }
+
+    /// The client has what it wanted, and says so.
+    fn stop(&mut self, network: &mut Network) {
+        self.stage = Stage::Ending;
+        self.heard = 0;
+        self.say(network, self.client, STATE);
     }
 
     fn begin_intervals(&mut self, network: &mut Network, omitted: bool) {
@@ -389,8 +439,7 @@ impl Workload for Iperf3 {
         }
         match token {
             STOP => {
-                self.stage = Stage::Ending;
-                self.say(network, self.client, STATE);
+                self.stop(network);
                 if self.sender == self.client {
                     for stream in &self.streams {
                         network.stop_writing(stream.id, self.sender);

@@ -61,6 +61,27 @@ class Jitter(Table):
     ] = False
 
 
+class Handover(Table):
+    """Reassignments to another satellite, at every multiple of a period after time zero."""
+
+    every: Annotated[PositiveSpan, doc("from one reassignment to the next; Starlink's are 15 s apart")]
+    step: Annotated[
+        Span,
+        doc(
+            "the delay then differs from the pipe's own by a draw between this and minus this, the same in "
+            "both pipes",
+            "none unless asked for",
+        ),
+    ] = 0
+    outage: Annotated[Span, doc("how long nothing passes then: a burst of loss", "none unless asked for")] = 0
+
+    @model_validator(mode="after")
+    def _shorter_than_its_period(self) -> Handover:
+        if self.outage >= self.every:
+            raise FaultError('an outage shorter than "every" would do', key="outage")
+        return self
+
+
 class Policer(Table):
     """A token bucket that drops what does not conform (RFC 2697 without colours)."""
 
@@ -149,6 +170,14 @@ class PipeKeys(Table):
     outages: Annotated[
         list[Annotated[tuple[Instant, PositiveSpan], pair("a start and a length", '["30 s", "2 s"]')]] | None,
         doc('`[["30 s", "2 s"]]`: start and length; nothing passes (handover, rain)', default="none"),
+    ] = None
+
+    handover: Annotated[
+        Handover | None,
+        doc(
+            '`{ every = "15 s", step = "10 ms", outage = "50 ms" }`: reassignments in a low orbit',
+            default="none",
+        ),
     ] = None
 
     @model_validator(mode="after")
