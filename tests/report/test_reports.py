@@ -14,6 +14,7 @@ import synthetic
 from rich.console import Console
 
 from bentpipe.report import comparison, engine_words, html, terminal
+from bentpipe.report.asked_words import asked_words
 from bentpipe.results import Results
 
 
@@ -81,6 +82,37 @@ def test_things_tried_stand_side_by_side_with_their_speed_up(tmp_path: Path) -> 
     tuned = next(line for line in lines if line.startswith("tuned"))
     assert tuned.split()[1:3] == ["4", "3"]
     assert not any("path_kind" in line for line in lines)
+
+
+def test_a_narrow_terminal_leaves_out_what_it_may_and_cuts_nothing(tmp_path: Path) -> None:
+    for number, variant in enumerate(("as is", "a thing with a name that is rather long")):
+        record = records.high_latency_lab(variant=variant)
+        record["workloads"]["fetch"]["bytes"] = 104857601
+        synthetic.run(tmp_path, f"{number}", changes=record)
+    results = Results.open(tmp_path)
+    wide, narrow = (printed(results, width) for width in (160, 80))
+    assert "range" in wide
+    assert "range" not in narrow
+    assert max(len(line) for line in narrow.splitlines()) <= 80
+    assert "…" not in narrow
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"kind": "bulk", "size_bytes": 40_000_000, "streams": 8}, "40 MB, 8 streams"),
+        ({"kind": "bulk", "time_ns": 30 * 10**9, "streams": 1}, "30 s"),
+        ({"kind": "http", "size_bytes": 104857601, "fetches": 5}, "a file of 105 MB, 5 times"),
+        (
+            {"kind": "http", "objects_bytes": [1000, 2000], "connections": 6},
+            "a page of 2 objects, 3 kB, 6 connections",
+        ),
+        ({"kind": "channels", "channels": 20, "servers": 23}, "20 channels to 23 servers"),
+        ({"kind": "exec"}, ""),
+    ],
+)
+def test_what_was_asked_is_said_in_a_few_words(spec: dict[str, object], words: str) -> None:
+    assert asked_words(spec).replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 def test_each_kind_of_work_has_a_table_of_its_own(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_cures_speed_up_stands_beside_what_it_costs_others(tmp_path: Path) -> 
     assert faster.y.categories == ("both", "as is", "16 streams")
     assert faster.y.headings == {0}
     assert by_role(faster, Role.DOWN) == {2: [pytest.approx(9.5 / 4)]}
-    assert [list(series.low or ()) for series in faster.series] == [[9 / 4]]
+    assert list(faster.series[0].low or ()) == [9 / 4]
     assert by_role(again, Role.DROPS) == {1: [pytest.approx(1.0)], 2: [pytest.approx(10.0)]}
     assert by_role(delay, Role.PING) == {1: [pytest.approx(50.0)], 2: [pytest.approx(90.0)]}
     assert by_role(left, Role.RIVAL) == {1: [pytest.approx(50.0)], 2: [pytest.approx(100 / 10.5, rel=0.01)]}
@@ -117,6 +117,18 @@ def test_a_hit_and_a_miss_are_two_rows(tmp_path: Path) -> None:
     assert chart is not None
     assert chart.panels[0].y.categories == ("as is", "cached, miss", "cached, hit")
     assert by_role(chart.panels[0], Role.DOWN) == {1: [pytest.approx(0.8)], 2: [pytest.approx(8.0)]}
+
+
+def test_what_is_far_faster_stands_at_the_axis_end_with_its_figure(tmp_path: Path) -> None:
+    times = {"as is": 10.0, "tuned": 5.0, "cached": 0.02}
+    runs = [records.run({"file": records.http([time_s])}, name) for name, time_s in times.items()]
+    chart = speed_up.build(stored(tmp_path, runs))
+    assert chart is not None
+    panel = chart.panels[0]
+    assert panel.y.categories == ("as is", "tuned", "cached, 500 times")
+    assert by_role(panel, Role.DOWN) == {1: [2.0], 2: [30.0]}
+    assert panel.sentence == "cached is 500 times as fast, of the rest tuned helps most, 2 times as fast."
+    drawn_both_ways(chart, tmp_path)
 
 
 def page(out: Path) -> Results:

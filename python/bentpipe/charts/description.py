@@ -57,6 +57,8 @@ class Symbol(StrEnum):
     CROSS = "cross"
     DIAMOND = "diamond"
     STROKE = "stroke"
+    BEYOND = "beyond"
+    """What lies beyond the axis, at its end."""
 
 
 @dataclass(frozen=True)

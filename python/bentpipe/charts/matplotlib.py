@@ -24,6 +24,7 @@ _SYMBOLS = {
     Symbol.CROSS: "X",
     Symbol.DIAMOND: "D",
     Symbol.STROKE: "|",
+    Symbol.BEYOND: ">",
 }
 _SETTINGS: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],

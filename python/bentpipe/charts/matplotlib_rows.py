@@ -16,7 +16,7 @@ _ROW_IN = 0.19
 _ROUND_PANEL_IN = 1.0
 _FIRST_WIDTH = 2.4
 """Of the first panel of a row, the others' being 1."""
-_MARKERS = {Symbol.CIRCLE: "o", Symbol.DIAMOND: "D", Symbol.STROKE: "|", Symbol.CROSS: "X"}
+_MARKERS = {Symbol.CIRCLE: "o", Symbol.DIAMOND: "D", Symbol.STROKE: "|", Symbol.BEYOND: ">"}
 _WRAP = {1: 100, 2: 76, 3: 60, 4: 50}
 
 
@@ -104,7 +104,7 @@ def _series(place: Axes, series: Series) -> None:
         return
     style: dict[str, Any] = {
         "linestyle": "none",
-        "marker": _MARKERS.get(series.symbol, "o"),
+        "marker": _MARKERS[series.symbol],
         "markersize": 7 if series.symbol is Symbol.STROKE else 5.5,
         "color": colour,
         "label": label,

@@ -24,6 +24,7 @@ _SYMBOLS = {
     Symbol.CROSS: "x",
     Symbol.DIAMOND: "diamond",
     Symbol.STROKE: "line-ns",
+    Symbol.BEYOND: "triangle-right",
 }
 _PIXELS = 900
 _PIXELS_LEAST = 120

@@ -13,7 +13,7 @@ _SYMBOLS = {
     Symbol.CIRCLE: "circle",
     Symbol.DIAMOND: "diamond",
     Symbol.STROKE: "line-ns",
-    Symbol.CROSS: "x",
+    Symbol.BEYOND: "triangle-right",
 }
 _ROUND = [first * 10.0**power for power in range(-6, 7) for first in (1, 2, 5)]
 _FIRST_WIDTH = 2.4
@@ -104,7 +104,7 @@ def _trace(series: Series, panel: Panel, x: Axis, axis: str) -> dict[str, Any]:
             },
             "hovertemplate": f"%{{text}}: %{{x:.3~g}} {x.unit}<extra>%{{fullData.name}}</extra>",
         }
-    marker: dict[str, Any] = {"color": colour, "symbol": _SYMBOLS.get(series.symbol, "circle"), "size": 9}
+    marker: dict[str, Any] = {"color": colour, "symbol": _SYMBOLS[series.symbol], "size": 9}
     if series.symbol is Symbol.STROKE:
         marker["line"] = {"color": colour, "width": 1.5}
     if series.hollow:

@@ -9,6 +9,8 @@ from bentpipe.results.speed_up import place, speed_up
 from bentpipe.results.statistics import Estimate
 
 Plain = Mapping[tuple[str, str, str], Cell]
+SPARE = ("range", "measure goodput", "measure sent again", "measure queue delay", "measure retransmits")
+"""Columns that a narrow terminal may leave out, the first one first. The page has all."""
 
 
 def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> dict[str, str]:

@@ -16,7 +16,9 @@ from bentpipe.charts import by_variant, files, lateness, over_time, plotly, spee
 from bentpipe.charts.description import Chart
 from bentpipe.charts.wording import digits
 from bentpipe.report import columns, engine_words
+from bentpipe.report.asked_words import asked_words
 from bentpipe.report.sheets import sheets
+from bentpipe.results.asked import workload_spec
 from bentpipe.results.cells import counts
 from bentpipe.results.kinds import KINDS
 from bentpipe.results.published import experiment
@@ -107,8 +109,11 @@ def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
         "headline": list(_headline(record)),
         "panels": [panel for chart in charts for panel in _panels(chart)],
         "figures": _packed([figure for chart in charts for figure in plotly.figures(chart)]),
-        "workloads": [(name, _scalars(figures)) for name, figures in record.get("workloads", {}).items()],
-        "pipes": [(name, _scalars(figures)) for name, figures in record.get("pipes", {}).items()],
+        "workloads": [
+            (name, asked_words(workload_spec(record, name)), _scalars(figures))
+            for name, figures in record.get("workloads", {}).items()
+        ],
+        "pipes": [(name, "", _scalars(figures)) for name, figures in record.get("pipes", {}).items()],
         "engine": engine_words.sentences(record),
         "sysctl": list(_sysctl(record)),
         "spec": _pretty(record.get("spec", {})),
@@ -117,12 +122,12 @@ def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _headline(record: Mapping[str, Any]) -> Iterable[str]:
     """What each piece of work came to, in the figure by which its kind is compared."""
-    for kind in KINDS:
-        measure = kind.measures[0]
-        for subject in kind.subjects(record):
-            values = measure.values(record, subject)
-            if values:
-                yield f"{digits(median(values))} {measure.unit}"
+    found = [(kind.measures[0], subject) for kind in KINDS for subject in kind.subjects(record)]
+    for measure, subject in found:
+        values = measure.values(record, subject)
+        if values:
+            figure = f"{digits(median(values))} {measure.unit}"
+            yield f"{subject} {figure}" if len(found) > 1 else figure
 
 
 def _panels(chart: Chart) -> list[dict[str, str]]:

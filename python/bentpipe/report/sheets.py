@@ -29,6 +29,8 @@ class Sheet:
     """With a line feed before the unit."""
     variants: bool
     """Whether the first column names variants, and a group is a point."""
+    spare: tuple[int, ...]
+    """Columns that a narrow terminal may leave out, the first one first."""
     groups: tuple[tuple[str, tuple[Row, ...]], ...]
     """Heading and rows."""
     note: str
@@ -66,4 +68,5 @@ def _sheet(found: Sequence[Cell], keys: Sequence[str]) -> Sheet:
         grouped.setdefault(heading(cell), []).append(Row(tuple(values), bool(cell.left_out)))
     groups = tuple((name, tuple(rows)) for name, rows in grouped.items())
     note = columns.coverage(found, plain)
-    return Sheet(found[0].kind.title, tuple(titles.values()), variants, groups, note)
+    spare = tuple(list(titles).index(column) for column in columns.SPARE if column in titles)
+    return Sheet(found[0].kind.title, tuple(titles.values()), variants, spare, groups, note)

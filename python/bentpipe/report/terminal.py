@@ -3,7 +3,9 @@
 Without lines: at 80 columns each one would cost a digit.
 """
 
-from rich.console import Group, RenderableType
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -11,7 +13,6 @@ from bentpipe.report import columns
 from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.results.store import Results
 
-_COLUMNS = 80
 _WHY_SHOWN = 4
 _RUNS_NAMED = 3
 
@@ -23,31 +24,50 @@ def table(results: Results) -> RenderableType:
     for sheet in found:
         if len(found) > 1:
             parts.append(Text(f"\n{sheet.title}", style="bold underline"))
-        parts += _sheet(sheet)
+        parts.append(_Fitted(sheet))
     return Group(*parts, *_why(results))
 
 
-def _sheet(sheet: Sheet) -> list[RenderableType]:
+class _Fitted:
+    """A sheet as wide as the terminal at most, as long as there are columns to spare."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _sheet(self._sheet, options.max_width)
+
+
+def _sheet(sheet: Sheet, room: int) -> Iterator[RenderableType]:
     """A table for each group under its name, all with the same widths."""
     widths = [max(map(len, header.split("\n"))) for header in sheet.headers]
     for row in (row for _, rows in sheet.groups for row in rows):
         widths = [max(width, len(value)) for width, value in zip(widths, row.values, strict=True)]
-    gap = 2 if sum(widths) + 2 * len(widths) <= _COLUMNS else 1
-    parts: list[RenderableType] = []
+    kept = list(range(len(widths)))
+    for column in sheet.spare:
+        if sum(widths[k] + 1 for k in kept) - 1 > room:
+            kept.remove(column)
+    gap = 2 if sum(widths[k] + 2 for k in kept) - 2 <= room else 1
     for number, (name, rows) in enumerate(sheet.groups):
         if name:
-            parts.append(Text(f"\n{name}" if number else name, style="bold"))
+            yield Text(f"\n{name}" if number else name, style="bold")
         drawn = Table(
             box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim", show_header=number == 0
         )
-        for column, (header, width) in enumerate(zip(sheet.headers, widths, strict=True)):
+        for column in kept:
             left = sheet.variants and column == 0
-            drawn.add_column(header, justify="left" if left else "right", no_wrap=True, min_width=width)
+            drawn.add_column(
+                sheet.headers[column],
+                justify="left" if left else "right",
+                no_wrap=True,
+                min_width=widths[column],
+            )
         for row in rows:
-            *figures, mark = row.values
+            *figures, mark = (row.values[column] for column in kept)
             drawn.add_row(*map(Text, figures), Text(mark, style="bold red" if row.doubtful else ""))
-        parts.append(drawn)
-    return [*parts, *([Text(sheet.note, style="dim")] if sheet.note else [])]
+        yield drawn
+    if sheet.note:
+        yield Text(sheet.note, style="dim")
 
 
 def _why(results: Results) -> list[RenderableType]:

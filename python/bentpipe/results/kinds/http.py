@@ -30,8 +30,10 @@ def _views(record: Record, workload: str) -> list[tuple[str, Record]]:
     found: list[tuple[str, Record]] = []
     for outcome in ("miss", "hit"):
         fetches = [fetch for fetch in listed if fetch["cache"] == outcome]
-        part = {**entry, **_together(fetches), "per_fetch": fetches}
-        found.append((outcome, {**record, "workloads": {**record["workloads"], workload: part}}))
+        part = {**entry, **_together(fetches), "per_fetch": fetches, "cache": None}
+        view = {**record, "workloads": {**record["workloads"], workload: part}}
+        # What the long path's queue held is none of a hit's doing.
+        found.append((outcome, view | {"pipes": {}} if outcome == "hit" else view))
     return found
 
 
