@@ -1,5 +1,6 @@
 //! Whether a thread was kept from its work by waiting for a processor.
 
+use super::priority::Priority;
 use bentpipe_path::time::Nanos;
 use rustix::fs::{Mode, OFlags, open};
 use std::os::fd::OwnedFd;
@@ -12,6 +13,7 @@ pub struct RunQueue {
     schedstat: Option<OwnedFd>,
     waited: Nanos,
     switches: Switches,
+    priority: Priority,
     /// It has not stopped running between the last look and [`RunQueue::about_to_sleep`].
     ran_on: bool,
 }
@@ -21,7 +23,9 @@ pub struct RunQueue {
 pub struct Waited {
     pub nanos: Nanos,
     /// The thread slept once since [`RunQueue::about_to_sleep`], and before that was kept from running by nothing:
-    /// all of the wait followed that sleep.
+    /// all of the wait followed that sleep. Known of real-time threads alone: what the kernel counts of others may
+    /// begin before they were woken. (On Linux 6.18, two busy cores, 10 ms each way: 16 of 8400 round trips shorter
+    /// than the path where that was believed of an ordinary user's threads, and none of 8400 of root's.)
     pub after_sleep: bool,
 }
 
@@ -33,13 +37,14 @@ struct Switches {
 }
 
 impl RunQueue {
-    /// Of the calling thread.
-    pub fn new() -> Self {
+    /// Of the calling thread, which has this priority.
+    pub fn new(priority: Priority) -> Self {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let mut queue = Self {
             schedstat: open("/proc/thread-self/schedstat", flags, Mode::empty()).ok(),
             waited: Nanos::ZERO,
             switches: Switches::default(),
+            priority,
             ran_on: false,
         };
         queue.since();
@@ -59,6 +64,7 @@ impl RunQueue {
         self.waited = waited;
         let switches = switches();
         let after_sleep = std::mem::take(&mut self.ran_on)
+            && self.priority == Priority::RealTime
             && switches.voluntary - self.switches.voluntary == 1
             && switches.involuntary == self.switches.involuntary;
         self.switches = switches;
@@ -114,7 +120,7 @@ mod tests {
             });
             let beside = threads.spawn(|| {
                 pin();
-                let mut queue = RunQueue::new();
+                let mut queue = RunQueue::new(Priority::Ordinary);
                 let mut waited = Nanos::ZERO;
                 let until = Instant::now() + Duration::from_secs(10);
                 while waited == Nanos::ZERO && Instant::now() < until {
@@ -134,7 +140,7 @@ mod tests {
     #[test]
     fn one_sleep_is_told_from_two_and_from_one_before() {
         let sleep = || std::thread::sleep(Duration::from_millis(1));
-        let mut queue = RunQueue::new();
+        let mut queue = RunQueue::new(Priority::RealTime);
         queue.about_to_sleep();
         sleep();
         sleep();
@@ -142,5 +148,15 @@ mod tests {
         sleep();
         queue.about_to_sleep();
         assert!(!queue.since().after_sleep);
+    }
+
+    #[test]
+    fn of_a_thread_without_real_time_priority_no_wait_is_believed_to_follow_its_sleep() {
+        for priority in [Priority::ShortSlice, Priority::Ordinary] {
+            let mut queue = RunQueue::new(priority);
+            queue.about_to_sleep();
+            std::thread::sleep(Duration::from_millis(1));
+            assert!(!queue.since().after_sleep);
+        }
     }
 }

@@ -243,7 +243,7 @@ impl Shared {
                 };
                 let priority = priority::raise();
                 let began = clock::monotonic_ns();
-                if let Err(error) = pump.run()
+                if let Err(error) = pump.run(priority)
                     && let Ok(mut first) = trouble.lock()
                 {
                     first.get_or_insert(format!("the {place} pipe's device failed: {error}"));

@@ -11,6 +11,7 @@ use super::egress::{Egress, WINDOW};
 use super::lateness;
 use super::packet::LivePacket;
 use super::pool::Pool;
+use super::priority::Priority;
 use super::superpacket::SuperPacket;
 use super::tap::{Direction, Tap};
 use bentpipe_path::time::{Nanos, Time};
@@ -91,14 +92,14 @@ struct Turns {
 }
 
 impl Pump {
-    /// Runs until told to stop, or until a device is gone.
-    pub fn run(&mut self) -> io::Result<()> {
+    /// Runs until told to stop, or until a device is gone. `priority` is the calling thread's.
+    pub fn run(&mut self, priority: Priority) -> io::Result<()> {
         // A sleep's end may otherwise be put off by 50 us, so that wake-ups fall together.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
         let mut turns = Turns {
             pool: Rc::new(Pool::default()),
             spin: Spin::new(self.clock.now()),
-            run_queue: RunQueue::new(),
+            run_queue: RunQueue::new(priority),
             arrivals: Arrivals::new(self.clock.now()),
             last_departure: Time(i64::MIN / 2),
         };
