@@ -104,6 +104,13 @@ WRONG: dict[str, tuple[str, str, str, str, str]] = {
     "a loss in per cent": ('[path]\nloss = "1 %"\n' + WORK, ":2", "path.loss", '"1 %"', "0.001"),
     "a rate of zero": ('[path]\nrate = "0 bit/s"\n' + WORK, ":2", "path.rate", "not above zero", "outages"),
     "no repeats": ("repeat = 0\n" + WORK, ":1", "repeat", "0, which is out of range", "at least 1"),
+    "a command at a host that is not there": (
+        WORK + '[[workload]]\nkind = "exec"\ncommand = ["true"]\nhost = "near"\n',
+        ":8",
+        "workload.exec.host",
+        '"near", which this lab does not have',
+        "a [near] table",
+    ),
     "too many streams": (WORK + "streams = 129\n", ":5", "workload.download.streams", "129", "at most 128"),
     "pings too close": (
         '[[workload]]\nkind = "ping"\ninterval = "1 ms"\n',

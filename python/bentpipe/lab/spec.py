@@ -170,7 +170,7 @@ class ExecSpec(_WorkloadSpec):
 
     kind: Literal["exec"] = "exec"
     command: tuple[str, ...]
-    host: Literal["client", "server"]
+    host: Literal["client", "near", "server"]
     time_ns: int | None
 
 

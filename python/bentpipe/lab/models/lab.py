@@ -10,7 +10,7 @@ from bentpipe.lab.errors import FaultError, did_you_mean, shown
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.path import Path
-from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, name_of
+from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, Exec, name_of
 from bentpipe.lab.published import published_keys
 from bentpipe.lab.units import format_time
 
@@ -188,6 +188,17 @@ class LabFile(Table):
             raise FaultError(
                 'a duration would do, such as "60 s", or until = "done"', found="none", key="duration"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _hosts_are_there(self) -> LabFile:
+        for index, workload in enumerate(self.workload):
+            if isinstance(workload, Exec) and workload.host == "near" and self.near is None:
+                raise FaultError(
+                    "a [near] table beside it would do, or another host",
+                    found='"near", which this lab does not have',
+                    key=f"workload.{index}.host",
+                )
         return self
 
     @model_validator(mode="after")

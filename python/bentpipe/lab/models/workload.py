@@ -318,18 +318,18 @@ def _command(value: object) -> object:
 
 
 class Exec(_Workload):
-    """Any command, inside the client's or the server's namespace (`live` only)."""
+    """Any command, inside a host's namespace (`live` only)."""
 
     kind: Annotated[Literal["exec"], doc("a command of your own")]
     command: Annotated[
         tuple[str, ...],
         BeforeValidator(_command),
         WithJsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1}),
-        doc("the program and its arguments; no shell reads them. The names `client` and `server` resolve"),
+        doc("the program and its arguments; no shell reads them. The hosts' names resolve"),
     ]
-    host: Annotated[Literal["client", "server"], doc("where it runs", "what is tried is mostly a client")] = (
-        "client"
-    )
+    host: Annotated[
+        Literal["client", "near", "server"], doc("where it runs", "what is tried is mostly a client")
+    ] = "client"
     time: Annotated[
         PositiveSpan | None, doc("when to end it, after its start", default="when it ends itself")
     ] = None
