@@ -1,5 +1,6 @@
 //! The live engine: hosts as network namespaces, joined by paths between their TUN devices.
 
+mod channels;
 mod clock;
 mod closings;
 mod control;
@@ -16,6 +17,7 @@ pub mod report;
 mod routing;
 mod sampler;
 mod serve;
+mod servers;
 mod signals;
 pub mod sock_diag;
 mod sockets_csv;

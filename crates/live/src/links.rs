@@ -1,5 +1,6 @@
 //! The links of a run while it goes on: the long path and, with a near host, the LAN, each a datapath of its own.
 
+use crate::channels;
 use crate::datapath::{self, Capture, Datapath, DatapathSpec};
 use crate::node::Node;
 use crate::protocol::{Host, PerHost, Setup};
@@ -51,6 +52,10 @@ impl Links {
                 vnet_header_bytes: tun::VNET_HEADER_BYTES,
                 down: down.clone(),
                 up: up.clone(),
+                servers: match link {
+                    Link::Path => channels::servers_specs(&setup.channels),
+                    Link::Lan => Vec::new(),
+                },
                 mtu: setup.path.mtu,
                 seed: setup.seed,
                 bin: Nanos(setup.bin_ns),

@@ -6,7 +6,7 @@ use crate::refusal::{self, Machine, Step};
 use crate::routing::{DeviceDrops, Routing};
 use crate::sock_diag::SockDiag;
 use crate::topology::{self, Attachment, Link, PLAIN};
-use crate::{sysctl, tun};
+use crate::{servers, sysctl, tun};
 use netlink_packet_route::route::RouteMetric;
 use std::collections::BTreeMap;
 use std::fs;
@@ -103,6 +103,7 @@ pub(crate) fn build(
     for (network, control) in (PLAIN + 1..).zip(&setup.extra_congestion_controls) {
         extra_addresses.insert(control.clone(), site.join(network, Some(control))?);
     }
+    site.join_servers(own.congestion_control.as_deref())?;
     site.note_drops()?;
     let sockets = SockDiag::open()
         .map_err(io::Error::from)
@@ -214,6 +215,32 @@ impl Site<'_> {
             }
         }
         Ok(ours.iter().map(ToString::to_string).collect())
+    }
+
+    /// Gives the host the addresses of the servers beyond the far end, or a route to them.
+    fn join_servers(&mut self, congestion_control: Option<&str>) -> Result<(), Refused> {
+        let servers = self.setup.channels.iter().map(|each| each.servers).sum();
+        let metrics = metrics(self.own, congestion_control)?;
+        let families = &self.setup.ip;
+        let ours = topology::addresses(self.host, PLAIN, families);
+        for device in &self.devices {
+            for (&family, &from) in families.iter().zip(&ours) {
+                if self.host == Host::Server {
+                    for number in 0..servers {
+                        self.routing
+                            .add_address(device.index, servers::address(number, family))
+                            .map_err(at(self.host, "giving a server's address"))?;
+                    }
+                } else if device.to.contains(&Host::Server) {
+                    for network in servers::networks(servers, family) {
+                        self.routing
+                            .add_network_route(device.index, network, from, metrics.clone())
+                            .map_err(at(self.host, "adding a route to the servers"))?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn note_drops(&mut self) -> Result<(), Refused> {

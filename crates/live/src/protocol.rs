@@ -1,5 +1,6 @@
 //! What the host process is asked and what it says, one JSON object per line. docs/live-host.md explains it.
 
+use crate::channels::ChannelsSetup;
 use crate::report::Report;
 use bentpipe_path::config::PipeConfig;
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,7 @@ pub enum Request {
     Setup(Box<Setup>),
     Start(Start),
     Spawn(Spawn),
+    Channels(Channels),
     Signal(Signal),
     Stop(Stop),
 }
@@ -122,6 +124,9 @@ pub struct Setup {
     /// The hosts whose end is recorded as pcapng: the near host's is that of the long path.
     #[serde(default)]
     pub pcap: Vec<Host>,
+    /// The workloads of that kind: their servers have addresses and lines of their own from the start.
+    #[serde(default)]
+    pub channels: Vec<ChannelsSetup>,
     /// IP versions that the hosts have addresses of.
     #[serde(default = "both_families")]
     pub ip: Vec<Family>,
@@ -230,7 +235,15 @@ pub struct Spawn {
     pub tty: bool,
 }
 
-/// Sends a signal to a program's whole process group.
+/// Begins a workload of the setup's `channels`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Channels {
+    /// The workload's name; it is `exited` once it is over.
+    pub id: String,
+}
+
+/// Sends a signal to a program's whole process group. Channels end by any.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {

@@ -93,7 +93,19 @@ impl Routing {
         from: IpAddr,
         metrics: Vec<RouteMetric>,
     ) -> io::Result<()> {
-        let (family, length) = family_of(to);
+        let (_, whole) = family_of(to);
+        self.add_network_route(index, (to, whole), from, metrics)
+    }
+
+    /// Adds a route to the addresses that have this prefix and its length.
+    pub(crate) fn add_network_route(
+        &mut self,
+        index: u32,
+        (to, length): (IpAddr, u8),
+        from: IpAddr,
+        metrics: Vec<RouteMetric>,
+    ) -> io::Result<()> {
+        let (family, _) = family_of(to);
         let mut message = RouteMessage::default();
         message.header.address_family = family;
         message.header.destination_prefix_length = length;

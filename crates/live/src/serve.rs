@@ -1,5 +1,6 @@
 //! The first process of a run's process namespace: builds the hosts, answers requests, reaps what ends.
 
+use crate::channels::{self, Generators, Over};
 use crate::clock::monotonic_ns;
 use crate::control::{Arrival, Control};
 use crate::links::Links;
@@ -35,6 +36,7 @@ struct Run {
     /// Until `start` hands them to the sampler.
     sockets: Option<PerHost<SockDiag>>,
     programs: Programs,
+    generators: Generators,
     started: Option<Started>,
 }
 
@@ -104,6 +106,9 @@ pub(crate) fn serve(
                 control.say(&run.exited(program));
             }
         }
+        for over in run.generators.over() {
+            control.say(&run.over(over));
+        }
         run.look(control);
     }
 }
@@ -116,6 +121,7 @@ fn build(
 ) -> Result<(Run, Ready), Refused> {
     settle_mounts(root, machine)?;
     setup.ip = node::possible_families(&setup)?;
+    channels::refuse(&setup.channels, &setup.ip)?;
     if setup.near.is_none() && setup.pcap.contains(&Host::Near) {
         return Err(Refused {
             what: "pcap".into(),
@@ -155,6 +161,7 @@ fn build(
         nodes,
         sockets: Some(sockets),
         programs: Programs::default(),
+        generators: Generators::default(),
         started: None,
     };
     Ok((run, ready))
@@ -166,11 +173,20 @@ impl Run {
             Request::Setup(_) => trouble("a second setup: one host process serves one run".into()),
             Request::Start(start) => self.start(start).unwrap_or_else(trouble),
             Request::Spawn(spawn) => self.spawn(&spawn),
+            Request::Channels(request) => match self.generate(&request.id) {
+                Ok(()) => return,
+                Err(error) => self.over(Over {
+                    name: request.id,
+                    error: Some(error),
+                }),
+            },
             Request::Signal(request) => {
                 match Signal::from_named_raw(request.signal) {
                     // One that ended in the meantime is no mistake: its end is being reported.
                     Some(signal) => {
-                        self.programs.signal(&request.id, signal);
+                        if !self.generators.end(&request.id) {
+                            self.programs.signal(&request.id, signal);
+                        }
                         return;
                     }
                     None => trouble(format!("there is no signal {}", request.signal)),
@@ -226,6 +242,31 @@ impl Run {
         }
     }
 
+    fn generate(&mut self, name: &str) -> Result<(), String> {
+        let started = self
+            .started
+            .as_ref()
+            .ok_or("channels begin after the run's start")?;
+        self.generators.start(
+            name,
+            &self.setup.channels,
+            self.setup.seed,
+            started.zero_monotonic_ns,
+            &self.nodes.client.net,
+            &self.nodes.server.net,
+        )
+    }
+
+    fn over(&self, Over { name, error }: Over) -> Event {
+        Event::Exited(Exited {
+            id: name,
+            status: error.is_none().then_some(0),
+            signal: None,
+            error,
+            at_ns: self.run_time(),
+        })
+    }
+
     fn exited(&self, program: Ended) -> Event {
         Event::Exited(Exited {
             id: program.id,
@@ -256,6 +297,9 @@ impl Run {
 
     /// Ends the programs, then the path, and says what was measured.
     fn stop(mut self, control: &Control) -> i32 {
+        for over in self.generators.end_all() {
+            control.say(&self.over(over));
+        }
         for program in self.programs.kill_all() {
             control.say(&self.exited(program));
         }

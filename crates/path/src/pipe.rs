@@ -128,6 +128,11 @@ impl<P: Packet> Pipe<P> {
             .min()
     }
 
+    /// No packet that arrives from `arrival` on leaves before this.
+    pub fn earliest_departure(&self, arrival: Time) -> Time {
+        self.line.earliest_exit(arrival)
+    }
+
     /// Ends the run at `now`: closes the meter's last bin, whole or not.
     pub fn finish(&mut self, now: Time) {
         let now = self.live_until(now);

@@ -84,6 +84,7 @@ fn start(bed: &Bed, rtt: Nanos, rate_bit_s: Option<u64>) -> io::Result<Datapath>
         vnet_header_bytes: VNET_BYTES,
         down: pipe.clone(),
         up: pipe,
+        servers: Vec::new(),
         mtu: 1500,
         seed: 1,
         bin: Nanos::from_millis(100),

@@ -20,12 +20,14 @@ mod pump;
 mod report;
 pub mod superpacket;
 mod tap;
+mod terrestrial;
 pub mod vnet;
 pub mod wire;
 
 pub use lateness::UnintendedLoss;
 pub use priority::Priority;
 pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
+pub use terrestrial::ServersSpec;
 
 use crate::pcapng;
 use crate::topology::Link;
@@ -44,6 +46,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use tap::{Tap, Waiting};
+use terrestrial::Lines;
 
 /// What to run between two devices.
 #[derive(Debug)]
@@ -56,6 +59,8 @@ pub struct DatapathSpec {
     pub vnet_header_bytes: usize,
     pub down: PipeConfig,
     pub up: PipeConfig,
+    /// Beyond the far end, numbered through.
+    pub servers: Vec<ServersSpec>,
     pub mtu: u32,
     pub seed: u64,
     /// The meter's bin.
@@ -113,6 +118,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
     let shared = Shared {
         clock,
         vnet_bytes: spec.vnet_header_bytes,
+        servers: spec.servers,
         mtu: spec.mtu,
         seed: spec.seed,
         bin: spec.bin,
@@ -188,6 +194,7 @@ fn tap(
 struct Shared {
     clock: RunClock,
     vnet_bytes: usize,
+    servers: Vec<ServersSpec>,
     mtu: u32,
     seed: u64,
     bin: Nanos,
@@ -212,6 +219,7 @@ impl Shared {
         let (mtu, seed, bin) = (self.mtu, self.seed, self.bin);
         let (clock, vnet_bytes) = (self.clock, self.vnet_bytes);
         let bins = self.bins.clone();
+        let servers = self.servers.clone();
         let stop = Arc::clone(&self.stop);
         let trouble = Arc::clone(&self.trouble);
         let (ready, made) = channel();
@@ -222,18 +230,33 @@ impl Shared {
                 let pipe = match Pipe::new(&ends.config, mtu, seed, place, bin) {
                     Ok(pipe) => pipe,
                     Err(error) => {
+                        let _ = ready.send(Err(error.to_string()));
+                        return PipeReport::default();
+                    }
+                };
+                let lines = match Lines::new(&servers, seed, place) {
+                    Ok(lines) => lines,
+                    Err(error) => {
                         let _ = ready.send(Err(error));
                         return PipeReport::default();
                     }
                 };
                 let _ = ready.send(Ok(()));
                 drop(ready);
-                let rate = RateCheck::new(&ends.config);
+                let (before, after) = if place == "down" {
+                    (lines, None)
+                } else {
+                    (None, lines)
+                };
+                // The lines to the servers hide when the shaper was busy.
+                let rate = RateCheck::new(&ends.config).filter(|_| after.is_none());
                 let mut pump = Pump {
                     input: ends.input,
                     vnet_bytes,
                     clock,
                     pipe,
+                    before,
+                    after,
                     egress: Egress::new(ends.output, vnet_bytes, clock, rate, ends.output_tap),
                     tap: ends.input_tap,
                     late_reads: lateness::histogram(),

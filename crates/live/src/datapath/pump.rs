@@ -14,6 +14,7 @@ use super::pool::Pool;
 use super::priority::Priority;
 use super::superpacket::SuperPacket;
 use super::tap::{Direction, Tap};
+use super::terrestrial::LiveLines;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{Bin, Pipe};
 use hdrhistogram::Histogram;
@@ -71,6 +72,10 @@ pub struct Pump {
     pub vnet_bytes: usize,
     pub clock: RunClock,
     pub pipe: Pipe<LivePacket>,
+    /// The lines to the servers beyond the far end, where there are any: what comes from a server waits before it
+    /// enters the pipe, what goes to one after it has left.
+    pub before: Option<LiveLines>,
+    pub after: Option<LiveLines>,
     pub egress: Egress,
     pub tap: Option<Tap>,
     pub bins: Sender<(&'static str, Bin)>,
@@ -164,26 +169,56 @@ impl Pump {
             tap.record(at, Direction::Out, &[whole.frame()]);
         }
         let whole = Rc::new(whole);
-        for index in 0..whole.segments() {
-            self.pipe.push(at, LivePacket::new(&whole, index));
+        let packets = (0..whole.segments()).map(|index| LivePacket::new(&whole, index));
+        if let Some(lines) = &mut self.before {
+            if let Some(server) = lines.server_of(whole.packet()) {
+                packets.for_each(|packet| lines.enter(server, at, packet));
+                return;
+            }
+            feed(&mut self.pipe, lines, at);
         }
+        packets.for_each(|packet| self.pipe.push(at, packet));
     }
 
     /// Writes what has departed by `now`, and tells the last departure.
     fn depart(&mut self, now: Time) -> io::Result<Option<Time>> {
+        if let Some(lines) = &mut self.before {
+            feed(&mut self.pipe, lines, now);
+        }
         let mut last = None;
         while let Some((at, packet)) = self.pipe.pop(now) {
+            if let Some(lines) = &mut self.after {
+                last = arrive(&mut self.egress, lines, at)?.or(last);
+                if let Some(server) = lines.server_of(packet.whole().packet()) {
+                    lines.enter(server, at, packet);
+                    continue;
+                }
+            }
             last = Some(at);
             self.egress.depart(at, &packet)?;
+        }
+        if let Some(lines) = &mut self.after {
+            last = arrive(&mut self.egress, lines, now)?.or(last);
         }
         self.egress.flush()?;
         Ok(last)
     }
 
+    /// The earliest instant at which something may depart.
+    fn next_departure(&self) -> Option<Time> {
+        let before = self.before.as_ref().and_then(LiveLines::next_time);
+        let through = before.map(|enters| self.pipe.earliest_departure(enters));
+        let after = self.after.as_ref().and_then(LiveLines::next_time);
+        [self.pipe.next_time(), through, after]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
     /// Waits for input or for the next departure.
     fn wait(&mut self, turns: &mut Turns) -> io::Result<()> {
         let now = self.clock.now();
-        let Some(mut next) = self.pipe.next_time().filter(|next| *next < now + TURN) else {
+        let Some(mut next) = self.next_departure().filter(|next| *next < now + TURN) else {
             return self.sleep(turns, now, TURN);
         };
         // Where departures are dense, a wake-up for each, to the microsecond, would cost more than it is worth: the
@@ -241,4 +276,21 @@ impl Pump {
             let _ = self.bins.send((self.place, bin));
         }
     }
+}
+
+/// Lets what has come from the servers by `until` into the pipe, each packet at its own time.
+fn feed(pipe: &mut Pipe<LivePacket>, lines: &mut LiveLines, until: Time) {
+    while let Some((at, packet)) = lines.leave(until) {
+        pipe.push(at, packet);
+    }
+}
+
+/// Sends what has come to the servers by `until` out, and tells the last arrival.
+fn arrive(egress: &mut Egress, lines: &mut LiveLines, until: Time) -> io::Result<Option<Time>> {
+    let mut last = None;
+    while let Some((at, packet)) = lines.leave(until) {
+        egress.depart(at, &packet)?;
+        last = Some(at);
+    }
+    Ok(last)
 }

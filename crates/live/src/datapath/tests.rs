@@ -40,6 +40,7 @@ impl Bed {
             vnet_header_bytes: VNET_BYTES,
             down: PipeConfig::default(),
             up,
+            servers: Vec::new(),
             mtu: 1500,
             seed: 1,
             bin: Nanos::from_millis(100),
@@ -340,6 +341,7 @@ fn what_no_pipe_can_be_built_from_is_refused_at_the_start() {
             shaper,
             ..PipeConfig::default()
         },
+        servers: Vec::new(),
         mtu: 1500,
         seed: 1,
         bin: Nanos::from_millis(100),

@@ -1,0 +1,338 @@
+//! The workload `channels` over real sockets: N clients, each with one connection after another to a server drawn at
+//! random, which sends a flow of drawn size and closes; then the client at once, or after `think`, opens the next.
+//!
+//! Two threads drive all of them: one has the clients' sockets ([`clients`]), in the network namespace of the host
+//! `client`, and one the servers' ([`senders`]). Nothing but the flows is on the wire: who is sent how much the server's
+//! thread reads in a ledger that both share ([`ledger`]), under the connection's addresses and ports. The draws are
+//! those of the simulator.
+
+mod clients;
+mod ledger;
+mod senders;
+mod tcp;
+
+use crate::clock::monotonic_ns;
+use crate::datapath::ServersSpec;
+use crate::namespaces::NetNamespace;
+use crate::protocol::{Family, Refused};
+use crate::servers;
+use bentpipe_draws::Distribution;
+use bentpipe_path::time::Nanos;
+use clients::Clients;
+use ledger::Ledger;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use senders::Senders;
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, JoinHandle};
+use tcp::Bell;
+
+/// The servers' port, as in the simulator.
+const PORT: u16 = 5001;
+/// What a listening socket's queue holds in a new network namespace (`SOMAXCONN`, since Linux 5.4). Beyond it the kernel
+/// answers by SYN cookies, or not at all.
+const LISTEN_QUEUE: u32 = 4096;
+/// Descriptors of a channel: the client's, the server's, and the server's of the flow before, until it is acknowledged.
+const DESCRIPTORS: u64 = 3;
+/// Descriptors that the host process needs beside them.
+const OTHER_DESCRIPTORS: u64 = 256;
+
+/// One workload.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelsSetup {
+    pub name: String,
+    pub start_ns: i64,
+    /// The run's end, where it is known beforehand.
+    pub end_ns: Option<i64>,
+    pub channels: u32,
+    pub servers: u32,
+    /// Of a flow, in bytes.
+    pub size: Distribution,
+    /// One way between the far end and each server, in nanoseconds, and its standard deviation per packet.
+    pub terrestrial_delay: Distribution,
+    pub terrestrial_jitter_ns: Nanos,
+    /// Between the end of a flow and the channel's next connection.
+    pub think_ns: Nanos,
+    pub ip: Family,
+    /// Where the flows go, one row each.
+    pub flows_csv: PathBuf,
+}
+
+/// What a workload's threads need to know of the run.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    seed: u64,
+    /// The number of the workload's first server among the run's.
+    first_server: u32,
+    zero_monotonic_ns: i64,
+}
+
+impl Place {
+    /// Nanoseconds on the run's clock.
+    fn now_ns(&self) -> i64 {
+        monotonic_ns() - self.zero_monotonic_ns
+    }
+}
+
+/// The lines to the servers of these workloads.
+pub(crate) fn servers_specs(workloads: &[ChannelsSetup]) -> Vec<ServersSpec> {
+    let spec = |setup: &ChannelsSetup| ServersSpec {
+        name: setup.name.clone(),
+        servers: setup.servers,
+        delay: setup.terrestrial_delay.clone(),
+        jitter: setup.terrestrial_jitter_ns,
+    };
+    workloads.iter().map(spec).collect()
+}
+
+/// Why a machine cannot run these workloads beside each other. Lets the process have the descriptors that they need.
+pub(crate) fn refuse(workloads: &[ChannelsSetup], families: &[Family]) -> Result<(), Refused> {
+    let refused = |what: &str, message: String| {
+        Err(Refused {
+            what: what.into(),
+            message,
+            remedy: None,
+        })
+    };
+    let (mut needed, mut all_servers) = (OTHER_DESCRIPTORS, 0);
+    for setup in workloads {
+        let ChannelsSetup {
+            name,
+            channels,
+            servers,
+            ..
+        } = setup;
+        if *servers == 0 {
+            return refused("servers", format!("workload {name}: it needs a server"));
+        }
+        // Half, since the draw is not even.
+        let most = u64::from(*servers) * u64::from(LISTEN_QUEUE / 2);
+        if u64::from(*channels) > most {
+            return refused(
+                "channels",
+                format!(
+                    "workload {name}: {servers} servers can take {most} channels at once in the live engine (half of \
+                     what their listen queues hold), and {channels} are asked for; fewer channels or more servers \
+                     would do"
+                ),
+            );
+        }
+        if !families.contains(&setup.ip) {
+            return refused(
+                "ip",
+                format!("workload {name}: the hosts have no addresses of its IP version"),
+            );
+        }
+        needed += DESCRIPTORS * u64::from(*channels) + u64::from(*servers);
+        all_servers += *servers;
+    }
+    if all_servers > servers::MOST {
+        let most = servers::MOST;
+        return refused(
+            "servers",
+            format!("{all_servers} servers in all, and there are addresses for {most}"),
+        );
+    }
+    allow_descriptors(needed).or_else(|limit| {
+        refused(
+            "RLIMIT_NOFILE",
+            format!(
+                "the channels need {needed} open files and this process may have {limit}; fewer channels or a higher \
+                 `ulimit -Hn` would do"
+            ),
+        )
+    })
+}
+
+/// Raises the limit of open files where it is lower. The error is the most that is allowed.
+fn allow_descriptors(needed: u64) -> Result<(), u64> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let wanted = Rlimit {
+        current: Some(needed),
+        ..limit
+    };
+    match limit.maximum {
+        Some(most) if most < needed => Err(most),
+        _ => setrlimit(Resource::Nofile, wanted).map_err(|_| limit.current.unwrap_or(0)),
+    }
+}
+
+/// The workloads at work.
+#[derive(Debug, Default)]
+pub(crate) struct Generators {
+    running: Vec<(String, Generator)>,
+}
+
+/// A workload that is over, and what went wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Over {
+    pub name: String,
+    pub error: Option<String>,
+}
+
+impl Generators {
+    /// Starts the threads of the workload of that name, which wait for its start. The error is a sentence.
+    pub fn start(
+        &mut self,
+        name: &str,
+        workloads: &[ChannelsSetup],
+        seed: u64,
+        zero_monotonic_ns: i64,
+        client: &NetNamespace,
+        server: &NetNamespace,
+    ) -> Result<(), String> {
+        let at = workloads.iter().position(|setup| setup.name == name);
+        let at = at.ok_or_else(|| format!("the setup has no channels named {name:?}"))?;
+        if self.running.iter().any(|(running, _)| running == name) {
+            return Err(format!("the channels named {name:?} are running already"));
+        }
+        let place = Place {
+            seed,
+            first_server: workloads[..at].iter().map(|setup| setup.servers).sum(),
+            zero_monotonic_ns,
+        };
+        let generator = Generator::start(&workloads[at], place, client, server)?;
+        self.running.push((name.to_owned(), generator));
+        Ok(())
+    }
+
+    /// Ends a workload as the run's end does. False where none of that name runs.
+    pub fn end(&self, name: &str) -> bool {
+        let found = self.running.iter().find(|(running, _)| running == name);
+        found.is_some_and(|(_, generator)| generator.bell.ring().is_ok())
+    }
+
+    /// Those that have ended.
+    pub fn over(&mut self) -> Vec<Over> {
+        let over = self
+            .running
+            .extract_if(.., |(_, generator)| generator.thread.is_finished());
+        over.map(Over::of).collect()
+    }
+
+    /// Ends all and waits until their tables are written.
+    pub fn end_all(&mut self) -> Vec<Over> {
+        for (name, _) in &self.running {
+            self.end(name);
+        }
+        self.running.drain(..).map(Over::of).collect()
+    }
+}
+
+impl Over {
+    fn of((name, generator): (String, Generator)) -> Self {
+        let ended = generator.thread.join();
+        let ended =
+            ended.unwrap_or_else(|_| Err("a thread of the channels ended in a panic".into()));
+        Self {
+            name,
+            error: ended.err(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Generator {
+    /// Rung to end it.
+    bell: Bell,
+    thread: JoinHandle<Result<(), String>>,
+}
+
+impl Generator {
+    fn start(
+        setup: &ChannelsSetup,
+        place: Place,
+        client: &NetNamespace,
+        server: &NetNamespace,
+    ) -> Result<Self, String> {
+        let at = |doing: &'static str| move |error: io::Error| format!("{doing} gave {error}");
+        let out = File::create(&setup.flows_csv).map_err(at("making the table of flows"))?;
+        let ledger = Ledger::new(BufWriter::new(out), &setup.name, setup.ip)
+            .map_err(at("writing the table of flows"))?;
+        let ledger = Arc::new(Mutex::new(ledger));
+        let bell = Bell::new().map_err(at("making an eventfd"))?;
+        let entering = "entering a network namespace";
+        server.join().map_err(|error| at(entering)(error.into()))?;
+        let senders = Senders::listen(setup, place, Arc::clone(&ledger))
+            .map_err(at("listening at the servers' addresses"))?;
+        client.join().map_err(|error| at(entering)(error.into()))?;
+        let clients = Clients::new(setup, place, Arc::clone(&ledger), &bell)
+            .map_err(at("preparing the clients"))?;
+        // A thread begins in the network namespace of the one that makes it.
+        let thread = Builder::new()
+            .name("channels".into())
+            .spawn(move || work(senders, clients, &ledger).map_err(|error| error.to_string()))
+            .map_err(at("starting a thread"))?;
+        Ok(Self { bell, thread })
+    }
+}
+
+fn work(
+    senders: Senders,
+    mut clients: Clients,
+    ledger: &Mutex<Ledger<BufWriter<File>>>,
+) -> io::Result<()> {
+    let over = Arc::new(Bell::new()?);
+    let sending = {
+        let over = Arc::clone(&over);
+        Builder::new()
+            .name("channel servers".into())
+            .spawn(move || senders.run(&over))?
+    };
+    let received = clients.run();
+    over.ring()?;
+    let sent = sending
+        .join()
+        .map_err(|_| io::Error::other("the servers' thread ended in a panic"))?;
+    clients.leave();
+    received.and(sent)?;
+    ledger::lock(ledger).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload(channels: u32, servers: u32) -> ChannelsSetup {
+        ChannelsSetup {
+            name: "island".into(),
+            start_ns: 0,
+            end_ns: None,
+            channels,
+            servers,
+            size: Distribution::Constant { value: 1 },
+            terrestrial_delay: Distribution::Constant { value: 0 },
+            terrestrial_jitter_ns: Nanos::ZERO,
+            think_ns: Nanos::ZERO,
+            ip: Family::V4,
+            flows_csv: PathBuf::new(),
+        }
+    }
+
+    #[test]
+    fn more_channels_than_listen_queues_hold_are_refused_with_the_most_that_would_do() {
+        let refused = refuse(&[workload(2_049, 1)], &[Family::V4]).expect_err("too many");
+        assert!(
+            refused.message.contains("2048 channels"),
+            "{}",
+            refused.message
+        );
+        assert!(refuse(&[workload(100, 23)], &[Family::V4]).is_ok());
+    }
+
+    #[test]
+    fn servers_without_addresses_are_refused() {
+        let many = vec![workload(1, 1_000); 26];
+        let refused = refuse(&many, &[Family::V4]).expect_err("too many");
+        assert_eq!(refused.what, "servers");
+        let refused = refuse(&[workload(1, 1)], &[Family::V6]).expect_err("no IPv4");
+        assert_eq!(refused.what, "ip");
+    }
+}

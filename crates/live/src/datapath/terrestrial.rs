@@ -1,0 +1,205 @@
+//! Beyond the far end: the packets that are under way between it and the servers, each server at its own delay.
+//!
+//! Whatever comes from a server waits here before it enters the pipe `down`; whatever goes to one, after it has left
+//! the pipe `up`. The delays are those that the simulator draws from the same seed. The order between the far end and
+//! one server is kept; the packets of several servers overtake each other.
+//!
+//! Departure from the simulator: a capture at the host `server` is taken at the servers, not at the far end.
+
+use super::packet::LivePacket;
+use crate::servers::{self, Field};
+use bentpipe_draws::{Distribution, server_delays, terrestrial_place};
+use bentpipe_path::Terrestrial;
+use bentpipe_path::time::{Nanos, Time};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// The servers of one workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServersSpec {
+    /// The workload's: the delays are drawn under it.
+    pub name: String,
+    pub servers: u32,
+    /// One way, drawn once per server, in nanoseconds.
+    pub delay: Distribution,
+    /// Its standard deviation, per packet.
+    pub jitter: Nanos,
+}
+
+/// One direction of the lines to all servers.
+#[derive(Debug)]
+pub struct Lines<P> {
+    server_is: Field,
+    by_server: Vec<Terrestrial>,
+    under_way: BinaryHeap<Reverse<UnderWay<P>>>,
+    entered: u64,
+}
+
+#[derive(Debug)]
+struct UnderWay<P> {
+    leaves: Time,
+    /// What leaves at the same instant leaves as it came.
+    order: u64,
+    packet: P,
+}
+
+impl<P> Ord for UnderWay<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.leaves, self.order).cmp(&(other.leaves, other.order))
+    }
+}
+
+impl<P> PartialOrd for UnderWay<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> PartialEq for UnderWay<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<P> Eq for UnderWay<P> {}
+
+impl<P> Lines<P> {
+    /// To the servers of these workloads, which are numbered through; `pipe` is `down` or `up`. `None` where there are
+    /// no servers. The error is a sentence.
+    pub fn new(specs: &[ServersSpec], seed: u64, pipe: &str) -> Result<Option<Self>, String> {
+        let mut lines = Vec::new();
+        for spec in specs {
+            let wrong = |why: &dyn std::fmt::Display| format!("servers of {}: {why}", spec.name);
+            spec.delay.check().map_err(|error| wrong(&error))?;
+            let delays = server_delays(&spec.delay, spec.servers, seed, &spec.name);
+            for (delay, server) in delays.into_iter().zip(0..) {
+                let place = terrestrial_place(&spec.name, server, pipe);
+                let line = Terrestrial::new(delay, spec.jitter, seed, &place);
+                lines.push(line.map_err(|error| wrong(&error))?);
+            }
+        }
+        Ok((!lines.is_empty()).then(|| Self {
+            server_is: if pipe == "down" {
+                Field::Source
+            } else {
+                Field::Destination
+            },
+            by_server: lines,
+            under_way: BinaryHeap::new(),
+            entered: 0,
+        }))
+    }
+
+    /// The number of the server that an IP packet of this direction comes from or goes to.
+    pub fn server_of(&self, packet: &[u8]) -> Option<u32> {
+        servers::number_in(packet, self.server_is)
+            .filter(|&at| (at as usize) < self.by_server.len())
+    }
+
+    /// Puts a packet on the line of a server that [`Lines::server_of`] gave.
+    pub fn enter(&mut self, server: u32, now: Time, packet: P) {
+        let leaves = self.by_server[server as usize].leaves(now);
+        let order = self.entered;
+        self.entered += 1;
+        self.under_way.push(Reverse(UnderWay {
+            leaves,
+            order,
+            packet,
+        }));
+    }
+
+    /// The next packet that has come to its line's end by `now`, and when; call until `None`.
+    pub fn leave(&mut self, now: Time) -> Option<(Time, P)> {
+        self.next_time().filter(|next| *next <= now)?;
+        let Reverse(first) = self.under_way.pop()?;
+        Some((first.leaves, first.packet))
+    }
+
+    /// When the next packet comes to its line's end.
+    pub fn next_time(&self) -> Option<Time> {
+        self.under_way.peek().map(|Reverse(first)| first.leaves)
+    }
+}
+
+/// What the lines of a pipe's thread hold.
+pub type LiveLines = Lines<LivePacket>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Family;
+
+    const DELAY: Distribution = Distribution::Lognormal {
+        median: 60_000_000,
+        sigma: 0.8,
+    };
+
+    fn lines(jitter: Nanos) -> Lines<u32> {
+        let specs = [("island", 3), ("mainland", 2)].map(|(name, servers)| ServersSpec {
+            name: name.into(),
+            servers,
+            delay: DELAY,
+            jitter,
+        });
+        let lines = Lines::new(&specs, 1, "up").expect("they are valid");
+        lines.expect("there are servers")
+    }
+
+    fn all(lines: &mut Lines<u32>) -> Vec<(Time, u32)> {
+        std::iter::from_fn(|| lines.leave(Time::NEVER)).collect()
+    }
+
+    #[test]
+    fn a_packet_takes_its_own_servers_delay_as_the_draws_have_it() {
+        let mut lines = lines(Nanos::ZERO);
+        for server in 0..5 {
+            lines.enter(server, Time(1_000), server);
+        }
+        let mut expected = server_delays(&DELAY, 3, 1, "island");
+        expected.extend(server_delays(&DELAY, 2, 1, "mainland"));
+        let mut expected: Vec<_> = expected
+            .into_iter()
+            .zip(0..)
+            .map(|(delay, server)| (Time(1_000) + delay, server))
+            .collect();
+        expected.sort_unstable();
+        assert_eq!(lines.next_time(), Some(expected[0].0));
+        let early = Time(expected[0].0.0 - 1);
+        assert_eq!(lines.leave(early), None, "nothing leaves before its time");
+        assert_eq!(all(&mut lines), expected);
+    }
+
+    #[test]
+    fn one_servers_packets_keep_their_order_however_their_delay_varies() {
+        let mut lines = lines(Nanos::from_millis(20));
+        for packet in 0..1_000_u32 {
+            lines.enter(packet % 5, Time(i64::from(packet) * 10_000), packet);
+        }
+        let left = all(&mut lines);
+        assert_eq!(left.len(), 1_000);
+        assert!(left.is_sorted_by_key(|(at, _)| *at));
+        for server in 0..5 {
+            let of_one: Vec<_> = left
+                .iter()
+                .map(|(_, packet)| *packet)
+                .filter(|packet| packet % 5 == server)
+                .collect();
+            assert!(of_one.is_sorted());
+        }
+        assert!(!left.is_sorted_by_key(|(_, packet)| *packet));
+    }
+
+    #[test]
+    fn only_what_goes_to_a_server_of_the_run_has_a_line() {
+        let lines = lines(Nanos::ZERO);
+        let mut packet = vec![0x45; 20];
+        for (number, expected) in [(4, Some(4)), (5, None)] {
+            let std::net::IpAddr::V4(to) = servers::address(number, Family::V4) else {
+                panic!("asked for IPv4");
+            };
+            packet[16..20].copy_from_slice(&to.octets());
+            assert_eq!(lines.server_of(&packet), expected);
+        }
+        assert!(Lines::<u32>::new(&[], 1, "up").expect("valid").is_none());
+    }
+}
