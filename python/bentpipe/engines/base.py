@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import polars as pl
+
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
@@ -53,7 +55,7 @@ class WorkloadResult:
     """One workload's part of a run: its entry in the record and its rows in the tables."""
 
     entry: dict[str, Any]
-    flows: list[dict[str, Any]] = field(default_factory=list)
+    flows: list[dict[str, Any]] | pl.DataFrame = field(default_factory=list)
     pings: list[dict[str, Any]] = field(default_factory=list)
     tools: list[dict[str, Any]] = field(default_factory=list)
 

@@ -79,7 +79,8 @@ class Bench:
         """Set when the run is over for whoever still works."""
         self.closings = Closings(spool / "closed.csv")
         self._host = host
-        self._spool = spool
+        self.spool = spool
+        """Where a workload may put files for the time of the run."""
         self._zero_ns = zero_ns
         self._hosts = hosts
         self._numbers = itertools.count()
@@ -119,7 +120,7 @@ class Bench:
 
     def folder(self, name: str) -> Path:
         """A folder of the run's own, which goes with it. Both hosts' programs may use it."""
-        place = self._spool / name
+        place = self.spool / name
         place.mkdir()
         return place.resolve()
 
@@ -135,6 +136,18 @@ class Bench:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.ended.wait(), max(0.0, at_s - self.now_s))
 
+    async def channels(self, workload: str) -> Exit:
+        """Run a workload of the setup's `channels` to the run's end."""
+        exiting = self._host.channels(workload)
+        ended = asyncio.ensure_future(self.ended.wait())
+        try:
+            await asyncio.wait({exiting, ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+        if not exiting.done():
+            self._host.signal(workload, signal.SIGINT)
+        return await exiting
+
     def start(
         self,
         host: str,
@@ -145,7 +158,7 @@ class Bench:
     ) -> "Running":
         """Start a program at `host`; what it prints goes to files of its own."""
         name = f"{next(self._numbers)}-{Path(argv[0]).name}"
-        stdout, stderr = self._spool / f"{name}.out", self._spool / f"{name}.err"
+        stdout, stderr = self.spool / f"{name}.out", self.spool / f"{name}.err"
         started_s = self.now_s
         exiting = self._host.spawn(
             name,

@@ -100,6 +100,13 @@ class HostProcess:
         self._send({"op": "spawn", "id": program, **fields})
         return future
 
+    def channels(self, workload: str) -> asyncio.Future[Exit]:
+        """Begin a workload of the setup's `channels`; the future is done when it is over."""
+        future: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self._exits[workload] = future
+        self._send({"op": "channels", "id": workload})
+        return future
+
     def signal(self, program: str, number: int) -> None:
         self._send({"op": "signal", "id": program, "signal": number})
 

@@ -10,7 +10,7 @@ import contextlib
 import datetime
 import shutil
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from bentpipe.engines.base import EngineError, EngineOptions, Progress, Workload
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
-from bentpipe.engines.workloads import REGISTRY, http
+from bentpipe.engines.workloads import REGISTRY, channels, http
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, RunSpec, WorkloadSpec
 from bentpipe.results import RunFolder
@@ -187,9 +187,8 @@ class _Run:
                 self._folder.spool_to_table(name, csv)
         for capture in spool.glob("*.pcapng"):
             capture.rename(self._folder.path(capture.name))
-        flows = [row for result in results.values() for row in result.flows]
+        self._folder.write_table("flows", _flows(results.values()))
         rows = {
-            "flows": [{"flow": number, **row} for number, row in enumerate(flows, 1)],
             "pings": [row for result in results.values() for row in result.pings],
             "tools": [row for result in results.values() for row in result.tools],
         }
@@ -251,6 +250,7 @@ def setup(point: Point, options: EngineOptions, spool: Path) -> dict[str, Any]:
         "sample_interval_ns": options.sample_interval_ns,
         "bin_ns": options.bin_ns,
         "spool": str(spool),
+        "channels": [channels.setup(work, spec, spool) for work in spec.workloads if work.kind == "channels"],
         "pcap": list(options.pcap),
         "ip": [4, 6],
     }
@@ -278,6 +278,19 @@ def _host(host: HostSpec) -> dict[str, Any]:
         "initcwnd": host.initcwnd,
         "initrwnd": host.initrwnd,
     }
+
+
+def _flows(results: Iterable[WorkloadResult]) -> pl.DataFrame:
+    """The rows of all workloads, numbered through; what a workload does not say of its flows is null."""
+    schema = TABLES["flows"].schema
+    of_each = [pl.DataFrame(schema={name: schema[name] for name in schema if name != "flow"})]
+    for result in results:
+        rows = result.flows
+        of_each.append(
+            rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema=of_each[0].schema)
+        )
+    together = pl.concat(of_each, how="diagonal")
+    return together.with_row_index("flow", 1).cast({"flow": schema["flow"]}).select(schema.names())
 
 
 def _outcome(kind: str, task: asyncio.Task[WorkloadResult]) -> WorkloadResult:

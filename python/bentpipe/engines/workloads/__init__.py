@@ -9,10 +9,11 @@ from typing import Any
 
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench
-from bentpipe.engines.workloads import bulk, exec, http, ping
+from bentpipe.engines.workloads import bulk, channels, exec, http, ping
 
 REGISTRY: Mapping[str, Callable[[Any, Bench], Coroutine[Any, Any, WorkloadResult]]] = {
     "bulk": bulk.run,
+    "channels": channels.run,
     "exec": exec.run,
     "http": http.run,
     "ping": ping.run,
