@@ -141,7 +141,8 @@ class Bench:
         exiting = self._host.channels(workload)
         ended = asyncio.ensure_future(self.ended.wait())
         try:
-            await asyncio.wait({exiting, ended}, return_when=asyncio.FIRST_COMPLETED)
+            watched: set[asyncio.Future[Any]] = {exiting, ended}
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
         finally:
             ended.cancel()
         if not exiting.done():

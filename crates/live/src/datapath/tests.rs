@@ -2,8 +2,9 @@
 //! would send and see is in the test's hands.
 
 use super::vnet::{self, VnetHeader};
-use super::{Capture, Datapath, DatapathReport, DatapathSpec, start};
+use super::{Capture, Datapath, DatapathReport, DatapathSpec, ServersSpec, start};
 use crate::topology::Link;
+use bentpipe_draws::Distribution;
 use bentpipe_path::config::{
     ChannelConfig, LossConfig, PipeConfig, PropagationConfig, ShaperConfig,
 };
@@ -29,6 +30,10 @@ pub(super) struct Bed {
 
 impl Bed {
     pub(super) fn new(name: &str, up: PipeConfig) -> Self {
+        Self::with_servers(name, up, Vec::new())
+    }
+
+    fn with_servers(name: &str, up: PipeConfig, servers: Vec<ServersSpec>) -> Self {
         let folder = std::env::temp_dir().join(format!("bentpipe-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the temporary folder is writable");
         let (client, client_device) = device();
@@ -40,7 +45,7 @@ impl Bed {
             vnet_header_bytes: VNET_BYTES,
             down: PipeConfig::default(),
             up,
-            servers: Vec::new(),
+            servers,
             mtu: 1500,
             seed: 1,
             bin: Nanos::from_millis(100),
@@ -136,6 +141,12 @@ fn seq(frame: &[u8]) -> u32 {
 
 fn payload_bytes(frame: &[u8]) -> usize {
     frame.len() - VNET_BYTES - HEADERS
+}
+
+/// The same to another address.
+fn to(mut frame: Vec<u8>, address: [u8; 4]) -> Vec<u8> {
+    frame[VNET_BYTES + 16..VNET_BYTES + 20].copy_from_slice(&address);
+    frame
 }
 
 fn channel(channel: ChannelConfig) -> PipeConfig {
@@ -430,4 +441,33 @@ fn tshark_reads_a_capture_without_complaint() {
         expected,
         "one record per segment, good checksums; {problems}"
     );
+}
+
+#[test]
+fn what_goes_to_a_server_far_away_arrives_after_what_is_sent_later_to_a_near_one() {
+    let at = |name: &str, millis: u64| ServersSpec {
+        name: name.into(),
+        servers: 1,
+        delay: Distribution::Constant {
+            value: millis * 1_000_000,
+        },
+        jitter: Nanos::ZERO,
+    };
+    let servers = vec![at("far", 300), at("near", 100)];
+    let bed = Bed::with_servers("servers", PipeConfig::default(), servers);
+    bed.send(&to(super_packet(1, 4 * MSS), [10, 77, 2, 1]));
+    bed.send(&to(super_packet(2, 100), [10, 77, 2, 2]));
+    bed.send(&super_packet(3, 100));
+    let seen = [(); 3].map(|()| {
+        bed.receive()
+            .map(|frame| (seq(&frame), payload_bytes(&frame)))
+    });
+    assert_eq!(
+        seen,
+        [Some((3, 100)), Some((2, 100)), Some((1, 4 * MSS))],
+        "the far server's is whole, since its segments belong together"
+    );
+    let report = bed.stop();
+    assert_eq!(report.up.totals.delivered.packets, 6);
+    assert_eq!(report.engine_error().both.lateness_count, 6);
 }
