@@ -13,6 +13,7 @@ mod tcp;
 
 use crate::clock::monotonic_ns;
 use crate::datapath::ServersSpec;
+use crate::datapath::priority::{self, Urgency};
 use crate::namespaces::NetNamespace;
 use crate::protocol::{Family, Refused};
 use crate::servers;
@@ -284,8 +285,12 @@ fn work(
         let over = Arc::clone(&over);
         Builder::new()
             .name("channel servers".into())
-            .spawn(move || senders.run(&over))?
+            .spawn(move || {
+                priority::raise(Urgency::Channels);
+                senders.run(&over)
+            })?
     };
+    priority::raise(Urgency::Channels);
     let received = clients.run();
     over.ring()?;
     let sent = sending

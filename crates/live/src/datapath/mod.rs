@@ -15,7 +15,7 @@ pub mod lateness;
 mod link_csv;
 mod packet;
 pub mod pool;
-mod priority;
+pub(crate) mod priority;
 mod pump;
 mod report;
 pub mod superpacket;
@@ -37,6 +37,7 @@ use bentpipe_path::{Bin, Pipe};
 use clock::RunClock;
 use egress::Egress;
 use lateness::RateCheck;
+use priority::Urgency;
 use pump::{Pump, Stop};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -264,7 +265,7 @@ impl Shared {
                     place,
                     stop,
                 };
-                let priority = priority::raise();
+                let priority = priority::raise(Urgency::Pipe);
                 let began = clock::monotonic_ns();
                 if let Err(error) = pump.run(priority)
                     && let Ok(mut first) = trouble.lock()

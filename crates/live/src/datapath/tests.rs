@@ -469,5 +469,5 @@ fn what_goes_to_a_server_far_away_arrives_after_what_is_sent_later_to_a_near_one
     );
     let report = bed.stop();
     assert_eq!(report.up.totals.delivered.packets, 6);
-    assert_eq!(report.engine_error().both.lateness_count, 6);
+    assert_eq!(report.engine_error().all.lateness_count, 6);
 }
