@@ -51,12 +51,6 @@ class LiveEngine:
         if spec.near is None and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host", what="pcap")
         for work in spec.workloads:
-            if work.kind not in REGISTRY:
-                raise EngineError(
-                    f"workload {work.name}: the live engine cannot run the kind {work.kind!r} yet; "
-                    f"it runs {', '.join(REGISTRY)}",
-                    what=work.kind,
-                )
             if work.kind == "http" and (why := http.refusal(work)):
                 raise EngineError(f"workload {work.name}: {why}", what="http")
         there = machine.congestion_controls()
