@@ -9,7 +9,7 @@ import pytest
 from bentpipe.lab import Lab, catalogue, json_schema, published, shipped_labs
 from bentpipe.lab.published import published_keys
 from bentpipe.lab.reference import PAGE, SCHEMA, page, schema_text
-from bentpipe.lab.spec import BulkSpec, ChannelsSpec, PingSpec
+from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, PingSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,6 +53,62 @@ def test_effects_of_latency_compares_the_buffers_of_its_time_and_netems_limit() 
         "period buffers": (buffers, "unlimited"),
         "netem limit": (None, "packets"),
         "period buffers and netem limit": (buffers, "packets"),
+    }
+
+
+def test_the_high_latency_lab_is_the_published_one() -> None:
+    (point,) = Lab.load("high-latency-lab", variants=["as is"]).points()
+    (fetch,) = point.spec.workloads
+    assert isinstance(fetch, HttpSpec)
+    assert (fetch.size_bytes, fetch.fetches, fetch.connections) == (104857601, 5, 1)
+    for pipe in (point.spec.path.down, point.spec.path.up):
+        assert pipe["shaper"] == {"kind": "unlimited"}
+        assert pipe["channel"]["loss"] == {"model": "bernoulli", "p": 1e-6}
+        assert pipe["propagation"]["delay_ns"] == 50_000_000
+        assert pipe["propagation"]["limit"] == {"unit": "packets", "packets": 1000}
+        assert pipe["propagation"]["jitter"] == {
+            "spread_ns": 5_000_000,
+            "distribution": "uniform",
+            "correlation": 0.25,
+            "reorder": True,
+        }
+
+
+def test_intercontinental_tuning_sends_out_of_the_servers_uplink() -> None:
+    points = Lab.load("intercontinental-tuning").points()
+    assert {point.spec.path.rate_down_bit_s for point in points} == {20_000_000}
+    streams = [work.streams for point in points for work in point.spec.workloads if work.kind == "bulk"]
+    assert sorted(set(streams)) == [1, 2, 4, 8, 16]
+    bdp_bytes = 20_000_000 * 411 // 8000
+    rule = next(point.spec.server.tcp_wmem for point in points if point.variant == "buffers of 2 x BDP")
+    assert rule is not None
+    assert rule[2] == 2 * bdp_bytes
+
+
+def test_every_cure_stands_beside_the_plain_lab_of_the_same_work() -> None:
+    points = Lab.load("cures").points()
+    plain = {str(point.point): point.spec for point in points if point.variant == "as is"}
+    assert len(plain) == 3 * 4
+    for point in points:
+        same = plain[str(point.point)]
+        assert [work.name for work in point.spec.workloads] == [work.name for work in same.workloads]
+    assert {point.variant for point in points if point.point["what"] == "file"} == {
+        "as is",
+        "tuned buffers",
+        "BBR",
+        "Hybla",
+        "aria2c",
+        "cached",
+        "tuned + BBR",
+    }
+
+
+def test_a_rival_of_a_cure_is_always_plain_cubic() -> None:
+    points = Lab.load("cures", set=["what=beside a rival"]).points()
+    rivals = [work for point in points for work in point.spec.workloads if work.name == "rival"]
+    assert len(rivals) == len(points) == 3 * 7
+    assert {(work.congestion_control, work.streams) for work in rivals if work.kind == "bulk"} == {
+        ("cubic", 1)
     }
 
 
