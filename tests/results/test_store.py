@@ -133,6 +133,14 @@ def test_a_sweep_reads_as_one_table_with_the_run_first(tmp_path: Path) -> None:
     assert results.of_run("2-a", "pings").equals(PING)
 
 
+def test_a_folder_named_like_a_pattern_is_only_a_folder(tmp_path: Path) -> None:
+    out = tmp_path / "tcp_wmem=[4096,*]"
+    out.mkdir()
+    finished(out, "a")
+    assert Results.open(out).pings["sequence"].to_list() == [1, 2]
+    assert Results.open(out / "a").pings["sequence"].to_list() == [1, 2]
+
+
 def test_a_single_run_opens_like_a_sweep_of_one(tmp_path: Path) -> None:
     results = Results.open(finished(tmp_path, "a"))
     assert results.pings["run"].unique().to_list() == ["a"]

@@ -213,7 +213,7 @@ class _Run:
             "why": failures + doubts,
             "folder": str(self._folder.place),
             "workloads": {name: result.entry for name, result in results.items()},
-            "pipes": pipes_summary(pl.read_parquet(link), measured_s)
+            "pipes": pipes_summary(pl.read_parquet(link, glob=False), measured_s)
             if link.exists()
             else {"down": {}, "up": {}},
             "engine_error": engine_error,

@@ -67,7 +67,7 @@ class SimEngine:
             work.name: entry(work, found)
             for work, found in zip(spec.workloads, outcome["workloads"], strict=True)
         }
-        flows = pl.read_parquet(folder.path("flows.parquet"))
+        flows = pl.read_parquet(folder.path("flows.parquet"), glob=False)
         for work in spec.workloads:
             if work.kind == "channels":
                 of_work = flows.filter(pl.col("workload") == work.name)
@@ -87,7 +87,7 @@ class SimEngine:
             "why": failures + doubts,
             "folder": str(folder.place),
             "workloads": workloads,
-            "pipes": pipes_summary(pl.read_parquet(folder.path("link.parquet")), end_s),
+            "pipes": pipes_summary(pl.read_parquet(folder.path("link.parquet"), glob=False), end_s),
             "engine_error": engine_error,
             "events": outcome["events"],
             "totals": outcome["pipes"],

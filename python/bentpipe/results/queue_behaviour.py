@@ -75,7 +75,7 @@ def queues_of_run(folder: Path, record: Mapping[str, Any], end_s: float) -> dict
     if not pipes or not all((folder / f"{name}.parquet").exists() for name in _COLUMNS):
         return {}
     tables = {
-        name: pl.read_parquet(folder / f"{name}.parquet", columns=columns and list(columns))
+        name: pl.read_parquet(folder / f"{name}.parquet", columns=columns and list(columns), glob=False)
         for name, columns in _COLUMNS.items()
     }
     return {

@@ -193,14 +193,14 @@ class Results:
             if not path.exists():
                 raise StoreError(f"{path} is missing")
             run = pl.lit(record["run"], dtype=pl.String).alias("run")
-            frames.append(pl.scan_parquet(path).select(run, *table.names))
+            frames.append(pl.scan_parquet(path, glob=False).select(run, *table.names))
         return pl.concat(frames)
 
     def of_run(self, run: str, name: str) -> pl.DataFrame:
         """One run's table, without the column `run`."""
         for record, folder in zip(self.runs, self._folders, strict=True):
             if record["run"] == run:
-                return pl.read_parquet(folder / f"{_table(name).name}.parquet")
+                return pl.read_parquet(folder / f"{_table(name).name}.parquet", glob=False)
         raise StoreError(f"{self.folder} holds no run {run!r}")
 
     @cached_property
