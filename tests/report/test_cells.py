@@ -8,7 +8,7 @@ import synthetic
 
 from bentpipe.results import Results
 from bentpipe.results.cells import Cell, cells
-from bentpipe.results.published import experiment, figure_for, figures
+from bentpipe.results.published import experiment, figures, figures_for
 from bentpipe.results.speed_up import speed_up
 
 
@@ -25,8 +25,7 @@ def test_forward_is_up_and_reverse_is_down(
     tmp_path: Path, rtt_ms: float, direction: str, published: float
 ) -> None:
     run = Results.open(synthetic.run(tmp_path, rtt_ms=rtt_ms, direction=direction)).runs[0]
-    found = figure_for(run, "bulk", "transfer")
-    assert found is not None
+    (found,) = figures_for(run, "bulk", "transfer")
     assert (found.direction, found.median) == (direction, published)
 
 
@@ -41,7 +40,7 @@ def test_a_key_that_is_not_known_has_no_figures(tmp_path: Path) -> None:
     assert experiment(None) is None
     assert not figures("never-published")
     run = Results.open(synthetic.run(tmp_path, changes={"published": None})).runs[0]
-    assert figure_for(run, "bulk", "transfer") is None
+    assert figures_for(run, "bulk", "transfer") == []
 
 
 def test_repeats_are_one_cell_with_their_median(tmp_path: Path) -> None:

@@ -103,6 +103,12 @@ def test_of_the_satellite_the_links_throughput_and_the_downloads_time_are_compar
     assert shown == {"bulk": ("completion", 80.0, 340), "pipe": ("throughput", 5.0, 16.0)}
 
 
+def test_what_else_was_published_of_the_link_stands_there_too() -> None:
+    found = {cell.kind.name: cell for cell in cells([records.satellite(20, 200_000)])}["pipe"]
+    assert found.published is not None
+    assert (found.published.median, found.also_published["goodput"].median) == (4.3, 4.15)
+
+
 @pytest.mark.parametrize(("clients", "queue"), [(30, 100_000), (50, 200_000), (20, 150_000)])
 def test_a_load_and_a_queue_that_nobody_published_are_compared_with_nothing(clients: int, queue: int) -> None:
     assert set(labels(records.satellite(clients, queue)).values()) == {None}

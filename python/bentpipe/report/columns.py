@@ -39,6 +39,8 @@ def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> di
     for other in others:
         if other is not measure and any(other.name in {**c.figures, **c.doubtful} for c in found):
             titles |= {f"measure {other.name}": _header(other.header, other.unit)}
+        if any(other.name in c.also_published for c in found):
+            titles |= {f"published {other.name}": _header("published", other.unit)}
     if not plain and any(c.ping_ms for c in found) and found[0].kind.name != "ping":
         titles |= {"ping": "ping\nms"}
     return titles | {"reliable": "reliable"}
@@ -63,6 +65,8 @@ def row(cell: Cell, titles: Mapping[str, str], plain: Cell | None) -> list[str]:
     for measure in cell.kind.every_measure:
         found, doubtful = cell.figures.get(measure.name), cell.doubtful.get(measure.name)
         values[f"measure {measure.name}"] = median_or_doubtful(found, doubtful, measure.digits)
+        others = cell.also_published.get(measure.name)
+        values[f"published {measure.name}"] = digits(others.median) if others else "–"
     return [values.get(column, "") for column in titles]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bentpipe.results.asked import base_rtt_s, direction_of
 from bentpipe.results.kinds import KINDS, Kind, Measure
-from bentpipe.results.published import Figure, figure_for
+from bentpipe.results.published import Figure, figures_for
 from bentpipe.results.statistics import Estimate, estimate
 from bentpipe.results.units import per_unit
 
@@ -34,6 +34,8 @@ class Cell:
     ping_ms: Estimate | None
     """Median round trip of each run's pings."""
     published: Figure | None
+    also_published: Mapping[str, Figure]
+    """By measure, what else was published of the same."""
     runs: tuple[Mapping[str, Any], ...]
     left_out: tuple[Mapping[str, Any], ...]
 
@@ -77,8 +79,8 @@ def cells(records: Iterable[Mapping[str, Any]], include_unreliable: bool = False
                     variant = ", ".join(filter(None, (record.get("variant", "as is"), part)))
                     key = (variant, repr(sorted(record.get("point", {}).items())), subject)
                     grouped.setdefault(key, []).append(view)
-        published = {key: figure_for(runs[0], kind.name, key[2]) for key, runs in grouped.items()}
-        first = next((figure for figure in published.values() if figure), None)
+        published = {key: figures_for(runs[0], kind.name, key[2]) for key, runs in grouped.items()}
+        first = next((every[0] for every in published.values() if every), None)
         measure = kind.measure(first.measure) if first else kind.measures[0]
         unit = first.unit if first else measure.unit
         found += [
@@ -97,7 +99,7 @@ def _cell(
     kind: Kind,
     key: tuple[str, str, str],
     runs: Sequence[Mapping[str, Any]],
-    compared: tuple[Measure, str, Figure | None],
+    compared: tuple[Measure, str, Sequence[Figure]],
     include_unreliable: bool,
 ) -> Cell:
     variant, _, subject = key
@@ -116,7 +118,8 @@ def _cell(
         measure=measure,
         unit=unit,
         ping_ms=estimate([ms for run in used for ms in _pings_ms(run)]),
-        published=published if published and published.measure == measure.name else None,
+        published=next((figure for figure in published if figure.measure == measure.name), None),
+        also_published={figure.measure: figure for figure in published if figure.measure != measure.name},
         runs=tuple(runs),
         left_out=tuple(left_out),
     )

@@ -26,7 +26,7 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Figure]]] = {
     "satellite-baselines": satellite_baselines.read,
 }
 
-__all__ = ["Figure", "experiment", "figure_for", "figures"]
+__all__ = ["Figure", "experiment", "figures", "figures_for"]
 
 
 @cache
@@ -46,7 +46,7 @@ def figures(key: str) -> Sequence[Figure]:
     return tuple(reader(table)) if reader and table else ()
 
 
-def figure_for(record: Mapping[str, Any], kind: str, subject: str) -> Figure | None:
-    """The published figure for a workload (or a pipe) of a run, or None."""
+def figures_for(record: Mapping[str, Any], kind: str, subject: str) -> list[Figure]:
+    """The published figures for a workload (or a pipe) of a run, the one that it is compared by first."""
     found = figures(record.get("published") or "")
-    return next((f for f in found if f.kind == kind and f.fits(record, subject)), None)
+    return [figure for figure in found if figure.kind == kind and figure.fits(record, subject)]
