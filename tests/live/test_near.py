@@ -130,6 +130,10 @@ kind = "bulk"
 direction = "DIRECTION"
 size = "1 MB"
 start = "0.3 s"
+[[workload]]
+kind = "exec"
+host = "near"
+command = ["cat", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv4/tcp_no_metrics_save"]
 """
 
 
@@ -144,6 +148,7 @@ def test_a_transfer_by_way_of_near_is_one_connection_end_to_end(tmp_path: Path, 
     assert record["workloads"]["load"]["bytes"] >= 1_000_000
     assert record["workloads"]["rtt"]["min_ms"] >= 26
     assert record["engine_error"]["unintended_loss"] == 0
+    assert "1\n1\n" in results.tools["output"].to_list()
     assert set(results.sockets["host"].to_list()) == {"client", "server"}
     assert results.sockets["min_rtt_s"].drop_nulls().min() >= 0.026
     assert set(results.link["pipe"].to_list()) == {"down", "up"}
