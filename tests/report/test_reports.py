@@ -135,6 +135,32 @@ def test_a_comparison_has_a_table_for_each_kind(tmp_path: Path) -> None:
     assert [line.split()[-1] for line in lines if "page" in line or "transfer" in line] == ["1", "1"]
 
 
+def compared(*folders: Path) -> list[str]:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(comparison.table([Results.open(folder) for folder in folders]))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_a_variant_that_two_sweeps_have_is_compared_with_itself(tmp_path: Path) -> None:
+    for name, factor in (("sim", 1.0), ("live", 2.0)):
+        for number, variant in enumerate(("as is", "tuned", "BBR", "8 streams", "16 streams")):
+            entry = {"transfer": records.bulk(10.0 * (number + 1) * factor)}
+            synthetic.run(tmp_path / name, f"{number}", changes={"variant": variant, "workloads": entry})
+    lines = compared(tmp_path / "sim", tmp_path / "live")
+    rows = [line.split() for line in lines if "transfer" in line]
+    assert [row[-3:] for row in rows] == [[f"{10 * n}", f"{20 * n}", "2"] for n in range(1, 6)]
+    assert not any("…" in line for line in lines)
+
+
+def test_things_tried_in_one_sweep_are_compared_by_their_speed_up(tmp_path: Path) -> None:
+    for number, (variant, seconds) in enumerate({"as is": 12.0, "tuned": 4.0}.items()):
+        changes = {"variant": variant, "point": {}, "workloads": {"page": records.http([seconds])}}
+        synthetic.run(tmp_path, f"{number}", changes=changes)
+    tuned = next(line for line in compared(tmp_path) if line.startswith("tuned"))
+    assert tuned.split()[1:3] == ["4", "3"]
+
+
 def test_a_lab_of_pings_has_a_table_too(tmp_path: Path) -> None:
     ping = {"kind": "ping", "sent": 10, "lost": 1, "min_ms": 550.1, "median_ms": 550.3, "max_ms": 551.0}
     results = Results.open(synthetic.run(tmp_path, changes={"workloads": {"rtt": ping}}))
