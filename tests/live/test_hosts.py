@@ -1,5 +1,6 @@
 """What the host process makes of the two hosts, as root and as an ordinary user."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from hosting import DROP_TO_ORDINARY, Host, wait_for
 
+from bentpipe.engines.host_process import HostDiedError, HostProcess
 from bentpipe.results.schema import SOCKETS
 
 pytestmark = pytest.mark.live
@@ -166,6 +168,18 @@ def test_the_first_request_must_be_a_setup() -> None:
         host.say("stop")
         assert host.hear()["event"] == "trouble"
         assert host.process.wait(10) == 1
+
+
+def test_a_host_process_that_ends_itself_says_why_to_whoever_waits_for_its_answer(tmp_path: Path) -> None:
+    async def start_at_once() -> None:
+        host = await HostProcess.launch(tmp_path / "host.log")
+        try:
+            await host.ask("start", "started", zero_in_ns=0)
+        finally:
+            await host.close()
+
+    with pytest.raises(HostDiedError, match="the first request must be a setup"):
+        asyncio.run(start_at_once())
 
 
 def test_a_stop_kills_what_runs_and_reports(user: str) -> None:

@@ -26,7 +26,7 @@ Message = dict[str, Any]
 
 
 class HostDiedError(Exception):
-    """The host process ended in mid-run; the message holds the end of what it wrote to stderr."""
+    """The host process ended in mid-run; the message holds the end of what it wrote to stderr, or said."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class HostProcess:
         self._answers: dict[str, asyncio.Future[Message]] = {}
         self._exits: dict[str, asyncio.Future[Exit]] = {}
         self._ended: Exception | None = None
+        self._trouble = ""
         self.on_trouble: Callable[[str], None] = lambda _message: None
         self._reading = asyncio.create_task(self._read(reader))
 
@@ -148,7 +149,8 @@ class HostProcess:
                 at_s = at_ns / 1e9 if at_ns is not None else 0.0
                 future.set_result(Exit(event.get("status"), event.get("signal"), event.get("error"), at_s))
         elif name == "trouble":
-            self.on_trouble(str(event["message"]))
+            self._trouble = str(event["message"])
+            self.on_trouble(self._trouble)
         elif name == "refused":
             self._end(EngineError(event["message"], what=event.get("what"), remedy=event.get("remedy")))
         elif (answer := self._answers.get(name)) and not answer.done():
@@ -168,4 +170,5 @@ class HostProcess:
 
     def _last_words(self) -> str:
         said = self._log.read_text(errors="replace").strip() if self._log and self._log.exists() else ""
+        said = said or self._trouble
         return f": {said[-2000:]}" if said else ""
