@@ -47,6 +47,7 @@ def by_channel(flows: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
 
 def test_sizes_servers_and_their_distances_are_those_that_sim_draws(tmp_path: Path) -> None:
     live, sim = run(tmp_path, LAB), run(tmp_path, LAB, "sim")
+    assert set(live.runs[0]["workloads"]["island"]) == set(sim.runs[0]["workloads"]["island"])
     drawn, expected = by_channel(live.flows), by_channel(sim.flows)
     assert set(drawn) == set(expected) == {f"client-{n}" for n in range(1, 7)}
     for client, flows in drawn.items():
