@@ -24,8 +24,10 @@ REPAIR = {
 """What a path that loses packets shows of itself."""
 
 
-def captured(lab: Path, changes: Sequence[str], folder: Path) -> Path:
-    options = EngineOptions(pcap=("client", "server"))
+def captured(
+    lab: Path, changes: Sequence[str], folder: Path, hosts: tuple[str, ...] = ("client", "server")
+) -> Path:
+    options = EngineOptions(pcap=hosts)
     execute(bentpipe.Lab.load(lab, set=changes), engine="sim", out=folder, options=options)
     (run,) = folder.glob("[!.]*/")
     return run
@@ -93,3 +95,64 @@ def test_the_wire_carries_what_the_flow_says(lab: Path, tmp_path: Path) -> None:
     assert sum(map(int, lengths)) == flow["bytes"]
     echoes = tshark(run / "client.pcapng", "icmp.seq", only="icmp.type == 0")
     assert len(echoes) == 3
+
+
+NEAR = '[near]\nrtt = "10 ms"\n'
+
+
+def test_near_is_captured_at_the_path_and_forwards_what_is_not_for_itself(lab: Path, tmp_path: Path) -> None:
+    lab.write_text(lab.read_text() + NEAR)
+    run = captured(lab, ["path.queue=100 MB"], tmp_path / "out", ("client", "near", "server"))
+    assert complaints(run / "near.pcapng") <= OPENING
+    client, near, server = (
+        tshark(
+            run / f"{host}.pcapng",
+            "ip.dst",
+            "tcp.seq_raw",
+            "tcp.len",
+            only="tcp.len > 0 && ip.src == 10.77.0.2",
+        )
+        for host in ("client", "near", "server")
+    )
+    assert len(client) > 1000
+    # Some are still under way when the run ends.
+    assert near[: len(client)] == client
+    assert server[: len(near)] == near
+
+
+WEB = """
+title = "a page by the cache"
+until = "done"
+[path]
+rtt = "100 ms"
+[near]
+rtt = "10 ms"
+cache = { size = "1 MB" }
+[[workload]]
+name = "page"
+kind = "http"
+objects = ["20 kB", "30 kB"]
+fetches = 2
+"""
+
+
+def test_the_connections_of_a_cache_have_nears_address(tmp_path: Path) -> None:
+    lab = tmp_path / "lab.toml"
+    lab.write_text(WEB)
+    run = captured(lab, [], tmp_path / "out", ("client", "near"))
+    between = {
+        host: {
+            frozenset(line.split("\t"))
+            for line in tshark(run / f"{host}.pcapng", "ip.src", "ip.dst", only="tcp")
+        }
+        for host in ("client", "near")
+    }
+    assert between == {
+        "client": {frozenset({"10.77.0.1", "10.77.0.3"})},
+        "near": {frozenset({"10.77.0.3", "10.77.0.2"})},
+    }
+
+
+def test_a_capture_at_near_without_a_near_host_is_refused(lab: Path, tmp_path: Path) -> None:
+    with pytest.raises(bentpipe.EngineError, match="no near host"):
+        captured(lab, [], tmp_path / "out", ("near",))

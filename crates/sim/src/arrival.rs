@@ -11,8 +11,8 @@ impl Network {
     /// A packet leaves a pipe at this host, on its way to this side.
     pub(crate) fn arrive(&mut self, host: Host, to: Side, packet: Packet) {
         self.wakeups[host as usize].arrival(self.now);
-        if self.capture[host as usize] {
-            self.note_packet(host, false, &packet);
+        if self.capture[host as usize] && !(host == Host::Near && to == Side::Server) {
+            self.note_packet(host, to, false, &packet);
         }
         if packet.leg.host(to) != host {
             self.transmit(host, to, packet);

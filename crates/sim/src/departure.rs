@@ -17,20 +17,25 @@ impl Network {
 
     /// Puts a packet on the next stretch of its way.
     pub(crate) fn transmit(&mut self, host: Host, to: Side, packet: Packet) {
-        if self.capture[host as usize] {
-            self.note_packet(host, true, &packet);
-        }
         let now = self.present(host);
-        match (host, to) {
-            (Host::Near, Side::Client) => self.enter_lan(now, to, packet),
-            (Host::Client, _) if self.near.is_some() => self.enter_lan(now, to, packet),
-            _ => self.pipes[to as usize].push(now, packet),
+        let by_lan = match host {
+            Host::Client => self.near.is_some(),
+            Host::Near => to == Side::Client,
+            Host::Server => false,
+        };
+        if self.capture[host as usize] && !(host == Host::Near && by_lan) {
+            self.note_packet(host, to, true, &packet);
+        }
+        if by_lan {
+            self.enter_lan(now, to, packet);
+        } else {
+            self.pipes[to as usize].push(now, packet);
         }
     }
 
-    pub(crate) fn note_packet(&mut self, at: Host, outgoing: bool, packet: &Packet) {
-        let end = packet.leg.side(at);
-        let sender = if outgoing { end } else { end.other() };
+    /// Near, which has two ends, is watched at the path's.
+    pub(crate) fn note_packet(&mut self, at: Host, to: Side, outgoing: bool, packet: &Packet) {
+        let sender = to.other();
         let known = self.connections.get(packet.connection.index as usize);
         let (client_port, server_port, initial) = match known {
             Some(connection) if packet.kind == Kind::Tcp => (
@@ -43,6 +48,7 @@ impl Network {
         self.captured.push(Captured {
             time: self.present(at),
             at,
+            sender,
             outgoing,
             client_port,
             server_port,

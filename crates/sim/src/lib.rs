@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod arrival;
-mod cache;
 pub mod congestion;
 mod connection;
 mod departure;

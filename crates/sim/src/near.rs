@@ -1,30 +1,28 @@
-//! A host between the client and the path, and the LAN that joins it to the client: two pipes without loss. What is not
+//! A host between the client and the path, and the LAN that joins it to the client: two pipes. What is not
 //! for itself it forwards, as a kernel does: as soon as it has looked, with no queue but the next pipe's.
 //!
 //! 1. The time to live of what it forwards stays as it was.
 //! 2. Arrivals that are forwarded are never joined (GRO), whatever the host's coalescing.
 
-use crate::cache::Cache;
 use crate::host::HostConfig;
 use crate::network::{Event, Host, Network, Side};
 use crate::packet::Packet;
-use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
+use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{ConfigError, Pipe};
 use serde::{Deserialize, Serialize};
-
-/// What a LAN's port holds: the transmit queue of a Linux device (`txqueuelen`).
-const QUEUE_PACKETS: u64 = 1000;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NearConfig {
     #[serde(default)]
     pub host: HostConfig,
-    /// Between client and near, half of it each way.
-    pub rtt_ns: Nanos,
-    pub rate_bit_s: Option<u64>,
-    /// What its web cache holds; none if `None`.
+    /// The LAN's pipes, to the client and from it.
+    #[serde(default)]
+    pub down: PipeConfig,
+    #[serde(default)]
+    pub up: PipeConfig,
+    /// What the web cache of each workload holds there; none if `None`.
     pub cache_bytes: Option<u64>,
 }
 
@@ -33,28 +31,16 @@ pub(crate) struct Near {
     lan: [Pipe<Packet>; 2],
     /// When the queue of events will look at each.
     expected: [Time; 2],
-    cache: Option<Cache>,
+    pub cache_bytes: Option<u64>,
 }
 
 impl Near {
     pub fn new(config: &NearConfig, mtu: u32, seed: u64, bin: Nanos) -> Result<Self, ConfigError> {
-        let mut lan = PipeConfig::default();
-        if let Some(rate_bit_s) = config.rate_bit_s {
-            lan.shaper = ShaperConfig::Fixed { rate_bit_s };
-            lan.queue.limit = QueueLimit::Packets {
-                packets: QUEUE_PACKETS,
-            };
-        }
-        let mut pipe = |place, delay_ns| {
-            lan.propagation.delay_ns = delay_ns;
-            Pipe::new(&lan, mtu, seed, place, bin)
-        };
-        let half = Nanos(config.rtt_ns.0 / 2);
-        let rest = Nanos(config.rtt_ns.0 - half.0);
+        let pipe = |pipe, place| Pipe::new(pipe, mtu, seed, place, bin);
         Ok(Self {
-            lan: [pipe("lan down", half)?, pipe("lan up", rest)?],
+            lan: [pipe(&config.down, "lan-down")?, pipe(&config.up, "lan-up")?],
             expected: [Time::NEVER; 2],
-            cache: config.cache_bytes.map(Cache::new),
+            cache_bytes: config.cache_bytes,
         })
     }
 
@@ -67,10 +53,6 @@ impl Near {
 }
 
 impl Network {
-    pub(crate) fn cache(&mut self) -> Option<&mut Cache> {
-        self.near.as_mut()?.cache.as_mut()
-    }
-
     pub(crate) fn enter_lan(&mut self, now: Time, to: Side, packet: Packet) {
         if let Some(near) = &mut self.near {
             near.lan[to as usize].push(now, packet);

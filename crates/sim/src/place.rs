@@ -1,5 +1,7 @@
 //! Who sits where: the hosts, the two ends of a connection, and which hosts a connection joins.
 
+use serde::{Deserialize, Serialize};
+
 /// An end of a connection, and of the path: what the client's end opens is drawn towards the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -20,7 +22,8 @@ impl Side {
 }
 
 /// A machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Host {
     Client,
     Server,

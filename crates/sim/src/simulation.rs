@@ -3,7 +3,7 @@
 use crate::congestion;
 use crate::host::HostConfig;
 use crate::near::{Near, NearConfig};
-use crate::network::{Event, Network, Side};
+use crate::network::{Event, Host, Network, Side};
 use crate::sink::Sink;
 use crate::workload::{self, Workload, WorkloadSpec};
 use bentpipe_path::Pipe;
@@ -39,9 +39,7 @@ pub struct SimSpec {
     pub sample_interval_ns: Option<Nanos>,
     /// Hosts whose packets the sink is shown.
     #[serde(default)]
-    pub capture_client: bool,
-    #[serde(default)]
-    pub capture_server: bool,
+    pub capture: Vec<Host>,
 }
 
 impl Default for SimSpec {
@@ -59,8 +57,7 @@ impl Default for SimSpec {
             until_done: true,
             bin_ns: Nanos::from_millis(100),
             sample_interval_ns: None,
-            capture_client: false,
-            capture_server: false,
+            capture: Vec::new(),
         }
     }
 }
@@ -182,7 +179,7 @@ impl Simulation {
             spec.mtu,
             spec.seed,
             start,
-            [spec.capture_client, spec.capture_server, false],
+            [Host::Client, Host::Server, Host::Near].map(|host| spec.capture.contains(&host)),
         );
         let mut workloads = Vec::new();
         for (place, work) in spec.workloads.iter().enumerate() {

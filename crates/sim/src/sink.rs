@@ -104,6 +104,8 @@ pub struct PingRow {
 pub struct Captured {
     pub time: Time,
     pub at: Host,
+    /// The end of its connection that it comes from.
+    pub sender: Side,
     /// Sent by `at`, else received by it.
     pub outgoing: bool,
     pub client_port: u16,

@@ -119,6 +119,7 @@ proptest! {
         fetches in 1_u32..3,
         connections in 1_u32..6,
         keep_alive in any::<bool>(),
+        lan in pipe(),
         near in any::<bool>(),
         cache in prop::option::of(0_u64..6_000_000),
     ) {
@@ -132,8 +133,8 @@ proptest! {
             seed,
             near: near.then(|| NearConfig {
                 host: bentpipe_sim::host::HostConfig::default(),
-                rtt_ns: Nanos::from_millis(5),
-                rate_bit_s: Some(20_000_000),
+                down: lan.clone(),
+                up: lan,
                 cache_bytes: cache,
             }),
             workloads: vec![WorkloadSpec::Http(HttpSpec {

@@ -3,6 +3,7 @@
 
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::network::Host;
 use bentpipe_sim::simulation::{SimSpec, Simulation, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -226,7 +227,7 @@ fn lossy(seed: u64) -> SimSpec {
         "cubic",
     );
     spec.seed = seed;
-    spec.capture_client = true;
+    spec.capture = vec![Host::Client];
     spec
 }
 

@@ -71,8 +71,8 @@ impl<'a> Spool<'a> {
                 columns,
             )
         };
-        let capture = |host: Host, wanted: bool| -> io::Result<_> {
-            if !wanted {
+        let capture = |host: Host| -> io::Result<_> {
+            if !spec.capture.contains(&host) {
                 return Ok(None);
             }
             let name = host_name(host);
@@ -93,9 +93,9 @@ impl<'a> Spool<'a> {
             flows: table("flows", &flows::COLUMNS)?,
             pings: table("pings", &pings::COLUMNS)?,
             captures: [
-                capture(Host::Client, spec.capture_client)?,
-                capture(Host::Server, spec.capture_server)?,
-                None,
+                capture(Host::Client)?,
+                capture(Host::Server)?,
+                capture(Host::Near)?,
             ],
             bytes: Vec::new(),
             works: vec![Work::default(); names.len()],

@@ -14,8 +14,7 @@ const HOPS: u8 = 64;
 /// Puts the packet into `bytes`, replacing what is there.
 pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) {
     let packet = &captured.packet;
-    let end = packet.leg.side(captured.at);
-    let sender = if captured.outgoing { end } else { end.other() };
+    let sender = captured.sender;
     let protocol = match (packet.kind, captured.ip) {
         (Kind::Tcp, _) => TCP,
         (_, 6) => ICMP_V6,

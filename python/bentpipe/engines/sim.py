@@ -41,6 +41,8 @@ class SimEngine:
 
     def check(self, spec: RunSpec) -> None:
         refuse(spec)
+        if spec.near is None and "near" in self._options.pcap:
+            raise EngineError("--pcap near: the lab has no near host", what="pcap")
 
     def length_s(self, spec: RunSpec) -> float:
         """A guess from the bytes that the path can carry: how long the simulator computes."""

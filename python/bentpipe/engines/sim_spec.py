@@ -29,7 +29,8 @@ def refuse(spec: RunSpec) -> None:
             )
         if work.kind == "bulk" and work.congestion_control is not None:
             _refuse_control(f"workload {work.name}", work.congestion_control)
-    for side, host in (("client", spec.client), ("server", spec.server)):
+    hosts = [("client", spec.client), ("server", spec.server)]
+    for side, host in [*hosts, ("near", spec.near.host)] if spec.near else hosts:
         for name in host.other_sysctl:
             raise EngineError(
                 f"{side}: the sim engine has no setting {name}: it runs a TCP of its own, after a Linux with "
@@ -63,8 +64,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "until_done": spec.until == "done",
         "bin_ns": options.bin_ns,
         "sample_interval_ns": options.sample_interval_ns,
-        "capture_client": "client" in options.pcap,
-        "capture_server": "server" in options.pcap,
+        "capture": list(options.pcap),
     }
 
 
@@ -88,8 +88,8 @@ def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
 def _near(near: NearSpec) -> dict[str, Any]:
     return {
         "host": _host(near.host, asks_ecn=False),
-        "rtt_ns": near.rtt_ns,
-        "rate_bit_s": near.rate_bit_s,
+        "down": near.down,
+        "up": near.up,
         "cache_bytes": near.cache_bytes,
     }
 

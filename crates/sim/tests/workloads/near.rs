@@ -12,11 +12,12 @@ use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
 /// A LAN of 20 ms before a path of 200 ms.
 fn behind_near(work: WorkloadSpec, rate_bit_s: Option<u64>) -> SimSpec {
     let spec = spec(pipe(0, 100, 0), work, None);
+    let lan = pipe(rate_bit_s.unwrap_or(0), 10, 1_500_000);
     SimSpec {
         near: Some(NearConfig {
             host: spec.client.clone(),
-            rtt_ns: Nanos::from_millis(20),
-            rate_bit_s,
+            down: lan.clone(),
+            up: lan,
             cache_bytes: None,
         }),
         ..spec
@@ -160,7 +161,7 @@ fn a_miss_is_passed_on_as_it_comes() {
 fn a_slow_lan_does_not_hold_up_what_the_cache_reads() {
     let mut spec = cached(http(5_000_000), 100_000_000);
     if let Some(near) = &mut spec.near {
-        near.rate_bit_s = Some(2_000_000);
+        near.down = pipe(2_000_000, 10, 1_500_000);
     }
     spec.sample_interval_ns = Some(Nanos::from_millis(100));
     let mut read = Read::default();

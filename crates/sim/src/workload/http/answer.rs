@@ -28,8 +28,7 @@ impl Http {
         }
         let turn = *turn;
         if let Some(proxy) = &mut self.proxy {
-            let key = (self.place, item.wanted.object);
-            if network.cache().is_some_and(|cache| cache.look_up(key)) {
+            if proxy.holds(item.wanted.object) {
                 item.cache = Some(Cached::Hit);
                 self.answer(network, lane);
             } else {

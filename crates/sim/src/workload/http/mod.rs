@@ -15,6 +15,7 @@
 //! 4. A range that fails is not asked for again on the same lane; aria2 tries five times.
 
 mod answer;
+mod cache;
 mod exchange;
 mod lane;
 mod pieces;
@@ -110,7 +111,8 @@ impl Http {
             .as_ref()
             .map_or(u32::MAX, |objects| objects.len() as u32);
         let lanes = spec.connections.clamp(1, items);
-        let cached = spec.down && network.cache().is_some();
+        let near = network.near.as_ref().filter(|_| spec.down);
+        let cache_bytes = near.and_then(|near| near.cache_bytes);
         Ok(Self {
             place,
             spec: spec.clone(),
@@ -122,7 +124,7 @@ impl Http {
             waiting: Vec::new(),
             split: None,
             visit: 0,
-            proxy: cached.then(|| Proxy::new(place, spec.think_ns)),
+            proxy: cache_bytes.map(|bytes| Proxy::new(place, spec.think_ns, bytes)),
         })
     }
 

@@ -9,8 +9,10 @@
 //! 2. Requests for an object that is on its way each fetch it anew (`proxy_cache_lock off`).
 //! 3. What has been begun is fetched to its end even if the client has gone.
 //! 4. Connections that wait for their next request are kept for as long as the run lasts.
+//! 5. Each workload has a cache of its own, as it has a server of its own.
 
 use super::PORT;
+use super::cache::Cache;
 use super::exchange::Exchange;
 use super::lane::Wanted;
 use crate::network::{Leg, Network, Side};
@@ -37,6 +39,7 @@ pub(super) enum Passed {
 pub(super) struct Proxy {
     place: usize,
     think: Nanos,
+    cache: Cache,
     upstreams: Vec<Upstream>,
 }
 
@@ -67,16 +70,22 @@ fn retransmits(network: &Network, id: ConnectionId) -> u64 {
 }
 
 impl Proxy {
-    pub fn new(place: usize, think: Nanos) -> Self {
+    pub fn new(place: usize, think: Nanos, capacity_bytes: u64) -> Self {
         Self {
             place,
             think,
+            cache: Cache::new(capacity_bytes),
             upstreams: Vec::new(),
         }
     }
 
     pub fn is_of(token: u64) -> bool {
         token & TOKEN != 0
+    }
+
+    /// Whether the answer is here.
+    pub fn holds(&mut self, object: u32) -> bool {
+        self.cache.look_up(object)
     }
 
     /// Asks the server for the object that this is of.
@@ -187,12 +196,8 @@ impl Proxy {
             },
         );
         if fetch.exchange.answer_bytes() == 0 {
-            let key = (self.place, fetch.object);
-            let size = fetch.size;
+            self.cache.store(fetch.object, fetch.size);
             upstream.fetch = None;
-            if let Some(cache) = network.cache() {
-                cache.store(key, size);
-            }
         }
         Some(answer)
     }

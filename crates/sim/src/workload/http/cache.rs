@@ -7,16 +7,13 @@
 
 use std::collections::BTreeMap;
 
-/// The workload, and which of its objects.
-pub type Key = (usize, u32);
-
 #[derive(Debug)]
-pub struct Cache {
+pub(super) struct Cache {
     capacity_bytes: u64,
     held_bytes: u64,
-    objects: BTreeMap<Key, Object>,
+    objects: BTreeMap<u32, Object>,
     /// By when it was last used.
-    order: BTreeMap<u64, Key>,
+    order: BTreeMap<u64, u32>,
     uses: u64,
 }
 
@@ -37,24 +34,24 @@ impl Cache {
         }
     }
 
-    /// Whether it is held; if so it is used now.
-    pub fn look_up(&mut self, key: Key) -> bool {
-        let Some(object) = self.objects.get_mut(&key) else {
+    /// Whether an object is held; if so it is used now.
+    pub fn look_up(&mut self, object: u32) -> bool {
+        let Some(held) = self.objects.get_mut(&object) else {
             return false;
         };
-        self.order.remove(&object.used);
+        self.order.remove(&held.used);
         self.uses += 1;
-        object.used = self.uses;
-        self.order.insert(self.uses, key);
+        held.used = self.uses;
+        self.order.insert(self.uses, object);
         true
     }
 
-    pub fn store(&mut self, key: Key, bytes: u64) {
-        self.remove(key);
+    pub fn store(&mut self, object: u32, bytes: u64) {
+        self.remove(object);
         self.uses += 1;
         let used = self.uses;
-        self.objects.insert(key, Object { bytes, used });
-        self.order.insert(used, key);
+        self.objects.insert(object, Object { bytes, used });
+        self.order.insert(used, object);
         self.held_bytes += bytes;
         while self.held_bytes > self.capacity_bytes
             && let Some((_, &oldest)) = self.order.first_key_value()
@@ -63,10 +60,10 @@ impl Cache {
         }
     }
 
-    fn remove(&mut self, key: Key) {
-        if let Some(object) = self.objects.remove(&key) {
-            self.order.remove(&object.used);
-            self.held_bytes -= object.bytes;
+    fn remove(&mut self, object: u32) {
+        if let Some(held) = self.objects.remove(&object) {
+            self.order.remove(&held.used);
+            self.held_bytes -= held.bytes;
         }
     }
 }
@@ -80,29 +77,20 @@ mod tests {
     fn the_least_recently_used_goes_first() {
         let mut cache = Cache::new(300);
         for object in 1..=3 {
-            cache.store((0, object), 100);
+            cache.store(object, 100);
         }
-        assert!(cache.look_up((0, 1)));
-        cache.store((0, 4), 100);
-        let held: Vec<_> = (1..=4)
-            .filter(|&object| cache.look_up((0, object)))
-            .collect();
+        assert!(cache.look_up(1));
+        cache.store(4, 100);
+        let held: Vec<_> = (1..=4).filter(|&object| cache.look_up(object)).collect();
         assert_eq!(held, [1, 3, 4]);
     }
 
     #[test]
     fn what_is_larger_than_the_cache_is_not_kept() {
         let mut cache = Cache::new(300);
-        cache.store((0, 1), 301);
-        assert!(!cache.look_up((0, 1)));
+        cache.store(1, 301);
+        assert!(!cache.look_up(1));
         assert_eq!(cache.held_bytes, 0);
-    }
-
-    #[test]
-    fn objects_of_two_workloads_are_not_the_same() {
-        let mut cache = Cache::new(300);
-        cache.store((0, 1), 100);
-        assert!(!cache.look_up((1, 1)));
     }
 
     proptest! {
@@ -113,11 +101,11 @@ mod tests {
             let mut cache = Cache::new(500);
             let mut sizes = BTreeMap::new();
             for (object, bytes) in stored {
-                cache.store((0, object), bytes);
+                cache.store(object, bytes);
                 sizes.insert(object, bytes);
                 prop_assert!(cache.held_bytes <= 500);
             }
-            let held = sizes.iter().filter(|&(&object, _)| cache.look_up((0, object)));
+            let held = sizes.iter().filter(|&(&object, _)| cache.look_up(object));
             prop_assert_eq!(held.map(|(_, bytes)| bytes).sum::<u64>(), cache.held_bytes);
         }
     }
