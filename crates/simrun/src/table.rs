@@ -208,3 +208,54 @@ fn plain(error: ParquetError) -> io::Error {
         other => io::Error::other(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    const COLUMNS: [Column; 4] = [
+        Column::text("name"),
+        Column::integer("number"),
+        Column::float("seconds"),
+        Column::flag("odd"),
+    ];
+    const ROWS: i64 = GROUP_ROWS as i64 + 1000;
+
+    fn cells(row: i64) -> [Cell<'static>; 4] {
+        [
+            ["one", "other"][row as usize % 2].into(),
+            (row % 3 > 0).then_some(row).into(),
+            (row < ROWS / 2).then_some(row as f64 / 2.0).into(),
+            (row % 2 == 1).into(),
+        ]
+    }
+
+    #[test]
+    fn what_is_written_in_groups_is_read_back_row_by_row() {
+        let mut file = Vec::new();
+        let mut table = Table::create(&mut file, &COLUMNS).expect("a Vec takes all");
+        for row in 0..ROWS {
+            table.row(&cells(row)).expect("a Vec takes all");
+        }
+        table.finish().expect("a Vec takes all");
+        let reader = SerializedFileReader::new(bytes::Bytes::from(file)).expect("a Parquet file");
+        assert_eq!(reader.metadata().num_row_groups(), 2);
+        let mut rows = 0;
+        for (found, row) in reader.get_row_iter(None).expect("rows").zip(0..) {
+            let found = found.expect("a row");
+            let values = found.get_column_iter().map(|(_, value)| value.clone());
+            let expected = cells(row).map(|cell| match cell {
+                Cell::Nothing => Field::Null,
+                Cell::Text(text) => Field::Str(text.into()),
+                Cell::Integer(number) => Field::Long(number),
+                Cell::Float(number) => Field::Double(number),
+                Cell::Flag(flag) => Field::Bool(flag),
+            });
+            assert!(values.eq(expected), "{row}: {found}");
+            rows += 1;
+        }
+        assert_eq!(rows, ROWS);
+    }
+}
