@@ -12,6 +12,8 @@ use bentpipe_path::time::{Nanos, Time};
 const ATO_MIN: Nanos = Nanos::from_millis(40);
 const DELAY_MAX: Nanos = Nanos::from_millis(200);
 const COMPRESS_DELAY: Nanos = Nanos::from_millis(1);
+/// The timer's leave to fire later, which it takes where nothing else wakes the host (`tcp_comp_sack_slack_ns`).
+const COMPRESS_SLACK: Nanos = Nanos::from_micros(100);
 const COMPRESS_COUNT: u32 = 44;
 
 #[derive(Clone, Copy, Debug)]
@@ -187,7 +189,7 @@ impl Socket {
                 rtt = rtt.min(self.rtt.srtt().0);
             }
             let delay = Nanos(rtt / 20).min(COMPRESS_DELAY);
-            self.timers.compressed_ack = Some(self.window.now + delay);
+            self.timers.compressed_ack = Some(self.window.now + delay + COMPRESS_SLACK);
         }
     }
 

@@ -129,6 +129,7 @@ fn without_sack_every_segment_behind_a_hole_is_a_duplicate_ack() {
 
 #[test]
 fn after_three_duplicates_acks_are_compressed_to_one_a_millisecond() {
+    // And the timer's slack of 0.1 ms.
     settled().run(
         " 22   <   data 23..24
           22   >   ack 22 sack 23..24
@@ -138,7 +139,7 @@ fn after_three_duplicates_acks_are_compressed_to_one_a_millisecond() {
           22   >   ack 22 sack 23..26
           22   <   data 26..27
           22.5 <   data 27..28
-          23   >   ack 22 sack 23..28",
+          23.1 >   ack 22 sack 23..28",
     );
 }
 

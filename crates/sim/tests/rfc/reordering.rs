@@ -235,7 +235,7 @@ fn compressed_acks_leave_at_once_when_a_third_block_begins() {
           22.4 <   data 34..35
           22.4 >   ack 22 sack 30..31 sack 23..27
           22.6 <   data 35..36         # the block itself goes with the next ACK
-          23.6 >   ack 22 sack 34..36 sack 30..31 sack 23..27",
+          23.7 >   ack 22 sack 34..36 sack 30..31 sack 23..27",
     );
 }
 
