@@ -220,8 +220,9 @@ def _retransmitting(tables: Mapping[str, pl.DataFrame], pipe: str) -> tuple[pl.D
     """When which flow was seen to retransmit (time_s, flow), and how far apart samples are."""
     sender = "server" if pipe == "down" else "client"
     key = ("local_port", "remote_port")
-    sampled = tables["sockets"].filter(pl.col("host") == sender).sort("time_s")
-    times_s = np.unique(sampled["time_s"].to_numpy())
+    # Samples stand in the order in which they were taken.
+    sampled = tables["sockets"].filter(pl.col("host") == sender)
+    times_s = np.sort(sampled["time_s"].unique().to_numpy())
     sample_s = float(np.median(np.diff(times_s))) if len(times_s) > 1 else 0.0
     grew = pl.col("retransmits").diff().over(key).fill_null(pl.col("retransmits"))
     name = pl.format("{}-{}", *key).alias("flow")
