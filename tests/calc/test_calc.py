@@ -136,3 +136,17 @@ def test_the_answer_is_one_json_object() -> None:
     assert found["bdp_bytes"] == 20e6 / 8 * 0.411
     assert [each["name"] for each in found["limits"]] == ["capacity", "receive window", "send buffer"]
     assert found["sim"]["agrees"] in {True, False}
+
+
+def test_a_path_on_which_nothing_arrives_is_answered_with_no_rate() -> None:
+    found = calc("1 Mbit/s", "100 ms", loss=0.99, size="100 kB")
+    assert found.packet_level is not None
+    assert found.packet_level.goodput_bit_s.median == 0.0
+    assert found.packet_level.completion_s is None
+
+
+def test_a_size_beyond_what_can_be_simulated_is_answered_by_the_formulas_alone() -> None:
+    found = calc("20 Mbit/s", "411 ms", size="1 TB")
+    assert found.transfer is not None
+    assert found.packet_level is not None
+    assert found.packet_level.completion_s is None

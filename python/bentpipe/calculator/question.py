@@ -67,7 +67,7 @@ def ask(
         _refuse("streams", shown(streams), f"a whole number from 1 to {MOST_STREAMS} would do")
     if cc not in CONTROLS:
         asked = did_you_mean(str(cc), CONTROLS)
-        _refuse("cc", shown(cc), f"{asked}Known here: {', '.join(CONTROLS)}")
+        _refuse("cc", shown(cc), f"{asked}one of {', '.join(CONTROLS)} would do")
     size_bytes = None if size is None else _read("size", size, parse_size)
     if size_bytes == 0:
         _refuse("size", shown(size), "a size above zero would do")

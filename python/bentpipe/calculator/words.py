@@ -131,6 +131,9 @@ def _packets(found: Calculation) -> list[str]:
             f"The {wording.size(found.asked.size_bytes or 0)}: {_spread(level.completion_s, 1.0)} s, "
             f"{_verdict(found.completion_agrees, ratio)}."
         )
+    elif found.transfer:
+        size = wording.size(found.asked.size_bytes or 0)
+        lines.append(f"The {size}: not simulated, too many packets or more than a day at that rate.")
     if found.agrees is False:
         lines.append(f"Where they differ, believe the packets{_reason(found)}.")
     return lines
