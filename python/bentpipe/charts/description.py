@@ -102,13 +102,28 @@ class Axis:
     from_zero: bool = True
     """Whether a linear axis begins at 0; not so where the differences are the matter."""
     categories: tuple[str, ...] = ()
-    """Of a y axis: rows from above, and a series' y is a row's number. Else it is an axis of numbers."""
+    """Of a y axis: rows from above, and a series' y is a row's number. Else it is an axis of numbers.
+
+    Of an x axis, only in panels of cells: their columns from the left.
+    """
     headings: frozenset[int] = frozenset()
     """Rows that are no more than a heading of those below."""
 
     @property
     def title(self) -> str:
         return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A figure for each row and column, in a panel whose x axis and y axis are both of categories."""
+
+    words: tuple[tuple[str, ...], ...]
+    """By row, what is written in each. Empty: nothing is known there."""
+    shades: tuple[tuple[float | None, ...], ...]
+    """Its place on the scale of colours, 0 the best to 1 the worst; None has no colour."""
+    best: frozenset[tuple[int, int]]
+    """Row and column of what is marked."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +137,8 @@ class Panel:
     levels: tuple[Level, ...] = ()
     x: Axis | None = None
     """Where it is not the chart's."""
+    cells: Cells | None = None
+    """In place of series."""
 
 
 @dataclass(frozen=True)
@@ -142,3 +159,7 @@ class Chart:
     @property
     def of_categories(self) -> bool:
         return bool(self.panels[0].y.categories)
+
+    @property
+    def of_cells(self) -> bool:
+        return self.panels[0].cells is not None

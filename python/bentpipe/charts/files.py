@@ -4,7 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bentpipe.charts import by_variant, completion, matplotlib, over_time, speed_up, throughput_rtt, waterfall
+from bentpipe.charts import (
+    by_variant,
+    completion,
+    heat_map,
+    matplotlib,
+    over_time,
+    speed_up,
+    throughput_rtt,
+    waterfall,
+)
 from bentpipe.charts.description import Chart
 from bentpipe.results.store import Results
 
@@ -12,7 +21,7 @@ from bentpipe.results.store import Results
 def over_all(results: Results) -> list[Chart]:
     """The charts that put the runs side by side."""
     found = (throughput_rtt.build(results, log=True), throughput_rtt.build(results, log=False))
-    every = (*found, *by_variant.build(results), speed_up.build(results))
+    every = (*found, *by_variant.build(results), speed_up.build(results), heat_map.build(results))
     return [chart for chart in every if chart is not None]
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from bentpipe.charts import matplotlib_rows
+from bentpipe.charts import matplotlib_cells, matplotlib_rows
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Series, Symbol
 from bentpipe.charts.matplotlib_rows import bold
 from bentpipe.charts.palette import LIGHT
@@ -53,7 +53,9 @@ _WRAP_PANEL = 76
 
 def figure(chart: Chart) -> Figure:
     with mpl.rc_context(_SETTINGS):
-        if chart.of_categories:
+        if chart.of_cells:
+            drawn = matplotlib_cells.draw(chart, _WIDTH_IN)
+        elif chart.of_categories:
             drawn = matplotlib_rows.draw(chart, _WIDTH_IN)
         else:
             drawn = _side_by_side(chart) if chart.side_by_side else _stacked(chart)

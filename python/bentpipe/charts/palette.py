@@ -38,3 +38,18 @@ DARK: Mapping[Role, str] = {
     Role.PING: "#b49cf0",
     Role.ENGINE: "#9db4c4",
 }
+CELLS = ("#f3f8fd", "#c9dff2", "#8fc0e2", "#4a8fc7", "#1a5a9c", "#0a2f62")
+"""The scale of cells on either ground, from the best to the worst; its lightness falls evenly, so that it
+is read without colours too."""
+FRAME = ("#ffffff", "#111111")
+"""Round a marked cell, the wider below the narrower: seen beside any colour."""
+
+
+def ink(shade: float | None) -> str:
+    """What to write with in a cell of that shade; where it turns, both have a contrast of about 4.5:1."""
+    return "#ffffff" if shade is not None and shade >= _LIGHT_INK_FROM else "#111111"
+
+
+_LIGHT_INK_FROM = 0.68
+UNKNOWN = "#eeeeee"
+"""Of a cell without a shade."""

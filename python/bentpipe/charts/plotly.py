@@ -9,7 +9,7 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from bentpipe.charts import plotly_rows
+from bentpipe.charts import plotly_cells, plotly_rows
 from bentpipe.charts.decimate import indices
 from bentpipe.charts.description import Chart, Dash, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import DARK, LIGHT
@@ -43,6 +43,8 @@ def library() -> str:
 def figures(chart: Chart) -> list[dict[str, Any]]:
     """One figure for each panel, in order, or for each row of panels of categories. Panels side by side share
     their y range."""
+    if chart.of_cells:
+        return plotly_cells.figures(chart)
     if chart.of_categories:
         return plotly_rows.figures(chart)
     shared = y_range(chart.panels) if chart.side_by_side else None

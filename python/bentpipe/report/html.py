@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bentpipe.charts import by_variant, files, lateness, over_time, plotly, speed_up, throughput_rtt
+from bentpipe.charts import by_variant, files, heat_map, lateness, over_time, plotly, speed_up, throughput_rtt
 from bentpipe.charts.description import Chart
 from bentpipe.charts.wording import digits
 from bentpipe.report import columns, engine_words
@@ -78,7 +78,7 @@ def _overviews(results: Results) -> Iterable[dict[str, Any]]:
     log, linear = (throughput_rtt.build(results, log=choice) for choice in (True, False))
     if log and linear:
         yield _overview(log, {"log": plotly.figures(log), "linear": plotly.figures(linear)})
-    for chart in (*by_variant.build(results), speed_up.build(results)):
+    for chart in (*by_variant.build(results), speed_up.build(results), heat_map.build(results)):
         if chart:
             yield _overview(chart, {"only": plotly.figures(chart)})
 
@@ -136,7 +136,13 @@ def _panels(chart: Chart) -> list[dict[str, str]]:
     clock = "" if chart.of_categories or chart.x.unit != "s" else "time"
     engine = "engine" if chart.name.startswith("lateness") else ""
     return [
-        {"title": p.title, "sentence": p.sentence, "clock": clock, "engine": engine} for p in first_of_rows
+        {
+            "title": "" if chart.of_cells else p.title,  # written above the cells
+            "sentence": p.sentence,
+            "clock": clock,
+            "engine": engine,
+        }
+        for p in first_of_rows
     ]
 
 
