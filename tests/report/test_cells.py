@@ -114,6 +114,16 @@ def test_a_cache_counts_its_hits_and_misses() -> None:
     assert "hits" not in only(cells([records.run({"f": records.http([1.0], cache=None)})])).figures
 
 
+def test_rows_of_misses_and_of_hits_say_how_many_they_are() -> None:
+    fetches = [
+        {"total_s": 1.0, "bytes": 9, "retransmits": 0, "cache": cache} for cache in ("miss", "hit", "hit")
+    ]
+    work = records.http([1.0], cache={"hits": 2, "misses": 1}) | {"per_fetch": fetches}
+    miss, hit = cells([records.run({"f": work})])
+    assert miss.figures["misses"].median == 1
+    assert hit.figures["hits"].median == 2
+
+
 def of_variants(first: list[records.Record], second: list[records.Record]) -> tuple[Cell, Cell]:
     plain, other = cells([*first, *second])
     return plain, other

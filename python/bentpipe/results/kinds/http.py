@@ -16,7 +16,7 @@ def _fetch_s(record: Record, workload: str) -> list[float]:
 def _in_cache(key: str) -> Measure:
     def values(record: Record, workload: str) -> list[float]:
         cache = record["workloads"].get(workload, {}).get("cache")
-        return [float(cache[key])] if cache else []
+        return [float(cache[key])] if cache and key in cache else []
 
     return Measure(key, f"cache\n{key}", "", values)
 
@@ -28,9 +28,9 @@ def _views(record: Record, workload: str) -> list[tuple[str, Record]]:
     if {fetch.get("cache") for fetch in listed} != {"hit", "miss"}:
         return [("", record)]
     found: list[tuple[str, Record]] = []
-    for outcome in ("miss", "hit"):
+    for outcome, count in (("miss", "misses"), ("hit", "hits")):
         fetches = [fetch for fetch in listed if fetch["cache"] == outcome]
-        part = {**entry, **_together(fetches), "per_fetch": fetches, "cache": None}
+        part = {**entry, **_together(fetches), "per_fetch": fetches, "cache": {count: len(fetches)}}
         view = {**record, "workloads": {**record["workloads"], workload: part}}
         # What the long path's queue held is none of a hit's doing.
         found.append((outcome, view | {"pipes": {}} if outcome == "hit" else view))
