@@ -50,13 +50,6 @@ WRONG: dict[str, tuple[str, str, str, str, str]] = {
         "1000, a number without a unit",
         "1000 packets",
     ),
-    "a cache that nobody uses": (
-        '[near]\ncache = { size = "1 MB" }\n' + WORK,
-        ":2",
-        "near.cache",
-        "a cache that no workload uses",
-        'kind = "http"',
-    ),
     "an unknown key at the top": (
         'titel = "x"\n' + WORK,
         ":1",

@@ -10,7 +10,7 @@ from bentpipe.lab.errors import FaultError, did_you_mean, shown
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.path import Path
-from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, Exec, Http, name_of
+from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, Exec, name_of
 from bentpipe.lab.published import published_keys
 from bentpipe.lab.units import format_time
 
@@ -187,18 +187,6 @@ class LabFile(Table):
         if self.until == "duration" and self.duration is None:
             raise FaultError(
                 'a duration would do, such as "60 s", or until = "done"', found="none", key="duration"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _a_cache_has_a_user(self) -> LabFile:
-        if self.near is None or self.near.cache is None:
-            return self
-        if not any(isinstance(workload, Http) for workload in self.workload):
-            raise FaultError(
-                'a workload of kind = "http" would do, whose fetches go through it, or no cache',
-                found="a cache that no workload uses",
-                key="near.cache",
             )
         return self
 
