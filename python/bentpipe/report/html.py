@@ -113,7 +113,10 @@ def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
             (name, asked_words(workload_spec(record, name)), _scalars(figures))
             for name, figures in record.get("workloads", {}).items()
         ],
-        "pipes": [(name, "", _scalars(figures)) for name, figures in record.get("pipes", {}).items()],
+        "pipes": [
+            (name, "", _scalars({**figures, **record.get("queue", {}).get(name, {})}))
+            for name, figures in record.get("pipes", {}).items()
+        ],
         "engine": engine_words.sentences(record),
         "sysctl": list(_sysctl(record)),
         "spec": _pretty(record.get("spec", {})),

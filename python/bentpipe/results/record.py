@@ -20,6 +20,7 @@ _SUMMARY_KEYS = (
     "wall_s",
     "workloads",
     "pipes",
+    "queue",
 )
 _BIN_S = 0.1
 
