@@ -103,12 +103,11 @@ def test_a_program_has_no_signal_blocked_or_ignored_and_no_descriptor_of_ours(us
         host.setup()
         status = host.output("client", "grep -E 'Sig(Blk|Ign)' /proc/self/status")
         descriptors = host.output("client", "ls /proc/self/fd")
-    # Signals 32 and 33 belong to the C library, whose posix_spawn (make's, for one) leaves them ignored; and what
-    # whoever runs the tests had ignored (nohup: HUP; a shell's background: INT and QUIT) is none of our doing.
-    inherited = [
-        s for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT) if signal.getsignal(s) is signal.SIG_IGN
-    ]
-    ours = ~(0b11 << 31) & ~sum(1 << (s - 1) for s in inherited)
+    # Signals 32 and 33 belong to the C library, whose posix_spawn (make's, for one) leaves them ignored. What
+    # the tests were begun with (nohup ignores HUP, a shell's background INT and QUIT) is none of our doing.
+    terminals = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+    inherited = [number for number in terminals if signal.getsignal(number) is signal.SIG_IGN]
+    ours = ~(0b11 << 31) & ~sum(1 << (number - 1) for number in inherited)
     assert [int(line.split()[1], 16) & ours for line in status.splitlines()] == [0, 0]
     assert descriptors.split() == ["0", "1", "2", "3"]  # 3 is the folder that ls reads
 
