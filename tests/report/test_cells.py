@@ -1,11 +1,13 @@
 """Repeats are put together, compared with what was published, and what is unreliable stays out."""
 
+from math import inf
 from pathlib import Path
 
 import pytest
 import records
 import synthetic
 
+from bentpipe.report import columns
 from bentpipe.results import Results
 from bentpipe.results.cells import Cell, cells
 from bentpipe.results.published import experiment, figures, figures_for
@@ -127,6 +129,18 @@ def test_rows_of_misses_and_of_hits_say_how_many_they_are() -> None:
 def of_variants(first: list[records.Record], second: list[records.Record]) -> tuple[Cell, Cell]:
     plain, other = cells([*first, *second])
     return plain, other
+
+
+def test_a_transfer_that_was_not_done_is_longer_than_any_that_was() -> None:
+    times_s: list[float | None] = [100.0, None, 300.0, None, None]
+    runs = [records.satellite(100, 100_000) | {"seed": seed, "run": str(seed)} for seed in range(5)]
+    for run, time_s in zip(runs, times_s, strict=True):
+        run["workloads"]["download"]["completion_s"] = time_s
+    cell = next(cell for cell in cells(runs) if cell.kind.name == "bulk")
+    assert cell.ours is not None
+    assert (cell.ours.low, cell.ours.median) == (100.0, inf)
+    assert cell.ratio is None
+    assert (columns.median(cell.ours), columns.interval(cell.ours)) == ("not done", "100–")
 
 
 def test_a_speed_up_is_of_pairs_of_one_seed() -> None:

@@ -1,6 +1,7 @@
 """What each variant gave, beside what was published: a row per variant, a mark per value."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Role, Series, Symbol
 from bentpipe.charts.wording import digits, point_words
@@ -53,9 +54,10 @@ def _ours(found: Sequence[Cell]) -> list[Series]:
     for row, cell in enumerate(found):
         factor = per_unit(cell.measure.unit, cell.unit)
         for run in cell.runs:
-            values = [(value * factor, row) for value in cell.measure.values(run, cell.workload)]
+            measured = cell.measure.values(run, cell.workload)
+            values = [(value * factor, row) for value in measured if isfinite(value)]
             (unsure if run in cell.left_out else each).extend(values)
-    known = [(row, cell.ours) for row, cell in enumerate(found) if cell.ours]
+    known = [(row, cell.ours) for row, cell in enumerate(found) if cell.ours and cell.ours.bounded]
     many = any(ours.count > 1 for _, ours in known)
     role = Role(found[0].direction)
     return [

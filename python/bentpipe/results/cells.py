@@ -5,6 +5,7 @@ Unreliable and failed runs are counted, and left out of the figures unless asked
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from bentpipe.results.asked import base_rtt_s, direction_of
@@ -51,8 +52,8 @@ class Cell:
 
     @property
     def ratio(self) -> float | None:
-        """Ours over published."""
-        if self.published is None or self.ours is None:
+        """Ours over published. None too where ours has no end."""
+        if self.published is None or self.ours is None or not isfinite(self.ours.median):
             return None
         return self.ours.median / self.published.median
 

@@ -5,6 +5,7 @@ Runs are compared in pairs of the same seed, whose paths draw the same; the esti
 """
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from statistics import median
 from typing import Any
 
@@ -42,8 +43,9 @@ def speed_up(cell: Cell, plain: Cell) -> Estimate | None:
 
 
 def _by_seed(cell: Cell) -> dict[int, float]:
-    """One figure per run that counts."""
+    """One figure per run that counts and that was done by its end."""
     left_out = [run["run"] for run in cell.left_out]
     used: list[Mapping[str, Any]] = [run for run in cell.runs if run["run"] not in left_out]
     values = {run.get("seed", 1): cell.measure.values(run, cell.workload) for run in used}
-    return {seed: median(found) for seed, found in values.items() if found}
+    figures = {seed: median(found) for seed, found in values.items() if found}
+    return {seed: figure for seed, figure in figures.items() if isfinite(figure)}

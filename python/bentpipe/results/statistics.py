@@ -23,6 +23,11 @@ class Estimate:
     """0 for a single value, which has no interval."""
     count: int
 
+    @property
+    def bounded(self) -> bool:
+        """Whether all of it can be drawn: what was not done by a run's end took a time without bound."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
     def scaled(self, factor: float) -> "Estimate":
         """The same in another unit."""
         return replace(self, median=self.median * factor, low=self.low * factor, high=self.high * factor)
