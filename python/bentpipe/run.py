@@ -22,7 +22,10 @@ from bentpipe import engines, lab, workers
 from bentpipe.engines.base import Engine, EngineError, EngineOptions
 from bentpipe.lab import AS_IS, Point
 from bentpipe.results import Results, RunFolder, StoreError
-from bentpipe.results.store import LAB, discard_abandoned, finished_runs, write_file
+from bentpipe.results.layout import LAB
+from bentpipe.results.place import Place
+from bentpipe.results.run_folder import discard_abandoned, write_file
+from bentpipe.results.store import finished_runs
 
 _LONGEST_WORD = 40
 _LAB_PART = "lab.part"
@@ -252,7 +255,7 @@ def _claimed(folder: Path, identity: Mapping[str, Any]) -> Iterator[None]:
             yield
         finally:
             discard_abandoned(folder)  # of workers that were ended
-            if not finished_runs(folder):
+            if not finished_runs(Place.of(folder)):
                 _unname(folder, made=made)
     finally:
         os.close(descriptor)
@@ -265,7 +268,7 @@ def _check_free(folder: Path, identity: Mapping[str, Any]) -> None:
             f"{folder} is not empty and holds no runs of this lab; name another folder with --out"
         )
     discard_abandoned(folder)
-    if finished_runs(folder) and _digest(folder) != identity["digest"]:
+    if finished_runs(Place.of(folder)) and _digest(folder) != identity["digest"]:
         raise StoreError(
             f"{folder} holds runs of another lab, or of this one with other settings; "
             "name another folder with --out"

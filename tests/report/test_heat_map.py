@@ -9,8 +9,8 @@ import records
 from bentpipe.charts import files, heat_map, matplotlib, plotly
 from bentpipe.charts.description import Cells, Chart
 from bentpipe.results import Results
+from bentpipe.results.run_folder import RunFolder
 from bentpipe.results.schema import FLOWS
-from bentpipe.results.store import RunFolder
 
 RTTS = ("30 ms", "150 ms", "550 ms")
 LOSSES = ("0 %", "1 %")

@@ -11,8 +11,8 @@ import synthetic
 from bentpipe.charts import by_variant, matplotlib, plotly, speed_up, waterfall
 from bentpipe.charts.description import Chart, Mark, Panel, Role
 from bentpipe.results import Results
+from bentpipe.results.run_folder import RunFolder
 from bentpipe.results.schema import FLOWS
-from bentpipe.results.store import RunFolder
 
 NB = "\N{NO-BREAK SPACE}"
 

@@ -6,15 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from bentpipe.results.errors import StoreError
+from bentpipe.results.place import Place
+from bentpipe.results.run_folder import RunFolder, discard_abandoned, write_file
 from bentpipe.results.schema import LINK, PINGS, TABLES, as_markdown
-from bentpipe.results.store import (
-    Results,
-    RunFolder,
-    StoreError,
-    discard_abandoned,
-    finished_runs,
-    write_file,
-)
+from bentpipe.results.store import Results, finished_runs
 
 PING = pl.DataFrame(
     {"time_s": [-3.0, -2.8], "workload": ["rtt", "rtt"], "sequence": [1, 2], "rtt_s": [0.011, None]},
@@ -31,7 +27,7 @@ def finished(out: Path, name: str) -> Path:
 def test_a_run_appears_only_when_whole(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "a")
     folder.write_table("pings", PING)
-    assert finished_runs(tmp_path) == []
+    assert finished_runs(Place.of(tmp_path)) == []
     with pytest.raises(StoreError, match="only runs that were not finished"):
         Results.open(tmp_path)
     place = folder.finish({"lab": "x"})

@@ -22,7 +22,8 @@ from bentpipe.results.asked import workload_spec
 from bentpipe.results.cells import counts
 from bentpipe.results.kinds import KINDS
 from bentpipe.results.published import experiment
-from bentpipe.results.store import Results, write_file
+from bentpipe.results.run_folder import write_file
+from bentpipe.results.store import Results
 
 _HERE = Path(__file__).parent
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from bentpipe.results.errors import StoreError
+
 FLOAT = pl.Float64()
 INTEGER = pl.Int64()
 TEXT = pl.String()
@@ -208,6 +210,13 @@ TOOLS = Table(
 )
 
 TABLES: Mapping[str, Table] = {table.name: table for table in (LINK, SOCKETS, FLOWS, PINGS, TOOLS)}
+
+
+def table_named(name: str) -> Table:
+    if name not in TABLES:
+        raise StoreError(f"there is no table {name!r}; the tables are {', '.join(TABLES)}")
+    return TABLES[name]
+
 
 _TYPE_NAMES = {FLOAT: "float", INTEGER: "integer", TEXT: "text", FLAG: "boolean"}
 

@@ -1,0 +1,5 @@
+"""What is wrong with results, in a sentence for whoever asked for them."""
+
+
+class StoreError(Exception):
+    """A folder or a table is not what it should be; the message says which and what was found."""

@@ -1,0 +1,13 @@
+"""What stands in a folder of runs: the files' names, and the order of the runs."""
+
+import re
+
+RECORD = "run.json"
+LAB = "lab.json"
+STAGING_SUFFIX = ".part"
+"""A run being written is `.<name>.part`."""
+
+
+def by_number(name: str) -> list[tuple[int, str]]:
+    """Key that sorts runs by their names, numbers by value."""
+    return [(int(part or 0) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", name)]

@@ -1,0 +1,158 @@
+"""Writing a run's folder.
+
+A run is written into a hidden folder beside its place, `.<name>.part`, and renamed into place when whole, so
+a folder without a dot is a finished run. Reading never writes: a staging folder that nobody finished is
+removed by the next run of the same name, or by `discard_abandoned`.
+"""
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import polars as pl
+
+from bentpipe.results.errors import StoreError
+from bentpipe.results.layout import RECORD, STAGING_SUFFIX
+from bentpipe.results.schema import TABLES, Table, table_named
+
+_READ_BYTES = 1 << 16
+
+
+class RunFolder:
+    """One run while it is being written."""
+
+    unfinished: ClassVar[set[Path]] = set()
+    """Staging folders of this process."""
+
+    def __init__(self, staging: Path, place: Path) -> None:
+        self._staging = staging
+        self._place = place
+
+    @classmethod
+    def create(cls, out: Path, name: str) -> Self:
+        """Make `out` and the staging folder for run `name` in it. A finished run of that name is an error."""
+        place = out / name
+        if name.startswith(".") or place.parent != out:
+            raise StoreError(f"{name!r} cannot name a run's folder")
+        if place.exists():
+            raise StoreError(f"{place} is there already")
+        staging = out / f".{name}{STAGING_SUFFIX}"
+        if staging.exists():
+            shutil.rmtree(staging)
+        staging.mkdir(parents=True)
+        cls.unfinished.add(staging.resolve())
+        return cls(staging, place)
+
+    @property
+    def place(self) -> Path:
+        """Where the folder will be once finished."""
+        return self._place
+
+    def path(self, *parts: str) -> Path:
+        """A path inside the folder as it is now, absolute. Its folders are made."""
+        path = self._staging.resolve().joinpath(*parts)
+        (path if not parts else path.parent).mkdir(parents=True, exist_ok=True)
+        return path
+
+    def write_table(self, name: str, frame: pl.DataFrame) -> None:
+        table = table_named(name)
+        _check_schema(table, frame.schema)
+        parquet = io.BytesIO()
+        frame.write_parquet(parquet)
+        write_file(self._staging / f"{name}.parquet", parquet.getbuffer())
+
+    def adopt_table(self, name: str, parquet: Path) -> None:
+        """Make a Parquet file that an engine wrote the table."""
+        try:
+            schema = pl.read_parquet_schema(parquet)
+        except pl.exceptions.PolarsError as error:
+            raise StoreError(f"{parquet}: {str(error).splitlines()[0]}") from error
+        _check_schema(table_named(name), pl.Schema(schema))
+        parquet.rename(self._staging / f"{name}.parquet")
+
+    def spool_to_table(self, name: str, csv_path: Path) -> None:
+        """Turn an engine's CSV into the table, piece by piece, and remove the CSV.
+
+        Header exactly the table's columns, an empty cell for null. A last line without a line feed was cut
+        off when the engine died or the disk was full, and is left out; it may be the header itself.
+        """
+        table = table_named(name)
+        if not _cut_to_whole_lines(csv_path):
+            csv_path.write_text(",".join(table.names) + "\n")
+        with csv_path.open("rb") as lines:
+            header = lines.readline().decode(errors="replace").strip().split(",")
+        if header != table.names:
+            raise StoreError(f"{csv_path}: {_difference(table.names, header)}")
+        try:
+            pl.scan_csv(csv_path, schema=table.schema).sink_parquet(self._staging / f"{name}.parquet")
+        except pl.exceptions.PolarsError as error:
+            raise StoreError(f"{csv_path}: {str(error).splitlines()[0]}") from error
+        csv_path.unlink()
+
+    def finish(self, record: dict[str, Any]) -> Path:
+        """Write the record, empty tables for those not written, and rename the folder into place."""
+        for name, table in TABLES.items():
+            if not (self._staging / f"{name}.parquet").exists():
+                self.write_table(name, table.empty())
+        text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+        write_file(self._staging / RECORD, f"{text}\n".encode())
+        staging = self._staging.resolve()
+        self._staging.rename(self._place)
+        self.unfinished.discard(staging)
+        return self._place
+
+    def abandon(self) -> None:
+        shutil.rmtree(self._staging, ignore_errors=True)
+        self.unfinished.discard(self._staging.resolve())
+
+
+def _cut_to_whole_lines(path: Path) -> int:
+    """Cut off what follows the file's last line feed; returns the bytes left."""
+    with path.open("r+b") as file:
+        end = file.seek(0, io.SEEK_END)
+        while end > 0:
+            begin = max(end - _READ_BYTES, 0)
+            file.seek(begin)
+            found = file.read(end - begin).rfind(b"\n")
+            if found >= 0:
+                end = begin + found + 1
+                break
+            end = begin
+        return file.truncate(end)
+
+
+def write_file(path: Path, content: bytes | memoryview) -> None:
+    """Write a file. Where the disk is full the error names the file, which the kernel's own does not."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def discard_abandoned(out: Path) -> None:
+    """Remove what interrupted runs left in `out`. For the one process that is about to write there."""
+    for staging in out.glob(f".*{STAGING_SUFFIX}"):
+        if staging.is_dir():
+            shutil.rmtree(staging, ignore_errors=True)
+        else:
+            staging.unlink(missing_ok=True)
+
+
+def _check_schema(table: Table, schema: pl.Schema) -> None:
+    if list(schema.names()) != table.names:
+        raise StoreError(f"table {table.name}: {_difference(table.names, schema.names())}")
+    for name, dtype in table.schema.items():
+        if schema[name] != dtype:
+            raise StoreError(f"table {table.name}: column {name} is {schema[name]}, must be {dtype}")
+
+
+def _difference(expected: list[str], found: list[str]) -> str:
+    missing = [name for name in expected if name not in found]
+    extra = [name for name in found if name not in expected]
+    if missing or extra:
+        parts = [f"columns missing: {', '.join(missing)}"] if missing else []
+        parts += [f"columns not known: {', '.join(extra)}"] if extra else []
+        return "; ".join(parts)
+    return "the columns are not in the schema's order"
