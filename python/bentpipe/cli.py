@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from bentpipe import engines, interruption
 from bentpipe.calculator.command import calc
+from bentpipe.commands.import_ import import_
 from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions
 from bentpipe.lab import LabError
 from bentpipe.results import Results, StoreError
@@ -253,6 +254,7 @@ def shell(
 
 
 app.command()(calc)
+app.command("import")(import_)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from bentpipe.charts.wording import digits, value
-from bentpipe.results.cells import Cell, counts
+from bentpipe.results.cells import Cell, counts, is_imported
 from bentpipe.results.speed_up import place, speed_up
 from bentpipe.results.statistics import Estimate
 
@@ -103,8 +103,10 @@ def coverage(found: Sequence[Cell], plain: Plain) -> str:
 
 
 def mark(cell: Cell) -> str:
-    """yes, no, or how many of the runs are reliable."""
+    """yes, no, or how many of the runs are reliable; of what other programs measured, that nobody knows."""
     good = len(cell.runs) - len(cell.left_out)
+    if good and all(is_imported(run) for run in cell.runs):
+        return "imported" if not cell.left_out else f"{good} of {len(cell.runs)}, imported"
     return "yes" if not cell.left_out else "NO" if not good else f"{good} of {len(cell.runs)}"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from bentpipe.charts.lateness import sentence as lateness_sentence
 from bentpipe.charts.wording import duration, percent, plural
 from bentpipe.results.asked import base_rtt_s
+from bentpipe.results.cells import is_imported
 
 
 def sentences(record: Mapping[str, Any]) -> list[str]:
@@ -15,6 +16,9 @@ def sentences(record: Mapping[str, Any]) -> list[str]:
         return [
             "This run was computed in virtual time: nothing was late and nothing was lost outside the model."
         ]
+    if is_imported(record):
+        tool = record.get("source", {}).get("tool", "another program")
+        return [f"This run was imported from a file of {tool}: of its own error nothing is known."]
     if not error:
         return ["The engine left no report of its own error: believe nothing of this run."]
     found = (_lateness(record, error), _loss(error), _rate(error), _headroom(error))

@@ -19,7 +19,7 @@ from bentpipe.report import columns, engine_words
 from bentpipe.report.asked_words import asked_words
 from bentpipe.report.sheets import sheets
 from bentpipe.results.asked import workload_spec
-from bentpipe.results.cells import counts
+from bentpipe.results.cells import counts, is_imported
 from bentpipe.results.kinds import KINDS
 from bentpipe.results.published import experiment
 from bentpipe.results.run_folder import write_file
@@ -105,6 +105,7 @@ def _run(results: Results, record: Mapping[str, Any]) -> dict[str, Any]:
         "name": record["run"],
         "heading": over_time.heading(record),
         "counts": counts(record),
+        "imported": is_imported(record),
         "status": record.get("status", "done"),
         "why": record.get("why", []),
         "headline": list(_headline(record)),

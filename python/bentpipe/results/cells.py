@@ -68,6 +68,11 @@ def counts(record: Mapping[str, Any]) -> bool:
     return record.get("status", "done") == "done" and bool(record.get("reliable", True))
 
 
+def is_imported(record: Mapping[str, Any]) -> bool:
+    """Whether another program measured it: it counts, but of its own error nothing is known."""
+    return record.get("engine") == "imported"
+
+
 def cells(records: Iterable[Mapping[str, Any]], include_unreliable: bool = False) -> list[Cell]:
     """Cells by kind, and in the order in which their first runs stand."""
     every = list(records)

@@ -1,0 +1,79 @@
+"""`bentpipe import` on the command line."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bentpipe.results.errors import StoreError
+
+
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE ...", help="iperf3's JSON (`iperf3 -J`), or flent's `.flent.gz`."),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A folder of imported runs; it may grow.")],
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the folder is called in tables and pages.")
+    ] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What was tried in these tests. Default: the file's own title."),
+    ] = None,
+    point: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Where they were made, as a lab's sweep says it; repeatable."),
+    ] = None,
+) -> None:
+    """Take what other programs measured in as runs, for `report`, `compare` and `query`.
+
+    Every test becomes a run; tests of one variant and point are repeats of one thing. A test that is there
+    is not counted twice. How reliable they are nobody knows, and every table says so.
+
+    Examples:
+
+        iperf3 -J -R -c server.example > before.json
+
+        bentpipe import before*.json --variant before --out runs/office
+
+        bentpipe import rrul-*.flent.gz --point path.rtt="550 ms" --out runs/satellite
+    """
+    from bentpipe.interchange.folder import Called, take  # noqa: PLC0415 - `--help` must not wait for it
+
+    taken = take(files, out, Called(name, variant, _point(point or [])))
+    for file, run in taken.runs:
+        print(f"{out / run}  {file}")
+    for file, run in taken.known:
+        _say(f"{file}: this test is there already, as {run}; it is not counted again")
+    for note in taken.notes:
+        _say(note)
+    if taken.runs:
+        _say(f"A table and a page with charts: bentpipe report {out}")
+
+
+def _point(said: list[str]) -> dict[str, Any]:
+    """What `--point` says, as a lab's point: numbers where they are, else text."""
+    found: dict[str, Any] = {}
+    for each in said:
+        key, equals, value = each.partition("=")
+        if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key) or not value:
+            raise StoreError(f'--point: found "{each}"; KEY=VALUE would do, as path.rtt="550 ms"')
+        found[key] = _plain(value)
+    return found
+
+
+def _plain(value: str) -> Any:
+    try:
+        found = json.loads(value, parse_constant=str)
+    except ValueError:
+        return value
+    return found if isinstance(found, int | float | str) else value
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

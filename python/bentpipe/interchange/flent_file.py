@@ -1,0 +1,322 @@
+"""flent's data file (`.flent.gz`, versions 1 to 4) as a run.
+
+Source: flent 2.3, flent/resultset.py and the runners that fill it, and files that they wrote.
+1. Figures are of the raw values, on the clock of whoever measured; `results` are these put on a common grid
+   by interpolation, and stand in only where version 1 kept no raw ones.
+2. A raw value with `dur` is a mean over that time and ends at its `t`.
+3. A stream's goodput is the tool's own (`MEAN_VALUE`) where it is there.
+4. Netperf's UDP round trips are means over an interval, not single ones: they have a median, and neither
+   rows in `pings` nor a count of what was lost. Before version 4 they were kept as transactions a second, and
+   the time of a page in seconds.
+5. Sums, averages and totals are left aside: they are computed from the others.
+6. Bytes are not in the file, and so null, but for one that bentpipe wrote.
+"""
+
+import datetime
+import statistics
+from collections.abc import Iterator, Sequence
+
+from bentpipe.interchange import flent_names
+from bentpipe.interchange.foreign import Found
+from bentpipe.interchange.imported import LONGEST_S, Imported, Row, spread_over_seconds
+
+TOOL = "flent"
+NEWEST = 4
+_MBIT_S = {"Mbits/s": 1.0, "Mbit/s": 1.0, "bits/s": 1e-6, "Kbits/s": 1e-3, "Gbits/s": 1e3}
+_QUARTER_HOUR_S = 900
+
+
+def recognises(document: Found) -> bool:
+    return isinstance(document.value, dict) and {"metadata", "results", "x_values"} <= set(document.value)
+
+
+def runs(parts: Sequence[tuple[str, Found]]) -> Iterator[Imported]:
+    for text, document in parts:
+        if not recognises(document):
+            raise document.fault("metadata, results and x_values would do", "no data file of flent")
+        yield _File(text, document).run()
+
+
+class _File:
+    def __init__(self, text: str, document: Found) -> None:
+        self._text, self._document = text, document
+        self._metadata = document["metadata"]
+        self._series_metadata = self._metadata["SERIES_META"]
+        self._version = document["version"].count() or 1
+        if self._version > NEWEST:
+            raise document["version"].fault(f"1 to {NEWEST} would do; a newer bentpipe may know more")
+        self._values = {name: self._raw(name) for name, _ in document["results"].members()}
+        if not self._values:
+            raise document["results"].fault("a file with series would do")
+        times = [at for values in self._values.values() for value in values if (at := _at(value)) is not None]
+        self._zero_s = self._moment("T0", times) or self._moment("TIME", times) or min(times, default=0.0)
+
+    def run(self) -> Imported:
+        metadata = self._metadata
+        run = Imported(
+            tool=TOOL,
+            version=metadata["FLENT_VERSION"].text() or metadata["NETPERF_WRAPPER_VERSION"].text(),
+            test=f"flent {self._text}",
+            text=self._text,
+            title=metadata["TITLE"].text() or None,
+            host=metadata["HOST"].text(),
+            local_host=metadata["LOCAL_HOST"].text(),
+            started=_moment_of(self._zero_s),
+            kernel=metadata["KERNEL_RELEASE"].text(),
+        )
+        grouped: dict[str, list[tuple[str, flent_names.Series]]] = {}
+        for name in self._values:
+            series = flent_names.understood(name)
+            if series.workload is not None:
+                grouped.setdefault(series.workload, []).append((name, series))
+            elif series.kind == "other":
+                run.not_taken.append(name)
+        for workload, members in grouped.items():
+            names = [name for name, _ in members]
+            match members[0][1].kind:
+                case "bulk":
+                    self._take_streams(run, workload, names, members[0][1].direction or "down")
+                case "ping":
+                    self._take_pings(run, workload, names[0])
+                case _:
+                    self._take_pages(run, workload, names[0])
+        if not run.entries:
+            found = ", ".join(list(self._values)[:5])
+            raise self._document["results"].fault(
+                "transfers (TCP ...), pings or pages would do", f"only {found}"
+            )
+        return run
+
+    def _raw(self, name: str) -> list[Found]:
+        """Of a series; without them, its values on the common grid made to look alike."""
+        kept = self._document["raw_values"][name].elements()
+        if self._version == 1 and not kept:
+            kept = self._series_metadata[name]["RAW_VALUES"].elements()
+        if kept or self._version > 1:
+            return kept
+        x = self._document["x_values"].elements()
+        y = self._document["results"][name].elements()
+        zero_s = self._moment("T0", []) or self._moment("TIME", []) or 0.0
+        step_s = self._metadata["STEP_SIZE"].positive() or 0.0
+        return [
+            Found({"t": zero_s + at, "val": value.value, "dur": step_s}, value.file, value.place)
+            for time, value in zip(x, y, strict=False)
+            if (at := time.number()) is not None and value.value is not None
+        ]
+
+    def _moment(self, key: str, times: Sequence[float]) -> float | None:
+        """Seconds since 1970. Without a Z it is a local time: the raw values tell by how much it is off."""
+        text = self._metadata[key].text()
+        if not text:
+            return None
+        try:
+            moment = datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.UTC)
+            seconds = moment.timestamp()
+        except (ValueError, OverflowError) as error:
+            raise self._metadata[key].fault("a time as 2026-01-31T12:00:00.000000Z would do") from error
+        if text.endswith("Z") or not times:
+            return seconds
+        return seconds + round((min(times) - seconds) / _QUARTER_HOUR_S) * _QUARTER_HOUR_S
+
+    def _take_streams(self, run: Imported, workload: str, names: Sequence[str], direction: str) -> None:
+        rates, per_stream, spans = [], [], []
+        for name in names:
+            pieces = list(self._pieces(name))
+            span_s = (pieces[0][0], max(start + seconds for start, seconds, _ in pieces)) if pieces else None
+            rate = self._mean_mbit_s(name, pieces)
+            if span_s:
+                spans.append(span_s)
+                per_stream.append((span_s[0], spread_over_seconds(pieces)))
+            if rate is not None:
+                rates.append(rate)
+            run.flows.append(
+                {
+                    "flow": len(run.flows) + 1,
+                    "workload": workload,
+                    "client": "client",
+                    "server": "server",
+                    "direction": direction,
+                    "ip": self._ip(),
+                    "start_s": span_s[0] if span_s else 0.0,
+                    "end_s": span_s[1] if span_s else None,
+                    "goodput_bit_s": None if rate is None else rate * 1e6,
+                    "outcome": "finished" if rate is not None else "failed",
+                    "why": None if rate is not None else "the file has no value of it",
+                }
+            )
+            run.sockets += self._samples(name, direction)
+        start_s = min((start for start, _ in spans), default=0.0)
+        run.entries[workload] = {
+            "kind": "bulk",
+            "direction": direction,
+            "streams": len(names),
+            "goodput_mbit_s": sum(rates) if rates else None,
+            "bytes": None,
+            "duration_s": max(end for _, end in spans) - start_s if spans else None,
+            "completion_s": None,
+            "retransmits": None,
+            "per_second_mbit_s": _added(per_stream),
+        }
+        length_s = self._metadata["LENGTH"].positive()
+        run.asked.append(
+            {
+                "name": workload,
+                "kind": "bulk",
+                "start_ns": round(start_s * 1e9),
+                "direction": direction,
+                "streams": len(names),
+                "size_bytes": None,
+                "time_ns": None if length_s is None else round(length_s * 1e9),
+                "omit_ns": 0,
+                "congestion_control": None,
+            }
+        )
+
+    def _pieces(self, name: str) -> Iterator[tuple[float, float, float]]:
+        """What a stream carried: start on the run's clock, seconds, bytes."""
+        for value in self._values[name]:
+            rate, seconds, at = value["val"].positive(), value["dur"].positive(), _at(value)
+            if rate is not None and seconds and at is not None:
+                yield at - seconds - self._zero_s, seconds, rate * self._scale(name) * seconds * 125_000
+
+    def _scale(self, name: str) -> float:
+        """From the series' unit to Mbit/s."""
+        unit = self._series_metadata[name]["UNITS"]
+        if unit.value is None:
+            return 1.0
+        if unit.text() not in _MBIT_S:
+            raise unit.fault(f"{', '.join(_MBIT_S)} would do")
+        return _MBIT_S[str(unit.value)]
+
+    def _mean_mbit_s(self, name: str, pieces: Sequence[tuple[float, float, float]]) -> float | None:
+        mean = self._series_metadata[name]["MEAN_VALUE"].positive()
+        if mean is not None:
+            return mean * self._scale(name)
+        seconds = sum(seconds for _, seconds, _ in pieces)
+        return sum(carried for _, _, carried in pieces) * 8e-6 / seconds if seconds else None
+
+    def _samples(self, name: str, direction: str) -> Iterator[Row]:
+        """flent samples the sockets of the end that it runs on, and keeps those that send."""
+        for value in self._values[name]:
+            at, window = _at(value), value["tcp_cwnd"].positive()
+            if at is not None and (window is not None or "tcp_rtt" in value):
+                yield {
+                    "time_s": at - self._zero_s,
+                    "host": "client" if direction == "up" else "server",
+                    "ip": self._ip(),
+                    "cwnd_segments": None if window is None else round(window),
+                    "srtt_s": _seconds(value["tcp_rtt"].positive()),
+                    "rttvar_s": _seconds(value["tcp_rtt_var"].positive()),
+                    "delivery_rate_bit_s": _times(value["tcp_delivery_rate"].positive(), 1e6),
+                    "pacing_rate_bit_s": _times(value["tcp_pacing_rate"].positive(), 1e6),
+                }
+
+    def _take_pings(self, run: Imported, workload: str, name: str) -> None:
+        """Of each that has a number; without numbers, of the means."""
+        single = [
+            (number, value) for value in self._values[name] if (number := value["seq"].count()) is not None
+        ]
+        if single:
+            first, last = min(number for number, _ in single), max(number for number, _ in single)
+            sent: int | None = last - first + 1
+            found_ms = []
+            for number, value in single:
+                ms, at = value["val"].positive(), _at(value)
+                if ms is not None:
+                    found_ms.append(ms)
+                if at is not None:
+                    time_s, sequence = at - self._zero_s, number - first + 1
+                    row = {
+                        "time_s": time_s,
+                        "workload": workload,
+                        "sequence": sequence,
+                        "rtt_s": _seconds(ms),
+                    }
+                    run.pings.append(row)
+        else:
+            sent = None
+            found_ms = [ms for value in self._values[name] if (ms := self._mean_ms(name, value)) is not None]
+        run.entries[workload] = {
+            "kind": "ping",
+            "sent": sent,
+            "lost": None if sent is None else max(sent - len(found_ms), 0),
+            "min_ms": min(found_ms, default=None),
+            "median_ms": statistics.median(found_ms) if found_ms else None,
+            "max_ms": max(found_ms, default=None),
+        }
+        run.asked.append({"name": workload, "kind": "ping", "start_ns": 0, "count": sent or len(found_ms)})
+
+    def _mean_ms(self, name: str, value: Found) -> float | None:
+        """A mean round trip over an interval."""
+        found = value["val"].positive()
+        if self._version < NEWEST and "UDP" in name and "dur" in value:
+            return 1000 / found if found else None
+        return found
+
+    def _take_pages(self, run: Imported, workload: str, name: str) -> None:
+        scale = 1e-3 if self._version >= NEWEST or self._fake(name) else 1.0
+        timed = [(_at(value), value["val"].positive()) for value in self._values[name]]
+        fetched = [
+            (at - self._zero_s, took * scale) for at, took in timed if at is not None and took is not None
+        ]
+        unknown = dict.fromkeys(("connect_s", "first_byte_s", "bytes", "retransmits", "cache"))
+        run.entries[workload] = {
+            "kind": "http",
+            "direction": "down",
+            "connections": None,
+            "goodput_mbit_s": None,
+            "bytes": None,
+            "duration_s": None,
+            "completion_s": None,
+            "retransmits": None,
+            "fetches": len(fetched),
+            "finished": len(fetched),
+            "median_fetch_s": statistics.median(took for _, took in fetched) if fetched else None,
+            "per_fetch": [{"start_s": start, "total_s": took, **unknown} for start, took in fetched],
+            "cache": None,
+        }
+
+    def _fake(self, name: str) -> bool:
+        """Whether the values are those of the common grid, which were never in another unit."""
+        return (
+            not self._document["raw_values"][name].elements()
+            and "RAW_VALUES" not in self._series_metadata[name]
+        )
+
+    def _ip(self) -> int | None:
+        found = self._metadata["IP_VERSION"].value
+        return found if found in (4, 6) else None
+
+
+def _at(value: Found) -> float | None:
+    return value["t"].number()
+
+
+def _moment_of(seconds: float) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _seconds(ms: float | None) -> float | None:
+    return _times(ms, 1e-3)
+
+
+def _times(of: float | None, scale: float) -> float | None:
+    return None if of is None else of * scale
+
+
+def _added(streams: Sequence[tuple[float, list[float]]]) -> list[float]:
+    """Streams' seconds, put on the seconds of the first that began."""
+    if not streams or not all(seconds for _, seconds in streams):
+        return []
+    zero = min(start for start, _ in streams)
+    length = max(round(start - zero) + len(seconds) for start, seconds in streams)
+    if length > LONGEST_S:
+        return []
+    found = [0.0] * length
+    for start, seconds in streams:
+        for second, rate in enumerate(seconds, round(start - zero)):
+            found[second] += rate
+    return found

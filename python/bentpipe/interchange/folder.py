@@ -1,0 +1,275 @@
+"""Tests of other programs taken into a folder as runs: all that were asked for, or none.
+
+1. The folder is one of imports alone, and says so (lab.json, engine `imported`). It may grow; a lab's own
+   sweep is never mixed with it.
+2. A test that is there is not taken again, also not from the other end's file of it.
+3. Such runs have no seed. Theirs counts the repeats of one variant and point, so that they can be told apart
+   and paired, in the order in which they were taken.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bentpipe import _core
+from bentpipe.interchange.imported import Imported, Row
+from bentpipe.interchange.reading import read
+from bentpipe.lab import AS_IS
+from bentpipe.results import Results, RunFolder, StoreError
+from bentpipe.results.layout import LAB
+from bentpipe.results.place import Place
+from bentpipe.results.run_folder import discard_abandoned, write_file
+from bentpipe.results.schema import TABLES
+from bentpipe.results.store import finished_runs
+
+ENGINE = "imported"
+_TITLE = "Measured elsewhere, and imported"
+_LONGEST_WORD = 40
+
+
+@dataclass(frozen=True)
+class Called:
+    """What the user says of the tests; None: as the files say."""
+
+    lab: str | None = None
+    variant: str | None = None
+    point: Mapping[str, Any] | None = None
+
+
+@dataclass
+class Taken:
+    """What came of it."""
+
+    runs: list[tuple[Path, str]] = field(default_factory=list)
+    """File, and the run that its test is now."""
+    known: list[tuple[Path, str]] = field(default_factory=list)
+    """File, and the run that its test was already."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader should know before comparing."""
+
+
+def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
+    """Take every test of the files into `out`. Raises StoreError, and nothing is written then."""
+    taken = Taken()
+    with _claimed(out):
+        there = finished_runs(Place.of(out))
+        records = list(Results.open(out).runs) if there else []
+        lab = _lab(out, called.lab) if there else None
+        staged: list[tuple[RunFolder, dict[str, Any]]] = []
+        try:
+            for file, test in _tests(files):
+                digest = hashlib.sha256(test.test.encode()).hexdigest()
+                known = next((each["run"] for each in records if each["source"]["digest"] == digest), None)
+                if known is not None:
+                    taken.known.append((file, known))
+                    continue
+                lab = lab or _named(test, called.lab)
+                record = _record(test, lab, records, called)
+                record["source"] |= {"file": file.name, "digest": digest}
+                name = _run_name(record, file, [each["run"] for each in records])
+                folder = RunFolder.create(out, name)
+                staged.append((folder, record))
+                _write_tables(folder, test)
+                records.append(record | {"run": name})
+                taken.runs.append((file, name))
+                if test.not_taken:
+                    what = ", ".join(dict.fromkeys(each.split("::")[0] for each in test.not_taken))
+                    taken.notes.append(f"{file}: no place for {what}; kept whole in the table `tools`")
+            if lab and staged:
+                _say_whose(out, lab)
+            while staged:
+                folder, record = staged[0]
+                folder.finish({**record, "folder": str(folder.place)})
+                staged.pop(0)
+        finally:
+            for folder, _ in staged:
+                folder.abandon()
+    taken.notes += _mixtures(records, {run for _, run in taken.runs})
+    return taken
+
+
+def _tests(files: Sequence[Path]) -> Iterator[tuple[Path, Imported]]:
+    for file in files:
+        for test in read(file):
+            yield file, test
+
+
+def _named(test: Imported, name: str | None) -> dict[str, Any]:
+    """What lab.json says, by the first test that comes into the folder."""
+    of_ours = test.exported
+    return {
+        "lab": name or (of_ours.lab if of_ours else ENGINE),
+        "title": name or (of_ours.title if of_ours else None) or _TITLE,
+        "published": None,
+        "engine": ENGINE,
+        "document": None,
+        "options": [],
+        "digest": ENGINE,
+        "cells": [],
+        "left_out": {},
+    }
+
+
+def _record(
+    test: Imported, lab: Mapping[str, Any], records: Sequence[Mapping[str, Any]], called: Called
+) -> dict[str, Any]:
+    ours = test.exported
+    variant = called.variant or (ours.variant if ours else test.title) or AS_IS
+    point = dict(called.point or (ours.point if ours else {}))
+    seeds = {each["seed"] for each in records if (each["variant"], each["point"]) == (variant, point)}
+    return {
+        "lab": lab["lab"],
+        "title": lab["title"],
+        "published": None,
+        "engine": ENGINE,
+        "seed": ours.seed if ours and ours.seed not in seeds else 1 + max(seeds, default=0),
+        "repeat_index": len(seeds),
+        "variant": variant,
+        "point": point,
+        "status": "failed" if test.why else "done",
+        "reliable": test.why is None,
+        "why": [test.why] if test.why else [],
+        "folder": "",
+        "workloads": test.entries,
+        "pipes": {},
+        "queue": {},
+        "engine_error": None,
+        "spec": {"workloads": test.asked},
+        "machine": {"kernel": test.kernel} if test.kernel else {},
+        "versions": {"bentpipe": _core.__version__, test.tool: test.version},
+        "sysctl": {},
+        "started": test.started.isoformat(timespec="seconds") if test.started else None,
+        "wall_s": None,
+        "source": {
+            "tool": test.tool,
+            "version": test.version,
+            "title": test.title,
+            "host": test.host,
+            "local_host": test.local_host,
+        },
+    }
+
+
+def _run_name(record: Mapping[str, Any], file: Path, others: Sequence[str]) -> str:
+    number = 1 + max((int(run.split("_")[0]) for run in others), default=0)
+    words = (record["variant"], *record["point"].values(), file.name.split(".")[0])
+    return "_".join([f"{number:03d}", *filter(None, map(_word, words))])
+
+
+def _word(value: Any) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", str(value)).strip("-.")[:_LONGEST_WORD]
+
+
+def _write_tables(folder: RunFolder, test: Imported) -> None:
+    tools: list[Row] = [{"tool": test.tool, "role": "file", "output": test.text}]
+    every = {"flows": test.flows, "pings": test.pings, "sockets": test.sockets, "tools": tools}
+    for name, rows in every.items():
+        schema = TABLES[name].schema
+        columns = {column: [row.get(column) for row in rows] for column in schema}
+        folder.write_table(name, pl.DataFrame(columns, schema=schema))
+
+
+def _mixtures(records: Sequence[Mapping[str, Any]], new: set[str]) -> list[str]:
+    """Runs of one variant and point count as repeats of one thing: where new ones differ from the others in
+    what was asked, that is said."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        groups.setdefault(json.dumps([record["variant"], record["point"]]), []).append(record)
+    notes = []
+    for runs in groups.values():
+        asked = [_asked(run) for run in runs]
+        differ = [key for key in asked[0] if len({repr(each[key]) for each in asked}) > 1]
+        if differ and any(run["run"] in new for run in runs):
+            notes.append(
+                f'the {len(runs)} runs of "{runs[0]["variant"]}" count as repeats of one thing, but differ '
+                f"in {', '.join(differ)}; tell them apart by --variant or --point"
+            )
+    return notes
+
+
+def _asked(record: Mapping[str, Any]) -> dict[str, Any]:
+    transfers = [each for each in record["spec"]["workloads"] if each["kind"] == "bulk"]
+    return {
+        "host": record["source"]["host"],
+        "work": list(record["workloads"]),
+        "streams": [each["streams"] for each in transfers],
+        "length": [(each["size_bytes"], each["time_ns"]) for each in transfers],
+    }
+
+
+def _lab(out: Path, name: str | None) -> dict[str, Any]:
+    """lab.json of a folder that has imports already."""
+    found: dict[str, Any] = json.loads((out / LAB).read_text(encoding="utf-8"))
+    if name is not None and name != found["lab"]:
+        raise StoreError(
+            f'--name: found "{name}"; {out} is called "{found["lab"]}" already: leave --name away'
+        )
+    return found
+
+
+def _say_whose(out: Path, lab: Mapping[str, Any]) -> None:
+    part = out / f".{LAB}.part"
+    write_file(part, f"{json.dumps(lab, indent=1, ensure_ascii=False)}\n".encode())
+    part.rename(out / LAB)
+
+
+@contextmanager
+def _claimed(out: Path) -> Iterator[None]:
+    """The folder, made or found to be one of imports, and no other process's meanwhile. Where nothing came
+    into it, it is as it was before."""
+    if out.exists() and not out.is_dir():
+        raise StoreError(f"{out} is a file; --out wants a folder")
+    made = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(f"{out} is being written by another bentpipe") from None
+        _check_ours(out)
+        discard_abandoned(out)
+        try:
+            yield
+        finally:
+            if not finished_runs(Place.of(out)):
+                _leave(out, made=made)
+    finally:
+        os.close(descriptor)
+
+
+def _leave(out: Path, *, made: bool) -> None:
+    if _engine(out) == ENGINE:
+        (out / LAB).unlink()
+    if made and not any(out.iterdir()):
+        out.rmdir()
+
+
+def _check_ours(out: Path) -> None:
+    if not any(out.iterdir()):
+        return
+    engine = _engine(out)
+    if engine is None:
+        raise StoreError(f"{out} is not empty and holds no imported runs; name another folder with --out")
+    if engine != ENGINE:
+        raise StoreError(
+            f"{out} holds the runs of a lab (engine {engine}); imported runs want a folder of their own: "
+            "name another with --out, and set both side by side with `bentpipe compare`"
+        )
+
+
+def _engine(out: Path) -> str | None:
+    """What lab.json says; None without one."""
+    try:
+        return str(json.loads((out / LAB).read_text(encoding="utf-8"))["engine"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

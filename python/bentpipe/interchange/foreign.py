@@ -1,0 +1,182 @@
+"""Another program's file, of which nothing is trusted: read in bounds, every value checked.
+
+A fault is one message with the file, the place in it, what was found and what would do.
+"""
+
+import bz2
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bentpipe.lab.errors import shown
+from bentpipe.results import StoreError
+
+MOST_BYTES = 64 << 20
+"""Of a file's text, unpacked. Python holds JSON in up to twenty times its length."""
+_LARGEST = 1 << 63
+
+
+class ForeignFileError(StoreError):
+    """A file that cannot be read as what it seems to be. `str()` is the whole message for the user."""
+
+    def __init__(self, where: str, found: str, remedy: str) -> None:
+        super().__init__(f"{where}: found {found}; {remedy}")
+
+
+def read_text(path: Path) -> str:
+    """The file's text, unpacked where it is gzip or bzip2. Never more than `MOST_BYTES`."""
+    where = str(path)
+    if not path.exists():
+        raise ForeignFileError(where, "no such file", "name one that is there")
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "what is no file"
+        raise ForeignFileError(where, kind, "a file would do, or several")
+    try:
+        content = _unpacked(path)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ForeignFileError(where, f"damaged gzip ({error})", "write it again") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise ForeignFileError(where, str(error.strerror), "a file that may be read would do") from error
+        raise ForeignFileError(where, f"damaged bzip2 ({error})", "write it again") from error
+    if len(content) > MOST_BYTES:
+        raise ForeignFileError(
+            where,
+            f"more than {MOST_BYTES >> 20} MiB of text",
+            "a shorter test or fewer of them would do",
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ForeignFileError(
+            f"{where}, byte {error.start}", "what is not UTF-8", "JSON as the tool wrote it would do"
+        ) from error
+
+
+def _unpacked(path: Path) -> bytes:
+    """At most one byte more than may be."""
+    with path.open("rb") as file:
+        begins = file.read(3)
+        file.seek(0)
+        if begins[:2] == b"\x1f\x8b":
+            with gzip.GzipFile(fileobj=file) as packed:
+                return packed.read(MOST_BYTES + 1)
+        if begins == b"BZh":
+            with bz2.BZ2File(file) as bzipped:
+                return bzipped.read(MOST_BYTES + 1)
+        return file.read(MOST_BYTES + 1)
+
+
+def documents(text: str, where: str) -> Iterator[tuple[str, Any]]:
+    """Each JSON document of a text, with the text it came from. Most files have one, a server's log several.
+
+    NaN and the infinities, which some write, are null: not known.
+    """
+    decoder = json.JSONDecoder(parse_constant=lambda _word: None)
+    at = _skip_blank(text, 0)
+    if at == len(text):
+        raise ForeignFileError(where, "an empty file", "JSON as the tool wrote it would do")
+    while at < len(text):
+        try:
+            document, end = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise ForeignFileError(
+                f"{where}, line {error.lineno}, column {error.colno}",
+                f"what is no JSON ({error.msg[:1].lower()}{error.msg[1:]})",
+                "JSON as the tool wrote it, whole, would do",
+            ) from error
+        except (RecursionError, ValueError) as error:
+            what = "values nested too deeply" if isinstance(error, RecursionError) else "a number too long"
+            raise ForeignFileError(where, what, "JSON as the tool wrote it would do") from error
+        yield text[at:end], document
+        at = _skip_blank(text, end)
+
+
+def _skip_blank(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value of a document and where it stands. What is absent is null; null is None."""
+
+    value: Any
+    file: str
+    place: str = ""
+    """Dotted, as `start.test_start.protocol`; empty for the whole document."""
+
+    def __getitem__(self, key: str) -> "Found":
+        """A member; null where there is none."""
+        place = f"{self.place}.{key}" if self.place else key
+        return Found(self._members().get(key), self.file, place)
+
+    def __contains__(self, key: str) -> bool:
+        return self._members().get(key) is not None
+
+    def fault(self, remedy: str, found: str | None = None) -> ForeignFileError:
+        where = f"{self.file}: {self.place}" if self.place else self.file
+        return ForeignFileError(where, found or ("null" if self.value is None else shown(self.value)), remedy)
+
+    def _members(self) -> dict[str, Any]:
+        if self.value is None:
+            return {}
+        if not isinstance(self.value, dict):
+            raise self.fault("an object would do")
+        return self.value
+
+    def members(self) -> Iterator[tuple[str, "Found"]]:
+        for key in self._members():
+            yield key, self[key]
+
+    def elements(self) -> list["Found"]:
+        """Of an array; none of null."""
+        if self.value is None:
+            return []
+        if not isinstance(self.value, list):
+            raise self.fault("an array would do")
+        return [Found(each, self.file, f"{self.place}[{n}]") for n, each in enumerate(self.value)]
+
+    def text(self) -> str | None:
+        if self.value is not None and not isinstance(self.value, str):
+            raise self.fault("text would do")
+        # What no UTF-8 can hold may stand in JSON, escaped.
+        return None if self.value is None else self.value.encode("utf-8", "replace").decode("utf-8")
+
+    def flag(self) -> bool | None:
+        """Also written as 0 or 1."""
+        if self.value is not None and self.value not in (0, 1):
+            raise self.fault("true or false would do")
+        return None if self.value is None else bool(self.value)
+
+    def number(self) -> float | None:
+        """None also for one that is not finite."""
+        if self.value is None:
+            return None
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise self.fault("a number would do")
+        if isinstance(self.value, float) and not math.isfinite(self.value):
+            return None
+        if abs(self.value) >= _LARGEST:
+            raise self.fault("a number below 2^63 would do")
+        return float(self.value)
+
+    def positive(self) -> float | None:
+        """A number of 0 or more."""
+        found = self.number()
+        if found is not None and found < 0:
+            raise self.fault("a number of 0 or more would do")
+        return found
+
+    def count(self) -> int | None:
+        """A whole number of 0 or more."""
+        found = self.positive()
+        if found is not None and found != int(found):
+            raise self.fault("a whole number of 0 or more would do")
+        return None if found is None else int(self.value)
