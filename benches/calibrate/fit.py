@@ -2,13 +2,15 @@
 
 import itertools
 import json
+import multiprocessing
 import statistics
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe import _core, workers
+from bentpipe import _core
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim_spec import sim_spec
 from bentpipe.lab import Lab
@@ -91,7 +93,8 @@ class Fit:
 
 def measured(pairs: Sequence[Pair], seeds: Sequence[int], jobs: int) -> list[Fit]:
     tasks = list(itertools.product(pairs, PUBLISHED_MBIT_S, seeds))
-    found = list(workers.in_order(throughput_mbit_s, tasks, jobs))
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = list(pool.map(throughput_mbit_s, tasks))
     by_pair: dict[Pair, dict[str, list[float]]] = {}
     for (pair, load, _), value in zip(tasks, found, strict=True):
         by_pair.setdefault(pair, {}).setdefault(load, []).append(value)

@@ -7,7 +7,6 @@ import errno
 import json
 import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -16,10 +15,14 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from bentpipe import engines, interruption
+from bentpipe import interruption
 from bentpipe.calculator.command import calc
 from bentpipe.commands.import_ import import_
-from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions
+from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
+from bentpipe.commands.run import run
+from bentpipe.commands.saying import print_table, say, width
+from bentpipe.engines.base import EngineError, EngineFaultError
+from bentpipe.executors.errors import ExecutorError
 from bentpipe.lab import LabError
 from bentpipe.results import Results, StoreError
 
@@ -47,7 +50,7 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except _UsageError as error:
             _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip()), _WRONG)
-        except EngineFaultError as error:
+        except (EngineFaultError, ExecutorError) as error:
             _fail(f"bentpipe: {error}", _FAILED)
         except (LabError, EngineError, StoreError) as error:
             _fail(f"bentpipe: {error}", _WRONG)
@@ -74,110 +77,10 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-LabArgument = Annotated[
-    str, typer.Argument(metavar="LAB", help="A lab file, or the name of a lab that comes with bentpipe.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change a key of the lab; repeatable. On a swept key it pins that key.",
-    ),
-]
-VariantOption = Annotated[
-    list[str] | None, typer.Option("--variant", metavar="NAME", help="Run only this variant; repeatable.")
-]
-SeedOption = Annotated[
-    int | None, typer.Option("--seed", help="Seed of the first repeat; the next one adds 1.")
-]
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `bentpipe run` wrote.")]
 
 
-@app.command()
-def run(
-    lab: LabArgument,
-    *,
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="`live`: this machine's kernel and real programs, and so the default: what really happens. "
-            "`sim`: virtual time, on any machine, and the default in Python, where runs are many."
-        ),
-    ] = engines.DEFAULT,
-    set_: SetOption = None,
-    variant: VariantOption = None,
-    seed: SeedOption = None,
-    repeat: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each point, each with a seed of its own.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Where the runs go. Default runs/LAB-DATE. An interrupted sweep goes on."
-        ),
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at once. `live` takes one at a time.")] = 1,
-    json_: Annotated[
-        bool, typer.Option("--json", help="One JSON object per run, on a line, as it ends.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
-    pcap: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HOST", help="Keep a pcapng of this end (client, near or server); repeatable."),
-    ] = None,
-    sample: Annotated[
-        str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")
-    ] = "100 ms",
-) -> None:
-    """Run a lab: every point of its sweep, every variant.
-
-    Examples:
-
-        bentpipe run effects-of-latency
-
-        bentpipe run effects-of-latency --set path.rtt="550 ms" --variant "as is" --repeat 3
-
-        bentpipe run my.toml --set workload.download.time="10 s" --out runs/try --json
-    """
-    from bentpipe import run as runner  # noqa: PLC0415 - `bentpipe --help` must not wait for data frames
-
-    options = EngineOptions(sample_interval_ns=_interval_ns(sample), pcap=_hosts(pcap or []))
-    the_lab = _load(lab, set_, variants=variant, seed=seed, repeat=repeat)
-    sound = True
-
-    def on_record(record: Mapping[str, Any]) -> None:
-        nonlocal sound
-        sound = sound and record["status"] == "done" and record["reliable"]
-        if json_:
-            from bentpipe.results.record import summary  # noqa: PLC0415 - as above
-
-            print(json.dumps(summary(record), ensure_ascii=False), flush=True)
-
-    def go(watcher: runner.Watcher | None) -> Results:
-        return runner.execute(
-            the_lab,
-            engine=engine,
-            out=out,
-            jobs=jobs,
-            options=options,
-            watcher=watcher,
-            on_record=on_record,
-            on_left_out=lambda variant, why: _say(f'bentpipe: variant "{variant}" is left out: {why}'),
-        )
-
-    if quiet:
-        results = go(None)
-    else:
-        from bentpipe.progress import watcher  # noqa: PLC0415 - as above
-
-        with watcher() as watching:
-            results = go(watching)
-    if not json_:
-        _print_table(results)
-        if not quiet:
-            _say(f"Kept in {results.folder}. A page with charts: bentpipe report {results.folder}")
-    raise typer.Exit(0 if sound else 1)
+app.command()(run)
 
 
 @app.command()
@@ -201,14 +104,14 @@ def report(
     from bentpipe.report.html import write  # noqa: PLC0415 - as above
 
     results = Results.open(folder)
-    _print_table(results)
+    print_table(results)
     file = html or folder / "report.html"
     write(results, file)
-    _say(f"Written: {file}")
+    say(f"Written: {file}")
     if charts:
         from bentpipe.charts import save_all  # noqa: PLC0415 - as above
 
-        _say(f"Written: {len(save_all(results, charts))} files in {charts}")
+        say(f"Written: {len(save_all(results, charts))} files in {charts}")
 
 
 @app.command()
@@ -219,7 +122,7 @@ def compare(folders: Annotated[list[Path], typer.Argument(metavar="DIR [DIR ...]
     """
     from bentpipe.report.comparison import table  # noqa: PLC0415 - as above
 
-    Console(width=_width()).print(table([Results.open(folder) for folder in folders]))
+    Console(width=width()).print(table([Results.open(folder) for folder in folders]))
 
 
 @app.command()
@@ -242,11 +145,11 @@ def shell(
     """
     from bentpipe.engines import shell as live_shell  # noqa: PLC0415 - as above
 
-    points = _load(lab, set_, variants=variant, seed=seed, repeat=1).points()
+    points = load(lab, set_, variants=variant, seed=seed, repeat=1).points()
     point = points[0]
     if len(points) > 1:
         values = ", ".join(f"{key} = {value}" for key, value in point.point.items())
-        _say(
+        say(
             f"The lab has {len(points)} points; this is the first: {point.variant}"
             f"{f', {values}' if values else ''}. Choose another with --set and --variant."
         )
@@ -282,48 +185,8 @@ def version() -> None:
     print(f"bentpipe {_core.__version__}")
 
 
-def _load(name: str, set_: list[str] | None, **more: Any) -> Any:
-    from bentpipe.lab import Lab  # noqa: PLC0415 - as above
-
-    return Lab.load(name, set=set_ or (), **more)
-
-
-def _hosts(names: list[str]) -> tuple[str, ...]:
-    for name in names:
-        if name not in ("client", "near", "server"):
-            raise EngineError(f"--pcap: found {name!r}; client, near or server would do", what="pcap")
-    return tuple(dict.fromkeys(names))
-
-
-def _interval_ns(text: str) -> int:
-    from bentpipe.lab.units import parse_time  # noqa: PLC0415 - as above
-
-    try:
-        interval_ns = parse_time(text)
-    except ValueError as error:
-        raise EngineError(f"--sample: found {text!r}; {error}", what="sample") from error
-    if interval_ns < 1_000_000:
-        raise EngineError(f"--sample: found {text!r}; 1 ms or more would do", what="sample")
-    return interval_ns
-
-
-def _print_table(results: Results) -> None:
-    from bentpipe.report.terminal import table  # noqa: PLC0415 - as above
-
-    Console(width=_width()).print(table(results))
-
-
-def _width() -> int | None:
-    """The terminal's, or enough for a table where stdout is none."""
-    return None if sys.stdout.isatty() else 160
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def _fail(message: str, status: int) -> NoReturn:
-    _say(message)
+    say(message)
     sys.exit(status)
 
 

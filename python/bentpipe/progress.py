@@ -1,7 +1,13 @@
-"""How a sweep goes on, on stderr: a bar with the time left on a terminal, a line per run elsewhere."""
+"""How a sweep goes on, on stderr: a bar with the time left on a terminal, lines elsewhere.
+
+Few runs have a line each; of very many there is a line every few seconds, and one for each of the first that
+fail.
+"""
 
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,8 +16,15 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from bentpipe.charts.wording import digits
+from bentpipe.watching import Quiet, Watcher
 
 _LONGEST_WHY = 300
+_LINES_EACH = 100
+"""Up to so many runs have a line each."""
+_BETWEEN_S = 5.0
+_FAILED_LINES = 20
+_TRUST_S = 5.0
+"""The expected lengths weigh as much as so many seconds of measured speed."""
 
 
 def outcome(record: Mapping[str, Any]) -> str:
@@ -30,52 +43,105 @@ def outcome(record: Mapping[str, Any]) -> str:
     return "  ".join(part for part in parts if part)
 
 
-class Lines:
-    """A line per run."""
+class _State:
+    """How far a sweep is, counted the same for the bar and for lines."""
 
     def __init__(self) -> None:
-        self._runs = 0
-        self._number = 0
-        self._name = ""
+        self.runs = 0
+        self.ended = 0
+        self.failed = 0
+        self.running: dict[str, float] = {}
+        """Seconds that each is in."""
+        self.length_s = 1.0
+        self._at_once = 1
+        self._ended_s = 0.0
+        self._lengths_s: dict[str, float] = {}
+        self._begun_s = time.monotonic()
 
-    def __enter__(self) -> Self:
-        return self
+    def begins(self, runs: int, done: int, length_s: float, at_once: int) -> None:
+        self.runs, self.ended = runs, done
+        self.length_s, self._at_once = max(length_s, 1e-3), at_once
+        self._begun_s = time.monotonic()
 
-    def __exit__(self, *_: object) -> None: ...
+    def run_begins(self, name: str, length_s: float) -> None:
+        self.running[name] = 0.0
+        self._lengths_s[name] = length_s
 
-    def sweep_begins(self, runs: int, done: int, length_s: float) -> None:
-        self._runs, self._number = runs, done
+    def run_is_at(self, name: str, seconds: float) -> None:
+        self.running[name] = min(seconds, self._lengths_s[name])
+
+    def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
+        self.ended += 1
+        self.failed += record["status"] == "failed"
+        self.running.pop(name, None)
+        self._ended_s += self._lengths_s.pop(name, 0.0)
+
+    @property
+    def completed_s(self) -> float:
+        """Of `length_s`."""
+        return self._ended_s + sum(self.running.values())
+
+    @property
+    def left_s(self) -> float:
+        """By the speed so far, in expected seconds per second."""
+        passed_s = time.monotonic() - self._begun_s
+        speed = (self.completed_s + _TRUST_S * self._at_once) / (passed_s + _TRUST_S)
+        return max(0.0, self.length_s - self.completed_s) / speed
+
+    @property
+    def count(self) -> str:
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.ended}/{self.runs} done, {len(self.running)} running{failed}"
+
+
+class Lines:
+    """A line per run, or now and then where there are very many."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._each = True
+        self._said_s = time.monotonic()
+
+    def sweep_begins(self, runs: int, done: int, length_s: float, at_once: int) -> None:
+        self._state.begins(runs, done, length_s, at_once)
+        self._each = runs - done <= _LINES_EACH
         there = f", {done} of them there already" if done else ""
-        _say(f"{runs} run{'s' * (runs != 1)}{there}, about {_duration(length_s)}")
+        _say(f"{runs} run{'s' * (runs != 1)}{there}, about {_duration(length_s / at_once)}")
 
-    def run_begins(self, name: str, length_s: float) -> None:  # noqa: ARG002 - a bar wants it
-        self._number += 1
-        self._name = name
+    def say(self, line: str) -> None:
+        _say(f"bentpipe: {line}")
 
-    def run_is_at(self, seconds: float) -> None: ...
+    def run_begins(self, name: str, length_s: float) -> None:
+        self._state.run_begins(name, length_s)
 
-    def run_ends(self, record: Mapping[str, Any]) -> None:
-        took = _duration(record["wall_s"])
-        _say(f"[{self._number}/{self._runs}] {self._name}: {outcome(record)}  {took}")
+    def run_is_at(self, name: str, seconds: float) -> None: ...
+
+    def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
+        state = self._state
+        state.run_ends(name, record)
+        if self._each or (record["status"] == "failed" and state.failed <= _FAILED_LINES):
+            took = _duration(record["wall_s"])
+            _say(f"[{state.ended}/{state.runs}] {name}: {outcome(record)}  {took}")
+        elif time.monotonic() > self._said_s + _BETWEEN_S:
+            self._said_s = time.monotonic()
+            _say(f"[{state.count}] about {_duration(state.left_s)} left")
 
 
 class Bar:
-    """A bar over the whole sweep. Runs that went wrong leave a line above it."""
+    """A bar over the whole sweep. Runs that went wrong leave a line above it, as far as they are few."""
 
     def __init__(self) -> None:
+        self._state = _State()
+        self._doubtful = 0
         self._progress = Progress(
             TextColumn("[bold]{task.fields[count]}"),
             BarColumn(),
-            _TimeLeft(),
+            _TimeLeft(self._state),
             TextColumn("{task.fields[name]}"),
             console=Console(stderr=True),
             transient=True,
         )
         self._task = self._progress.add_task("", total=1.0, count="", name="", start=False)
-        self._runs = 0
-        self._number = 0
-        self._before_s = 0.0
-        self._length_s = 0.0
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -86,35 +152,56 @@ class Bar:
     ) -> None:
         self._progress.stop()
 
-    def sweep_begins(self, runs: int, done: int, length_s: float) -> None:
-        self._runs, self._number = runs, done
-        self._progress.update(self._task, total=max(length_s, 1e-3), count=f"{done}/{runs}")
+    def sweep_begins(self, runs: int, done: int, length_s: float, at_once: int) -> None:
+        self._state.begins(runs, done, length_s, at_once)
         self._progress.start_task(self._task)
+        self._show()
+
+    def say(self, line: str) -> None:
+        self._progress.console.print(Text(f"bentpipe: {line}"))
 
     def run_begins(self, name: str, length_s: float) -> None:
-        self._number += 1
-        self._length_s = length_s
-        self._progress.update(self._task, count=f"{self._number}/{self._runs}", name=name)
+        self._state.run_begins(name, length_s)
+        self._show()
 
-    def run_is_at(self, seconds: float) -> None:
-        self._progress.update(self._task, completed=self._before_s + min(seconds, self._length_s))
+    def run_is_at(self, name: str, seconds: float) -> None:
+        self._state.run_is_at(name, seconds)
+        self._show()
 
-    def run_ends(self, record: Mapping[str, Any]) -> None:
-        self._before_s += self._length_s
-        self._progress.update(self._task, completed=self._before_s)
+    def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
+        self._state.run_ends(name, record)
+        self._show()
         if record["status"] == "failed" or not record["reliable"]:
-            self._progress.console.print(Text(f"{record['folder']}: {outcome(record)}", style="yellow"))
+            self._doubtful += 1
+            if self._doubtful <= _FAILED_LINES:
+                self._progress.console.print(Text(f"{record['folder']}: {outcome(record)}", style="yellow"))
+
+    def _show(self) -> None:
+        state = self._state
+        name = next(iter(state.running)) if len(state.running) == 1 else ""
+        self._progress.update(
+            self._task, total=state.length_s, completed=state.completed_s, count=state.count, name=name
+        )
 
 
 class _TimeLeft(ProgressColumn):
-    """From what the runs are known to take, not from how fast the bar has been: a run takes its time."""
+    def __init__(self, state: _State) -> None:
+        super().__init__()
+        self._state = state
 
-    def render(self, task: Task) -> Text:
-        return Text(f"{_duration(max(0.0, (task.total or 0.0) - task.completed))} left", style="cyan")
+    def render(self, task: Task) -> Text:  # noqa: ARG002 - the state knows more
+        return Text(f"{_duration(self._state.left_s)} left", style="cyan")
 
 
-def watcher() -> Bar | Lines:
-    return Bar() if sys.stderr.isatty() else Lines()
+@contextmanager
+def watcher(*, quiet: bool) -> Iterator[Watcher]:
+    if quiet:
+        yield Quiet()
+    elif sys.stderr.isatty():
+        with Bar() as bar:
+            yield bar
+    else:
+        yield Lines()
 
 
 def _say(line: str) -> None:

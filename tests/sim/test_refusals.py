@@ -7,7 +7,7 @@ import pytest
 from simulating import LAB
 
 import bentpipe
-from bentpipe import EngineError, _core, cli
+from bentpipe import EngineError
 
 EXEC = '[[workload]]\nname = "it"\nkind = "exec"\ncommand = ["true"]\n'
 
@@ -52,19 +52,3 @@ def test_a_variant_asked_for_by_name_that_it_cannot_run_is_refused(tmp_path: Pat
     place.write_text(LAB + VARIANTS)
     with pytest.raises(EngineError, match="vegas"):
         bentpipe.Lab.load(place, variants=["hybla", "vegas"]).run(engine="sim", out=tmp_path / "out")
-
-
-def test_a_fault_of_the_simulator_is_one_message_and_leaves_nothing(
-    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def breaks_off(*_what: object) -> str:
-        raise RuntimeError("index out of bounds")  # what a panic becomes
-
-    monkeypatch.setattr(_core, "sim_run", breaks_off)
-    argv = ["run", str(lab), "--engine", "sim", "--seed", "7", "--out", str(tmp_path / "out")]
-    with pytest.raises(SystemExit) as ended:
-        cli.app(argv)
-    assert ended.value.code == 1
-    said = capsys.readouterr().err
-    assert "with seed 7 by a fault of its own: index out of bounds" in said
-    assert not (tmp_path / "out").exists()

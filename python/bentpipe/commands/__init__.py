@@ -1,1 +1,1 @@
-"""What each command does: a file per command."""
+"""The commands, a file each. cli.py puts them together and turns what went wrong into a status."""

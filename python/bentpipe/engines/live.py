@@ -211,7 +211,7 @@ class _Run:
             "status": "failed" if failures else "done",
             "reliable": reliable,
             "why": failures + doubts,
-            "folder": str(self._folder.place),
+            "folder": self._folder.called,
             "workloads": {name: result.entry for name, result in results.items()},
             "pipes": pipes_summary(pl.read_parquet(link, glob=False), measured_s)
             if link.exists()

@@ -87,7 +87,7 @@ class SimEngine:
             "status": "failed" if failures else "done",
             "reliable": reliable,
             "why": failures + doubts,
-            "folder": str(folder.place),
+            "folder": folder.called,
             "workloads": workloads,
             "pipes": pipes_summary(pl.read_parquet(folder.path("link.parquet"), glob=False), end_s),
             "engine_error": engine_error,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +21,7 @@ from bentpipe.lab.point import Point
 from bentpipe.lab.resolve import resolve
 from bentpipe.lab.shipped import shipped_labs
 from bentpipe.lab.spec import RunSpec
-from bentpipe.lab.sweep import Cell, grid_of
+from bentpipe.lab.sweep import Cell, Grid, grid_of
 from bentpipe.lab.traces import Traces
 
 MOST_RUNS = 1_000_000
@@ -35,7 +35,8 @@ class _Checked:
 
     variant: str
     point: Mapping[str, Any]
-    lab: LabFile
+    seed: int
+    """Of its first run."""
     spec: RunSpec
 
 
@@ -96,10 +97,9 @@ class Lab:
         traces = Traces(file.parent)
         try:
             grid = grid_of(document, options, variants)
-            cells = tuple(_checked(cell, places.over(cell.placed), traces) for cell in grid.cells())
+            first, cells = _all_checked(grid, places, traces)
         except ChangeError as change:
             raise places.of_origin(change.origin, change.fault) from None
-        first = cells[0].lab
         if first.repeat * len(cells) > MOST_RUNS:
             found = f"{first.repeat} repeats of {len(cells)} points"
             raise LabError(str(file), "repeat", found, f"at most {MOST_RUNS} runs would do")
@@ -113,28 +113,43 @@ class Lab:
             asked=variants is not None,
             text=text,
             options=(*(name for name, _ in options), *(f"--variant {name}" for name in variants or ())),
-            _cells=cells,
+            _cells=tuple(cells),
         )
+
+    def cells(self) -> Iterator[list[Point]]:
+        """The runs of each cell of the grid, the plain lab's cells first."""
+        for cell in self._cells:
+            yield [
+                Point(
+                    lab=self.name,
+                    title=self.title,
+                    published=self.published,
+                    variant=cell.variant,
+                    point=dict(cell.point),
+                    seed=cell.seed + index,
+                    repeat_index=index,
+                    spec=cell.spec,
+                )
+                for index in range(self.repeat)
+            ]
 
     def points(self) -> list[Point]:
         """Every run to do: the plain lab's cells first, each cell's repeats together."""
-        return [
-            Point(
-                lab=self.name,
-                title=self.title,
-                published=self.published,
-                variant=cell.variant,
-                point=dict(cell.point),
-                seed=cell.lab.seed + index,
-                repeat_index=index,
-                spec=cell.spec,
-            )
-            for cell in self._cells
-            for index in range(self.repeat)
-        ]
+        return [point for cell in self.cells() for point in cell]
 
 
-def _checked(cell: Cell, places: Places, traces: Traces) -> _Checked:
+def _all_checked(grid: Grid, places: Places, traces: Traces) -> tuple[LabFile, list[_Checked]]:
+    """The lab as its first cell has it, and what is wanted of every cell: a grid may have very many."""
+    first, cells = None, []
+    for cell in grid.cells():
+        lab, spec = _checked(cell, places.over(cell.placed), traces)
+        first = first or lab
+        cells.append(_Checked(cell.variant, cell.point, lab.seed, spec))
+    assert first is not None  # a grid without cells is refused
+    return first, cells
+
+
+def _checked(cell: Cell, places: Places, traces: Traces) -> tuple[LabFile, RunSpec]:
     try:
         lab = LabFile.model_validate(cell.document)
     except ValidationError as error:
@@ -144,7 +159,7 @@ def _checked(cell: Cell, places: Places, traces: Traces) -> _Checked:
     except FaultError as fault:
         location = tuple(int(part) if part.isdigit() else part for part in fault.key.split("."))
         raise places.error(cell.document, location, fault) from None
-    return _Checked(cell.variant, cell.point, lab, spec)
+    return lab, spec
 
 
 def find(path_or_name: str | Path) -> Path:

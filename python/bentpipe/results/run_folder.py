@@ -26,29 +26,31 @@ class RunFolder:
     unfinished: ClassVar[set[Path]] = set()
     """Staging folders of this process."""
 
-    def __init__(self, staging: Path, place: Path) -> None:
+    def __init__(self, staging: Path, place: Path, called: str, *, replaces: bool) -> None:
         self._staging = staging
         self._place = place
+        self._replaces = replaces
+        self.called = called
+        """What the record calls the folder once it is finished."""
 
     @classmethod
-    def create(cls, out: Path, name: str) -> Self:
-        """Make `out` and the staging folder for run `name` in it. A finished run of that name is an error."""
+    def create(cls, out: Path, name: str, *, called: str | None = None, replaces: bool = False) -> Self:
+        """Make `out` and the staging folder for run `name` in it.
+
+        `called`: the folder's name where it will not stay in `out`. A finished run of that name is an error,
+        or with `replaces` gives way to this one once it is whole.
+        """
         place = out / name
         if name.startswith(".") or place.parent != out:
             raise StoreError(f"{name!r} cannot name a run's folder")
-        if place.exists():
+        if place.exists() and not replaces:
             raise StoreError(f"{place} is there already")
         staging = out / f".{name}{STAGING_SUFFIX}"
         if staging.exists():
             shutil.rmtree(staging)
         staging.mkdir(parents=True)
         cls.unfinished.add(staging.resolve())
-        return cls(staging, place)
-
-    @property
-    def place(self) -> Path:
-        """Where the folder will be once finished."""
-        return self._place
+        return cls(staging, place, called or str(place), replaces=replaces)
 
     def path(self, *parts: str) -> Path:
         """A path inside the folder as it is now, absolute. Its folders are made."""
@@ -98,8 +100,18 @@ class RunFolder:
                 self.write_table(name, table.empty())
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
         write_file(self._staging / RECORD, f"{text}\n".encode())
+        return self.put_in_place()
+
+    def put_in_place(self) -> Path:
+        """Rename the folder into place, with whatever has been written into it."""
         staging = self._staging.resolve()
-        self._staging.rename(self._place)
+        if self._replaces and self._place.exists():
+            old = self._place.with_name(f".{self._place.name}.old{STAGING_SUFFIX}")
+            self._place.rename(old)
+            self._staging.rename(self._place)
+            shutil.rmtree(old)
+        else:
+            self._staging.rename(self._place)
         self.unfinished.discard(staging)
         return self._place
 

@@ -1,0 +1,29 @@
+"""What every command takes that begins with a lab."""
+
+from typing import Annotated, Any
+
+import typer
+
+LabArgument = Annotated[
+    str, typer.Argument(metavar="LAB", help="A lab file, or the name of a lab that comes with bentpipe.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a key of the lab; repeatable. On a swept key it pins that key.",
+    ),
+]
+VariantOption = Annotated[
+    list[str] | None, typer.Option("--variant", metavar="NAME", help="Run only this variant; repeatable.")
+]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", help="Seed of the first repeat; the next one adds 1.")
+]
+
+
+def load(name: str, set_: list[str] | None, **more: Any) -> Any:
+    from bentpipe.run import Lab  # noqa: PLC0415 - `bentpipe --help` must not wait for data frames
+
+    return Lab.load(name, set=set_ or (), **more)

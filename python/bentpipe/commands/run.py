@@ -1,0 +1,158 @@
+"""`bentpipe run`."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bentpipe import engines
+from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
+from bentpipe.commands.saying import print_table, say
+from bentpipe.engines.base import EngineError, EngineOptions
+
+if TYPE_CHECKING:
+    from bentpipe.run import Lab, Tally
+
+
+class Again(StrEnum):
+    FAILED = "failed"
+    UNRELIABLE = "unreliable"
+
+
+def run(
+    lab: LabArgument,
+    *,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="`live`: this machine's kernel and real programs, and so the default: what really happens. "
+            "`sim`: virtual time, on any machine, and the default in Python, where runs are many."
+        ),
+    ] = engines.DEFAULT,
+    set_: SetOption = None,
+    variant: VariantOption = None,
+    seed: SeedOption = None,
+    repeat: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each point, each with a seed of its own.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where the runs go: a folder, or a URL such as s3://bucket/sweep. Default runs/LAB-DATE. "
+            "An interrupted sweep goes on.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Runs at once on this machine. `live` takes one at a time.")
+    ] = 1,
+    again: Annotated[
+        Again | None,
+        typer.Option(help="Run only what is in DIR and failed, or is unreliable, and replace it."),
+    ] = None,
+    json_: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="One JSON object per run, on a line, as it ends; those there already first."
+        ),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST", help="Keep a pcapng of this end (client, near or server); repeatable."),
+    ] = None,
+    sample: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")
+    ] = "100 ms",
+) -> None:
+    """Run a lab: every point of its sweep, every variant.
+
+    Examples:
+
+        bentpipe run effects-of-latency
+
+        bentpipe run effects-of-latency --set path.rtt="550 ms" --variant "as is" --repeat 3
+
+        bentpipe run my.toml --set workload.download.time="10 s" --out runs/try --json
+
+        bentpipe run my.toml --engine sim --repeat 100 --jobs 4
+    """
+    from bentpipe import run as runner  # noqa: PLC0415 - `bentpipe --help` must not wait for data frames
+    from bentpipe.progress import watcher  # noqa: PLC0415 - as above
+
+    options = EngineOptions(sample_interval_ns=_interval_ns(sample), pcap=_hosts(pcap or []))
+    the_lab = load(lab, set_, variants=variant, seed=seed, repeat=repeat)
+    tally = runner.Tally()
+    with watcher(quiet=quiet) as watching:
+        results = runner.execute(
+            the_lab,
+            engine=engine,
+            out=out,
+            jobs=jobs,
+            again=again.value if again else None,
+            options=options,
+            watcher=watching,
+            tally=tally,
+            on_record=_print_summary if json_ else None,
+            on_left_out=lambda variant, why: say(f'bentpipe: variant "{variant}" is left out: {why}'),
+        )
+    if not json_:
+        print_table(results)
+    if not quiet:
+        _say_what_failed(tally, lab, the_lab, f"--engine {engine} ", str(results.folder))
+        if not json_:
+            say(f"Kept in {results.folder}. A page with charts: bentpipe report {results.folder}")
+    raise typer.Exit(1 if tally.failed or tally.unreliable else 0)
+
+
+def _print_summary(record: Mapping[str, Any]) -> None:
+    from bentpipe.results.record import summary  # noqa: PLC0415 - as above
+
+    print(json.dumps(summary(record), ensure_ascii=False), flush=True)
+
+
+def _say_what_failed(tally: "Tally", lab: str, the_lab: "Lab", engine: str, folder: str) -> None:
+    changes = "".join(f"{name} {shlex.quote(value)} " for name, value in map(_parted, the_lab.options))
+    command = f"bentpipe run {shlex.quote(lab)} {engine}{changes}--out {shlex.quote(folder)} --again"
+    if tally.failed:
+        say(f"{_runs(tally.failed)} failed:")
+        for name, why in tally.first_failed:
+            say(f"  {name}: {why}")
+        if more := tally.failed - len(tally.first_failed):
+            say(f"  and {more} more")
+        say(f"These alone once more:  {command} failed")
+    if tally.unreliable:
+        verb = "is" if tally.unreliable == 1 else "are"
+        say(f"{_runs(tally.unreliable)} {verb} unreliable. These alone once more:  {command} unreliable")
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' * (count != 1)}"
+
+
+def _parted(option: str) -> tuple[str, str]:
+    """An option as a lab keeps it, `--set path.rtt=30 ms`, into its name and its value."""
+    name, _, value = option.partition(" ")
+    return name, value
+
+
+def _hosts(names: list[str]) -> tuple[str, ...]:
+    for name in names:
+        if name not in ("client", "near", "server"):
+            raise EngineError(f"--pcap: found {name!r}; client, near or server would do", what="pcap")
+    return tuple(dict.fromkeys(names))
+
+
+def _interval_ns(text: str) -> int:
+    from bentpipe.lab.units import parse_time  # noqa: PLC0415 - as above
+
+    try:
+        interval_ns = parse_time(text)
+    except ValueError as error:
+        raise EngineError(f"--sample: found {text!r}; {error}", what="sample") from error
+    if interval_ns < 1_000_000:
+        raise EngineError(f"--sample: found {text!r}; 1 ms or more would do", what="sample")
+    return interval_ns

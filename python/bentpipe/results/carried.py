@@ -1,0 +1,37 @@
+"""A whole run on its way: from the folder in which it was made to where it is kept.
+
+Wherever that is, a run is there whole or not at all. A folder of this machine is renamed into place. At a URL
+the record comes last: what has no record is no run.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bentpipe.results.layout import RECORD
+from bentpipe.results.place import Place
+from bentpipe.results.run_folder import RunFolder, write_file
+
+
+def packed(run: Path) -> dict[str, bytes]:
+    """A run's files by their names."""
+    return {file.name: file.read_bytes() for file in sorted(run.iterdir())}
+
+
+def unpack(files: Mapping[str, bytes], folder: Path, name: str, *, replaces: bool) -> None:
+    """Keep a packed run in a folder of this machine."""
+    staging = RunFolder.create(folder, name, replaces=replaces)
+    try:
+        for file, content in files.items():
+            write_file(staging.path(file), content)
+        staging.put_in_place()
+    except BaseException:
+        staging.abandon()
+        raise
+
+
+def carry(run: Path, place: Place) -> None:
+    """Keep a run at a URL. One that stands there is no run any more from the first file on."""
+    (place / RECORD).remove()
+    place.make()
+    for file in sorted(run.iterdir(), key=lambda file: file.name == RECORD):
+        (place / file.name).write_bytes(file.read_bytes())

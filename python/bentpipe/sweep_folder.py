@@ -1,0 +1,187 @@
+"""The folder of a sweep: which lab it belongs to, what its runs are called, and who writes in it.
+
+The folder says which lab it belongs to (lab.json), so that an interrupted sweep goes on where it stopped and
+another lab's folder is refused. On this machine it is locked while a sweep writes in it; at a URL nobody
+keeps two sweeps apart.
+"""
+
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bentpipe import lab
+from bentpipe.lab import Point
+from bentpipe.results import StoreError
+from bentpipe.results.layout import LAB, RECORD
+from bentpipe.results.place import Place
+from bentpipe.results.run_folder import discard_abandoned
+
+_LONGEST_WORD = 40
+_LOCK_S = 3.0
+"""How long the workers of a process that was killed may still hold the lock."""
+
+
+def named(cells: Iterable[list[Point]]) -> Iterator[tuple[str, Point]]:
+    """The runs with their folders' names: their cell's number in the grid, what is special about it, seed."""
+    for number, points in enumerate(cells, 1):
+        for point in points:
+            words = [point.variant, *point.point.values(), f"seed {point.seed}"]
+            yield "_".join([f"{number:03d}", *map(_word, words)]), point
+
+
+def _word(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:_LONGEST_WORD]
+
+
+def identity(the_lab: lab.Lab, cells: Iterable[list[Point]], engine: str) -> dict[str, Any]:
+    """What a folder of runs belongs to: the engine and the cells, but not how often each is repeated, nor the
+    seed. The lab as it was written stands there for people."""
+    digest = hashlib.sha256(f'["{engine}",['.encode())
+    points = []
+    for number, (point, *_) in enumerate(cells):
+        cell = {"variant": point.variant, "point": point.point, "spec": point.spec.model_dump(mode="json")}
+        text = json.dumps(cell, sort_keys=True, separators=(",", ":"))
+        digest.update(f"{',' if number else ''}{text}".encode())
+        points.append({"variant": point.variant, "point": point.point})
+    digest.update(b"]]")
+    return {
+        "lab": the_lab.name,
+        "title": the_lab.title,
+        "published": the_lab.published,
+        "engine": engine,
+        "document": the_lab.text,
+        "options": list(the_lab.options),
+        "digest": digest.hexdigest(),
+        "cells": points,
+    }
+
+
+def default_folder(own: Mapping[str, Any], names: Iterable[str]) -> Path:
+    """runs/<lab>-<date>, with a number where a finished or another sweep has that name already."""
+    base = Path("runs") / f"{own['lab']}-{datetime.date.today().isoformat()}"
+    wanted = set(names)
+    number = 1
+    while True:
+        folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
+        if not folder.exists():
+            return folder
+        place = Place.of(folder)
+        if _digest(place) == own["digest"] and not wanted <= place.stamps(RECORD).keys():
+            return folder
+        number += 1
+
+
+def _digest(place: Place) -> str | None:
+    """What the folder's lab.json belongs to; None without one of ours."""
+    try:
+        found = json.loads((place / LAB).read_bytes())
+        return str(found["digest"])
+    except (StoreError, ValueError, KeyError, TypeError):
+        return None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sweep's folder while one writes in it."""
+
+    place: Place
+    there: frozenset[str]
+    """The runs that are in it."""
+    lock: int | None
+    """The descriptor that holds the lock; None at a URL."""
+
+
+@contextmanager
+def claimed(place: Place, own: Mapping[str, Any]) -> Iterator[Claim]:
+    """The folder, made or found to be of the same lab, and no other process's as long as this lasts. Where no
+    run was finished in it, it is as it was before."""
+    made = not place.exists()
+    if not made and not place.is_folder():
+        raise StoreError(f"{place} is a file; --out wants a folder")
+    with _locked(place) as lock:
+        there = _checked(place, own)
+        try:
+            _name(place, own)
+            yield Claim(place, frozenset(there), lock)
+        finally:
+            if place.path is not None:
+                discard_abandoned(place.path)  # of workers that were ended
+            if not place.stamps(RECORD):
+                _unname(place, made=made)
+
+
+@contextmanager
+def _locked(place: Place) -> Iterator[int | None]:
+    """As long as this lasts no other process has the folder, which is made."""
+    try:
+        place.make()
+        descriptor = os.open(place.path, os.O_RDONLY | os.O_DIRECTORY) if place.path else None
+    except OSError as error:
+        raise StoreError(f"{place} cannot be made: {error.strerror}") from error
+    if descriptor is None:
+        yield None
+        return
+    try:
+        _lock(place, descriptor)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock(place: Place, descriptor: int) -> None:
+    give_up_s = time.monotonic() + _LOCK_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > give_up_s:
+                raise StoreError(f"{place} is being written by another bentpipe") from None
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _checked(place: Place, own: Mapping[str, Any]) -> set[str]:
+    """The runs that are there. Raises where the folder holds what is not of this lab. What an interrupted run
+    left is taken away."""
+    digest = _digest(place)
+    if digest is None and place.names():
+        raise StoreError(
+            f"{place} is not empty and holds no runs of this lab; name another folder with --out"
+        )
+    if place.path is not None:
+        discard_abandoned(place.path)
+    there = place.stamps(RECORD).keys()
+    if there and digest != own["digest"]:
+        raise StoreError(
+            f"{place} holds runs of another lab, or of this one with other settings; "
+            "name another folder with --out"
+        )
+    return set(there)
+
+
+def _name(place: Place, own: Mapping[str, Any]) -> None:
+    """Says in the folder which lab it belongs to, unless that stands there."""
+    if _digest(place) == own["digest"]:
+        return
+    try:
+        (place / LAB).write_bytes(f"{json.dumps(own, indent=1, ensure_ascii=False)}\n".encode())
+    except PermissionError as error:
+        raise StoreError(f"{place} cannot be written: {error.strerror}") from error
+
+
+def _unname(place: Place, *, made: bool) -> None:
+    with suppress(OSError, StoreError):  # it may not be ours to write, or hold what somebody put there
+        (place / LAB).remove()
+        if made and not place.names():
+            place.remove()

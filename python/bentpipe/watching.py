@@ -1,0 +1,35 @@
+"""Whoever is told how a sweep goes on."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Watcher(Protocol):
+    """Told how a sweep goes on."""
+
+    def sweep_begins(self, runs: int, done: int, length_s: float, at_once: int) -> None:
+        """`runs` in all, of which `done` are there already; the rest would take about `length_s` one by one,
+        and `at_once` of them go on beside each other."""
+
+    def say(self, line: str) -> None:
+        """Something that whoever watches should know."""
+
+    def run_begins(self, name: str, length_s: float) -> None: ...
+
+    def run_is_at(self, name: str, seconds: float) -> None: ...
+
+    def run_ends(self, name: str, record: Mapping[str, Any]) -> None: ...
+
+
+class Quiet:
+    """A watcher that says nothing."""
+
+    def sweep_begins(self, runs: int, done: int, length_s: float, at_once: int) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+    def run_begins(self, name: str, length_s: float) -> None: ...
+
+    def run_is_at(self, name: str, seconds: float) -> None: ...
+
+    def run_ends(self, name: str, record: Mapping[str, Any]) -> None: ...
