@@ -88,7 +88,7 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
                 _say_whose(out, lab)
             while staged:
                 folder, record = staged[0]
-                folder.finish({**record, "folder": str(folder.place)})
+                folder.finish({**record, "folder": folder.called})
                 staged.pop(0)
         finally:
             for folder, _ in staged:
