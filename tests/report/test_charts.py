@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bentpipe import charts
 from bentpipe.charts import lateness, over_time, plotly, throughput_rtt, windows, wording
-from bentpipe.charts.decimate import indices
+from bentpipe.charts.decimate import envelope, indices
 from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
 from bentpipe.charts.palette import DARK, LIGHT
 from bentpipe.results import Results
@@ -272,3 +272,17 @@ def test_the_same_chart_gives_the_same_file(tmp_path: Path, geo: Results, form: 
     (second,) = charts.save_all(geo, tmp_path / "b", (form,))
     assert first.name == f"over-time-001.{form}"
     assert first.read_bytes() == second.read_bytes()
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(-1e9, 1e9)), min_size=1, max_size=400), st.integers(1, 40))
+def test_an_outline_keeps_the_extremes_and_curves_on_one_clock_share_theirs(
+    y: list[float | None], width: int
+) -> None:
+    x = [0.1 * i for i in range(len(y))]
+    places, kept = envelope(x, y, width)
+    known = [value for value in y if value is not None]
+    assert len(kept) <= max(2 * width, 1) or len(y) <= 2 * width
+    if known:
+        assert max(known) in kept
+        assert min(known) in kept
+    assert places == envelope(x, [1.0] * len(y), width)[0]

@@ -7,13 +7,14 @@ import zlib
 from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 import records
 import synthetic
 from rich.console import Console
 
-from bentpipe.report import comparison, engine_words, html, terminal
+from bentpipe.report import comparison, engine_words, html, packing, terminal
 from bentpipe.report.asked_words import asked_words
 from bentpipe.results import Results
 
@@ -178,18 +179,70 @@ def test_the_page_needs_nothing_but_itself(sweep: Results, tmp_path: Path) -> No
 
 def test_every_link_of_the_page_leads_somewhere_on_it(sweep: Results) -> None:
     found = Page(html.render(sweep))
-    assert found.links
-    assert {link.removeprefix("#") for link in found.links} <= set(found.ids)
+    runs = {f"#run={run['run']}" for run in sweep.runs}
+    assert runs < set(found.links)
+    assert set(found.links) - runs <= {f"#{name}" for name in found.ids}
     assert len(found.ids) == len(set(found.ids))
 
 
-def test_the_page_has_a_chart_for_every_panel_and_its_figures_are_json(geo: Results) -> None:
-    text = html.render(geo)
-    figures = re.search(r'<script type="application/octet-stream" class="figures">(.*?)</script>', text)
-    assert figures is not None
-    assert (
-        len(json.loads(zlib.decompress(b64decode(figures[1])))) == len(re.findall(r"data-panel=", text)) == 7
-    )
+def unpacked(text: str) -> Any:
+    """What the page's script makes of a packed text."""
+    value, held = json.loads(zlib.decompress(b64decode(text)))
+
+    def put(of: Any) -> Any:
+        if isinstance(of, list):
+            return [put(inner) for inner in of]
+        if isinstance(of, dict):
+            return held[of["$"]] if "$" in of else {key: put(inner) for key, inner in of.items()}
+        return of
+
+    return put(value)
+
+
+def parts(page: str) -> list[Any]:
+    """The runs' parts that a page holds, in order."""
+    groups = re.findall(r'<script type="application/octet-stream" class="group">(.*?)</script>', page)
+    return [part for group in groups for part in unpacked(group)]
+
+
+def test_a_run_has_a_chart_for_every_panel(geo: Results) -> None:
+    (part,) = parts(html.render(geo))
+    assert len(part["figures"]) == len(part["panels"]) == 7
+    assert part["heading"] == "rtt 550 ms, direction down, as is, seed 1"
+
+
+def test_every_run_has_a_row_and_a_part_in_the_same_place(sweep: Results) -> None:
+    page = html.render(sweep)
+    names = [run["run"] for run in sweep.runs]
+    assert [part["name"] for part in parts(page)] == names
+    assert re.findall(r'<th scope="row"><a href="#run=(\w+)">', page) == names
+
+
+def test_what_is_packed_comes_out_again() -> None:
+    value = [{"x": [1.5] * 9, "words": "w" * 99, "more": [[1, None], {"x": [1.5] * 9}]}, "w" * 99, []]
+    assert unpacked(packing.pack(value)) == value
+
+
+def test_what_runs_have_alike_costs_once() -> None:
+    part = {"spec": "".join(chr(33 + n * n % 90) for n in range(9000)), "x": [n * 0.1 for n in range(900)]}
+    one, sixteen = (len(packing.pack([part] * count)) for count in (1, 16))
+    assert sixteen < 1.05 * one
+
+
+def test_charts_over_time_are_thinned_until_the_page_has_its_size(sweep: Results) -> None:
+    whole = html.render(sweep)
+    charts_bytes = sum(map(len, re.findall(r'class="group">(.*?)</script>', whole)))
+    thin = html.render(sweep, most_bytes=len(whole.encode()) - charts_bytes // 8)
+    assert len(thin.encode()) <= len(whole.encode()) - charts_bytes // 8
+    assert "below 10 MB" in thin
+    assert "below 10 MB" not in whole
+    assert [len(part["panels"]) for part in parts(thin)] == [len(part["panels"]) for part in parts(whole)]
+
+
+def test_a_page_without_room_for_charts_over_time_says_so(sweep: Results) -> None:
+    page = html.render(sweep, most_bytes=0)
+    assert "it has no charts over time" in page
+    assert [part["name"] for part in parts(page)] == [run["run"] for run in sweep.runs]
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bentpipe.charts import (
-    by_variant,
-    completion,
-    heat_map,
-    matplotlib,
-    over_time,
-    speed_up,
-    throughput_rtt,
-    waterfall,
-)
+from bentpipe.charts import completion, matplotlib, over_time, waterfall
 from bentpipe.charts.description import Chart
+from bentpipe.charts.overviews import overviews
 from bentpipe.results.store import Results
 
 
 def over_all(results: Results) -> list[Chart]:
     """The charts that put the runs side by side."""
-    found = (throughput_rtt.build(results, log=True), throughput_rtt.build(results, log=False))
-    every = (*found, *by_variant.build(results), speed_up.build(results), heat_map.build(results))
-    return [chart for chart in every if chart is not None]
+    return [chart for each in overviews(results) for chart in each.charts.values()]
 
 
 def of_run(results: Results, record: Mapping[str, Any]) -> list[Chart]:

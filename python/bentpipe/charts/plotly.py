@@ -10,7 +10,7 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from bentpipe.charts import plotly_cells, plotly_rows
-from bentpipe.charts.decimate import indices
+from bentpipe.charts.decimate import envelope, indices
 from bentpipe.charts.description import Chart, Dash, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import DARK, LIGHT
 from bentpipe.charts.plotly_values import plain, scale, short
@@ -26,11 +26,14 @@ _SYMBOLS = {
     Symbol.STROKE: "line-ns",
     Symbol.BEYOND: "triangle-right",
 }
-_PIXELS = 900
-_PIXELS_LEAST = 120
+PIXELS = 900
+"""Long series are thinned for a chart this wide; zooming in shows what was kept."""
+_PIXELS_FINE = 300
+"""Below this, curves are thinned as coarsely as their outline allows."""
 _SERIES_WHOLE = 6
-"""Long series are thinned for a chart this wide; zooming in shows what was kept. Where a panel has more
-series than these, each is thinned further, so that a page of many connections stays small."""
+_SHARE_LEAST = 2 / 15
+"""Where a panel has more series than the former, each is thinned further, down to the latter's share of the
+pixels, so that a page of many connections stays small."""
 
 DARK_FOR_LIGHT: Mapping[str, str] = {LIGHT[role]: DARK[role] for role in LIGHT}
 
@@ -40,20 +43,20 @@ def library() -> str:
     return str(get_plotlyjs())
 
 
-def figures(chart: Chart) -> list[dict[str, Any]]:
+def figures(chart: Chart, pixels: int = PIXELS) -> list[dict[str, Any]]:
     """One figure for each panel, in order, or for each row of panels of categories. Panels side by side share
-    their y range."""
+    their y range. `pixels`: for which width series are thinned."""
     if chart.of_cells:
         return plotly_cells.figures(chart)
     if chart.of_categories:
         return plotly_rows.figures(chart)
     shared = y_range(chart.panels) if chart.side_by_side else None
-    return [_figure(chart, panel, shared or y_range([panel])) for panel in chart.panels]
+    return [_figure(chart, panel, shared or y_range([panel]), pixels) for panel in chart.panels]
 
 
-def _figure(chart: Chart, panel: Panel, heights: Range) -> dict[str, Any]:
+def _figure(chart: Chart, panel: Panel, heights: Range, pixels: int) -> dict[str, Any]:
     across = x_range(chart)
-    traces = [_trace(series, panel, chart) for series in panel.series]
+    traces = [_trace(series, panel, chart, pixels) for series in panel.series]
     for level in panel.levels:
         line = {"color": LIGHT[level.role], "width": 1.2, "dash": "8px,5px"}
         ends = [short(across[0]), short(across[1])]
@@ -79,14 +82,13 @@ def _hover(chart: Chart) -> str:
     return "closest" if chart.side_by_side else "x unified"
 
 
-def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
-    share = min(1.0, _SERIES_WHOLE / len(panel.series))
-    kept = indices(series.y, max(int(_PIXELS * share), _PIXELS_LEAST))
+def _trace(series: Series, panel: Panel, chart: Chart, pixels: int) -> dict[str, Any]:
+    x, y = _thinned(series, int(pixels * max(min(1.0, _SERIES_WHOLE / len(panel.series)), _SHARE_LEAST)))
     colour = LIGHT[series.role]
     trace: dict[str, Any] = {
         "name": plain(series.label),
-        "x": [short(series.x[i]) for i in kept],
-        "y": [short(series.y[i]) for i in kept],
+        "x": [short(value) for value in x],
+        "y": [short(value) for value in y],
         "showlegend": series.in_legend,
         "opacity": 0.75 if series.faint else 1,
         "hovertemplate": f"%{{y:.4~g}} {panel.y.unit}<extra>%{{fullData.name}}</extra>"
@@ -109,13 +111,20 @@ def _trace(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
         width = 1.2 if series.faint else 1.9
         trace["line"] = {"color": colour, "dash": _DASHES[series.dash], "width": width, "shape": shape}
     if points:
-        size = 9 if series.mark is Mark.LINE_AND_POINTS or len(kept) < 20 else 6
+        size = 9 if series.mark is Mark.LINE_AND_POINTS or len(x) < 20 else 6
         trace["marker"] = {"color": colour, "symbol": _SYMBOLS[series.symbol], "size": size}
         if series.hollow:
             trace["marker"]["symbol"] += "-open"
     if series.low is not None and series.high is not None:
         trace["error_y"] = _error_bars(series.y, series.low, series.high, colour)
     return trace
+
+
+def _thinned(series: Series, pixels: int) -> tuple[Sequence[float], Sequence[float | None]]:
+    if pixels < _PIXELS_FINE and series.mark in {Mark.LINE, Mark.STEPS}:
+        return envelope(series.x, series.y, max(pixels, 1))
+    kept = indices(series.y, max(pixels, 1))
+    return [series.x[i] for i in kept], [series.y[i] for i in kept]
 
 
 def _error_bars(

@@ -73,11 +73,11 @@ def row(cell: Cell, titles: Mapping[str, str], plain: Cell | None) -> list[str]:
 
 def median_or_doubtful(of: Estimate | None, doubtful: Estimate | None, count: int = 3) -> str:
     """In brackets where all of a cell's runs are left out."""
-    return f"({_figure(doubtful.median, count)})" if of is None and doubtful else median(of, count)
+    return f"({figure(doubtful.median, count)})" if of is None and doubtful else median(of, count)
 
 
 def median(of: Estimate | None, count: int = 3) -> str:
-    return "–" if of is None else _figure(of.median, count)
+    return "–" if of is None else figure(of.median, count)
 
 
 def interval(of: Estimate | None) -> str:
@@ -126,10 +126,10 @@ def _header(words: str, unit: str) -> str:
 
 
 def _span(low: float, high: float) -> str:
-    return f"{digits(low)}–" if isfinite(low) and not isfinite(high) else f"{_figure(low)}–{_figure(high)}"
+    return f"{digits(low)}–" if isfinite(low) and not isfinite(high) else f"{figure(low)}–{figure(high)}"
 
 
-def _figure(value: float, count: int = 3) -> str:
+def figure(value: float, count: int = 3) -> str:
     return digits(value, count) if isfinite(value) else "not done"
 
 

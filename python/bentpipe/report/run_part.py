@@ -1,0 +1,121 @@
+"""A run's part of the page, as plain JSON: the page's script makes headings, charts and tables of it when the
+run is opened."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from bentpipe.charts import files, lateness, over_time, plotly
+from bentpipe.charts.description import Chart
+from bentpipe.charts.wording import digits
+from bentpipe.report import engine_words
+from bentpipe.report.asked_words import asked_words
+from bentpipe.results.asked import workload_spec
+from bentpipe.results.cells import counts, is_imported
+from bentpipe.results.kinds import KINDS
+from bentpipe.results.store import Results
+
+
+def words(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of it without a chart."""
+    return {
+        "name": record["run"],
+        "heading": over_time.heading(record),
+        "badge": badge(record),
+        "counts": counts(record),
+        "why": list(record.get("why", [])),
+        "headline": ", ".join(_headline(record)),
+        "cards": [
+            [name, asked, found] for name, asked, found in (*_workloads(record), *_pipes(record)) if found
+        ],
+        "engine": engine_words.sentences(record),
+        "sysctl": list(_sysctl(record)),
+        "spec": _pretty(record.get("spec", {})),
+    }
+
+
+def charts(results: Results, record: Mapping[str, Any]) -> list[Chart]:
+    engine = lateness.build(record)
+    return [*files.of_run(results, record), *([engine] if engine else [])]
+
+
+def drawn(found: Sequence[Chart], pixels: int) -> dict[str, Any]:
+    """`panels`, each with its words, and `figures`, each plotly's, thinned for so many pixels; 0: only the
+    engine's own."""
+    shown = found if pixels else [chart for chart in found if chart.name.startswith("lateness")]
+    return {
+        "panels": [panel for chart in shown for panel in _panels(chart)],
+        "figures": [figure for chart in shown for figure in plotly.figures(chart, pixels or 1)],
+    }
+
+
+def badge(record: Mapping[str, Any]) -> str:
+    """Reliable or not, failed, or imported, of which that is not known."""
+    if counts(record):
+        return "imported" if is_imported(record) else "reliable"
+    return "unreliable" if record.get("status", "done") == "done" else "failed"
+
+
+def _panels(chart: Chart) -> list[dict[str, str]]:
+    """One for each figure of the chart; `clock` where its charts are to be zoomed together."""
+    first_of_rows = chart.panels[:: chart.columns] if chart.of_categories else chart.panels
+    clock = "" if chart.of_categories or chart.x.unit != "s" else "time"
+    engine = "engine" if chart.name.startswith("lateness") else ""
+    return [
+        {"title": p.title, "sentence": p.sentence, "clock": clock, "engine": engine} for p in first_of_rows
+    ]
+
+
+def _headline(record: Mapping[str, Any]) -> Iterable[str]:
+    """What each piece of work came to, in the figure by which its kind is compared."""
+    found = [(kind.measures[0], subject) for kind in KINDS for subject in kind.subjects(record)]
+    for measure, subject in found:
+        values = measure.values(record, subject)
+        if values:
+            figure = f"{digits(median(values))} {measure.unit}"
+            yield f"{subject} {figure}" if len(found) > 1 else figure
+
+
+def _workloads(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[tuple[str, str]]]]:
+    for name, figures in record.get("workloads", {}).items():
+        yield name, asked_words(workload_spec(record, name)), _scalars(figures)
+
+
+def _pipes(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[tuple[str, str]]]]:
+    for name, figures in record.get("pipes", {}).items():
+        yield name, "", _scalars({**figures, **record.get("queue", {}).get(name, {})})
+
+
+def _scalars(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of what is one figure; a table in it (drops) by its parts."""
+    found = []
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            found += [(f"{name}, {part}", shown(inner)) for part, inner in value.items()]
+        elif not isinstance(value, list):
+            found.append((name, shown(value)))
+    return found
+
+
+def shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return digits(value, 12) if isinstance(value, int) else digits(value, 4)
+
+
+def _sysctl(record: Mapping[str, Any]) -> Iterable[tuple[str, str, str, bool]]:
+    """Name, at the client, at the server, whether the lab set it."""
+    hosts = record.get("sysctl", {})
+    client, server = hosts.get("client", {}), hosts.get("server", {})
+    spec = record.get("spec", {})
+    asked = {key for host in ("client", "server") for key in spec.get(host, {}).get("sysctl", {})}
+    for name in sorted({*client, *server}):
+        at = [" ".join(str(host.get(name, "–")).split()) for host in (client, server)]
+        yield name, at[0], at[1], name in asked
+
+
+def _pretty(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
