@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from bentpipe import interruption
 from bentpipe.calculator.command import calc
+from bentpipe.commands.compare import compare
 from bentpipe.commands.import_ import import_
 from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
 from bentpipe.commands.run import run
@@ -24,7 +25,7 @@ from bentpipe.commands.saying import print_table, say, width
 from bentpipe.engines.base import EngineError, EngineFaultError
 from bentpipe.executors.errors import ExecutorError
 from bentpipe.lab import LabError
-from bentpipe.results import Results, StoreError
+from bentpipe.results import ComparisonError, Results, StoreError
 
 _FAILED = 1
 _WRONG = 2
@@ -52,7 +53,7 @@ class _Commands(TyperGroup):
             _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip()), _WRONG)
         except (EngineFaultError, ExecutorError) as error:
             _fail(f"bentpipe: {error}", _FAILED)
-        except (LabError, EngineError, StoreError) as error:
+        except (LabError, EngineError, StoreError, ComparisonError) as error:
             _fail(f"bentpipe: {error}", _WRONG)
         except KeyboardInterrupt:
             _fail("bentpipe: interrupted", interruption.INTERRUPTED)
@@ -157,6 +158,7 @@ def shell(
 
 
 app.command()(calc)
+app.command()(compare)
 app.command("import")(import_)
 
 

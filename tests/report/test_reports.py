@@ -17,6 +17,7 @@ from rich.console import Console
 from bentpipe.report import comparison, engine_words, html, packing, terminal
 from bentpipe.report.asked_words import asked_words
 from bentpipe.results import Results
+from bentpipe.results.comparisons import compare_all
 
 
 def printed(results: Results, width: int) -> str:
@@ -125,22 +126,21 @@ def test_each_kind_of_work_has_a_table_of_its_own(tmp_path: Path) -> None:
     assert html.render(results).count('<table class="figures">') == 2
 
 
+def compared(*folders: Path, width: int = 80) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(comparison.render(compare_all([Results.open(folder) for folder in folders])))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
 def test_a_comparison_has_a_table_for_each_kind(tmp_path: Path) -> None:
     works = {"page": records.http([2.5]), "transfer": records.bulk(10.0)}
     for name in ("a", "b"):
         synthetic.run(tmp_path / name, changes={"workloads": works})
-    console = Console(file=io.StringIO(), width=120)
-    console.print(comparison.table([Results.open(tmp_path / name) for name in ("a", "b")]))
-    assert isinstance(console.file, io.StringIO)
-    lines = console.file.getvalue().splitlines()
-    assert [line.split()[-1] for line in lines if "page" in line or "transfer" in line] == ["1", "1"]
-
-
-def compared(*folders: Path) -> list[str]:
-    console = Console(file=io.StringIO(), width=80)
-    console.print(comparison.table([Results.open(folder) for folder in folders]))
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines()
+    lines = compared(tmp_path / "a", tmp_path / "b")
+    for title in ("Fetches: page", "Transfers: transfer"):
+        assert lines.count(title) == 2  # above its verdicts, and above its table
+    assert sum(line.startswith("b:") for line in lines) == 2
 
 
 def test_a_variant_that_two_sweeps_have_is_compared_with_itself(tmp_path: Path) -> None:
@@ -149,17 +149,21 @@ def test_a_variant_that_two_sweeps_have_is_compared_with_itself(tmp_path: Path) 
             entry = {"transfer": records.bulk(10.0 * (number + 1) * factor)}
             synthetic.run(tmp_path / name, f"{number}", changes={"variant": variant, "workloads": entry})
     lines = compared(tmp_path / "sim", tmp_path / "live")
-    rows = [line.split() for line in lines if "transfer" in line]
-    assert [row[-3:] for row in rows] == [[f"{10 * n}", f"{20 * n}", "2"] for n in range(1, 6)]
+    rows = [" ".join(line.split()) for line in lines if line.startswith("live, ") and ":" not in line]
+    for number, row in enumerate(rows, 1):
+        assert f" {10 * number} {20 * number} 2 1" in row
+    assert len(rows) == 5
     assert not any("…" in line for line in lines)
+    assert max(map(len, lines)) <= 80
 
 
 def test_things_tried_in_one_sweep_are_compared_by_their_speed_up(tmp_path: Path) -> None:
     for number, (variant, seconds) in enumerate({"as is": 12.0, "tuned": 4.0}.items()):
         changes = {"variant": variant, "point": {}, "workloads": {"page": records.http([seconds])}}
         synthetic.run(tmp_path, f"{number}", changes=changes)
-    tuned = next(line for line in compared(tmp_path) if line.startswith("tuned"))
-    assert tuned.split()[1:3] == ["4", "3"]
+    verdict, row = (line for line in compared(tmp_path) if line.startswith("tuned"))
+    assert verdict.rstrip() == "tuned: 3 times faster (one pair: no interval)"
+    assert row.split()[1:4] == ["12", "4", "3"]
 
 
 def test_a_lab_of_pings_has_a_table_too(tmp_path: Path) -> None:

@@ -1,84 +1,226 @@
-"""Sweeps side by side: a row per workload and point, a column per sweep and variant.
+"""Sweeps or variants compared: a verdict for each thing tried, then a table per kind of work.
 
-Of variants that the sweeps have in common each has rows of its own instead, and a sweep one column.
+In a table a group is a thing tried and a row a point, the one over all points first; where nothing is swept a
+row is a thing.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bentpipe.charts.wording import digits, short_names, value
-from bentpipe.report import columns, terminal
-from bentpipe.results.cells import Cell, cells, swept_keys
-from bentpipe.results.speed_up import things_tried
-from bentpipe.results.store import Results
+from bentpipe.charts.wording import digits, plural
+from bentpipe.report.verdicts import faster, place, signed, span, speed, verdict
+from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, Comparison
+from bentpipe.results.intervals import FROM, LEVEL, Interval
+from bentpipe.results.kinds import KINDS
+from bentpipe.results.pairs import LeftOut, matched, together
 
-Row = tuple[str, ...]
-Column = tuple[str, str]
-"""Number of the sweep, and variant where that is no row."""
+_SAME = "="
+_NOT_SEEN = "≈"
+_NOTHING = "±0"
+"""Below a thousandth."""
+_REASONS = {
+    "failed": "that failed",
+    "unreliable": "that are unreliable",
+    "without_partner": "without a partner of the same point and seed",
+}
 
 
-def table(sweeps: Sequence[Results]) -> RenderableType:
-    """One table per kind of work. The first column is what the others' ratios are of.
+@dataclass(frozen=True)
+class Row:
+    """One thing at one point, or over all."""
 
-    Things tried in one sweep are compared as its own table does: side by side, with their speed-up.
-    """
-    found = [(sweep, cell) for sweep in enumerate(sweeps) for cell in cells(sweep[1].runs)]
-    if len(sweeps) == 1 and things_tried([cell for _, cell in found]):
-        return terminal.table(sweeps[0])
-    keys = swept_keys([run for sweep in sweeps for run in sweep.runs])
-    kinds = dict.fromkeys(cell.kind.name for _, cell in found)
-    in_rows = _variants_in_rows(sweeps)
-    first = (*(["variant"] if in_rows else []), *short_names(keys).values(), "workload")
+    first: Comparison
+    beside: Mapping[str, Comparison]
+    """By the metric's dotted name."""
+
+
+def render(compared: Sequence[Comparison]) -> RenderableType:
     parts: list[RenderableType] = []
-    for kind in kinds:
-        heads: dict[Column, str] = {}
-        rows: dict[Row, dict[Column, Cell]] = {}
-        for (number, sweep), cell in found:
-            if cell.kind.name == kind:
-                column = (str(number), "" if in_rows else cell.variant)
-                names = [sweep.folder.name] if len(sweeps) > 1 else []
-                heads[column] = "\n".join([*names, *([] if in_rows else [cell.variant])])
-                point = (value(cell.point.get(key, "")) for key in keys)
-                row = (*([cell.variant] if in_rows else []), *point, cell.workload)
-                rows.setdefault(row, {})[column] = cell
-        parts.append(_of_kind(rows, heads, first))
-    note = "Medians; in brackets where every run of the cell failed or is unreliable."
-    return Group(*parts, Text(note, style="dim"))
+    blocks = _blocks(compared)
+    several = len(blocks) > 1
+    for group, rows in blocks.items():
+        if several:
+            parts.append(Text(_title(group), style="bold underline"))
+        parts.append(_verdicts(rows))
+    parts.append(Text(_pairs_words(compared), style="dim"))
+    for group, rows in blocks.items():
+        parts += [Text(f"\n{_title(group)}", style="bold underline"), _table(rows)]
+    parts.append(Text(_note(compared), style="dim"))
+    return Group(*parts, *_left_out(compared))
 
 
-def _variants_in_rows(sweeps: Sequence[Results]) -> bool:
-    """Whether sweeps have variants in common, of which each is then compared with itself."""
-    variants = [{run.get("variant", "as is") for run in sweep.runs} for sweep in sweeps]
-    return len(sweeps) > 1 and len(set.union(*variants)) > 1 and bool(set.intersection(*variants))
+Blocks = Mapping[tuple[str, str], Mapping[str, Sequence[Row]]]
+"""By group, then by thing: the row over all points first."""
 
 
-def _of_kind(
-    rows: Mapping[Row, Mapping[Column, Cell]], heads: Mapping[Column, str], first: Sequence[str]
-) -> Table:
-    """All by the measure of the first cell, and in its unit."""
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for head in first:
-        drawn.add_column(head, no_wrap=True)
-    some = next(iter(next(iter(rows.values())).values()))
-    what = some.unit if some.measure.name == "goodput" else f"{some.measure.header} {some.unit}"
-    for position, head in enumerate(heads.values()):
-        drawn.add_column(f"{head}\n{what}", justify="right")
-        if position:
-            drawn.add_column("\nratio", justify="right", style="dim")
-    for row, by_column in rows.items():
-        values: list[str] = []
-        base = None
-        for position, column in enumerate(heads):
-            cell = by_column.get(column)
-            ours = cell.shown(some.measure, some.unit) if cell else None
-            doubtful = cell.shown(some.measure, some.unit, doubtful=True) if cell else None
-            values.append(columns.median_or_doubtful(ours, doubtful) if cell else "")
-            if position:
-                values.append(digits(ours.median / base.median) if ours and base and base.median else "–")
-            else:
-                base = ours
-        drawn.add_row(*map(Text, (*row, *values)))
+def _blocks(compared: Sequence[Comparison]) -> dict[tuple[str, str], dict[str, list[Row]]]:
+    rows: dict[tuple[tuple[str, str], str, str], Row] = {}
+    for role in ("first", "beside"):
+        for each in compared:
+            if each.metric.role == role:
+                place = (each.metric.group, each.name, repr(each.point))
+                if role == "first":
+                    rows[place] = Row(each, {})
+                elif place in rows:
+                    rows[place] = Row(rows[place].first, {**rows[place].beside, each.metric.name: each})
+    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for (group, name, _), row in rows.items():
+        found.setdefault(group, {}).setdefault(name, []).append(row)
+    return found
+
+
+def _title(group: tuple[str, str]) -> str:
+    kind, subject = group
+    title = next((each.title for each in KINDS if each.name == kind), "")
+    return f"{title}: {subject}" if title else subject
+
+
+def _verdicts(rows: Mapping[str, Sequence[Row]]) -> RenderableType:
+    """A line each, which goes on beneath itself where the terminal is too narrow."""
+    lines = Table.grid(padding=(0, 1, 0, 0))
+    lines.add_column(no_wrap=True, style="bold")
+    lines.add_column()
+    for name, (overall, *points) in rows.items():
+        words = verdict(overall.first, list(overall.beside.values()), [row.first for row in points])
+        lines.add_row(Text(f"{name}:"), Text(words))
+    return lines
+
+
+def _table(rows: Mapping[str, Sequence[Row]]) -> Table:
+    every = [row for of_thing in rows.values() for row in of_thing]
+    swept = any(row.first.point is not None for row in every)
+    some = every[0].first
+    beside = {name: each for row in every for name, each in row.beside.items() if each.pairs}
+    points = [row.first for row in every]
+    baselines = {row.first.thing.baseline for row in every}
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    heads = [
+        "",
+        f"{baselines.pop() if len(baselines) == 1 else 'baseline'}\n{some.metric.unit}",
+        f"ours\n{some.metric.unit}",
+        "times\nfaster" if faster(some) else "\nratio",
+        "\ninterval",
+        "\npairs",
+        *(f"{each.metric.words}\n{each.metric.unit}" for each in beside.values()),
+    ]
+    for number, head in enumerate(heads):
+        drawn.add_column(head, justify="right" if number else "left", no_wrap=number == 0)
+    for name, of_thing in rows.items():
+        if swept:
+            drawn.add_row(Text(name, style="bold"))
+        same = all(row.first.verdict == IDENTICAL for row in of_thing)
+        for row in of_thing[:1] if same else of_thing:
+            point = row.first.point
+            words = name if not swept else place(row.first, points) if point else "all points"
+            drawn.add_row(*map(Text, [words, *_cells(row, beside, swept)]))
     return drawn
+
+
+def _cells(row: Row, beside: Mapping[str, Comparison], swept: bool) -> list[str]:
+    of = row.first
+    values = ["", ""] if swept and of.point is None else [_mean(of, 0), _mean(of, 1)]
+    cells = [*values, *_ratio(of), str(of.pairs) if of.pairs else "–"]
+    for name in beside:
+        each = row.beside.get(name)
+        cells.append("–" if each is None or each.difference is None else _difference(each))
+    return cells
+
+
+def _mean(of: Comparison, side: int) -> str:
+    """In brackets where no pair counts."""
+    known, doubtful = of.means[side], of.doubtful[side]
+    if known is not None:
+        return digits(known, of.metric.digits)
+    return "–" if doubtful is None else f"({digits(doubtful, of.metric.digits)})"
+
+
+def _ratio(of: Comparison) -> tuple[str, str]:
+    """Of what may be 0 the difference, with its sign."""
+    if of.difference is None:
+        return "–", ""
+    if of.verdict == IDENTICAL:
+        return _SAME, ""
+    if of.ratio is None:
+        found = of.difference.interval
+        return signed(of.difference.value), span(found.low, found.high) if found else ""
+    told = digits(speed(of, of.ratio))
+    if of.ratio_interval is None:
+        return told, ""
+    low, high = sorted(speed(of, end) for end in (of.ratio_interval.low, of.ratio_interval.high))
+    return told, span(low, high)
+
+
+def _difference(of: Comparison) -> str:
+    if of.verdict == IDENTICAL:
+        return _SAME
+    if of.verdict == NO_DIFFERENCE:
+        return _NOT_SEEN
+    assert of.difference is not None
+    most = max(abs(value or 0.0) for value in of.means)
+    return (
+        signed(of.difference.value, of.metric.digits) if abs(of.difference.value) > most / 1000 else _NOTHING
+    )
+
+
+def _pairs_words(compared: Sequence[Comparison]) -> str:
+    counted = [each.pairs for each in compared if each.pairs]
+    least, most = (min(counted), max(counted)) if counted else (0, 0)
+    pairs = plural(most, "pair") if least == most else f"{least} to {plural(most, 'pair')}"
+    baselines = list(dict.fromkeys(each.thing.baseline for each in compared))
+    to = f"with {baselines[0]}" if len(baselines) == 1 else "each with its own baseline"
+    return f"Compared {to}: {pairs} of runs of the same point and seed."
+
+
+def _intervals(compared: Sequence[Comparison]) -> list[Interval]:
+    return [each.judged.interval for each in compared if each.judged and each.judged.interval]
+
+
+def _note(compared: Sequence[Comparison]) -> str:
+    known = _intervals(compared)
+    words = []
+    if known:
+        words.append(f"Intervals at {digits(100 * LEVEL)} % of the mean over seeds")
+        few = min(each.count for each in known)
+        if few < FROM:
+            words.append(
+                f"; of fewer than {FROM} seeds they take the values to be normal, and of very skewed ones "
+                f"hold {digits(100 * min(each.held for each in known), 2)} %"
+            )
+        words.append(". ")
+    if any(each.verdict == NO_DIFFERENCE for each in compared):
+        words.append(f"{_NOT_SEEN} no difference seen. ")
+    if any(each.verdict == IDENTICAL for each in compared):
+        words.append(f"{_SAME} identical in every pair. ")
+    if any(each.ratio is None and each.difference for each in compared if each.metric.role == "first"):
+        words.append("With a sign: a difference, where a figure that is 0 has no ratio. ")
+    if any(not each.pairs for each in compared):
+        words.append("(In brackets) of runs that do not count. ")
+    return "".join(words).rstrip()
+
+
+def _left_out(compared: Sequence[Comparison]) -> list[RenderableType]:
+    lines: list[str] = []
+    by_thing = _by_thing(compared)
+    for key, words in _REASONS.items():
+        counts = [f"{name} {count}" for name, out in by_thing.items() if (count := getattr(out, key))]
+        if counts:
+            lines.append(f"Runs {words}: {', '.join(counts)}.")
+    for each in compared:
+        if each.point is None and each.left_out.not_finished:
+            lines.append(
+                f"{each.name}: {each.metric.name} was not done by the run's end in "
+                f"{plural(each.left_out.not_finished, 'pair')}; the others are the quicker ones."
+            )
+    if not lines:
+        return []
+    return [Text("\nLeft out", style="bold"), *(Text(line) for line in lines)]
+
+
+def _by_thing(compared: Sequence[Comparison]) -> dict[str, LeftOut]:
+    """Whatever the figure, so of a thing once."""
+    tried = {each.thing.name: each.thing for each in compared}
+    return {name: together(place.left_out for place in matched(thing)) for name, thing in tried.items()}

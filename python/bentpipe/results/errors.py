@@ -3,3 +3,7 @@
 
 class StoreError(Exception):
     """A folder or a table is not what it should be; the message says which and what was found."""
+
+
+class ComparisonError(Exception):
+    """A comparison cannot be made as it was asked for; the message says what was found and what would do."""

@@ -16,5 +16,5 @@ def _until_done_s(record: Record, workload: str) -> list[float]:
     return found or ([math.inf] if has_an_end and workload in record["workloads"] else [])
 
 
-COMPLETION = Measure("completion", "time", "s", _until_done_s, more_is_better=False)
+COMPLETION = Measure("completion", "time", "s", _until_done_s, more_is_better=False, key="completion_s")
 BULK = Kind("bulk", "Transfers", (GOODPUT, RETRANSMITS), workloads_of("bulk"), (COMPLETION,), COSTS)

@@ -7,8 +7,8 @@ CHANNELS = Kind(
     "Channels",
     (
         GOODPUT,
-        Measure("flows", "flows", "", entry("flows")),
-        Measure("failed", "failed", "", entry("failed"), more_is_better=False),
+        Measure("flows", "flows", "", entry("flows"), key="flows"),
+        Measure("failed", "failed", "", entry("failed"), more_is_better=False, key="failed"),
         RETRANSMITS,
     ),
     workloads_of("channels"),

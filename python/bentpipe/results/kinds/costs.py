@@ -50,7 +50,17 @@ def _left(record: Record, workload: str) -> list[float]:
     return [100 * sum(rivals) / together] if rivals and together and not is_rival(record, workload) else []
 
 
-SENT_AGAIN = Measure("sent again", "sent\nagain %", "", _sent_again, more_is_better=False, digits=2)
-QUEUE_DELAY = Measure("queue delay", "queue\nms", "", _queue_delay, more_is_better=False)
-LEFT = Measure("left", "rival's\nshare %", "", _left, digits=2)
+SENT_AGAIN = Measure(
+    "sent again",
+    "sent\nagain %",
+    "",
+    _sent_again,
+    more_is_better=False,
+    digits=2,
+    key="sent_again_percent",
+)
+QUEUE_DELAY = Measure(
+    "queue delay", "queue\nms", "", _queue_delay, more_is_better=False, key="queue_delay_ms"
+)
+LEFT = Measure("left", "rival's\nshare %", "", _left, digits=2, key="rival_share_percent")
 COSTS = (SENT_AGAIN, QUEUE_DELAY, LEFT)

@@ -6,8 +6,8 @@ EXEC = Kind(
     "exec",
     "Commands",
     (
-        Measure("duration", "took", "s", entry("duration_s"), more_is_better=False),
-        Measure("status", "exit\nstatus", "", entry("status"), more_is_better=False),
+        Measure("duration", "took", "s", entry("duration_s"), more_is_better=False, key="duration_s"),
+        Measure("status", "exit\nstatus", "", entry("status"), more_is_better=False, key="status"),
     ),
     workloads_of("exec"),
 )

@@ -18,7 +18,7 @@ def _in_cache(key: str) -> Measure:
         cache = record["workloads"].get(workload, {}).get("cache")
         return [float(cache[key])] if cache and key in cache else []
 
-    return Measure(key, f"cache\n{key}", "", values)
+    return Measure(key, f"cache\n{key}", "", values, key=f"cache.{key}")
 
 
 def _views(record: Record, workload: str) -> list[tuple[str, Record]]:
@@ -49,7 +49,7 @@ def _together(fetches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-FETCH = Measure("fetch", "fetch", "s", _fetch_s, more_is_better=False, each="fetch")
+FETCH = Measure("fetch", "fetch", "s", _fetch_s, more_is_better=False, each="fetch", key="median_fetch_s")
 HTTP = Kind(
     "http",
     "Fetches",

@@ -26,6 +26,8 @@ class Measure:
     """What has one value: a run, a fetch."""
     digits: int = 3
     """How many of them are worth showing."""
+    key: str = ""
+    """The last part of its dotted name (`workload.download.goodput_mbit_s`), in the record if it is there."""
 
 
 @dataclass(frozen=True)
@@ -73,5 +75,7 @@ def entry(key: str) -> Callable[[Record, str], list[float]]:
     return values
 
 
-GOODPUT = Measure("goodput", "goodput", "Mbit/s", entry("goodput_mbit_s"))
-RETRANSMITS = Measure("retransmits", "retr.", "segm.", entry("retransmits"), more_is_better=False)
+GOODPUT = Measure("goodput", "goodput", "Mbit/s", entry("goodput_mbit_s"), key="goodput_mbit_s")
+RETRANSMITS = Measure(
+    "retransmits", "retr.", "segm.", entry("retransmits"), more_is_better=False, key="retransmits"
+)

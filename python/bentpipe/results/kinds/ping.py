@@ -14,11 +14,13 @@ PING = Kind(
     "ping",
     "Pings",
     (
-        Measure("median", "median", "ms", entry("median_ms"), more_is_better=False, digits=4),
-        Measure("min", "min", "ms", entry("min_ms"), more_is_better=False, digits=4),
-        Measure("max", "max", "ms", entry("max_ms"), more_is_better=False, digits=4),
-        Measure("sent", "sent", "", entry("sent")),
-        Measure("lost", "lost", "", entry("lost"), more_is_better=False),
+        Measure(
+            "median", "median", "ms", entry("median_ms"), more_is_better=False, digits=4, key="median_ms"
+        ),
+        Measure("min", "min", "ms", entry("min_ms"), more_is_better=False, digits=4, key="min_ms"),
+        Measure("max", "max", "ms", entry("max_ms"), more_is_better=False, digits=4, key="max_ms"),
+        Measure("sent", "sent", "", entry("sent"), key="sent"),
+        Measure("lost", "lost", "", entry("lost"), more_is_better=False, key="lost"),
     ),
     _alone,
 )

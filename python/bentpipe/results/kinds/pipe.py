@@ -22,9 +22,16 @@ PIPE = Kind(
     "pipe",
     "The pipe that they load",
     (
-        Measure("throughput", "throughput", "Mbit/s", _of("throughput_mbit_s")),
-        Measure("goodput", "goodput", "Mbit/s", _of("goodput_mbit_s")),
-        Measure("queue", "queue\nmean", "kB", _of("queue_bytes_mean", 1e-3), more_is_better=False),
+        Measure("throughput", "throughput", "Mbit/s", _of("throughput_mbit_s"), key="throughput_mbit_s"),
+        Measure("goodput", "goodput", "Mbit/s", _of("goodput_mbit_s"), key="goodput_mbit_s"),
+        Measure(
+            "queue",
+            "queue\nmean",
+            "kB",
+            _of("queue_bytes_mean", 1e-3),
+            more_is_better=False,
+            key="queue_bytes_mean",
+        ),
     ),
     _loaded,
 )

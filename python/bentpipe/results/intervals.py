@@ -1,0 +1,127 @@
+"""Intervals around the mean of a few values, whose rate is what they say as far as so few values allow.
+
+From six values: the bootstrap's percentiles (scipy), with the residuals rescaled by sqrt(n / (n - 1)) and the
+level expanded so that normal values are held as often as by Student's t. Without both, percentile and BCa
+intervals of five values hold the mean 83 times in a hundred for "95 %". Below six, what resamples give lies
+between the lowest and the highest value, and no percentile of it can reach 95 %: there it is Student's t
+itself. How often each holds the mean is simulated by `make check-intervals`.
+
+Source: T. Hesterberg, What Teachers Should Know About the Bootstrap, arXiv 1411.5279, sections 3.3 and 5.3.
+Departure: 1. the narrowness is taken out of the residuals, and so not out of the level as well.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.95
+POWER = 0.8
+"""How often a difference is seen where it is said that it would be."""
+BOOTSTRAP = "bootstrap"
+STUDENT = "student"
+FROM = 6
+"""Values from which the bootstrap is used."""
+LEAST_HELD = {2: 0.70, 3: 0.78, 4: 0.78, 5: 0.78, 6: 0.78, 8: 0.84, 10: 0.86, 20: 0.90}
+"""By the number of values, how often at 95 % they hold the mean of what benches/intervals finds worst."""
+MOST_REPEATS = 10_000
+_RESAMPLES = 9999
+_BATCH = 1_000_000
+_SEED = 20_150_101
+"""Any one: the same values give the same interval."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean, and the interval that is to hold the true one with probability `level`."""
+
+    mean: float
+    low: float
+    high: float
+    level: float
+    method: str
+    count: int
+    """How many values it is of."""
+
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    @property
+    def held(self) -> float:
+        """How often such an interval holds the mean at least, of very skewed values too."""
+        return LEAST_HELD[max(count for count in LEAST_HELD if count <= self.count)]
+
+    def exp(self) -> "Interval":
+        """Of logarithms: the geometric mean and its interval."""
+        return Interval(
+            math.exp(self.mean), math.exp(self.low), math.exp(self.high), self.level, self.method, self.count
+        )
+
+
+def interval(values: Sequence[float], level: float = LEVEL) -> Interval | None:
+    """None of fewer than two values. Of equal values both ends are that value."""
+    count = len(values)
+    if count < 2:
+        return None
+    sample = np.asarray(values, dtype=float)
+    mean = float(sample.mean())
+    method = STUDENT if count < FROM else BOOTSTRAP
+    if spread(sample) == 0:
+        return Interval(mean, mean, mean, level, method, count)
+    low, high = (_student if method == STUDENT else _bootstrap)(sample, level)
+    return Interval(mean, low, high, level, method, count)
+
+
+def spread(values: Sequence[float] | np.ndarray) -> float:
+    """Standard deviation; 0 where the values differ by no more than rounding."""
+    sample = np.asarray(values, dtype=float)
+    found = float(sample.std(ddof=1))
+    return 0.0 if found <= 1e-12 * float(np.abs(sample).max()) else found
+
+
+def would_be_seen(deviation: float, count: int) -> float:
+    """The least mean that `count` such values show to differ from 0, `POWER` of the time."""
+    return (_t(LEVEL, count) + float(stats.t.ppf(POWER, count - 1))) * deviation / math.sqrt(count)
+
+
+def repeats_to_see(mean: float, deviation: float) -> int | None:
+    """How many values show such a mean to differ from 0, `POWER` of the time. None: above `MOST_REPEATS`."""
+    if abs(mean) < would_be_seen(deviation, MOST_REPEATS):
+        return None
+    few, many = 1, MOST_REPEATS
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if would_be_seen(deviation, middle) <= abs(mean) else (middle, many)
+    return many
+
+
+def _student(sample: np.ndarray, level: float) -> tuple[float, float]:
+    half = _t(level, len(sample)) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    mean = float(sample.mean())
+    return mean - half, mean + half
+
+
+def _bootstrap(sample: np.ndarray, level: float) -> tuple[float, float]:
+    count, mean = len(sample), sample.mean()
+    found = stats.bootstrap(
+        (mean + (sample - mean) * math.sqrt(count / (count - 1)),),
+        np.mean,
+        vectorized=True,
+        method="percentile",
+        confidence_level=expanded(level, count),
+        n_resamples=_RESAMPLES,
+        batch=max(_BATCH // count, 1),
+        rng=np.random.default_rng(_SEED),
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def expanded(level: float, count: int) -> float:
+    """The level at which a normal distribution's quantiles are those of Student's t at `level`."""
+    return 1 - 2 * float(stats.norm.cdf(-_t(level, count)))
+
+
+def _t(level: float, count: int) -> float:
+    return float(stats.t.ppf((1 + level) / 2, count - 1))

@@ -1,0 +1,187 @@
+"""Which runs are compared with which: pairs of the same point and seed, whose paths draw the same.
+
+The baseline is the first sweep, or one of a sweep's variants. Variants that several sweeps have in common
+are each compared with themselves.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from bentpipe.lab.errors import did_you_mean
+from bentpipe.results.cells import counts
+from bentpipe.results.errors import ComparisonError
+from bentpipe.results.kinds import Record
+from bentpipe.results.speed_up import PLAIN
+from bentpipe.results.store import Results
+
+Point = tuple[tuple[str, str], ...]
+"""Swept key and value, sorted: the same however the sweep was written."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One thing tried, and the baseline that it is compared with."""
+
+    name: str
+    baseline: str
+    ours: Sequence[Record]
+    theirs: Sequence[Record]
+    sweep: int
+    """Number of the sweep that it is of."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    seed: int
+    theirs: Record
+    ours: Record
+
+    @property
+    def counts(self) -> bool:
+        return counts(self.theirs) and counts(self.ours)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Runs that are in no pair, by reason; and of one figure, pairs without it."""
+
+    failed: int = 0
+    unreliable: int = 0
+    without_partner: int = 0
+    not_finished: int = 0
+    """Pairs in which it was not done in one of the two, or in both: a time without end is not a number."""
+    not_known: int = 0
+    """Pairs of which one has no such figure."""
+
+
+def together(parts: Iterable[LeftOut]) -> LeftOut:
+    every = list(parts)
+    return LeftOut(*(sum(getattr(each, one.name) for each in every) for one in fields(LeftOut)))
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the two sides have at one point."""
+
+    point: Mapping[str, Any]
+    pairs: Sequence[Pair]
+    left_out: LeftOut
+
+    @property
+    def silent(self) -> bool:
+        """Whether no pair says anything: there is none, or all failed."""
+        return not any(run.get("workloads") for pair in self.pairs for run in (pair.theirs, pair.ours))
+
+
+def things(sweeps: Sequence[Results], baseline: str | None = None) -> list[Thing]:
+    """What is compared with what. Raises ComparisonError where there is no baseline, or nothing beside it."""
+    return _of_variants(sweeps[0], baseline or PLAIN) if len(sweeps) == 1 else _of_sweeps(sweeps, baseline)
+
+
+def matched(thing: Thing) -> list[Place]:
+    """The points of either side with their pairs, those that do not count among them; ours come first."""
+    partners = {(_point(run), run.get("seed", 1)): run for run in thing.theirs}
+    at: dict[Point, list[Record]] = {}
+    for run in (*thing.ours, *thing.theirs):
+        at.setdefault(_point(run), []).append(run)
+    found: dict[Point, dict[int, Pair]] = {point: {} for point in at}
+    for run in thing.ours:
+        seed, point = run.get("seed", 1), _point(run)
+        if (point, seed) in partners:
+            found[point].setdefault(seed, Pair(seed, partners[point, seed], run))
+    return [
+        Place(runs[0].get("point", {}), list(found[point].values()), _left_out(runs, found[point].values()))
+        for point, runs in at.items()
+    ]
+
+
+def _left_out(runs: Sequence[Record], pairs: Iterable[Pair]) -> LeftOut:
+    paired = {id(run) for pair in pairs for run in (pair.theirs, pair.ours)}
+    failed = [run.get("status", "done") != "done" for run in runs]
+    return LeftOut(
+        failed=sum(failed),
+        unreliable=sum(not (bad or counts(run)) for run, bad in zip(runs, failed, strict=True)),
+        without_partner=sum(counts(run) and id(run) not in paired for run in runs),
+    )
+
+
+def _of_variants(sweep: Results, baseline: str) -> list[Thing]:
+    by_variant = _by_variant(sweep.runs)
+    if baseline not in by_variant:
+        raise ComparisonError(
+            f'{sweep.folder}: there is no variant "{baseline}" to compare with; '
+            f"{did_you_mean(baseline, by_variant)}--baseline takes one of {_listed(by_variant)}"
+        )
+    theirs = by_variant.pop(baseline)
+    if not by_variant:
+        raise ComparisonError(
+            f'{sweep.folder} holds only the variant "{baseline}": nothing to compare it with; '
+            "another variant in it, or a second folder, would do"
+        )
+    return [Thing(name, baseline, ours, theirs, 0) for name, ours in by_variant.items()]
+
+
+def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
+    names = _names([str(sweep.folder) for sweep in sweeps])
+    if baseline is not None and baseline not in names:
+        raise ComparisonError(
+            f'--baseline: there is no folder "{baseline}" among them; '
+            f"{did_you_mean(baseline, names)}of several folders it takes the name of one: {_listed(names)}"
+        )
+    first = 0 if baseline is None else names.index(baseline)
+    theirs = _by_variant(sweeps[first].runs)
+    found = []
+    for number, sweep in enumerate(sweeps):
+        if number == first:
+            continue
+        ours = _by_variant(sweep.runs)
+        common = [variant for variant in theirs if variant in ours]
+        if common:
+            several = len(common) > 1
+            found += [
+                Thing(
+                    f"{names[number]}, {variant}" if several else names[number],
+                    f"{names[first]}, {variant}" if several else names[first],
+                    ours[variant],
+                    theirs[variant],
+                    number,
+                )
+                for variant in common
+            ]
+        elif len(theirs) == 1:
+            found += [
+                Thing(f"{names[number]}, {variant}", names[first], runs, next(iter(theirs.values())), number)
+                for variant, runs in ours.items()
+            ]
+        else:
+            raise ComparisonError(
+                f"{sweep.folder} has no variant in common with {sweeps[first].folder}: "
+                f"{_listed(ours)} here, {_listed(theirs)} there"
+            )
+    return found
+
+
+def _point(record: Record) -> Point:
+    return tuple(sorted((key, str(value)) for key, value in record.get("point", {}).items()))
+
+
+def _by_variant(runs: Iterable[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for run in runs:
+        found.setdefault(str(run.get("variant", PLAIN)), []).append(run)
+    return found
+
+
+def _names(folders: Sequence[str]) -> list[str]:
+    """The last part of each folder's name, with as many before it as tell them apart."""
+    parts = [folder.rstrip("/").split("/") for folder in folders]
+    for count in range(1, max(map(len, parts)) + 1):
+        short = ["/".join(each[-count:]) for each in parts]
+        if len(set(short)) == len(short):
+            return short
+    return [f"{folder} ({number})" for number, folder in enumerate(folders, 1)]
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
