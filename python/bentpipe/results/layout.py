@@ -4,6 +4,8 @@ import re
 
 RECORD = "run.json"
 LAB = "lab.json"
+RUNS = "runs.parquet"
+"""The table of runs, made from the records and only ever an index to them."""
 STAGING_SUFFIX = ".part"
 """A run being written is `.<name>.part`."""
 

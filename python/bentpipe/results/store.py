@@ -1,17 +1,22 @@
 """Reading one run or a whole sweep. Reading never writes."""
 
-import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterator
 from functools import cached_property
-from os import PathLike
 from typing import Any, Self
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from bentpipe.results.errors import StoreError
+from bentpipe.results.index import Runs
 from bentpipe.results.layout import LAB, RECORD, STAGING_SUFFIX, by_number
 from bentpipe.results.place import Place
-from bentpipe.results.schema import table_named
+from bentpipe.results.records import read_object
+from bentpipe.results.runs_table import RUNS
+from bentpipe.results.schema import Table, table_named
+
+_FILE = "file"
 
 
 def finished_runs(out: Place) -> list[str]:
@@ -20,58 +25,84 @@ def finished_runs(out: Place) -> list[str]:
 
 
 class Results:
-    """One run or the runs of a sweep. Tables are read when asked for; `scan` reads lazily."""
+    """One run or the runs of a sweep. Nothing is read before it is asked for, but that the runs are there;
+    `scan` reads lazily."""
 
-    def __init__(self, folder: Place, runs: Iterable[dict[str, Any]], folders: Iterable[Place]) -> None:
+    def __init__(self, folder: Place, runs: Runs) -> None:
         self.folder = folder
-        self.runs = list(runs)
-        """Every run's record (run.json), with `run`, the folder's name."""
-        self._folders = list(folders)
+        self._runs = runs
 
     @classmethod
-    def open(cls, folder: str | PathLike[str] | Place) -> Self:
-        """Open a run's folder or one that holds runs' folders, here or at an fsspec URL."""
+    def open(cls, folder: str | os.PathLike[str] | Place) -> Self:
+        """Open a run's folder or one that holds runs' folders, here or at a URL that fsspec knows."""
         place = Place.of(folder)
         if not place.exists():
             raise StoreError(f"{place}: there is no such folder")
         if not place.is_folder():
             raise StoreError(f"{place} is a file; a run leaves a folder")
-        single = (place / RECORD).exists()
-        folders = [place] if single else [place / name for name in finished_runs(place)]
-        if not folders:
+        runs = Runs(place)
+        if not runs.names:
             started = any(name.startswith(".") and name.endswith(STAGING_SUFFIX) for name in place.names())
             found = (
                 "only runs that were not finished" if started else f"no {RECORD} in it or in a folder in it"
             )
             raise StoreError(f"{place} is not a run's folder and holds none: {found}")
-        return cls(place, [_read_record(f) for f in folders], folders)
+        return cls(place, runs)
+
+    @cached_property
+    def runs(self) -> list[dict[str, Any]]:
+        """Every run's record (run.json), with `run`, the folder's name, in the order of the names. What many
+        have in common is one object: records are not to be changed."""
+        return self._runs.records()
+
+    @property
+    def names(self) -> list[str]:
+        """Of the runs."""
+        return self._runs.names
 
     @cached_property
     def lab(self) -> dict[str, Any]:
         """lab.json of a sweep's folder; empty where there is none, as for a single run."""
         place = self.folder / LAB
-        return _read_object(place) if place.exists() else {}
+        return read_object(place) if place.exists() else {}
 
     def scan(self, name: str) -> pl.LazyFrame:
-        """A table over all runs, lazily, with the column `run` first."""
+        """A table over all runs, lazily, with the column `run` first; `runs` is the table of runs itself."""
+        if name == RUNS.name:
+            return self._table_of_runs.lazy()
         table = table_named(name)
-        frames = []
-        for record, folder in zip(self.runs, self._folders, strict=True):
-            place = folder / f"{name}.parquet"
-            if not place.exists():
+        files = self.files(name)
+        if self.folder.path is None:
+            return _scan_remote(table, files)
+        paths = {str(place): run for run, place in files.items()}
+        frame = pl.scan_parquet(
+            list(paths),
+            schema=dict(table.schema),
+            glob=False,
+            hive_partitioning=False,
+            missing_columns="insert",
+            include_file_paths=_FILE,
+        )
+        run = pl.col(_FILE).replace_strict(paths, return_dtype=pl.String).alias("run")
+        return frame.select(run, *table.names)
+
+    def files(self, name: str) -> dict[str, Place]:
+        """The Parquet file of that table, by run. Raises StoreError where one is missing."""
+        file = f"{table_named(name).name}.parquet"
+        there = None if self.folder.path is None else self.folder.stamps(file)
+        places = {run: self._runs.folder(run) / file for run in self.names}
+        for run, place in places.items():
+            if there is not None and run not in there and not place.exists():
                 raise StoreError(f"{place} is missing")
-            run = pl.lit(record["run"], dtype=pl.String).alias("run")
-            source = place.path or place.read_bytes()
-            frames.append(pl.scan_parquet(source, glob=False).select(run, *table.names))
-        return pl.concat(frames)
+        return places
 
     def of_run(self, run: str, name: str) -> pl.DataFrame:
         """One run's table, without the column `run`."""
-        for record, folder in zip(self.runs, self._folders, strict=True):
-            if record["run"] == run:
-                place = folder / f"{table_named(name).name}.parquet"
-                return pl.read_parquet(place.path or place.read_bytes(), glob=False)
-        raise StoreError(f"{self.folder} holds no run {run!r}")
+        table = table_named(name)
+        if run not in self._names:
+            raise StoreError(f"{self.folder} holds no run {run!r}")
+        place = self._runs.folder(run) / f"{table.name}.parquet"
+        return pl.read_parquet(place.path or place.read_bytes(), glob=False)
 
     @cached_property
     def link(self) -> pl.DataFrame:
@@ -93,17 +124,39 @@ class Results:
     def tools(self) -> pl.DataFrame:
         return self.scan("tools").collect()
 
+    @cached_property
+    def _table_of_runs(self) -> pl.DataFrame:
+        return self._runs.table()
 
-def _read_record(folder: Place) -> dict[str, Any]:
-    """With the folder as it is named and found now: it may have been moved since."""
-    return _read_object(folder / RECORD) | {"run": folder.name, "folder": str(folder)}
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.names)
 
 
-def _read_object(place: Place) -> dict[str, Any]:
-    try:
-        found = json.loads(place.read_bytes())
-    except ValueError as error:
-        raise StoreError(f"{place} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise StoreError(f"{place} holds no object")
-    return found
+def _scan_remote(table: Table, files: dict[str, Place]) -> pl.LazyFrame:
+    """File by file, each fetched when its turn comes."""
+
+    def frames(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
+    ) -> Iterator[pl.DataFrame]:
+        for run, place in files.items():
+            frame = _whole(table, pl.read_parquet(place.read_bytes())).select(
+                pl.lit(run, pl.String).alias("run"), *table.names
+            )
+            found = frame if predicate is None else frame.filter(predicate)
+            if columns is not None:
+                found = found.select(columns)
+            if rows is not None:
+                found = found.head(rows)
+                rows -= found.height
+            yield found
+            if rows == 0:
+                return
+
+    return register_io_source(frames, schema={"run": pl.String()} | dict(table.schema))
+
+
+def _whole(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
+    """With the columns that an older bentpipe did not write, as nulls."""
+    missing = [pl.lit(None, c.dtype).alias(c.name) for c in table.columns if c.name not in frame.columns]
+    return frame.with_columns(missing)
