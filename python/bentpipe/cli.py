@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from bentpipe import interruption
@@ -21,7 +20,7 @@ from bentpipe.commands.compare import compare
 from bentpipe.commands.import_ import import_
 from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
 from bentpipe.commands.run import run
-from bentpipe.commands.saying import print_table, say, width
+from bentpipe.commands.saying import print_table, say
 from bentpipe.engines.base import EngineError, EngineFaultError
 from bentpipe.executors.errors import ExecutorError
 from bentpipe.lab import LabError
@@ -113,17 +112,6 @@ def report(
         from bentpipe.charts import save_all  # noqa: PLC0415 - as above
 
         say(f"Written: {len(save_all(results, charts))} files in {charts}")
-
-
-@app.command()
-def compare(folders: Annotated[list[Path], typer.Argument(metavar="DIR [DIR ...]")]) -> None:
-    """Put the medians of several sweeps side by side, or the variants of one.
-
-    Example:  bentpipe compare runs/before runs/after
-    """
-    from bentpipe.report.comparison import table  # noqa: PLC0415 - as above
-
-    Console(width=width()).print(table([Results.open(folder) for folder in folders]))
 
 
 @app.command()
