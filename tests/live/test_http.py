@@ -1,28 +1,16 @@
 """The real curl and nginx over a real path: each fetch with its times, and what is said of one that fails."""
 
-import os
-import shutil
-import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import refusal
+import real_runs
+from real_runs import PROGRAMS, run, shadow
 
-import bentpipe
 from bentpipe.engines.base import EngineError
-from bentpipe.engines.machine import with_system_programs
 from bentpipe.results import Results
 
-PROGRAMS = with_system_programs()["PATH"]
-pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(bool(why := refusal("root")), reason=why or "the live engine runs here"),
-    pytest.mark.skipif(
-        not all(shutil.which(name, path=PROGRAMS) for name in ("nginx", "curl", "aria2c")),
-        reason="nginx, curl or aria2c is not here",
-    ),
-]
+pytestmark = real_runs.WEB
 
 PATH = """
 until = "done"
@@ -36,23 +24,9 @@ FILE = WEB + 'size = "50 kB"\n'
 PAGE = WEB + 'objects = ["20 kB", "10 kB", "10 kB", "1 kB", "1 kB"]\nconnections = 2\n'
 
 
-def run(folder: Path, lab: str, engine: str = "live") -> Results:
-    (folder / "lab.toml").write_text(lab)
-    return bentpipe.Lab.load(folder / "lab.toml").run(engine=engine, out=folder / "out")
-
-
 def web(results: Results) -> dict[str, Any]:
     found: dict[str, Any] = results.runs[0]["workloads"]["web"]
     return found
-
-
-def shadow(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Puts a script before the program of that name in PATH."""
-    programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / name).write_text(f"#!/bin/sh\n{script}\n")
-    (programs / name).chmod(stat.S_IRWXU)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
 
 
 @pytest.mark.parametrize("ip", [4, 6])

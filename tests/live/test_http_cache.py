@@ -1,25 +1,15 @@
 """A real nginx at near as a cache: what it holds does not cross the path again."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import refusal
+import real_runs
+from real_runs import run
 
-import bentpipe
-from bentpipe.engines.machine import with_system_programs
 from bentpipe.results import Results
 
-PROGRAMS = with_system_programs()["PATH"]
-pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(bool(why := refusal("root")), reason=why or "the live engine runs here"),
-    pytest.mark.skipif(
-        not all(shutil.which(name, path=PROGRAMS) for name in ("nginx", "curl", "aria2c")),
-        reason="nginx, curl or aria2c is not here",
-    ),
-]
+pytestmark = real_runs.WEB
 
 WEB = """
 until = "done"
@@ -34,11 +24,6 @@ cache = { size = "10 MB" }
 name = "web"
 kind = "http"
 """
-
-
-def run(folder: Path, lab: str) -> Results:
-    (folder / "lab.toml").write_text(lab)
-    return bentpipe.Lab.load(folder / "lab.toml").run(engine="live", out=folder / "out")
 
 
 def web(results: Results) -> dict[str, Any]:

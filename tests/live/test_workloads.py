@@ -2,24 +2,21 @@
 
 import os
 import shutil
-import stat
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from hosting import refusal
+import real_runs
+from real_runs import run, shadow
 
 import bentpipe
 from bentpipe.engines.base import EngineOptions
 from bentpipe.results import Results
 from bentpipe.run import execute
 
-pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(bool(why := refusal("root")), reason=why or "the live engine runs here"),
-]
+pytestmark = real_runs.LIVE
 
 PATH = """
 until = "done"
@@ -32,23 +29,9 @@ BULK = PATH + '[[workload]]\nname = "load"\nkind = "bulk"\n'
 PING = PATH + '[[workload]]\nname = "rtt"\nkind = "ping"\ncount = 3\ninterval = "20 ms"\n'
 
 
-def run(folder: Path, lab: str) -> Results:
-    (folder / "lab.toml").write_text(lab)
-    return bentpipe.Lab.load(folder / "lab.toml").run(engine="live", out=folder / "out")
-
-
 def workload(results: Results, name: str) -> dict[str, Any]:
     found: dict[str, Any] = results.runs[0]["workloads"][name]
     return found
-
-
-def shadow(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Puts a script before the program of that name in PATH."""
-    programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / name).write_text(f"#!/bin/sh\n{script}\n")
-    (programs / name).chmod(stat.S_IRWXU)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
 
 
 @pytest.mark.parametrize("ip", [4, 6])
