@@ -129,7 +129,7 @@ COMPARED: Mapping[str, Figure] = {
 def engines(live: Sequence[Record], sim: Sequence[Record]) -> None:
     """Means over the pairs, and how far pairs are apart."""
     ours = {(str(run["point"]), run["seed"]): run for run in sim}
-    differences: list[float] = []
+    differences: dict[str, list[float]] = {}
     row("cell", "pairs", *(f"{name}: `live`, `sim`" for name in COMPARED), "largest difference of a pair")
     row(*["---"] * (len(COMPARED) + 3))
     for name, of_cell in cells(live).items():
@@ -141,13 +141,13 @@ def engines(live: Sequence[Record], sim: Sequence[Record]) -> None:
             few = f" ({len(both)} of {len(pairs)})" if 0 < len(both) < len(pairs) else ""
             shown.append(", ".join(means) + few)
             apart = [abs(b / a - 1) for a, b in both if a]
-            differences += apart
+            differences.setdefault(what, []).extend(apart)
             worst = max([worst, *((each, what) for each in apart)])
         row(name, str(len(pairs)), *shown, f"{digits(100 * worst[0], 2)} %, {worst[1].partition(',')[0]}")
-    middle, most = 100 * median(differences), 100 * max(differences)
-    print(
-        f"\n{len(differences)} figures: median difference {digits(middle, 2)} %, largest {digits(most, 2)} %."
-    )
+    print("\nOf the pairs, in percent:")
+    for what, each in differences.items():
+        apart = f"median difference {digits(100 * median(each), 2)}, largest {digits(100 * max(each), 2)}"
+        print(f"{what}: {apart}, {len(each)} pairs")
     late = [run["engine_error"]["lateness_us_p99"] for run in live]
     cpu_s = [run["engine_error"]["cpu_s"] for run in live]
     print(f"Lateness p99 {min(late)} to {max(late)} us.")
@@ -155,6 +155,7 @@ def engines(live: Sequence[Record], sim: Sequence[Record]) -> None:
 
 
 def grid(runs: Sequence[Record]) -> None:
+    """Medians over the seeds, as the heat map's."""
     keys = list(runs[0]["point"])
     axes = {key: list(dict.fromkeys(str(run["point"][key]) for run in runs)) for key in keys}
     if len(axes) != 2:
@@ -169,11 +170,9 @@ def grid(runs: Sequence[Record]) -> None:
         shown = []
         for other in axes[across]:
             here = [r for r in runs if str(r["point"][down]) == value and str(r["point"][across]) == other]
-            late = any(completion_s(run) is None for run in here)
-            time_s = fmean(completion_s(run) or given_s(run) for run in here)
-            shown.append(f"{'> ' * late}{digits(time_s)}")
+            shown.append(download(here).partition(" (")[0])
             rest = (small_p95_s, queue_ms, throughput)
-            shown += [digits(fmean(values(here, figure))) for figure in rest]
+            shown += [digits(median(values(here, figure))) for figure in rest]
         row(value, *shown)
 
 
