@@ -1,6 +1,6 @@
 """What the lab asked of a run, read from its record (the run's whole `spec`, in plain numbers)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -14,10 +14,8 @@ def base_rtt_s(record: Mapping[str, Any]) -> float | None:
 
 def workload_spec(record: Mapping[str, Any], workload: str) -> Mapping[str, Any]:
     """What the lab asked of a workload, in plain numbers; empty where the record does not say."""
-    for spec in record.get("spec", {}).get("workloads", []):
-        if spec.get("name") == workload:
-            return dict(spec)
-    return {}
+    asked: Sequence[Mapping[str, Any]] = record.get("spec", {}).get("workloads", [])
+    return next((spec for spec in asked if spec.get("name") == workload), {})
 
 
 def direction_of(record: Mapping[str, Any], workload: str) -> str | None:

@@ -16,7 +16,15 @@ import polars as pl
 from bentpipe.results.errors import StoreError
 from bentpipe.results.layout import RECORD, RUNS, by_number
 from bentpipe.results.place import Place, Stamp
-from bentpipe.results.records import TEXT_COLUMNS, located, many_objects, packed, read_record, unpacked
+from bentpipe.results.records import (
+    TEXT_COLUMNS,
+    Repeated,
+    located,
+    many_objects,
+    packed,
+    read_record,
+    unpacked,
+)
 from bentpipe.results.runs_table import FIXED, runs_table
 
 _STAMP = {"record_bytes": pl.Int64(), "record_changed": pl.String()}
@@ -62,9 +70,9 @@ class Index:
         all."""
         return self._columns(self._table_columns)[[self._row_of[run] for run in runs]]
 
-    def records(self, runs: Sequence[str]) -> list[dict[str, Any]]:
+    def records(self, runs: Sequence[str], repeated: Repeated) -> list[dict[str, Any]]:
         texts = self._columns(list(TEXT_COLUMNS))
-        return unpacked(texts[[self._row_of[run] for run in runs]])
+        return unpacked(texts[[self._row_of[run] for run in runs]], repeated)
 
     def _columns(self, names: list[str]) -> pl.DataFrame:
         return pl.read_parquet(io.BytesIO(self._content), columns=names)
@@ -81,6 +89,7 @@ class Runs:
         self._stamps = {} if self._single else folder.stamps(RECORD)
         self._index = Index.of(folder) if self._stamps else None
         known = self._index.known(self._stamps) if self._index else set()
+        self._repeated = Repeated()
         self._read = self._read_but(known)
         self.names = sorted({*known, *self._read}, key=by_number)
         """By number."""
@@ -96,9 +105,10 @@ class Runs:
     def records(self) -> list[dict[str, Any]]:
         indexed = [name for name in self.names if name not in self._read]
         with many_objects():
-            found = self._index.records(indexed) if self._index else []
+            found = self._index.records(indexed, self._repeated) if self._index else []
             known = {
-                name: located(record, self.folder(name)) for name, record in zip(indexed, found, strict=True)
+                name: located(record, name, self.folder(name))
+                for name, record in zip(indexed, found, strict=True)
             }
         return [self._read.get(name) or known[name] for name in self.names]
 
@@ -113,7 +123,7 @@ class Runs:
             "record_bytes": [stamp.size_bytes for stamp in stamps],
             "record_changed": [stamp.changed for stamp in stamps],
         }
-        columns = (runs_table(records), packed(records), pl.DataFrame(values, schema=_STAMP))
+        columns = (runs_table(records), packed(records, self._repeated), pl.DataFrame(values, schema=_STAMP))
         return pl.concat(columns, how="horizontal")
 
     def _read_but(self, known: Container[str]) -> dict[str, dict[str, Any]]:
@@ -125,7 +135,7 @@ class Runs:
             for name in self._stamps:
                 if name not in known:
                     try:
-                        found[name] = read_record(self._folder / name)
+                        found[name] = self._repeated.shared(read_record(self._folder / name))
                     except StoreError:
                         if (self._folder / name / RECORD).exists():
                             raise  # else it was taken away meanwhile
@@ -137,10 +147,10 @@ def refresh(folder: Place) -> None:
 
     Only records that it does not know are read, but the table is made anew: some 0.2 ms for each run.
     """
-    runs = Runs(folder)
-    if runs.current or not runs.names:
-        return
-    (folder / RUNS).write_bytes(_file(runs.indexed()))
+    with many_objects():
+        runs = Runs(folder)
+        if runs.names and not runs.current:
+            (folder / RUNS).write_bytes(_file(runs.indexed()))
 
 
 def _file(rows: pl.DataFrame) -> bytes:

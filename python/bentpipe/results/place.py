@@ -119,7 +119,8 @@ class LocalPlace(Place):
 
     @property
     def name(self) -> str:
-        return self.path.resolve().name
+        last = self.path.name
+        return last if last not in {"", ".."} else self.path.resolve().name
 
     @property
     def renames(self) -> bool:

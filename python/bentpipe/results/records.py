@@ -22,12 +22,39 @@ TEXT_COLUMNS = ("record_json", *(f"{part}_json" for part in _REPEATED))
 
 def read_record(folder: Place) -> dict[str, Any]:
     """With the folder as it is named and found now: it may have been moved since."""
-    return located(read_object(folder / RECORD), folder)
+    return located(read_object(folder / RECORD), folder.name, folder)
 
 
-def located(record: dict[str, Any], folder: Place) -> dict[str, Any]:
-    record["run"], record["folder"] = folder.name, str(folder)
+def located(record: dict[str, Any], run: str, folder: Place) -> dict[str, Any]:
+    record["run"], record["folder"] = run, str(folder)
     return record
+
+
+class Repeated:
+    """What runs have in common, one object for all that have the same."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Any] = {}
+        self._texts: dict[int, str] = {}
+
+    def of(self, text: str) -> Any:
+        """The part that is written so."""
+        if text not in self._parts:
+            self._parts[text] = part = json.loads(text)
+            self._texts[id(part)] = text
+        return self._parts[text]
+
+    def text(self, part: Any) -> str:
+        """How it is written; known at once of a part that came from here."""
+        known = self._texts.get(id(part))
+        return json.dumps(part) if known is None else known
+
+    def shared(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The record, with such parts taken from here."""
+        for part in _REPEATED:
+            if part in record:
+                record[part] = self.of(json.dumps(record[part]))
+        return record
 
 
 def read_object(place: Place) -> dict[str, Any]:
@@ -40,27 +67,24 @@ def read_object(place: Place) -> dict[str, Any]:
     return found
 
 
-def packed(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def packed(records: Sequence[Mapping[str, Any]], repeated: Repeated) -> pl.DataFrame:
     """A row of texts for each record."""
     rows = []
     for record in records:
         rest = {key: None if key in _REPEATED else value for key, value in record.items()}
-        parts = (json.dumps(record[part]) if part in record else None for part in _REPEATED)
+        parts = (repeated.text(record[part]) if part in record else None for part in _REPEATED)
         rows.append((json.dumps(rest), *parts))
     return pl.DataFrame(rows, schema=dict.fromkeys(TEXT_COLUMNS, pl.String), orient="row")
 
 
-def unpacked(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """The records. What repeats is one object in all that have it: records are not to be changed."""
-    parts: dict[str, Any] = {}
+def unpacked(rows: pl.DataFrame, repeated: Repeated) -> list[dict[str, Any]]:
+    """The records."""
     found = []
-    for record_json, *repeated in rows.select(TEXT_COLUMNS).iter_rows():
+    for record_json, *texts in rows.select(TEXT_COLUMNS).iter_rows():
         record = json.loads(record_json)
-        for key, text in zip(_REPEATED, repeated, strict=True):
+        for key, text in zip(_REPEATED, texts, strict=True):
             if text is not None:
-                if text not in parts:
-                    parts[text] = json.loads(text)
-                record[key] = parts[text]
+                record[key] = repeated.of(text)
         found.append(record)
     return found
 
@@ -68,11 +92,13 @@ def unpacked(rows: pl.DataFrame) -> list[dict[str, Any]]:
 @contextmanager
 def many_objects() -> Iterator[None]:
     """While thousands of records are made: Python would look through all of them again and again for what may
-    be thrown away, and find nothing."""
+    be thrown away, and find nothing. Afterwards they count as old, which it looks through seldom."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
+        gc.unfreeze()  # into the oldest generation
         if enabled:
             gc.enable()
