@@ -1,5 +1,6 @@
 """Intervals over repeats hold the median as often as they say."""
 
+import math
 import random
 
 import pytest
@@ -37,3 +38,24 @@ def test_the_interval_holds_the_true_median_as_often_as_it_says() -> None:
         assert found is not None
         held += found.low <= 1.0 <= found.high
     assert held / trials == pytest.approx(0.961, abs=0.012)
+
+
+@pytest.mark.parametrize("count", [*range(1, 80), 999])
+def test_the_rank_is_the_narrowest_that_reaches_the_level_by_the_sum_of_its_definition(count: int) -> None:
+    def coverage(k: int) -> float:
+        return 1 - 2 * sum(math.comb(count, i) for i in range(k)) / 2**count if 2 * k <= count else 0.0
+
+    found = estimate([float(value) for value in range(1, count + 1)])
+    assert found
+    k = int(found.low)
+    assert found.high == count + 1 - k
+    assert found.coverage == pytest.approx(coverage(k), abs=1e-12)
+    assert k == 1 or coverage(k) >= 0.95
+    assert coverage(k + 1) < 0.95
+
+
+def test_ten_thousand_values_have_an_interval_too() -> None:
+    found = estimate([float(value) for value in range(10_000)])
+    assert found
+    assert found.coverage == pytest.approx(0.95, abs=2e-4)
+    assert 4998 - 98 <= found.low < found.median < found.high <= 5001 + 98

@@ -55,11 +55,15 @@ def _sheet(found: Sequence[Cell], keys: Sequence[str]) -> Sheet:
     if not variants and (several_works or not keys):
         first |= {"workload": "workload"}
 
+    works: dict[str, set[str]] = {}
+    for cell in found:
+        works.setdefault(repr(cell.point), set()).add(cell.workload)
+
     def heading(cell: Cell) -> str:
         if not variants:
             return cell.variant if several_variants else ""
-        here = {other.workload for other in found if other.point == cell.point}
-        return ", ".join([*point_words(cell.point), *([cell.workload] if len(here) > 1 else [])])
+        several = len(works[repr(cell.point)]) > 1
+        return ", ".join([*point_words(cell.point), *([cell.workload] if several else [])])
 
     titles = columns.headers(found, first, plain)
     grouped: dict[str, list[Row]] = {}

@@ -3,10 +3,9 @@
 Without lines: at 80 columns each one would cost a digit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from bentpipe.report import columns
@@ -47,27 +46,36 @@ def _sheet(sheet: Sheet, room: int) -> Iterator[RenderableType]:
     for column in sheet.spare:
         if sum(widths[k] + 1 for k in kept) - 1 > room:
             kept.remove(column)
-    gap = 2 if sum(widths[k] + 2 for k in kept) - 2 <= room else 1
+    gap = "  " if sum(widths[k] + 2 for k in kept) - 2 <= room else " "
+    left = {0} if sheet.variants else set[int]()
+
+    def line(values: Sequence[str]) -> str:
+        cells = ((values[k].ljust if k in left else values[k].rjust)(widths[k]) for k in kept)
+        return gap.join(cells).rstrip()
+
     for number, (name, rows) in enumerate(sheet.groups):
         if name:
-            yield Text(f"\n{name}" if number else name, style="bold")
-        drawn = Table(
-            box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim", show_header=number == 0
-        )
-        for column in kept:
-            left = sheet.variants and column == 0
-            drawn.add_column(
-                sheet.headers[column],
-                justify="left" if left else "right",
-                no_wrap=True,
-                min_width=widths[column],
-            )
+            yield _line(f"\n{name}" if number else name, style="bold")
+        if number == 0:
+            yield from (_line(line(words), style="dim") for words in _header_lines(sheet))
         for row in rows:
-            *figures, mark = (row.values[column] for column in kept)
-            drawn.add_row(*map(Text, figures), Text(mark, style="bold red" if row.doubtful else ""))
-        yield drawn
+            drawn = _line(line(row.values))
+            if row.doubtful:
+                drawn.stylize("bold red", len(drawn) - len(row.values[kept[-1]]))
+            yield drawn
     if sheet.note:
         yield Text(sheet.note, style="dim")
+
+
+def _header_lines(sheet: Sheet) -> Iterator[tuple[str, ...]]:
+    """As many as the longest header has; the others stand at the bottom."""
+    headers = [header.split("\n") for header in sheet.headers]
+    most = max(map(len, headers))
+    yield from zip(*([""] * (most - len(header)) + header for header in headers), strict=True)
+
+
+def _line(words: str, style: str = "") -> Text:
+    return Text(words, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _why(results: Results) -> list[RenderableType]:

@@ -44,7 +44,7 @@ def speed_up(cell: Cell, plain: Cell) -> Estimate | None:
 
 def _by_seed(cell: Cell) -> dict[int, float]:
     """One figure per run that counts and that was done by its end."""
-    left_out = [run["run"] for run in cell.left_out]
+    left_out = {run["run"] for run in cell.left_out}
     used: list[Mapping[str, Any]] = [run for run in cell.runs if run["run"] not in left_out]
     values = {run.get("seed", 1): cell.measure.values(run, cell.workload) for run in used}
     figures = {seed: median(found) for seed, found in values.items() if found}

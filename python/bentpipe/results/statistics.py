@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,20 @@ def estimate(values: Sequence[float], level: float = 0.95) -> Estimate | None:
         return None
     ordered = sorted(values)
     count = len(ordered)
-    k = 1
-    while _coverage(count, k + 1) >= level:
-        k += 1
-    low, high = ordered[k - 1], ordered[count - k]
-    return Estimate(statistics.median(ordered), low, high, _coverage(count, k), count)
+    k, coverage = _rank(count, level)
+    return Estimate(statistics.median(ordered), ordered[k - 1], ordered[count - k], coverage, count)
 
 
-def _coverage(count: int, k: int) -> float:
-    """Of the interval from the k-th lowest to the k-th highest of `count` values."""
-    if 2 * k > count:
-        return 0.0
-    below = sum(math.comb(count, i) for i in range(k))
-    return 1.0 - 2.0 * below / float(2**count)
+@cache
+def _rank(count: int, level: float) -> tuple[int, float]:
+    """(k, coverage) of the narrowest interval, from the k-th lowest to the k-th highest, of that `level`."""
+    k, found = 1, 0.0
+    below, combinations, half = 0, 1, 2**count // 2
+    for candidate in range(1, count // 2 + 1):
+        below += combinations
+        combinations = combinations * (count - candidate + 1) // candidate
+        coverage = 1.0 - below / half
+        if candidate > 1 and coverage < level:
+            break
+        k, found = candidate, coverage
+    return k, found
