@@ -57,5 +57,7 @@ def test_the_rank_is_the_narrowest_that_reaches_the_level_by_the_sum_of_its_defi
 def test_ten_thousand_values_have_an_interval_too() -> None:
     found = estimate([float(value) for value in range(10_000)])
     assert found
-    assert found.coverage == pytest.approx(0.95, abs=2e-4)
-    assert 4998 - 98 <= found.low < found.median < found.high <= 5001 + 98
+    assert 0.95 <= found.coverage < 0.953
+    half = 1.96 * math.sqrt(10_000) / 2
+    assert found.median - found.low == pytest.approx(half, abs=1)
+    assert found.high - found.median == pytest.approx(half, abs=1)
