@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live bench-sim validate calibrate docs clean
+.PHONY: setup demo test lint fuzz bench bench-live bench-sim validate calibrate check-intervals docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -65,6 +65,10 @@ validate: setup
 # The sizes of satellite-baselines' flows, fitted to its published throughputs.
 calibrate: setup
 	$(python) benches/calibrate
+
+# How often the intervals of `bentpipe compare` hold what they should: the tables of docs/compare.md.
+check-intervals: setup
+	$(python) benches/intervals
 
 # The pages that are printed from the code.
 docs: setup

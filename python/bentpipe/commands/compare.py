@@ -1,11 +1,12 @@
 """`bentpipe compare` on the command line."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 from rich.console import Console
+
+from bentpipe.commands.saying import say, width
 
 
 def compare(
@@ -28,6 +29,14 @@ def compare(
             help="Compare this instead, by its dotted name: workload.download.goodput_mbit_s; repeatable.",
         ),
     ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT",
+            help="Exit with 1 unless this holds at every point: FIGURE >= 0.95 * baseline, "
+            "FIGURE <= baseline + 5, FIGURE < 10; `*` for any part of a name; repeatable.",
+        ),
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object per comparison, on a line.")] = False,
 ) -> None:
     """Say what a change changed: over pairs of runs of the same point and seed, with intervals.
@@ -39,16 +48,29 @@ def compare(
         bentpipe compare runs/cures
 
         bentpipe compare runs/before runs/after --metric pipe.down.drops.tail
+
+        bentpipe compare runs/before runs/after --require "workload.*.goodput_mbit_s >= 0.95 * baseline"
     """
-    from bentpipe.report import comparison  # noqa: PLC0415 - `--help` must not wait for data frames
+    from bentpipe.report import comparison, requirements  # noqa: PLC0415 - `--help` must not wait for data frames
     from bentpipe.results import Results  # noqa: PLC0415 - as above
     from bentpipe.results.comparisons import compare_all  # noqa: PLC0415 - as above
+    from bentpipe.results.required import check  # noqa: PLC0415 - as above
+    from bentpipe.results.requirement import parse  # noqa: PLC0415 - as above
 
-    compared = compare_all([Results.open(folder) for folder in folders], baseline, metric or [])
+    asked = [parse(text) for text in require or []]
+    sweeps = [Results.open(folder) for folder in folders]
+    checks = check(sweeps, baseline, asked)
+    alone = asked and not any(each.paired for each in asked) and not (metric or baseline) and len(sweeps) == 1
+    compared = [] if alone else compare_all(sweeps, baseline, metric or [])
     if json_:
-        for each in compared:
-            print(json.dumps(each.as_json(), ensure_ascii=False, allow_nan=False))
+        for each in (*(one.as_json() for one in compared), *(one.as_json() for one in checks)):
+            print(json.dumps(each, ensure_ascii=False, allow_nan=False))
     else:
-        Console(width=None if sys.stdout.isatty() else 120, highlight=False).print(
-            comparison.render(compared)
-        )
+        console = Console(width=width(), highlight=False)
+        if compared:
+            console.print(comparison.render(compared))
+        if checks:
+            console.print(requirements.render(checks))
+    if failed := requirements.summary(checks):
+        say(f"bentpipe: {failed}")
+        raise typer.Exit(1)

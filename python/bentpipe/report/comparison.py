@@ -14,7 +14,7 @@ from rich.text import Text
 from bentpipe.charts.wording import digits, plural
 from bentpipe.report.verdicts import faster, place, signed, span, speed, verdict
 from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, Comparison
-from bentpipe.results.intervals import FROM, LEVEL, Interval
+from bentpipe.results.intervals import LEVEL, Interval
 from bentpipe.results.kinds import KINDS
 from bentpipe.results.pairs import LeftOut, matched, together
 
@@ -183,13 +183,11 @@ def _note(compared: Sequence[Comparison]) -> str:
     known = _intervals(compared)
     words = []
     if known:
-        words.append(f"Intervals at {digits(100 * LEVEL)} % of the mean over seeds")
-        few = min(each.count for each in known)
-        if few < FROM:
-            words.append(
-                f"; of fewer than {FROM} seeds they take the values to be normal, and of very skewed ones "
-                f"hold {digits(100 * min(each.held for each in known), 2)} %"
-            )
+        least = min(known, key=lambda each: each.held)
+        words.append(
+            f"Intervals at {digits(100 * LEVEL)} % of the mean over seeds; of {least.count} seeds they hold "
+            f"{digits(100 * least.held, 2)} % at worst, where a few runs go quite another way"
+        )
         words.append(". ")
     if any(each.verdict == NO_DIFFERENCE for each in compared):
         words.append(f"{_NOT_SEEN} no difference seen. ")

@@ -27,8 +27,6 @@ class Thing:
     baseline: str
     ours: Sequence[Record]
     theirs: Sequence[Record]
-    sweep: int
-    """Number of the sweep that it is of."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,8 @@ class Place:
     """What the two sides have at one point."""
 
     point: Mapping[str, Any]
+    ours: Sequence[Record]
+    theirs: Sequence[Record]
     pairs: Sequence[Pair]
     left_out: LeftOut
 
@@ -79,21 +79,26 @@ def things(sweeps: Sequence[Results], baseline: str | None = None) -> list[Thing
     return _of_variants(sweeps[0], baseline or PLAIN) if len(sweeps) == 1 else _of_sweeps(sweeps, baseline)
 
 
+def alone(sweep: Results) -> list[Thing]:
+    """Each variant of a sweep, compared with nothing."""
+    return [Thing(name, "", runs, ()) for name, runs in _by_variant(sweep.runs).items()]
+
+
 def matched(thing: Thing) -> list[Place]:
     """The points of either side with their pairs, those that do not count among them; ours come first."""
-    partners = {(_point(run), run.get("seed", 1)): run for run in thing.theirs}
-    at: dict[Point, list[Record]] = {}
-    for run in (*thing.ours, *thing.theirs):
-        at.setdefault(_point(run), []).append(run)
-    found: dict[Point, dict[int, Pair]] = {point: {} for point in at}
-    for run in thing.ours:
-        seed, point = run.get("seed", 1), _point(run)
-        if (point, seed) in partners:
-            found[point].setdefault(seed, Pair(seed, partners[point, seed], run))
-    return [
-        Place(runs[0].get("point", {}), list(found[point].values()), _left_out(runs, found[point].values()))
-        for point, runs in at.items()
-    ]
+    ours, theirs = _by_point(thing.ours), _by_point(thing.theirs)
+    places = []
+    for point in dict.fromkeys([*ours, *theirs]):
+        mine, others = ours.get(point, []), theirs.get(point, [])
+        partners = {_seed(run): run for run in others}
+        pairs: dict[int, Pair] = {}
+        for run in mine:
+            if _seed(run) in partners:
+                pairs.setdefault(_seed(run), Pair(_seed(run), partners[_seed(run)], run))
+        every = [*mine, *others]
+        out = _left_out(every, pairs.values())
+        places.append(Place(every[0].get("point", {}), mine, others, list(pairs.values()), out))
+    return places
 
 
 def _left_out(runs: Sequence[Record], pairs: Iterable[Pair]) -> LeftOut:
@@ -119,7 +124,7 @@ def _of_variants(sweep: Results, baseline: str) -> list[Thing]:
             f'{sweep.folder} holds only the variant "{baseline}": nothing to compare it with; '
             "another variant in it, or a second folder, would do"
         )
-    return [Thing(name, baseline, ours, theirs, 0) for name, ours in by_variant.items()]
+    return [Thing(name, baseline, ours, theirs) for name, ours in by_variant.items()]
 
 
 def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
@@ -145,13 +150,12 @@ def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
                     f"{names[first]}, {variant}" if several else names[first],
                     ours[variant],
                     theirs[variant],
-                    number,
                 )
                 for variant in common
             ]
         elif len(theirs) == 1:
             found += [
-                Thing(f"{names[number]}, {variant}", names[first], runs, next(iter(theirs.values())), number)
+                Thing(f"{names[number]}, {variant}", names[first], runs, next(iter(theirs.values())))
                 for variant, runs in ours.items()
             ]
         else:
@@ -162,8 +166,16 @@ def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
     return found
 
 
-def _point(record: Record) -> Point:
-    return tuple(sorted((key, str(value)) for key, value in record.get("point", {}).items()))
+def _by_point(runs: Iterable[Record]) -> dict[Point, list[Record]]:
+    found: dict[Point, list[Record]] = {}
+    for run in runs:
+        point = tuple(sorted((key, str(value)) for key, value in run.get("point", {}).items()))
+        found.setdefault(point, []).append(run)
+    return found
+
+
+def _seed(run: Record) -> int:
+    return int(run.get("seed", 1))
 
 
 def _by_variant(runs: Iterable[Record]) -> dict[str, list[Record]]:

@@ -1,0 +1,115 @@
+"""How often the intervals of `bentpipe compare` hold the true mean, simulated, beside scipy's own.
+
+python benches/intervals                 the tables of docs/compare.md
+python benches/intervals --trials 1000   quicker, rougher
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from draws import KINDS, points
+from scipy import stats
+
+from bentpipe.results.intervals import FROM, LEVEL, Array, bounds
+
+COUNTS = (2, 3, 4, 5, 6, 8, 10, 20)
+_RESAMPLES = 1999
+_CHUNK = 500
+Ends = tuple[Array, Array]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="intervals", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--trials", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    rng = np.random.default_rng(asked.seed)
+    print(f"Held the true mean, in percent of {asked.trials} trials, at a level of {LEVEL:.0%}:")
+    print("Student's t below", FROM, "values, from there the bootstrap.\n")
+    print(*_one_point(rng, asked.trials), sep="\n")
+    print("\nThe same of scipy's own percentile and BCa intervals:\n")
+    print(*_scipy(rng, max(asked.trials // 10, 200)), sep="\n")
+    print("\nOver 20 points of a few seeds, of which one gives correlated values at all points:\n")
+    print(*_many_points(rng, asked.trials), sep="\n")
+
+
+def _one_point(rng: np.random.Generator, trials: int) -> Iterator[str]:
+    yield from _head("drawn from", [f"{count}" for count in COUNTS])
+    every = []
+    for kind in KINDS.values():
+        held = [_held(_chunked(kind.draw(rng, (trials, count)), _ours), kind.mean) for count in COUNTS]
+        every.append(held)
+        yield _row(kind.about, held)
+    yield _row("**least**", [min(of_count) for of_count in zip(*every, strict=True)])
+
+
+def _scipy(rng: np.random.Generator, trials: int) -> Iterator[str]:
+    counts = [3, 5, 10, 20]
+    yield from _head("drawn from", [f"{how} {n}" for how in ("percentile", "BCa") for n in counts])
+    for name in ("normal", "lognormal 0.8"):
+        kind = KINDS[name]
+        drawn = {count: kind.draw(rng, (trials, count)) for count in counts}
+        yield _row(
+            kind.about,
+            [
+                _held(_chunked(drawn[count], _by_scipy(how)), kind.mean)
+                for how in ("percentile", "BCa")
+                for count in counts
+            ],
+        )
+
+
+def _many_points(rng: np.random.Generator, trials: int) -> Iterator[str]:
+    counts = (3, 5, 10)
+    yield from _head("correlation", [f"{how} {n}" for how in ("by seed", "every pair") for n in counts])
+    for correlation in (0.0, 0.5, 0.9):
+        drawn = {count: points(rng, (trials, 20, count), correlation) for count in counts}
+        by_seed = [_held(_chunked(drawn[count].mean(axis=1), _ours), 0.0) for count in counts]
+        by_pair = [_held(_stratified(drawn[count]), 0.0) for count in counts]
+        yield _row(f"{correlation:g}", [*by_seed, *by_pair])
+
+
+def _ours(samples: Array) -> Ends:
+    return bounds(samples, resamples=_RESAMPLES)
+
+
+def _by_scipy(method: str) -> Callable[[Array], Ends]:
+    def ends(samples: Array) -> Ends:
+        found = stats.bootstrap(
+            (samples,), np.mean, axis=1, vectorized=True, method=method, n_resamples=_RESAMPLES, rng=1
+        )
+        return found.confidence_interval.low, found.confidence_interval.high
+
+    return ends
+
+
+def _stratified(samples: Array) -> Ends:
+    """Every pair taken as independent, its point as a stratum."""
+    _, count, seeds = samples.shape
+    variance = samples.var(axis=2, ddof=1).sum(axis=1) / seeds / count**2
+    half = stats.t.ppf((1 + LEVEL) / 2, count * (seeds - 1)) * np.sqrt(variance)
+    mean = samples.mean(axis=(1, 2))
+    return mean - half, mean + half
+
+
+def _chunked(samples: Array, ends: Callable[[Array], Ends]) -> Ends:
+    parts = [ends(samples[start : start + _CHUNK]) for start in range(0, len(samples), _CHUNK)]
+    return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
+
+
+def _held(ends: Ends, mean: float) -> float:
+    low, high = ends
+    return float(((low <= mean) & (mean <= high)).mean())
+
+
+def _head(first: str, others: list[str]) -> Iterator[str]:
+    yield f"| {first} | {' | '.join(others)} |"
+    yield f"|---|{'--:|' * len(others)}"
+
+
+def _row(first: str, shares: list[float]) -> str:
+    return f"| {first} | {' | '.join(f'{100 * share:.0f}' for share in shares)} |"
+
+
+main()

@@ -1,0 +1,53 @@
+"""What is drawn in the check of the intervals: differences as comparisons of transfers may have them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bentpipe.results.intervals import Array
+
+Size = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    draw: Callable[[np.random.Generator, Size], Array]
+    mean: float
+    """The true one."""
+    about: str
+
+
+def _lognormal(sigma: float) -> Kind:
+    return Kind(
+        lambda rng, size: np.exp(rng.normal(0, sigma, size)),
+        float(np.exp(sigma**2 / 2)),
+        f"lognormal, sigma {sigma:g}",
+    )
+
+
+def _two_modes(share: float, about: str) -> Kind:
+    return Kind(lambda rng, size: rng.normal(0, 0.1, size) + (rng.random(size) < share), share, about)
+
+
+KINDS: Mapping[str, Kind] = {
+    "normal": Kind(lambda rng, size: rng.normal(0, 1, size), 0.0, "normal; logarithms of lognormal ratios"),
+    "lognormal 0.1": _lognormal(0.1),
+    "lognormal 0.8": _lognormal(0.8),
+    "difference": Kind(
+        lambda rng, size: np.exp(rng.normal(0, 0.8, size)) - np.exp(rng.normal(0, 0.8, size)),
+        0.0,
+        "difference of two lognormal ones, sigma 0.8",
+    ),
+    "exponential": Kind(lambda rng, size: rng.exponential(1, size), 1.0, "exponential"),
+    "two modes, even": _two_modes(0.5, "half of the runs do otherwise"),
+    "two modes, rare": _two_modes(0.2, "every fifth run does otherwise"),
+}
+
+
+def points(rng: np.random.Generator, size: Size, correlation: float) -> Array:
+    """(trials, points, seeds): normal, each point with its own spread; what one seed gives is correlated."""
+    trials, count, seeds = size
+    shared, own = rng.normal(0, 1, (trials, 1, seeds)), rng.normal(0, 1, size)
+    spreads = np.geomspace(0.3, 3, count)[np.newaxis, :, np.newaxis]
+    return np.asarray(spreads * (np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own))

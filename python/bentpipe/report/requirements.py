@@ -1,0 +1,66 @@
+"""What is required and what was found, in lines: broken ones each, those that hold together."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from bentpipe.charts.wording import digits, plural, point_words
+from bentpipe.report.verdicts import signed, span
+from bentpipe.results.figures import unit
+from bentpipe.results.intervals import MOST_REPEATS
+from bentpipe.results.required import Check
+
+
+def render(checks: Sequence[Check]) -> RenderableType:
+    parts: list[RenderableType] = []
+    for text in dict.fromkeys(check.requirement.text for check in checks):
+        here = [check for check in checks if check.requirement.text == text]
+        broken = [check for check in here if not check.met]
+        parts.append(Text(f"\nRequired: {text}", style="bold"))
+        parts += [Text.assemble(("  broken ", "bold red"), words(check)) for check in broken]
+        if len(broken) < len(here):
+            doubtful = sum(check.met and not check.sure for check in here)
+            unsure = f", {doubtful} of them not surely: the interval holds the bound" if doubtful else ""
+            parts.append(Text(f"  met    {len(here) - len(broken)} of {len(here)}{unsure}"))
+    return Group(*parts)
+
+
+def words(check: Check) -> str:
+    """Of one that is broken: where, what was found, and whether more repeats could change the answer."""
+    names = [] if check.figure == check.requirement.figure else [check.figure]
+    where = ", ".join([check.thing, *point_words(check.point), *names])
+    if check.found is None:
+        return f"{where}: {check.why}"
+    ends = f", {_figure(check, check.low, check.high)}" if check.low is not None else ""
+    what = plural(check.count, "pair" if check.requirement.paired else "run")
+    return f"{where}: {_figure(check, check.found)}{_unit(check)}{ends}, of {what}; {_change(check)}"
+
+
+def summary(checks: Sequence[Check]) -> str:
+    broken = sum(not check.met for check in checks)
+    return f"{broken} of {plural(len(checks), 'check')} of what is required failed" if broken else ""
+
+
+def _figure(check: Check, low: float | None, high: float | None = None) -> str:
+    assert low is not None
+    if check.found_as == "difference":
+        return signed(low) if high is None else f"{signed(low)} to {signed(high)}"
+    return digits(low) if high is None else span(low, high)
+
+
+def _unit(check: Check) -> str:
+    if check.found_as == "ratio":
+        return " times the baseline"
+    words = f" {unit(check.figure)}" if unit(check.figure) else ""
+    return f"{words} against the baseline" if check.found_as == "difference" else words
+
+
+def _change(check: Check) -> str:
+    if check.sure:
+        return "more repeats would hardly change it"
+    if check.low is None:
+        return "of a single one there is no interval: more repeats could change it"
+    if check.repeats is None:
+        return f"more repeats could change it, but it may take more than {digits(MOST_REPEATS, 5)}"
+    return f"more repeats could change it: about {digits(check.repeats, 5)} would settle it"

@@ -1,0 +1,203 @@
+"""What is said of a thing tried is what its pairs show, in figures and in words."""
+
+import io
+import json
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from bentpipe.report import comparison
+from bentpipe.results.comparisons import (
+    IDENTICAL,
+    LESS,
+    MORE,
+    NO_DIFFERENCE,
+    NO_INTERVAL,
+    Comparison,
+    compare_all,
+)
+from sweeps import Record, failed, run, sweep, tried
+
+
+def found(runs: list[Record], name: str = "workload.download.goodput_mbit_s") -> Comparison:
+    return next(each for each in compare_all([sweep(runs)]) if each.metric.name == name)
+
+
+def printed(runs: list[Record], width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(comparison.render(compare_all([sweep(runs)])))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def wobble(seed: int, much: float = 0.02) -> float:
+    return math.exp(random.Random(seed).gauss(0, much))
+
+
+def points(*rtts: str) -> list[dict[str, str]]:
+    return [{"path.rtt": rtt} for rtt in rtts]
+
+
+def test_the_ratio_is_the_geometric_mean_of_the_pairs_ratios() -> None:
+    runs = tried(lambda seed: 10.0 * 2.0**seed, seeds=3)
+    assert found(runs).ratio == pytest.approx(4.0)
+    difference = found(runs).difference
+    assert difference is not None
+    assert difference.value == pytest.approx((10 + 30 + 70) / 3)
+
+
+def test_pairs_take_out_what_the_seed_does_to_both() -> None:
+    runs = tried(lambda seed: 11.0 * seed * wobble(seed), theirs=lambda seed: 10.0 * seed, seeds=8)
+    assert found(runs).verdict == MORE
+    interval = found(runs).ratio_interval
+    assert interval is not None
+    assert 1.05 < interval.low < 1.1 < interval.high < 1.15
+
+
+def test_a_difference_that_chance_could_have_made_is_not_seen_and_says_what_would_settle_it() -> None:
+    runs = tried(lambda seed: 10.1 * wobble(seed, 0.2), seeds=5)
+    assert found(runs).verdict == NO_DIFFERENCE
+    text = " ".join(printed(runs).split())
+    assert "tuned: no difference seen in goodput" in text
+    assert "would have been seen" in text
+    assert "repeats would settle it" in text
+
+
+def test_a_time_that_shrinks_is_told_as_faster() -> None:
+    runs = tried(lambda _seed: 1.0, seeds=3)
+    for each in runs:
+        tuned = each["variant"] == "tuned"
+        time_s = (4.0 if tuned else 12.0) * wobble(each["seed"] + 100 * tuned)
+        entry = {"kind": "http", "per_fetch": [{"total_s": time_s, "bytes": 1}]}
+        each["workloads"] = {"page": entry}
+    each = found(runs, "workload.page.median_fetch_s")
+    assert (each.verdict, each.metric.more_is_better) == (LESS, False)
+    assert "tuned: 3 times faster, 2." in printed(runs)
+
+
+def test_costs_stand_in_the_verdict_where_they_are_seen() -> None:
+    def pinged(each: Record, delay_ms: float) -> Record:
+        spec = {"path": {"base_rtt_ns": 50_000_000}, "workloads": [{"name": "rtt", "kind": "ping"}]}
+        ping = {"kind": "ping", "median_ms": 50.0 + delay_ms, "sent": 1, "lost": 0}
+        return each | {"spec": spec, "workloads": {**each["workloads"], "rtt": ping}}
+
+    runs = [
+        pinged(
+            each, (143.0 if each["variant"] == "tuned" else 3.0) + each["seed"] / 100 * len(each["variant"])
+        )
+        for each in tried(lambda seed: 31.0 * wobble(seed), seeds=6)
+    ]
+    assert "; queue delay +140 ms" in printed(runs)
+
+
+def test_equal_runs_are_identical_in_every_pair() -> None:
+    assert found(tried(lambda _seed: 10.0)).verdict == IDENTICAL
+    assert "tuned: identical in every pair" in printed(tried(lambda _seed: 10.0))
+
+
+def test_the_same_change_in_every_pair_is_said_to_be_so() -> None:
+    assert "tuned: 2 times faster, the same in every pair" in printed(tried(lambda _seed: 20.0))
+
+
+def test_one_pair_has_no_interval() -> None:
+    runs = tried(lambda _seed: 20.0, seeds=1)
+    assert found(runs).verdict == NO_INTERVAL
+    assert "tuned: 2 times faster (one pair: no interval)" in printed(runs)
+
+
+def test_points_of_one_seed_each_are_no_sample_of_anything() -> None:
+    runs = [
+        each
+        for number, point in enumerate(points("20 ms", "80 ms", "200 ms"))
+        for each in tried(lambda _seed, number=number: 20.0 + number, seeds=1, point=point)
+    ]
+    overall = compare_all([sweep(runs)])[0]
+    assert (overall.point, overall.verdict, overall.pairs) == (None, NO_INTERVAL, 3)
+    assert "one pair at each point: no interval" in printed(runs)
+
+
+def test_over_points_that_disagree_the_verdict_names_the_contrary_one() -> None:
+    factor = {"20 ms": 0.8, "80 ms": 2.0, "200 ms": 3.0}
+    runs = [
+        each
+        for point in points(*factor)
+        for each in tried(
+            lambda seed, rtt=point["path.rtt"]: 10 * factor[rtt] * wobble(seed), seeds=6, point=point
+        )
+    ]
+    text = " ".join(printed(runs).split())
+    assert "tuned: 1.7 times faster" in text
+    assert "slower at rtt 20 ms" in text
+    rows = [line.split() for line in printed(runs).splitlines() if line.startswith(("all points", "rtt "))]
+    assert [row[:2] for row in rows] == [["all", "points"], ["rtt", "20"], ["rtt", "80"], ["rtt", "200"]]
+
+
+def test_what_is_left_out_is_counted_beneath() -> None:
+    runs = [*tried(lambda seed: 20.0 * wobble(seed)), run(seed=9), failed("tuned", 9)]
+    assert "Runs that failed: tuned 1." in printed(runs)
+    unreliable = [dict(each, reliable=each["seed"] != 2) for each in tried(lambda _seed: 20.0)]
+    assert "Runs that are unreliable: tuned 2." in printed(unreliable)
+
+
+def test_runs_that_do_not_count_stand_in_brackets() -> None:
+    runs = [dict(each, reliable=False) for each in tried(lambda _seed: 20.0)]
+    row = next(line.split() for line in printed(runs).splitlines() if "(10)" in line)
+    assert row[:3] == ["tuned", "(10)", "(20)"]
+
+
+def test_a_figure_of_0_is_compared_by_its_difference() -> None:
+    runs = tried(lambda _seed: 10.0, seeds=6)
+    for each in runs:
+        each["workloads"]["download"]["retransmits"] = 0 if each["variant"] == "as is" else 5 + each["seed"]
+    compared = compare_all([sweep(runs)], names=["workload.download.retransmits"])
+    assert (compared[0].ratio, compared[0].verdict) == (None, MORE)
+    assert compared[0].difference is not None
+    assert compared[0].difference.value == 8.5
+
+
+def test_every_comparison_is_one_object_of_plain_numbers() -> None:
+    runs = [
+        each
+        for point in points("20 ms", "80 ms")
+        for each in tried(lambda seed: 20.0 * wobble(seed), seeds=6, point=point)
+    ]
+    objects = [each.as_json() for each in compare_all([sweep(runs)])]
+    assert json.loads(json.dumps(objects, allow_nan=False)) == objects
+    overall, first, second = objects[:3]
+    assert [overall["point"], first["point"], second["point"]] == [None, *points("20 ms", "80 ms")]
+    assert (overall["pairs"], overall["seeds"], first["pairs"]) == (12, 6, 6)
+    assert (overall["metric"], overall["thing"], overall["baseline"]) == (
+        "workload.download.goodput_mbit_s",
+        "tuned",
+        "as is",
+    )
+    assert (overall["level"], overall["method"], overall["verdict"]) == (0.95, "bootstrap", "more")
+    assert overall["ratio_interval"][0] < overall["ratio"] < overall["ratio_interval"][1]
+
+
+positive = st.floats(0.01, 1e6)
+
+
+@given(st.lists(st.tuples(positive, positive), min_size=2, max_size=12))
+def test_turned_around_a_comparison_says_the_reverse(values: list[tuple[float, float]]) -> None:
+    runs = [
+        run(value, variant=variant, seed=seed)
+        for seed, both in enumerate(values)
+        for variant, value in zip(("as is", "tuned"), both, strict=True)
+    ]
+    there = compare_all([sweep(runs)])[0]
+    back = compare_all([sweep(runs)], baseline="tuned")[0]
+    assert there.ratio is not None
+    assert back.ratio == pytest.approx(1 / there.ratio)
+    turned = {MORE: LESS, LESS: MORE}
+    close = (
+        there.judged is not None
+        and there.judged.interval is not None
+        and min(abs(there.judged.interval.low), abs(there.judged.interval.high))
+        < 0.05 * (there.judged.interval.high - there.judged.interval.low)
+    )
+    assert back.verdict == turned.get(there.verdict, there.verdict) or close  # resamples are not mirrored
