@@ -4,7 +4,7 @@ Here is what a sweep is: which runs it has, which of them are there already, wha
 Where and how many at once they are done is the executors' business, whose folder it is sweep_folder.py's.
 """
 
-import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
@@ -14,18 +14,23 @@ from typing import Any, Literal
 
 from bentpipe import engines, lab
 from bentpipe.engines.base import Engine, EngineError, EngineFaultError, EngineOptions
-from bentpipe.executors.base import Executor, Outcome, Task, Work
-from bentpipe.executors.one_by_one import OneByOne
-from bentpipe.executors.processes import Processes
+from bentpipe.executors.base import Outcome, Task, Work
+from bentpipe.executors.choice import Where, chosen
 from bentpipe.failed_run import keep_failed
 from bentpipe.lab import AS_IS, Point
 from bentpipe.results import Results, StoreError
+from bentpipe.results.index import Runs, refresh
 from bentpipe.results.place import Place
+from bentpipe.results.records import read_record
 from bentpipe.sweep_folder import Claim, claimed, default_folder, identity, named
 from bentpipe.watching import Quiet, Watcher
 
 Again = Literal["failed", "unreliable"]
 _FAILED_NAMED = 20
+_HERE = Where()
+_REFRESH_S = 60.0
+_REFRESH_SHARE = 0.02
+"""Of the sweep's time."""
 
 
 @dataclass
@@ -52,14 +57,16 @@ class Tally:
 class Lab(lab.Lab):
     """A lab that can be run: `Lab.load(path).run()`."""
 
-    def run(self, engine: str = "sim", out: str | Path | None = None, jobs: int = 1) -> Results:
+    def run(
+        self, engine: str = "sim", out: str | Path | None = None, jobs: int = 1, cluster: str | None = None
+    ) -> Results:
         """Run every point and return the results. `out`, a folder or a URL, defaults to runs/<lab>-<date>.
-        `jobs`: how many at once on this machine."""
+        `jobs`: how many at once on this machine. `cluster`: a Dask scheduler's address, or `local:4`."""
         return execute(
             self,
             engine=engine,
             out=out,
-            jobs=jobs,
+            where=Where(jobs, cluster),
             on_left_out=lambda variant, why: warnings.warn(
                 f'variant "{variant}" is left out: {why}', stacklevel=4
             ),
@@ -71,7 +78,7 @@ def execute(
     *,
     engine: str = engines.DEFAULT,
     out: str | Path | None = None,
-    jobs: int = 1,
+    where: Where = _HERE,
     again: Again | None = None,
     options: EngineOptions | None = None,
     watcher: Watcher | None = None,
@@ -96,9 +103,9 @@ def execute(
     own = identity(the_lab, cells(), engine) | {"left_out": left_out}
     place = Place.of(out if out is not None else default_folder(own, (name for name, _ in named(cells()))))
     with claimed(place, own) as claim, ExitStack() as stack:
-        runs = _Runs(claim, again)
+        runs, index = _Runs(claim, again), _Index(place)
         done = 0
-        for there in runs.settled(cells()):
+        for there in runs.settled(cells(), whole=on_record is not None):
             done += 1
             tally.count(there["run"], there)
             if on_record:
@@ -110,12 +117,7 @@ def execute(
         if not count and again:
             watcher.say(f"No run in {place} is {again}.")
         work = Work(engine, options, str(place), replaces=again is not None)
-        if jobs > 1 and not worker.beside_others:
-            watcher.say(
-                f"{engine} does one run at a time: runs beside each other would share this machine's cores"
-            )
-            jobs = 1
-        executor = _executor(work, claim, min(jobs, count), stack)
+        executor = stack.enter_context(chosen(where, work, worker, claim, runs=count, watcher=watcher))
         watcher.sweep_begins(done + count, done, length_s, executor.at_once)
         outcomes = stack.enter_context(closing(executor.outcomes(runs.tasks(cells(), worker), watcher)))
         for task, outcome in outcomes:
@@ -124,6 +126,8 @@ def execute(
             tally.count(task.name, record)
             if on_record:
                 on_record(record)
+            index.now_and_then()
+        index.refresh()
     return Results.open(place)
 
 
@@ -156,11 +160,14 @@ class _Runs:
         if again and not claim.there:
             raise StoreError(f"{claim.place} holds no runs: there is nothing to run again")
 
-    def settled(self, cells: Iterable[list[Point]]) -> Iterator[dict[str, Any]]:
-        """The records of the runs that are there and stay."""
+    def settled(self, cells: Iterable[list[Point]], *, whole: bool) -> Iterator[Mapping[str, Any]]:
+        """The records of the runs that are there and stay, or if not `whole` how they ended."""
+        if not self._claim.there:
+            return
+        rows = {} if whole else _how_they_ended(self._claim.place)
         for name, _ in named(cells):
             if name in self._claim.there:
-                (record,) = Results.open(self._claim.place / name).runs
+                record = read_record(self._claim.place / name) if whole else rows[name]
                 if self._again and _is(record, self._again):
                     self._anew.add(name)
                 else:
@@ -176,16 +183,32 @@ class _Runs:
                 yield Task(name, point, length_s)
 
 
+def _how_they_ended(place: Place) -> dict[str, dict[str, Any]]:
+    table = Runs(place).table().select("run", "status", "reliable", "why")
+    return {row["run"]: row for row in table.iter_rows(named=True)}
+
+
+class _Index:
+    """The folder's table of runs, kept up to date at little cost: it is made anew each time."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._next_s = time.monotonic() + _REFRESH_S
+
+    def now_and_then(self) -> None:
+        if time.monotonic() > self._next_s:
+            self.refresh()
+
+    def refresh(self) -> None:
+        begun_s = time.monotonic()
+        refresh(self._place)
+        ended_s = time.monotonic()
+        self._next_s = ended_s + max(_REFRESH_S, (ended_s - begun_s) / _REFRESH_SHARE)
+
+
 def _is(record: Mapping[str, Any], again: Again) -> bool:
     failed = record["status"] == "failed"
     return failed if again == "failed" else not failed and not record["reliable"]
-
-
-def _executor(work: Work, claim: Claim, jobs: int, stack: ExitStack) -> Executor:
-    scratch = None
-    if claim.place.path is None:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bentpipe-")))
-    return OneByOne(work, scratch) if jobs <= 1 else Processes(work, scratch, jobs, claim.lock)
 
 
 def _kept(outcome: Outcome, task: Task, work: Work, *, sound: bool) -> Mapping[str, Any]:

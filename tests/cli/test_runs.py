@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from invocation import PLAIN, Command
+from processes import marked, wait_for
 
 import bentpipe
 
@@ -98,13 +98,13 @@ def test_ctrl_c_leaves_no_process_and_no_half_written_run(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--engine", "live", "--out", "out"]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
-        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))
+        assert wait_for(lambda: any(b"ping" in argv for argv in marked(str(tmp_path)).values()))
         running.send_signal(signal.SIGINT)
         assert running.wait(10) == 130
         said = running.stderr.read().decode() if running.stderr else ""
     assert "Traceback" not in said
     assert "interrupted" in said
-    assert _wait_for(lambda: not _marked(str(tmp_path)))
+    assert wait_for(lambda: not marked(str(tmp_path)))
     assert not (tmp_path / "out").exists()
 
 
@@ -129,11 +129,11 @@ def test_ctrl_c_leaves_no_half_written_run_of_several_at_once(tmp_path: Path) ->
     ) as running:
         assert running.stdout is not None
         assert running.stdout.readline()
-        assert _wait_for(lambda: bool(list((tmp_path / "out").glob(".*.part"))))
+        assert wait_for(lambda: bool(list((tmp_path / "out").glob(".*.part"))))
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=10)
     assert running.returncode == 130
-    assert _wait_for(lambda: not _marked(str(tmp_path)))
+    assert wait_for(lambda: not marked(str(tmp_path)))
     assert not list((tmp_path / "out").glob(".*"))
     assert bentpipe.Results.open(tmp_path / "out").runs
 
@@ -182,10 +182,10 @@ def test_kill_9_leaves_no_process_and_a_folder_that_any_lab_may_have(run: Comman
     command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--engine", "live", "--out", "out"]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
-        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))
+        assert wait_for(lambda: any(b"ping" in argv for argv in marked(str(tmp_path)).values()))
         running.kill()
         running.wait(10)
-    assert _wait_for(lambda: not _marked(str(tmp_path)))
+    assert wait_for(lambda: not marked(str(tmp_path)))
     assert run("run", "plain.toml", "--out", "out", "--quiet", *TOLERANT).status == 0
     assert len(bentpipe.Results.open(tmp_path / "out").runs) == 1
 
@@ -219,8 +219,8 @@ def test_a_run_whose_engine_is_starved_comes_out_unreliable_and_says_so(tmp_path
     ]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stdout=subprocess.PIPE) as running:
-        assert _wait_for(lambda: any(b"ping" in argv for argv in _marked(str(tmp_path)).values()))
-        engine = [pid for pid, argv in _marked(str(tmp_path)).items() if b"live_host" in argv]
+        assert wait_for(lambda: any(b"ping" in argv for argv in marked(str(tmp_path)).values()))
+        engine = [pid for pid, argv in marked(str(tmp_path)).items() if b"live_host" in argv]
         time.sleep(0.2)  # until there are packets on the line
         for pid in engine:
             os.kill(pid, signal.SIGSTOP)
@@ -264,24 +264,3 @@ def test_a_report_is_written_from_what_a_run_left(run: Command, tmp_path: Path) 
     assert run("report", "out", "--charts", "charts").status == 0
     assert {path.suffix for path in (tmp_path / "charts").iterdir()} == {".png", ".svg", ".pdf"}
     assert run("compare", "out", "out").status == 0
-
-
-def _marked(mark: str) -> dict[int, bytes]:
-    """Processes that a test started, found by their environment, and their command lines."""
-    found = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"BENTPIPE_TEST={mark}".encode() in (process / "environ").read_bytes():
-                found[int(process.name)] = (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-    return found
-
-
-def _wait_for(condition: Callable[[], bool], seconds: float = 15.0) -> bool:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True

@@ -49,6 +49,13 @@ def run(
     jobs: Annotated[
         int, typer.Option(min=1, help="Runs at once on this machine. `live` takes one at a time.")
     ] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Do the runs on a Dask cluster: its scheduler's address, or `local:4` for four workers.",
+        ),
+    ] = None,
     again: Annotated[
         Again | None,
         typer.Option(help="Run only what is in DIR and failed, or is unreliable, and replace it."),
@@ -79,8 +86,11 @@ def run(
         bentpipe run my.toml --set workload.download.time="10 s" --out runs/try --json
 
         bentpipe run my.toml --engine sim --repeat 100 --jobs 4
+
+        bentpipe run my.toml --engine sim --repeat 1000 --cluster tcp://10.0.0.1:8786 --out s3://bucket/sweep
     """
     from bentpipe import run as runner  # noqa: PLC0415 - `bentpipe --help` must not wait for data frames
+    from bentpipe.executors.choice import Where  # noqa: PLC0415 - as above
     from bentpipe.progress import watcher  # noqa: PLC0415 - as above
 
     options = EngineOptions(sample_interval_ns=_interval_ns(sample), pcap=_hosts(pcap or []))
@@ -91,7 +101,7 @@ def run(
             the_lab,
             engine=engine,
             out=out,
-            jobs=jobs,
+            where=Where(jobs, cluster),
             again=again.value if again else None,
             options=options,
             watcher=watching,

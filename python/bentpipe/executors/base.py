@@ -10,7 +10,7 @@ from bentpipe import engines
 from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions, Progress
 from bentpipe.lab import Point
 from bentpipe.results import RunFolder, StoreError
-from bentpipe.results.carried import carry
+from bentpipe.results.carried import carry, removed
 from bentpipe.results.place import Place
 from bentpipe.watching import Watcher
 
@@ -58,7 +58,8 @@ class Work:
         def made() -> dict[str, Any]:
             record = self.do(task, scratch or Path(self.destination), on_progress)
             if scratch:
-                carry(scratch / task.name, Place.of(self.destination) / task.name)
+                with removed(scratch / task.name) as run:
+                    carry(run, Place.of(self.destination) / task.name)
             return record
 
         return tried(made)

@@ -4,7 +4,9 @@ Wherever that is, a run is there whole or not at all. A folder of this machine i
 the record comes last: what has no record is no run.
 """
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from bentpipe.results.layout import RECORD
@@ -35,3 +37,12 @@ def carry(run: Path, place: Place) -> None:
     place.make()
     for file in sorted(run.iterdir(), key=lambda file: file.name == RECORD):
         (place / file.name).write_bytes(file.read_bytes())
+
+
+@contextmanager
+def removed(run: Path) -> Iterator[Path]:
+    """A run in a scratch folder, which is not there any more afterwards."""
+    try:
+        yield run
+    finally:
+        shutil.rmtree(run)

@@ -1,0 +1,315 @@
+"""Runs on a Dask cluster: the address of its scheduler, or `local:4` for one of four workers on this machine.
+
+A worker makes a run in its own scratch folder. To a sweep in a folder of this machine it returns the run's
+files, and only this process writes into the folder; to a URL it carries the run itself. Either way a run is
+kept once and whole: what a worker had not handed over when it died is done again by another.
+
+Few runs per worker are handed out at a time, so that a sweep's memory does not grow with its length.
+
+The scheduler counts a worker's death against all runs that it had been given. So a run that it gives up on is
+done once more with nothing beside it, and has failed only if its workers die then too.
+"""
+
+import contextlib
+import itertools
+import logging
+import os
+import signal
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from bentpipe.engines.base import EngineError, EngineFaultError
+from bentpipe.executors import cluster_worker
+from bentpipe.executors.base import RETRIES, Outcome, Outcomes, Task, Work
+from bentpipe.executors.errors import ExecutorError
+from bentpipe.results.carried import unpack
+from bentpipe.results.place import Place
+from bentpipe.watching import Watcher
+
+LOCAL = "local:"
+LIVE = "live"
+"""The resource that workers offer which may do live runs."""
+_CONNECT_S = 10.0
+_LOOK_S = 1.0
+"""How often the workers are looked at."""
+_POLL_S = 0.005
+_HANDED_OUT = 2
+"""Runs per thread of the cluster: one being done, one waiting for it."""
+_MOST_LOCAL = 1000
+_LOOPBACK = "127.0.0.1"
+_QUIET = logging.CRITICAL
+_KILLS = "every worker that did it died, also with nothing beside it"
+
+
+@contextlib.contextmanager
+def joined(address: str, work: Work, *, live: bool, scratch: Path, watcher: Watcher) -> Iterator["Cluster"]:
+    """The cluster at an address, or one of this machine's own that ends with this. Raises EngineError where
+    it cannot do the work."""
+    try:
+        import distributed  # noqa: PLC0415 - an extra, and slow to load
+    except ImportError as error:
+        raise EngineError(
+            "--cluster needs Dask, which is not installed here",
+            what="cluster",
+            remedy="pip install 'bentpipe[cluster]'",
+        ) from error
+    _quieten()
+    with contextlib.ExitStack() as stack:
+        if address.startswith(LOCAL):
+            workers = _workers_asked(address)
+            if live and workers > 1:
+                watcher.say("live does one run at a time on a machine: one worker")
+                workers = 1
+            own = stack.enter_context(_own_cluster(workers, scratch, live=live))
+            where = own.scheduler_address
+        else:
+            where = address
+        try:
+            client = distributed.Client(where, timeout=_CONNECT_S, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise EngineError(
+                f"--cluster: no Dask scheduler answers at {address!r}; "
+                "an address such as tcp://10.0.0.1:8786 would do, or local:4",
+                what="cluster",
+            ) from error
+        stack.callback(_close, client)
+        yield Cluster(client, address, work, live=live, watcher=watcher)
+
+
+class Cluster:
+    """Work on a cluster that one is connected to."""
+
+    def __init__(self, client: Any, address: str, work: Work, *, live: bool, watcher: Watcher) -> None:
+        self._client = client
+        self._address = address
+        self._work = work
+        self._live = live
+        self._watcher = watcher
+        self._version = own_version()
+        self._checked: set[str] = set()
+        """Workers that have the same bentpipe."""
+        self._slots = 0
+        self._looked_s = 0.0
+        self._look()
+        if live and self._checked and not self._slots:
+            raise EngineError(
+                f"--cluster: no worker at {address} offers the resource {LIVE!r}, as live runs need",
+                what="cluster",
+                remedy=f"dask worker {address} --nthreads 1 --resources {LIVE}=1",
+            )
+
+    @property
+    def at_once(self) -> int:
+        return max(self._slots, 1)
+
+    def outcomes(self, tasks: Iterable[Task], watcher: Watcher) -> Outcomes:
+        waiting = iter(tasks)
+        given_up: deque[Task] = deque()
+        handed = _Handed(self._client, watcher)
+        next_one = next(waiting, None)
+        while next_one or handed or given_up:
+            while next_one and not given_up and len(handed) < _HANDED_OUT * self.at_once:
+                handed.add(self._submit(next_one), next_one)
+                next_one = next(waiting, None)
+            alone = bool(given_up) and not handed
+            if alone:
+                handed.add(self._submit(given_up[0]), given_up[0])
+            for task, answer in self._ended(handed):
+                outcome = self._outcome(task, answer)
+                if outcome is not None:
+                    yield task, outcome
+                elif not alone:
+                    given_up.append(task)
+                    continue
+                else:
+                    yield task, Outcome(error=EngineFaultError(_KILLS))
+                if alone:
+                    given_up.popleft()
+
+    def _submit(self, task: Task) -> Any:
+        return self._client.submit(
+            cluster_worker.do,
+            self._work,
+            task,
+            live=self._live,
+            key=f"bentpipe-{uuid.uuid4().hex}",
+            resources={LIVE: 1} if self._live else None,
+            pure=False,
+        )
+
+    def _ended(self, handed: "_Handed") -> list[tuple[Task, Any]]:
+        """What has ended, at least one; the workers are looked at meanwhile."""
+        while True:
+            if time.monotonic() > self._looked_s + _LOOK_S:
+                self._look()
+            handed.show_running(self._slots)
+            if ended := handed.ended():
+                handed.show_running(self._slots)
+                return ended
+            time.sleep(_POLL_S)
+
+    def _outcome(self, task: Task, answer: Any) -> Outcome | None:
+        """None: the scheduler has given it up, since too many workers died that had been given it."""
+        from distributed import CancelledError, KilledWorker  # noqa: PLC0415 - as above
+
+        match answer:
+            case (Outcome() as outcome, dict() as files):
+                return outcome if outcome.record is None else self._kept(task, outcome, files)
+            case (_, KilledWorker(), _):
+                return None
+            case CancelledError() | (_, CancelledError(), _):
+                raise self._lost()
+            case (_, error, _):
+                raise ExecutorError(f"a worker of {self._address} could not take a run: {error}")
+        raise self._lost()
+
+    def _kept(self, task: Task, outcome: Outcome, files: dict[str, bytes]) -> Outcome:
+        folder = Place.of(self._work.destination).path
+        if folder is not None:
+            unpack(files, folder, task.name, replaces=self._work.replaces)
+        return outcome
+
+    def _look(self) -> None:
+        """Which workers there are now, and whether new ones have the bentpipe that is here."""
+        self._looked_s = time.monotonic()
+        try:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            new = sorted(workers.keys() - self._checked)
+            versions = (
+                self._client.run(metadata.version, "bentpipe", workers=new, on_error="return") if new else {}
+            )
+        except (OSError, AttributeError) as error:  # a client whose connection is gone has no scheduler
+            raise self._lost() from error
+        for worker, version in versions.items():
+            if isinstance(version, metadata.PackageNotFoundError | str):
+                self._check_version(worker, version)
+                self._checked.add(worker)  # one that did not answer is looked at again
+        self._checked &= workers.keys()
+        slots = sum(
+            int(known["resources"].get(LIVE, 0)) if self._live else known["nthreads"]
+            for known in workers.values()
+        )
+        if not slots and (self._slots or not self._checked):
+            what = f" that offers the resource {LIVE!r}" if self._live else ""
+            self._watcher.say(f"{self._address} has no worker{what} now; waiting for one")
+        self._slots = slots
+
+    def _check_version(self, worker: str, version: str | metadata.PackageNotFoundError) -> None:
+        if version != self._version:
+            found = f"bentpipe {version}" if isinstance(version, str) else "no bentpipe"
+            raise EngineError(
+                f"--cluster: the worker at {worker} has {found}, and here is {self._version}; "
+                "the same version on all would do",
+                what="cluster",
+                remedy=f"pip install 'bentpipe[cluster]=={self._version}'",
+            )
+
+    def _lost(self) -> ExecutorError:
+        return ExecutorError(
+            f"the Dask scheduler at {self._address} is lost; what was finished is kept, "
+            "and the same command goes on"
+        )
+
+
+class _Handed:
+    """The runs that the cluster has been given."""
+
+    def __init__(self, client: Any, watcher: Watcher) -> None:
+        from distributed import as_completed  # noqa: PLC0415 - as above
+
+        self._tasks: dict[Any, Task] = {}
+        self._shown: set[str] = set()
+        self._ended = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self._watcher = watcher
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def add(self, future: Any, task: Task) -> None:
+        self._tasks[future] = task
+        self._ended.add(future)
+
+    def ended(self) -> list[tuple[Task, Any]]:
+        """Those that have ended since: the task with what the worker returned, or an exception."""
+        found = [(self._tasks.pop(future), answer) for future, answer in self._ended.next_batch(block=False)]
+        self._shown -= {task.name for task, _ in found}
+        return found
+
+    def show_running(self, slots: int) -> None:
+        """The first ones that were given are taken to run, as many as there are slots: nobody says it."""
+        for task in itertools.islice(self._tasks.values(), slots):
+            if task.name not in self._shown:
+                self._shown.add(task.name)
+                self._watcher.run_begins(task.name, task.length_s)
+
+
+def own_version() -> str:
+    return metadata.version("bentpipe")
+
+
+def _workers_asked(address: str) -> int:
+    count = address.removeprefix(LOCAL)
+    if not count.isdecimal() or not 1 <= int(count) <= _MOST_LOCAL:
+        raise EngineError(
+            f"--cluster: found {address!r}; local: and a number of workers would do, such as local:4",
+            what="cluster",
+        )
+    return int(count)
+
+
+@contextlib.contextmanager
+def _own_cluster(workers: int, scratch: Path, *, live: bool) -> Iterator[Any]:
+    """A scheduler in this process and workers that die with it, all on loopback."""
+    import dask  # noqa: PLC0415 - as above
+    import distributed  # noqa: PLC0415 - as above
+
+    no_pages: dict[str, list[str]] = {
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
+    with dask.config.set(no_pages):
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host=_LOOPBACK,
+            dashboard_address=f"{_LOOPBACK}:0",
+            worker_dashboard_address=f"{_LOOPBACK}:0",
+            local_directory=str(scratch),
+            memory_limit=0,
+            resources={LIVE: 1} if live else None,
+            silence_logs=_QUIET,
+            scheduler_kwargs={"allowed_failures": RETRIES},
+        )
+    try:
+        yield cluster
+    except BaseException:
+        for nanny in cluster.workers.values():  # at once: a worker would end its run first
+            nanny.auto_restart = False
+            with contextlib.suppress(OSError, TypeError):
+                os.kill(nanny.pid, signal.SIGKILL)
+        raise
+    finally:
+        with contextlib.suppress(OSError, TimeoutError):
+            cluster.close(timeout=1)
+
+
+def _close(client: Any) -> None:
+    with contextlib.suppress(OSError, TimeoutError):
+        client.close(timeout=1)
+
+
+def _quieten() -> None:
+    """What a cluster reports of lost workers and connections is said here in one line, or mended."""
+    for name in (
+        "distributed",
+        "distributed.client",
+        "distributed.scheduler",
+        "distributed.nanny",
+        "tornado",
+    ):
+        logging.getLogger(name).setLevel(_QUIET)

@@ -1,0 +1,50 @@
+"""What a worker of a cluster does: one run, in its own scratch folder."""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from bentpipe.executors.base import Outcome, Task, Work, tried
+from bentpipe.results.carried import packed, removed
+from bentpipe.results.place import Place
+
+_LOCK = "bentpipe-live.lock"
+
+
+def do(work: Work, task: Task, *, live: bool) -> tuple[Outcome, dict[str, bytes]]:
+    """Do a run and carry it to the sweep's URL; or, where that is a folder of the machine that asked, return
+    the run's files."""
+    from distributed import get_worker  # noqa: PLC0415 - an extra
+
+    scratch = Path(get_worker().local_directory) / "runs"
+    with _machine_to_itself() if live else nullcontext():
+        if Place.of(work.destination).path is None:
+            return work.attempt(task, scratch), {}
+        return packed_run(work, task, scratch)
+
+
+def packed_run(work: Work, task: Task, scratch: Path) -> tuple[Outcome, dict[str, bytes]]:
+    files: dict[str, bytes] = {}
+
+    def made() -> dict[str, Any]:
+        record = work.do(task, scratch, lambda _seconds: None)
+        with removed(scratch / task.name) as run:
+            files.update(packed(run))
+        return record
+
+    return tried(made), files
+
+
+@contextmanager
+def _machine_to_itself() -> Iterator[None]:
+    """Live runs share a machine's cores, so that each waits for the one before, whichever worker does it."""
+    descriptor = os.open(Path(tempfile.gettempdir()) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,46 @@
+"""However a sweep of several at once ends, it leaves no process and no half-written run, and goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from invocation import PLAIN
+from processes import marked, wait_for
+
+import bentpipe
+
+LONG = (
+    PLAIN.replace("20 Mbit/s", "1 Gbit/s")
+    + '[[workload]]\nname = "download"\nkind = "bulk"\ndirection = "down"\nsize = "200 MB"\n'
+)
+WHERE = {"processes": ["--jobs", "2"], "workers": ["--cluster", "local:2"]}
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_but_whole_runs(tmp_path: Path, where: str, by: signal.Signals) -> None:
+    (tmp_path / "long.toml").write_text(LONG)
+    command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--engine", "sim", "--out", "out"]
+    command += ["--repeat", "40", "--json", "--quiet", *WHERE[where]]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"BENTPIPE_TEST": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline()
+        running.send_signal(by)
+        _, said = running.communicate(timeout=10)
+    assert wait_for(lambda: not marked(str(tmp_path)))
+    if by == signal.SIGINT:
+        assert running.returncode == 130
+        assert said == b"bentpipe: interrupted\n"
+        assert not list((tmp_path / "out").glob(".*"))
+    runs = bentpipe.Results.open(tmp_path / "out").runs
+    assert 1 <= len(runs) < 40
+    assert {run["status"] for run in runs} == {"done"}
