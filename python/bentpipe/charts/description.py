@@ -30,6 +30,16 @@ class Role(StrEnum):
     PING = "ping"
     ENGINE = "engine"
     """What the engine says of itself."""
+    FIRST = "first"
+    """This one and the following: the values of what was swept, or variants, in their order."""
+    SECOND = "second"
+    THIRD = "third"
+    FOURTH = "fourth"
+    FIFTH = "fifth"
+    SIXTH = "sixth"
+
+
+IN_ORDER = (Role.FIRST, Role.SECOND, Role.THIRD, Role.FOURTH, Role.FIFTH, Role.SIXTH)
 
 
 class Mark(StrEnum):
@@ -81,6 +91,12 @@ class Series:
     """Whether the axis must show all of it; not so for a ceiling far above what was measured."""
     faint: bool = False
     hollow: bool = False
+    band: bool = False
+    """Whether the interval is drawn as a band along the line, not as a bar at each point."""
+    words: Sequence[str] = ()
+    """Of each point, in place of its numbers where a reader points at it."""
+    runs: Sequence[tuple[str, ...]] = ()
+    """Of each point, the runs that it stands for, the most typical first."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,10 @@ class Axis:
     log: bool = False
     ticks: tuple[float, ...] | None = None
     """Where to write numbers; None: where the renderer finds it best."""
+    tick_words: tuple[str, ...] | None = None
+    """What to write at `ticks`, where it is not the number itself."""
+    zero: float | None = None
+    """Where 0 stands on a logarithmic axis, below a break; None: nothing is 0."""
     from_zero: bool = True
     """Whether a linear axis begins at 0; not so where the differences are the matter."""
     categories: tuple[str, ...] = ()
@@ -108,6 +128,10 @@ class Axis:
     """
     headings: frozenset[int] = frozenset()
     """Rows that are no more than a heading of those below."""
+
+    def at(self, value: float) -> float:
+        """The value's place."""
+        return value if value or self.zero is None else self.zero
 
     @property
     def title(self) -> str:
@@ -124,6 +148,8 @@ class Cells:
     """Its place on the scale of colours, 0 the best to 1 the worst; None has no colour."""
     best: frozenset[tuple[int, int]]
     """Row and column of what is marked."""
+    runs: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    """By row, the runs that each stands for, the most typical first."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +185,11 @@ class Chart:
     @property
     def of_categories(self) -> bool:
         return bool(self.panels[0].y.categories)
+
+    @property
+    def small_multiples(self) -> bool:
+        """Too many panels side by side for a legend in each."""
+        return self.side_by_side and len(self.panels) > 2
 
     @property
     def of_cells(self) -> bool:

@@ -1,19 +1,21 @@
 """Chart descriptions as files: PNG, SVG, PDF."""
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from bentpipe.charts import matplotlib_cells, matplotlib_rows
-from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Series, Symbol
+from bentpipe.charts.description import Chart, Dash, Level, Mark, Panel, Series, Symbol
 from bentpipe.charts.matplotlib_rows import bold
 from bentpipe.charts.palette import LIGHT
-from bentpipe.charts.ranges import Range, x_range, y_range
+from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
 from bentpipe.charts.wording import digits
 
 _DASHES = {Dash.SOLID: "-", Dash.DASHED: "--", Dash.DOTTED: ":", Dash.DASH_DOT: "-."}
@@ -47,6 +49,8 @@ _SETTINGS: dict[Any, Any] = {
 _WIDTH_IN = 9.6
 _STACKED_PANEL_IN = 2.1
 _SIDE_PANEL_IN = 4.6
+_SMALL_PANEL_IN = 2.0
+_MULTIPLES_IN_A_ROW = 3
 _WRAP_WIDE = 118
 _WRAP_PANEL = 76
 
@@ -58,7 +62,8 @@ def figure(chart: Chart) -> Figure:
         elif chart.of_categories:
             drawn = matplotlib_rows.draw(chart, _WIDTH_IN)
         else:
-            drawn = _side_by_side(chart) if chart.side_by_side else _stacked(chart)
+            how = _multiples if chart.small_multiples else _side_by_side if chart.side_by_side else _stacked
+            drawn = how(chart)
         drawn.suptitle(_heading(chart), x=0.012, ha="left", fontsize=10, linespacing=1.45)
         return drawn
 
@@ -89,6 +94,28 @@ def _side_by_side(chart: Chart) -> Figure:
     return drawn
 
 
+def _multiples(chart: Chart) -> Figure:
+    """Small panels with the same axes, and one legend for all."""
+    rows = -(-len(chart.panels) // _MULTIPLES_IN_A_ROW)
+    drawn = Figure(figsize=(_WIDTH_IN, 1.1 + _SMALL_PANEL_IN * rows), layout="constrained")
+    axes = drawn.subplots(rows, _MULTIPLES_IN_A_ROW, sharex=True, sharey=True, squeeze=False)
+    heights = y_range(chart.panels)
+    places = list(axes.flat)
+    handles: dict[str, Any] = {}
+    for number, (panel, place) in enumerate(zip(chart.panels, places, strict=False)):
+        _draw(place, chart, panel, heights)
+        _x_axis(place, chart, named=number + _MULTIPLES_IN_A_ROW >= len(chart.panels))
+        place.tick_params(labelbottom=number + _MULTIPLES_IN_A_ROW >= len(chart.panels))
+        place.set_title(panel.title, loc="left", fontsize=8, fontweight="bold")
+        if number % _MULTIPLES_IN_A_ROW == 0:
+            place.set_ylabel(panel.y.title)
+        handles |= dict(zip(*reversed(place.get_legend_handles_labels()), strict=True))
+    for place in places[len(chart.panels) :]:
+        place.remove()
+    drawn.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=6, handlelength=3)
+    return drawn
+
+
 def _stacked(chart: Chart) -> Figure:
     drawn = Figure(figsize=(_WIDTH_IN, 0.7 + _STACKED_PANEL_IN * len(chart.panels)), layout="constrained")
     axes = drawn.subplots(len(chart.panels), 1, sharex=True, squeeze=False)[:, 0]
@@ -112,18 +139,25 @@ def _legend(place: Axes, panel: Panel, **where: Any) -> None:
 
 def _draw(place: Axes, chart: Chart, panel: Panel, heights: Range) -> None:
     for series in panel.series:
-        _draw_series(place, chart, series)
+        _draw_series(place, chart, panel, series)
     for level in panel.levels:
         _draw_level(place, level)
     if panel.y.log:
         place.set_yscale("log")
     place.yaxis.set_major_formatter(FuncFormatter(lambda value, _: digits(value)))
+    if panel.y.zero is not None:
+        ticks = log_ticks(heights, panel.y)
+        _fixed_ticks(place.yaxis, [panel.y.zero, *ticks], ["0", *map(digits, ticks)])
+    for axis, line in ((chart.x, place.axvline), (panel.y, place.axhline)):
+        if (at := break_place(axis)) is not None:
+            line(at, color="#8a8a8a", linestyle=":", linewidth=0.9)
     place.set_xlim(*x_range(chart)) if not chart.x.log else None
     place.set_ylim(*heights)
 
 
-def _draw_series(place: Axes, chart: Chart, series: Series) -> None:
-    y = [float("nan") if value is None else value for value in series.y]
+def _draw_series(place: Axes, chart: Chart, panel: Panel, series: Series) -> None:
+    x = [chart.x.at(value) for value in series.x]
+    y = [float("nan") if value is None else panel.y.at(value) for value in series.y]
     style: dict[str, Any] = {
         "color": LIGHT[series.role],
         "label": series.label if series.in_legend else "_nolegend_",
@@ -132,9 +166,9 @@ def _draw_series(place: Axes, chart: Chart, series: Series) -> None:
     if series.mark is Mark.BARS:
         low, high = x_range(chart)
         filled = series.dash is Dash.SOLID
-        place.vlines(series.x, 0, y, linewidth=max(1.6, 42 / (high - low)), linestyles="-", **style)
+        place.vlines(x, 0, y, linewidth=max(1.6, 42 / (high - low)), linestyles="-", **style)
         if not filled:
-            place.plot(series.x, y, linestyle="none", marker="v", markersize=3, color=style["color"])
+            place.plot(x, y, linestyle="none", marker="v", markersize=3, color=style["color"])
         return
     points = series.mark in {Mark.POINTS, Mark.LINE_AND_POINTS}
     lines = series.mark is not Mark.POINTS
@@ -149,12 +183,15 @@ def _draw_series(place: Axes, chart: Chart, series: Series) -> None:
         "zorder": 4 if series.mark is Mark.POINTS else 3 if points else 2,
         "drawstyle": "steps-post" if series.mark is Mark.STEPS else "default",
     }
-    if series.low is not None and series.high is not None:
+    if series.low is not None and series.high is not None and not series.band:
         below = [max(v - low, 0) for v, low in zip(y, series.low, strict=True)]
         above = [max(high - v, 0) for v, high in zip(y, series.high, strict=True)]
-        place.errorbar(series.x, y, yerr=[below, above], capsize=3, elinewidth=1, **style)
-    else:
-        place.plot(series.x, y, **style)
+        place.errorbar(x, y, yerr=[below, above], capsize=3, elinewidth=1, **style)
+        return
+    place.plot(x, y, **style)
+    if series.low is not None and series.high is not None:
+        lows, highs = ([panel.y.at(value) for value in ends] for ends in (series.low, series.high))
+        place.fill_between(x, lows, highs, color=LIGHT[series.role], alpha=0.16, linewidth=0)
 
 
 def _draw_level(place: Axes, level: Level) -> None:
@@ -163,17 +200,19 @@ def _draw_level(place: Axes, level: Level) -> None:
     )
 
 
-def _x_axis(place: Axes, chart: Chart) -> None:
-    place.set_xlabel(chart.x.title)
+def _x_axis(place: Axes, chart: Chart, *, named: bool = True) -> None:
+    if named:
+        place.set_xlabel(chart.x.title)
     if chart.x.log:
         place.set_xscale("log")
         place.set_xlim(*x_range(chart))
     if chart.x.ticks is not None:
-        _fixed_ticks(place, chart.x)
+        words = chart.x.tick_words or [digits(tick) for tick in chart.x.ticks]
+        _fixed_ticks(place.xaxis, [chart.x.at(tick) for tick in chart.x.ticks], words)
 
 
-def _fixed_ticks(place: Axes, axis: Axis) -> None:
-    place.xaxis.set_major_locator(FixedLocator(list(axis.ticks or ())))
-    place.xaxis.set_major_formatter(FuncFormatter(lambda value, _: digits(value)))
-    place.xaxis.set_minor_locator(NullLocator())
-    place.xaxis.set_minor_formatter(NullFormatter())
+def _fixed_ticks(axis: XAxis | YAxis, ticks: Sequence[float], words: Sequence[str]) -> None:
+    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_major_formatter(FixedFormatter(list(words)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())

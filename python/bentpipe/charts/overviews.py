@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bentpipe.charts import by_variant, heat_map, speed_up, throughput_rtt
+from bentpipe.charts import by_variant, heat_map, lines, speed_up, throughput_rtt
 from bentpipe.charts.description import Chart
 from bentpipe.results.store import Results
 
@@ -16,8 +16,10 @@ class Overview:
     """By what the reader chooses between; at least one."""
     choice: str = ""
     """What it is that is chosen."""
-    is_finding: bool = False
-    """Whether the first one's sentence is what the runs say together: a page's headline."""
+    title: str = ""
+    """Where it is not the first one's."""
+    finding: str = ""
+    """What the runs say together: a page's headline."""
 
     @property
     def first(self) -> Chart:
@@ -27,7 +29,9 @@ class Overview:
 def overviews(results: Results) -> Iterator[Overview]:
     log, linear = (throughput_rtt.build(results, log=choice) for choice in (True, False))
     if log and linear:
-        yield Overview({"logarithmic": log, "linear": linear}, "Scale of the axes", is_finding=True)
+        yield Overview({"logarithmic": log, "linear": linear}, "Scale of the axes", finding=log.sentence)
+    for over in lines.build(results):
+        yield Overview(over.charts, "Figure", f"Over {over.name}", over.finding)
     for chart in (*by_variant.build(results), speed_up.build(results), heat_map.build(results)):
         if chart:
             yield Overview({"": chart})

@@ -1,7 +1,8 @@
 """One colour per role, on light and on dark ground.
 
 Hues after M. Okabe and K. Ito, "Color Universal Design" (2008): told apart with any common colour blindness;
-shifted in lightness so that each has a contrast of 3:1 or more on its ground (WCAG 2.2, 1.4.11).
+shifted in lightness so that each has a contrast of 3:1 or more on its ground (WCAG 2.2, 1.4.11). What comes
+in an order goes from blue to yellow, as matplotlib's plasma does.
 """
 
 from collections.abc import Mapping
@@ -22,6 +23,12 @@ LIGHT: Mapping[Role, str] = {
     Role.SUMMARY: "#3d2b56",
     Role.PING: "#7a5bc4",
     Role.ENGINE: "#4d6473",
+    Role.FIRST: "#150b7d",
+    Role.SECOND: "#6300a7",
+    Role.THIRD: "#a62098",
+    Role.FOURTH: "#cc4766",
+    Role.FIFTH: "#d8612b",
+    Role.SIXTH: "#a67c00",
 }
 DARK: Mapping[Role, str] = {
     Role.DOWN: "#56b4e9",
@@ -37,6 +44,12 @@ DARK: Mapping[Role, str] = {
     Role.SUMMARY: "#f2e9ff",
     Role.PING: "#b49cf0",
     Role.ENGINE: "#9db4c4",
+    Role.FIRST: "#8f8cff",
+    Role.SECOND: "#b97ff2",
+    Role.THIRD: "#e07be0",
+    Role.FOURTH: "#ff8fa3",
+    Role.FIFTH: "#ffa872",
+    Role.SIXTH: "#ffd94a",
 }
 CELLS = ("#f3f8fd", "#c9dff2", "#8fc0e2", "#4a8fc7", "#1a5a9c", "#0a2f62")
 """The scale of cells on either ground, from the best to the worst; its lightness falls evenly, so that it

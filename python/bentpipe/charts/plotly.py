@@ -11,10 +11,11 @@ from plotly.offline import get_plotlyjs
 
 from bentpipe.charts import plotly_cells, plotly_rows
 from bentpipe.charts.decimate import envelope, indices
-from bentpipe.charts.description import Chart, Dash, Mark, Panel, Series, Symbol
+from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import DARK, LIGHT
 from bentpipe.charts.plotly_values import plain, scale, short
-from bentpipe.charts.ranges import Range, x_range, y_range
+from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
+from bentpipe.charts.wording import digits
 
 _DASHES = {Dash.SOLID: "solid", Dash.DASHED: "dash", Dash.DOTTED: "dot", Dash.DASH_DOT: "dashdot"}
 _SYMBOLS = {
@@ -25,6 +26,10 @@ _SYMBOLS = {
     Symbol.DIAMOND: "diamond",
     Symbol.STROKE: "line-ns",
     Symbol.BEYOND: "triangle-right",
+}
+_SIGNS = {
+    False: dict(zip(Symbol, "●■▲✖◆", strict=False)),
+    True: dict(zip(Symbol, "○□△×◇", strict=False)),
 }
 PIXELS = 900
 """Long series are thinned for a chart this wide; zooming in shows what was kept."""
@@ -54,9 +59,19 @@ def figures(chart: Chart, pixels: int = PIXELS) -> list[dict[str, Any]]:
     return [_figure(chart, panel, shared or y_range([panel]), pixels) for panel in chart.panels]
 
 
+def keys(chart: Chart) -> list[list[str]]:
+    """One legend for all panels: label, colour on light and on dark ground, symbol."""
+    series = {each.label: each for panel in chart.panels for each in panel.series if each.in_legend}
+    return [
+        [label, LIGHT[each.role], DARK[each.role], _SIGNS[each.hollow].get(each.symbol, "")]
+        for label, each in series.items()
+    ]
+
+
 def _figure(chart: Chart, panel: Panel, heights: Range, pixels: int) -> dict[str, Any]:
     across = x_range(chart)
-    traces = [_trace(series, panel, chart, pixels) for series in panel.series]
+    bands = [_band(series, panel, chart) for series in panel.series if series.band]
+    traces = [*bands, *(_trace(series, panel, chart, pixels) for series in panel.series)]
     for level in panel.levels:
         line = {"color": LIGHT[level.role], "width": 1.2, "dash": "8px,5px"}
         ends = [short(across[0]), short(across[1])]
@@ -71,11 +86,29 @@ def _figure(chart: Chart, panel: Panel, heights: Range, pixels: int) -> dict[str
                 "hoverinfo": "skip",
             }
         )
-    x: dict[str, Any] = {"title": {"text": chart.x.title}, **scale(across, chart.x.log)}
-    if chart.x.ticks is not None:
-        x |= {"tickvals": list(chart.x.ticks), "ticktext": [f"{tick:g}" for tick in chart.x.ticks]}
-    y = {"title": {"text": panel.y.title}, **scale(heights, panel.y.log)}
-    return {"data": traces, "layout": {"xaxis": x, "yaxis": y, "hovermode": _hover(chart)}}
+    x = {"title": {"text": chart.x.title}, **scale(across, chart.x.log), **_ticks(chart.x, across)}
+    y = {"title": {"text": panel.y.title}, **scale(heights, panel.y.log), **_ticks(panel.y, heights)}
+    layout = {"xaxis": x, "yaxis": y, "hovermode": _hover(chart)}
+    breaks = [_break(axis, name) for axis, name in ((chart.x, "x"), (panel.y, "y")) if axis.zero is not None]
+    return {"data": traces, "layout": layout | ({"shapes": breaks} if breaks else {})}
+
+
+def _ticks(axis: Axis, ends: Range) -> dict[str, Any]:
+    if axis.ticks is not None:
+        words = axis.tick_words or [f"{tick:g}" for tick in axis.ticks]
+        places = [short(axis.at(tick)) for tick in axis.ticks]
+        return {"tickvals": places, "ticktext": [plain(word) for word in words]}
+    if axis.zero is not None:
+        ticks = log_ticks(ends, axis)
+        return {"tickvals": [short(axis.zero), *ticks], "ticktext": ["0", *map(digits, ticks)]}
+    return {}
+
+
+def _break(axis: Axis, name: str) -> dict[str, Any]:
+    """A dotted line across the panel."""
+    at, along = break_place(axis), "y" if name == "x" else "x"
+    ends = {f"{name}0": at, f"{name}1": at, f"{along}0": 0, f"{along}1": 1, f"{along}ref": "paper"}
+    return {"type": "line", **ends, "line": {"width": 1, "dash": "dot"}}
 
 
 def _hover(chart: Chart) -> str:
@@ -87,8 +120,8 @@ def _trace(series: Series, panel: Panel, chart: Chart, pixels: int) -> dict[str,
     colour = LIGHT[series.role]
     trace: dict[str, Any] = {
         "name": plain(series.label),
-        "x": [short(value) for value in x],
-        "y": [short(value) for value in y],
+        "x": [short(chart.x.at(value)) for value in x],
+        "y": [short(None if value is None else panel.y.at(value)) for value in y],
         "showlegend": series.in_legend,
         "opacity": 0.75 if series.faint else 1,
         "hovertemplate": f"%{{y:.4~g}} {panel.y.unit}<extra>%{{fullData.name}}</extra>"
@@ -115,9 +148,34 @@ def _trace(series: Series, panel: Panel, chart: Chart, pixels: int) -> dict[str,
         trace["marker"] = {"color": colour, "symbol": _SYMBOLS[series.symbol], "size": size}
         if series.hollow:
             trace["marker"]["symbol"] += "-open"
-    if series.low is not None and series.high is not None:
+    if series.low is not None and series.high is not None and not series.band:
         trace["error_y"] = _error_bars(series.y, series.low, series.high, colour)
+    if series.words:
+        trace |= {
+            "text": [plain(words) for words in series.words],
+            "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
+        }
+    if series.runs:
+        trace["customdata"] = [list(runs) for runs in series.runs]
     return trace
+
+
+def _band(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
+    """The outline of the interval along the line, filled."""
+    x = [short(chart.x.at(value)) for value in series.x]
+    low, high = ([short(panel.y.at(end)) for end in ends or ()] for ends in (series.low, series.high))
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [*x, *reversed(x)],
+        "y": [*low, *reversed(high)],
+        "fill": "toself",
+        "fillcolor": LIGHT[series.role],
+        "opacity": 0.16,
+        "line": {"width": 0, "color": LIGHT[series.role]},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def _thinned(series: Series, pixels: int) -> tuple[Sequence[float], Sequence[float | None]]:

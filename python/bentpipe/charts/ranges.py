@@ -1,11 +1,12 @@
 """The range of an axis: what was measured decides it, with a little room."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bentpipe.charts.description import Axis, Chart, Panel
 
 Range = tuple[float, float]
+_STEP_TO_ZERO = 4.0
 
 
 def y_range(panels: Iterable[Panel]) -> Range:
@@ -13,7 +14,7 @@ def y_range(panels: Iterable[Panel]) -> Range:
     several = list(panels)
     values = [v for panel in several for v in _heights(panel)]
     if several[0].y.log:
-        above = [v for v in values if v > 0]
+        above = [v for v in map(several[0].y.at, values) if v > 0]
         return (min(above) / 1.6, max(above) * 1.6) if above else (0.1, 10.0)
     low, high = min(values, default=0.0), max(values, default=1.0)
     if several[0].y.from_zero:
@@ -26,7 +27,7 @@ def x_range(chart: Chart) -> Range:
     """One range for all of a chart's panels, so that what stands above each other happened together."""
     values = [x for panel in chart.panels for series in panel.series if series.sets_range for x in series.x]
     if chart.x.log:
-        above = [v for v in values if v > 0]
+        above = [v for v in map(chart.x.at, values) if v > 0]
         return (min(above) / 1.4, max(above) * 1.4) if above else (0.1, 10.0)
     low, high = min(values), max(values)
     room = 0.02 * (high - low) or 1.0
@@ -54,4 +55,48 @@ def _heights(panel: Panel) -> list[float]:
         if series.sets_range:
             found += [y for y in series.y if y is not None and math.isfinite(y)]
             found += [y for y in series.high or () if math.isfinite(y)]
+            found += [y for y in (series.low or ()) if series.band and math.isfinite(y)]
     return found
+
+
+def zero_place(values: Iterable[float]) -> float | None:
+    """Where 0 may stand on a logarithmic axis of these: below the least, a step apart. None: none is 0."""
+    known = list(values)
+    above = [value for value in known if value > 0]
+    return min(above) / _STEP_TO_ZERO if above and len(above) < len(known) else None
+
+
+def break_place(axis: Axis) -> float | None:
+    """Where the axis breaks off between its 0 and the rest."""
+    return axis.zero * math.sqrt(_STEP_TO_ZERO) if axis.zero is not None else None
+
+
+def spans_a_decade(values: Iterable[float]) -> bool:
+    """More than that, of those above 0: a linear axis would press the small ones together."""
+    above = [value for value in values if value > 0]
+    return bool(above) and max(above) > 10 * min(above)
+
+
+def log_ticks(ends: Range, axis: Axis) -> list[float]:
+    """Round numbers in a logarithmic axis' range, above its break: decades where there are enough of them."""
+    least = break_place(axis) or ends[0]
+    for firsts in ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 4, 5, 6, 7, 8, 9)):
+        found = [first * 10.0**power for power in range(-9, 13) for first in firsts]
+        found = [value for value in found if least <= value <= ends[1]]
+        if len(found) >= 3:
+            break
+    return found
+
+
+def apart(axis: Axis, values: Sequence[float], share: float) -> list[int]:
+    """Which of these, from the least, may have words at their ticks: that share of the axis apart, or more.
+
+    The last one always has.
+    """
+    places = [math.log(axis.at(value)) if axis.log else value for value in values]
+    least = share * (places[-1] - places[0])
+    kept = [len(places) - 1]
+    for number in range(len(places) - 2, -1, -1):
+        if places[kept[-1]] - places[number] >= least:
+            kept.append(number)
+    return kept[::-1]

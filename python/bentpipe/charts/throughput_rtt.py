@@ -14,7 +14,7 @@ from typing import Any
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series, Symbol
 from bentpipe.charts.wording import digits, duration, listed, plural, rate, size
 from bentpipe.results.asked import base_rtt_s, capacity_bit_s
-from bentpipe.results.cells import Cell, cells
+from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.published import figures
 from bentpipe.results.statistics import Estimate
 from bentpipe.results.store import Results
@@ -51,12 +51,15 @@ class _Line:
 
 
 def build(results: Results, log: bool) -> Chart | None:
-    """None where fewer than two round trips were measured: a single point is no dependence."""
+    """None where fewer than two round trips were measured, since a single point is no dependence; nor where
+    there are more lines than can be told apart (lines.py draws some of them)."""
     drawn = [c for c in cells(results.runs) if _on_a_round_trip_axis(c) and (_ours(c) or _unsure(c))]
     rtts = sorted({_rtt(c) for c in drawn})
     if len(rtts) < 2:
         return None
     lines = _lines(drawn)
+    if len(lines) > len(_STYLES):
+        return None
     key = next((run["published"] for run in results.runs if run.get("published")), "")
     panels = []
     for direction in (d for d in _DIRECTIONS if any(c.direction == d for c in drawn)):
@@ -177,6 +180,7 @@ def _measured(lines: Sequence[_Line]) -> Iterable[Series]:
                 symbol=line.symbol,
                 low=[e.low for e in estimates] if several else None,
                 high=[e.high for e in estimates] if several else None,
+                runs=[typical_first(c, c.kind.measure("goodput")) for c in line.measured],
             )
 
 
@@ -192,6 +196,7 @@ def _unreliable(lines: Sequence[_Line]) -> Iterable[Series]:
                 mark=Mark.POINTS,
                 symbol=line.symbol,
                 hollow=True,
+                runs=[typical_first(c, c.kind.measure("goodput")) for c in line.doubtful],
             )
 
 

@@ -23,6 +23,8 @@ from bentpipe.results.run_folder import write_file
 from bentpipe.results.store import Results
 
 _HERE = Path(__file__).parent
+_LONG_TABLE = 40
+"""More rows are not shown at once; and where there are more in all tables, the charts come first."""
 _SCRIPTS = ("page.js", "charts.js", "runs.js")
 
 
@@ -47,7 +49,7 @@ def render(results: Results, most_bytes: int = PAGE_BYTES) -> str:
         lstrip_blocks=True,
     )
     first = results.runs[0]
-    found = list(overviews(results))
+    found, tables = list(overviews(results)), sheets(results)
     page: dict[str, Any] = {
         "title": first.get("title") or first.get("lab") or results.folder.name,
         "first": first,
@@ -56,8 +58,10 @@ def render(results: Results, most_bytes: int = PAGE_BYTES) -> str:
         "not_counted": sum(not counts(run) for run in results.runs),
         "rows": run_rows(results),
         "unreliable": columns.reasons(results.runs),
-        "sheets": sheets(results),
-        "finding": next((each.first.sentence for each in found if each.is_finding), ""),
+        "sheets": tables,
+        "long_table": _LONG_TABLE,
+        "charts_first": sum(sheet.length for sheet in tables) > _LONG_TABLE,
+        "finding": next((each.finding for each in found if each.finding), ""),
         "overviews": [_overview(each) for each in found],
         "published": experiment(first.get("published")),
         "facts": list(_facts(results)),
@@ -87,10 +91,10 @@ def _packed(results: Results, most_bytes: int) -> Packed:
 def _overview(found: Overview) -> dict[str, Any]:
     first = found.first
     return {
-        "title": first.title,
+        "title": found.title or first.title,
         "choice": found.choice,
         "choices": list(found.charts) if len(found.charts) > 1 else [],
-        "sentence": "" if found.is_finding else first.sentence,
+        "sentence": _note(first, found),
         "panels": _panels(first),
         "packed": pack([_choice(chart, found) for chart in found.charts.values()]),
     }
@@ -98,11 +102,17 @@ def _overview(found: Overview) -> dict[str, Any]:
 
 def _choice(chart: Chart, of: Overview) -> dict[str, Any]:
     return {
-        "shape": "rows" if chart.of_categories else "small" if len(chart.panels) > 2 else "tall",
-        "note": "" if of.is_finding else chart.sentence,
+        "shape": "rows" if chart.of_categories else "small" if chart.small_multiples else "tall",
+        "note": _note(chart, of),
+        "keys": plotly.keys(chart) if chart.small_multiples else [],
         "panels": _panels(chart),
         "figures": plotly.figures(chart),
     }
+
+
+def _note(chart: Chart, of: Overview) -> str:
+    """What is not said above already."""
+    return "" if chart.sentence == of.finding else chart.sentence
 
 
 def _panels(chart: Chart) -> list[dict[str, str]]:

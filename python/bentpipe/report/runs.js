@@ -118,6 +118,8 @@
   async function overview(section) {
     const choices = await page.unpacked(section.querySelector("script.choices").textContent);
     const panels = section.querySelector(".panels"), buttons = [...section.querySelectorAll("[data-choice]")];
+    const keys = made("ul", { class: "keys" });
+    panels.before(keys);
     let divs = [];
     const show = (choice) => {
       charts.forget(divs);
@@ -125,6 +127,8 @@
       divs = made_.map(({ div }) => div);
       panels.className = `panels ${choice.shape}`;
       panels.replaceChildren(...made_.map(({ element: figure }) => figure));
+      keys.replaceChildren(...choice.keys.map(([label, light, dark, sign]) =>
+        made("li", {}, made("span", { style: `--light: ${light}; --dark: ${dark}` }, sign), ` ${label}`)));
       section.querySelector("p.note").textContent = choice.note;
       divs.forEach((div, at) => charts.show(div, choice.figures[at]).then(() => div.on("plotly_click", (click) => {
         const found = [click.points[0].customdata].flat().map((name) => numbers.get(name)).filter((number) => number !== undefined);

@@ -36,6 +36,10 @@ class Sheet:
     note: str
     """How to read the intervals; empty where there is none."""
 
+    @property
+    def length(self) -> int:
+        return sum(len(rows) for _, rows in self.groups)
+
 
 def sheets(results: Results) -> list[Sheet]:
     found = cells(results.runs)

@@ -5,7 +5,8 @@ Unreliable and failed runs are counted, and left out of the figures unless asked
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
+from statistics import median
 from typing import Any
 
 from bentpipe.results.asked import base_rtt_s, direction_of
@@ -94,6 +95,20 @@ def cells(records: Iterable[Mapping[str, Any]], include_unreliable: bool = False
             for key, runs in grouped.items()
         ]
     return found
+
+
+def typical_first(cell: Cell, measure: Measure) -> tuple[str, ...]:
+    """The names of the cell's runs, from the one nearest to the median; those that do not count are last."""
+    left_out = {run["run"] for run in cell.left_out}
+    known = {run["run"]: measure.values(run, cell.workload) for run in cell.runs}
+    middle = (cell.figures or cell.doubtful).get(measure.name)
+
+    def away(name: str) -> tuple[bool, float]:
+        if not known[name] or middle is None:
+            return name in left_out, inf
+        return name in left_out, abs(median(known[name]) - middle.median)
+
+    return tuple(sorted(known, key=away))
 
 
 def swept_keys(records: Iterable[Mapping[str, Any]]) -> list[str]:
