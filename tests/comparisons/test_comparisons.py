@@ -96,7 +96,7 @@ def test_costs_stand_in_the_verdict_where_they_are_seen() -> None:
 
 def test_equal_runs_are_identical_in_every_pair() -> None:
     assert found(tried(lambda _seed: 10.0)).verdict == IDENTICAL
-    assert "tuned: identical in every pair" in printed(tried(lambda _seed: 10.0))
+    assert "tuned: goodput identical in every pair" in printed(tried(lambda _seed: 10.0))
 
 
 def test_the_same_change_in_every_pair_is_said_to_be_so() -> None:

@@ -93,11 +93,17 @@ def test_the_baseline_may_be_any_variant_of_a_folder() -> None:
     assert (found.name, found.ratio) == ("as is", pytest.approx(0.5))
 
 
+def test_where_no_variant_is_as_is_the_first_is_the_baseline() -> None:
+    runs = [run(10.0, variant="before"), run(20.0, variant="after")]
+    found = goodput(compare_all([sweep(runs)]))
+    assert (found.name, found.thing.baseline) == ("after", "before")
+
+
 @pytest.mark.parametrize(
     ("sweeps", "baseline", "named"),
     [
         ([sweep([run()])], None, "second folder"),
-        ([sweep([run(variant="a"), run(variant="b")])], None, '"a", "b"'),
+        ([sweep([run(variant="a"), run(variant="b")])], "as is", '"a", "b"'),
         ([sweep(tried(lambda _seed: 1.0))], "tunde", 'did you mean "tuned"'),
         ([sweep([run()], "a"), sweep([run()], "b")], "c", '"a", "b"'),
         ([sweep([run(seed=1)], "a"), sweep([run(seed=2)], "b")], None, "seeds 2 here, 1 there"),

@@ -12,6 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bentpipe.charts.wording import digits, plural
+from bentpipe.report.sheets import Row as SheetRow
+from bentpipe.report.sheets import Sheet
+from bentpipe.report.terminal import Fitted
 from bentpipe.report.verdicts import faster, place, signed, span, speed, verdict
 from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, Comparison
 from bentpipe.results.intervals import LEVEL, Interval
@@ -22,6 +25,8 @@ _SAME = "="
 _NOT_SEEN = "≈"
 _NOTHING = "±0"
 """Below a thousandth."""
+_QUIET = {_SAME, _NOT_SEEN, _NOTHING, "–"}
+_NAME = 12
 _REASONS = {
     "failed": "that failed",
     "unreliable": "that are unreliable",
@@ -48,7 +53,7 @@ def render(compared: Sequence[Comparison]) -> RenderableType:
         parts.append(_verdicts(rows))
     parts.append(Text(_pairs_words(compared), style="dim"))
     for group, rows in blocks.items():
-        parts += [Text(f"\n{_title(group)}", style="bold underline"), _table(rows)]
+        parts += [Text(f"\n{_title(group)}", style="bold underline"), Fitted(_sheet(rows))]
     parts.append(Text(_note(compared), style="dim"))
     return Group(*parts, *_left_out(compared))
 
@@ -90,34 +95,47 @@ def _verdicts(rows: Mapping[str, Sequence[Row]]) -> RenderableType:
     return lines
 
 
-def _table(rows: Mapping[str, Sequence[Row]]) -> Table:
+def _sheet(rows: Mapping[str, Sequence[Row]]) -> Sheet:
+    """Of one group. Costs that no row shows to differ may be left out, and the number of pairs if it is one."""
     every = [row for of_thing in rows.values() for row in of_thing]
     swept = any(row.first.point is not None for row in every)
-    some = every[0].first
     beside = {name: each for row in every for name, each in row.beside.items() if each.pairs}
     points = [row.first for row in every]
-    baselines = {row.first.thing.baseline for row in every}
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    heads = [
-        "",
-        f"{baselines.pop() if len(baselines) == 1 else 'baseline'}\n{some.metric.unit}",
-        f"ours\n{some.metric.unit}",
-        "times\nfaster" if faster(some) else "\nratio",
-        "\ninterval",
-        "\npairs",
-        *(f"{each.metric.words}\n{each.metric.unit}" for each in beside.values()),
-    ]
-    for number, head in enumerate(heads):
-        drawn.add_column(head, justify="right" if number else "left", no_wrap=number == 0)
+    lines: dict[str, list[list[str]]] = {}
     for name, of_thing in rows.items():
-        if swept:
-            drawn.add_row(Text(name, style="bold"))
         same = all(row.first.verdict == IDENTICAL for row in of_thing)
         for row in of_thing[:1] if same else of_thing:
             point = row.first.point
             words = name if not swept else place(row.first, points) if point else "all points"
-            drawn.add_row(*map(Text, [words, *_cells(row, beside, swept)]))
-    return drawn
+            lines.setdefault(name if swept else "", []).append([words, *_cells(row, beside, swept)])
+    headers = _headers(points, beside)
+    drawn = [line for group in lines.values() for line in group]
+    quiet = [column for column in range(6, len(headers)) if all(line[column] in _QUIET for line in drawn)]
+    equal = len({row.first.pairs for row in every if row.first.point or not swept}) == 1
+    groups = tuple(
+        (name, tuple(SheetRow(tuple(line), doubtful=False) for line in group))
+        for name, group in lines.items()
+    )
+    return Sheet("", headers, True, (*quiet, *([5] if equal else [])), groups, "")
+
+
+def _headers(points: Sequence[Comparison], beside: Mapping[str, Comparison]) -> tuple[str, ...]:
+    some = points[0]
+    baselines = {of.thing.baseline for of in points}
+    name = baselines.pop() if len(baselines) == 1 else ""
+    shown = name if 0 < len(name) <= _NAME else "baseline"
+    return (
+        "",
+        f"{shown}\n{some.metric.unit}",
+        f"ours\n{some.metric.unit}",
+        "times\nfaster" if faster(some) else "ratio",
+        "interval",
+        "pairs",
+        *(
+            f"{each.metric.words} {each.metric.unit}".strip().replace(" ", "\n", 1)
+            for each in beside.values()
+        ),
+    )
 
 
 def _cells(row: Row, beside: Mapping[str, Comparison], swept: bool) -> list[str]:
@@ -195,7 +213,7 @@ def _note(compared: Sequence[Comparison]) -> str:
         words.append(f"{_SAME} identical in every pair. ")
     if any(each.ratio is None and each.difference for each in compared if each.metric.role == "first"):
         words.append("With a sign: a difference, where a figure that is 0 has no ratio. ")
-    if any(not each.pairs for each in compared):
+    if any(each.metric.role != "further" and not each.pairs and any(each.doubtful) for each in compared):
         words.append("(In brackets) of runs that do not count. ")
     return "".join(words).rstrip()
 

@@ -23,11 +23,11 @@ def table(results: Results) -> RenderableType:
     for sheet in found:
         if len(found) > 1:
             parts.append(Text(f"\n{sheet.title}", style="bold underline"))
-        parts.append(_Fitted(sheet))
+        parts.append(Fitted(sheet))
     return Group(*parts, *_why(results))
 
 
-class _Fitted:
+class Fitted:
     """A sheet as wide as the terminal at most, as long as there are columns to spare."""
 
     def __init__(self, sheet: Sheet) -> None:

@@ -23,7 +23,7 @@ def verdict(overall: Comparison, beside: Iterable[Comparison], at_points: Sequen
 def first(of: Comparison) -> str:
     """The metric that the thing is judged by, and its interval."""
     if of.verdict == IDENTICAL:
-        return f"{IDENTICAL}{_of(of)}"
+        return f"{of.metric.words} {IDENTICAL}"
     if of.verdict == NO_DIFFERENCE:
         return f"{NO_DIFFERENCE}{_of(of)}, {_interval(of)}"
     if of.verdict in {MORE, LESS}:

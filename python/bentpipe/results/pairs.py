@@ -76,7 +76,7 @@ class Place:
 
 def things(sweeps: Sequence[Results], baseline: str | None = None) -> list[Thing]:
     """What is compared with what. Raises ComparisonError where there is no baseline, or nothing beside it."""
-    return _of_variants(sweeps[0], baseline or PLAIN) if len(sweeps) == 1 else _of_sweeps(sweeps, baseline)
+    return _of_variants(sweeps[0], baseline) if len(sweeps) == 1 else _of_sweeps(sweeps, baseline)
 
 
 def alone(sweep: Results) -> list[Thing]:
@@ -111,8 +111,10 @@ def _left_out(runs: Sequence[Record], pairs: Iterable[Pair]) -> LeftOut:
     )
 
 
-def _of_variants(sweep: Results, baseline: str) -> list[Thing]:
+def _of_variants(sweep: Results, asked: str | None) -> list[Thing]:
+    """By default with `as is`; with the first where none is called so, as of imported runs."""
     by_variant = _by_variant(sweep.runs)
+    baseline = asked or (PLAIN if PLAIN in by_variant else next(iter(by_variant)))
     if baseline not in by_variant:
         raise ComparisonError(
             f'{sweep.folder}: there is no variant "{baseline}" to compare with; '
