@@ -96,7 +96,7 @@ def _verdicts(rows: Mapping[str, Sequence[Row]]) -> RenderableType:
 
 
 def _sheet(rows: Mapping[str, Sequence[Row]]) -> Sheet:
-    """Of one group. Costs that no row shows to differ may be left out, and the number of pairs if it is one."""
+    """Of one group. Costs that no row shows to differ may be left out, and pairs where all are as many."""
     every = [row for of_thing in rows.values() for row in of_thing]
     swept = any(row.first.point is not None for row in every)
     beside = {name: each for row in every for name, each in row.beside.items() if each.pairs}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bentpipe.lab.errors import did_you_mean
+from bentpipe.lab.errors import did_you_mean, shown
 from bentpipe.results.errors import ComparisonError
 from bentpipe.results.figures import dotted, figure_of, figures, more_is_better, unit
 from bentpipe.results.kinds import KINDS, Kind, Measure, Record
@@ -81,7 +81,7 @@ def matching(patterns: Iterable[str], names: Sequence[str], asker: str) -> list[
         meant = [name for name in names if fitting.fullmatch(name)]
         if not meant:
             raise ComparisonError(
-                f'{asker}: no run has a figure "{pattern}"; '
+                f"{asker}: no run has a figure {shown(pattern)}; "
                 f"{did_you_mean(pattern, names)}`bentpipe compare --json` names those that are compared"
             )
         found.update(dict.fromkeys(meant))

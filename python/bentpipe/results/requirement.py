@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from bentpipe.lab.errors import shown
 from bentpipe.results.errors import ComparisonError
 
 _FORMS = "FIGURE >= 10, FIGURE <= 1.1 * baseline or FIGURE <= baseline + 5 would do"
@@ -41,6 +42,7 @@ class Requirement:
 
 def parse(text: str) -> Requirement:
     """Raises ComparisonError, which says what cannot be read."""
+    text = " ".join(text.split())
     parts = _PARTS.fullmatch(text)
     if parts is None:
         raise _unread(text, "there is no figure before one of >=, <=, > and <")
@@ -55,10 +57,8 @@ def parse(text: str) -> Requirement:
         if not 0 < factor < math.inf:
             raise _unread(text, f"the baseline is taken {factor:g} times; a factor above 0 would do")
     else:
-        raise _unread(text, f'"{bound.strip()}" is neither a number nor a multiple of baseline')
-    return Requirement(
-        " ".join(text.split()), figure, operator.startswith(">"), operator in {">", "<"}, factor, offset
-    )
+        raise _unread(text, f"{shown(bound.strip())} is neither a number nor a multiple of baseline")
+    return Requirement(text, figure, operator.startswith(">"), operator in {">", "<"}, factor, offset)
 
 
 def _number(text: str, words: str) -> float:
@@ -69,5 +69,4 @@ def _number(text: str, words: str) -> float:
 
 
 def _unread(text: str, why: str) -> ComparisonError:
-    line = " ".join(text.split())
-    return ComparisonError(f'--require: "{line}" cannot be read: {why}; {_FORMS}')
+    return ComparisonError(f"--require: {shown(text)} cannot be read: {why}; {_FORMS}")
