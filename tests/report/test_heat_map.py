@@ -70,9 +70,7 @@ def cells(chart: Chart) -> list[Cells]:
 
 
 def built(results: Results) -> Chart:
-    chart = heat_map.build(results)
-    assert chart
-    return chart
+    return next(iter(heat_map.build(results).values()))
 
 
 def drawn_both_ways(chart: Chart, folder: Path) -> None:
@@ -110,17 +108,58 @@ def test_variants_over_one_key_have_a_heat_map_too(tmp_path: Path) -> None:
     ids=["one thing varies", "two by two"],
 )
 def test_less_than_two_by_three_has_none(tmp_path: Path, places: list[tuple[int, int]]) -> None:
-    assert heat_map.build(stored(tmp_path, [lossy(*place) for place in places])) is None
+    assert heat_map.build(stored(tmp_path, [lossy(*place) for place in places])) == {}
 
 
-def test_three_things_that_vary_have_none(tmp_path: Path) -> None:
+def test_a_third_thing_has_a_map_for_each_of_its_values_with_the_same_shades(tmp_path: Path) -> None:
     runs = [
         lossy(rtt, loss, variant=variant)
         for rtt in range(3)
         for loss in range(2)
+        for variant in ("as is", "BBR", "Hybla")
+    ]
+    runs[0]["workloads"]["transfer"]["goodput_mbit_s"] = 1000.0
+    chart = built(stored(tmp_path, runs))
+    assert (chart.panels[0].y.label, chart.x.label) == ("rtt", "variant")
+    assert [panel.title for panel in chart.panels] == ["loss 0 %", "loss 1 %"]
+    first, second = cells(chart)
+    assert first.best == {(0, 0)}
+    assert second.best == frozenset()
+    assert min(shade for row in second.shades for shade in row if shade is not None) > 0.3
+    assert "to 1 000 Mbit/s at rtt 30 ms and variant as is (loss 0 %)" in chart.panels[0].sentence.replace(
+        "\N{NARROW NO-BREAK SPACE}", " "
+    )
+    drawn_both_ways(chart, tmp_path)
+
+
+def test_kinds_of_thing_are_no_plane(tmp_path: Path) -> None:
+    runs = [
+        records.run(
+            {"transfer": records.bulk(n + 1.0)}, point={"path_kind": kind, "what": what}, variant=variant
+        )
+        for n, kind in enumerate(("GEO", "MEO", "LEO"))
+        for what in ("file", "page")
         for variant in ("as is", "BBR")
     ]
-    assert heat_map.build(stored(tmp_path, runs)) is None
+    assert heat_map.build(stored(tmp_path, runs)) == {}
+
+
+def test_there_is_a_map_of_each_figure_that_varies(tmp_path: Path) -> None:
+    runs = [lossy(rtt, loss) for rtt in range(3) for loss in range(2)]
+    for number, run in enumerate(runs):
+        run["workloads"]["transfer"]["retransmits"] = number
+    titles = list(heat_map.build(stored(tmp_path, runs)))
+    assert titles == ["transfer, goodput (Mbit/s)", "transfer, retr. (segm.)"]
+
+
+def test_a_cell_names_its_runs_the_most_typical_first(tmp_path: Path) -> None:
+    runs = [lossy(rtt, loss, seed=seed) for rtt in range(3) for loss in range(2) for seed in range(3)]
+    runs[2]["workloads"]["transfer"]["goodput_mbit_s"] = 101.0
+    runs[1]["workloads"]["transfer"]["goodput_mbit_s"] = 104.0
+    (found,) = cells(built(stored(tmp_path, runs)))
+    assert found.runs[0][0] == ("002", "000", "001")
+    (figure,) = plotly.figures(built(Results.open(tmp_path)))
+    assert figure["data"][0]["customdata"][0][0] == ["002", "000", "001"]
 
 
 def test_the_compromise_is_the_geometric_mean_of_the_ratios_to_the_best_of_the_column(tmp_path: Path) -> None:

@@ -1,75 +1,92 @@
-"""Heat maps of runs that vary in two things: a cell for each pair of values, its figure written in it.
+"""Heat maps of runs that vary in two things or more: a cell for each pair of values, its figure written in
+it, and a map for each combination of what else varies.
 
-Where small flows share a queue with a download of a size, they ask for the best compromise between the
-three times that a queue decides. Else there is a map for each piece of work, of the figure by which its kind
-is compared.
+There is one of each figure. Where small flows share a queue with a download of a size, the best compromise
+between the three times that a queue decides comes first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import log
+from math import inf, isfinite, log
 from typing import Any
 
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
-from bentpipe.charts.wording import digits, listed, short_names, value
+from bentpipe.charts.sweep_figures import Figure, figures
+from bentpipe.charts.sweep_layout import panel_words
+from bentpipe.charts.wording import digits, listed, short_names, slug, value
 from bentpipe.results.asked import base_rtt_s, direction_of, workload_spec
 from bentpipe.results.cells import cells
-from bentpipe.results.grid import Grid, Place, Record, Value, compromise, grid, values
-from bentpipe.results.kinds import Measure
+from bentpipe.results.grid import Grid, Place, Record, Value, compromise, grids, values
 from bentpipe.results.store import Results
 
-_SIDE_KINDS = {"ping", "pipe", "exec"}
-"""What is measured beside the work."""
+_MAPS = 12
+_CELLS_IN_A_ROW = 16
+"""How many columns of cells may stand beside each other."""
 
 
-def build(results: Results) -> Chart | None:
-    """None where not exactly two things vary, or no work has a figure in two of their cells."""
-    found = grid(results.runs)
-    if found is None:
-        return None
-    panels = _compromise(results.runs[0], found) or tuple(_by_work(results.runs, found))
-    if not panels:
-        return None
-    row_name, column_name = _names(found)
-    of_three = panels[0].name == "compromise-download"
-    return Chart(
-        name="heat-map",
-        title=f"{'The best compromise' if of_three else 'Heat map'} over {row_name} and {column_name}",
-        sentence="",
-        x=panels[0].x or Axis("", ""),
-        panels=panels,
-        columns=len(panels) if of_three else 1,
-    )
+def build(results: Results) -> dict[str, Chart]:
+    """By what they show; empty where nothing varies in two things, or no work has a figure in two places."""
+    found = grids(results.runs)[:_MAPS]
+    charts: dict[str, Chart] = {}
+    if not found:
+        return charts
+    row_name, column_name = _names(found[0])
+    over = f"over {row_name} and {column_name}"
+    if len(found) == 1 and (panels := _compromise(results.runs[0], found[0])):
+        title = f"The best compromise {over}"
+        x = panels[0].x or Axis("", "")
+        charts["the best compromise"] = Chart("heat-map", title, "", x, panels, columns=len(panels))
+    for figure in figures(cells(results.runs)):
+        if panels := _maps(figure, found):
+            charts[figure.title] = Chart(
+                name=slug(f"heat-map-{figure.name}"),
+                title=f"{figure.name} {over}",
+                sentence="",
+                x=panels[0].x or Axis("", ""),
+                panels=panels,
+                columns=max(min(_CELLS_IN_A_ROW // len(found[0].columns), len(panels)), 1),
+            )
+    return charts
 
 
-def _by_work(runs: Sequence[Record], found: Grid) -> list[Panel]:
-    """A panel for each piece of work whose kind is compared by a figure."""
-    panels = []
-    work = {(cell.kind.name, cell.workload): cell for cell in cells(runs)}
-    for (kind, workload), cell in work.items():
-        if kind in _SIDE_KINDS:
-            continue
-        measure = cell.measure
+def _maps(figure: Figure, found: Sequence[Grid]) -> tuple[Panel, ...]:
+    """One for each grid that has the figure, all with the same shades; none where it is nowhere different."""
+    measure, subject = figure.measure, figure.cells[0].workload
+    subjects = figure.cells[0].kind.subjects
 
-        def of_run(run: Record, workload: str = workload, measure: Measure = measure) -> list[Value]:
-            has = workload in run.get("workloads", {})
-            return [Value(each) for each in measure.values(run, workload)] if has else []
+    def of_run(run: Record) -> list[Value]:
+        return [Value(of) for of in measure.values(run, subject)] if subject in subjects(run) else []
 
-        measured = values(found, of_run)
-        more = measure.more_is_better
-        known = {place: v for place, v in measured.items() if not v.doubtful}
-        if len(known) < 2:
-            continue
-        ordered = sorted(known, key=lambda place: known[place].of)
-        low, high = ordered[0], ordered[-1]
-        header = measure.header.replace("\n", " ")
-        title = f"{workload}, {header} ({measure.unit})" if measure.unit else f"{workload}, {header}"
-        span = " to ".join(
-            [f"{digits(known[at].of)} {measure.unit} at {_where(found, at)}" for at in (low, high)]
+    measured = [(grid, known) for grid in found if (known := values(grid, of_run))]
+    sure = {
+        (number, place): v.of
+        for number, (_, known) in enumerate(measured)
+        for place, v in known.items()
+        if not v.doubtful
+    }
+    done = {at: of for at, of in sure.items() if isfinite(of)}
+    if len(done) < 2 or len(set(done.values())) < 2:
+        return ()
+    more = measure.more_is_better
+    low, high = (min(done, key=lambda at: done[at]), max(done, key=lambda at: done[at]))
+    ends = [
+        f"{digits(done[at])} {figure.unit}".rstrip() + f" at {_where(measured[at[0]][0], at[1])}"
+        for at in (low, high)
+    ]
+    sentence = f"From {ends[0]} to {ends[1]}. Light is good; the best is framed."
+    framed = high if more else low
+    return tuple(
+        _panel(
+            slug(f"{subject}-{panel_words(grid.rest)}"),
+            panel_words(grid.rest) or figure.title,
+            "" if number else sentence,
+            grid,
+            known,
+            best=frozenset({framed[1]} if framed[0] == number else ()),
+            more_is_better=more,
+            shaded=list(sure.values()),
         )
-        sentence = f"From {span}. Light is good; the best is framed."
-        best = frozenset({high if more else low})
-        panels.append(_panel(workload, title, sentence, found, measured, best=best, more_is_better=more))
-    return panels
+        for number, (grid, known) in enumerate(measured)
+    )
 
 
 def _compromise(first: Record, found: Grid) -> tuple[Panel, ...]:
@@ -127,14 +144,15 @@ def _panel(
     more_columns: tuple[str, ...] = (),
     best: frozenset[Place] | None = None,
     more_is_better: bool = False,
+    shaded: Sequence[float] = (),
 ) -> Panel:
-    """Without `best` the least of each column is marked."""
+    """Without `best` the least of each column is marked; without `shaded` its own figures set the shades."""
     row_name, column_name = _names(found)
     columns = (*map(value, found.columns), *more_columns)
     places = [
         [measured.get((row, column)) for column in range(len(columns))] for row in range(len(found.rows))
     ]
-    shade = _shades([v.of for v in measured.values() if not v.doubtful], more_is_better)
+    shade = _shades(shaded or [v.of for v in measured.values() if not v.doubtful], more_is_better)
     return Panel(
         name,
         title,
@@ -146,6 +164,7 @@ def _panel(
             tuple(tuple(_words(v) for v in row) for row in places),
             tuple(tuple(None if v is None or v.doubtful else shade(v.of) for v in row) for row in places),
             _best_of_columns(measured) if best is None else best,
+            tuple(tuple(v.runs if v else () for v in row) for row in places),
         ),
     )
 
@@ -161,13 +180,13 @@ def _best_of_columns(measured: Mapping[Place, Value]) -> frozenset[Place]:
 
 def _shades(known: Sequence[float], more_is_better: bool) -> Callable[[float], float]:
     """By the logarithm: twice as much is as many shades anywhere. What is 0 is as the least above it."""
-    above = [of for of in known if of > 0]
+    above = [of for of in known if 0 < of < inf]
     if not above or min(above) == max(above):
         return lambda _: 0.0
     low, high = min(above), max(above)
 
     def shade(of: float) -> float:
-        share = log(max(of, low) / low) / log(high / low)
+        share = log(min(max(of, low), high) / low) / log(high / low)
         return 1 - share if more_is_better else share
 
     return shade
@@ -176,7 +195,8 @@ def _shades(known: Sequence[float], more_is_better: bool) -> Callable[[float], f
 def _words(of: Value | None) -> str:
     if of is None:
         return ""
-    text = f"> {digits(of.of)}" if of.at_least else digits(of.of)
+    text = digits(of.of) if isfinite(of.of) else "not done"
+    text = f"> {text}" if of.at_least else text
     return f"({text})" if of.doubtful else text
 
 
@@ -187,7 +207,9 @@ def _names(found: Grid) -> tuple[str, str]:
 
 def _where(found: Grid, place: Place) -> str:
     row_name, column_name = _names(found)
-    return f"{row_name} {value(found.rows[place[0]])} and {column_name} {value(found.columns[place[1]])}"
+    row, column = value(found.rows[place[0]]), value(found.columns[place[1]])
+    rest = panel_words(found.rest)
+    return f"{row_name} {row} and {column_name} {column}{f' ({rest})' if rest else ''}"
 
 
 def _sized(record: Record, workload: str) -> bool:

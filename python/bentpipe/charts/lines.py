@@ -6,7 +6,6 @@ that the chart's sentence names.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,7 @@ from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
 from bentpipe.charts.ranges import apart, spans_a_decade, zero_place
 from bentpipe.charts.sweep_figures import Figure, figures
 from bentpipe.charts.sweep_layout import Layout, Line, laid_out, panel_words
-from bentpipe.charts.wording import digits, plural, short_names, value
+from bentpipe.charts.wording import digits, plural, short_names, slug, value
 from bentpipe.results.cells import cells, typical_first
 from bentpipe.results.statistics import Estimate
 from bentpipe.results.store import Results
@@ -105,13 +104,13 @@ def _chart(figure: Figure, layout: Layout, lines: _Lines, over: SweptAxis, name:
     x, y = _x_axis(over, points, name, small=len(shown) > 2), _y_axis(figure, points)
     top = max(end for point in points for end in (point.of.median, point.of.high) if math.isfinite(end))
     return Chart(
-        name=_slug(f"lines-{name}-{figure.kind}-{figure.name}"),
+        name=slug(f"lines-{name}-{figure.name}"),
         title=f"{figure.name} over {name}",
         sentence=" ".join(filter(None, (_band_words(figure, points), _zero_words(x, y), layout.left_out))),
         x=x,
         panels=tuple(
             Panel(
-                _slug(panel_words(layout.panels[at]) or figure.name),
+                slug(panel_words(layout.panels[at]) or figure.name),
                 panel_words(layout.panels[at]) or figure.title,
                 "",
                 y,
@@ -242,7 +241,3 @@ def _finding(figure: Figure, layout: Layout, lines: _Lines, name: str) -> str:
         f"From {name} {value(first.x_value)} to {value(last.x_value)}, the {figure.header} of {figure.whose} "
         f"goes from {ends}{f' ({where})' if where else ''}."
     )
-
-
-def _slug(words: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bentpipe.charts import by_variant, heat_map, lines, speed_up, throughput_rtt
+from bentpipe.charts import by_variant, completion_shares, heat_map, lines, speed_up, throughput_rtt
 from bentpipe.charts.description import Chart
 from bentpipe.results.store import Results
 
@@ -32,6 +32,11 @@ def overviews(results: Results) -> Iterator[Overview]:
         yield Overview({"logarithmic": log, "linear": linear}, "Scale of the axes", finding=log.sentence)
     for over in lines.build(results):
         yield Overview(over.charts, "Figure", f"Over {over.name}", over.finding)
-    for chart in (*by_variant.build(results), speed_up.build(results), heat_map.build(results)):
+    for chart in (*by_variant.build(results), speed_up.build(results)):
         if chart:
             yield Overview({"": chart})
+    if maps := heat_map.build(results):
+        first = next(iter(maps.values()))
+        yield Overview(maps, "Figure", f"Heat map over {first.title.partition(' over ')[2]}")
+    if shares := completion_shares.build(results):
+        yield Overview(shares, "Flows", "How long flows took")

@@ -86,9 +86,10 @@ def _cells(cells: Cells, panel: Panel, x: Axis, axis: str) -> list[dict[str, Any
         "text": words,
         "texttemplate": "%{text}",
         "textfont": {"size": 11},
-        "customdata": hover,
+        "hovertext": hover,
+        "customdata": [[list(runs) for runs in row] for row in cells.runs],
         "hoverongaps": False,
-        "hovertemplate": "%{customdata}<extra>%{fullData.name}</extra>",
+        "hovertemplate": "%{hovertext}<extra>%{fullData.name}</extra>",
         "xaxis": axis,
     }
     frames = []
@@ -127,7 +128,8 @@ def _without_shade(cells: Cells, axis: str) -> list[dict[str, Any]]:
         "y": [row for row, _ in places],
         "text": [plain(cells.words[row][column]) or "–" for row, column in places],
         "textfont": {"size": 11, "color": LIGHT[Role.CAPACITY]},
-        "hoverinfo": "skip",
+        "customdata": [list(cells.runs[row][column]) if cells.runs else [] for row, column in places],
+        "hoverinfo": "text",
         "showlegend": False,
         "xaxis": axis,
     }

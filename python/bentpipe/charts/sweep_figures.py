@@ -42,7 +42,7 @@ class Figure:
 
     @property
     def name(self) -> str:
-        return f"{self.whose}, {self.header}"
+        return f"{self.whose.removeprefix('the ')}, {self.header}"
 
     @property
     def title(self) -> str:

@@ -1,6 +1,7 @@
 """Figures as a reader wants them: three digits and the unit that fits, never on two lines."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -59,6 +60,11 @@ def short_names(keys: Sequence[str]) -> dict[str, str]:
     """A dotted key's last word, or the whole key where two would be the same; a named axis in words."""
     last = [key.rpartition(".")[2].replace("_", " ") for key in keys]
     return {key: word if last.count(word) == 1 else key for key, word in zip(keys, last, strict=True)}
+
+
+def slug(words: str) -> str:
+    """As part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
 def value(of: Any) -> str:

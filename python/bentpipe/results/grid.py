@@ -1,12 +1,13 @@
-"""Runs that vary in exactly two things (swept keys, named axes, variants), and a figure in each pair."""
+"""Runs by two of the things that they vary in (swept keys, named axes, variants); a figure for each pair."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, isnan, log
 from statistics import median
 from typing import Any
 
 from bentpipe.results.cells import counts
+from bentpipe.results.swept import coordinates, swept_axes
 
 Record = Mapping[str, Any]
 Place = tuple[int, int]
@@ -21,6 +22,8 @@ class Grid:
     rows: tuple[Any, ...]
     column_key: str
     columns: tuple[Any, ...]
+    rest: Mapping[str, Any]
+    """Where it stands on the axes that are neither rows nor columns."""
     runs: Mapping[Place, Sequence[Record]]
 
 
@@ -31,36 +34,53 @@ class Value:
     """Some of it was not done when its run ended."""
     doubtful: bool = False
     """Of runs that are left out elsewhere."""
+    runs: tuple[str, ...] = ()
+    """Of which it is the median, from the nearest to it."""
 
 
-def grid(records: Iterable[Record]) -> Grid | None:
-    """None where not exactly two things vary, or below 2 x 3 values of them."""
+def grids(records: Iterable[Record]) -> list[Grid]:
+    """Over the two axes with the most values, one grid for each combination of the others. Empty below 2 x 3
+    values, and where more than two axes vary but fewer than two of them are swept keys: kinds of thing are
+    no plane.
+    """
     every = list(records)
-    points = [{**run.get("point", {}), "variant": run.get("variant", "as is")} for run in every]
-    keys = dict.fromkeys(key for point in points for key in point)
-    axes = {key: list(dict.fromkeys(_plain(point.get(key)) for point in points)) for key in keys}
-    axes = {key: values for key, values in axes.items() if len(values) > 1}
-    if len(axes) != 2:
-        return None
-    column, row = sorted(axes, key=lambda key: len(axes[key]))
-    if len(axes[row]) < 3:
-        return None
-    runs: dict[Place, list[Record]] = {}
-    for run, point in zip(every, points, strict=True):
-        place = (axes[row].index(_plain(point.get(row))), axes[column].index(_plain(point.get(column))))
-        runs.setdefault(place, []).append(run)
-    return Grid(row, tuple(axes[row]), column, tuple(axes[column]), runs)
+    places = [coordinates(run.get("point", {}), run.get("variant", "as is")) for run in every]
+    axes = swept_axes(places)
+    if len(axes) < 2 or (len(axes) > 2 and sum("." in axis.key for axis in axes) < 2):
+        return []
+    row, column, *others = sorted(axes, key=lambda axis: -len(axis.values))
+    if len(row.values) < 3:
+        return []
+    found: dict[tuple[Any, ...], dict[Place, list[Record]]] = {}
+    for run, place in zip(every, places, strict=True):
+        panel = tuple(axis.values.index(place.get(axis.key)) for axis in others)
+        at = (row.values.index(place.get(row.key)), column.values.index(place.get(column.key)))
+        found.setdefault(panel, {}).setdefault(at, []).append(run)
+    return [
+        Grid(
+            row.key,
+            row.values,
+            column.key,
+            column.values,
+            {axis.key: axis.values[number] for axis, number in zip(others, panel, strict=True)},
+            runs,
+        )
+        for panel, runs in sorted(found.items())
+    ]
 
 
 def values(of: Grid, measure: Callable[[Record], Sequence[Value]]) -> dict[Place, Value]:
     """The median of each place over its runs that count; where none does, of the others, as doubtful."""
     found = {}
     for place, runs in of.runs.items():
-        used = [run for run in runs if counts(run)]
-        each = [value for run in used or runs for value in measure(run)]
-        if each:
-            late = any(value.at_least for value in each)
-            found[place] = Value(median(value.of for value in each), late, doubtful=not used)
+        used = [run for run in runs if counts(run)] or runs
+        known = {run["run"]: of_run for run in used if (of_run := measure(run))}
+        if known:
+            middle = median(value.of for each in known.values() for value in each)
+            late = any(value.at_least for each in known.values() for value in each)
+            away = {name: abs(median(v.of for v in each) - middle) for name, each in known.items()}
+            names = tuple(sorted(away, key=lambda name: (isnan(away[name]), away[name])))
+            found[place] = Value(middle, late, not counts(used[0]), names)
     return found
 
 
@@ -89,8 +109,3 @@ def compromise(of: Grid, measured: Sequence[Mapping[Place, Value]]) -> dict[Plac
 
 def _geometric_mean(ratios: Sequence[float]) -> float:
     return exp(sum(log(ratio) for ratio in ratios) / len(ratios))
-
-
-def _plain(value: Any) -> Any:
-    """A swept value that may be compared and looked up; a table of several settings by its words."""
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

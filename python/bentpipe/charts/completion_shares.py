@@ -1,0 +1,181 @@
+"""How many flows of a sweep were done after how long (their empirical distribution), of all seeds together: a
+line for each value of one axis, small panels for whatever else varies.
+
+Shares are of the flows that were begun. What had not ended when its run did is among them, so a line may end
+below 100 %. Small flows are those that fit in an initial window (results/flow_times.py says why).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
+from bentpipe.charts.ranges import apart, log_ticks
+from bentpipe.charts.sweep_layout import Layout, laid_out, panel_words
+from bentpipe.charts.wording import digits, duration, percent, plural, size, slug
+from bentpipe.results.cells import counts
+from bentpipe.results.store import Results
+from bentpipe.results.swept import coordinates, swept_axes
+
+_FEWEST = 20
+"""Finished flows that make a distribution worth drawing."""
+_SHARES = (0.005, *(percent / 100 for percent in range(2, 100, 2)), 0.99, 0.995, 0.999)
+"""Of the flows that were done: where a line has its points."""
+_KINDS = {"channels", "http"}
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Of the flows of one line."""
+
+    begun: int
+    done: int
+    took_s: tuple[float, ...]
+    """By `_SHARES`, of those that were done."""
+    runs: tuple[str, ...]
+
+
+def build(results: Results) -> dict[str, Chart]:
+    """By the flows that they show; empty where no work had enough of them, or nothing varies."""
+    runs = [run for run in results.runs if counts(run)]
+    axes = swept_axes(_at(run) for run in runs)
+    if not axes:
+        return {}
+    layout = laid_out(None, axes, "flows")
+    keys = [axis.key for axis in axes]
+    group = {
+        tuple({**panel, **line.at}.get(key) for key in keys): (at, n)
+        for at, panel in enumerate(layout.panels)
+        for n, line in enumerate(layout.lines)
+    }
+    members: dict[tuple[int, int], list[str]] = {}
+    for run in runs:
+        here = group.get(tuple(_at(run).get(key) for key in keys))
+        if here:
+            members.setdefault(here, []).append(run["run"])
+    found: dict[str, Chart] = {}
+    for workload, small_bytes in _workloads(runs).items():
+        flows = _flows(results, workload, members)
+        classes: dict[str, pl.Expr] = {f"{workload}, all flows": pl.lit(True)}
+        if small_bytes:
+            is_small = pl.col("size_bytes") <= small_bytes
+            classes |= {f"{workload}, small flows, up to {size(small_bytes)}": is_small}
+            classes |= {f"{workload}, longer flows": ~is_small}
+        for words, chosen in classes.items():
+            times = _times(flows.filter(chosen), members)
+            if any(each.done >= _FEWEST for each in times.values()):
+                found[words] = _chart(words, layout, times)
+    return found
+
+
+def _at(run: Mapping[str, Any]) -> dict[str, Any]:
+    return coordinates(run.get("point", {}), run.get("variant", "as is"))
+
+
+def _workloads(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Of those that have many flows, the largest size of a small one, where the record says it."""
+    return {
+        name: (entry.get("small_flows") or {}).get("up_to_bytes")
+        for run in runs
+        for name, entry in run.get("workloads", {}).items()
+        if entry.get("kind") in _KINDS
+    }
+
+
+def _flows(results: Results, workload: str, members: Mapping[tuple[int, int], Sequence[str]]) -> pl.LazyFrame:
+    """Size and time of each flow, null where it did not end, and in which line it is."""
+    places = pl.LazyFrame(
+        [
+            {"run": run, "panel": panel, "line": line}
+            for (panel, line), runs in members.items()
+            for run in runs
+        ],
+        schema={"run": pl.String, "panel": pl.Int64, "line": pl.Int64},
+    )
+    took_s = pl.when(pl.col("outcome") == "finished").then(pl.col("end_s") - pl.col("start_s"))
+    return (
+        results.scan("flows")
+        .filter(pl.col("workload") == workload)
+        .select("run", pl.coalesce("size_bytes", "bytes").alias("size_bytes"), took_s.alias("took_s"))
+        .join(places, on="run")
+    )
+
+
+def _times(
+    flows: pl.LazyFrame, members: Mapping[tuple[int, int], Sequence[str]]
+) -> dict[tuple[int, int], _Times]:
+    """By panel and line."""
+    quantiles = [pl.col("took_s").quantile(share, "nearest").alias(f"at_{share}") for share in _SHARES]
+    table = (
+        flows.group_by("panel", "line")
+        .agg(pl.len().alias("begun"), pl.col("took_s").count().alias("done"), *quantiles)
+        .sort("panel", "line")
+        .collect()
+    )
+    return {
+        (panel, line): _Times(begun, done, tuple(took_s), tuple(members[panel, line]))
+        for panel, line, begun, done, *took_s in table.iter_rows()
+    }
+
+
+def _chart(words: str, layout: Layout, times: Mapping[tuple[int, int], _Times]) -> Chart:
+    panels = [at for at in range(len(layout.panels)) if any(at == panel for panel, _ in times)]
+    y = Axis("done", "% of flows")
+    return Chart(
+        name=slug(f"completion-shares-{words}"),
+        title=f"How long flows took: {words}",
+        sentence=" ".join(filter(None, (_sentence(times), layout.left_out))),
+        x=_x_axis(times),
+        panels=tuple(
+            Panel(
+                slug(panel_words(layout.panels[at]) or "flows"),
+                panel_words(layout.panels[at]),
+                "",
+                y,
+                tuple(
+                    Series(
+                        line.label,
+                        times[at, n].took_s,
+                        [100 * share * times[at, n].done / times[at, n].begun for share in _SHARES],
+                        line.role,
+                        Mark.LINE,
+                        dash=line.dash,
+                        words=_words(times[at, n]),
+                        runs=[times[at, n].runs] * len(_SHARES),
+                    )
+                    for n, line in enumerate(layout.lines)
+                    if (at, n) in times and times[at, n].done >= _FEWEST
+                ),
+            )
+            for at in panels
+        ),
+        side_by_side=True,
+    )
+
+
+def _x_axis(times: Mapping[tuple[int, int], _Times]) -> Axis:
+    took_s = [s for each in times.values() if each.done >= _FEWEST for s in each.took_s]
+    axis = Axis("time", "s", log=True)
+    ticks = log_ticks((min(took_s), max(took_s)), axis)
+    shown = tuple(ticks[at] for at in apart(axis, ticks, 0.15)) if len(ticks) > 1 else tuple(ticks)
+    return replace(axis, ticks=shown, tick_words=tuple(map(digits, shown)))
+
+
+def _words(times: _Times) -> list[str]:
+    shares = [percent(share * times.done / times.begun) for share in _SHARES]
+    return [f"{share} within {duration(s)}" for share, s in zip(shares, times.took_s, strict=True)]
+
+
+def _sentence(times: Mapping[tuple[int, int], _Times]) -> str:
+    begun, done = (sum(getattr(each, name) for each in times.values()) for name in ("begun", "done"))
+    left = begun - done
+    return (
+        f"The share of flows that were done within a time, of {plural(begun, 'flow')} of all seeds together. "
+        + (
+            f"{digits(left, 12)} had not ended when their run did, and count as begun."
+            if left
+            else "All of them ended."
+        )
+    )
