@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from bentpipe import interruption
 from bentpipe.calculator.command import calc
 from bentpipe.commands.compare import compare
+from bentpipe.commands.export import export
 from bentpipe.commands.import_ import import_
 from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
 from bentpipe.commands.run import run
@@ -148,6 +149,7 @@ def shell(
 app.command()(calc)
 app.command()(compare)
 app.command("import")(import_)
+app.command()(export)
 
 
 @app.command()

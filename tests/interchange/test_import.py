@@ -9,8 +9,12 @@ from taking import SAMPLES, sample, taken, written
 
 from bentpipe.interchange import foreign
 from bentpipe.interchange.folder import Called, take
+from bentpipe.report.columns import mark
+from bentpipe.report.engine_words import sentences
 from bentpipe.report.html import render
+from bentpipe.report.run_part import badge
 from bentpipe.results import Results, StoreError
+from bentpipe.results.cells import cells
 
 
 def files_in(folder: Path) -> list[str]:
@@ -60,14 +64,17 @@ def test_one_bad_file_among_good_ones_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_lab_s_own_sweep_takes_no_imports(tmp_path: Path) -> None:
     (tmp_path / "lab.json").write_text(json.dumps({"engine": "sim", "digest": "x"}))
+    (tmp_path / "001").mkdir()
+    (tmp_path / "001" / "run.json").write_text("{}")
+    before = files_in(tmp_path)
     with pytest.raises(StoreError, match=r"holds the runs of a lab \(engine sim\)"):
         take([SAMPLES / "up.json"], tmp_path, Called())
-    assert files_in(tmp_path) == ["lab.json"]
+    assert files_in(tmp_path) == before
 
 
 def test_a_folder_of_something_else_takes_no_imports(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(StoreError, match="is not empty and holds no imported runs"):
+    with pytest.raises(StoreError, match="is not empty and holds no runs of this lab"):
         take([SAMPLES / "up.json"], tmp_path, Called())
     assert files_in(tmp_path) == ["notes.txt"]
 
@@ -80,11 +87,15 @@ def test_repeats_of_one_thing_that_were_not_asked_the_same_are_told(tmp_path: Pa
     ]
 
 
-def test_a_page_says_that_nothing_is_known_of_their_error(tmp_path: Path) -> None:
-    page = render(taken(tmp_path / "out", "up.json", "idle.flent.gz"))
-    assert "This run was imported from a file of iperf3: of its own error nothing is known." in page
-    assert ">imported</span>" in page
-    assert "believe nothing" not in page
+def test_tables_and_pages_say_that_nothing_is_known_of_their_error(tmp_path: Path) -> None:
+    results = taken(tmp_path / "out", "up.json", "idle.flent.gz")
+    (transfer, _) = results.runs
+    assert sentences(transfer) == [
+        "This run was imported from a file of iperf3: of its own error nothing is known."
+    ]
+    assert badge(transfer) == "imported"
+    assert {mark(cell) for cell in cells(results.runs)} == {"imported"}
+    assert "imported" in render(results)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from bentpipe.commands.saying import say
 from bentpipe.results.errors import StoreError
 
 
@@ -49,11 +49,11 @@ def import_(
     for file, run in taken.runs:
         print(f"{out / run}  {file}")
     for file, run in taken.known:
-        _say(f"{file}: this test is there already, as {run}; it is not counted again")
+        say(f"{file}: this test is there already, as {run}; it is not counted again")
     for note in taken.notes:
-        _say(note)
+        say(note)
     if taken.runs:
-        _say(f"A table and a page with charts: bentpipe report {out}")
+        say(f"A table and a page with charts: bentpipe report {out}")
 
 
 def _point(said: list[str]) -> dict[str, Any]:
@@ -73,7 +73,3 @@ def _plain(value: str) -> Any:
     except ValueError:
         return value
     return found if isinstance(found, int | float | str) else value
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -16,12 +16,14 @@ import datetime
 import statistics
 from collections.abc import Iterator, Sequence
 
-from bentpipe.interchange import flent_names
-from bentpipe.interchange.foreign import Found
-from bentpipe.interchange.imported import LONGEST_S, Imported, Row, spread_over_seconds
+from bentpipe.interchange import exported, flent_names
+from bentpipe.interchange.foreign import LONGEST_S, YEAR_3000_S, Found
+from bentpipe.interchange.imported import Imported, spread_over_seconds
 
 TOOL = "flent"
 NEWEST = 4
+OURS = "BENTPIPE"
+"""In its metadata, and a series': what `bentpipe export` keeps there."""
 _MBIT_S = {"Mbits/s": 1.0, "Mbit/s": 1.0, "bits/s": 1e-6, "Kbits/s": 1e-3, "Gbits/s": 1e3}
 _QUARTER_HOUR_S = 900
 
@@ -48,8 +50,16 @@ class _File:
         self._values = {name: self._raw(name) for name, _ in document["results"].members()}
         if not self._values:
             raise document["results"].fault("a file with series would do")
-        times = [at for values in self._values.values() for value in values if (at := _at(value)) is not None]
-        self._zero_s = self._moment("T0", times) or self._moment("TIME", times) or min(times, default=0.0)
+        times = [
+            at
+            for values in self._values.values()
+            for value in values
+            if (at := value["t"].positive()) is not None
+        ]
+        moments = (self._moment("T0", times), self._moment("TIME", times), min(times, default=0.0))
+        self._zero_s = next(moment for moment in moments if moment is not None)
+        if self._zero_s >= YEAR_3000_S:
+            raise self._metadata["T0"].fault("a time as 2026-01-31T12:00:00.000000Z would do")
 
     def run(self) -> Imported:
         metadata = self._metadata
@@ -61,9 +71,11 @@ class _File:
             title=metadata["TITLE"].text() or None,
             host=metadata["HOST"].text(),
             local_host=metadata["LOCAL_HOST"].text(),
-            started=_moment_of(self._zero_s),
+            started=datetime.datetime.fromtimestamp(self._zero_s, datetime.UTC),
             kernel=metadata["KERNEL_RELEASE"].text(),
         )
+        if OURS in metadata:
+            return self._ours(run, metadata[OURS])
         grouped: dict[str, list[tuple[str, flent_names.Series]]] = {}
         for name in self._values:
             series = flent_names.understood(name)
@@ -87,6 +99,14 @@ class _File:
             )
         return run
 
+    def _ours(self, run: Imported, ours: Found) -> Imported:
+        of = {name: self._series_metadata[name][OURS].text() for name in self._values}
+        zero_s = self._zero_s + (ours["zero_s"].seconds() or 0.0)
+        known = "started" in ours
+        run.started = datetime.datetime.fromtimestamp(zero_s, datetime.UTC) if known else None
+        exported.take(run, ours, {name: (of[name], values) for name, values in self._values.items()}, zero_s)
+        return run
+
     def _raw(self, name: str) -> list[Found]:
         """Of a series; without them, its values on the common grid made to look alike."""
         kept = self._document["raw_values"][name].elements()
@@ -96,8 +116,9 @@ class _File:
             return kept
         x = self._document["x_values"].elements()
         y = self._document["results"][name].elements()
-        zero_s = self._moment("T0", []) or self._moment("TIME", []) or 0.0
-        step_s = self._metadata["STEP_SIZE"].positive() or 0.0
+        moments = (self._moment("T0", []), self._moment("TIME", []), 0.0)
+        zero_s = next(moment for moment in moments if moment is not None)
+        step_s = self._metadata["STEP_SIZE"].seconds() or 0.0
         return [
             Found({"t": zero_s + at, "val": value.value, "dur": step_s}, value.file, value.place)
             for time, value in zip(x, y, strict=False)
@@ -112,8 +133,10 @@ class _File:
         try:
             moment = datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.UTC)
             seconds = moment.timestamp()
-        except (ValueError, OverflowError) as error:
-            raise self._metadata[key].fault("a time as 2026-01-31T12:00:00.000000Z would do") from error
+        except (ValueError, OverflowError):
+            seconds = -1.0
+        if not 0 <= seconds < YEAR_3000_S:
+            raise self._metadata[key].fault("a time as 2026-01-31T12:00:00.000000Z would do")
         if text.endswith("Z") or not times:
             return seconds
         return seconds + round((min(times) - seconds) / _QUARTER_HOUR_S) * _QUARTER_HOUR_S
@@ -144,7 +167,8 @@ class _File:
                     "why": None if rate is not None else "the file has no value of it",
                 }
             )
-            run.sockets += self._samples(name, direction)
+            host = {"host": "client" if direction == "up" else "server", "ip": self._ip()}
+            run.sockets += [row | host for row in exported.windows(self._values[name], self._zero_s)]
         start_s = min((start for start, _ in spans), default=0.0)
         run.entries[workload] = {
             "kind": "bulk",
@@ -157,7 +181,7 @@ class _File:
             "retransmits": None,
             "per_second_mbit_s": _added(per_stream),
         }
-        length_s = self._metadata["LENGTH"].positive()
+        length_s = self._metadata["LENGTH"].seconds()
         run.asked.append(
             {
                 "name": workload,
@@ -175,9 +199,9 @@ class _File:
     def _pieces(self, name: str) -> Iterator[tuple[float, float, float]]:
         """What a stream carried: start on the run's clock, seconds, bytes."""
         for value in self._values[name]:
-            rate, seconds, at = value["val"].positive(), value["dur"].positive(), _at(value)
+            rate, seconds, at = value["val"].positive(), value["dur"].seconds(), self._at(value)
             if rate is not None and seconds and at is not None:
-                yield at - seconds - self._zero_s, seconds, rate * self._scale(name) * seconds * 125_000
+                yield at - seconds, seconds, rate * self._scale(name) * seconds * 125_000
 
     def _scale(self, name: str) -> float:
         """From the series' unit to Mbit/s."""
@@ -195,22 +219,6 @@ class _File:
         seconds = sum(seconds for _, seconds, _ in pieces)
         return sum(carried for _, _, carried in pieces) * 8e-6 / seconds if seconds else None
 
-    def _samples(self, name: str, direction: str) -> Iterator[Row]:
-        """flent samples the sockets of the end that it runs on, and keeps those that send."""
-        for value in self._values[name]:
-            at, window = _at(value), value["tcp_cwnd"].positive()
-            if at is not None and (window is not None or "tcp_rtt" in value):
-                yield {
-                    "time_s": at - self._zero_s,
-                    "host": "client" if direction == "up" else "server",
-                    "ip": self._ip(),
-                    "cwnd_segments": None if window is None else round(window),
-                    "srtt_s": _seconds(value["tcp_rtt"].positive()),
-                    "rttvar_s": _seconds(value["tcp_rtt_var"].positive()),
-                    "delivery_rate_bit_s": _times(value["tcp_delivery_rate"].positive(), 1e6),
-                    "pacing_rate_bit_s": _times(value["tcp_pacing_rate"].positive(), 1e6),
-                }
-
     def _take_pings(self, run: Imported, workload: str, name: str) -> None:
         """Of each that has a number; without numbers, of the means."""
         single = [
@@ -221,16 +229,16 @@ class _File:
             sent: int | None = last - first + 1
             found_ms = []
             for number, value in single:
-                ms, at = value["val"].positive(), _at(value)
+                ms, at = value["val"].positive(), self._at(value)
                 if ms is not None:
                     found_ms.append(ms)
                 if at is not None:
-                    time_s, sequence = at - self._zero_s, number - first + 1
+                    sequence = number - first + 1
                     row = {
-                        "time_s": time_s,
+                        "time_s": at,
                         "workload": workload,
                         "sequence": sequence,
-                        "rtt_s": _seconds(ms),
+                        "rtt_s": None if ms is None else ms / 1000,
                     }
                     run.pings.append(row)
         else:
@@ -246,6 +254,10 @@ class _File:
         }
         run.asked.append({"name": workload, "kind": "ping", "start_ns": 0, "count": sent or len(found_ms)})
 
+    def _at(self, value: Found) -> float | None:
+        """On the run's clock."""
+        return value["t"].since(self._zero_s, "T0")
+
     def _mean_ms(self, name: str, value: Found) -> float | None:
         """A mean round trip over an interval."""
         found = value["val"].positive()
@@ -255,10 +267,8 @@ class _File:
 
     def _take_pages(self, run: Imported, workload: str, name: str) -> None:
         scale = 1e-3 if self._version >= NEWEST or self._fake(name) else 1.0
-        timed = [(_at(value), value["val"].positive()) for value in self._values[name]]
-        fetched = [
-            (at - self._zero_s, took * scale) for at, took in timed if at is not None and took is not None
-        ]
+        timed = [(self._at(value), value["val"].positive()) for value in self._values[name]]
+        fetched = [(at, took * scale) for at, took in timed if at is not None and took is not None]
         unknown = dict.fromkeys(("connect_s", "first_byte_s", "bytes", "retransmits", "cache"))
         run.entries[workload] = {
             "kind": "http",
@@ -286,25 +296,6 @@ class _File:
     def _ip(self) -> int | None:
         found = self._metadata["IP_VERSION"].value
         return found if found in (4, 6) else None
-
-
-def _at(value: Found) -> float | None:
-    return value["t"].number()
-
-
-def _moment_of(seconds: float) -> datetime.datetime | None:
-    try:
-        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    except (OverflowError, OSError, ValueError):
-        return None
-
-
-def _seconds(ms: float | None) -> float | None:
-    return _times(ms, 1e-3)
-
-
-def _times(of: float | None, scale: float) -> float | None:
-    return None if of is None else of * scale
 
 
 def _added(streams: Sequence[tuple[float, list[float]]]) -> list[float]:

@@ -7,14 +7,12 @@
    and paired, in the order in which they were taken.
 """
 
-import fcntl
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +23,10 @@ from bentpipe.interchange.imported import Imported, Row
 from bentpipe.interchange.reading import read
 from bentpipe.lab import AS_IS
 from bentpipe.results import Results, RunFolder, StoreError
-from bentpipe.results.layout import LAB
+from bentpipe.results.layout import LAB, RECORD
 from bentpipe.results.place import Place
-from bentpipe.results.run_folder import discard_abandoned, write_file
 from bentpipe.results.schema import TABLES
-from bentpipe.results.store import finished_runs
+from bentpipe.sweep_folder import claimed
 
 ENGINE = "imported"
 _TITLE = "Measured elsewhere, and imported"
@@ -59,23 +56,27 @@ class Taken:
 
 def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
     """Take every test of the files into `out`. Raises StoreError, and nothing is written then."""
+    tests = _tests(files)
+    first = next(tests, None)
+    if first is None:
+        raise StoreError("import: found no file; one or more would do")
+    place = Place.of(out)
+    _refuse_a_lab_s(place)
     taken = Taken()
-    with _claimed(out):
-        there = finished_runs(Place.of(out))
-        records = list(Results.open(out).runs) if there else []
-        lab = _lab(out, called.lab) if there else None
+    with claimed(place, _named(first[1], called.lab)) as claim:
+        lab = _lab(place, called.lab)
+        records = list(Results.open(place).runs) if claim.there else []
         staged: list[tuple[RunFolder, dict[str, Any]]] = []
         try:
-            for file, test in _tests(files):
+            for file, test in chain([first], tests):
                 digest = hashlib.sha256(test.test.encode()).hexdigest()
                 known = next((each["run"] for each in records if each["source"]["digest"] == digest), None)
                 if known is not None:
                     taken.known.append((file, known))
                     continue
-                lab = lab or _named(test, called.lab)
                 record = _record(test, lab, records, called)
                 record["source"] |= {"file": file.name, "digest": digest}
-                name = _run_name(record, file, [each["run"] for each in records])
+                name = _run_name(record, test, file, [each["run"] for each in records])
                 folder = RunFolder.create(out, name)
                 staged.append((folder, record))
                 _write_tables(folder, test)
@@ -84,8 +85,6 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
                 if test.not_taken:
                     what = ", ".join(dict.fromkeys(each.split("::")[0] for each in test.not_taken))
                     taken.notes.append(f"{file}: no place for {what}; kept whole in the table `tools`")
-            if lab and staged:
-                _say_whose(out, lab)
             while staged:
                 folder, record = staged[0]
                 folder.finish({**record, "folder": folder.called})
@@ -101,6 +100,18 @@ def _tests(files: Sequence[Path]) -> Iterator[tuple[Path, Imported]]:
     for file in files:
         for test in read(file):
             yield file, test
+
+
+def _refuse_a_lab_s(place: Place) -> None:
+    try:
+        engine = json.loads((place / LAB).read_bytes())["engine"]
+    except (StoreError, ValueError, KeyError, TypeError):
+        return  # whatever else it holds is refused when it is claimed
+    if engine != ENGINE and place.stamps(RECORD):
+        raise StoreError(
+            f"{place} holds the runs of a lab (engine {engine}); imported runs want a folder of their own: "
+            "name another with --out, and set both side by side with `bentpipe compare`"
+        )
 
 
 def _named(test: Imported, name: str | None) -> dict[str, Any]:
@@ -119,6 +130,16 @@ def _named(test: Imported, name: str | None) -> dict[str, Any]:
     }
 
 
+def _lab(place: Place, name: str | None) -> dict[str, Any]:
+    """lab.json as it stands, which an earlier import may have written."""
+    found: dict[str, Any] = json.loads((place / LAB).read_bytes())
+    if name is not None and name != found["lab"]:
+        raise StoreError(
+            f'--name: found "{name}"; {place} is called "{found["lab"]}" already: leave --name away'
+        )
+    return found
+
+
 def _record(
     test: Imported, lab: Mapping[str, Any], records: Sequence[Mapping[str, Any]], called: Called
 ) -> dict[str, Any]:
@@ -135,15 +156,15 @@ def _record(
         "repeat_index": len(seeds),
         "variant": variant,
         "point": point,
-        "status": "failed" if test.why else "done",
-        "reliable": test.why is None,
-        "why": [test.why] if test.why else [],
+        "status": "failed" if test.failed else "done",
+        "reliable": not test.why,
+        "why": test.why,
         "folder": "",
         "workloads": test.entries,
-        "pipes": {},
+        "pipes": test.pipes,
         "queue": {},
         "engine_error": None,
-        "spec": {"workloads": test.asked},
+        "spec": {"path": test.path, "workloads": test.asked},
         "machine": {"kernel": test.kernel} if test.kernel else {},
         "versions": {"bentpipe": _core.__version__, test.tool: test.version},
         "sysctl": {},
@@ -159,9 +180,10 @@ def _record(
     }
 
 
-def _run_name(record: Mapping[str, Any], file: Path, others: Sequence[str]) -> str:
+def _run_name(record: Mapping[str, Any], test: Imported, file: Path, others: Sequence[str]) -> str:
     number = 1 + max((int(run.split("_")[0]) for run in others), default=0)
-    words = (record["variant"], *record["point"].values(), file.name.split(".")[0])
+    last = f"seed {record['seed']}" if test.exported else file.name.split(".")[0]
+    words = (record["variant"], *record["point"].values(), last)
     return "_".join([f"{number:03d}", *filter(None, map(_word, words))])
 
 
@@ -201,75 +223,6 @@ def _asked(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "host": record["source"]["host"],
         "work": list(record["workloads"]),
-        "streams": [each["streams"] for each in transfers],
-        "length": [(each["size_bytes"], each["time_ns"]) for each in transfers],
+        "streams": [each.get("streams") for each in transfers],
+        "length": [(each.get("size_bytes"), each.get("time_ns")) for each in transfers],
     }
-
-
-def _lab(out: Path, name: str | None) -> dict[str, Any]:
-    """lab.json of a folder that has imports already."""
-    found: dict[str, Any] = json.loads((out / LAB).read_text(encoding="utf-8"))
-    if name is not None and name != found["lab"]:
-        raise StoreError(
-            f'--name: found "{name}"; {out} is called "{found["lab"]}" already: leave --name away'
-        )
-    return found
-
-
-def _say_whose(out: Path, lab: Mapping[str, Any]) -> None:
-    part = out / f".{LAB}.part"
-    write_file(part, f"{json.dumps(lab, indent=1, ensure_ascii=False)}\n".encode())
-    part.rename(out / LAB)
-
-
-@contextmanager
-def _claimed(out: Path) -> Iterator[None]:
-    """The folder, made or found to be one of imports, and no other process's meanwhile. Where nothing came
-    into it, it is as it was before."""
-    if out.exists() and not out.is_dir():
-        raise StoreError(f"{out} is a file; --out wants a folder")
-    made = not out.exists()
-    out.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(f"{out} is being written by another bentpipe") from None
-        _check_ours(out)
-        discard_abandoned(out)
-        try:
-            yield
-        finally:
-            if not finished_runs(Place.of(out)):
-                _leave(out, made=made)
-    finally:
-        os.close(descriptor)
-
-
-def _leave(out: Path, *, made: bool) -> None:
-    if _engine(out) == ENGINE:
-        (out / LAB).unlink()
-    if made and not any(out.iterdir()):
-        out.rmdir()
-
-
-def _check_ours(out: Path) -> None:
-    if not any(out.iterdir()):
-        return
-    engine = _engine(out)
-    if engine is None:
-        raise StoreError(f"{out} is not empty and holds no imported runs; name another folder with --out")
-    if engine != ENGINE:
-        raise StoreError(
-            f"{out} holds the runs of a lab (engine {engine}); imported runs want a folder of their own: "
-            "name another with --out, and set both side by side with `bentpipe compare`"
-        )
-
-
-def _engine(out: Path) -> str | None:
-    """What lab.json says; None without one."""
-    try:
-        return str(json.loads((out / LAB).read_text(encoding="utf-8"))["engine"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

@@ -4,6 +4,7 @@ A fault is one message with the file, the place in it, what was found and what w
 """
 
 import bz2
+import datetime
 import gzip
 import json
 import math
@@ -18,7 +19,11 @@ from bentpipe.results import StoreError
 
 MOST_BYTES = 64 << 20
 """Of a file's text, unpacked. Python holds JSON in up to twenty times its length."""
+LONGEST_S = 30 * 86400
+"""Of a test."""
+_LONGEST = "30 days"
 _LARGEST = 1 << 63
+YEAR_3000_S = 32_503_680_000
 
 
 class ForeignFileError(StoreError):
@@ -173,6 +178,27 @@ class Found:
         if found is not None and found < 0:
             raise self.fault("a number of 0 or more would do")
         return found
+
+    def seconds(self) -> float | None:
+        """A length of time."""
+        found = self.positive()
+        if found is not None and found > LONGEST_S:
+            raise self.fault(f"{_LONGEST} or less would do")
+        return found
+
+    def since(self, zero_s: float, zero: str) -> float | None:
+        """A time, in seconds since `zero_s`, which is called `zero`."""
+        found = self.number()
+        if found is not None and abs(found - zero_s) > LONGEST_S:
+            raise self.fault(f"a time within {_LONGEST} of {zero} would do")
+        return None if found is None else found - zero_s
+
+    def moment(self) -> datetime.datetime | None:
+        """Of seconds since 1970."""
+        found = self.positive()
+        if found is not None and found >= YEAR_3000_S:
+            raise self.fault("seconds since 1970 would do")
+        return None if found is None else datetime.datetime.fromtimestamp(found, datetime.UTC)
 
     def count(self) -> int | None:
         """A whole number of 0 or more."""

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bentpipe.interchange.foreign import LONGEST_S
+
 Row = dict[str, Any]
 
 
@@ -42,8 +44,12 @@ class Imported:
     flows: list[Row] = field(default_factory=list)
     pings: list[Row] = field(default_factory=list)
     sockets: list[Row] = field(default_factory=list)
-    why: str | None = None
-    """What went wrong; None: nothing."""
+    pipes: dict[str, Row] = field(default_factory=dict)
+    path: Row = field(default_factory=dict)
+    """What is known of the path's own figures and settings, as in a record."""
+    failed: bool = False
+    why: list[str] = field(default_factory=list)
+    """What went wrong; empty: nothing."""
     not_taken: list[str] = field(default_factory=list)
     """What the file has and a run has no place for, but in the table `tools`."""
     exported: Exported | None = None
@@ -85,4 +91,3 @@ _TOO_SHORT_S = 0.05
 _NEARLY = 0.1
 _RARELY_S = 10.0
 _LEAST_S = 1e-6
-LONGEST_S = 30 * 86400

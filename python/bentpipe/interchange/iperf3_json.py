@@ -12,7 +12,6 @@ Source: iperf 3.12, src/iperf_api.c, and files that it wrote.
 6. An end that is interrupted may write its last interval twice.
 """
 
-import datetime
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -88,9 +87,10 @@ def _run(text: str, document: Found) -> Imported:
         title=document["title"].text() or start["title"].text(),
         host=_peer(start),
         local_host=_first_text(start["connected"], "local_host"),
-        started=_started(start),
+        started=start["timestamp"]["timesecs"].moment(),
         kernel=_kernel(start["system_info"].text()),
-        why=f"iperf3: {error}" if error else None,
+        failed=bool(error),
+        why=[f"iperf3: {error}"] if error else [],
     )
     both_ways = any(f"sum{_WAY_BACK}" in each for each in document["intervals"].elements())
     both_ways = both_ways or f"sum_sent{_WAY_BACK}" in document["end"]
@@ -112,7 +112,7 @@ class _Way:
         self.name = "download" if self.direction == "down" else "upload"
         self._is_client = "connecting_to" in start
         self._sends = self._is_client == (self.direction == "up")
-        self._omit_s = asked["omit"].positive() or 0.0
+        self._omit_s = asked["omit"].seconds() or 0.0
         self._intervals = list(_once(document["intervals"].elements(), f"sum{suffix}"))
         self._both_ways = both_ways
 
@@ -122,7 +122,7 @@ class _Way:
         received, sent = (end[f"sum_{which}{self._suffix}"] for which in ("received", "sent"))
         carried, seconds, by = self._carried(received, sent)
         size_bytes = asked["bytes"].count() or None
-        finished = run.why is None and "end" in received
+        finished = not run.why and "end" in received
         entry: Row = {
             "kind": "bulk",
             "direction": self.direction,
@@ -144,7 +144,7 @@ class _Way:
                 "jitter_ms": total["jitter_ms"].positive(),
             }
         if run.why:
-            entry["why"] = run.why
+            entry["why"] = run.why[0]
         run.entries[self.name] = entry
         run.asked.append(
             {
@@ -154,7 +154,7 @@ class _Way:
                 "direction": self.direction,
                 "streams": streams,
                 "size_bytes": size_bytes,
-                "time_ns": None if size_bytes else _nanoseconds(asked["duration"].positive()),
+                "time_ns": None if size_bytes else _nanoseconds(asked["duration"].seconds()),
                 "omit_ns": _nanoseconds(self._omit_s),
                 "congestion_control": None,
             }
@@ -165,17 +165,17 @@ class _Way:
 
     def _carried(self, received: Found, sent: Found) -> tuple[int | None, float | None, str]:
         """Bytes, seconds, and which end counted them."""
-        carried, seconds = received["bytes"].count(), received["seconds"].positive()
+        carried, seconds = received["bytes"].count(), received["seconds"].seconds()
         if carried and seconds:
             return carried, seconds, "receiver"
-        written, writing_s = sent["bytes"].count(), sent["seconds"].positive()
+        written, writing_s = sent["bytes"].count(), sent["seconds"].seconds()
         if written and writing_s and not self._udp:
             return written, writing_s, "sender"
         by = "sender" if self._sends else "receiver"
         if self._sends and self._udp:
             return None, None, by
         pieces = [each for each in self._sums() if not each["omitted"].flag()]
-        lengths = [each["seconds"].positive() or 0.0 for each in pieces]
+        lengths = [each["seconds"].seconds() or 0.0 for each in pieces]
         if not sum(lengths):
             return carried, seconds, by
         return sum(each["bytes"].count() or 0 for each in pieces), sum(lengths), by
@@ -188,8 +188,8 @@ class _Way:
         pieces = []
         for each in self._sums():
             start, seconds, carried = (
-                each["start"].number(),
-                each["seconds"].positive(),
+                each["start"].seconds(),
+                each["seconds"].seconds(),
                 each["bytes"].count(),
             )
             if (
@@ -228,9 +228,9 @@ class _Way:
             socket = receiver["socket"].count()
             ip, client_port, server_port = connections.get(-1 if socket is None else socket, (4, None, None))
             counted = receiver if receiver["bytes"].count() else sender
-            carried, seconds = counted["bytes"].count(), counted["seconds"].positive()
+            carried, seconds = counted["bytes"].count(), counted["seconds"].seconds()
             rate = mbit_s(carried, seconds)
-            ended_s = receiver["end"].positive() if run.why is None else None
+            ended_s = receiver["end"].seconds() if not run.why else None
             yield {
                 "flow": before + number + 1,
                 "workload": self.name,
@@ -247,7 +247,7 @@ class _Way:
                 "goodput_bit_s": None if rate is None else rate * 1e6,
                 "retransmits": _known_count(sender["retransmits"]),
                 "outcome": "failed" if run.why else "finished",
-                "why": run.why,
+                "why": run.why[0] if run.why else None,
             }
 
     def _samples(self, congestion_control: str | None) -> Iterator[Row]:
@@ -258,7 +258,7 @@ class _Way:
         for interval in self._intervals:
             for stream in interval["streams"].elements():
                 socket, window = stream["socket"].count(), stream["snd_cwnd"].count()
-                at = stream["end"].number()
+                at = stream["end"].seconds()
                 if socket is None or at is None or not window or not self._ours(stream) or not self._sends:
                     continue
                 ip, client_port, server_port = connections.get(socket, (4, None, None))
@@ -322,16 +322,6 @@ def _peer(start: Found) -> str | None:
 
 def _first_text(of: Found, key: str) -> str | None:
     return next((each[key].text() for each in of.elements()), None)
-
-
-def _started(start: Found) -> datetime.datetime | None:
-    seconds = start["timestamp"]["timesecs"].positive()
-    if seconds is None:
-        return None
-    try:
-        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    except (OverflowError, OSError, ValueError) as error:
-        raise start["timestamp"]["timesecs"].fault("seconds since 1970 would do") from error
 
 
 def _kernel(system: str | None) -> str | None:

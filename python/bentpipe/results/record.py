@@ -22,7 +22,7 @@ _SUMMARY_KEYS = (
     "pipes",
     "queue",
 )
-_BIN_S = 0.1
+BIN_S = 0.1
 
 
 def summary(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def summary(record: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def pipes_summary(link: pl.DataFrame, end_s: float, bin_s: float = _BIN_S) -> dict[str, dict[str, Any]]:
+def pipes_summary(link: pl.DataFrame, end_s: float, bin_s: float = BIN_S) -> dict[str, dict[str, Any]]:
     """Each pipe's means from time 0 to `end_s`, and its drops over the whole run.
 
     `link` is one run's table. A bin counts whole if it starts in that time; throughput and goodput are over

@@ -1,0 +1,52 @@
+"""`bentpipe export` on the command line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bentpipe.commands.saying import say
+from bentpipe.results.errors import StoreError
+
+
+def export(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder of runs, or its URL.")],
+    *,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write a CSV file per table there.")
+    ] = None,
+    flent: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write a `.flent.gz` per run there.")
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="CSV of this table only: link, flows, sockets or pings; repeatable."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+) -> None:
+    """Write runs for other programs: tables as CSV, runs as flent's data files.
+
+    Examples:
+
+        bentpipe export runs/office --csv tables
+
+        bentpipe export runs/office --flent for-flent && flent -p totals for-flent/*.flent.gz
+    """
+    if not csv and not flent:
+        raise StoreError("export: found neither --csv nor --flent; one of them, with a folder, would do")
+    if table and not csv:
+        raise StoreError("--table: found no --csv; tables are for it")
+    from bentpipe.interchange import csv_export, flent_export  # noqa: PLC0415 - `--help` must not wait for it
+    from bentpipe.results import Results  # noqa: PLC0415 - as above
+
+    results = Results.open(folder)
+    paths = []
+    if csv:
+        paths += csv_export.write(results, csv, table or csv_export.TABLES, force=force)
+    if flent:
+        paths += flent_export.write(results, flent, force=force)
+    for path in paths:
+        print(path)
+    say(f"Written: {len(paths)} file{'' if len(paths) == 1 else 's'}")

@@ -1,0 +1,44 @@
+"""The tables of a folder of runs as CSV: a file per table, each with the column `run`, streamed.
+
+An empty cell is null, never zero; an empty text is `""`. Times are seconds on the run's own clock.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from bentpipe.interchange.whole import Whole
+from bentpipe.results import Results, StoreError
+
+TABLES = ("link", "flows", "sockets", "pings")
+
+
+def write(
+    results: Results, folder: Path, tables: Sequence[str] = TABLES, *, force: bool = False
+) -> list[Path]:
+    """Write each table's file into `folder`: all or none. The paths written. Raises StoreError."""
+    for name in tables:
+        if name not in TABLES:
+            raise StoreError(f'--table: found "{name}"; {", ".join(TABLES)} would do')
+    with Whole(folder, [f"{name}.csv" for name in tables], force=force) as whole:
+        for name in tables:
+            _flat(results.scan(name)).sink_csv(whole.part(f"{name}.csv"), quote_style="necessary")
+    return whole.paths
+
+
+def _flat(table: pl.LazyFrame) -> pl.LazyFrame:
+    schema = table.collect_schema()
+    return table.select(each for name, dtype in schema.items() for each in _leaves(pl.col(name), name, dtype))
+
+
+def _leaves(of: pl.Expr, name: str, dtype: pl.DataType) -> Iterator[pl.Expr]:
+    """A column, or of a table in it every one of its own, by its dotted name."""
+    if isinstance(dtype, pl.Struct):
+        for field in dtype.fields:
+            inner = field.dtype if isinstance(field.dtype, pl.DataType) else field.dtype()
+            yield from _leaves(of.struct.field(field.name), f"{name}.{field.name}", inner)
+    elif isinstance(dtype, pl.List):
+        yield of.cast(pl.List(pl.String)).list.join("; ").alias(name)
+    else:
+        yield of.alias(name)

@@ -1,0 +1,70 @@
+"""A workload's entry in a record, as a file has it: known keys, each of its type. Others are left aside."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bentpipe.interchange.foreign import Found
+
+_Take = Callable[[Found], Any]
+
+
+def _numbers(of: Found) -> list[float]:
+    return [number for each in of.elements() if (number := each.number()) is not None]
+
+
+def _direction(of: Found) -> str | None:
+    if of.value not in {None, "down", "up"}:
+        raise of.fault("down or up would do")
+    return of.text()
+
+
+def _all(keys: str, take: _Take) -> dict[str, _Take]:
+    return dict.fromkeys(keys.split(), take)
+
+
+def _object(keys: Mapping[str, _Take]) -> _Take:
+    return lambda of: {key: take(of[key]) for key, take in keys.items()}
+
+
+_CARRIED = {
+    **_all("direction", _direction),
+    **_all("goodput_mbit_s duration_s completion_s", Found.positive),
+    **_all("bytes retransmits", Found.count),
+}
+_FETCH = _object(
+    {
+        "start_s": lambda of: of.since(0.0, "0"),
+        **_all("connect_s first_byte_s total_s", Found.positive),
+        **_all("bytes retransmits", Found.count),
+        "cache": Found.text,
+    }
+)
+_CACHE = _object(_all("hits misses", Found.count))
+_KINDS: Mapping[str, Mapping[str, _Take]] = {
+    "bulk": {**_CARRIED, "streams": Found.count, "per_second_mbit_s": _numbers},
+    "ping": {
+        **_all("sent lost", Found.count),
+        **_all("min_ms median_ms max_ms mean_ms", Found.positive),
+    },
+    "http": {
+        **_CARRIED,
+        **_all("connections fetches finished", Found.count),
+        "median_fetch_s": Found.positive,
+        "cache": lambda of: _CACHE(of) if of.value is not None else None,
+        "per_fetch": lambda of: [_FETCH(each) for each in of.elements()],
+    },
+    "channels": {
+        **{key: take for key, take in _CARRIED.items() if key != "direction"},
+        **_all("channels flows finished failed", Found.count),
+    },
+    "exec": {"duration_s": Found.positive, "status": Found.number},
+}
+
+
+def entry(of: Found) -> dict[str, Any]:
+    """Raises ForeignFileError, with the place of what is wrong."""
+    kind = of["kind"].text() or ""
+    if kind not in _KINDS:
+        raise of["kind"].fault(f"{', '.join(_KINDS)} would do")
+    found = {"kind": kind, **{key: take(of[key]) for key, take in _KINDS[kind].items()}}
+    return found | ({"why": of["why"].text()} if "why" in of else {})
