@@ -54,6 +54,7 @@ def test_a_wrong_lab_is_one_message_that_names_the_place_and_status_2(
         (["run"], "LAB"),
         (["report", "nowhere"], "nowhere"),
         (["compare", "."], "run"),
+        (["compare", ".", "--require", "goodput = 5"], "--require"),
         (["dance"], "dance"),
     ],
 )
