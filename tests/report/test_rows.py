@@ -11,6 +11,7 @@ import synthetic
 from bentpipe.charts import by_variant, matplotlib, plotly, speed_up, waterfall
 from bentpipe.charts.description import Chart, Mark, Panel, Role
 from bentpipe.results import Results
+from bentpipe.results.kinds.costs import LEFT, is_rival
 from bentpipe.results.run_folder import RunFolder
 from bentpipe.results.schema import FLOWS
 
@@ -163,3 +164,40 @@ def test_each_object_of_a_page_connects_waits_and_receives(tmp_path: Path) -> No
 def test_a_single_file_has_no_waterfall(tmp_path: Path) -> None:
     results = Results.open(synthetic.run(tmp_path))
     assert waterfall.build(results, results.runs[0]) is None
+
+
+def test_a_lone_transfer_with_a_congestion_control_of_its_own_is_no_rival() -> None:
+    spec = {
+        "workloads": [{"name": "rival", "kind": "bulk", "direction": "down", "congestion_control": "bbr"}]
+    }
+    record = records.run({"rival": records.bulk(5.0)}, spec=spec)
+    assert not is_rival(record, "rival")
+
+
+def test_a_page_beside_a_rival_has_no_share_of_what_transfers_carried() -> None:
+    works = [
+        {"name": "rival", "kind": "bulk", "direction": "down", "congestion_control": "cubic"},
+        {"name": "page", "kind": "http", "direction": "down"},
+    ]
+    record = records.run({"rival": records.bulk(5.0), "page": records.http([2.0])}, spec={"workloads": works})
+    assert is_rival(record, "rival")
+    assert LEFT.values(record, "page") == []
+
+
+def test_without_a_figure_of_what_was_tried_there_is_no_chart_of_it(tmp_path: Path) -> None:
+    for number, variant in enumerate(("as is", "tuned")):
+        record = records.run({"page": records.http([2.0])}, variant=variant, reliable=variant == "as is")
+        synthetic.run(tmp_path, f"{number}", changes=record)
+    assert speed_up.build(Results.open(tmp_path)) is None
+
+
+def test_a_mark_names_the_runs_that_it_stands_for(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        for variant, seconds in (("as is", 12.0), ("tuned", 4.0 + seed)):
+            record = records.run({"page": records.http([seconds])}, variant=variant, seed=seed)
+            synthetic.run(tmp_path, f"{variant} {seed}", changes=record)
+    chart = speed_up.build(Results.open(tmp_path))
+    assert chart is not None
+    (figure,) = plotly.figures(chart)
+    marks = [trace["customdata"] for trace in figure["data"] if trace.get("customdata")]
+    assert [["tuned 2", "tuned 1", "tuned 3"]] in marks

@@ -5,7 +5,7 @@ from math import isfinite
 
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Role, Series, Symbol
 from bentpipe.charts.wording import digits, point_words
-from bentpipe.results.cells import Cell, cells
+from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.speed_up import place, things_tried
 from bentpipe.results.store import Results
 from bentpipe.results.units import per_unit
@@ -49,13 +49,13 @@ def _panel(found: Sequence[Cell], several: bool) -> Panel:
 
 def _ours(found: Sequence[Cell]) -> list[Series]:
     """Each value, and the median with its interval."""
-    each: list[tuple[float, int]] = []
-    unsure: list[tuple[float, int]] = []
+    each: list[tuple[float, int, str]] = []
+    unsure: list[tuple[float, int, str]] = []
     for row, cell in enumerate(found):
         factor = per_unit(cell.measure.unit, cell.unit)
         for run in cell.runs:
             measured = cell.measure.values(run, cell.workload)
-            values = [(value * factor, row) for value in measured if isfinite(value)]
+            values = [(value * factor, row, run["run"]) for value in measured if isfinite(value)]
             (unsure if run in cell.left_out else each).extend(values)
     known = [(row, cell.ours) for row, cell in enumerate(found) if cell.ours and cell.ours.bounded]
     many = any(ours.count > 1 for _, ours in known)
@@ -71,18 +71,26 @@ def _ours(found: Sequence[Cell]) -> list[Series]:
             Mark.POINTS,
             low=[ours.low for _, ours in known] if many else None,
             high=[ours.high for _, ours in known] if many else None,
+            runs=[typical_first(found[row], found[row].measure) for row, _ in known],
         ),
         Series(
             f"each {found[0].measure.each}",
-            [x for x, _ in each] if many else [],
-            [row for _, row in each] if many else [],
+            [x for x, *_ in each] if many else [],
+            [row for _, row, _ in each] if many else [],
             role,
             Mark.POINTS,
             symbol=Symbol.STROKE,
             faint=True,
+            runs=[(run,) for *_, run in each] if many else [],
         ),
         Series(
-            "unreliable", [x for x, _ in unsure], [row for _, row in unsure], role, Mark.POINTS, hollow=True
+            "unreliable",
+            [x for x, *_ in unsure],
+            [row for _, row, _ in unsure],
+            role,
+            Mark.POINTS,
+            hollow=True,
+            runs=[(run,) for *_, run in unsure],
         ),
     ]
 

@@ -104,6 +104,8 @@ def _trace(series: Series, panel: Panel, x: Axis, axis: str) -> dict[str, Any]:
             },
             "hovertemplate": f"%{{text}}: %{{x:.3~g}} {x.unit}<extra>%{{fullData.name}}</extra>",
         }
+    if series.runs:
+        trace["customdata"] = [list(runs) for runs in series.runs]
     marker: dict[str, Any] = {"color": colour, "symbol": _SYMBOLS[series.symbol], "size": 9}
     if series.symbol is Symbol.STROKE:
         marker["line"] = {"color": colour, "width": 1.5}

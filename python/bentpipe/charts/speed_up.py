@@ -10,7 +10,7 @@ from typing import Any
 
 from bentpipe.charts.description import Axis, Chart, Level, Mark, Panel, Role, Series, Symbol
 from bentpipe.charts.wording import digits, point_words
-from bentpipe.results.cells import Cell, cells
+from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.kinds.costs import LEFT, QUEUE_DELAY, SENT_AGAIN, is_rival
 from bentpipe.results.kinds.measure import Measure
 from bentpipe.results.speed_up import PLAIN, baselines, place, speed_up, things_tried
@@ -28,7 +28,7 @@ class _Row:
 
 
 def build(results: Results) -> Chart | None:
-    """None where nothing is tried beside the plain lab."""
+    """None where nothing is tried beside the plain lab, or nothing that was tried can be set against it."""
     found = [c for c in cells(results.runs) if c.kind.costs and not is_rival(c.runs[0], c.workload)]
     plain = baselines(found)
     if not plain or not things_tried(found):
@@ -46,6 +46,8 @@ def build(results: Results) -> Chart | None:
                 for c in cells_
             ]
         sections[name] = rows
+    if not any(row.faster for rows in sections.values() for row in rows):
+        return None
     costs = [
         (measure, axis, role)
         for measure, axis, role in _COSTS
@@ -101,7 +103,7 @@ def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis
     role = Role(next((row.cell.direction for row in rows if row.cell), "down"))
     faster = [(number, row.faster) for number, row in enumerate(rows) if row.faster]
     series = (
-        _points("speed-up", [(n, e) for n, e in faster if e.median <= _DRAWN], role),
+        _points("speed-up", [(n, e) for n, e in faster if e.median <= _DRAWN], role, rows),
         Series(
             "beyond the axis",
             [_DRAWN for _, e in faster if e.median > _DRAWN],
@@ -110,6 +112,7 @@ def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis
             Mark.POINTS,
             symbol=Symbol.BEYOND,
             in_legend=False,
+            runs=[_runs(rows[n]) for n, e in faster if e.median > _DRAWN],
         ),
     )
     slug = name.replace(" ", "-") or "all"
@@ -122,7 +125,7 @@ def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis
             if row.cell and measure.name in row.cell.figures
         ]
         found.append(
-            Panel(f"{measure.name}-{slug}", x.label, "", axis, (_points(x.label, known, role),), x=x)
+            Panel(f"{measure.name}-{slug}", x.label, "", axis, (_points(x.label, known, role, rows),), x=x)
         )
     return found
 
@@ -134,7 +137,11 @@ def _label(row: _Row) -> str:
     return f"{row.label}, {digits(row.faster.median)} times"
 
 
-def _points(label: str, known: Sequence[tuple[int, Estimate]], role: Role) -> Series:
+def _runs(row: _Row) -> tuple[str, ...]:
+    return typical_first(row.cell, row.cell.measure) if row.cell else ()
+
+
+def _points(label: str, known: Sequence[tuple[int, Estimate]], role: Role, rows: Sequence[_Row]) -> Series:
     """Medians by row, each with its interval where there are several values."""
     several = any(estimate.count > 1 for _, estimate in known)
     return Series(
@@ -146,6 +153,7 @@ def _points(label: str, known: Sequence[tuple[int, Estimate]], role: Role) -> Se
         low=[estimate.low for _, estimate in known] if several else None,
         high=[estimate.high for _, estimate in known] if several else None,
         in_legend=False,
+        runs=[_runs(rows[number]) for number, _ in known],
     )
 
 

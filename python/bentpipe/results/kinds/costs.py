@@ -8,7 +8,14 @@ _HEADERS_BYTES = 52
 
 
 def is_rival(record: Record, workload: str) -> bool:
-    """Somebody else's flow, put beside the one that is measured: it has a congestion control of its own."""
+    """Somebody else's flow: it has a congestion control of its own, and stands beside work that has none."""
+    return _has_its_own(record, workload) and any(
+        entry.get("kind") != "ping" and not _has_its_own(record, name)
+        for name, entry in record["workloads"].items()
+    )
+
+
+def _has_its_own(record: Record, workload: str) -> bool:
     return bool(workload_spec(record, workload).get("congestion_control"))
 
 
@@ -39,7 +46,8 @@ def _queue_delay(record: Record, workload: str) -> list[float]:
 
 
 def _left(record: Record, workload: str) -> list[float]:
-    """The rivals' share of what all transfers carried, in percent. Nothing where there is no rival."""
+    """The rivals' share of what all transfers carried, in percent. Nothing where there is no rival, nor of a
+    page: what it carried while it was fetched is no rate beside theirs."""
     rates = {
         name: entry.get("goodput_mbit_s") or 0.0
         for name, entry in record["workloads"].items()
@@ -47,7 +55,8 @@ def _left(record: Record, workload: str) -> list[float]:
     }
     rivals = [rate for name, rate in rates.items() if name != workload and is_rival(record, name)]
     together = sum(rates.values())
-    return [100 * sum(rivals) / together] if rivals and together and not is_rival(record, workload) else []
+    beside = workload in rates and bool(rivals) and not is_rival(record, workload)
+    return [100 * sum(rivals) / together] if beside and together else []
 
 
 SENT_AGAIN = Measure(
