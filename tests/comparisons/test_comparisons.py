@@ -182,6 +182,26 @@ def test_every_comparison_is_one_object_of_plain_numbers() -> None:
 positive = st.integers(1, 10**6).map(lambda hundredths: hundredths / 100)
 
 
+def channels(variant: str, seed: int, p95_s: float, not_finished: int) -> Record:
+    small = {"count": 100 - not_finished, "not_finished": not_finished, "p50_s": 1.0, "p95_s": p95_s}
+    entry = {"kind": "channels", "flows": 100, "failed": 0, "small_flows": small}
+    return run(5.0, variant=variant, seed=seed, name="clients", entry=entry)
+
+
+def test_of_channels_the_small_flows_percentiles_are_compared() -> None:
+    runs = [channels("as is", seed, 2.0 + seed / 10, 5) for seed in range(6)]
+    runs += [channels("tuned", seed, 1.0 + seed / 20, 5) for seed in range(6)]
+    p95 = found(runs, "workload.clients.small_flows.p95_s")
+    assert (p95.verdict, p95.metric.role, p95.ratio) == (LESS, "beside", pytest.approx(0.5))
+
+
+def test_a_percentile_of_which_too_many_were_cut_off_is_no_number() -> None:
+    runs = [channels("as is", seed, 2.0, 5) for seed in range(6)]
+    runs += [channels("tuned", seed, 1.0, 6) for seed in range(6)]
+    assert found(runs, "workload.clients.small_flows.p95_s").left_out.not_finished == 6
+    assert found(runs, "workload.clients.small_flows.p50_s").pairs == 6
+
+
 @given(st.lists(st.tuples(positive, positive), min_size=2, max_size=12))
 def test_turned_around_a_comparison_says_the_reverse(values: list[tuple[float, float]]) -> None:
     runs = [

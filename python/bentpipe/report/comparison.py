@@ -15,7 +15,7 @@ from bentpipe.charts.wording import digits, plural
 from bentpipe.report.sheets import Row as SheetRow
 from bentpipe.report.sheets import Sheet
 from bentpipe.report.terminal import Fitted
-from bentpipe.report.verdicts import faster, place, signed, span, speed, verdict
+from bentpipe.report.verdicts import exceeds, faster, place, signed, span, speed, verdict
 from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, Comparison
 from bentpipe.results.intervals import LEVEL, Interval
 from bentpipe.results.kinds import KINDS
@@ -24,13 +24,13 @@ from bentpipe.results.pairs import LeftOut, matched, together
 _SAME = "="
 _NOT_SEEN = "≈"
 _NOTHING = "±0"
-"""Below a thousandth."""
+"""Below a thousandth, of the figure or of its unit."""
 _QUIET = {_SAME, _NOT_SEEN, _NOTHING, "–"}
 _NAME = 12
 _REASONS = {
     "failed": "that failed",
     "unreliable": "that are unreliable",
-    "without_partner": "without a partner of the same point and seed",
+    "without_partner": "of either side without a partner of the same point and seed",
 }
 
 
@@ -178,19 +178,20 @@ def _difference(of: Comparison) -> str:
     if of.verdict == NO_DIFFERENCE:
         return _NOT_SEEN
     assert of.difference is not None
-    most = max(abs(value or 0.0) for value in of.means)
-    return (
-        signed(of.difference.value, of.metric.digits) if abs(of.difference.value) > most / 1000 else _NOTHING
-    )
+    return signed(of.difference.value, of.metric.digits) if exceeds(of, 0.001) else _NOTHING
 
 
 def _pairs_words(compared: Sequence[Comparison]) -> str:
-    counted = [each.pairs for each in compared if each.pairs]
-    least, most = (min(counted), max(counted)) if counted else (0, 0)
+    """Of the figures that things are judged by."""
+    judged = [each for each in compared if each.metric.role == "first"]
+    points = [each for each in judged if each.point is not None] or judged
+    counted = [each.pairs for each in points if each.pairs] or [0]
+    least, most = min(counted), max(counted)
     pairs = plural(most, "pair") if least == most else f"{least} to {plural(most, 'pair')}"
+    where = " at each point" if points is not judged else ""
     baselines = list(dict.fromkeys(each.thing.baseline for each in compared))
     to = f"with {baselines[0]}" if len(baselines) == 1 else "each with its own baseline"
-    return f"Compared {to}: {pairs} of runs of the same point and seed."
+    return f"Compared {to}: {pairs} of runs of the same seed{where}."
 
 
 def _intervals(compared: Sequence[Comparison]) -> list[Interval]:

@@ -10,6 +10,7 @@ from bentpipe.results.intervals import MOST_REPEATS
 _FASTER = {"Mbit/s", "s", "ms"}
 _POINTS_NAMED = 2
 _APART = 1.2
+_LEAST = 0.001
 
 
 def verdict(overall: Comparison, beside: Iterable[Comparison], at_points: Sequence[Comparison]) -> str:
@@ -136,8 +137,14 @@ def place(of: Comparison, among: Sequence[Comparison]) -> str:
 
 def _matters(of: Comparison) -> bool:
     """Whether a difference is worth a word: a hundredth of the larger."""
+    return exceeds(of, 0.01)
+
+
+def exceeds(of: Comparison, share: float) -> bool:
+    """Whether a difference is more than that share of the larger mean, and than a thousandth of its unit."""
     assert of.difference is not None
-    return abs(of.difference.value) >= 0.01 * max(abs(value or 0.0) for value in of.means)
+    most = max(abs(value or 0.0) for value in of.means)
+    return abs(of.difference.value) >= max(share * most, _LEAST)
 
 
 def _direction(of: Comparison) -> str:

@@ -89,7 +89,8 @@ def matching(patterns: Iterable[str], names: Sequence[str], asker: str) -> list[
 
 
 def _measured(kind: Kind, subject: str, part: str) -> Iterable[Metric]:
-    beside = kind.costs or tuple(m for m in kind.measures[1:] if not m.more_is_better)
+    others = (*kind.measures[1:], *kind.if_published)
+    beside = kind.costs or tuple(measure for measure in others if not measure.more_is_better)
     for measure in kind.every_measure:
         role = "first" if measure is kind.measures[0] else "beside" if measure in beside else "further"
         yield Metric(

@@ -1,6 +1,25 @@
-"""Channels: what they carried together, in how many flows."""
+"""Channels: what they carried together, in how many flows, and how long the small ones took."""
 
-from bentpipe.results.kinds.measure import GOODPUT, RETRANSMITS, Kind, Measure, entry, workloads_of
+import math
+
+from bentpipe.results.kinds.measure import GOODPUT, RETRANSMITS, Kind, Measure, Record, entry, workloads_of
+
+
+def _small_flows(percent: int) -> Measure:
+    """A percentile; infinite where so many were cut off by the run's end that it is one of theirs."""
+    key = f"p{percent}_s"
+
+    def values(record: Record, workload: str) -> list[float]:
+        small = record["workloads"].get(workload, {}).get("small_flows") or {}
+        took_s, late = small.get(key), small.get("not_finished", 0)
+        if late * 100 > (100 - percent) * (small.get("count", 0) + late):
+            return [math.inf]
+        return [] if took_s is None else [float(took_s)]
+
+    words = f"small flows' p{percent}"
+    header = f"small flows\np{percent}"
+    return Measure(words, header, "s", values, more_is_better=False, key=f"small_flows.{key}")
+
 
 CHANNELS = Kind(
     "channels",
@@ -12,4 +31,5 @@ CHANNELS = Kind(
         RETRANSMITS,
     ),
     workloads_of("channels"),
+    (_small_flows(50), _small_flows(95)),
 )
