@@ -20,6 +20,7 @@ from bentpipe.results.asked import (
     queue_limit_bytes,
     workload_spec,
 )
+from bentpipe.results.cells import is_imported
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
@@ -97,9 +98,10 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
 
 
 def heading(record: Mapping[str, Any]) -> str:
-    """A run in a few words: its variant, its point, and its seed."""
+    """A run in a few words: its variant, its point, and its seed, which only counts what was imported."""
     point = point_words(record.get("point", {}))
-    return ", ".join([*point, record.get("variant", "as is"), f"seed {record.get('seed', 1)}"])
+    counted = "repeat" if is_imported(record) else "seed"
+    return ", ".join([*point, record.get("variant", "as is"), f"{counted} {record.get('seed', 1)}"])
 
 
 def _senders(sockets: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
@@ -108,9 +110,9 @@ def _senders(sockets: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
     for direction, host in (("down", "server"), ("up", "client")):
         of_host = sockets.filter(pl.col("host") == host)
         sent = of_host.group_by(_SOCKET, maintain_order=True).agg(pl.col("bytes_sent").max().alias("sent"))
-        payload = sent.filter(pl.col("sent") >= _DATA_BYTES).sort(
-            "sent", descending=True, maintain_order=True
-        )
+        payload = sent.filter(
+            (pl.col("sent") >= _DATA_BYTES) | (pl.col("sent").is_null() & pl.col("local_port").is_not_null())
+        ).sort("sent", descending=True, maintain_order=True)
         largest = payload.head(_SOCKETS_DRAWN).select(_SOCKET)
         samples = largest.join(of_host, on=_SOCKET, how="left", maintain_order="left")
         parts = samples.partition_by(_SOCKET, maintain_order=True)
@@ -136,7 +138,8 @@ def _bin_s(link: pl.DataFrame) -> float:
 
 def _rates(run: _Run) -> Panel | None:
     if run.link.is_empty():
-        return None
+        told = tuple(_per_second(run))
+        return Panel("rate", "Rate, second by second", "", Axis("rate", "Mbit/s"), told) if told else None
     series, parts = [], []
     for pipe in run.directions or _PIPES:
         of_pipe = run.link.filter(pl.col("pipe") == pipe)
@@ -188,7 +191,7 @@ def _per_second(run: _Run) -> Iterable[Series]:
                 ends = min(ends, float(run.link["time_s"].to_numpy().max()) + run.bin_s)
             began = [start + second for second in range(len(values)) if start + second < ends]
             yield Series(
-                f"{name}, per second by iperf3",
+                f"{name}, per second by {run.record.get('source', {}).get('tool', 'iperf3')}",
                 [*began, ends],
                 [*values[: len(began)], values[max(len(began), 1) - 1]],
                 Role(direction_of(run.record, name) or "down"),
@@ -208,7 +211,7 @@ def _payload_began(run: _Run, workload: str) -> float:
     for socket in (socket for sockets in run.senders.values() for socket in sockets):
         host, local, remote = socket.select("host", "local_port", "remote_port").row(0)
         if ((local, remote) if host == "client" else (remote, local)) in ports:
-            seen.append(float(socket.filter(pl.col("bytes_sent") > 0)["time_s"][0]))
+            seen += socket.filter(pl.col("bytes_sent") > 0)["time_s"].head(1).to_list()
     return min(seen, default=(workload_spec(run.record, workload).get("start_ns") or 0) / 1e9)
 
 
@@ -282,9 +285,9 @@ def _windows(run: _Run) -> Panel | None:
         name = largest["congestion_control"].drop_nulls().to_list()
         peak = _most(largest, "cwnd_segments")
         at = largest.filter(pl.col("cwnd_segments") == peak)["time_s"][0] if peak else 0.0
-        start = _slow_start(largest)
+        start = "" if is_imported(run.record) else f"; {_slow_start(largest)}"
         window = f"{name[-1].upper()}'s window" if name else "The window"
-        parts.append(f"{window} {direction} peaks at {plural(peak, 'segment')}, at {duration(at)}; {start}.")
+        parts.append(f"{window} {direction} peaks at {plural(peak, 'segment')}, at {duration(at)}{start}.")
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:
         return None

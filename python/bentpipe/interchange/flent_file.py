@@ -16,7 +16,7 @@ import datetime
 import statistics
 from collections.abc import Iterator, Sequence
 
-from bentpipe.interchange import exported, flent_names
+from bentpipe.interchange import exported, flent_names, flent_pings
 from bentpipe.interchange.foreign import LONGEST_S, YEAR_3000_S, Found
 from bentpipe.interchange.imported import Imported, spread_over_seconds
 
@@ -73,6 +73,7 @@ class _File:
             local_host=metadata["LOCAL_HOST"].text(),
             started=datetime.datetime.fromtimestamp(self._zero_s, datetime.UTC),
             kernel=metadata["KERNEL_RELEASE"].text(),
+            sysctl={name: str(each.value) for name, each in metadata["SYSCTLS"].members()},
         )
         if OURS in metadata:
             return self._ours(run, metadata[OURS])
@@ -221,38 +222,22 @@ class _File:
 
     def _take_pings(self, run: Imported, workload: str, name: str) -> None:
         """Of each that has a number; without numbers, of the means."""
-        single = [
-            (number, value) for value in self._values[name] if (number := value["seq"].count()) is not None
-        ]
-        if single:
-            first, last = min(number for number, _ in single), max(number for number, _ in single)
-            sent: int | None = last - first + 1
-            found_ms = []
-            for number, value in single:
-                ms, at = value["val"].positive(), self._at(value)
-                if ms is not None:
-                    found_ms.append(ms)
-                if at is not None:
-                    sequence = number - first + 1
-                    row = {
-                        "time_s": at,
-                        "workload": workload,
-                        "sequence": sequence,
-                        "rtt_s": None if ms is None else ms / 1000,
-                    }
-                    run.pings.append(row)
+        rows = flent_pings.rows(self._values[name], self._zero_s)
+        run.pings += [row | {"workload": workload} for row in rows]
+        if rows:
+            found_ms = [row["rtt_s"] * 1000 for row in rows if row["rtt_s"] is not None]
         else:
-            sent = None
             found_ms = [ms for value in self._values[name] if (ms := self._mean_ms(name, value)) is not None]
         run.entries[workload] = {
             "kind": "ping",
-            "sent": sent,
-            "lost": None if sent is None else max(sent - len(found_ms), 0),
+            "sent": len(rows) or None,
+            "lost": len(rows) - len(found_ms) if rows else None,
             "min_ms": min(found_ms, default=None),
             "median_ms": statistics.median(found_ms) if found_ms else None,
             "max_ms": max(found_ms, default=None),
         }
-        run.asked.append({"name": workload, "kind": "ping", "start_ns": 0, "count": sent or len(found_ms)})
+        count = len(rows) or len(found_ms)
+        run.asked.append({"name": workload, "kind": "ping", "start_ns": 0, "count": count})
 
     def _at(self, value: Found) -> float | None:
         """On the run's clock."""

@@ -167,7 +167,7 @@ def _record(
         "spec": {"path": test.path, "workloads": test.asked},
         "machine": {"kernel": test.kernel} if test.kernel else {},
         "versions": {"bentpipe": _core.__version__, test.tool: test.version},
-        "sysctl": {},
+        "sysctl": {"client": test.sysctl} if test.sysctl else {},
         "started": test.started.isoformat(timespec="seconds") if test.started else None,
         "wall_s": None,
         "source": {

@@ -37,6 +37,8 @@ class Imported:
     local_host: str | None = None
     started: datetime.datetime | None = None
     kernel: str | None = None
+    sysctl: dict[str, str] = field(default_factory=dict)
+    """As it stood where the file was written."""
     entries: dict[str, Row] = field(default_factory=dict)
     """By workload, as in a run's record."""
     asked: list[Row] = field(default_factory=list)
@@ -57,7 +59,7 @@ class Imported:
 
 def mbit_s(carried: float | None, seconds: float | None) -> float | None:
     """Of bytes; None where there was no time to speak of."""
-    return carried * 8e-6 / seconds if carried is not None and seconds and seconds >= _LEAST_S else None
+    return carried * 8 / seconds / 1e6 if carried is not None and seconds and seconds >= _LEAST_S else None
 
 
 def spread_over_seconds(pieces: list[tuple[float, float, float]]) -> list[float]:
