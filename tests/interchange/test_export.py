@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from exporting import LAB, simulated
 from rich.console import Console
+from taking import PINGS, flent, packed, taken
 
 from bentpipe.interchange import csv_export, flent_export
 from bentpipe.interchange.folder import Called, take
@@ -130,3 +131,9 @@ def test_several_transfers_one_way_are_numbered(tmp_path: Path) -> None:
     assert {"TCP download::1", "TCP download::2"} < set(document["results"])
     take(list((tmp_path / "flent").iterdir()), tmp_path / "back", Called())
     assert Results.open(tmp_path / "back").runs[0]["workloads"] == results.runs[0]["workloads"]
+
+
+def test_a_ping_of_which_nobody_knows_when_it_was_sent_is_left_out_of_the_series(tmp_path: Path) -> None:
+    pings = packed(tmp_path / "a.gz", flent({"Ping (ms) ICMP": PINGS}))
+    (document,) = documents(taken(tmp_path / "out", pings), tmp_path / "flent")
+    assert [each["seq"] for each in document["raw_values"]["Ping (ms) ICMP"]] == [1, 2, 4]

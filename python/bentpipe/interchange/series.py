@@ -113,7 +113,8 @@ def _windows(flows: pl.DataFrame, sockets: pl.DataFrame) -> list[Value]:
 
 
 def _echoes(pings: pl.DataFrame) -> Iterator[Value]:
-    for at, sequence, rtt_s in pings.select("time_s", "sequence", "rtt_s").iter_rows():
+    sent = pings.drop_nulls("time_s")  # of what another program lost, nobody may know when it was sent
+    for at, sequence, rtt_s in sent.select("time_s", "sequence", "rtt_s").iter_rows():
         answer = {"lost": True} if rtt_s is None else {"val": rtt_s * 1000}
         yield {"t": at, "seq": sequence, **answer}
 
