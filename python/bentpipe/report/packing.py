@@ -17,8 +17,8 @@ PAGE_BYTES = 9_500_000
 PIXELS = (900, 300, 120, 60, 30, 15, 0)
 """Widths for which charts over time may be thinned, the finest first; 0: they are left out."""
 _GROUP_RUNS = 16
-SAMPLED_RUNS = 32
-_MARGIN = 1.05
+_SAMPLES, _NEIGHBOURS = 4, 8
+SAMPLED_RUNS = _SAMPLES * _NEIGHBOURS
 _POINT = "$"
 _LONG_TEXT = 60
 _LONG_LIST = 8
@@ -75,11 +75,12 @@ def pack(value: Any) -> str:
 
 
 def _sampled_bytes(count: int, part: Callable[[int, int], Part], pixels: int) -> float:
-    """What all runs come to, judged by some that stand evenly among them."""
-    step = max(count // SAMPLED_RUNS, 1)
-    sampled = range(0, count, step)
-    found = sum(len(pack(parts)) for parts in _grouped(sampled, part, pixels))
-    return found * count / len(sampled) * (_MARGIN if step > 1 else 1)
+    """What all runs come to, judged by some neighbours here and there among them."""
+    if count <= SAMPLED_RUNS:
+        return sum(len(pack(parts)) for parts in _grouped(range(count), part, pixels))
+    starts = [(count - _NEIGHBOURS) * at // (_SAMPLES - 1) for at in range(_SAMPLES)]
+    found = [[part(start + n, pixels) for n in range(_NEIGHBOURS)] for start in starts]
+    return sum(len(pack(parts)) for parts in found) * count / SAMPLED_RUNS
 
 
 def _grouped(numbers: Sequence[int], part: Callable[[int, int], Part], pixels: int) -> Iterator[list[Part]]:

@@ -10,7 +10,7 @@
   const groupRuns = Number(document.getElementById("group-runs").textContent);
   const opened = document.getElementById("opened");
   const parts = new Map();
-  let beside = [];
+  let beside = [], from;
 
   function partOf(number) {
     const group = groups[Math.floor(number / groupRuns)];
@@ -78,7 +78,8 @@
       parts.set(number, null);
       const part = await partOf(number);
       const { article, divs } = element(part, number, beside.includes(number) ? beside : []);
-      parts.set(number, { article, divs });
+      parts.set(number, { article, divs, from });
+      from = undefined;
       opened.prepend(article);
       rows[number].classList.add("open");
       const shown = divs.map((div, at) => charts.show(div, part.figures[at]));
@@ -92,12 +93,15 @@
   }
 
   function shut(number) {
-    const { article, divs } = parts.get(number);
+    const { article, divs, from } = parts.get(number);
     charts.forget(divs);
     article.remove();
     parts.delete(number);
     rows[number].classList.remove("open");
-    if (numberInAddress() === number) history.back();
+    if (numberInAddress() === number) history.replaceState(null, "", location.pathname + location.search);
+    if (from !== undefined) scrollTo(0, from);  // where the reader came from
+    else rows[number].scrollIntoView({ block: "center" });
+    rows[number].querySelector("a").focus({ preventScroll: true });
   }
 
   const numberInAddress = () =>
@@ -134,6 +138,7 @@
         const found = [click.points[0].customdata].flat().map((name) => numbers.get(name)).filter((number) => number !== undefined);
         if (!found.length) return;
         beside = found.slice().sort((a, b) => a - b);
+        from = scrollY;
         go(found[0]);
       })));
       buttons.forEach((button) => button.setAttribute("aria-pressed", String(choices[Number(button.dataset.choice)] === choice)));
@@ -149,18 +154,21 @@
   }
   document.querySelectorAll("section.overview").forEach(overview);
   rows.forEach((row, number) => row.addEventListener("click", (event) => {
-    if (event.target.closest("a") || getSelection().toString()) return;
-    go(number);
+    if (getSelection().toString()) return;
+    from = scrollY;
+    if (!event.target.closest("a")) go(number);
   }));
   addEventListener("hashchange", follow);
   if (names.length === 1) open(0);
   follow();
 
   const filter = document.getElementById("filter");
+  const texts = document.querySelectorAll("table.runs thead th.text").length;
   if (filter) filter.addEventListener("input", () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     rows.forEach((row) => {
-      const text = row.textContent.toLowerCase();
+      const text = [...row.cells].slice(1, texts + 1).concat(row.lastElementChild)
+        .map((cell) => cell.textContent.toLowerCase()).join(" ");
       row.hidden = !words.every((word) => text.includes(word));
     });
   });
