@@ -94,7 +94,7 @@ def report(
         Path | None, typer.Option(metavar="DIR", help="Write each chart there too, as PNG, SVG and PDF.")
     ] = None,
 ) -> None:
-    """Print the table of a sweep and write its page: one self-contained HTML file with every chart.
+    """Print the table of a sweep and write its page: one HTML file below 10 MB with every chart in it.
 
     Examples:
 
@@ -110,9 +110,14 @@ def report(
     write(results, file)
     say(f"Written: {file}")
     if charts:
-        from bentpipe.charts import save_all  # noqa: PLC0415 - as above
+        from bentpipe.charts import RUNS_DRAWN, save_all  # noqa: PLC0415 - as above
 
         say(f"Written: {len(save_all(results, charts))} files in {charts}")
+        if len(results.runs) > RUNS_DRAWN:
+            say(
+                f"Of {len(results.runs)} runs only the charts over all were drawn. A run's own: "
+                f"bentpipe report {folder / results.runs[0]['run']} --charts DIR"
+            )
 
 
 @app.command()

@@ -14,6 +14,7 @@ import records
 import synthetic
 from rich.console import Console
 
+from bentpipe.charts import files
 from bentpipe.report import comparison, engine_words, html, packing, terminal
 from bentpipe.report.asked_words import asked_words
 from bentpipe.results import Results
@@ -241,6 +242,40 @@ def test_charts_over_time_are_thinned_until_the_page_has_its_size(sweep: Results
     assert "below 10 MB" in thin
     assert "below 10 MB" not in whole
     assert [len(part["panels"]) for part in parts(thin)] == [len(part["panels"]) for part in parts(whole)]
+
+
+def made_up_part(number: int, pixels: int) -> dict[str, Any]:
+    """2000 samples of three curves, thinned for that many pixels, and settings as all runs have them."""
+    count = min(4 * pixels, 2000)
+    curves = [[(number * 7919 + curve * 31 + n * n) % 9973 for n in range(count)] for curve in range(3)]
+    return {"name": f"{number}", "spec": '{"rate": 1}' * 400, "figures": [{"y": curve} for curve in curves]}
+
+
+@pytest.mark.parametrize("count", [10, 100, 1000])
+def test_runs_are_packed_at_the_finest_width_that_has_room(count: int) -> None:
+    most_bytes = 600_000
+    packed = packing.packed_runs(count, made_up_part, most_bytes)
+    assert sum(map(len, packed.groups)) <= most_bytes
+    assert sum(len(unpacked(group)) for group in packed.groups) == count
+    assert packed.thinned == (count > 10)
+    wider = packing.PIXELS[max(packing.PIXELS.index(packed.pixels) - 1, 0)]
+    if packed.thinned:
+        groups = [[made_up_part(n, wider) for n in range(at, at + 10)] for at in range(0, count, 10)]
+        assert sum(len(packing.pack(group)) for group in groups) > 0.8 * most_bytes
+
+
+def test_a_run_of_a_sweep_takes_a_few_kilobytes(tmp_path: Path) -> None:
+    results = Results.open(synthetic.sweep(tmp_path, repeat=2, rtts_ms=(11, 30, 150)))
+    groups = re.findall(r'class="group">(.*?)</script>', html.render(results))
+    assert sum(map(len, groups)) / len(results.runs) < 5_000
+
+
+def test_of_many_runs_only_the_charts_over_all_are_drawn_as_files(
+    sweep: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "RUNS_DRAWN", 2)
+    names = {path.stem for path in files.save_all(sweep, tmp_path, ["svg"])}
+    assert names == {chart.name for chart in files.over_all(sweep)}
 
 
 def test_a_page_without_room_for_charts_over_time_says_so(sweep: Results) -> None:

@@ -1,5 +1,5 @@
 """What to draw (descriptions built from results), then how (matplotlib for files, plotly for the page)."""
 
-from bentpipe.charts.files import over_all, save_all
+from bentpipe.charts.files import RUNS_DRAWN, over_all, save_all
 
-__all__ = ["over_all", "save_all"]
+__all__ = ["RUNS_DRAWN", "over_all", "save_all"]

@@ -9,6 +9,9 @@ from bentpipe.charts.description import Chart
 from bentpipe.charts.overviews import overviews
 from bentpipe.results.store import Results
 
+RUNS_DRAWN = 100
+"""More runs in a folder than these have charts of their own only when asked for by the run's folder."""
+
 
 def over_all(results: Results) -> list[Chart]:
     """The charts that put the runs side by side."""
@@ -22,7 +25,8 @@ def of_run(results: Results, record: Mapping[str, Any]) -> list[Chart]:
 
 
 def save_all(results: Results, folder: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
-    """Write the charts over all runs, and one per run, into `folder`. The paths written."""
+    """Write the charts over all runs, and of `RUNS_DRAWN` or fewer each one's own, into `folder`. The paths
+    written."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for chart in _all(results):
@@ -35,5 +39,5 @@ def save_all(results: Results, folder: Path, formats: Sequence[str] = ("png", "s
 
 def _all(results: Results) -> Iterable[Chart]:
     yield from over_all(results)
-    for record in results.runs:
+    for record in results.runs if len(results.runs) <= RUNS_DRAWN else ():
         yield from of_run(results, record)
