@@ -38,6 +38,11 @@ def wobble(seed: int, much: float = 0.02) -> float:
     return math.exp(random.Random(seed).gauss(0, much))
 
 
+def sway(seed: int) -> float:
+    """One per cent up and down, in the mean of an even number nothing."""
+    return float(1.01 ** (-1) ** seed)
+
+
 def points(*rtts: str) -> list[dict[str, str]]:
     return [{"path.rtt": rtt} for rtt in rtts]
 
@@ -120,6 +125,46 @@ def test_points_of_one_seed_each_are_no_sample_of_anything() -> None:
     assert "one pair at each point: no interval" in printed(runs)
 
 
+def test_a_point_of_one_pair_is_not_in_the_mean_over_points_and_is_counted() -> None:
+    runs = tried(lambda seed: 20.0 * wobble(seed), seeds=5, point={"path.rtt": "20 ms"})
+    runs += tried(lambda _seed: 90.0, seeds=1, point={"path.rtt": "80 ms"})
+    overall = compare_all([sweep(runs)])[0]
+    assert overall.ratio == pytest.approx(2.0, rel=0.05)
+    assert "tuned: of all points 1 point with a single pair" in printed(runs)
+
+
+@pytest.mark.parametrize(
+    ("ours", "words"),
+    [
+        (45.0, "tuned: 4.5 times faster, 4."),
+        (14.0, "tuned: 40 % faster, 39–41 %"),
+        (8.0, "tuned: 20 % slower, 19–21 %"),
+        (2.0, "tuned: 5 times slower, 4."),
+    ],
+)
+def test_a_change_is_told_in_the_words_that_fit_its_size(ours: float, words: str) -> None:
+    assert words in printed(tried(lambda seed: ours * sway(seed), seeds=8))
+
+
+@pytest.mark.parametrize(
+    ("ours", "words"),
+    [
+        (3.0, "retransmits 70 % less, 69.8–70.2 %"),
+        (12.0, "retransmits 20 % more, 19–21 %"),
+        (40.0, "retransmits 4 times as much, 3.9"),
+    ],
+)
+def test_what_is_no_speed_is_more_or_less(ours: float, words: str) -> None:
+    runs = tried(lambda _seed: 10.0, seeds=8)
+    for each in runs:
+        count = ours * sway(each["seed"]) if each["variant"] == "tuned" else 10.0
+        each["workloads"]["download"]["retransmits"] = count
+    console = Console(file=io.StringIO(), width=80)
+    console.print(comparison.render(compare_all([sweep(runs)], names=["workload.download.retransmits"])))
+    assert isinstance(console.file, io.StringIO)
+    assert f"tuned: workload.download.{words}" in console.file.getvalue()
+
+
 def test_over_points_that_disagree_the_verdict_names_the_contrary_one() -> None:
     factor = {"20 ms": 0.8, "80 ms": 2.0, "200 ms": 3.0}
     runs = [
@@ -134,6 +179,18 @@ def test_over_points_that_disagree_the_verdict_names_the_contrary_one() -> None:
     assert "slower at rtt 20 ms" in text
     rows = [line.split() for line in printed(runs).splitlines() if line.startswith(("all points", "rtt "))]
     assert [row[:2] for row in rows] == [["all", "points"], ["rtt", "20"], ["rtt", "80"], ["rtt", "200"]]
+
+
+def test_of_many_points_that_differ_by_chance_none_is_named() -> None:
+    rng = random.Random(1)
+    runs = [
+        each
+        for point in points(*(f"{rtt} ms" for rtt in range(100)))
+        for each in tried(lambda _seed: 10.0 * math.exp(rng.gauss(0, 0.1)), seeds=8, point=point)
+    ]
+    compared = [each for each in compare_all([sweep(runs)]) if each.metric.role == "first"]
+    assert sum(each.verdict in {MORE, LESS} for each in compared if each.point) >= 2
+    assert " at rtt " not in printed(runs).split("Transfers", 1)[0]
 
 
 def test_what_is_left_out_is_counted_beneath() -> None:

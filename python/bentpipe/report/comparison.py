@@ -67,11 +67,11 @@ def _blocks(compared: Sequence[Comparison]) -> dict[tuple[str, str], dict[str, l
     for role in ("first", "beside"):
         for each in compared:
             if each.metric.role == role:
-                place = (each.metric.group, each.name, repr(each.point))
+                of = (each.metric.group, each.name, repr(each.point))
                 if role == "first":
-                    rows[place] = Row(each, {})
-                elif place in rows:
-                    rows[place] = Row(rows[place].first, {**rows[place].beside, each.metric.name: each})
+                    rows[of] = Row(each, {})
+                elif of in rows:
+                    rows[of] = Row(rows[of].first, {**rows[of].beside, each.metric.name: each})
     found: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for (group, name, _), row in rows.items():
         found.setdefault(group, {}).setdefault(name, []).append(row)
@@ -231,6 +231,12 @@ def _left_out(compared: Sequence[Comparison]) -> list[RenderableType]:
             lines.append(
                 f"{each.name}: {each.metric.name} was not done by the run's end in "
                 f"{plural(each.left_out.not_finished, 'pair')}; the others are the quicker ones."
+            )
+    for each in compared:
+        if each.metric.role == "first" and each.single_points:
+            lines.append(
+                f"{each.name}: of all points {plural(each.single_points, 'point')} with a single pair, "
+                "which says nothing of chance."
             )
     if not lines:
         return []

@@ -10,6 +10,7 @@ from bentpipe.results.intervals import MOST_REPEATS
 _FASTER = {"Mbit/s", "s", "ms"}
 _POINTS_NAMED = 2
 _APART = 1.2
+_MUCH = 1.5
 _LEAST = 0.001
 
 
@@ -26,14 +27,14 @@ def first(of: Comparison) -> str:
     if of.verdict == IDENTICAL:
         return f"{of.metric.words} {IDENTICAL}"
     if of.verdict == NO_DIFFERENCE:
-        return f"{NO_DIFFERENCE}{_of(of)}, {_interval(of)}"
+        return f"{NO_DIFFERENCE} in {of.metric.words}, {_interval(of)}"
     if of.verdict in {MORE, LESS}:
         same = "" if of.judged is None or of.judged.deviation else ", the same in every pair"
         return f"{_change(of)}{same or f', {_interval(of)}'}"
     if of.verdict == NO_INTERVAL:
         seeds = "one pair" if of.pairs == 1 else "one pair at each point"
         return f"{_change(of)} ({seeds}: no interval)"
-    return f"nothing to say{_of(of)}: {_why_none(of)}"
+    return f"nothing to say in {of.metric.words}: {_why_none(of)}"
 
 
 def cost(of: Comparison) -> str:
@@ -73,15 +74,15 @@ def _change(of: Comparison) -> str:
         assert of.difference is not None
         return f"{of.metric.words} {signed(of.difference.value)}{unit(of)}"
     told = speed(of, of.ratio)
-    words = ("faster", "slower") if faster(of) else ("as much", "less")
-    if told >= 1.5:
-        return f"{_subject(of)}{digits(told, 2 if told < 10 else 3)} times {words[0]}"
-    if told <= 1 / 1.5 and faster(of):
-        return f"{digits(1 / told, 2 if told > 0.1 else 3)} times slower"
+    more, less, times = ("faster", "slower", "faster") if faster(of) else ("more", "less", "as much")
+    subject = "" if faster(of) else f"{of.metric.words} "
     if told == 1:
-        return f"{_subject(of)}no change"
-    more = ("faster", "slower") if faster(of) else ("more", "less")
-    return f"{_subject(of)}{_percent(abs(told - 1))} {more[told < 1]}"
+        return f"{subject}no change"
+    if _in_percent(of):
+        return f"{subject}{_percent(abs(told - 1))} {less if told < 1 else more}"
+    if told < 1:
+        return f"{_factor(1 / told)} times slower"
+    return f"{subject}{_factor(told)} times {times}"
 
 
 def _interval(of: Comparison) -> str:
@@ -90,16 +91,24 @@ def _interval(of: Comparison) -> str:
         assert of.difference and of.difference.interval
         found = of.difference.interval
         return span(found.low, found.high) + unit(of)
-    ends = sorted(speed(of, end) for end in (of.ratio_interval.low, of.ratio_interval.high))
-    told = speed(of, of.ratio)
-    if of.verdict == NO_DIFFERENCE or 1 / 1.5 < told < 1.5:
-        low, high = (100 * (end - 1) for end in ends)
-        if of.verdict == NO_DIFFERENCE or low < 0 < high:
-            return f"{signed(low, 2)} to {signed(high, 2)} %"
-        low, high = sorted((abs(low), abs(high)))
-        return f"{digits(low, 2)}–{digits(high, 2)} %"
-    low, high = sorted(1 / end for end in ends) if told < 1 and faster(of) else ends
-    return span(low, high)
+    low, high = sorted(speed(of, end) for end in (of.ratio_interval.low, of.ratio_interval.high))
+    if of.verdict == NO_DIFFERENCE:
+        return f"{signed(100 * (low - 1), 2)} to {signed(100 * (high - 1), 2)} %"
+    if _in_percent(of):
+        least, most = sorted((abs(low - 1), abs(high - 1)))
+        count = 2 if digits(100 * least, 2) != digits(100 * most, 2) else 3
+        return f"{digits(100 * least, count)}–{digits(100 * most, count)} %"
+    return span(1 / high, 1 / low) if high < 1 else span(low, high)
+
+
+def _in_percent(of: Comparison) -> bool:
+    """Whether a change is small enough; what is less of something that is no speed always is."""
+    assert of.ratio is not None
+    return (1 / _MUCH if faster(of) else 0) < speed(of, of.ratio) < _MUCH
+
+
+def _factor(of: float) -> str:
+    return digits(of, 2 if of < 10 else 3)
 
 
 def _settled(of: Comparison) -> list[str]:
@@ -119,7 +128,7 @@ def _where(overall: Comparison, at_points: Sequence[Comparison]) -> str:
     if overall.verdict in {MORE, LESS, NO_INTERVAL} and told and max(told) > _APART * min(told):
         words.append(f"{span(min(told), max(told))} times at the points")
     for word in (MORE, LESS):
-        other = [each for each in at_points if each.verdict == word]
+        other = [each for each in at_points if each.verdict == word and _stands_out(each, len(at_points))]
         if other and overall.verdict in {MORE, LESS, NO_DIFFERENCE} and overall.verdict != word:
             names = [place(each, at_points) for each in other[:_POINTS_NAMED]]
             more = f" and {len(other) - _POINTS_NAMED} more" if len(other) > _POINTS_NAMED else ""
@@ -147,6 +156,10 @@ def exceeds(of: Comparison, share: float) -> bool:
     return abs(of.difference.value) >= max(share * most, _LEAST)
 
 
+def _stands_out(of: Comparison, among: int) -> bool:
+    return of.judged is not None and of.judged.stands_out(among)
+
+
 def _direction(of: Comparison) -> str:
     if faster(of):
         return "faster" if (of.verdict == MORE) == of.metric.more_is_better else "slower"
@@ -160,14 +173,6 @@ def _why_none(of: Comparison) -> str:
     if out.not_known:
         return "only one of the two has it"
     return "no pair of runs counts"
-
-
-def _subject(of: Comparison) -> str:
-    return "" if faster(of) else f"{of.metric.words} "
-
-
-def _of(of: Comparison) -> str:
-    return f" in {of.metric.words}"
 
 
 def _percent(share: float) -> str:

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from bentpipe.results.errors import ComparisonError
-from bentpipe.results.intervals import Interval, interval, repeats_to_see, spread, would_be_seen
+from bentpipe.results.intervals import Interval, differs, interval, repeats_to_see, spread, would_be_seen
 from bentpipe.results.metrics import Metric, known, matching, named, of_kinds
 from bentpipe.results.over_points import over_points
 from bentpipe.results.pairs import LeftOut, Place, Thing, matched, things, together
@@ -30,6 +30,10 @@ class Mean:
     def repeats(self) -> int | None:
         """How many seeds would show such a mean to differ from 0. None: too many to say."""
         return repeats_to_see(self.value, self.deviation) if self.interval and self.value else None
+
+    def stands_out(self, among: int) -> bool:
+        """Whether it differs from 0 although it is picked out of so many."""
+        return self.interval is not None and differs(self.value, self.deviation, self.interval.count, among)
 
     def seen_from(self) -> float | None:
         """The least mean that as many seeds would have shown to differ from 0."""
@@ -75,6 +79,12 @@ class Comparison:
     @property
     def pairs(self) -> int:
         return sum(len(each.by_seed) for each in self.at)
+
+    @property
+    def single_points(self) -> int:
+        """Points that are not in the mean over all, since they have one pair and others have several."""
+        counts = [len(each.by_seed) for each in self.at]
+        return counts.count(1) if max(counts) > 1 else 0
 
     @property
     def left_out(self) -> LeftOut:

@@ -109,6 +109,11 @@ def would_be_seen(deviation: float, count: int) -> float:
     return (_t(LEVEL, count) + float(stats.t.ppf(POWER, count - 1))) * deviation / math.sqrt(count)
 
 
+def differs(mean: float, deviation: float, count: int, among: int) -> bool:
+    """Whether a mean picked out of so many differs from 0. One of many that do not is picked in 5 %."""
+    return abs(mean) > _t(1 - (1 - LEVEL) / among, count) * deviation / math.sqrt(count)
+
+
 def repeats_to_see(mean: float, deviation: float) -> int | None:
     """How many values show such a mean to differ from 0, `POWER` of the time. None: above `MOST_REPEATS`."""
     if abs(mean) < would_be_seen(deviation, MOST_REPEATS):
