@@ -43,6 +43,16 @@ def test_a_table_s_rows_are_those_of_the_table_and_null_is_empty(results: Result
     assert [float(row["time_s"]) for row in found] == results.sockets["time_s"].to_list()
 
 
+def test_the_table_of_runs_has_the_figures_under_their_dotted_names(results: Results, tmp_path: Path) -> None:
+    paths = csv_export.write(results, tmp_path / "csv")
+    assert [path.name for path in paths] == ["runs.csv", "link.csv", "flows.csv", "sockets.csv", "pings.csv"]
+    for row, record in zip(rows(paths[0]), results.runs, strict=True):
+        assert row["point.workload.download.direction"] == record["point"]["workload.download.direction"]
+        goodput = record["workloads"]["download"]["goodput_mbit_s"]
+        assert float(row["workload.download.goodput_mbit_s"]) == goodput
+        assert (row["reliable"], row["why"], row["started"]) == ("true", "", record["started"][:19] + "Z")
+
+
 def test_a_file_that_is_there_is_kept_unless_it_may_go(results: Results, tmp_path: Path) -> None:
     (tmp_path / "flows.csv").write_text("mine")
     with pytest.raises(StoreError, match=r"flows\.csv: there already; --force writes over it"):
@@ -70,7 +80,7 @@ def test_what_breaks_off_leaves_no_file(
 
 
 def test_an_unknown_table_is_named_with_those_that_are(results: Results, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match='found "tools"; link, flows, sockets, pings would do'):
+    with pytest.raises(StoreError, match='found "tools"; runs, link, flows, sockets, pings would do'):
         csv_export.write(results, tmp_path, ["tools"])
 
 
@@ -118,7 +128,7 @@ def test_an_export_taken_back_is_the_same_in_a_report(results: Results, tmp_path
 
     assert printed(back).replace(" ", "") == printed(results).replace(" ", "")
     for ours, theirs in zip(results.runs, back.runs, strict=True):
-        for key in ("lab", "title", "variant", "point", "seed", "workloads", "pipes"):
+        for key in ("lab", "title", "variant", "point", "seed", "workloads", "pipes", "queue"):
             assert theirs[key] == ours[key], key
     assert back.pings["rtt_s"].to_list() == pytest.approx(results.pings["rtt_s"].to_list())
 
@@ -137,3 +147,17 @@ def test_a_ping_of_which_nobody_knows_when_it_was_sent_is_left_out_of_the_series
     pings = packed(tmp_path / "a.gz", flent({"Ping (ms) ICMP": PINGS}))
     (document,) = documents(taken(tmp_path / "out", pings), tmp_path / "flent")
     assert [each["seq"] for each in document["raw_values"]["Ping (ms) ICMP"]] == [1, 2, 4]
+
+
+def test_channels_and_fetches_come_back_with_all_their_figures(tmp_path: Path) -> None:
+    channels = (
+        '[[workload]]\nname = "clients"\nkind = "channels"\nchannels = 3\nservers = 2\n'
+        'size = { distribution = "bounded-pareto", shape = 1.2, min = "1.5 kB", max = "1 MB" }\n'
+        '[[workload]]\nname = "page"\nkind = "http"\nobjects = ["20 kB", "30 kB"]\nfetches = 2\n'
+    )
+    lab = LAB.split("[sweep]")[0].replace("until", 'duration = "5 s"\nuntil') + channels
+    results = simulated(tmp_path, lab)
+    take(flent_export.write(results, tmp_path / "flent"), tmp_path / "back", Called())
+    (back,), (record,) = Results.open(tmp_path / "back").runs, results.runs
+    assert back["workloads"] == record["workloads"]
+    assert (back["pipes"], back["queue"]) == (record["pipes"], record["queue"])

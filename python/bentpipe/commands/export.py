@@ -21,7 +21,7 @@ def export(
     table: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="CSV of this table only: link, flows, sockets or pings; repeatable."
+            metavar="NAME", help="CSV of this table only: runs, link, flows, sockets or pings; repeatable."
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,

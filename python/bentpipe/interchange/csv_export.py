@@ -1,6 +1,8 @@
 """The tables of a folder of runs as CSV: a file per table, each with the column `run`, streamed.
 
-An empty cell is null, never zero; an empty text is `""`. Times are seconds on the run's own clock.
+1. runs.csv is the table of runs, a row for each. Its headers are the figures' dotted names, as in `query` and
+   `compare`; a list is in one cell, its parts separated by `; `.
+2. An empty cell is null, never zero; an empty text is `""`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +13,8 @@ import polars as pl
 from bentpipe.interchange.whole import Whole
 from bentpipe.results import Results, StoreError
 
-TABLES = ("link", "flows", "sockets", "pings")
+_MOMENT = "%Y-%m-%dT%H:%M:%SZ"
+TABLES = ("runs", "link", "flows", "sockets", "pings")
 
 
 def write(
@@ -23,7 +26,7 @@ def write(
             raise StoreError(f'--table: found "{name}"; {", ".join(TABLES)} would do')
     with Whole(folder, [f"{name}.csv" for name in tables], force=force) as whole:
         for name in tables:
-            _flat(results.scan(name)).sink_csv(whole.part(f"{name}.csv"), quote_style="necessary")
+            _flat(results.scan(name)).sink_csv(whole.part(f"{name}.csv"), datetime_format=_MOMENT)
     return whole.paths
 
 

@@ -40,6 +40,9 @@ _FETCH = _object(
     }
 )
 _CACHE = _object(_all("hits misses", Found.count))
+_TIMES = {**_all("count not_finished", Found.count), **_all("p50_s p95_s", Found.positive)}
+_SMALL_FLOWS = _object({"up_to_bytes": Found.count, **_TIMES})
+_SIZES = _object({**_all("at_least_bytes below_bytes", Found.count), **_TIMES})
 _KINDS: Mapping[str, Mapping[str, _Take]] = {
     "bulk": {**_CARRIED, "streams": Found.count, "per_second_mbit_s": _numbers},
     "ping": {
@@ -56,6 +59,8 @@ _KINDS: Mapping[str, Mapping[str, _Take]] = {
     "channels": {
         **{key: take for key, take in _CARRIED.items() if key != "direction"},
         **_all("channels flows finished failed", Found.count),
+        "small_flows": lambda of: _SMALL_FLOWS(of) if of.value is not None else None,
+        "fct_by_size": lambda of: [_SIZES(each) for each in of.elements()],
     },
     "exec": {"duration_s": Found.positive, "status": Found.number},
 }

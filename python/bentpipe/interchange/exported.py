@@ -35,6 +35,7 @@ def take(
     run.entries = {name: entry(found) for name, found in ours["workloads"].members()}
     run.asked = [_asked(each) for each in ours["asked"].elements()]
     run.pipes = {name: _figures(found) for name, found in ours["pipes"].members()}
+    run.queue = {name: _figures(found) for name, found in ours["queue"].members()}
     run.path = {key: found.count() for key, found in ours["path"].members()}
     run.failed = ours["status"].text() == "failed"
     run.why = [text for each in ours["why"].elements() if (text := each.text())]
@@ -110,6 +111,12 @@ def _asked(of: Found) -> dict[str, Any]:
     }
 
 
+def _number(of: Found) -> float | int | None:
+    """A count stays one."""
+    found = of.number()
+    return of.value if isinstance(of.value, int) else found
+
+
 def _start_ns(of: Found) -> int:
     found = of.number() or 0.0
     if abs(found) > LONGEST_S * 1e9:
@@ -120,13 +127,17 @@ def _start_ns(of: Found) -> int:
 def _figures(of: Found) -> dict[str, Any]:
     """Of a pipe: numbers, and tables of numbers."""
     return {
-        key: {part: inner.number() for part, inner in value.members()}
+        key: {part: _number(inner) for part, inner in value.members()}
         if isinstance(value.value, dict)
-        else value.number()
+        else _number(value)
         for key, value in of.members()
     }
 
 
 def _plain(of: Found) -> Any:
     """A point's value, as a lab has it; what is neither number nor text by its words."""
-    return of.value if isinstance(of.value, str | int | float | bool) else str(of.value)
+    if isinstance(of.value, bool):
+        return of.value
+    if isinstance(of.value, int | float):
+        return _number(of)
+    return of.text() if isinstance(of.value, str) else repr(of.value)

@@ -184,6 +184,7 @@ def _ours(record: Mapping[str, Any], first: int) -> dict[str, Any]:
         "zero_s": round(-first * BIN_S, 1),
         "workloads": record.get("workloads", {}),
         "pipes": record.get("pipes", {}),
+        "queue": record.get("queue", {}),
         "path": _path(record),
         "asked": list(asked),
     }

@@ -73,7 +73,10 @@ class _File:
             local_host=metadata["LOCAL_HOST"].text(),
             started=datetime.datetime.fromtimestamp(self._zero_s, datetime.UTC),
             kernel=metadata["KERNEL_RELEASE"].text(),
-            sysctl={name: str(each.value) for name, each in metadata["SYSCTLS"].members()},
+            sysctl={
+                name: str(each.text() if isinstance(each.value, str) else each.value)
+                for name, each in metadata["SYSCTLS"].members()
+            },
         )
         if OURS in metadata:
             return self._ours(run, metadata[OURS])

@@ -23,6 +23,7 @@ from bentpipe.interchange.imported import Imported, Row
 from bentpipe.interchange.reading import read
 from bentpipe.lab import AS_IS
 from bentpipe.results import Results, RunFolder, StoreError
+from bentpipe.results.index import refresh
 from bentpipe.results.layout import LAB, RECORD
 from bentpipe.results.place import Place
 from bentpipe.results.schema import TABLES
@@ -89,6 +90,7 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
                 folder, record = staged[0]
                 folder.finish({**record, "folder": folder.called})
                 staged.pop(0)
+            refresh(place)
         finally:
             for folder, _ in staged:
                 folder.abandon()
@@ -162,7 +164,7 @@ def _record(
         "folder": "",
         "workloads": test.entries,
         "pipes": test.pipes,
-        "queue": {},
+        "queue": test.queue,
         "engine_error": None,
         "spec": {"path": test.path, "workloads": test.asked},
         "machine": {"kernel": test.kernel} if test.kernel else {},

@@ -108,6 +108,11 @@ def _skip_blank(text: str, at: int) -> int:
     return at
 
 
+def _storable(text: str) -> str:
+    """JSON may have, escaped, what no UTF-8 can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 @dataclass(frozen=True)
 class Found:
     """A value of a document and where it stands. What is absent is null; null is None."""
@@ -138,7 +143,7 @@ class Found:
 
     def members(self) -> Iterator[tuple[str, "Found"]]:
         for key in self._members():
-            yield key, self[key]
+            yield _storable(key), self[key]
 
     def elements(self) -> list["Found"]:
         """Of an array; none of null."""
@@ -151,8 +156,7 @@ class Found:
     def text(self) -> str | None:
         if self.value is not None and not isinstance(self.value, str):
             raise self.fault("text would do")
-        # What no UTF-8 can hold may stand in JSON, escaped.
-        return None if self.value is None else self.value.encode("utf-8", "replace").decode("utf-8")
+        return None if self.value is None else _storable(self.value)
 
     def flag(self) -> bool | None:
         """Also written as 0 or 1."""

@@ -47,6 +47,7 @@ class Imported:
     pings: list[Row] = field(default_factory=list)
     sockets: list[Row] = field(default_factory=list)
     pipes: dict[str, Row] = field(default_factory=dict)
+    queue: dict[str, Row] = field(default_factory=dict)
     path: Row = field(default_factory=dict)
     """What is known of the path's own figures and settings, as in a record."""
     failed: bool = False

@@ -26,7 +26,7 @@ RUNS = Table(
         Column("lab", TEXT, "name of the lab"),
         Column("title", TEXT, "its title"),
         Column("published", TEXT, "key of the published figures; null: none"),
-        Column("engine", TEXT, "`sim` or `live`"),
+        Column("engine", TEXT, "`sim`, `live` or `imported`"),
         Column("seed", INTEGER, "the run's seed"),
         Column("repeat_index", INTEGER, "which repeat of its point, from 0"),
         Column("variant", TEXT, "the variant's name; `as is`: the plain lab"),
