@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live bench-sim validate calibrate check-intervals docs clean
+.PHONY: setup demo test lint fuzz bench bench-live bench-sim bench-sweep check-interrupted validate calibrate check-intervals docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -56,6 +56,14 @@ bench-live: setup
 # Packets per CPU second, memory, and how the cost grows with rate, RTT and flows.
 bench-sim:
 	cargo run --quiet --release -p bentpipe-simrun --example bench_sim
+
+# What a sweep costs beyond its simulations, one by one, by processes and on a cluster; peak memory.
+bench-sweep: setup
+	$(python) benches/sweep
+
+# A sweep of 1000 runs killed three times ends with the rows of one that was not.
+check-interrupted: setup
+	$(python) benches/interrupted
 
 # `sim` beside `live`, cell by cell, into docs/accuracy.md. LIVE=1 does the live runs that are missing first;
 # CELLS='bbr*' chooses.

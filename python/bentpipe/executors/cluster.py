@@ -268,11 +268,13 @@ def _own_cluster(workers: int, scratch: Path, *, live: bool) -> Iterator[Any]:
     import dask  # noqa: PLC0415 - as above
     import distributed  # noqa: PLC0415 - as above
 
-    no_pages: dict[str, list[str]] = {
+    spare: dict[str, object] = {
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.low-level-log-length": 100,
     }
-    with dask.config.set(no_pages):
+    with dask.config.set(spare):
         cluster = distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,

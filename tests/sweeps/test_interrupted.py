@@ -1,0 +1,28 @@
+"""A small sweep killed like the large one of `make check-interrupted`, by the same means."""
+
+import random
+import sys
+from pathlib import Path
+
+from sweeping import LAB
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "interrupted"))
+from killing import Sweep, difference, killed
+
+
+def test_a_sweep_killed_with_and_without_its_workers_ends_with_the_rows_of_an_undisturbed_one(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "small.toml").write_text(LAB)
+    sweep = Sweep(tmp_path / "small.toml", 10, tmp_path / "out")
+    rng = random.Random(1)
+    first = killed(sweep, 5, rng, "--jobs", "2", group=True)
+    second = killed(sweep, first + 5, rng, "--jobs", "2", group=False)
+    assert 5 <= first < second < 40
+    sweep.ended()
+    assert sweep.whole == 40
+    undisturbed = Sweep(sweep.lab, sweep.repeat, tmp_path / "undisturbed")
+    undisturbed.ended()
+    assert difference(sweep.out, undisturbed.out) == []
+    (sweep.out / "001_as-is_10-ms_0_seed-1").rename(tmp_path / "taken")
+    assert difference(sweep.out, undisturbed.out) == ["001_as-is_10-ms_0_seed-1 is in one only"]
