@@ -94,6 +94,7 @@ class Cluster:
         self._checked: set[str] = set()
         """Workers that have the same bentpipe."""
         self._slots = 0
+        self._waits = False
         self._looked_s = 0.0
         self._look()
         if live and self._checked and not self._slots:
@@ -194,10 +195,10 @@ class Cluster:
             int(known["resources"].get(LIVE, 0)) if self._live else known["nthreads"]
             for known in workers.values()
         )
-        if not slots and (self._slots or not self._checked):
+        if not slots and not self._waits:
             what = f" that offers the resource {LIVE!r}" if self._live else ""
             self._watcher.say(f"{self._address} has no worker{what} now; waiting for one")
-        self._slots = slots
+        self._slots, self._waits = slots, not slots
 
     def _check_version(self, worker: str, version: str | metadata.PackageNotFoundError) -> None:
         if version != self._version:
