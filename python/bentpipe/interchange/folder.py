@@ -21,6 +21,7 @@ import polars as pl
 from bentpipe import _core
 from bentpipe.interchange.imported import Imported, Row
 from bentpipe.interchange.reading import read
+from bentpipe.interchange.there import There
 from bentpipe.lab import AS_IS
 from bentpipe.results import Results, RunFolder, StoreError
 from bentpipe.results.index import refresh
@@ -66,22 +67,21 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
     taken = Taken()
     with claimed(place, _named(first[1], called.lab)) as claim:
         lab = _lab(place, called.lab)
-        records = list(Results.open(place).runs) if claim.there else []
+        there = There(Results.open(place).runs if claim.there else [])
         staged: list[tuple[RunFolder, dict[str, Any]]] = []
         try:
             for file, test in chain([first], tests):
                 digest = hashlib.sha256(test.test.encode()).hexdigest()
-                known = next((each["run"] for each in records if each["source"]["digest"] == digest), None)
-                if known is not None:
-                    taken.known.append((file, known))
+                if digest in there.tests:
+                    taken.known.append((file, there.tests[digest]))
                     continue
-                record = _record(test, lab, records, called)
+                record = _record(test, lab, there, called)
                 record["source"] |= {"file": file.name, "digest": digest}
-                name = _run_name(record, test, file, [each["run"] for each in records])
+                name = _run_name(record, test, file, there.last_number + 1)
                 folder = RunFolder.create(out, name)
                 staged.append((folder, record))
                 _write_tables(folder, test)
-                records.append(record | {"run": name})
+                there.add(record | {"run": name})
                 taken.runs.append((file, name))
                 if test.not_taken:
                     what = ", ".join(dict.fromkeys(each.split("::")[0] for each in test.not_taken))
@@ -94,7 +94,7 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
         finally:
             for folder, _ in staged:
                 folder.abandon()
-    taken.notes += _mixtures(records, {run for _, run in taken.runs})
+    taken.notes += there.mixtures({run for _, run in taken.runs})
     return taken
 
 
@@ -142,13 +142,11 @@ def _lab(place: Place, name: str | None) -> dict[str, Any]:
     return found
 
 
-def _record(
-    test: Imported, lab: Mapping[str, Any], records: Sequence[Mapping[str, Any]], called: Called
-) -> dict[str, Any]:
+def _record(test: Imported, lab: Mapping[str, Any], there: There, called: Called) -> dict[str, Any]:
     ours = test.exported
     variant = called.variant or (ours.variant if ours else test.title) or AS_IS
     point = dict(called.point or (ours.point if ours else {}))
-    seeds = {each["seed"] for each in records if (each["variant"], each["point"]) == (variant, point)}
+    seeds = there.seeds(variant, point)
     return {
         "lab": lab["lab"],
         "title": lab["title"],
@@ -182,8 +180,7 @@ def _record(
     }
 
 
-def _run_name(record: Mapping[str, Any], test: Imported, file: Path, others: Sequence[str]) -> str:
-    number = 1 + max((int(run.split("_")[0]) for run in others), default=0)
+def _run_name(record: Mapping[str, Any], test: Imported, file: Path, number: int) -> str:
     last = f"seed {record['seed']}" if test.exported else file.name.split(".")[0]
     words = (record["variant"], *record["point"].values(), last)
     return "_".join([f"{number:03d}", *filter(None, map(_word, words))])
@@ -200,31 +197,3 @@ def _write_tables(folder: RunFolder, test: Imported) -> None:
         schema = TABLES[name].schema
         columns = {column: [row.get(column) for row in rows] for column in schema}
         folder.write_table(name, pl.DataFrame(columns, schema=schema))
-
-
-def _mixtures(records: Sequence[Mapping[str, Any]], new: set[str]) -> list[str]:
-    """Runs of one variant and point count as repeats of one thing: where new ones differ from the others in
-    what was asked, that is said."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for record in records:
-        groups.setdefault(json.dumps([record["variant"], record["point"]]), []).append(record)
-    notes = []
-    for runs in groups.values():
-        asked = [_asked(run) for run in runs]
-        differ = [key for key in asked[0] if len({repr(each[key]) for each in asked}) > 1]
-        if differ and any(run["run"] in new for run in runs):
-            notes.append(
-                f'the {len(runs)} runs of "{runs[0]["variant"]}" count as repeats of one thing, but differ '
-                f"in {', '.join(differ)}; tell them apart by --variant or --point"
-            )
-    return notes
-
-
-def _asked(record: Mapping[str, Any]) -> dict[str, Any]:
-    transfers = [each for each in record["spec"]["workloads"] if each["kind"] == "bulk"]
-    return {
-        "host": record["source"]["host"],
-        "work": list(record["workloads"]),
-        "streams": [each.get("streams") for each in transfers],
-        "length": [(each.get("size_bytes"), each.get("time_ns")) for each in transfers],
-    }
