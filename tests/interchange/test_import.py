@@ -150,3 +150,11 @@ def test_text_that_no_utf8_can_hold_does_not_stop_a_run(tmp_path: Path) -> None:
     document = sample("down") | {"title": "\ud800"}
     (record,) = taken(tmp_path / "out", written(tmp_path / "odd.json", document)).runs
     assert record["variant"] == "?"
+
+
+def test_what_a_file_says_reaches_no_terminal_as_it_is(tmp_path: Path) -> None:
+    refused = sample("refused") | {"error": "no\n\x1b[2Jroute"}
+    with pytest.raises(StoreError, match=r"\(no\\n\\x1b\[2Jroute\)"):
+        take([written(tmp_path / "refused.json", refused)], tmp_path / "out", Called())
+    titled = written(tmp_path / "titled.json", sample("down") | {"title": "\x1b[31mred"})
+    assert taken(tmp_path / "out", titled).runs[0]["variant"] == r"\x1b[31mred"

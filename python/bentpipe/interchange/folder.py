@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from bentpipe import _core
+from bentpipe.interchange.foreign import printable
 from bentpipe.interchange.imported import Imported, Row
 from bentpipe.interchange.reading import read
 from bentpipe.interchange.there import There
@@ -84,7 +85,7 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
                 there.add(record | {"run": name})
                 taken.runs.append((file, name))
                 if test.not_taken:
-                    what = ", ".join(dict.fromkeys(each.split("::")[0] for each in test.not_taken))
+                    what = printable(", ".join(dict.fromkeys(each.split("::")[0] for each in test.not_taken)))
                     taken.notes.append(f"{file}: no place for {what}; kept whole in the table `tools`")
             while staged:
                 folder, record = staged[0]
@@ -144,7 +145,7 @@ def _lab(place: Place, name: str | None) -> dict[str, Any]:
 
 def _record(test: Imported, lab: Mapping[str, Any], there: There, called: Called) -> dict[str, Any]:
     ours = test.exported
-    variant = called.variant or (ours.variant if ours else test.title) or AS_IS
+    variant = called.variant or (ours.variant if ours else printable(test.title or "")) or AS_IS
     point = dict(called.point or (ours.point if ours else {}))
     seeds = there.seeds(variant, point)
     return {

@@ -30,7 +30,7 @@ class ForeignFileError(StoreError):
     """A file that cannot be read as what it seems to be. `str()` is the whole message for the user."""
 
     def __init__(self, where: str, found: str, remedy: str) -> None:
-        super().__init__(f"{where}: found {found}; {remedy}")
+        super().__init__(printable(f"{where}: found {found}; {remedy}"))
 
 
 def read_text(path: Path) -> str:
@@ -106,6 +106,13 @@ def _skip_blank(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
     return at
+
+
+def printable(text: str) -> str:
+    """On one line, and without what would drive a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _storable(text: str) -> str:
