@@ -1,0 +1,88 @@
+"""Wrong hosts: congestion controls, buffers, sysctls, IP versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from .conftest import WORK
+from .wrong import WriteLab, Wrong, assert_told
+
+WRONG: Mapping[str, Wrong] = {
+    "a command at a host that is not there": (
+        WORK + '[[workload]]\nkind = "exec"\ncommand = ["true"]\nhost = "near"\n',
+        ":8",
+        "workload.exec.host",
+        '"near", which this lab does not have',
+        "a [near] table",
+    ),
+    "an unknown congestion control": (
+        '[host]\ncongestion_control = "cubik"\n' + WORK,
+        ":2",
+        "host.congestion_control",
+        '"cubik"',
+        '"cubic"?',
+    ),
+    "buffers out of order": (
+        "[server]\ntcp_rmem = [9000, 8000, 7000]\n" + WORK,
+        ":2",
+        "server.tcp_rmem",
+        "[9000, 8000, 7000]",
+        "rising order",
+    ),
+    "buffers with units": (
+        '[host]\ntcp_wmem = ["4 kB", "16 kB", "4 MB"]\n' + WORK,
+        ":2",
+        "host.tcp_wmem",
+        '"4 MB"',
+        "whole numbers of bytes",
+    ),
+    "a sysctl that has a key": (
+        '[host.sysctl]\n"net.ipv4.tcp_mtu_probing" = "1"\n"net.ipv4.tcp_sack" = "1"\n' + WORK,
+        ":3",
+        "host.sysctl.net.ipv4.tcp_sack",
+        "its own key",
+        '"sack"',
+    ),
+    "a sysctl beyond the network": (
+        '[host]\nsysctl = { "kernel.panic" = "1" }\n' + WORK,
+        ":2",
+        "kernel.panic",
+        "the setting",
+        "network namespace",
+    ),
+    "a sysctl of the whole machine": (
+        '[host]\nsysctl = { "net.core.rmem_max" = "1" }\n' + WORK,
+        ":2",
+        "net.core.rmem_max",
+        "the setting",
+        "tcp_rmem",
+    ),
+    "a sysctl that leaves its folder": (
+        '[host]\nsysctl = { "net/../kernel/panic" = "1" }\n' + WORK,
+        ":2",
+        "host.sysctl",
+        "the setting",
+        "network namespace",
+    ),
+    "two IP versions": (
+        "[client]\nip = 6\n" + WORK,
+        ":2",
+        "client.ip",
+        "client 6 and server 4",
+        "the same IP version",
+    ),
+    "a congestion control of a transfer that is not known": (
+        WORK + 'congestion_control = "cubik"\n',
+        ":5",
+        "workload.download.congestion_control",
+        '"cubik"',
+        '"cubic"?',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_host_is_told_where_what_and_what_would_do(name: str, lab_file: WriteLab) -> None:
+    assert_told(WRONG[name], lab_file)

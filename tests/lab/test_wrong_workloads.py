@@ -1,0 +1,136 @@
+"""Wrong workloads: what is to be carried, when, and by which names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from .conftest import WORK
+from .wrong import WriteLab, Wrong, assert_told
+
+WRONG: Mapping[str, Wrong] = {
+    "no workload": ('title = "x"\n', "", "workload", "no workload", "[[workload]]"),
+    "a name given twice": (
+        WORK + WORK,
+        ":6",
+        "workload.download.name",
+        'a second workload called "download"',
+        "another",
+    ),
+    "a name that both directions take": (
+        WORK + 'direction = "both"\n[[workload]]\nname = "download-up"\nkind = "ping"\n',
+        ":7",
+        "workload.download-up.name",
+        'a second workload called "download-up"',
+        "another name",
+    ),
+    "a name with a dot": (
+        '[[workload]]\nname = "a.b"\nkind = "ping"\n',
+        ":2",
+        ".name",
+        '"a.b"',
+        "letters, digits",
+    ),
+    "an unknown kind": ('[[workload]]\nkind = "blk"\n', ":2", "kind", '"blk"', 'did you mean "bulk"?'),
+    "a workload without a kind": (
+        '[[workload]]\nname = "x"\n',
+        ":1",
+        "workload.x.kind",
+        "nothing",
+        "one of ping, bulk",
+    ),
+    "a size and a time": (
+        WORK + 'size = "1 MB"\n',
+        ":4",
+        "workload.download.time",
+        "both",
+        'one of "size" and "time"',
+    ),
+    "an unknown direction": (
+        WORK + 'direction = "sideways"\n',
+        ":5",
+        "workload.download.direction",
+        '"sideways"',
+        '"down", "up" or "both"',
+    ),
+    "a start after the end": (
+        'duration = "10 s"\n' + WORK + 'start = "12 s"\n',
+        ":6",
+        "workload.download.start",
+        '"12 s"',
+        '"10 s"',
+    ),
+    "no end": (
+        '[[workload]]\nkind = "bulk"\n',
+        "",
+        "duration",
+        "none",
+        'workload "bulk" has no end of its own',
+    ),
+    "an end that is not given": ('until = "duration"\n' + WORK, "", "duration", "none", 'until = "done"'),
+    "all of a transfer left out": (
+        'duration = "5 s"\n[[workload]]\nkind = "bulk"\nomit = "5 s"\n',
+        ":4",
+        "workload.bulk.omit",
+        '"5 s"',
+        "before the run",
+    ),
+    "a fetch of nothing": (
+        '[[workload]]\nkind = "http"\n',
+        ":1",
+        "workload.http.size",
+        "neither",
+        'a "size"',
+    ),
+    "an upload in ranges": (
+        '[[workload]]\nkind = "http"\nsize = "1 MB"\ndirection = "up"\nconnections = 4\n',
+        ":5",
+        "workload.http.connections",
+        "4 and up",
+        "an upload has no ranges",
+    ),
+    "a file of sizes that is not there": (
+        'duration = "5 s"\n[[workload]]\nkind = "channels"\nchannels = 5\n'
+        'size = { distribution = "file", file = "sizes.txt" }\n',
+        ":5",
+        "workload.channels.size.file",
+        "not there",
+        "a file would do",
+    ),
+    "a distribution of sizes that there is not": (
+        'duration = "5 s"\n[[workload]]\nkind = "channels"\nchannels = 5\n'
+        'size = { distribution = "lognorm" }\n',
+        ":5",
+        "workload.channels.size.distribution",
+        '"lognorm"',
+        '"lognormal"',
+    ),
+    "sizes the wrong way round": (
+        'duration = "5 s"\n[[workload]]\nkind = "channels"\nchannels = 5\n'
+        'size = { distribution = "bounded-pareto", shape = 1.2, min = "5 kB", max = "1 kB" }\n',
+        ":5",
+        "workload.channels.size.min",
+        '"5 kB"',
+        'a "min" below "max"',
+    ),
+    "a command that wants a shell": (
+        '[[workload]]\nkind = "exec"\ncommand = "ls -l"\n',
+        ":3",
+        "workload.exec.command",
+        '"ls -l"',
+        "a list of words",
+    ),
+    "a lab with nothing enabled": (
+        WORK + "enabled = false\n",
+        ":5",
+        "workload.download.enabled",
+        "false",
+        "at least one workload with enabled = true",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_workload_is_told_where_what_and_what_would_do(name: str, lab_file: WriteLab) -> None:
+    assert_told(WRONG[name], lab_file)
