@@ -59,3 +59,11 @@ def test_an_export_to_nowhere_is_refused(run: Command) -> None:
     said = run("export", "out")
     assert said.status == 2
     assert "found neither --csv nor --flent" in said.stderr
+
+
+def test_a_comparison_with_imported_runs_says_so(run: Command) -> None:
+    run("import", str(SAMPLES / "up.json"), "--out", "before")
+    run("import", str(SAMPLES / "up_by_client.json"), "--out", "after")
+    said = run("compare", "before", "after")
+    assert said.status == 0, said.stderr
+    assert said.stderr == "Imported: before, after. Of their own error nothing is known.\n"

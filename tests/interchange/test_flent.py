@@ -1,5 +1,6 @@
 """What becomes of flent's data files."""
 
+import bz2
 import datetime
 from pathlib import Path
 
@@ -117,7 +118,9 @@ def test_a_time_without_its_zone_is_settled_by_the_values(tmp_path: Path) -> Non
 def test_the_same_file_packed_otherwise_is_the_same_test(tmp_path: Path) -> None:
     document = flent({"Ping (ms) ICMP": PINGS})
     plain, zipped = written(tmp_path / "a.flent", document), packed(tmp_path / "a.flent.gz", document)
-    assert len(taken(tmp_path / "out", plain, zipped).runs) == 1
+    bzipped = tmp_path / "a.flent.bz2"
+    bzipped.write_bytes(bz2.compress(plain.read_bytes()))
+    assert len(taken(tmp_path / "out", plain, zipped, bzipped).runs) == 1
 
 
 @pytest.mark.parametrize(

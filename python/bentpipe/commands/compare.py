@@ -71,6 +71,9 @@ def compare(
             console.print(comparison.render(compared))
         if checks:
             console.print(requirements.render(checks))
+        imported = [sweep.folder.name for sweep in sweeps if sweep.lab.get("engine") == "imported"]
+        if imported:
+            say(f"Imported: {', '.join(imported)}. Of their own error nothing is known.")
     if failed := requirements.summary(checks):
         say(f"bentpipe: {failed}")
         raise typer.Exit(1)

@@ -31,7 +31,11 @@ RUNS = Table(
         Column("repeat_index", INTEGER, "which repeat of its point, from 0"),
         Column("variant", TEXT, "the variant's name; `as is`: the plain lab"),
         Column("status", TEXT, "`done` or `failed`"),
-        Column("reliable", FLAG, "whether the engine's own error was within the lab's limits"),
+        Column(
+            "reliable",
+            FLAG,
+            "whether the engine's own error was within the lab's limits; not known of `imported` ones",
+        ),
         Column("why", pl.List(pl.String()), "why not, a sentence each"),
         Column("started", pl.Datetime("us"), "when it began, UTC"),
         Column("wall_s", FLOAT, "how long it took"),
