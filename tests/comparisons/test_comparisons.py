@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import Record, failed, run, sweep, tried
 from rich.console import Console
 
 from bentpipe.report import comparison
@@ -20,7 +21,6 @@ from bentpipe.results.comparisons import (
     Comparison,
     compare_all,
 )
-from sweeps import Record, failed, run, sweep, tried
 
 
 def found(runs: list[Record], name: str = "workload.download.goodput_mbit_s") -> Comparison:

@@ -3,11 +3,11 @@
 import re
 
 import pytest
+from made_up import failed, run, sweep, tried
 
 from bentpipe.results import ComparisonError
 from bentpipe.results.comparisons import IDENTICAL, MORE, NO_INTERVAL, NO_PAIR, Comparison, compare_all
-from bentpipe.results.pairs import LeftOut, matched, things
-from sweeps import failed, run, sweep, tried
+from bentpipe.results.pairs import LeftOut, matched, things, unmatched
 
 
 def goodput(compared: list[Comparison], point: object = None) -> Comparison:
@@ -75,6 +75,7 @@ def test_of_several_folders_the_first_is_the_baseline_and_variants_meet_themselv
         ("b/out, as is", "a/out, as is", pytest.approx(2.0)),
         ("b/out, tuned", "a/out, tuned", pytest.approx(3.0)),
     ]
+    assert unmatched([before, after]) == ["new"]
     turned = compare_all([before, after], baseline="b/out")
     assert turned[0].ratio == pytest.approx(0.5)
 

@@ -5,13 +5,13 @@ import io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_up import Record, failed, run, sweep, tried
 from rich.console import Console
 
 from bentpipe.report import requirements
 from bentpipe.results import ComparisonError
 from bentpipe.results.required import Check, check
 from bentpipe.results.requirement import Requirement, parse
-from sweeps import Record, failed, run, sweep, tried
 
 GOODPUT = "workload.download.goodput_mbit_s"
 

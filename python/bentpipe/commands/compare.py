@@ -54,6 +54,7 @@ def compare(
     from bentpipe.report import comparison, requirements  # noqa: PLC0415 - `--help` must not wait for data frames
     from bentpipe.results import Results  # noqa: PLC0415 - as above
     from bentpipe.results.comparisons import compare_all  # noqa: PLC0415 - as above
+    from bentpipe.results.pairs import unmatched  # noqa: PLC0415 - as above
     from bentpipe.results.required import check  # noqa: PLC0415 - as above
     from bentpipe.results.requirement import parse  # noqa: PLC0415 - as above
 
@@ -62,6 +63,8 @@ def compare(
     checks = check(sweeps, baseline, asked)
     alone = asked and not any(each.paired for each in asked) and not (metric or baseline) and len(sweeps) == 1
     compared = [] if alone else compare_all(sweeps, baseline, metric or [])
+    if lonely := unmatched(sweeps):
+        say(f"bentpipe: variants that not every folder has, compared with nothing: {', '.join(lonely)}")
     if json_:
         for each in (*(one.as_json() for one in compared), *(one.as_json() for one in checks)):
             print(json.dumps(each, ensure_ascii=False, allow_nan=False))

@@ -13,7 +13,16 @@ from typing import Any
 
 from bentpipe.results.kinds import KINDS, Kind, Measure, Record
 
-_UNITS = {"mbit_s": "Mbit/s", "percent": "%", "bytes": "bytes", "ms": "ms", "us": "µs", "ns": "ns", "s": "s"}
+_UNITS = {
+    "mbit_s": "Mbit/s",
+    "percent": "%",
+    "bytes": "bytes",
+    "kb": "kB",
+    "ms": "ms",
+    "us": "µs",
+    "ns": "ns",
+    "s": "s",
+}
 _STATISTIC = re.compile(r"_(mean|min|max|median|p\d+)$")
 _MORE = re.compile(
     r"(goodput|throughput|rival_share|delivered|cpu_headroom)|^(bytes|finished|hits|flows|fetches|sent)$"

@@ -79,6 +79,14 @@ def things(sweeps: Sequence[Results], baseline: str | None = None) -> list[Thing
     return _of_variants(sweeps[0], baseline) if len(sweeps) == 1 else _of_sweeps(sweeps, baseline)
 
 
+def unmatched(sweeps: Sequence[Results]) -> list[str]:
+    """Variants that not all of several sweeps have, where others are in all. They are in no comparison."""
+    variants = [dict.fromkeys(_by_variant(sweep.runs)) for sweep in sweeps]
+    common = set(variants[0]).intersection(*variants)
+    every = dict.fromkeys(name for each in variants for name in each)
+    return [name for name in every if name not in common] if common else []
+
+
 def alone(sweep: Results) -> list[Thing]:
     """Each variant of a sweep, compared with nothing."""
     return [Thing(name, "", runs, ()) for name, runs in _by_variant(sweep.runs).items()]
@@ -194,7 +202,7 @@ def _names(folders: Sequence[str]) -> list[str]:
         short = ["/".join(each[-count:]) for each in parts]
         if len(set(short)) == len(short):
             return short
-    return [f"{folder} ({number})" for number, folder in enumerate(folders, 1)]
+    return [f"{each[-1]} ({number})" for number, each in enumerate(parts, 1)]
 
 
 def _listed(names: Iterable[Any]) -> str:

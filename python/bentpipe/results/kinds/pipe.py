@@ -30,7 +30,7 @@ PIPE = Kind(
             "kB",
             _of("queue_bytes_mean", 1e-3),
             more_is_better=False,
-            key="queue_bytes_mean",
+            key="queue_mean_kb",
         ),
     ),
     _loaded,
