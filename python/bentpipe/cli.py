@@ -20,6 +20,7 @@ from bentpipe.commands.compare import compare
 from bentpipe.commands.export import export
 from bentpipe.commands.import_ import import_
 from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
+from bentpipe.commands.query import query
 from bentpipe.commands.run import run
 from bentpipe.commands.saying import print_table, say
 from bentpipe.engines.base import EngineError, EngineFaultError
@@ -153,6 +154,7 @@ def shell(
 
 app.command()(calc)
 app.command()(compare)
+app.command()(query)
 app.command("import")(import_)
 app.command()(export)
 

@@ -8,8 +8,9 @@ import pytest
 
 from bentpipe.results.errors import StoreError
 from bentpipe.results.place import Place
+from bentpipe.results.reference import as_markdown
 from bentpipe.results.run_folder import RunFolder, discard_abandoned, write_file
-from bentpipe.results.schema import LINK, PINGS, TABLES, as_markdown
+from bentpipe.results.schema import LINK, PINGS, TABLES
 from bentpipe.results.store import Results, finished_runs
 
 PING = pl.DataFrame(

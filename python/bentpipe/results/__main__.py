@@ -1,5 +1,5 @@
 """Print docs/results.md."""
 
-from bentpipe.results.schema import as_markdown
+from bentpipe.results.reference import as_markdown
 
 print(as_markdown(), end="")

@@ -216,26 +216,3 @@ def table_named(name: str) -> Table:
     if name not in TABLES:
         raise StoreError(f"there is no table {name!r}; the tables are {', '.join(TABLES)}")
     return TABLES[name]
-
-
-_TYPE_NAMES = {FLOAT: "float", INTEGER: "integer", TEXT: "text", FLAG: "boolean"}
-
-
-def as_markdown() -> str:
-    """docs/results.md, whole."""
-    lines = [
-        "# What a run leaves behind",
-        "",
-        "<!-- Printed by `python -m bentpipe.results`; change it there. -->",
-        "",
-        "A folder per run: `run.json` and these Parquet tables, the same for every engine. Whatever reads",
-        "Parquet reads them. `bentpipe.results.Results.open(folder)` reads one run or a whole sweep and",
-        "puts a column `run` (the folder's name) before the others.",
-        "",
-        "A value that could not be known is null, never zero. Times are seconds on the run's own clock:",
-        'zero is where the lab\'s `start = "0 s"` lies.',
-    ]
-    for table in TABLES.values():
-        lines += ["", f"## {table.name}", table.meaning, "", "| column | type | meaning |", "|---|---|---|"]
-        lines += [f"| `{c.name}` | {_TYPE_NAMES[c.dtype]} | {c.meaning} |" for c in table.columns]
-    return "\n".join(lines) + "\n"

@@ -1,0 +1,55 @@
+"""`bentpipe query` on the command line."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bentpipe.commands.saying import width
+
+
+def query(
+    asked: Annotated[
+        list[str],
+        typer.Argument(
+            metavar='DIR [DIR ...] ["SQL"]',
+            help="Folders that `bentpipe run` wrote, or URLs; then the question.",
+        ),
+    ],
+    *,
+    csv: Annotated[bool, typer.Option("--csv", help="The whole answer as CSV.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object per row, on a line.")] = False,
+) -> None:
+    """Ask the runs of a folder in SQL (DuckDB's), read in place: runs, link, flows, sockets, pings, tools.
+
+    Without SQL, list the tables with their columns and some questions. Of several folders every table has the
+    column `folder`. A query only reads, and only these tables.
+
+    Examples:
+
+        bentpipe query runs/latency
+
+        bentpipe query runs/latency "select rtt_s, avg(workload.download.goodput_mbit_s) from runs group by 1"
+
+        bentpipe query runs/before runs/after "from flows where outcome <> 'finished'" --csv
+    """
+    from bentpipe.report import answer, tables_listed  # noqa: PLC0415 - `--help` must not wait for data frames
+    from bentpipe.results import Results  # noqa: PLC0415 - as above
+    from bentpipe.results.query import Questions  # noqa: PLC0415 - as above
+
+    if csv and json_:
+        raise typer.BadParameter("one of --csv and --json would do")
+    *folders, last = asked
+    sql = last if folders and any(space in last for space in " \n\t") else None
+    sweeps = [Results.open(folder) for folder in (folders if sql else asked)]
+    console = Console(width=width(), highlight=False)
+    if sql is None:
+        console.print(tables_listed.listed(sweeps, " ".join(asked)))
+        return
+    with Questions.open(sweeps) as questions:
+        found = questions.ask(sql)
+        if csv or json_:
+            sys.stdout.writelines(answer.csv_lines(found) if csv else answer.json_lines(found))
+        else:
+            console.print(answer.Table(found))

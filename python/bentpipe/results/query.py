@@ -1,0 +1,211 @@
+"""Questions in SQL over the tables of one or several folders of runs, answered by DuckDB.
+
+Every table has the column `run`, and with several folders `folder` before it. The files are read in place as
+far as a question needs them, and only through the doorway: no other file, no network, no extension, none of
+this program's variables.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from bentpipe.results.doorway import Doorway
+from bentpipe.results.errors import StoreError
+from bentpipe.results.runs_table import RUNS, runs_table
+from bentpipe.results.schema import TABLES
+from bentpipe.results.store import Results
+
+_READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
+"""MULTI is what PIVOT becomes."""
+_OF_TABLES = ("show", "information_schema", "duckdb_", "pg_")
+"""How words begin that ask for the tables themselves."""
+_LOOK_S = 0.05
+"""How often it is looked whether somebody has pressed Ctrl-C."""
+_ROWS_AT_ONCE = 10_000
+
+
+class QueryError(StoreError):
+    """A question that has no answer; the message is DuckDB's."""
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str
+
+
+class Answer:
+    """Columns, and rows as they come."""
+
+    def __init__(self, connection: "_Connection", columns: Sequence[Column]) -> None:
+        self.columns = columns
+        self._connection = connection
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        while rows := self._connection.fetch(_ROWS_AT_ONCE):
+            yield from rows
+
+
+class Questions:
+    """Open it with `open`, which closes it."""
+
+    def __init__(self, sweeps: Sequence[Results], doorway: Doorway, connection: "_Connection") -> None:
+        self._sweeps = sweeps
+        self._names = _names(sweeps)
+        self._doorway = doorway
+        self._connection = connection
+        self._views: dict[str, Callable[[], str]] = {
+            RUNS.name: self._runs,
+            **{table: partial(self._series, table) for table in TABLES},
+        }
+        """Those that are not made yet: a table's files are looked for when a question speaks of it."""
+
+    @classmethod
+    @contextmanager
+    def open(cls, sweeps: Sequence[Results]) -> "Iterator[Questions]":
+        doorway = Doorway()
+        connection = _Connection(doorway)
+        try:
+            yield cls(sweeps, doorway, connection)
+        finally:
+            connection.close()
+
+    def ask(self, sql: str) -> Answer:
+        """Raises QueryError. The last answer's rows are gone when the next question is asked."""
+        statements = self._connection.statements(sql)
+        if len(statements) != 1:
+            raise QueryError(f"found {len(statements)} statements; one question at a time would do")
+        (statement,) = statements
+        if statement.type not in _READS:
+            raise QueryError(
+                f"found {statement.type.name}; a query only reads: select, from, with, describe, summarize, "
+                "pivot or explain. --csv and --json write the answer to stdout"
+            )
+        words = re.findall(r"\w+", sql.lower())
+        of_tables = any(word.startswith(_OF_TABLES) for word in words)
+        self._make([view for view in self._views if of_tables or view in words])
+        try:
+            return Answer(self._connection, self._connection.run(sql))
+        except QueryError:
+            if not self._views:
+                raise
+        self._make(list(self._views))  # for the hint of a name that DuckDB gives
+        return Answer(self._connection, self._connection.run(sql))
+
+    def _make(self, views: Sequence[str]) -> None:
+        for view in views:
+            self._connection.run(f"create view {view} as {self._views.pop(view)()}")
+
+    def _runs(self) -> str:
+        """The table of runs as a file. Of several folders it is made anew: the types are those of all."""
+        content = io.BytesIO()
+        _runs(self._sweeps, self._names).write_parquet(content)
+        return f"from read_parquet('{self._doorway.put(RUNS.name, {'all': content.getvalue()})}')"
+
+    def _series(self, table: str) -> str:
+        """Of one table the files of all runs, one folder after the other."""
+        parts = []
+        for number, (results, name) in enumerate(zip(self._sweeps, self._names, strict=True)):
+            files = self._doorway.put(f"{table}/{number}", results.files(table))
+            folder = f"{_quoted(name)} as folder, " if len(self._sweeps) > 1 else ""
+            parts.append(
+                f"select {folder}string_split(filename, '/')[-1] as run, * exclude (filename) "
+                f"from read_parquet('{files}', filename = true)"
+            )
+        return " union all by name ".join(parts)
+
+
+def _runs(sweeps: Sequence[Results], names: Sequence[str]) -> pl.DataFrame:
+    if len(sweeps) == 1:
+        return sweeps[0].scan(RUNS.name).collect()
+    records = [record for results in sweeps for record in results.runs]
+    folder = [name for results, name in zip(sweeps, names, strict=True) for _ in results.names]
+    return runs_table(records).insert_column(0, pl.Series("folder", folder))
+
+
+def _names(sweeps: Sequence[Results]) -> list[str]:
+    """The folders' own, or as they were given where two have the same."""
+    names = [results.folder.name for results in sweeps]
+    return names if len(set(names)) == len(names) else [str(results.folder) for results in sweeps]
+
+
+class _Connection:
+    """DuckDB in memory. It runs in a thread: its own calls do not end at a Ctrl-C, the wait for them does."""
+
+    def __init__(self, doorway: Doorway) -> None:
+        self._duckdb = duckdb.connect(
+            config={
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "python_enable_replacements": "false",
+                "temp_directory": "",  # else SQL could write there
+            }
+        )
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="query")
+        self._duckdb.register_filesystem(doorway)
+        # From here on only the doorway is open, and SQL cannot change that.
+        self._duckdb.execute(f"set allowed_directories = ['{Doorway.protocol}://']")
+        self._duckdb.execute("set enable_external_access = false")
+        self._duckdb.execute("set lock_configuration = true")
+
+    def statements(self, sql: str) -> list[duckdb.Statement]:
+        with _said():
+            return self._duckdb.extract_statements(sql)
+
+    def run(self, sql: str) -> list[Column]:
+        with _said():
+            self._interruptibly(lambda: self._duckdb.execute(sql))
+            return [Column(name, str(kind)) for name, kind, *_ in self._duckdb.description or ()]
+
+    def fetch(self, rows: int) -> list[tuple[Any, ...]]:
+        with _said():
+            found: list[tuple[Any, ...]] = self._interruptibly(lambda: self._duckdb.fetchmany(rows))
+            return found
+
+    def close(self) -> None:
+        self._worker.shutdown()
+        self._duckdb.close()
+
+    def _interruptibly(self, work: Callable[[], Any]) -> Any:
+        running = self._worker.submit(work)
+        try:
+            while not wait([running], timeout=_LOOK_S).done:
+                pass  # a wait without an end would not be broken off: Polars' handler lets it be restarted
+        except KeyboardInterrupt:
+            while not wait([running], timeout=_LOOK_S).done:
+                self._duckdb.interrupt()  # again: it is lost on a query that is still being planned
+            raise
+        return running.result()
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise QueryError(_words(str(error))) from error
+
+
+def _words(message: str) -> str:
+    """DuckDB's, with its hint and the place in the SQL; of an error of the doorway's the last line alone."""
+    if "Traceback (most recent call last)" in message:
+        last = message.rstrip().splitlines()[-1]
+        if "pytz" in message:
+            return "the answer has a time with a zone; ::timestamp or ::text behind it would do"
+        return last.partition(": ")[2] or last
+    if message.startswith("Permission Error: Cannot access"):
+        return f"{message.strip().partition(' - ')[0]}: a query reads the tables of DIR and nothing else"
+    return message.strip()
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"

@@ -1,0 +1,213 @@
+"""Questions in SQL: every table answers with its runs, and a question changes and reaches nothing else."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from bentpipe.results import Results, RunFolder, index
+from bentpipe.results.place import Place
+from bentpipe.results.query import QueryError, Questions
+from bentpipe.results.schema import PINGS, TABLES
+
+NAMES = ("1-a", "2 [*] 'quoted' é%2F?", "10-c")
+
+
+def write_run(out: Path, name: str, **changes: Any) -> Path:
+    folder = RunFolder.create(out, name)
+    rows = {"time_s": [-3.0, -2.8], "workload": ["rtt", "rtt"], "sequence": [1, 2], "rtt_s": [0.011, None]}
+    folder.write_table("pings", pl.DataFrame(rows, schema=PINGS.schema))
+    record = {"lab": "x", "seed": 1, "point": {"path.rtt": "30 ms"}, "started": "2026-01-31T12:00:00+00:00"}
+    figures = {"download": {"kind": "bulk", "goodput_mbit_s": 2.5}}
+    return folder.finish(record | {"workloads": figures} | changes)
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    out = tmp_path / "sweep's"
+    for seed, name in enumerate(NAMES):
+        write_run(out, name, seed=seed)
+    return out
+
+
+@pytest.fixture
+def questions(sweep: Path) -> Iterator[Questions]:
+    with Questions.open([Results.open(sweep)]) as found:
+        yield found
+
+
+def answer(questions: Questions, sql: str) -> list[tuple[Any, ...]]:
+    return list(questions.ask(sql).rows())
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_swept_key_and_a_figure_are_asked_for_by_their_dotted_names(questions: Questions) -> None:
+    found = answer(questions, "select seed, point.path.rtt, workload.download.goodput_mbit_s from runs")
+    assert found == [(0, "30 ms", 2.5), (1, "30 ms", 2.5), (2, "30 ms", 2.5)]
+
+
+def test_each_row_says_of_which_run_it_is_whatever_the_run_is_called(questions: Questions) -> None:
+    assert answer(questions, "select run, count(*) from pings group by run order by min(run)") == sorted(
+        (name, 2) for name in NAMES
+    )
+    name = NAMES[1].replace("'", "''")
+    assert answer(questions, f"select count(*) from pings where run = '{name}'") == [(2,)]
+
+
+def test_every_table_is_there_with_the_columns_of_the_schema(questions: Questions) -> None:
+    assert sorted(row[0] for row in answer(questions, "show tables")) == sorted(["runs", *TABLES])
+    for name, table in TABLES.items():
+        assert [row[0] for row in answer(questions, f"describe {name}")] == ["run", *table.names]
+
+
+def test_tables_join_on_the_run(questions: Questions) -> None:
+    sql = "select runs.seed, max(rtt_s) from pings join runs using (run) group by all order by all"
+    with pytest.raises(QueryError, match="Ambiguous"):
+        answer(questions, sql)
+    found = answer(questions, sql.replace("max(rtt_s)", "max(pings.rtt_s)"))
+    assert found == [(0, 0.011), (1, 0.011), (2, 0.011)]
+
+
+def test_several_folders_are_told_apart_by_a_column(sweep: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    write_run(other, "1-a", point={"path.rtt": 5}, workloads={})
+    with Questions.open([Results.open(sweep), Results.open(other)]) as questions:
+        assert answer(questions, "select folder, count(*) from pings group by all order by all") == [
+            ("other", 2),
+            ("sweep's", 6),
+        ]
+        assert answer(questions, "select folder, point.path.rtt from runs where run = '1-a'") == [
+            ("sweep's", "30 ms"),
+            ("other", "5"),
+        ]
+
+
+def test_folders_of_the_same_name_are_called_by_their_paths(tmp_path: Path) -> None:
+    for parent in ("a", "b"):
+        write_run(tmp_path / parent / "out", "1")
+    sweeps = [Results.open(tmp_path / parent / "out") for parent in ("a", "b")]
+    with Questions.open(sweeps) as questions:
+        found = answer(questions, "select folder from runs")
+    assert found == [(str(tmp_path / "a" / "out"),), (str(tmp_path / "b" / "out"),)]
+
+
+def test_a_sweep_at_a_url_answers_as_one_here(sweep: Path) -> None:
+    away = Place.of("memory://test-query/sweep")
+    for path in sweep.rglob("*"):
+        if path.is_file():
+            (away / path.parent.name / path.name).write_bytes(path.read_bytes())
+    with Questions.open([Results.open(away)]) as questions:
+        assert answer(questions, "select count(distinct run), count(*) from pings") == [(3, 6)]
+        assert answer(questions, "select sum(seed) from runs") == [(3,)]
+    with Questions.open([Results.open("memory://test-query/sweep/1-a")]) as questions:
+        assert answer(questions, "select distinct run from pings") == [("1-a",)]
+
+
+def test_a_run_that_came_after_the_index_answers_too(sweep: Path) -> None:
+    index.refresh(Place.of(sweep))
+    write_run(sweep, "11-d", seed=9)
+    with Questions.open([Results.open(sweep)]) as questions:
+        assert answer(questions, "select max(seed) from runs") == [(9,)]
+        assert answer(questions, "select count(*) from pings") == [(8,)]
+
+
+WRITES = (
+    "copy (select 1) to '{0}/x.csv'",
+    "with x as (copy (select 1) to '{0}/x.csv') from x",
+    "with x as (copy (select 1) to 'results://x.csv') from x",
+    "with x as (copy (select 1) to 'results://pings/0/1-a') from x",
+    "explain analyze copy (select 1) to '{0}/x.csv'",
+    "attach '{0}/x.db'",
+    "attach 'results://x.db'",
+    "export database '{0}/x'",
+    "create table x as select 1",
+    "install httpfs",
+    "load httpfs",
+    "set enable_external_access = true",
+    "reset lock_configuration",
+    "pragma enable_external_access = true",
+)
+READS = (
+    "from read_text('/etc/hostname')",
+    "from read_csv('{0}/1-a/run.json')",
+    "from '{0}/1-a/pings.parquet'",
+    "from glob('/etc/*')",
+    "from read_duckdb('{0}/x.db', table_name = 'x')",
+    "from 'https://bentpipe.example/x.csv'",
+    "from 's3://bentpipe/x.parquet'",
+    "from sweep",
+)
+
+
+@pytest.mark.parametrize("sql", [*WRITES, *READS])
+def test_sql_changes_nothing_and_reaches_nothing_but_the_tables(
+    sql: str, questions: Questions, sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(QueryError):
+        answer(questions, sql.format(sweep))
+    assert contents(tmp_path) == before
+
+
+def test_there_is_nothing_behind_the_doorway_but_the_tables(questions: Questions) -> None:
+    assert answer(questions, "select count(*) from pings")
+    for path in ("../../etc/hostname", "/etc/hostname", "pings/0/../../etc/hostname", "pings/0/", "*", "**"):
+        assert answer(questions, f"from read_text('results://{path}')") == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("selec 1", 'syntax error at or near "selec"'),
+        ("select sed from runs", 'Candidate bindings: "seed"'),
+        ("from flow", 'Did you mean "flows"'),
+        ("select 1; select 2", "found 2 statements; one question at a time would do"),
+        ("--", "found 0 statements"),
+        ("drop view runs", "found DROP; a query only reads"),
+        ("select now()", "::timestamp or ::text behind it would do"),
+        (
+            "from read_text('/etc/hostname')",
+            'Cannot access file "/etc/hostname": a query reads the tables of DIR',
+        ),
+        ("with x as (copy (select 1) to 'results://x') from x", "^a query only reads$"),
+    ],
+)
+def test_a_question_without_an_answer_is_one_message_with_its_hint(
+    sql: str, says: str, questions: Questions
+) -> None:
+    with pytest.raises(QueryError, match=says.replace("?", r"\?")) as error:
+        answer(questions, sql)
+    assert "Traceback" not in str(error.value)
+
+
+def test_a_damaged_table_is_said_to_be_so(sweep: Path) -> None:
+    (sweep / "1-a" / "pings.parquet").write_bytes(b"PAR1 nothing")
+    with Questions.open([Results.open(sweep)]) as questions, pytest.raises(QueryError, match="1-a"):
+        answer(questions, "select count(sequence) from pings")
+
+
+def test_a_long_answer_ends_at_an_interrupt(questions: Questions) -> None:
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        answer(questions, "select count(*) from range(1_000_000_000_000_000) as endless(i) where i % 7 = 5")
+    timer.join()
+    assert answer(questions, "select 1") == [(1,)]
+
+
+def test_what_pivots_describes_and_explains_reads_too(questions: Questions) -> None:
+    assert answer(questions, "pivot (select run, seed from runs) on seed using count(*)")
+    assert answer(questions, "summarize pings")
+    assert json.loads(answer(questions, "select to_json(point) from runs limit 1")[0][0]) == {
+        "path": {"rtt": "30 ms"}
+    }
+    assert answer(questions, "explain from runs")
