@@ -15,6 +15,7 @@ from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
 from bentpipe.charts.ranges import apart, log_ticks
 from bentpipe.charts.sweep_layout import Layout, laid_out, panel_words
 from bentpipe.charts.wording import digits, duration, percent, plural, size, slug
+from bentpipe.results.asked import workload_spec
 from bentpipe.results.cells import counts
 from bentpipe.results.store import Results
 from bentpipe.results.swept import coordinates, swept_axes
@@ -23,7 +24,6 @@ _FEWEST = 20
 """Finished flows that make a distribution worth drawing."""
 _SHARES = (0.005, *(percent / 100 for percent in range(2, 100, 2)), 0.99, 0.995, 0.999)
 """Of the flows that were done: where a line has its points."""
-_KINDS = {"channels", "http"}
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,15 @@ class _Times:
 
 def build(results: Results) -> dict[str, Chart]:
     """By the flows that they show; empty where no work had enough of them, or nothing varies."""
-    runs = [run for run in results.runs if counts(run)]
-    axes = swept_axes(_at(run) for run in runs)
-    if not axes:
-        return {}
-    layout = laid_out(None, axes, "flows")
-    keys = [axis.key for axis in axes]
-    group = {
-        tuple({**panel, **line.at}.get(key) for key in keys): (at, n)
-        for at, panel in enumerate(layout.panels)
-        for n, line in enumerate(layout.lines)
-    }
-    members: dict[tuple[int, int], list[str]] = {}
-    for run in runs:
-        here = group.get(tuple(_at(run).get(key) for key in keys))
-        if here:
-            members.setdefault(here, []).append(run["run"])
     found: dict[str, Chart] = {}
-    for workload, small_bytes in _workloads(runs).items():
+    every = [run for run in results.runs if counts(run)]
+    for workload, small_bytes in _workloads(every).items():
+        runs = [run for run in every if workload in run.get("workloads", {})]
+        axes = swept_axes(_at(run) for run in runs)
+        if not axes:
+            continue
+        layout = laid_out(None, axes, workload)
+        members = _members(runs, layout, [axis.key for axis in axes])
         flows = _flows(results, workload, members)
         classes: dict[str, pl.Expr] = {f"{workload}, all flows": pl.lit(True)}
         if small_bytes:
@@ -70,6 +61,23 @@ def build(results: Results) -> dict[str, Chart]:
     return found
 
 
+def _members(
+    runs: Sequence[Mapping[str, Any]], layout: Layout, keys: Sequence[str]
+) -> dict[tuple[int, int], list[str]]:
+    """The runs of each line, by the numbers of its panel and of the line."""
+    lines = {
+        tuple({**panel, **line.at}.get(key) for key in keys): (at, n)
+        for at, panel in enumerate(layout.panels)
+        for n, line in enumerate(layout.lines)
+    }
+    found: dict[tuple[int, int], list[str]] = {}
+    for run in runs:
+        here = lines.get(tuple(_at(run).get(key) for key in keys))
+        if here:
+            found.setdefault(here, []).append(run["run"])
+    return found
+
+
 def _at(run: Mapping[str, Any]) -> dict[str, Any]:
     return coordinates(run.get("point", {}), run.get("variant", "as is"))
 
@@ -80,8 +88,15 @@ def _workloads(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
         name: (entry.get("small_flows") or {}).get("up_to_bytes")
         for run in runs
         for name, entry in run.get("workloads", {}).items()
-        if entry.get("kind") in _KINDS
+        if entry.get("kind") == "channels" or (entry.get("kind") == "http" and _of_many(run, name))
     }
+
+
+def _of_many(run: Mapping[str, Any], workload: str) -> bool:
+    """Whether what is fetched is many things, not one file or its ranges."""
+    spec = workload_spec(run, workload)
+    many = len(spec.get("objects_bytes") or ()) > 1 or bool(spec.get("popularity"))
+    return many or (spec.get("fetches") or 1) >= _FEWEST
 
 
 def _flows(results: Results, workload: str, members: Mapping[tuple[int, int], Sequence[str]]) -> pl.LazyFrame:
@@ -121,7 +136,8 @@ def _times(
 
 
 def _chart(words: str, layout: Layout, times: Mapping[tuple[int, int], _Times]) -> Chart:
-    panels = [at for at in range(len(layout.panels)) if any(at == panel for panel, _ in times)]
+    enough = {where for where, each in times.items() if each.done >= _FEWEST}
+    panels = [at for at in range(len(layout.panels)) if any(at == panel for panel, _ in enough)]
     y = Axis("done", "% of flows")
     return Chart(
         name=slug(f"completion-shares-{words}"),
@@ -146,7 +162,7 @@ def _chart(words: str, layout: Layout, times: Mapping[tuple[int, int], _Times]) 
                         runs=[times[at, n].runs] * len(_SHARES),
                     )
                     for n, line in enumerate(layout.lines)
-                    if (at, n) in times and times[at, n].done >= _FEWEST
+                    if (at, n) in enough
                 ),
             )
             for at in panels

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bentpipe.charts.description import Cells, Chart, Panel
+from bentpipe.charts.heat_words import column_words
 from bentpipe.charts.matplotlib_rows import bold
 from bentpipe.charts.palette import CELLS, FRAME, UNKNOWN, ink
 
@@ -32,11 +33,12 @@ def draw(chart: Chart, width_in: float) -> Figure:
         axes = part.subplots(1, len(row), squeeze=False, width_ratios=widths)[0]
         part.suptitle("\n".join(words), x=0.012, ha="left", fontsize=8, linespacing=1.4)
         for number, (panel, place) in enumerate(zip(row, axes, strict=True)):
-            _panel(place, chart, panel, first=number == 0)
+            _panel(place, chart, panel, sum(widths), first=number == 0)
     return drawn
 
 
-def _panel(place: Axes, chart: Chart, panel: Panel, *, first: bool) -> None:
+def _panel(place: Axes, chart: Chart, panel: Panel, in_row: int, *, first: bool) -> None:
+    """`in_row`: how many columns stand beside each other."""
     x = panel.x or chart.x
     rows, columns = panel.y.categories, x.categories
     if panel.cells:
@@ -45,7 +47,8 @@ def _panel(place: Axes, chart: Chart, panel: Panel, *, first: bool) -> None:
     place.set_ylim(len(rows) - 0.5, -0.5)
     place.grid(visible=False)
     place.tick_params(length=0, labelsize=8)
-    place.set_xticks(range(len(columns)), columns)
+    words = column_words(columns, in_row)
+    place.set_xticks(range(len(columns)), ["\n".join(lines) for lines in words])
     place.set_yticks(range(len(rows)), rows if first else [""] * len(rows))
     place.set_xlabel(x.title, fontsize=8)
     if first:

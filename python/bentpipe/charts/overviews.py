@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 from bentpipe.charts import by_variant, completion_shares, heat_map, lines, speed_up, throughput_rtt
 from bentpipe.charts.description import Chart
+from bentpipe.results.kinds.measure import GOODPUT
 from bentpipe.results.store import Results
+
+_ROUND_TRIP = (".rtt", ".delay")
+"""Ends of the keys over which goodput has a chart of its own."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,13 @@ def overviews(results: Results) -> Iterator[Overview]:
     if log and linear:
         yield Overview({"logarithmic": log, "linear": linear}, "Scale of the axes", finding=log.sentence)
     for over in lines.build(results):
-        yield Overview(over.charts, "Figure", f"Over {over.name}", over.finding)
+        shown = {
+            title: chart
+            for title, chart in over.charts.items()
+            if not (log and over.key.endswith(_ROUND_TRIP) and chart.panels[0].y.label == GOODPUT.header)
+        }
+        if shown:
+            yield Overview(shown, "Figure", f"Over {over.name}", over.finding)
     for chart in (*by_variant.build(results), speed_up.build(results)):
         if chart:
             yield Overview({"": chart})

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from bentpipe.charts.description import Axis, Cells, Chart, Panel, Role
+from bentpipe.charts.heat_words import column_words
 from bentpipe.charts.palette import CELLS, FRAME, LIGHT, ink
 from bentpipe.charts.plotly_values import plain, short
 
 _GAP = 0.02
 _ROW_PIXELS = 25
 _AROUND_PIXELS = 112
+_LINE_PIXELS = 15
 _SCALE = [[number / (len(CELLS) - 1), colour] for number, colour in enumerate(CELLS)]
 
 
@@ -30,33 +32,36 @@ def _figure(chart: Chart, row: Sequence[Panel]) -> dict[str, Any]:
         "zeroline": False,
         "automargin": True,
     }
+    axes = [panel.x or chart.x for panel in row]
+    weights = [len(x.categories) for x in axes]
+    words = [column_words(x.categories, sum(weights)) for x in axes]
+    lines = max(len(lines) for of in words for lines in of)
     layout: dict[str, Any] = {
         "yaxis": y,
         "hovermode": "closest",
-        "height": _AROUND_PIXELS + _ROW_PIXELS * len(names),
+        "height": _AROUND_PIXELS + _LINE_PIXELS * (lines - 1) + _ROW_PIXELS * len(names),
         "categories": True,
     }
     traces: list[dict[str, Any]] = []
-    axes = [panel.x or chart.x for panel in row]
-    weights = [len(x.categories) for x in axes]
     for number, (panel, x) in enumerate(zip(row, axes, strict=True)):
         suffix = "" if number == 0 else str(number + 1)
         start, width = sum(weights[:number]) / sum(weights), weights[number] / sum(weights)
         domain = [start, start + width - (_GAP if number < len(row) - 1 else 0.0)]
-        layout[f"xaxis{suffix}"] = _x_axis(panel, x, domain)
+        layout[f"xaxis{suffix}"] = _x_axis(panel, x, domain, words[number])
         if panel.cells:
             traces += _cells(panel.cells, panel, x, f"x{suffix}")
     return {"data": traces, "layout": layout}
 
 
-def _x_axis(panel: Panel, x: Axis, domain: list[float]) -> dict[str, Any]:
+def _x_axis(panel: Panel, x: Axis, domain: list[float], words: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Above the cells, so that its title is the panel's too."""
     return {
         "title": {"text": f"<b>{plain(panel.title)}</b><br>{plain(x.title)}"},
         "side": "top",
         "domain": domain,
         "tickvals": list(range(len(x.categories))),
-        "ticktext": [plain(name) for name in x.categories],
+        "ticktext": ["<br>".join(map(plain, lines)) for lines in words],
+        "tickangle": 0,
         "range": [-0.5, len(x.categories) - 0.5],
         "showgrid": False,
         "zeroline": False,
