@@ -206,6 +206,14 @@ def test_runs_that_do_not_count_stand_in_brackets() -> None:
     assert row[:3] == ["tuned", "(10)", "(20)"]
 
 
+def test_a_figure_that_only_one_of_the_two_has_is_named_and_has_no_row() -> None:
+    runs = [run(seed=seed) for seed in (1, 2)]
+    runs += [run(variant="tuned", seed=seed, name="upload") for seed in (1, 2)]
+    text = printed(runs)
+    assert "only one of the two has: workload.upload.goodput_mbit_s (tuned)" in " ".join(text.split())
+    assert "Transfers" not in text
+
+
 def test_a_figure_of_0_is_compared_by_its_difference() -> None:
     runs = tried(lambda _seed: 10.0, seeds=6)
     for each in runs:

@@ -45,7 +45,7 @@ class Row:
 
 def render(compared: Sequence[Comparison]) -> RenderableType:
     parts: list[RenderableType] = []
-    blocks = _blocks(compared)
+    blocks = _blocks([each for each in compared if not each.one_sided])
     several = len(blocks) > 1
     for group, rows in blocks.items():
         if several:
@@ -54,7 +54,8 @@ def render(compared: Sequence[Comparison]) -> RenderableType:
     parts.append(Text(_pairs_words(compared), style="dim"))
     for group, rows in blocks.items():
         parts += [Text(f"\n{_title(group)}", style="bold underline"), Fitted(_sheet(rows))]
-    parts.append(Text(_note(compared), style="dim"))
+    if note := _note(compared):
+        parts.append(Text(note, style="dim"))
     return Group(*parts, *_left_out(compared))
 
 
@@ -238,6 +239,13 @@ def _left_out(compared: Sequence[Comparison]) -> list[RenderableType]:
                 f"{each.name}: of all points {plural(each.single_points, 'point')} with a single pair, "
                 "which says nothing of chance."
             )
+    names = dict.fromkeys(
+        f"{each.metric.name} ({each.name})"
+        for each in compared
+        if each.point is None and each.one_sided and each.metric.role != "further"
+    )
+    if names:
+        lines.append(f"Figures that only one of the two has: {', '.join(names)}.")
     if not lines:
         return []
     return [Text("\nLeft out", style="bold"), *(Text(line) for line in lines)]

@@ -81,6 +81,13 @@ class Comparison:
         return sum(len(each.by_seed) for each in self.at)
 
     @property
+    def one_sided(self) -> bool:
+        """Whether only one of the two has such a figure, or neither."""
+        return (
+            not self.pairs and not self.left_out.not_finished and not any(each.doubtful for each in self.at)
+        )
+
+    @property
     def single_points(self) -> int:
         """Points that are not in the mean over all, since they have one pair and others have several."""
         counts = [len(each.by_seed) for each in self.at]
