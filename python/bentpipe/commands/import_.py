@@ -14,7 +14,7 @@ from bentpipe.results.errors import StoreError
 def import_(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE ...", help="iperf3's JSON (`iperf3 -J`), or flent's `.flent.gz`."),
+        typer.Argument(metavar="FILE", help="iperf3's JSON (`iperf3 -J`), or flent's `.flent.gz`."),
     ],
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="A folder of imported runs; it may grow.")],
@@ -37,11 +37,9 @@ def import_(
 
     Examples:
 
-        iperf3 -J -R -c server.example > before.json
+        bentpipe import before.json again.json --variant before --out runs/office
 
-        bentpipe import before*.json --variant before --out runs/office
-
-        bentpipe import rrul-*.flent.gz --point path.rtt="550 ms" --out runs/satellite
+        bentpipe import rrul.flent.gz --point path.rtt="550 ms" --out runs/satellite
     """
     from bentpipe.interchange.folder import Called, take  # noqa: PLC0415 - `--help` must not wait for it
 

@@ -1,4 +1,4 @@
-"""The tables of a folder of runs as CSV: a file per table, each with the column `run`, streamed.
+"""The tables of a folder of runs as CSV: a file per table, each with the column `run`, written run by run.
 
 1. runs.csv is the table of runs, a row for each. Its headers are the figures' dotted names, as in `query` and
    `compare`; a list is in one cell, its parts separated by `; `.
@@ -12,6 +12,7 @@ import polars as pl
 
 from bentpipe.interchange.whole import Whole
 from bentpipe.results import Results, StoreError
+from bentpipe.results.schema import table_named
 
 _MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 TABLES = ("runs", "link", "flows", "sockets", "pings")
@@ -26,8 +27,28 @@ def write(
             raise StoreError(f'--table: found "{name}"; {", ".join(TABLES)} would do')
     with Whole(folder, [f"{name}.csv" for name in tables], force=force) as whole:
         for name in tables:
-            _flat(results.scan(name)).sink_csv(whole.part(f"{name}.csv"), datetime_format=_MOMENT)
+            with whole.part(f"{name}.csv").open("wb") as file:
+                for number, frame in enumerate(_pieces(results, name)):
+                    frame.write_csv(file, include_header=number == 0, datetime_format=_MOMENT)
     return whole.paths
+
+
+def _pieces(results: Results, name: str) -> Iterator[pl.DataFrame]:
+    """A table run by run, so that the memory it takes is one run's."""
+    if name == "runs":
+        yield _flat(results.scan(name)).collect()
+        return
+    for run in results.names:
+        frame = results.of_run(run, name)
+        kept = [
+            column if column in frame.columns else pl.lit(None).alias(column) for column in _columns(name)
+        ]
+        yield frame.select(pl.lit(run).alias("run"), *kept)
+
+
+def _columns(name: str) -> list[str]:
+    """As tables have them today: a folder may be older than one of them."""
+    return table_named(name).names
 
 
 def _flat(table: pl.LazyFrame) -> pl.LazyFrame:
