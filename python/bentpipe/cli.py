@@ -79,7 +79,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `bentpipe run` wrote.")]
+FolderArgument = Annotated[
+    str, typer.Argument(metavar="DIR", help="A folder that `bentpipe run` wrote, or a URL of one.")
+]
 
 
 app.command()(run)
@@ -89,7 +91,8 @@ app.command()(run)
 def report(
     folder: FolderArgument,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default DIR/report.html.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the page goes. Default report.html in DIR; of a URL, here."),
     ] = None,
     charts: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write each chart there too, as PNG, SVG and PDF.")
@@ -107,7 +110,7 @@ def report(
 
     results = Results.open(folder)
     print_table(results)
-    file = html or folder / "report.html"
+    file = html or (results.folder.path or Path()) / "report.html"
     write(results, file)
     say(f"Written: {file}")
     if charts:
@@ -117,7 +120,7 @@ def report(
         if len(results.runs) > RUNS_DRAWN:
             say(
                 f"Of {len(results.runs)} runs only the charts over all were drawn. A run's own: "
-                f"bentpipe report {folder / results.runs[0]['run']} --charts DIR"
+                f"bentpipe report {results.folder / results.names[0]} --charts DIR"
             )
 
 

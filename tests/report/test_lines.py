@@ -74,6 +74,20 @@ def test_zero_stands_beyond_a_break_of_a_logarithmic_axis_and_is_not_joined(tmp_
     matplotlib.save(chart, tmp_path / "chart.png")
 
 
+def test_an_interval_that_reaches_0_ends_at_the_place_of_0(tmp_path: Path) -> None:
+    runs = [lossy(rtt, 0.0, seed) for rtt in (5, 50, 500) for seed in (1, 2, 3)]
+    for run, again in zip(runs, (0, 2, 3, 20, 20, 20, 900, 900, 900), strict=True):
+        run["workloads"]["download"]["retransmits"] = again
+    chart = lines.build(stored(tmp_path, runs))[0].charts["download, retr. (segm.)"]
+    zero = chart.panels[0].y.zero
+    assert zero is not None
+    assert 0 < zero < 2
+    (figure,) = plotly.figures(chart)
+    assert min(figure["data"][0]["y"]) == pytest.approx(zero)
+    assert figure["layout"]["yaxis"]["ticktext"][0] == "0"
+    matplotlib.save(chart, tmp_path / "chart.png")
+
+
 def test_a_point_knows_its_runs_the_most_typical_first(tmp_path: Path) -> None:
     runs = [lossy(rtt, 0.0, seed) for rtt in (5, 6, 7) for seed in range(1, 6)]
     runs[1]["reliable"] = False

@@ -184,7 +184,7 @@ def _draw_series(place: Axes, chart: Chart, panel: Panel, series: Series) -> Non
         "drawstyle": "steps-post" if series.mark is Mark.STEPS else "default",
     }
     if series.low is not None and series.high is not None and not series.band:
-        below = [max(v - low, 0) for v, low in zip(y, series.low, strict=True)]
+        below = [max(v - panel.y.at(low), 0) for v, low in zip(y, series.low, strict=True)]
         above = [max(high - v, 0) for v, high in zip(y, series.high, strict=True)]
         place.errorbar(x, y, yerr=[below, above], capsize=3, elinewidth=1, **style)
         return

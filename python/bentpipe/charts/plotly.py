@@ -149,7 +149,8 @@ def _trace(series: Series, panel: Panel, chart: Chart, pixels: int) -> dict[str,
         if series.hollow:
             trace["marker"]["symbol"] += "-open"
     if series.low is not None and series.high is not None and not series.band:
-        trace["error_y"] = _error_bars(series.y, series.low, series.high, colour)
+        low, high = ([panel.y.at(end) for end in ends] for ends in (series.low, series.high))
+        trace["error_y"] = _error_bars(trace["y"], low, high, colour)
     if series.words:
         trace |= {
             "text": [plain(words) for words in series.words],
