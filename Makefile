@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live bench-sim bench-sweep check-interrupted validate calibrate check-intervals docs clean
+.PHONY: setup demo test lint fuzz bench bench-live bench-sim bench-store bench-sweep check-interrupted validate calibrate check-intervals docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -64,6 +64,10 @@ bench-sweep: setup
 # A sweep of 1000 runs killed three times ends with the rows of one that was not.
 check-interrupted: setup
 	$(python) benches/interrupted
+
+# How long a sweep of 10,000 runs takes to open, to its tables, and to answers. RUNS=100000 makes it longer.
+bench-store: setup
+	@$(python) benches/store $(if $(RUNS),--runs $(RUNS))
 
 # `sim` beside `live`, cell by cell, into docs/accuracy.md. LIVE=1 does the live runs that are missing first;
 # CELLS='bbr*' chooses.
