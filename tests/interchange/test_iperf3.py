@@ -169,3 +169,15 @@ def test_sctp_is_refused(tmp_path: Path) -> None:
     document["start"]["test_start"]["protocol"] = "SCTP"
     with pytest.raises(ForeignFileError, match=r'test_start\.protocol: found "SCTP"; TCP or UDP would do'):
         read(written(tmp_path / "sctp.json", document))
+
+
+def test_nothing_received_is_nothing_however_much_was_sent(tmp_path: Path) -> None:
+    for direction in ("down", "up_by_client"):
+        document = sample(direction)
+        of_stream = document["end"]["streams"][0]["receiver"]
+        for counted in (document["end"]["sum_received"], of_stream):
+            counted["bytes"] = counted["bits_per_second"] = 0
+        results = taken(tmp_path / direction, written(tmp_path / f"{direction}.json", document))
+        (entry,) = results.runs[0]["workloads"].values()
+        assert (entry["goodput_mbit_s"], entry["bytes"], entry["by"]) == (0, 0, "receiver")
+        assert results.flows["bytes"].to_list() == [0]

@@ -115,6 +115,8 @@ class _Way:
         self._omit_s = asked["omit"].seconds() or 0.0
         self._intervals = list(_once(document["intervals"].elements(), f"sum{suffix}"))
         self._both_ways = both_ways
+        self._told = self._is_client and "error" not in document
+        """Whether the end that wrote has the other's results: a server never has."""
 
     def take_to(self, run: Imported) -> None:
         end, asked = self._document["end"], self._document["start"]["test_start"]
@@ -160,24 +162,23 @@ class _Way:
             }
         )
         if not self._udp:
-            run.flows += self._flows(len(run.flows), run, size_bytes if streams == 1 else None)
+            run.flows += list(self._flows(run, by, size_bytes if streams == 1 else None))
             run.sockets += self._samples(end["sender_tcp_congestion"].text())
 
     def _carried(self, received: Found, sent: Found) -> tuple[int | None, float | None, str]:
         """Bytes, seconds, and which end counted them."""
-        carried, seconds = received["bytes"].count(), received["seconds"].seconds()
-        if carried and seconds:
-            return carried, seconds, "receiver"
-        written, writing_s = sent["bytes"].count(), sent["seconds"].seconds()
-        if written and writing_s and not self._udp:
-            return written, writing_s, "sender"
-        by = "sender" if self._sends else "receiver"
-        if self._sends and self._udp:
+        by = "sender" if self._sends and not self._told else "receiver"
+        if by == "sender" and self._udp:
             return None, None, by
+        counted = sent if by == "sender" else received
+        carried, seconds = counted["bytes"].count(), counted["seconds"].seconds()
+        if carried is not None and seconds:
+            return carried, seconds, by
         pieces = [each for each in self._sums() if not each["omitted"].flag()]
         lengths = [each["seconds"].seconds() or 0.0 for each in pieces]
-        if not sum(lengths):
+        if not sum(lengths) or (self._sends and self._udp):
             return carried, seconds, by
+        by = "sender" if self._sends else "receiver"
         return sum(each["bytes"].count() or 0 for each in pieces), sum(lengths), by
 
     def _sums(self) -> Iterator[Found]:
@@ -187,18 +188,11 @@ class _Way:
     def _per_second(self) -> list[float]:
         pieces = []
         for each in self._sums():
-            start, seconds, carried = (
-                each["start"].seconds(),
-                each["seconds"].seconds(),
-                each["bytes"].count(),
-            )
-            if (
-                start is not None
-                and seconds is not None
-                and carried is not None
-                and not each["omitted"].flag()
-            ):
-                pieces.append((start, seconds, float(carried)))
+            start, seconds = each["start"].seconds(), each["seconds"].seconds()
+            carried = each["bytes"].positive()
+            if start is None or seconds is None or carried is None or each["omitted"].flag():
+                continue
+            pieces.append((start, seconds, carried))
         return spread_over_seconds(pieces)
 
     def _connections(self) -> dict[int, tuple[int, int | None, int | None]]:
@@ -217,22 +211,22 @@ class _Way:
         sends = stream["sender"].flag()
         return not self._both_ways or sends is None or sends == self._sends
 
-    def _flows(self, before: int, run: Imported, size_bytes: int | None) -> Iterator[Row]:
+    def _flows(self, run: Imported, by: str, size_bytes: int | None) -> Iterator[Row]:
         connections = self._connections()
         ended = [
             (each["receiver"], each["sender"])
             for each in self._document["end"]["streams"].elements()
             if self._ours(each["receiver"])
         ]
-        for number, (receiver, sender) in enumerate(ended):
+        for number, (receiver, sender) in enumerate(ended, len(run.flows) + 1):
             socket = receiver["socket"].count()
             ip, client_port, server_port = connections.get(-1 if socket is None else socket, (4, None, None))
-            counted = receiver if receiver["bytes"].count() else sender
+            counted = sender if by == "sender" else receiver
             carried, seconds = counted["bytes"].count(), counted["seconds"].seconds()
             rate = mbit_s(carried, seconds)
             ended_s = receiver["end"].seconds() if not run.why else None
             yield {
-                "flow": before + number + 1,
+                "flow": number,
                 "workload": self.name,
                 "client": "client",
                 "server": "server",
