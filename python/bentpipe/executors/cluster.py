@@ -38,6 +38,7 @@ _CONNECT_S = 10.0
 _LOOK_S = 1.0
 """How often the workers are looked at."""
 _POLL_S = 0.005
+_CLOSE_S = 5.0
 _HANDED_OUT = 2
 """Runs per thread of the cluster: one being done, one waiting for it."""
 _MOST_LOCAL = 1000
@@ -290,20 +291,18 @@ def _own_cluster(workers: int, scratch: Path, *, live: bool) -> Iterator[Any]:
         )
     try:
         yield cluster
-    except BaseException:
-        for nanny in cluster.workers.values():  # at once: a worker would end its run first
+    finally:
+        for nanny in cluster.workers.values():  # they have nothing to hand over, and would take their time
             nanny.auto_restart = False
             with contextlib.suppress(OSError, TypeError):
                 os.kill(nanny.pid, signal.SIGKILL)
-        raise
-    finally:
         with contextlib.suppress(OSError, TimeoutError):
-            cluster.close(timeout=1)
+            cluster.close(timeout=_CLOSE_S)
 
 
 def _close(client: Any) -> None:
     with contextlib.suppress(OSError, TimeoutError):
-        client.close(timeout=1)
+        client.close(timeout=_CLOSE_S)
 
 
 def _quieten() -> None:

@@ -4,7 +4,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,10 @@ def packed_run(work: Work, task: Task, scratch: Path) -> tuple[Outcome, dict[str
 @contextmanager
 def _machine_to_itself() -> Iterator[None]:
     """Live runs share a machine's cores, so that each waits for the one before, whichever worker does it."""
-    descriptor = os.open(Path(tempfile.gettempdir()) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    file = Path(tempfile.gettempdir()) / _LOCK
+    with suppress(FileExistsError):
+        file.touch(exist_ok=False)
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)  # it may be another user's
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
