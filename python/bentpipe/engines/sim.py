@@ -7,7 +7,6 @@ goes; what each workload carried becomes its entry in the record (sim_entries.py
 
 import datetime
 import json
-import shutil
 import time
 from typing import Any
 
@@ -53,14 +52,10 @@ class SimEngine:
         self.check(spec)
         started = datetime.datetime.now(datetime.UTC)
         begun_s, begun_cpu_s = time.monotonic(), time.process_time()
-        spool = folder.path("spool", "link.parquet").parent
-        outcome = self._simulate(point, str(spool), on_progress)
+        outcome = self._simulate(point, str(folder.path()), on_progress)
         cpu_s = time.process_time() - begun_cpu_s
         for name in ("link", "sockets", "flows", "pings"):
-            folder.adopt_table(name, spool / f"{name}.parquet")
-        for capture in spool.glob("*.pcapng"):
-            capture.rename(folder.path(capture.name))
-        shutil.rmtree(spool)
+            folder.adopt_table(name, folder.path(f"{name}.parquet"))
         wall_s = time.monotonic() - begun_s
         end_s = outcome["ended_ns"] / 1e9
         engine_error = _no_error(cpu_s, wall_s)
@@ -69,9 +64,9 @@ class SimEngine:
             work.name: entry(work, found)
             for work, found in zip(spec.workloads, outcome["workloads"], strict=True)
         }
-        flows = pl.read_parquet(folder.path("flows.parquet"), glob=False)
         for work in spec.workloads:
             if work.kind == "channels":
+                flows = pl.read_parquet(folder.path("flows.parquet"), glob=False)
                 of_work = flows.filter(pl.col("workload") == work.name)
                 workloads[work.name] |= flow_times(of_work, initial_window_bytes(spec))
         failures = [f"{name}: {work['why']}" for name, work in workloads.items() if work.get("why")]

@@ -108,11 +108,12 @@ def queue_behaviour(
 
     `limit_bytes` and `rate_bit_s` are the pipe's, None where it has none or one that changes.
     """
-    link = tables["link"].filter((pl.col("pipe") == pipe) & (pl.col("time_s") >= 0)).sort("time_s")
+    of_pipe = (pl.col("pipe") == pipe) & (pl.col("time_s") >= 0)
+    link = tables["link"].lazy().filter(of_pipe).sort("time_s").collect()
     starts_s = link["time_s"].to_numpy()
     bin_s = float(np.median(np.diff(starts_s))) if len(starts_s) > 1 else 0.1
-    inside = starts_s < end_s - bin_s / 2
-    link, starts_s = link.filter(pl.Series(inside)), starts_s[inside]
+    inside = int((starts_s < end_s - bin_s / 2).sum())  # the first ones: they are sorted
+    link, starts_s = link[:inside], starts_s[:inside]
     busy = _busy(tables["flows"], pipe, starts_s, bin_s)
     waiting = link["queue_bytes_end"].to_numpy()
     period_s, strength = _oscillation(link["queue_bytes_mean"].to_numpy(), bin_s)
@@ -144,10 +145,12 @@ def _lost(carried_bytes: Any, rate_bit_s: float | None, bin_s: float) -> float |
 
 def _busy(flows: pl.DataFrame, pipe: str, starts_s: Any, bin_s: float) -> Any:
     """Of each bin, whether some flow in the pipe's direction had data to send through the whole of it."""
-    own = flows.filter(pl.col("direction") == pipe).select(
-        pl.coalesce("connected_s", "start_s").alias("from"), pl.col("end_s").fill_null(math.inf).alias("to")
+    from_to = (
+        pl.coalesce("connected_s", "start_s").alias("from"),
+        pl.col("end_s").fill_null(math.inf).alias("to"),
     )
-    own = own.sort("from").with_columns(pl.col("to").cum_max())
+    of_pipe = flows.lazy().filter(pl.col("direction") == pipe)
+    own = of_pipe.select(from_to).sort("from").with_columns(pl.col("to").cum_max()).collect()
     if own.is_empty():
         return np.zeros(len(starts_s), dtype=bool)
     last = np.searchsorted(own["from"].to_numpy(), starts_s, side="right") - 1
@@ -157,7 +160,8 @@ def _busy(flows: pl.DataFrame, pipe: str, starts_s: Any, bin_s: float) -> Any:
 
 def _delays(link: pl.DataFrame) -> tuple[float | None, float | None]:
     """Mean and 95th percentile over the packets that left the queue."""
-    left = link.filter(pl.col("queue_delay_s_mean").is_not_null()).sort("queue_delay_s_mean")
+    known = pl.col("queue_delay_s_mean").is_not_null()
+    left = link.lazy().filter(known).sort("queue_delay_s_mean").collect()
     delays_s, packets = left["queue_delay_s_mean"].to_numpy(), left["throughput_packets"].to_numpy()
     if not packets.sum():
         return None, None

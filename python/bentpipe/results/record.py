@@ -1,6 +1,7 @@
 """run.json, and what the command line's `--json` prints of it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -39,7 +40,7 @@ def pipes_summary(link: pl.DataFrame, end_s: float, bin_s: float = BIN_S) -> dic
     `link` is one run's table. A bin counts whole if it starts in that time; throughput and goodput are over
     the bins' time, so that a run of 60 s is measured over 60 s even where its last bins were empty.
     """
-    measured = link.filter((pl.col("time_s") > -bin_s / 2) & (pl.col("time_s") < end_s - bin_s / 2))
+    measured = (link["time_s"] > -bin_s / 2) & (link["time_s"] < end_s - bin_s / 2)
     seconds = max(round(end_s / bin_s), 1) * bin_s
     return {
         pipe: {
@@ -50,20 +51,31 @@ def pipes_summary(link: pl.DataFrame, end_s: float, bin_s: float = BIN_S) -> dic
             "queue_bytes_max": _most(of_pipe, "queue_bytes_max"),
         }
         for pipe in ("down", "up")
-        for whole in (link.filter(pl.col("pipe") == pipe),)
-        for of_pipe in (measured.filter(pl.col("pipe") == pipe),)
+        for whole in (_Part(link, link["pipe"] == pipe),)
+        for of_pipe in (_Part(link, measured & (link["pipe"] == pipe)),)
     }
 
 
-def _total(frame: pl.DataFrame, column: str) -> int:
-    return int(frame[column].sum())
+@dataclass(frozen=True)
+class _Part:
+    """Some rows of a table, of which only single columns are wanted: much quicker than a table of them."""
+
+    table: pl.DataFrame
+    rows: pl.Series
+
+    def __getitem__(self, column: str) -> pl.Series:
+        return self.table[column].filter(self.rows)
 
 
-def _mean(frame: pl.DataFrame, column: str) -> float | None:
-    values = frame[column].drop_nulls().to_list()
+def _total(part: _Part, column: str) -> int:
+    return int(part[column].sum())
+
+
+def _mean(part: _Part, column: str) -> float | None:
+    values = part[column].drop_nulls().to_list()
     return sum(values) / len(values) if values else None
 
 
-def _most(frame: pl.DataFrame, column: str) -> int | None:
-    values = frame[column].drop_nulls().to_list()
+def _most(part: _Part, column: str) -> int | None:
+    values = part[column].drop_nulls().to_list()
     return max(values) if values else None

@@ -8,6 +8,7 @@ where the lab's `start = "0 s"` lies: what happened before it is negative.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
@@ -32,11 +33,11 @@ class Table:
     meaning: str
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    @property
+    @cached_property
     def schema(self) -> pl.Schema:
         return pl.Schema({column.name: column.dtype for column in self.columns})
 
