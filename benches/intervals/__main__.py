@@ -1,14 +1,19 @@
 """How often the intervals of `bentpipe compare` hold the true mean, simulated, beside scipy's own.
 
-python benches/intervals                 the tables of docs/compare.md
-python benches/intervals --trials 1000   quicker, rougher
+    python benches/intervals                 the tables of docs/compare.md
+    python benches/intervals --trials 1000   quicker, rougher
+    python benches/intervals --runs DIR      of runs: a sweep of one point, two variants and many seeds
+
+What came out, and what it means, is on that page.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from draws import KINDS, points
+from runs import measured
 from scipy import stats
 
 from bentpipe.results.intervals import FROM, LEVEL, Array, bounds
@@ -23,8 +28,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="intervals", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--trials", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", type=Path, metavar="DIR")
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
+    if asked.runs:
+        counts = COUNTS[1:]
+        print(*_head("percent of trials", [f"{count}" for count in counts]), sep="\n")
+        for words, shares in measured(asked.runs, counts, asked.trials, _ours, rng):
+            print(_row(words, shares))
+        return
     print(f"Held the true mean, in percent of {asked.trials} trials, at a level of {LEVEL:.0%}:")
     print("Student's t below", FROM, "values, from there the bootstrap.\n")
     print(*_one_point(rng, asked.trials), sep="\n")

@@ -5,6 +5,7 @@ method. The seeds are fixed, so a sound one stays so.
 """
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,6 +60,14 @@ def test_normal_values_are_held_at_the_stated_rate(count: int) -> None:
 @pytest.mark.parametrize("count", sorted(LEAST_HELD))
 def test_skewed_values_are_held_as_often_as_is_said(kind: str, count: int) -> None:
     assert held(drawn(kind, count)) >= at_least(LEAST_HELD[count])
+
+
+def test_the_page_shows_what_is_said_to_be_held() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    head = next(line for line in page.splitlines() if line.startswith("| pairs, drawn from | 2 |"))
+    least = next(line for line in page.splitlines() if line.startswith("| **least** |"))
+    counts, shares = ([int(cell) for cell in line.split("|")[2:-1]] for line in (head, least))
+    assert dict(zip(counts, shares, strict=True)) == {n: round(100 * held) for n, held in LEAST_HELD.items()}
 
 
 def test_scipys_own_percentiles_would_not_pass() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from bentpipe.charts.wording import digits, plural, point_words
@@ -18,11 +19,14 @@ def render(checks: Sequence[Check]) -> RenderableType:
         here = [check for check in checks if check.requirement.text == text]
         broken = [check for check in here if not check.met]
         parts.append(Text(f"\nRequired: {text}", style="bold"))
-        parts += [Text.assemble(("  broken ", "bold red"), words(check)) for check in broken]
+        lines = Table.grid(padding=(0, 1, 0, 0))
+        for check in broken:
+            lines.add_row(Text("  broken", style="bold red"), Text(words(check)))
         if len(broken) < len(here):
             doubtful = sum(check.met and not check.sure for check in here)
             unsure = f", {doubtful} of them not surely: the interval holds the bound" if doubtful else ""
-            parts.append(Text(f"  met    {len(here) - len(broken)} of {len(here)}{unsure}"))
+            lines.add_row(Text("  met"), Text(f"{len(here) - len(broken)} of {len(here)}{unsure}"))
+        parts.append(lines)
     return Group(*parts)
 
 

@@ -1,0 +1,38 @@
+"""The intervals held against runs instead of distributions: a variant beside itself, and beside another."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from bentpipe import Results
+from bentpipe.results.comparisons import compare_all
+from bentpipe.results.intervals import Array
+
+Ends = tuple[Array, Array]
+
+
+def measured(
+    folder: Path, counts: Sequence[int], trials: int, ends: Callable[[Array], Ends], rng: np.random.Generator
+) -> Iterator[tuple[str, list[float]]]:
+    """By what was done, in how many of the trials something was said, a share by number of pairs.
+
+    `folder` holds one point of `as is` and of another variant, and many seeds: what all give is the truth.
+    """
+    both = next(each for each in compare_all([Results.open(folder)]) if each.metric.role == "first")
+    pairs = [pair for at in both.at for pair in at.by_seed.values()]
+    for side, name in enumerate((both.thing.baseline, both.name)):
+        values = np.log([pair[side] for pair in pairs])
+        shares = []
+        for count in counts:
+            drawn = np.array([rng.permutation(values)[: 2 * count] for _ in range(trials)])
+            low, high = ends(drawn[:, :count] - drawn[:, count:])
+            shares.append(float(((low > 0) | (high < 0)).mean()))
+        yield f"{name} beside itself: said to differ", shares
+    ratios = np.log([ours / theirs for theirs, ours in pairs])
+    held = []
+    for count in counts:
+        low, high = ends(rng.choice(ratios, (trials, count)))
+        held.append(float(((low <= fmean(ratios)) & (fmean(ratios) <= high)).mean()))
+    yield f"{both.name} beside {both.thing.baseline}: the ratio of all {len(pairs)} pairs was held", held
