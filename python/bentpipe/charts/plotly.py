@@ -31,6 +31,7 @@ _SIGNS = {
     False: dict(zip(Symbol, "●■▲✖◆", strict=False)),
     True: dict(zip(Symbol, "○□△×◇", strict=False)),
 }
+_STROKES = dict(zip(Dash, ("───", "╌╌╌", "···", "─·─"), strict=True))
 PIXELS = 900
 """Long series are thinned for a chart this wide; zooming in shows what was kept."""
 _PIXELS_FINE = 300
@@ -60,12 +61,13 @@ def figures(chart: Chart, pixels: int = PIXELS) -> list[dict[str, Any]]:
 
 
 def keys(chart: Chart) -> list[list[str]]:
-    """One legend for all panels: label, colour on light and on dark ground, symbol."""
+    """One legend for all panels: label, colour on light and on dark ground, a sign like its marks or dashes."""
     series = {each.label: each for panel in chart.panels for each in panel.series if each.in_legend}
-    return [
-        [label, LIGHT[each.role], DARK[each.role], _SIGNS[each.hollow].get(each.symbol, "")]
-        for label, each in series.items()
-    ]
+    return [[label, LIGHT[each.role], DARK[each.role], _sign(each)] for label, each in series.items()]
+
+
+def _sign(series: Series) -> str:
+    return _STROKES[series.dash] if series.mark is Mark.LINE else _SIGNS[series.hollow].get(series.symbol, "")
 
 
 def _figure(chart: Chart, panel: Panel, heights: Range, pixels: int) -> dict[str, Any]:
