@@ -67,26 +67,40 @@ def read_object(place: Place) -> dict[str, Any]:
     return found
 
 
-def packed(records: Sequence[Mapping[str, Any]], repeated: Repeated) -> pl.DataFrame:
-    """A row of texts for each record."""
-    rows = []
-    for record in records:
-        rest = {key: None if key in _REPEATED else value for key, value in record.items()}
-        parts = (repeated.text(record[part]) if part in record else None for part in _REPEATED)
-        rows.append((json.dumps(rest), *parts))
-    return pl.DataFrame(rows, schema=dict.fromkeys(TEXT_COLUMNS, pl.String), orient="row")
+class Packed:
+    """Records put away as they come: a row of texts for each."""
+
+    def __init__(self, repeated: Repeated) -> None:
+        self._repeated = repeated
+        self._rests: list[str] = []
+        self._parts: dict[str, list[str | None]] = {part: [] for part in _REPEATED}
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        self._rests.append(
+            json.dumps({key: None if key in _REPEATED else value for key, value in record.items()})
+        )
+        for part, texts in self._parts.items():
+            texts.append(self._repeated.text(record[part]) if part in record else None)
+
+    def frame(self) -> pl.DataFrame:
+        columns: list[Sequence[str | None]] = [self._rests, *self._parts.values()]
+        return pl.DataFrame([_texts(name, texts) for name, texts in zip(TEXT_COLUMNS, columns, strict=True)])
 
 
-def unpacked(rows: pl.DataFrame, repeated: Repeated) -> list[dict[str, Any]]:
+def _texts(name: str, texts: Sequence[str | None]) -> pl.Series:
+    """A column in which texts that are equal take their room once."""
+    number = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+    return pl.Series(name, list(number), pl.String).gather([number[text] for text in texts])
+
+
+def unpacked(rows: pl.DataFrame, repeated: Repeated) -> Iterator[dict[str, Any]]:
     """The records."""
-    found = []
     for record_json, *texts in rows.select(TEXT_COLUMNS).iter_rows():
         record = json.loads(record_json)
         for key, text in zip(_REPEATED, texts, strict=True):
             if text is not None:
                 record[key] = repeated.of(text)
-        found.append(record)
-    return found
+        yield record
 
 
 @contextmanager

@@ -52,21 +52,40 @@ RUNS = Table(
 FIXED = tuple(column for column in RUNS.columns if column.dtype != _STRUCT)
 
 
-def runs_table(records: Sequence[Record]) -> pl.DataFrame:
-    """A row for each record, in their order, on which neither columns nor types depend."""
-    plain = {
-        column.name: pl.Series(column.name, [_plain(column, record) for record in records], column.dtype)
-        for column in FIXED
-    }
-    structs = {
-        "point": _leaves(map(_point, records), len(records)),
-        "workload": _leaves(_parts(records, "workloads"), len(records)),
-        "pipe": _leaves(_parts(records, "pipes"), len(records)),
-        "queue": _leaves(_parts(records, "queue"), len(records)),
-        "engine_error": _leaves(map(_error, records), len(records)),
-    }
-    nested = {name: _struct(name, leaves) for name, leaves in structs.items() if leaves}
-    return pl.DataFrame([*plain.values(), *nested.values()])
+class RunRows:
+    """The rows of runs that come one by one. Neither columns nor types depend on their order."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._plain: dict[str, list[Any]] = {column.name: [] for column in FIXED}
+        self._leaves: dict[str, dict[Path, list[Any]]] = {name: {} for name in _STRUCTS}
+
+    def add(self, record: Record) -> None:
+        for column in FIXED:
+            self._plain[column.name].append(_plain(column, record))
+        for name, of in _STRUCTS.items():
+            leaves = self._leaves[name]
+            for path, value in of(record).items():
+                values = leaves.setdefault(path, [])
+                values.extend([None] * (self._count - len(values)))
+                values.append(value)
+        self._count += 1
+
+    def frame(self) -> pl.DataFrame:
+        for leaves in self._leaves.values():
+            for values in leaves.values():
+                values.extend([None] * (self._count - len(values)))
+        plain = [pl.Series(column.name, self._plain[column.name], column.dtype) for column in FIXED]
+        nested = [_struct(name, leaves) for name, leaves in self._leaves.items() if leaves]
+        return pl.DataFrame([*plain, *nested])
+
+
+def runs_table(records: Iterable[Record]) -> pl.DataFrame:
+    """A row for each record, in their order."""
+    rows = RunRows()
+    for record in records:
+        rows.add(record)
+    return rows.frame()
 
 
 _ACCEPTED: Mapping[Any, Callable[[Any], bool]] = {
@@ -103,11 +122,15 @@ def _point(record: Record) -> dict[Path, Any]:
     return {tuple(key.split(".")): json.dumps(v) if isinstance(v, dict | list) else v for key, v in values}
 
 
-def _parts(records: Iterable[Record], key: str) -> Iterable[dict[Path, Any]]:
-    for record in records:
+def _part(key: str) -> Callable[[Record], dict[Path, Any]]:
+    """The scalars below a key of the record."""
+
+    def scalars(record: Record) -> dict[Path, Any]:
         found: dict[Path, Any] = {}
         _scalars(found, (), record.get(key) or {})
-        yield found
+        return found
+
+    return scalars
 
 
 def _error(record: Record) -> dict[Path, Any]:
@@ -123,15 +146,13 @@ def _scalars(found: dict[Path, Any], within: Path, part: Mapping[str, Any]) -> N
             found[(*within, key)] = value
 
 
-def _leaves(rows: Iterable[Mapping[Path, Any]], count: int) -> dict[Path, list[Any]]:
-    """A column of values for each path."""
-    found: dict[Path, list[Any]] = {}
-    for number, row in enumerate(rows):
-        for path, value in row.items():
-            if path not in found:
-                found[path] = [None] * count
-            found[path][number] = value
-    return found
+_STRUCTS: Mapping[str, Callable[[Record], dict[Path, Any]]] = {
+    "point": _point,
+    "workload": _part("workloads"),
+    "pipe": _part("pipes"),
+    "queue": _part("queue"),
+    "engine_error": _error,
+}
 
 
 def _struct(name: str, leaves: Mapping[Path, Sequence[Any]]) -> pl.Series:
