@@ -175,7 +175,14 @@ def test_a_point_where_all_failed_is_not_met() -> None:
     runs += [failed("tuned", seed) | {"point": point} for seed in (1, 2)]
     found = checked(runs, f"{GOODPUT} >= baseline")
     assert [(each.point["path.rtt"], each.met) for each in found] == [("20 ms", True), ("80 ms", False)]
-    assert "no pair to go by: 2 failed" in words(found)
+    assert "tuned, rtt 80 ms: 2 of 2 runs failed" in words(found)
+
+
+def test_a_run_that_failed_meets_nothing_and_one_of_the_baseline_is_left_out() -> None:
+    runs = tried(lambda _seed: 20.0, seeds=3)
+    assert [each.met for each in checked([*runs, failed("as is", 9)], f"{GOODPUT} >= baseline")] == [True]
+    (broken,) = checked([*runs, failed("tuned", 9)], f"{GOODPUT} >= baseline")
+    assert (broken.met, broken.why) == (False, "1 of 4 runs failed")
 
 
 def test_a_point_that_the_other_folder_lacks_is_not_met() -> None:
@@ -183,6 +190,15 @@ def test_a_point_that_the_other_folder_lacks_is_not_met() -> None:
     after = [each for each in before if each["point"]["path.rtt"] == "20 ms"]
     found = check([sweep(before, "a"), sweep(after, "b")], None, [parse(f"{GOODPUT} >= baseline")])
     assert [(each.point["path.rtt"], each.met) for each in found] == [("20 ms", True), ("80 ms", False)]
+    assert found[1].why == "it was not run here"
+
+
+def test_a_bound_is_as_sharp_for_large_figures_as_for_small_ones() -> None:
+    runs = tried(lambda _seed: 10.0)
+    for each in runs:
+        each["workloads"]["download"]["bytes"] = 10**12 - 10**8 * (each["variant"] == "tuned")
+    (found,) = checked(runs, "workload.download.bytes >= baseline")
+    assert not found.met
 
 
 def test_a_point_at_which_a_variant_is_not_run_is_not_asked_of_it() -> None:

@@ -109,9 +109,13 @@ def matched(thing: Thing) -> list[Place]:
     return places
 
 
+def failure(run: Record) -> bool:
+    return bool(run.get("status", "done") != "done")
+
+
 def _left_out(runs: Sequence[Record], pairs: Iterable[Pair]) -> LeftOut:
     paired = {id(run) for pair in pairs for run in (pair.theirs, pair.ours)}
-    failed = [run.get("status", "done") != "done" for run in runs]
+    failed = [failure(run) for run in runs]
     return LeftOut(
         failed=sum(failed),
         unreliable=sum(not (bad or counts(run)) for run, bad in zip(runs, failed, strict=True)),

@@ -9,7 +9,7 @@ from typing import Any
 from bentpipe.results.cells import counts
 from bentpipe.results.comparisons import Mean, mean
 from bentpipe.results.metrics import Metric, known, matching, named
-from bentpipe.results.pairs import Place, Thing, alone, matched, things
+from bentpipe.results.pairs import Place, Thing, alone, failure, matched, things
 from bentpipe.results.requirement import Requirement
 from bentpipe.results.store import Results
 
@@ -75,13 +75,18 @@ def check(
             # A variant need not be run at every point of its sweep; of another sweep it is asked.
             places = [place for place in matched(thing) if place.ours or not one]
             each = [_check(requirement, metric, thing, place) for metric in metrics for place in places]
-            judged = [known for known in each if known]
+            judged = [one_check for one_check in each if one_check]
             found += judged or [_nothing(requirement, requirement.figure, thing, {}, "no run of it has one")]
     return found
 
 
 def _check(requirement: Requirement, metric: Metric, thing: Thing, place: Place) -> Check | None:
     """None where the point has no such figure: its workload is not one of it."""
+    failed = sum(failure(run) for run in place.ours)
+    if failed:
+        return _nothing(
+            requirement, metric.name, thing, place.point, f"{failed} of {len(place.ours)} runs failed"
+        )
     if requirement.paired:
         both = [
             (pair.seed, metric.figure(pair.theirs), metric.figure(pair.ours))
@@ -127,7 +132,8 @@ def _judged(
         return value + offset + (factor - 1) * of_theirs if requirement.paired else value + offset
 
     sense = 1 if requirement.at_least else -1
-    rounding = _ROUNDING * max(1.0, abs(offset), *(abs(b) for _, b in numbers.values()))
+    largest = 1.0 if as_ratio else max(abs(offset), *(abs(b) for _, b in numbers.values()))
+    rounding = _ROUNDING * largest
     within = sense * beyond.value
     met = within > rounding if requirement.strict else within >= -rounding
     sure, ends = _sure(beyond, sense, met), beyond.interval
@@ -164,6 +170,8 @@ def _nothing(
 
 
 def _why(place: Place, paired: bool) -> str:
+    if not place.ours or (paired and not place.theirs):
+        return "it was not run here" if not place.ours else "the baseline was not run here"
     out = place.left_out
     words = [
         f"{count} {word}" for word, count in (("failed", out.failed), ("unreliable", out.unreliable)) if count
