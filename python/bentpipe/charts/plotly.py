@@ -61,7 +61,7 @@ def figures(chart: Chart, pixels: int = PIXELS) -> list[dict[str, Any]]:
 
 
 def keys(chart: Chart) -> list[list[str]]:
-    """One legend for all panels: label, colour on light and on dark ground, a sign like its marks or dashes."""
+    """One legend for all panels: label, colour on light and on dark ground, a sign like marks or dashes."""
     series = {each.label: each for panel in chart.panels for each in panel.series if each.in_legend}
     return [[label, LIGHT[each.role], DARK[each.role], _sign(each)] for label, each in series.items()]
 
