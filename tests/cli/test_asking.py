@@ -2,6 +2,9 @@
 
 import csv
 import io
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +71,18 @@ def test_what_is_wrong_with_a_question_is_one_message_with_the_hint(run: Command
     assert "one of --csv and --json" in one_message(run("query", "out", "from runs", "--csv", "--json"))
     assert "there is no such folder" in one_message(run("query", "nowhere", "from runs"))
     assert "there is no such folder" in one_message(run("query", "out", "nowhere"))
+
+
+@pytest.mark.usefixtures("swept")
+def test_ctrl_c_ends_a_long_question(tmp_path: Path) -> None:
+    endless = "select i from range(1_000_000_000_000_000) t(i) where i < 20000 or i % 7 = 9"
+    command = [sys.executable, "-m", "bentpipe", "query", "out", endless, "--csv"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as asking:
+        assert asking.stdout
+        assert asking.stderr
+        assert asking.stdout.readline() == "i\n"
+        asking.send_signal(signal.SIGINT)
+        said = asking.stderr.read()
+    assert (asking.returncode, said) == (130, "bentpipe: interrupted\n")

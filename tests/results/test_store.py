@@ -130,6 +130,43 @@ def test_a_sweep_reads_as_one_table_with_the_run_first(tmp_path: Path) -> None:
     assert results.of_run("2-a", "pings").equals(PING)
 
 
+def test_a_sweep_at_a_url_scans_as_one_here(tmp_path: Path) -> None:
+    away = Place.of("memory://test-store/sweep")
+    for name in ("10-b", "2-a"):
+        for file in finished(tmp_path, name).iterdir():
+            (away / name / file.name).write_bytes(file.read_bytes())
+    here, there = Results.open(tmp_path), Results.open("memory://test-store/sweep")
+    assert there.pings.equals(here.pings)
+    assert there.of_run("10-b", "pings").equals(PING)
+    for asked in (
+        lambda table: table.filter(pl.col("rtt_s").is_null()).select("run", "sequence"),
+        lambda table: table.head(3),
+        lambda table: table.select(pl.len()),
+        lambda table: table.filter(pl.col("run") == "10-b").select("time_s"),
+    ):
+        assert asked(there.scan("pings")).collect().equals(asked(here.scan("pings")).collect())
+
+
+@pytest.mark.parametrize("url", [False, True])
+def test_a_column_that_an_older_bentpipe_did_not_write_is_null(tmp_path: Path, url: bool) -> None:
+    file = finished(tmp_path, "a") / "pings.parquet"
+    PING.drop("workload").write_parquet(file)
+    place = Place.of("memory://test-store/older") if url else Place.of(tmp_path)
+    if url:
+        for each in file.parent.iterdir():
+            (place / "a" / each.name).write_bytes(each.read_bytes())
+    results = Results.open(place)
+    assert results.pings["workload"].to_list() == [None, None]
+    assert results.pings.columns == ["run", *PINGS.names]
+    assert results.of_run("a", "pings").columns == PINGS.names
+
+
+def test_a_table_that_is_missing_is_said_by_its_path(tmp_path: Path) -> None:
+    (finished(tmp_path, "a") / "pings.parquet").unlink()
+    with pytest.raises(StoreError, match=r"a/pings\.parquet is missing"):
+        Results.open(tmp_path).scan("pings")
+
+
 def test_a_folder_named_like_a_pattern_is_only_a_folder(tmp_path: Path) -> None:
     out = tmp_path / "tcp_wmem=[4096,*]"
     out.mkdir()

@@ -102,7 +102,7 @@ class Results:
         if run not in self._names:
             raise StoreError(f"{self.folder} holds no run {run!r}")
         place = self._runs.folder(run) / f"{table.name}.parquet"
-        return pl.read_parquet(place.path or place.read_bytes(), glob=False)
+        return _whole(table, pl.read_parquet(place.path or place.read_bytes(), glob=False))
 
     @cached_property
     def link(self) -> pl.DataFrame:
@@ -140,8 +140,9 @@ def _scan_remote(table: Table, files: dict[str, Place]) -> pl.LazyFrame:
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
         for run, place in files.items():
-            frame = _whole(table, pl.read_parquet(place.read_bytes())).select(
-                pl.lit(run, pl.String).alias("run"), *table.names
+            frame = _whole(table, pl.read_parquet(place.read_bytes()))
+            frame = frame.insert_column(
+                0, pl.repeat(run, frame.height, dtype=pl.String, eager=True).alias("run")
             )
             found = frame if predicate is None else frame.filter(predicate)
             if columns is not None:
@@ -159,4 +160,4 @@ def _scan_remote(table: Table, files: dict[str, Place]) -> pl.LazyFrame:
 def _whole(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
     """With the columns that an older bentpipe did not write, as nulls."""
     missing = [pl.lit(None, c.dtype).alias(c.name) for c in table.columns if c.name not in frame.columns]
-    return frame.with_columns(missing)
+    return frame.with_columns(missing).select(table.names)
