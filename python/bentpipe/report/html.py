@@ -83,7 +83,13 @@ def _packed(results: Results, most_bytes: int) -> Packed:
         return run_part.charts(results, results.runs[number])
 
     def part(number: int, pixels: int) -> dict[str, Any]:
-        return run_part.words(results.runs[number]) | run_part.drawn(charts(number), pixels)
+        record = results.runs[number]
+        found = (
+            run_part.drawn(charts(number), pixels)
+            if pixels
+            else run_part.drawn(run_part.of_engine(record), 1)
+        )
+        return run_part.words(record) | found
 
     return packed_runs(len(results.runs), part, most_bytes)
 

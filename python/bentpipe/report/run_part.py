@@ -36,17 +36,20 @@ def words(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def charts(results: Results, record: Mapping[str, Any]) -> list[Chart]:
+    return [*files.of_run(results, record), *of_engine(record)]
+
+
+def of_engine(record: Mapping[str, Any]) -> list[Chart]:
+    """What needs no table."""
     engine = lateness.build(record)
-    return [*files.of_run(results, record), *([engine] if engine else [])]
+    return [engine] if engine else []
 
 
 def drawn(found: Sequence[Chart], pixels: int) -> dict[str, Any]:
-    """`panels`, each with its words, and `figures`, each plotly's, thinned for so many pixels; 0: only the
-    engine's own."""
-    shown = found if pixels else [chart for chart in found if chart.name.startswith("lateness")]
+    """`panels`, each with its words, and `figures`, each plotly's, thinned for so many pixels."""
     return {
-        "panels": [panel for chart in shown for panel in _panels(chart)],
-        "figures": [figure for chart in shown for figure in plotly.figures(chart, pixels or 1)],
+        "panels": [panel for chart in found for panel in _panels(chart)],
+        "figures": [figure for chart in found for figure in plotly.figures(chart, pixels)],
     }
 
 
