@@ -52,6 +52,7 @@ def compare(
         bentpipe compare runs/before runs/after --require "workload.*.goodput_mbit_s >= 0.95 * baseline"
     """
     from bentpipe.report import comparison, requirements  # noqa: PLC0415 - `--help` must not wait for data frames
+    from bentpipe.report.verdicts import first  # noqa: PLC0415 - as above
     from bentpipe.results import Results  # noqa: PLC0415 - as above
     from bentpipe.results.comparisons import compare_all  # noqa: PLC0415 - as above
     from bentpipe.results.pairs import unmatched  # noqa: PLC0415 - as above
@@ -66,8 +67,10 @@ def compare(
     if lonely := unmatched(sweeps):
         say(f"bentpipe: variants that not every folder has, compared with nothing: {', '.join(lonely)}")
     if json_:
-        for each in (*(one.as_json() for one in compared), *(one.as_json() for one in checks)):
-            print(json.dumps(each, ensure_ascii=False, allow_nan=False))
+        objects = [{**each.as_json(), "words": first(each)} for each in compared]
+        objects += [each.as_json() for each in checks]
+        for one in objects:
+            print(json.dumps(one, ensure_ascii=False, allow_nan=False))
     else:
         console = Console(width=width(), highlight=False)
         if compared:
