@@ -14,6 +14,7 @@ the table of all runs, which grows with them.
 
 import argparse
 import json
+import multiprocessing
 import os
 import resource
 import subprocess
@@ -69,6 +70,8 @@ def measured(runs: int, place: str) -> dict[str, float]:
         begun_s = time.monotonic()
         execute(lab, engine="sim", out=Path(folder) / "out", where=Where(jobs, cluster), on_record=on_record)
         wall_s = time.monotonic() - begun_s
+    while multiprocessing.active_children():  # their CPU is counted once they have ended
+        time.sleep(0.05)
     times = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return seen | {
         "wall_s": wall_s,

@@ -190,7 +190,7 @@ class _TimeLeft(ProgressColumn):
         self._state = state
 
     def render(self, task: Task) -> Text:  # noqa: ARG002 - the state knows more
-        return Text(f"{_duration(self._state.left_s)} left", style="cyan")
+        return Text(f"{_duration(self._state.left_s)} left" if self._state.runs else "", style="cyan")
 
 
 @contextmanager
