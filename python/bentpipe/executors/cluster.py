@@ -4,7 +4,8 @@ A worker makes a run in its own scratch folder. To a sweep in a folder of this m
 files, and only this process writes into the folder; to a URL it carries the run itself. Either way a run is
 kept once and whole: what a worker had not handed over when it died is done again by another.
 
-Few runs per worker are handed out at a time, so that a sweep's memory does not grow with its length.
+Few runs per worker are handed out at a time, so that a sweep's memory does not grow with its length;
+very short ones a few together.
 
 The scheduler counts a worker's death against all runs that it had been given. So a run that it gives up on is
 done once more with nothing beside it, and has failed only if its workers die then too.
@@ -40,11 +41,15 @@ _LOOK_S = 1.0
 _POLL_S = 0.005
 _CLOSE_S = 5.0
 _HANDED_OUT = 2
-"""Runs per thread of the cluster: one being done, one waiting for it."""
+"""Batches per thread of the cluster: one being done, one waiting for it."""
+_BATCH_S = 0.2
+_MOST_IN_BATCH = 8
 _MOST_LOCAL = 1000
 _LOOPBACK = "127.0.0.1"
 _QUIET = logging.CRITICAL
 _KILLS = "every worker that did it died, also with nothing beside it"
+
+Batch = tuple[Task, ...]
 
 
 @contextlib.contextmanager
@@ -110,7 +115,7 @@ class Cluster:
         return max(self._slots, 1)
 
     def outcomes(self, tasks: Iterable[Task], watcher: Watcher) -> Outcomes:
-        waiting = iter(tasks)
+        waiting = _batches(tasks, most=1 if self._live else _MOST_IN_BATCH)
         given_up: deque[Task] = deque()
         handed = _Handed(self._client, watcher)
         next_one = next(waiting, None)
@@ -120,31 +125,31 @@ class Cluster:
                 next_one = next(waiting, None)
             alone = bool(given_up) and not handed
             if alone:
-                handed.add(self._submit(given_up[0]), given_up[0])
-            for task, answer in self._ended(handed):
-                outcome = self._outcome(task, answer)
-                if outcome is not None:
-                    yield task, outcome
-                elif not alone:
-                    given_up.append(task)
-                    continue
+                alone_one = (given_up.popleft(),)
+                handed.add(self._submit(alone_one), alone_one)
+            for batch, answer in self._ended(handed):
+                done = self._done(answer)
+                if done is None and not alone:
+                    given_up.extend(batch)
+                elif done is None:
+                    yield batch[0], Outcome(error=EngineFaultError(_KILLS))
                 else:
-                    yield task, Outcome(error=EngineFaultError(_KILLS))
-                if alone:
-                    given_up.popleft()
+                    for task, (outcome, files) in zip(batch, done, strict=True):
+                        self._keep(task, files)
+                        yield task, outcome
 
-    def _submit(self, task: Task) -> Any:
+    def _submit(self, batch: Batch) -> Any:
         return self._client.submit(
             cluster_worker.do,
             self._work,
-            task,
+            batch,
             live=self._live,
             key=f"bentpipe-{uuid.uuid4().hex}",
             resources={LIVE: 1} if self._live else None,
             pure=False,
         )
 
-    def _ended(self, handed: "_Handed") -> list[tuple[Task, Any]]:
+    def _ended(self, handed: "_Handed") -> list[tuple[Batch, Any]]:
         """What has ended, at least one; the workers are looked at meanwhile."""
         while True:
             if time.monotonic() > self._looked_s + _LOOK_S:
@@ -155,13 +160,14 @@ class Cluster:
                 return ended
             time.sleep(_POLL_S)
 
-    def _outcome(self, task: Task, answer: Any) -> Outcome | None:
-        """None: the scheduler has given it up, since too many workers died that had been given it."""
+    def _done(self, answer: Any) -> list[tuple[Outcome, dict[str, bytes]]] | None:
+        """What a worker returned. None: the scheduler has given it up, since too many workers died that had
+        been given it."""
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415 - as above
 
         match answer:
-            case (Outcome() as outcome, dict() as files):
-                return outcome if outcome.record is None else self._kept(task, outcome, files)
+            case list():
+                return answer
             case (_, KilledWorker(), _):
                 return None
             case CancelledError() | (_, CancelledError(), _):
@@ -170,11 +176,11 @@ class Cluster:
                 raise ExecutorError(f"a worker of {self._address} could not take a run: {error}")
         raise self._lost()
 
-    def _kept(self, task: Task, outcome: Outcome, files: dict[str, bytes]) -> Outcome:
+    def _keep(self, task: Task, files: dict[str, bytes]) -> None:
+        """A run that was handed back; none are where it failed or is kept at a URL."""
         folder = Place.of(self._work.destination).path
-        if folder is not None:
+        if folder is not None and files:
             unpack(files, folder, task.name, replaces=self._work.replaces)
-        return outcome
 
     def _look(self) -> None:
         """Which workers there are now, and whether new ones have the bentpipe that is here."""
@@ -224,30 +230,52 @@ class _Handed:
     def __init__(self, client: Any, watcher: Watcher) -> None:
         from distributed import as_completed  # noqa: PLC0415 - as above
 
-        self._tasks: dict[Any, Task] = {}
+        self._batches: dict[Any, Batch] = {}
         self._shown: set[str] = set()
         self._ended = as_completed(loop=client.loop, with_results=True, raise_errors=False)
         self._watcher = watcher
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self._batches)
 
-    def add(self, future: Any, task: Task) -> None:
-        self._tasks[future] = task
+    def add(self, future: Any, batch: Batch) -> None:
+        self._batches[future] = batch
         self._ended.add(future)
 
-    def ended(self) -> list[tuple[Task, Any]]:
-        """Those that have ended since: the task with what the worker returned, or an exception."""
-        found = [(self._tasks.pop(future), answer) for future, answer in self._ended.next_batch(block=False)]
-        self._shown -= {task.name for task, _ in found}
+    def ended(self) -> list[tuple[Batch, Any]]:
+        """Those that have ended since: the batch with what the worker returned, or an exception."""
+        found = [
+            (self._batches.pop(future), answer) for future, answer in self._ended.next_batch(block=False)
+        ]
+        for batch, _ in found:
+            for task in batch:
+                self._show(task)
+                self._shown.discard(task.name)
         return found
 
     def show_running(self, slots: int) -> None:
-        """The first ones that were given are taken to run, as many as there are slots: nobody says it."""
-        for task in itertools.islice(self._tasks.values(), slots):
-            if task.name not in self._shown:
-                self._shown.add(task.name)
-                self._watcher.run_begins(task.name, task.length_s)
+        """As many as there are slots are taken to run, the first ones that were given: nobody says it."""
+        for batch in itertools.islice(self._batches.values(), slots):
+            self._show(batch[0])
+
+    def _show(self, task: Task) -> None:
+        if task.name not in self._shown:
+            self._shown.add(task.name)
+            self._watcher.run_begins(task.name, task.length_s)
+
+
+def _batches(tasks: Iterable[Task], most: int) -> Iterator[Batch]:
+    """Short runs together: handing a run out costs as much as computing a very short one."""
+    batch: list[Task] = []
+    length_s = 0.0
+    for task in tasks:
+        if batch and (len(batch) == most or length_s + task.length_s > _BATCH_S):
+            yield tuple(batch)
+            batch, length_s = [], 0.0
+        batch.append(task)
+        length_s += task.length_s
+    if batch:
+        yield tuple(batch)
 
 
 def own_version() -> str:

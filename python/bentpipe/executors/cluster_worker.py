@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: one run, in its own scratch folder."""
+"""What a worker of a cluster does: runs, in its own scratch folder."""
 
 import fcntl
 import os
@@ -15,19 +15,19 @@ from bentpipe.results.place import Place
 _LOCK = "bentpipe-live.lock"
 
 
-def do(work: Work, task: Task, *, live: bool) -> tuple[Outcome, dict[str, bytes]]:
-    """Do a run and carry it to the sweep's URL; or, where that is a folder of the machine that asked, return
-    the run's files."""
+def do(work: Work, batch: tuple[Task, ...], *, live: bool) -> list[tuple[Outcome, dict[str, bytes]]]:
+    """Do runs and carry them to the sweep's URL; or, where that is a folder of the machine that asked, return
+    each run's files."""
     from distributed import get_worker  # noqa: PLC0415 - an extra
 
     scratch = Path(get_worker().local_directory) / "runs"
     with _machine_to_itself() if live else nullcontext():
         if Place.of(work.destination).path is None:
-            return work.attempt(task, scratch), {}
-        return packed_run(work, task, scratch)
+            return [(work.attempt(task, scratch), {}) for task in batch]
+        return [_packed(work, task, scratch) for task in batch]
 
 
-def packed_run(work: Work, task: Task, scratch: Path) -> tuple[Outcome, dict[str, bytes]]:
+def _packed(work: Work, task: Task, scratch: Path) -> tuple[Outcome, dict[str, bytes]]:
     files: dict[str, bytes] = {}
 
     def made() -> dict[str, Any]:
