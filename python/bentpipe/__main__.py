@@ -4,12 +4,17 @@ Loads the rest within reach of its own handler: a Ctrl-C while libraries load is
 """
 
 import os
+import signal
 import sys
+from types import FrameType
 
 INTERRUPTED = 130
 
 
 def main() -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup ignores the end of its terminal
+            signal.signal(number, _interrupt)
     try:
         from bentpipe.cli import main as command_line  # noqa: PLC0415 - see above
 
@@ -21,6 +26,10 @@ def main() -> None:
         if end.code == INTERRUPTED:
             _leave()
         raise
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _leave() -> None:

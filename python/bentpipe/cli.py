@@ -5,10 +5,8 @@ Exit status: 0 done, 1 some run failed or is unreliable, 2 the request was wrong
 
 import errno
 import json
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -198,12 +196,6 @@ def _usage(error: Any, command: str) -> str:
     return f"bentpipe: {said[:1].lower()}{said[1:]}; try {command} --help"
 
 
-def _on_term(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def main() -> None:
-    signal.signal(signal.SIGTERM, _on_term)
-    signal.signal(signal.SIGHUP, _on_term)
     interruption.watch()
     app(prog_name="bentpipe")

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -180,11 +181,22 @@ def test_a_run_that_kills_its_workers_fails_and_those_beside_it_do_not(
     assert isinstance(found["dies"].error, EngineFaultError)
 
 
-def test_where_nobody_answers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", "somewhere", "smoke://signals", "tls://127.0.0.1:1"]
+)
+def test_where_nobody_answers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_S", 0.2)
     with pytest.raises(EngineError, match="no Dask scheduler answers at"):
-        small_lab(tmp_path).run(out=tmp_path / "out", cluster="tcp://127.0.0.1:1")
+        small_lab(tmp_path).run(out=tmp_path / "out", cluster=address)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_port_that_is_no_schedulers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(EngineError, match="no Dask scheduler answers at"):
+            small_lab(tmp_path).run(out=tmp_path / "out", cluster=address)
 
 
 @pytest.mark.parametrize("address", ["local:", "local:0", "local:many"])

@@ -1,7 +1,9 @@
 """The executor of several processes: deaths, ends, and the order of outcomes."""
 
+import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,3 +76,17 @@ def test_leaving_ends_the_processes(tmp_path: Path) -> None:
     going_on.close()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pids[0][1:]), 0)
+
+
+def test_a_ctrl_c_while_a_process_loads_does_not_reach_it(tmp_path: Path) -> None:
+    def press() -> None:
+        while not (begun := multiprocessing.active_children()):
+            time.sleep(0.001)
+        for process in begun:
+            os.kill(process.pid or 0, signal.SIGINT)
+
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    found = outcomes(tmp_path, "one", "two", "three")
+    pressing.join()
+    assert sorted(found) == ["one", "three", "two"]

@@ -11,6 +11,7 @@ The scheduler counts a worker's death against all runs that it had been given. S
 done once more with nothing beside it, and has failed only if its workers die then too.
 """
 
+import asyncio
 import contextlib
 import itertools
 import logging
@@ -75,14 +76,8 @@ def joined(address: str, work: Work, *, live: bool, scratch: Path, watcher: Watc
             where = own.scheduler_address
         else:
             where = address
-        try:
-            client = distributed.Client(where, timeout=_CONNECT_S, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise EngineError(
-                f"--cluster: no Dask scheduler answers at {address!r}; "
-                "an address such as tcp://10.0.0.1:8786 would do, or local:4",
-                what="cluster",
-            ) from error
+            _check_answers(where)
+        client = distributed.Client(where, timeout=_CONNECT_S, set_as_default=False)
         stack.callback(_close, client)
         yield Cluster(client, address, work, live=live, watcher=watcher)
 
@@ -276,6 +271,26 @@ def _batches(tasks: Iterable[Task], most: int) -> Iterator[Batch]:
         length_s += task.length_s
     if batch:
         yield tuple(batch)
+
+
+def _check_answers(address: str) -> None:
+    """Before a client is made, which waits for ever for the answer of what is no Dask scheduler."""
+    from distributed.core import rpc  # noqa: PLC0415 - as above
+    from distributed.security import Security  # noqa: PLC0415 - as above
+
+    async def ask() -> None:
+        secured = Security().get_connection_args("client")
+        async with rpc(address, timeout=_CONNECT_S, connection_args=secured) as scheduler:
+            await asyncio.wait_for(scheduler.identity(), _CONNECT_S)
+
+    try:
+        asyncio.run(ask())
+    except Exception as error:  # whatever that address's protocol raises
+        raise EngineError(
+            f"--cluster: no Dask scheduler answers at {address!r}; "
+            "an address such as tcp://10.0.0.1:8786 would do, or local:4",
+            what="cluster",
+        ) from error
 
 
 def own_version() -> str:

@@ -13,8 +13,8 @@ import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -86,9 +86,21 @@ class Processes:
         ours, theirs = context.Pipe()
         arguments = (theirs, self.work, self.scratch, _Passed(self.lock))
         process = context.Process(target=_serve, args=arguments, daemon=True)
-        process.start()
+        with _ctrl_c_kept_back():
+            process.start()
         theirs.close()
         return ours, process
+
+
+@contextmanager
+def _ctrl_c_kept_back() -> Iterator[None]:
+    """A process that is begun meanwhile begins with it kept back too: before it can ignore a Ctrl-C it loads
+    libraries, and would say where it was. Here the Ctrl-C comes afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Waiting:
@@ -158,6 +170,7 @@ class _Passed:
 def _serve(pipe: Connection, work: Work, scratch: Path | None, lock: _Passed) -> None:
     """In the worker. Ctrl-C reaches the whole group of processes; the parent ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, name="end with the parent", daemon=True).start()
     with suppress(EOFError, OSError):
         pipe.send(_READY)
