@@ -3,6 +3,7 @@
     python benches/intervals                 the tables of docs/compare.md
     python benches/intervals --trials 1000   quicker, rougher
     python benches/intervals --runs DIR      of runs: a sweep of one point, two variants and many seeds
+    python benches/intervals --points A B    how alike the points of two sweeps are in what one seed gives
 
 What came out, and what it means, is on that page.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from draws import KINDS, points
-from runs import measured
+from runs import correlations, measured
 from scipy import stats
 
 from bentpipe.results.intervals import FROM, LEVEL, Array, bounds
@@ -29,8 +30,13 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=Path, metavar="DIR")
+    parser.add_argument("--points", type=Path, metavar="DIR", nargs="+")
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
+    if asked.points:
+        for point, row in correlations(asked.points):
+            print(f"{point:>12}", *(f"{value:5.2f}" for value in row))
+        return
     if asked.runs:
         counts = COUNTS[1:]
         print(*_head("percent of trials", [f"{count}" for count in counts]), sep="\n")

@@ -7,6 +7,7 @@ from statistics import fmean
 import numpy as np
 
 from bentpipe import Results
+from bentpipe.report.verdicts import place
 from bentpipe.results.comparisons import compare_all
 from bentpipe.results.intervals import Array
 
@@ -36,3 +37,13 @@ def measured(
         low, high = ends(rng.choice(ratios, (trials, count)))
         held.append(float(((low <= fmean(ratios)) & (fmean(ratios) <= high)).mean()))
     yield f"{both.name} beside {both.thing.baseline}: the ratio of all {len(pairs)} pairs was held", held
+
+
+def correlations(folders: Sequence[Path]) -> Iterator[tuple[str, list[float]]]:
+    """By point, the correlation of the log ratios that seeds give there with those that they give at each."""
+    compared = compare_all([Results.open(folder) for folder in folders])
+    both = next(each for each in compared if each.metric.role == "first")
+    ratios = [[np.log(ours / theirs) for theirs, ours in at.by_seed.values()] for at in both.at]
+    points = [each for each in compared if each.metric is both.metric and each.point is not None]
+    for of, row in zip(points, np.corrcoef(ratios), strict=True):
+        yield place(of, points), [float(value) for value in row]

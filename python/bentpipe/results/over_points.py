@@ -1,7 +1,7 @@
 """One value per seed out of the values at several points.
 
 The points of a sweep are chosen, the seeds are drawn; and a seed draws the same losses at every point, so
-that what it gives at 80 ms and at 120 ms is nearly the same chance twice: correlations of up to 0.97 were
+that what it gives at 80 ms and at 120 ms is nearly the same chance twice: correlations of up to 0.98 were
 measured. Pairs of all points taken as so many independent ones would give intervals that are far too narrow.
 So an interval over all points is one over seeds: each is worth the mean of what it gives.
 """
