@@ -17,7 +17,7 @@ from draws import KINDS, points
 from runs import correlations, measured
 from scipy import stats
 
-from bentpipe.results.intervals import FROM, LEVEL, Array, bounds
+from bentpipe.results.intervals import FROM, LEVEL, Array, bounds, repeats_to_see
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 20)
 _RESAMPLES = 1999
@@ -50,6 +50,10 @@ def main() -> None:
     print(*_scipy(rng, max(asked.trials // 10, 200)), sep="\n")
     print("\nOver 20 points of a few seeds, of which one gives correlated values at all points:\n")
     print(*_many_points(rng, asked.trials), sep="\n")
+    print(
+        "\nWhere no difference was seen, repeats said to settle it, between half and twice of what it takes:\n"
+    )
+    print(*_repeats(rng, max(asked.trials // 10, 200)), sep="\n")
 
 
 def _one_point(rng: np.random.Generator, trials: int) -> Iterator[str]:
@@ -86,6 +90,23 @@ def _many_points(rng: np.random.Generator, trials: int) -> Iterator[str]:
         by_seed = [_held(_chunked(drawn[count].mean(axis=1), _ours), 0.0) for count in counts]
         by_pair = [_held(_stratified(drawn[count]), 0.0) for count in counts]
         yield _row(f"{correlation:g}", [*by_seed, *by_pair])
+
+
+def _repeats(rng: np.random.Generator, trials: int) -> Iterator[str]:
+    """Normal values; true differences so large that so many repeats would settle them."""
+    counts = [3, 5, 8, 12]
+    yield from _head("it takes", [f"after {count}" for count in counts])
+    for mean in (0.8, 0.5, 0.3):
+        true = repeats_to_see(mean, 1.0)
+        assert true is not None
+        shares = []
+        for count in counts:
+            drawn = rng.normal(mean, 1, (trials, count))
+            low, high = _chunked(drawn, _ours)
+            unseen = drawn[(low <= 0) & (high >= 0)]
+            said = [repeats_to_see(float(each.mean()), float(each.std(ddof=1))) for each in unseen]
+            shares.append(sum(n is not None and true / 2 <= n <= 2 * true for n in said) / len(said))
+        yield _row(f"{true}", shares)
 
 
 def _ours(samples: Array) -> Ends:

@@ -84,6 +84,28 @@ def test_a_time_that_shrinks_is_told_as_faster() -> None:
     assert "tuned: 3 times faster, 2." in printed(runs)
 
 
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        ("queue_delay_ms", "2 times as much"),
+        ("delay_s_mean", "2 times as much"),
+        ("duration_s", "2 times slower"),
+    ],
+)
+def test_only_work_is_faster_or_slower_and_no_time_spent_waiting(figure: str, words: str) -> None:
+    runs = tried(lambda _seed: 1.0, seeds=3)
+    for each in runs:
+        tuned = each["variant"] == "tuned"
+        each["workloads"]["download"][figure] = (8.0 if tuned else 4.0) * wobble(
+            each["seed"] + 100 * tuned, 0.001
+        )
+    name = f"workload.download.{figure}"
+    console = Console(file=io.StringIO(), width=80)
+    console.print(comparison.render(compare_all([sweep(runs)], names=[name])))
+    assert isinstance(console.file, io.StringIO)
+    assert words in console.file.getvalue()
+
+
 def test_costs_stand_in_the_verdict_where_they_are_seen() -> None:
     def pinged(each: Record, delay_ms: float) -> Record:
         spec = {"path": {"base_rtt_ns": 50_000_000}, "workloads": [{"name": "rtt", "kind": "ping"}]}

@@ -45,6 +45,15 @@ def test_what_is_in_no_pair_is_counted_by_its_reason() -> None:
     assert found.left_out == LeftOut(failed=1, unreliable=1, without_partner=1)
 
 
+def test_a_variant_that_is_not_run_at_every_point_leaves_nothing_out() -> None:
+    everywhere = [run(seed=seed, point={"path.rtt": rtt}) for rtt in ("20 ms", "80 ms") for seed in (1, 2)]
+    here = [run(20.0, variant="tuned", seed=seed, point={"path.rtt": "80 ms"}) for seed in (1, 2)]
+    found = goodput(compare_all([sweep([*everywhere, *here])]))
+    assert (found.pairs, found.left_out) == (2, LeftOut())
+    (of_folders,) = things([sweep(everywhere, "a"), sweep(here, "b")])
+    assert sum(place.left_out.without_partner for place in matched(of_folders)) == 2
+
+
 def test_a_figure_that_only_one_of_two_has_makes_no_pair_of_it() -> None:
     runs = tried(lambda _seed: 20.0, seeds=3)
     runs[-1]["workloads"]["download"]["goodput_mbit_s"] = None

@@ -219,6 +219,18 @@ def test_a_transfer_that_was_cut_off_is_not_quick_enough() -> None:
     assert "not done by the run's end in 1 of 3" in words([found])
 
 
+def test_beside_a_baseline_that_was_never_done_nothing_is_met_and_it_is_said() -> None:
+    asked = {"spec": {"workloads": [{"name": "download", "size_bytes": 10**6}]}}
+    runs = [
+        run(variant=variant, seed=seed, entry={"completion_s": time_s}, **asked)
+        for variant, time_s in (("as is", None), ("tuned", 4.0))
+        for seed in (1, 2)
+    ]
+    (found,) = checked(runs, "workload.download.completion_s <= baseline")
+    assert not found.met
+    assert "the baseline was not done by the run's end in 2 of 2" in words([found])
+
+
 def test_a_figure_that_none_has_is_refused_with_the_nearest() -> None:
     with pytest.raises(ComparisonError, match=f'did you mean "{GOODPUT}"'):
         checked(tried(lambda _seed: 20.0), "workload.download.godput_mbit_s > 1")

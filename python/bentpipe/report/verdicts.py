@@ -1,13 +1,16 @@
 """What was found of a thing tried, in a sentence: `3.1 times faster, 2.8–3.4; queue delay +140 ms`."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 from bentpipe.charts.wording import digits, plural, point_words
 from bentpipe.results.comparisons import IDENTICAL, LESS, MORE, NO_DIFFERENCE, NO_INTERVAL, Comparison
 from bentpipe.results.intervals import MOST_REPEATS
 
-_FASTER = {"Mbit/s", "s", "ms"}
+_FASTER = {"Mbit/s", "s"}
+_NO_SPEED = re.compile("delay|period")
+"""Seconds in which nothing is done."""
 _POINTS_NAMED = 2
 _APART = 1.2
 _MUCH = 1.5
@@ -45,7 +48,13 @@ def cost(of: Comparison) -> str:
 
 def faster(of: Comparison) -> bool:
     """Whether ratios of it are told as speed: more per time, or less time."""
-    return of.metric.role == "first" and of.metric.unit in _FASTER and of.metric.more_is_better is not None
+    metric = of.metric
+    return (
+        metric.role == "first"
+        and metric.unit in _FASTER
+        and metric.more_is_better is not None
+        and not _NO_SPEED.search(metric.name)
+    )
 
 
 def speed(of: Comparison, ratio: float) -> float:

@@ -115,9 +115,8 @@ def _in_view(kind: Kind, subject: str, part: str, measure: Measure, record: Reco
 
 
 def _words(measure: Measure) -> str:
-    return {"left": "rival's share", "fetch": "fetch time", "completion": "time"}.get(
-        measure.name, measure.name
-    )
+    words = {"left": "rival's share", "fetch": "fetch time", "completion": "time", "median": "round trip"}
+    return words.get(measure.name, measure.name)
 
 
 def _unit(measure: Measure) -> str:

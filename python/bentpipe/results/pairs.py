@@ -138,7 +138,13 @@ def _of_variants(sweep: Results, asked: str | None) -> list[Thing]:
             f'{sweep.folder} holds only the variant "{baseline}": nothing to compare it with; '
             "another variant in it, or a second folder, would do"
         )
-    return [Thing(name, baseline, ours, theirs) for name, ours in by_variant.items()]
+    return [Thing(name, baseline, ours, _where_run(ours, theirs)) for name, ours in by_variant.items()]
+
+
+def _where_run(ours: Sequence[Record], theirs: Sequence[Record]) -> Sequence[Record]:
+    """A baseline's runs at the points of a variant, which need not be run at all points of its sweep."""
+    points = {_point(run) for run in ours}
+    return [run for run in theirs if _point(run) in points] or theirs
 
 
 def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
@@ -183,9 +189,12 @@ def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
 def _by_point(runs: Iterable[Record]) -> dict[Point, list[Record]]:
     found: dict[Point, list[Record]] = {}
     for run in runs:
-        point = tuple(sorted((key, str(value)) for key, value in run.get("point", {}).items()))
-        found.setdefault(point, []).append(run)
+        found.setdefault(_point(run), []).append(run)
     return found
+
+
+def _point(run: Record) -> Point:
+    return tuple(sorted((key, str(value)) for key, value in run.get("point", {}).items()))
 
 
 def _seed(run: Record) -> int:

@@ -70,10 +70,9 @@ def check(
     found = []
     for requirement in requirements:
         metrics = named(matching([requirement.figure], names, "--require"))
-        one = len(sweeps) == 1
-        for thing in alone(sweeps[0]) if one and not requirement.paired else things(sweeps, baseline):
-            # A variant need not be run at every point of its sweep; of another sweep it is asked.
-            places = [place for place in matched(thing) if place.ours or not one]
+        by_itself = len(sweeps) == 1 and not requirement.paired
+        for thing in alone(sweeps[0]) if by_itself else things(sweeps, baseline):
+            places = matched(thing)
             each = [_check(requirement, metric, thing, place) for metric in metrics for place in places]
             judged = [one_check for one_check in each if one_check]
             found += judged or [_nothing(requirement, requirement.figure, thing, {}, "no run of it has one")]
@@ -103,6 +102,9 @@ def _check(requirement: Requirement, metric: Metric, thing: Thing, place: Place)
     numbers = {seed: (a, b) for seed, a, b in used if math.isfinite(a)}
     if numbers:
         return _judged(requirement, metric.name, thing, place.point, numbers)
+    if used:
+        why = f"the baseline was not done by the run's end in {len(used)} of {len(used)}"
+        return _nothing(requirement, metric.name, thing, place.point, why)
     runs = [*place.ours, *place.theirs]
     if any(run.get("workloads") for run in runs) and all(metric.figure(run) is None for run in runs):
         return None
