@@ -50,9 +50,7 @@ def main() -> None:
     print(*_scipy(rng, max(asked.trials // 10, 200)), sep="\n")
     print("\nOver 20 points of a few seeds, of which one gives correlated values at all points:\n")
     print(*_many_points(rng, asked.trials), sep="\n")
-    print(
-        "\nWhere no difference was seen, repeats said to settle it, between half and twice of what it takes:\n"
-    )
+    print("\nWhere none was seen, the repeats said to settle it were half to twice those that would:\n")
     print(*_repeats(rng, max(asked.trials // 10, 200)), sep="\n")
 
 
