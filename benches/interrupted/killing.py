@@ -76,7 +76,7 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.P
     file = folder / "scheduler.json"
     every = [_dask(folder, "scheduler", "--port", "0", "--scheduler-file", str(file))]
     try:
-        while not file.exists():
+        while not file.exists() or not file.read_text().rstrip().endswith("}"):  # it is written in parts
             time.sleep(0.02)
         more = ("worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny")
         every += [_dask(folder, *more) for _ in range(workers)]

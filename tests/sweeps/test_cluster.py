@@ -48,7 +48,7 @@ def dask(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
 def scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     file = folder / "scheduler.json"
     with ended(dask(folder, "scheduler", "--port", "0", "--scheduler-file", str(file))) as process:
-        while not file.exists():
+        while not file.exists() or not file.read_text().rstrip().endswith("}"):  # it is written in parts
             time.sleep(0.02)
         yield str(file), process
 
