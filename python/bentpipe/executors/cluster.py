@@ -139,6 +139,7 @@ class Cluster:
             self._work,
             batch,
             live=self._live,
+            version=self._version,
             key=f"bentpipe-{uuid.uuid4().hex}",
             resources={LIVE: 1} if self._live else None,
             pure=False,
@@ -165,6 +166,8 @@ class Cluster:
                 return answer
             case (_, KilledWorker(), _):
                 return None
+            case (_, EngineError() as refused, _):
+                raise refused
             case CancelledError() | (_, CancelledError(), _):
                 raise self._lost()
             case (_, error, _):
@@ -190,7 +193,8 @@ class Cluster:
             raise self._lost() from error
         for worker, version in versions.items():
             if isinstance(version, metadata.PackageNotFoundError | str):
-                self._check_version(worker, version)
+                found = version if isinstance(version, str) else None
+                cluster_worker.check_version(worker, found, self._version)
                 self._checked.add(worker)  # one that did not answer is looked at again
         self._checked &= workers.keys()
         slots = sum(
@@ -201,16 +205,6 @@ class Cluster:
             what = f" that offers the resource {LIVE!r}" if self._live else ""
             self._watcher.say(f"{self._address} has no worker{what} now; waiting for one")
         self._slots, self._waits = slots, not slots
-
-    def _check_version(self, worker: str, version: str | metadata.PackageNotFoundError) -> None:
-        if version != self._version:
-            found = f"bentpipe {version}" if isinstance(version, str) else "no bentpipe"
-            raise EngineError(
-                f"--cluster: the worker at {worker} has {found}, and here is {self._version}; "
-                "the same version on all would do",
-                what="cluster",
-                remedy=f"pip install 'bentpipe[cluster]=={self._version}'",
-            )
 
     def _lost(self) -> ExecutorError:
         return ExecutorError(

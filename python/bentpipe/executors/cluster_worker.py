@@ -5,9 +5,11 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from bentpipe.engines.base import EngineError
 from bentpipe.executors.base import Outcome, Task, Work, tried
 from bentpipe.results.carried import packed, removed
 from bentpipe.results.place import Place
@@ -15,16 +17,30 @@ from bentpipe.results.place import Place
 _LOCK = "bentpipe-live.lock"
 
 
-def do(work: Work, batch: tuple[Task, ...], *, live: bool) -> list[tuple[Outcome, dict[str, bytes]]]:
+def do(
+    work: Work, batch: tuple[Task, ...], *, live: bool, version: str
+) -> list[tuple[Outcome, dict[str, bytes]]]:
     """Do runs and carry them to the sweep's URL; or, where that is a folder of the machine that asked, return
-    each run's files."""
+    each run's files. Raises EngineError on a worker that joined with another bentpipe."""
     from distributed import get_worker  # noqa: PLC0415 - an extra
 
+    check_version(get_worker().address, metadata.version("bentpipe"), version)
     scratch = Path(get_worker().local_directory) / "runs"
     with _machine_to_itself() if live else nullcontext():
         if Place.of(work.destination).path is None:
             return [(work.attempt(task, scratch), {}) for task in batch]
         return [_packed(work, task, scratch) for task in batch]
+
+
+def check_version(worker: str, found: str | None, here: str) -> None:
+    """Raises EngineError where a worker has another bentpipe than whoever asks; None: it has none."""
+    if found != here:
+        raise EngineError(
+            f"--cluster: the worker at {worker} has {f'bentpipe {found}' if found else 'no bentpipe'}, "
+            f"and here is {here}; the same version on all would do",
+            what="cluster",
+            remedy=f"pip install 'bentpipe[cluster]=={here}'",
+        )
 
 
 def _packed(work: Work, task: Task, scratch: Path) -> tuple[Outcome, dict[str, bytes]]:
