@@ -214,3 +214,25 @@ def test_a_spool_without_a_whole_line_is_an_empty_table(tmp_path: Path) -> None:
     (csv := tmp_path / "link.csv").write_text("time_s,pi")
     folder.spool_to_table("link", csv)
     assert pl.read_parquet(folder.path("link.parquet")).equals(LINK.empty())
+
+
+@pytest.mark.parametrize(
+    ("record", "place"),
+    [
+        ('{"workloads": 5}', "workloads is no object"),
+        ('{"workloads": {"download": 5}}', "workloads.download is no object"),
+        ('{"pipes": {"down": []}}', "pipes.down is no object"),
+        ('{"spec": 7}', "spec is no object"),
+        ('{"spec": {"path": 7}}', "spec.path is no object"),
+        ('{"why": "x"}', "why is no list"),
+        ("[" * 100_000, "cannot be read"),
+    ],
+)
+def test_a_record_of_another_shape_is_named_with_what_is_wrong(
+    tmp_path: Path, record: str, place: str
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "run.json").write_text(record)
+    with pytest.raises(StoreError, match=place) as refused:
+        Results.open(tmp_path)
+    assert "run.json" in str(refused.value)
