@@ -158,3 +158,9 @@ def test_what_a_cache_had_and_what_it_had_not_are_two_things() -> None:
     found = {each.name: each for each in compare_all([sweep(runs)]) if each.metric.role == "first"}
     assert found["cached, hit"].ratio == pytest.approx(0.1 / (9 * 10 * 11) ** (1 / 3))
     assert found["cached, miss"].verdict == MORE
+
+
+def test_where_only_the_points_differ_the_error_names_two_of_them() -> None:
+    here, there = (sweep([run(point={"path.rtt": rtt})], rtt) for rtt in ("80 ms", "0.08 s"))
+    with pytest.raises(ComparisonError, match=r"such as path\.rtt = 0\.08 s here, path\.rtt = 80 ms there"):
+        compare_all([here, there])

@@ -181,13 +181,9 @@ def compare_all(
     metrics = named(matching(names, known(runs), "--metric")) if names else None
     found = [each for thing in tried for each in compare(thing, metrics)]
     if not found:
-        ours, theirs = (
-            ", ".join(map(str, sorted({run.get("seed", 1) for run in side})))
-            for side in (tried[0].ours, tried[0].theirs)
-        )
         raise ComparisonError(
             f"no run of {tried[0].name} has the point and the seed of a run of {tried[0].baseline}: "
-            f"seeds {ours} here, {theirs} there; the same lab, --seed and --repeat would do"
+            f"{_apart(tried[0])}; the same lab, --seed and --repeat would do"
         )
     return found
 
@@ -260,6 +256,17 @@ def _figures(metric: Metric, place: Place) -> Figures:
             by_seed[pair.seed] = theirs, ours
     out = replace(place.left_out, not_finished=not_finished, not_known=not_known)
     return Figures(place.point, by_seed, doubtful, out)
+
+
+def _apart(thing: Thing) -> str:
+    """Why no two runs of it are of the same point and seed."""
+    sides = (thing.ours, thing.theirs)
+    ours, theirs = ({run.get("seed", 1) for run in side} for side in sides)
+    if not ours & theirs:
+        return f"seeds {', '.join(map(str, sorted(ours)))} here, {', '.join(map(str, sorted(theirs)))} there"
+    points = [side[0].get("point", {}) for side in sides]
+    here, there = (", ".join(f"{key} = {value}" for key, value in each.items()) or "none" for each in points)
+    return f"points such as {here} here, {there} there"
 
 
 def _ends(of: Mean | None, scale: Callable[[float], float] = float) -> list[float] | None:
