@@ -234,3 +234,9 @@ def test_beside_a_baseline_that_was_never_done_nothing_is_met_and_it_is_said() -
 def test_a_figure_that_none_has_is_refused_with_the_nearest() -> None:
     with pytest.raises(ComparisonError, match=f'did you mean "{GOODPUT}"'):
         checked(tried(lambda _seed: 20.0), "workload.download.godput_mbit_s > 1")
+
+
+def test_a_figure_that_is_null_in_every_run_is_none_that_may_be_required() -> None:
+    runs = tried(lambda _seed: 11.0, entry={"completion_s": None})
+    with pytest.raises(ComparisonError, match="no run has a figure"):
+        checked(runs, "workload.download.completion_s <= 1.1 * baseline")

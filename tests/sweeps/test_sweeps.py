@@ -169,6 +169,11 @@ def test_runs_at_a_url_are_those_of_a_folder_and_go_on_there(tmp_path: Path) -> 
         bentpipe.Lab.load(tmp_path / "small.toml", set=["path.rate=1 Mbit/s"]).run(out=url)
 
 
+def test_a_memory_that_only_its_process_has_is_refused_to_several(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="--jobs 1 would do"):
+        small_lab(tmp_path).run(out=f"memory://{tmp_path.name}/out", jobs=2)
+
+
 def test_a_run_at_a_url_that_lacks_its_record_is_none_and_is_made_anew(tmp_path: Path) -> None:
     url = f"memory://{tmp_path.name}/out"
     results = small_lab(tmp_path).run(out=url)

@@ -10,6 +10,7 @@ from bentpipe.engines.base import Engine
 from bentpipe.executors.base import Executor, Work
 from bentpipe.executors.one_by_one import OneByOne
 from bentpipe.executors.processes import Processes
+from bentpipe.results import StoreError
 from bentpipe.results.layout import STAGING_SUFFIX
 from bentpipe.sweep_folder import Claim
 from bentpipe.watching import Watcher
@@ -33,6 +34,8 @@ def chosen(
 ) -> Iterator[Executor]:
     """The executor for so many runs, as long as this lasts."""
     folder = claim.place.path
+    if (where.cluster or where.jobs > 1) and str(claim.place).startswith("memory:"):
+        raise StoreError(f"{claim.place}: each process has a memory of its own; --jobs 1 would do")
     with ExitStack() as stack:
         if where.cluster and runs:
             from bentpipe.executors.cluster import joined  # noqa: PLC0415 - Dask is an extra, and slow to load

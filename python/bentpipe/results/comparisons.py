@@ -129,6 +129,7 @@ class Comparison:
         return {
             "metric": self.metric.name,
             "unit": self.metric.unit,
+            "more_is_better": self.metric.more_is_better,
             "thing": self.name,
             "baseline": self.thing.baseline,
             "point": None if self.point is None else dict(self.point),

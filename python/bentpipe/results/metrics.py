@@ -67,7 +67,8 @@ def named(names: Iterable[str]) -> list[Metric]:
 
 def known(records: Iterable[Record]) -> list[str]:
     """The names of all figures that any of the runs has, in order."""
-    return list(dict.fromkeys(name for record in records for name in figures(record)))
+    found = (each for record in records for each in figures(record).items())
+    return list(dict.fromkeys(name for name, value in found if value is not None))
 
 
 def matching(patterns: Iterable[str], names: Sequence[str], asker: str) -> list[str]:

@@ -323,8 +323,9 @@ def _at_url(url: str) -> Place:
     try:
         filesystem, key = fsspec.url_to_fs(url)
     except ValueError as error:
-        known = ", ".join(sorted(name for name in fsspec.available_protocols() if name.isalnum()))
-        raise StoreError(f"{url}: {error}; known are {known}") from error
+        raise StoreError(
+            f"{url}: {error}; file, s3, gs, abfs, sftp or another of fsspec's would do"
+        ) from error
     except ImportError as error:
         raise StoreError(f"{url}: {error}") from error
     except OSError as error:

@@ -82,7 +82,8 @@ def read_object(place: Place) -> dict[str, Any]:
     try:
         found = json.loads(place.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"{place} cannot be read: {error}") from error
+        remedy = "; without that run's folder the others can, and it is run again" * (place.name == RECORD)
+        raise StoreError(f"{place} cannot be read: {error}{remedy}") from error
     if not isinstance(found, dict):
         raise StoreError(f"{place} holds no object")
     return found
