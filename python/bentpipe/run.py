@@ -18,6 +18,7 @@ from bentpipe.executors.base import Outcome, Task, Work
 from bentpipe.executors.choice import Where, chosen
 from bentpipe.failed_run import keep_failed
 from bentpipe.lab import AS_IS, Point
+from bentpipe.lab.spec import RunSpec
 from bentpipe.results import Results, StoreError
 from bentpipe.results.index import Runs, refresh
 from bentpipe.results.place import Place
@@ -110,15 +111,17 @@ def execute(
             tally.count(there["run"], there)
             if on_record:
                 on_record(there)
-        count, length_s = 0, 0.0
-        for task in runs.tasks(cells(), worker):
-            count += 1
-            length_s += task.length_s
-        if not count and again:
+        left = _Left()
+        specs = left.counted(runs.tasks(cells(), worker))
+        if not where.cluster:  # there the workers look at their own machines
+            worker.check_machine(specs)
+        for _ in specs:
+            pass
+        if not left.runs and again:
             watcher.say(f"No run in {place} is {again}.")
         work = Work(engine, options, str(place), replaces=again is not None)
-        executor = stack.enter_context(chosen(where, work, worker, claim, runs=count, watcher=watcher))
-        watcher.sweep_begins(done + count, done, length_s, executor.at_once)
+        executor = stack.enter_context(chosen(where, work, worker, claim, runs=left.runs, watcher=watcher))
+        watcher.sweep_begins(done + left.runs, done, left.length_s, executor.at_once)
         outcomes = stack.enter_context(closing(executor.outcomes(runs.tasks(cells(), worker), watcher)))
         for task, outcome in outcomes:
             record = _kept(outcome, task, work, sound=tally.done + tally.unreliable > 0)
@@ -181,6 +184,21 @@ class _Runs:
                 if point.spec is not spec:
                     spec, length_s = point.spec, worker.length_s(point.spec)
                 yield Task(name, point, length_s)
+
+
+@dataclass
+class _Left:
+    """What of a sweep is still to be done."""
+
+    runs: int = 0
+    length_s: float = 0.0
+
+    def counted(self, tasks: Iterable[Task]) -> Iterator[RunSpec]:
+        """Their specifications; they are counted as they pass."""
+        for task in tasks:
+            self.runs += 1
+            self.length_s += task.length_s
+            yield task.point.spec
 
 
 def _how_they_ended(place: Place) -> dict[str, dict[str, Any]]:

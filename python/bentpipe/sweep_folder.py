@@ -108,6 +108,7 @@ def claimed(place: Place, own: Mapping[str, Any]) -> Iterator[Claim]:
     made = not place.exists()
     if not made and not place.is_folder():
         raise StoreError(f"{place} is a file; --out wants a folder")
+    parent = place.path.parent if made and place.path and not place.path.parent.exists() else None
     with _locked(place) as lock:
         there = _checked(place, own)
         try:
@@ -118,6 +119,9 @@ def claimed(place: Place, own: Mapping[str, Any]) -> Iterator[Claim]:
                 discard_abandoned(place.path)  # of workers that were ended
             if not place.stamps(RECORD):
                 _unname(place, made=made)
+                if parent:
+                    with suppress(OSError):  # another sweep may lie in it by now
+                        parent.rmdir()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import real_runs
 from real_runs import run, shadow
 
 import bentpipe
-from bentpipe.engines.base import EngineOptions
+from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.results import Results
 from bentpipe.run import execute
 
@@ -153,14 +153,20 @@ def test_a_program_that_does_not_do_its_work_fails_its_workload_alone(
     assert len(results.link) > 0
 
 
-def test_a_program_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    only = tmp_path / "only"
-    only.mkdir()
-    (only / "sh").symlink_to("/bin/sh")
-    monkeypatch.setenv("PATH", str(only))
+def test_a_program_that_is_missing_is_named_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EngineError, match=r"iperf3 \(needed by workload load\)"):
+        run(tmp_path, BULK + 'size = "10 kB"\n')
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_program_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shadow(tmp_path, "iperf3", "", monkeypatch)
+    (tmp_path / "programs" / "iperf3").write_text("#!/no/such/interpreter\n")
     results = run(tmp_path, BULK + 'size = "10 kB"\n')
     assert "iperf3" in workload(results, "load")["why"]
-    assert "not found" in workload(results, "load")["why"]
 
 
 def test_a_program_that_hangs_is_stopped_at_the_run_end(

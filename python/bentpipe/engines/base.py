@@ -4,7 +4,7 @@ An engine refuses by name what it cannot do (`check`), before anything is starte
 run is not an exception: the run ends, keeps what it measured, and says in its record what failed and why.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -31,7 +31,7 @@ class EngineError(Exception):
 
     def __str__(self) -> str:
         message = str(self.args[0])
-        return f"{message}\n  this would help:  {self.remedy}" if self.remedy else message
+        return f"{message}\n  to fix it, run:  {self.remedy}" if self.remedy else message
 
 
 class EngineFaultError(EngineError):
@@ -72,6 +72,9 @@ class Engine(Protocol):
 
     def check(self, spec: RunSpec) -> None:
         """Raise EngineError for what this engine cannot do."""
+
+    def check_machine(self, specs: Iterable[RunSpec]) -> None:
+        """Raise EngineError for what these runs need and this machine lacks: all of it in one message."""
 
     def length_s(self, spec: RunSpec) -> float:
         """Seconds that a run is expected to take, for the bar's time left."""

@@ -18,14 +18,14 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.engines import machine
+from bentpipe.engines import machine, programs
 from bentpipe.engines.base import EngineError, EngineOptions, Progress, WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
 from bentpipe.engines.workloads import REGISTRY, channels, http
 from bentpipe.lab import Point
-from bentpipe.lab.spec import HostSpec, RunSpec, WorkloadSpec
+from bentpipe.lab.spec import HostSpec, RunSpec
 from bentpipe.results import RunFolder
 from bentpipe.results.queue_behaviour import queues_of_run
 from bentpipe.results.record import pipes_summary
@@ -37,7 +37,6 @@ _LEAD_NS = 1_000_000_000
 _TICK_S = 0.2
 _CUT_S = 10.0
 """How long workloads may take to end after the run's end."""
-_TOOLS = {"ping": ("ping",), "bulk": ("iperf3",)}
 
 
 class LiveEngine:
@@ -63,11 +62,15 @@ class LiveEngine:
                     remedy=f"sudo modprobe tcp_{control}",
                 )
 
+    def check_machine(self, specs: Iterable[RunSpec]) -> None:
+        programs.require(specs)
+
     def length_s(self, spec: RunSpec) -> float:
         return run_length_s(spec)
 
     def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
         self.check(point.spec)
+        self.check_machine([point.spec])
         a_run = _Run(point, folder, on_progress, self._options)
         try:
             measured = _in_a_loop(a_run.measured())
@@ -139,7 +142,8 @@ class _Run:
 
         host.on_trouble = trouble
         tasks = {
-            work.name: asyncio.create_task(REGISTRY[work.kind](work, bench)) for work in self._spec.workloads
+            work.name: asyncio.create_task(REGISTRY[work.kind].run(work, bench))
+            for work in self._spec.workloads
         }
         try:
             await self._until_the_end(bench, set(tasks.values()))
@@ -222,13 +226,15 @@ class _Run:
             "spec": spec.model_dump(mode="json"),
             "machine": machine.facts()
             | {"kernel": ready["kernel"], "root": ready["root"], "offload": ready["offload"]},
-            "versions": machine.versions({tool for work in spec.workloads for tool in _tools(work)}),
+            "versions": machine.versions(_measuring_programs(spec)),
             "sysctl": {name: host["sysctl"] for name, host in ready["hosts"].items()},
         }
 
 
-def _tools(work: WorkloadSpec) -> tuple[str, ...]:
-    return http.tools(work) if work.kind == "http" else _TOOLS.get(work.kind, ())
+def _measuring_programs(spec: RunSpec) -> set[str]:
+    """Those whose version is kept. Commands of `exec` are not asked for one."""
+    works = (work for work in spec.workloads if work.kind != "exec")
+    return {name for work in works for name in REGISTRY[work.kind].programs(work)}
 
 
 def setup(point: Point, options: EngineOptions, spool: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 from bentpipe import _core
 
 _VERSION_OPTION = {"iperf3": "--version", "ping": "-V", "curl": "--version", "nginx": "-v"}
+
+_IN_SBIN = {"nginx"}
+"""Started with /usr/sbin in PATH, where an ordinary user of Debian has none."""
 
 
 @cache
@@ -41,6 +45,12 @@ def versions(tools: set[str]) -> dict[str, str | None]:
 def with_system_programs() -> dict[str, str]:
     """A PATH that has nginx too: an ordinary user's on Debian does not."""
     return {"PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
+
+
+def program(name: str) -> str | None:
+    """Where the program is that a live run would start under this name; None: nowhere."""
+    path = with_system_programs()["PATH"] if name in _IN_SBIN else os.environ.get("PATH", "")
+    return shutil.which(name, path=path)
 
 
 @cache

@@ -8,6 +8,7 @@ goes; what each workload carried becomes its entry in the record (sim_entries.py
 import datetime
 import json
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -42,6 +43,9 @@ class SimEngine:
         refuse(spec)
         if spec.near is None and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host", what="pcap")
+
+    def check_machine(self, specs: Iterable[RunSpec]) -> None:
+        """It needs nothing."""
 
     def length_s(self, spec: RunSpec) -> float:
         """A guess from the bytes that the path can carry: how long the simulator computes."""

@@ -4,17 +4,27 @@ Each is a coroutine that runs one workload of the lab with real programs and ret
 never raises for what a program does wrong: that is its result.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from typing import Any, Protocol
 
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.workloads import bulk, channels, exec, http, ping
 
-REGISTRY: Mapping[str, Callable[[Any, Bench], Coroutine[Any, Any, WorkloadResult]]] = {
-    "bulk": bulk.run,
-    "channels": channels.run,
-    "exec": exec.run,
-    "http": http.run,
-    "ping": ping.run,
+
+class Workload(Protocol):
+    """What a module of a workload offers."""
+
+    def run(self, spec: Any, bench: Bench, /) -> Coroutine[Any, Any, WorkloadResult]: ...
+
+    def programs(self, spec: Any, /) -> tuple[str, ...]:
+        """The programs that it starts, by the names under which they are found in PATH."""
+
+
+REGISTRY: Mapping[str, Workload] = {
+    "bulk": bulk,
+    "channels": channels,
+    "exec": exec,
+    "http": http,
+    "ping": ping,
 }

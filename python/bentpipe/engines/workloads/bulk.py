@@ -62,6 +62,10 @@ def plan(spec: BulkSpec, *, server_address: str, port: int, ip: int) -> Plan:
     return Plan(client_at, _OPPOSITE[client_at], argv)
 
 
+def programs(_spec: BulkSpec) -> tuple[str, ...]:
+    return ("iperf3",)
+
+
 async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     name, start_s, ip, port = spec.name, spec.start_ns / 1e9, bench.spec.client.ip, bench.port()
     at = "client" if spec.size_bytes is not None and spec.direction == "up" else "server"

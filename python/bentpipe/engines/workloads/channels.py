@@ -35,6 +35,10 @@ def setup(work: ChannelsSpec, spec: RunSpec, spool: Path) -> dict[str, Any]:
     }
 
 
+def programs(_spec: ChannelsSpec) -> tuple[str, ...]:
+    return ()
+
+
 async def run(work: ChannelsSpec, bench: Bench) -> WorkloadResult:
     over = await bench.channels(work.name)
     table = _flows_csv(work, bench.spec, bench.spool)

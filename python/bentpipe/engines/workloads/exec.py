@@ -7,6 +7,10 @@ from bentpipe.engines.bench import Bench, End
 from bentpipe.lab.spec import ExecSpec
 
 
+def programs(spec: ExecSpec) -> tuple[str, ...]:
+    return spec.command[:1]
+
+
 async def run(spec: ExecSpec, bench: Bench) -> WorkloadResult:
     start_s = spec.start_ns / 1e9
     await bench.sleep_until(start_s)

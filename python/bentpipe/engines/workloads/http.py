@@ -35,8 +35,7 @@ def in_ranges(spec: HttpSpec) -> bool:
     return spec.connections > 1 and spec.objects_bytes is None
 
 
-def tools(spec: HttpSpec) -> tuple[str, ...]:
-    """The programs that carry it."""
+def programs(spec: HttpSpec) -> tuple[str, ...]:
     return ("nginx", "aria2c" if in_ranges(spec) else "curl")
 
 
@@ -221,12 +220,12 @@ def _curl(order: curl.Order, bench: Bench, site: nginx.Site) -> _Job:
 
 
 def _tools(
-    spec: HttpSpec, programs: Sequence[Program], stopped: Mapping[str, nginx.Stopped | None]
+    spec: HttpSpec, ran: Sequence[Program], stopped: Mapping[str, nginx.Stopped | None]
 ) -> list[dict[str, str]]:
-    _, client = tools(spec)
+    _, client = programs(spec)
     said = [
-        (client, "client", "".join(program.stdout for program in programs)),
-        (client, "client trace", "".join(program.stderr for program in programs)),
+        (client, "client", "".join(program.stdout for program in ran)),
+        (client, "client trace", "".join(program.stderr for program in ran)),
     ]
     for host, site in stopped.items():
         if site:

@@ -93,6 +93,10 @@ def _unrounded(printed: list[str], least_ms: float, mean_ms: float, most_ms: flo
     return times
 
 
+def programs(_spec: PingSpec) -> tuple[str, ...]:
+    return ("ping",)
+
+
 async def run(spec: PingSpec, bench: Bench) -> WorkloadResult:
     start_s, interval_s = spec.start_ns / 1e9, spec.interval_ns / 1e9
     ip = bench.spec.client.ip
