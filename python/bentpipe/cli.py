@@ -20,7 +20,7 @@ from bentpipe.commands.import_ import import_
 from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
 from bentpipe.commands.query import query
 from bentpipe.commands.run import run
-from bentpipe.commands.saying import print_table, say
+from bentpipe.commands.saying import print_table, say, tell
 from bentpipe.engines.base import EngineError, EngineFaultError
 from bentpipe.executors.errors import ExecutorError
 from bentpipe.lab import LabError
@@ -166,7 +166,7 @@ def labs() -> None:
     from bentpipe.lab import catalogue  # noqa: PLC0415 - as above
 
     for name, title in catalogue():
-        print(f"{name:24} {title}")
+        tell(f"{name:24} {title}")
 
 
 @app.command()

@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from bentpipe.charts.wording import digits
+from bentpipe.console import SafeConsole
+from bentpipe.printable import printable
 from bentpipe.watching import Quiet, Watcher
 
 _LONGEST_WHY = 300
@@ -137,8 +138,8 @@ class Bar:
             TextColumn("[bold]{task.fields[count]}"),
             BarColumn(),
             _TimeLeft(self._state),
-            TextColumn("{task.fields[name]}"),
-            console=Console(stderr=True),
+            TextColumn("{task.fields[name]}", markup=False),
+            console=SafeConsole(stderr=True),
             transient=True,
         )
         self._task = self._progress.add_task("", total=1.0, count="", name="", start=False)
@@ -205,7 +206,7 @@ def watcher(*, quiet: bool) -> Iterator[Watcher]:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def _duration(seconds: float) -> str:

@@ -5,8 +5,11 @@ renderer gives one colour to each role, so that a colour means the same in every
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
+
+from bentpipe.printable import printable
 
 
 class Role(StrEnum):
@@ -71,8 +74,25 @@ class Symbol(StrEnum):
     """What lies beyond the axis, at its end."""
 
 
+class _Shown:
+    """Its texts come from lab files and run folders, and are printable once it is made."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            if field.name not in {"name", "runs"}:
+                object.__setattr__(self, field.name, _printable(getattr(self, field.name)))
+
+
+def _printable(value: Any) -> Any:
+    if type(value) is str:
+        return printable(value)
+    if isinstance(value, tuple | list) and value and isinstance(value[0], str | tuple):
+        return type(value)(map(_printable, value))
+    return value
+
+
 @dataclass(frozen=True)
-class Series:
+class Series(_Shown):
     label: str
     x: Sequence[float]
     y: Sequence[float | None]
@@ -100,7 +120,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Level:
+class Level(_Shown):
     """A horizontal line across a panel; in one of categories, a vertical one."""
 
     value: float
@@ -109,7 +129,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Axis:
+class Axis(_Shown):
     label: str
     unit: str
     log: bool = False
@@ -139,7 +159,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Cells(_Shown):
     """A figure for each row and column, in a panel whose x axis and y axis are both of categories."""
 
     words: tuple[tuple[str, ...], ...]
@@ -153,7 +173,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Panel:
+class Panel(_Shown):
     name: str
     title: str
     sentence: str
@@ -168,7 +188,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Chart:
+class Chart(_Shown):
     """Panels that share one x axis: one above the other, or side by side with the same y axis.
 
     Panels of categories stand `columns` in a row, and those of a row share their categories.

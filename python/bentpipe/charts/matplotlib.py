@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullF
 
 from bentpipe.charts import matplotlib_cells, matplotlib_rows
 from bentpipe.charts.description import Chart, Dash, Level, Mark, Panel, Series, Symbol
-from bentpipe.charts.matplotlib_rows import bold
+from bentpipe.charts.matplotlib_rows import bold, literal
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
 from bentpipe.charts.wording import digits
@@ -37,6 +37,7 @@ _SETTINGS: dict[Any, Any] = {
     "axes.spines.right": False,
     "xtick.color": "#444444",
     "ytick.color": "#444444",
+    "text.parse_math": False,
     "axes.grid": True,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.7,
@@ -64,7 +65,7 @@ def figure(chart: Chart) -> Figure:
         else:
             how = _multiples if chart.small_multiples else _side_by_side if chart.side_by_side else _stacked
             drawn = how(chart)
-        drawn.suptitle(_heading(chart), x=0.012, ha="left", fontsize=10, linespacing=1.45)
+        drawn.suptitle(_heading(chart), x=0.012, ha="left", fontsize=10, linespacing=1.45, parse_math=True)
         return drawn
 
 
@@ -77,7 +78,7 @@ def save(chart: Chart, path: Path) -> None:
 
 def _heading(chart: Chart) -> str:
     title = bold(chart.title)
-    return "\n".join([title, *textwrap.wrap(chart.sentence, _WRAP_WIDE)])
+    return "\n".join([title, *map(literal, textwrap.wrap(chart.sentence, _WRAP_WIDE))])
 
 
 def _side_by_side(chart: Chart) -> Figure:
@@ -123,8 +124,8 @@ def _stacked(chart: Chart) -> Figure:
         _draw(place, chart, panel, y_range([panel]))
         place.set_ylabel(panel.y.title)
         title = bold(panel.title)
-        words = "\n".join([title, *textwrap.wrap(panel.sentence, _WRAP_PANEL + 24)])
-        place.set_title(words, loc="left", fontsize=8, linespacing=1.4)
+        words = "\n".join([title, *map(literal, textwrap.wrap(panel.sentence, _WRAP_PANEL + 24))])
+        place.set_title(words, loc="left", fontsize=8, linespacing=1.4, parse_math=True)
         _legend(place, panel, loc="center left", bbox_to_anchor=(1.005, 0.5), handlelength=2.6)
     _x_axis(axes[-1], chart)
     return drawn

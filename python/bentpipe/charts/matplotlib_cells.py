@@ -53,7 +53,7 @@ def _panel(place: Axes, chart: Chart, panel: Panel, in_row: int, *, first: bool)
     place.set_xlabel(x.title, fontsize=8)
     if first:
         place.set_ylabel(panel.y.title, fontsize=8)
-    place.set_title(bold(panel.title), loc="left", fontsize=8)
+    place.set_title(bold(panel.title), loc="left", fontsize=8, parse_math=True)
     for spine in place.spines.values():
         spine.set_visible(False)
 

@@ -20,12 +20,24 @@ _MARKERS = {Symbol.CIRCLE: "o", Symbol.DIAMOND: "D", Symbol.STROKE: "|", Symbol.
 _WRAP = {1: 100, 2: 76, 3: 60, 4: 50}
 
 
+_MATHTEXT = {
+    **{character: f"\\{character}" for character in "{}$%#&_ "},
+    "\\": r"\backslash{}",
+    "^": " ",
+    "~": " ",
+    "-": "\u2011",
+}
+
+
 def bold(text: str) -> str:
     """Plain words in mathtext's bold; it has no spaces of its own and gives some characters a meaning."""
-    for character in "\\{}$%#&_^~":
-        text = text.replace(character, "\\" + character if character in "{}$%#&_" else " ")
-    words = text.replace(" ", r"\ ").replace("-", "\u2011")
+    words = "".join(_MATHTEXT.get(character, character) for character in text)
     return rf"$\bf{{{words}}}$"
+
+
+def literal(text: str) -> str:
+    """Plain words beside mathtext."""
+    return text.replace("$", r"\$")
 
 
 def draw(chart: Chart, width_in: float) -> Figure:
@@ -67,8 +79,8 @@ def _panel(place: Axes, chart: Chart, panel: Panel, *, first: bool) -> None:
         place.axhspan(number - 0.5, number + 0.5, color="#f3f4f6", zorder=0)
     words = [bold(panel.title)] if panel.title else []
     if first:
-        words += textwrap.wrap(panel.sentence, _WRAP.get(chart.columns, 50))
-    place.set_title("\n".join(words), loc="left", fontsize=8, linespacing=1.4)
+        words += map(literal, textwrap.wrap(panel.sentence, _WRAP.get(chart.columns, 50)))
+    place.set_title("\n".join(words), loc="left", fontsize=8, linespacing=1.4, parse_math=True)
     if any(series.in_legend for series in panel.series):
         place.legend(loc="center left", bbox_to_anchor=(1.005, 0.5), handlelength=1.6)
 

@@ -88,8 +88,8 @@ def _figure(chart: Chart, panel: Panel, heights: Range, pixels: int) -> dict[str
                 "hoverinfo": "skip",
             }
         )
-    x = {"title": {"text": chart.x.title}, **scale(across, chart.x.log), **_ticks(chart.x, across)}
-    y = {"title": {"text": panel.y.title}, **scale(heights, panel.y.log), **_ticks(panel.y, heights)}
+    x = {"title": {"text": plain(chart.x.title)}, **scale(across, chart.x.log), **_ticks(chart.x, across)}
+    y = {"title": {"text": plain(panel.y.title)}, **scale(heights, panel.y.log), **_ticks(panel.y, heights)}
     layout = {"xaxis": x, "yaxis": y, "hovermode": _hover(chart)}
     breaks = [_break(axis, name) for axis, name in ((chart.x, "x"), (panel.y, "y")) if axis.zero is not None]
     return {"data": traces, "layout": layout | ({"shapes": breaks} if breaks else {})}

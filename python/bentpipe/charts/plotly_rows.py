@@ -72,7 +72,7 @@ def _figure(chart: Chart, row: Sequence[Panel]) -> dict[str, Any]:
 
 
 def _x_axis(x: Axis, ends: tuple[float, float], domain: list[float]) -> dict[str, Any]:
-    found = {"title": {"text": x.title}, "domain": domain, "zeroline": False, **scale(ends, x.log)}
+    found = {"title": {"text": plain(x.title)}, "domain": domain, "zeroline": False, **scale(ends, x.log)}
     if not x.log:
         return found | {"nticks": 6}
     ticks = [value for value in _ROUND if ends[0] <= value <= ends[1]]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bentpipe.printable import printable
+
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _THOUSANDS = "\N{NARROW NO-BREAK SPACE}"
 
@@ -58,8 +60,10 @@ def point_words(point: Mapping[str, Any]) -> list[str]:
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
     """A dotted key's last word, or the whole key where two would be the same; a named axis in words."""
-    last = [key.rpartition(".")[2].replace("_", " ") for key in keys]
-    return {key: word if last.count(word) == 1 else key for key, word in zip(keys, last, strict=True)}
+    last = [printable(key.rpartition(".")[2].replace("_", " ")) for key in keys]
+    return {
+        key: word if last.count(word) == 1 else printable(key) for key, word in zip(keys, last, strict=True)
+    }
 
 
 def slug(words: str) -> str:
@@ -69,7 +73,7 @@ def slug(words: str) -> str:
 
 def value(of: Any) -> str:
     """A swept value as the lab has it."""
-    return of if isinstance(of, str) else str(of)
+    return printable(of if isinstance(of, str) else str(of))
 
 
 def _scaled(value: float, units: tuple[str, ...]) -> str:

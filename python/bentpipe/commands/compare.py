@@ -1,12 +1,11 @@
 """`bentpipe compare` on the command line."""
 
-import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from bentpipe.commands.saying import say, width
+from bentpipe.commands.saying import console, say
+from bentpipe.printable import printable_json
 
 
 def compare(
@@ -70,13 +69,13 @@ def compare(
         objects = [{**each.as_json(), "words": first(each)} for each in compared]
         objects += [each.as_json() for each in checks]
         for one in objects:
-            print(json.dumps(one, ensure_ascii=False, allow_nan=False))
+            print(printable_json(one))
     else:
-        console = Console(width=width(), highlight=False)
+        shown = console()
         if compared:
-            console.print(comparison.render(compared))
+            shown.print(comparison.render(compared))
         if checks:
-            console.print(requirements.render(checks))
+            shown.print(requirements.render(checks))
         imported = [sweep.folder.name for sweep in sweeps if sweep.lab.get("engine") == "imported"]
         if imported:
             say(f"Imported: {', '.join(imported)}. Of their own error nothing is known.")

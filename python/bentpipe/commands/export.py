@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bentpipe.commands.saying import say
+from bentpipe.commands.saying import say, tell
 from bentpipe.results.errors import StoreError
 
 
@@ -48,5 +48,5 @@ def export(
     if flent:
         paths += flent_export.write(results, flent, force=force)
     for path in paths:
-        print(path)
+        tell(str(path))
     say(f"Written: {len(paths)} file{'' if len(paths) == 1 else 's'}")

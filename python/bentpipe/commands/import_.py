@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bentpipe.commands.saying import say
+from bentpipe.commands.saying import say, tell
 from bentpipe.results.errors import StoreError
 
 
@@ -45,7 +45,7 @@ def import_(
 
     taken = take(files, out, Called(name, variant, _point(point or [])))
     for file, run in taken.runs:
-        print(f"{out / run}  {file}")
+        tell(f"{out / run}  {file}")
     for file, run in taken.known:
         say(f"{file}: this test is there already, as {run}; it is not counted again")
     for note in taken.notes:

@@ -1,12 +1,10 @@
 """`bentpipe query` on the command line."""
 
-import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from bentpipe.commands.saying import width
+from bentpipe.commands.saying import console, write_lines
 
 
 def query(
@@ -43,13 +41,13 @@ def query(
     *folders, last = asked
     sql = last if folders and any(space in last for space in " \n\t") else None
     sweeps = [Results.open(folder) for folder in (folders if sql else asked)]
-    console = Console(width=width(), highlight=False)
+    shown = console()
     if sql is None:
-        console.print(tables_listed.listed(sweeps, " ".join(asked)))
+        shown.print(tables_listed.listed(sweeps, " ".join(asked)))
         return
     with Questions.open(sweeps) as questions:
         found = questions.ask(sql)
         if csv or json_:
-            sys.stdout.writelines(answer.csv_lines(found) if csv else answer.json_lines(found))
+            write_lines(answer.csv_lines(found) if csv else answer.json_lines(found))
         else:
-            console.print(answer.Table(found))
+            shown.print(answer.Table(found))

@@ -1,6 +1,5 @@
 """`bentpipe run`."""
 
-import json
 import shlex
 from collections.abc import Mapping
 from enum import StrEnum
@@ -12,6 +11,7 @@ from bentpipe import engines
 from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
 from bentpipe.commands.saying import print_table, say
 from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.printable import printable_json
 
 if TYPE_CHECKING:
     from bentpipe.run import Lab, Tally
@@ -121,7 +121,7 @@ def run(
 def _print_summary(record: Mapping[str, Any]) -> None:
     from bentpipe.results.record import summary  # noqa: PLC0415 - as above
 
-    print(json.dumps(summary(record), ensure_ascii=False), flush=True)
+    print(printable_json(summary(record)), flush=True)
 
 
 def _say_what_failed(tally: "Tally", lab: str, the_lab: "Lab", engine: str, folder: str) -> None:

@@ -1,13 +1,32 @@
-"""What commands say: results on stdout, all else on stderr."""
+"""What commands say: results on stdout, all else on stderr.
+
+All text from files goes through here on its way to a terminal.
+"""
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
+from bentpipe.console import SafeConsole
+from bentpipe.printable import printable, printable_lines
 
 
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def say(message: str) -> None:
+    """On stderr. Further lines of a message are indented, so that none of them passes for another message."""
+    first, *more = printable_lines(message).split("\n")
+    indented = (line if line.startswith("  ") else f"  {line}" for line in more)
+    print(first, *indented, sep="\n", file=sys.stderr, flush=True)
+
+
+def tell(line: str) -> None:
+    """A line of a result, on stdout."""
+    print(printable(line), flush=True)
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """What a program may read, on stdout: as it is, save where a terminal shows it."""
+    shown = map(printable_lines, lines) if sys.stdout.isatty() else lines
+    sys.stdout.writelines(shown)
 
 
 def width() -> int | None:
@@ -15,8 +34,13 @@ def width() -> int | None:
     return None if sys.stdout.isatty() else 160
 
 
+def console() -> SafeConsole:
+    """For tables."""
+    return SafeConsole(width=width(), highlight=False)
+
+
 def print_table(results: Any) -> None:
     """The table of `Results`."""
     from bentpipe.report.terminal import table  # noqa: PLC0415 - `bentpipe --help` must not wait for it
 
-    Console(width=width()).print(table(results))
+    console().print(table(results))

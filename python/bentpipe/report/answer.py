@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from bentpipe.printable import printable, printable_json
 from bentpipe.results.query import Answer, Column
 
 _ROWS_SHOWN = 100
@@ -27,21 +28,22 @@ class Table:
 
     def __init__(self, answer: Answer) -> None:
         self._columns = answer.columns
+        self._names = [printable(column.name) for column in answer.columns]
         rows = list(islice(answer.rows(), _ROWS_SHOWN + 1))
         self._more = len(rows) > _ROWS_SHOWN
         self._rows = [[_cell(value) for value in row] for row in rows[:_ROWS_SHOWN]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = [
-            min(max([len(column.name), *(len(row[k]) for row in self._rows)]), _LONGEST)
-            for k, column in enumerate(self._columns)
+            min(max([len(name), *(len(row[k]) for row in self._rows)]), _LONGEST)
+            for k, name in enumerate(self._names)
         ]
         kept = _fitting(widths, options.max_width)
-        yield self._line([column.name for column in self._columns], kept, "dim")
+        yield self._line(self._names, kept, "dim")
         yield from (self._line(row, kept) for row in self._rows)
         if not self._rows:
             yield Text("No rows.", style="dim")
-        left_out = [column.name for column in self._columns[len(kept) :]]
+        left_out = self._names[len(kept) :]
         if left_out:
             yield Text(f"Not shown, for want of width: {', '.join(left_out)}.", style="dim")
         if self._more:
@@ -72,7 +74,7 @@ def json_lines(answer: Answer) -> Iterator[str]:
     names = _distinct(answer.columns)
     for row in answer.rows():
         values = {name: _plain(value) for name, value in zip(names, row, strict=True)}
-        yield json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n"
+        yield printable_json(values) + "\n"
 
 
 def _with_first(first: Sequence[Any], rest: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
@@ -100,7 +102,7 @@ def _cell(value: Any) -> str:
         return _NOTHING
     if isinstance(value, float):
         return _number(value)
-    return _csv(value).replace("\n", " ")
+    return printable(_csv(value).replace("\n", " "))
 
 
 def _number(value: float) -> str:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bentpipe.charts.wording import digits, plural
+from bentpipe.printable import printable
 from bentpipe.report.sheets import Row as SheetRow
 from bentpipe.report.sheets import Sheet
 from bentpipe.report.terminal import Fitted
@@ -92,7 +93,7 @@ def _verdicts(rows: Mapping[str, Sequence[Row]]) -> RenderableType:
     lines.add_column()
     for name, (overall, *points) in rows.items():
         words = verdict(overall.first, list(overall.beside.values()), [row.first for row in points])
-        lines.add_row(Text(f"{name}:"), Text(words))
+        lines.add_row(Text(printable(f"{name}:")), Text(words))
     return lines
 
 

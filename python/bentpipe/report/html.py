@@ -13,6 +13,7 @@ from markupsafe import Markup
 from bentpipe.charts import plotly
 from bentpipe.charts.description import Chart
 from bentpipe.charts.overviews import Overview, overviews
+from bentpipe.printable import printable_lines
 from bentpipe.report import columns, run_part
 from bentpipe.report.packing import PAGE_BYTES, SAMPLED_RUNS, Packed, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
@@ -44,6 +45,7 @@ def render(results: Results, most_bytes: int = PAGE_BYTES) -> str:
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -77,6 +79,18 @@ def render(results: Results, most_bytes: int = PAGE_BYTES) -> str:
     return template.render(page, packed=_packed(results, most_bytes - rest))
 
 
+def _shown(value: Any) -> Any:
+    """A text from outside, printable; markup of our own as it is."""
+    return printable_lines(value) if type(value) is str else value
+
+
+def _all_shown(value: Any) -> Any:
+    """The same for every text in it."""
+    if isinstance(value, Mapping):
+        return {key: _all_shown(inner) for key, inner in value.items()}
+    return list(map(_all_shown, value)) if isinstance(value, list | tuple) else _shown(value)
+
+
 def _packed(results: Results, most_bytes: int) -> Packed:
     @lru_cache(maxsize=SAMPLED_RUNS)
     def charts(number: int) -> list[Chart]:
@@ -89,7 +103,7 @@ def _packed(results: Results, most_bytes: int) -> Packed:
             if pixels
             else run_part.drawn(run_part.of_engine(record), 1)
         )
-        return run_part.words(record) | found
+        return {**_all_shown(run_part.words(record)), **found}
 
     return packed_runs(len(results.runs), part, most_bytes)
 

@@ -1,5 +1,7 @@
 """The tables of a report, in words: one sheet per kind of work, for the terminal and the page alike.
 
+Their texts are printable.
+
 Where things are tried, a group is a point and a row a variant, with its speed-up and its costs beside it;
 where something is swept, a group is a variant and a row a point.
 """
@@ -8,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bentpipe.charts.wording import point_words, short_names
+from bentpipe.printable import printable, printable_lines
 from bentpipe.report import columns
 from bentpipe.results.cells import Cell, cells, swept_keys
 from bentpipe.results.kinds.costs import is_rival
@@ -20,6 +23,9 @@ class Row:
     values: tuple[str, ...]
     doubtful: bool
     """Whether some of its runs are left out."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(map(printable, self.values)))
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,10 @@ class Sheet:
     """Heading and rows."""
     note: str
     """How to read the intervals; empty where there is none."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "headers", tuple(map(printable_lines, self.headers)))
+        object.__setattr__(self, "groups", tuple((printable(name), rows) for name, rows in self.groups))
 
     @property
     def length(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from bentpipe.printable import printable
 from bentpipe.report import columns
 from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.results.store import Results
@@ -18,7 +19,7 @@ _RUNS_NAMED = 3
 
 def table(results: Results) -> RenderableType:
     """Columns that would hold nothing are left out, so that it fits 80 columns where it can."""
-    parts: list[RenderableType] = [Text(results.runs[0].get("title") or "", style="bold")]
+    parts: list[RenderableType] = [Text(printable(results.runs[0].get("title") or ""), style="bold")]
     found = sheets(results)
     for sheet in found:
         if len(found) > 1:
@@ -85,8 +86,8 @@ def _why(results: Results) -> list[RenderableType]:
     lines: list[RenderableType] = [Text("")]
     for why, names in reasons[:_WHY_SHOWN]:
         more = f" and {len(names) - _RUNS_NAMED} more" if len(names) > _RUNS_NAMED else ""
-        who = ", ".join(names[:_RUNS_NAMED]) + more
-        lines.append(Text.assemble(("! ", "bold red"), (f"{who}: ", "bold"), why))
+        who = printable(", ".join(names[:_RUNS_NAMED]) + more)
+        lines.append(Text.assemble(("! ", "bold red"), (f"{who}: ", "bold"), printable(why)))
     if len(reasons) > _WHY_SHOWN:
         lines.append(
             Text(f"! {len(reasons) - _WHY_SHOWN} other reasons; the page of `bentpipe report` has all")
