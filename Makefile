@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live bench-sim bench-store bench-sweep check-interrupted validate calibrate check-intervals docs clean
+.PHONY: setup demo test lint fuzz bench bench-live bench-sim bench-store bench-sweep check-interrupted validate calibrate check-intervals check-query docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -77,6 +77,10 @@ bench-store: setup
 # CELLS='bbr*' chooses.
 validate: setup
 	$(python) benches/validate $(if $(LIVE),--live) $(if $(CELLS),--cells '$(CELLS)')
+
+# Whether `bentpipe query` answers right every time: ASKS=100 of 20 million rows, beside LOAD=0 busy processes.
+check-query: setup
+	@$(python) benches/query --asks $(or $(ASKS),100) --load $(or $(LOAD),0)
 
 # The sizes of satellite-baselines' flows, fitted to its published throughputs.
 calibrate: setup

@@ -124,9 +124,20 @@ WRITES = (
     "with x as (copy (select 1) to '{0}/x.csv') from x",
     "with x as (copy (select 1) to 'results://x.csv') from x",
     "with x as (copy (select 1) to 'results://pings/0/1-a') from x",
+    "with x as (copy (select 1) to 'results://pings/0/1-a' (format parquet, use_tmp_file false)) from x",
+    "with x as (copy (select 1) to '{0}/1-a/pings.parquet' (use_tmp_file false)) from x",
     "explain analyze copy (select 1) to '{0}/x.csv'",
+    "explain analyze copy (select 1) to '{0}/1-a/pings.parquet' (use_tmp_file false)",
+    "explain analyze copy (select 1) to 'results://pings/0/1-a' (use_tmp_file false)",
+    "from query('with x as (copy (select 1) to ''{0}/x.csv'') from x')",
     "attach '{0}/x.db'",
+    "attach '{0}/1-a/pings.parquet' as x",
     "attach 'results://x.db'",
+    "attach 'results://pings/0/1-a' as x (read_only)",
+    "import database '{0}'",
+    "call enable_logging(storage = 'file', storage_path = '{0}/x')",
+    "pragma profiling_output = '{0}/x'",
+    "create persistent secret x (type s3, key_id 'x', secret 'x')",
     "export database '{0}/x'",
     "create table x as select 1",
     "install httpfs",
@@ -139,7 +150,18 @@ READS = (
     "from read_text('/etc/hostname')",
     "from read_csv('{0}/1-a/run.json')",
     "from '{0}/1-a/pings.parquet'",
+    "from read_blob('{0}/1-a/pings.parquet')",
+    "from read_blob('{0}/1-a/../1-a/pings.parquet')",
+    "from read_parquet('{0}/*/pings.parquet')",
+    "from parquet_metadata('{0}/1-a/pings.parquet')",
+    "from sniff_csv('{0}/1-a/run.json')",
+    "from read_text('{0}/link/hostname')",
+    "from read_text('file:///etc/hostname')",
+    "from read_text('/proc/self/environ')",
+    "from glob('{0}/*')",
     "from glob('/etc/*')",
+    "select getenv('HOME')",
+    "from duckdb_extensions()",
     "from read_duckdb('{0}/x.db', table_name = 'x')",
     "from 'https://bentpipe.example/x.csv'",
     "from 's3://bentpipe/x.parquet'",
@@ -158,10 +180,52 @@ def test_sql_changes_nothing_and_reaches_nothing_but_the_tables(
     assert contents(tmp_path) == before
 
 
-def test_there_is_nothing_behind_the_doorway_but_the_tables(questions: Questions) -> None:
+def test_there_is_nothing_in_the_sandbox_but_the_tables(questions: Questions) -> None:
     assert answer(questions, "select count(*) from pings")
-    for path in ("../../etc/hostname", "/etc/hostname", "pings/0/../../etc/hostname", "pings/0/", "*", "**"):
+    up = ("../../etc/hostname", "pings/0/../../etc/hostname", "pings/0/1-a/../../../../etc/hostname")
+    for path in (*up, "/etc/hostname", "pings/0/", "pings/0/1-a/../1-a", "*", "**"):
         assert answer(questions, f"from read_text('results://{path}')") == []
+
+
+def test_a_table_that_links_to_another_file_does_not_show_it(sweep: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    (sweep / "1-a" / "pings.parquet").unlink()
+    (sweep / "1-a" / "pings.parquet").symlink_to(secret)
+    with Questions.open([Results.open(sweep)]) as questions:
+        for sql in ("from pings", "from read_text('results://pings/0/1-a')"):
+            with pytest.raises(QueryError, match=r"pings\.parquet is not a Parquet file"):
+                answer(questions, sql)
+    with Questions.open([Results.open(sweep)]) as questions, pytest.raises(QueryError) as error:
+        answer(questions, "select content from read_csv('results://pings/0/1-a')")
+    assert "secret" not in str(error.value)
+
+
+def test_a_table_that_is_a_link_to_a_table_is_read(sweep: Path, tmp_path: Path) -> None:
+    table = sweep / "1-a" / "pings.parquet"
+    table.rename(tmp_path / "kept")
+    table.symlink_to(tmp_path / "kept")
+    with Questions.open([Results.open(sweep)]) as questions:
+        assert answer(questions, "select count(*) from pings") == [(6,)]
+
+
+@pytest.mark.parametrize("where", ["pipe", "folder"])
+def test_a_table_that_is_no_file_is_said_and_not_waited_for(where: str, sweep: Path) -> None:
+    table = sweep / "1-a" / "pings.parquet"
+    table.unlink()
+    os.mkfifo(table) if where == "pipe" else table.mkdir()
+    not_a_file = pytest.raises(QueryError, match=r"pings\.parquet is not a file")
+    with Questions.open([Results.open(sweep)]) as questions, not_a_file:
+        answer(questions, "select count(rtt_s) from pings")
+
+
+def test_a_table_that_is_replaced_while_it_is_asked_is_said_to_be_so(sweep: Path) -> None:
+    table = sweep / "1-a" / "pings.parquet"
+    with Questions.open([Results.open(sweep)]) as questions:
+        assert answer(questions, "select count(rtt_s) from pings") == [(3,)]
+        pl.DataFrame({"rtt_s": [0.1]}).write_parquet(table)
+        with pytest.raises(QueryError, match="was replaced while it was asked; ask again"):
+            answer(questions, "select count(rtt_s) from pings")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +240,7 @@ def test_there_is_nothing_behind_the_doorway_but_the_tables(questions: Questions
         ("select now()", "::timestamp or ::text behind it would do"),
         (
             "from read_text('/etc/hostname')",
-            'Cannot access file "/etc/hostname": a query reads the tables of DIR',
+            "^a query can read only the tables of DIR, no file by its path\n\nLINE 1: from read_text",
         ),
         ("with x as (copy (select 1) to 'results://x') from x", "^a query only reads$"),
     ],

@@ -6,17 +6,21 @@ times, and a sweep has tens of thousands.
 
 import os
 import shutil
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from bentpipe.results.errors import StoreError
 from bentpipe.results.layout import STAGING_SUFFIX
+from bentpipe.results.positional import BytesFile, LocalFile, PositionalFile, SharedFile
 
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Without waiting for somebody who writes, where it is a pipe."""
 _VERSION_KEYS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "modified", "created")
 
 
@@ -83,8 +87,8 @@ class Place(ABC):
     def read_bytes(self) -> bytes: ...
 
     @abstractmethod
-    def open(self) -> IO[bytes]:
-        """For reading."""
+    def open(self) -> tuple[PositionalFile, Stamp | None]:
+        """This file for reading, with the stamp of what was opened; None where only `stamp` can tell."""
 
     @abstractmethod
     def make(self) -> None:
@@ -166,9 +170,14 @@ class LocalPlace(Place):
         with _said(self):
             return self.path.read_bytes()
 
-    def open(self) -> IO[bytes]:
+    def open(self) -> tuple[PositionalFile, Stamp | None]:
         with _said(self):
-            return self.path.open("rb")
+            descriptor = os.open(self.path, _OPEN_FLAGS)
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                os.close(descriptor)
+                raise StoreError(f"{self} is not a file")
+            return LocalFile(descriptor), _stamp_of(found)
 
     def make(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
@@ -199,6 +208,10 @@ def _local_stamp(path: str) -> Stamp | None:
         found = os.stat(path)  # noqa: PTH116 - for each run of a sweep; a Path would cost as much again
     except (FileNotFoundError, NotADirectoryError):
         return None
+    return _stamp_of(found)
+
+
+def _stamp_of(found: os.stat_result) -> Stamp:
     return Stamp(found.st_size, str(found.st_mtime_ns))
 
 
@@ -275,10 +288,11 @@ class UrlPlace(Place):
         with self._reached():
             return bytes(self.filesystem.cat_file(self.key))
 
-    def open(self) -> IO[bytes]:
+    def open(self) -> tuple[PositionalFile, Stamp | None]:
+        if "memory" in _protocols(self.filesystem):  # gives everybody the same file object
+            return BytesFile(self.read_bytes()), None
         with self._reached():
-            opened: IO[bytes] = self.filesystem.open(self.key, "rb")
-            return opened
+            return SharedFile(self.filesystem.open(self.key, "rb")), None
 
     def make(self) -> None:
         with self._reached():

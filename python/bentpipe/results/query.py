@@ -1,7 +1,7 @@
 """Questions in SQL over the tables of one or several folders of runs, answered by DuckDB.
 
 Every table has the column `run`, and with several folders `folder` before it. The files are read in place as
-far as a question needs them, and only through the doorway: no other file, no network, no extension, none of
+far as a question needs them, and only through the sandbox: no other file, no network, no extension, none of
 this program's variables.
 """
 
@@ -17,8 +17,8 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from bentpipe.results.doorway import Doorway
 from bentpipe.results.errors import StoreError
+from bentpipe.results.query_sandbox import QuerySandbox
 from bentpipe.results.runs_table import RUNS, runs_table
 from bentpipe.results.schema import TABLES
 from bentpipe.results.store import Results
@@ -27,6 +27,8 @@ _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.Stat
 """MULTI is what PIVOT becomes."""
 _OF_TABLES = ("show", "information_schema", "duckdb_", "pg_")
 """How words begin that ask for the tables themselves."""
+_DENIED = ("Permission Error: Cannot access", "Permission Error: File system LocalFileSystem")
+_TRACE = "Traceback (most recent call last):"
 _LOOK_S = 0.05
 """How often it is looked whether somebody has pressed Ctrl-C."""
 _ROWS_AT_ONCE = 10_000
@@ -57,10 +59,10 @@ class Answer:
 class Questions:
     """Open it with `open`, which closes it."""
 
-    def __init__(self, sweeps: Sequence[Results], doorway: Doorway, connection: "_Connection") -> None:
+    def __init__(self, sweeps: Sequence[Results], sandbox: QuerySandbox, connection: "_Connection") -> None:
         self._sweeps = sweeps
         self._names = _names(sweeps)
-        self._doorway = doorway
+        self._sandbox = sandbox
         self._connection = connection
         self._views: dict[str, Callable[[], str]] = {
             RUNS.name: self._runs,
@@ -71,10 +73,10 @@ class Questions:
     @classmethod
     @contextmanager
     def open(cls, sweeps: Sequence[Results]) -> "Iterator[Questions]":
-        doorway = Doorway()
-        connection = _Connection(doorway)
+        sandbox = QuerySandbox()
+        connection = _Connection(sandbox)
         try:
-            yield cls(sweeps, doorway, connection)
+            yield cls(sweeps, sandbox, connection)
         finally:
             connection.close()
 
@@ -108,13 +110,13 @@ class Questions:
         """The table of runs as a file. Of several folders it is made anew: the types are those of all."""
         content = io.BytesIO()
         _runs(self._sweeps, self._names).write_parquet(content)
-        return f"from read_parquet('{self._doorway.put(RUNS.name, {'all': content.getvalue()})}')"
+        return f"from read_parquet('{self._sandbox.put(RUNS.name, {'all': content.getvalue()})}')"
 
     def _series(self, table: str) -> str:
         """Of one table the files of all runs, one folder after the other."""
         parts = []
         for number, (results, name) in enumerate(zip(self._sweeps, self._names, strict=True)):
-            files = self._doorway.put(f"{table}/{number}", results.files(table))
+            files = self._sandbox.put(f"{table}/{number}", results.files(table))
             folder = f"{_quoted(name)} as folder, " if len(self._sweeps) > 1 else ""
             parts.append(
                 f"select {folder}string_split(filename, '/')[-1] as run, * exclude (filename) "
@@ -140,20 +142,22 @@ def _names(sweeps: Sequence[Results]) -> list[str]:
 class _Connection:
     """DuckDB in memory. It runs in a thread: its own calls do not end at a Ctrl-C, the wait for them does."""
 
-    def __init__(self, doorway: Doorway) -> None:
+    def __init__(self, sandbox: QuerySandbox) -> None:
         self._duckdb = duckdb.connect(
             config={
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
+                "enable_external_file_cache": "false",
                 "python_enable_replacements": "false",
                 "temp_directory": "",  # else SQL could write there
             }
         )
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="query")
-        self._duckdb.register_filesystem(doorway)
-        # From here on only the doorway is open, and SQL cannot change that.
-        self._duckdb.execute(f"set allowed_directories = ['{Doorway.protocol}://']")
+        self._duckdb.register_filesystem(sandbox)
+        # From here on only the sandbox is open, and SQL cannot change that.
+        self._duckdb.execute(f"set allowed_directories = ['{QuerySandbox.protocol}://']")
         self._duckdb.execute("set enable_external_access = false")
+        self._duckdb.execute("set disabled_filesystems = 'LocalFileSystem'")  # should the former have a hole
         self._duckdb.execute("set lock_configuration = true")
 
     def statements(self, sql: str) -> list[duckdb.Statement]:
@@ -195,14 +199,16 @@ def _said() -> Iterator[None]:
 
 
 def _words(message: str) -> str:
-    """DuckDB's, with its hint and the place in the SQL; of an error of the doorway's the last line alone."""
-    if "Traceback (most recent call last)" in message:
-        last = message.rstrip().splitlines()[-1]
+    """DuckDB's message, with its hint and the place in the SQL; of the sandbox's errors only the message."""
+    _, python, trace = message.rpartition(_TRACE)
+    if python:
         if "pytz" in message:
             return "the answer has a time with a zone; ::timestamp or ::text behind it would do"
-        return last.partition(": ")[2] or last
-    if message.startswith("Permission Error: Cannot access"):
-        return f"{message.strip().partition(' - ')[0]}: a query reads the tables of DIR and nothing else"
+        raised = next((line for line in trace.splitlines() if line and line[0] != " "), message)
+        return raised.partition(": ")[2] or raised
+    if message.startswith(_DENIED):
+        sql = message.strip().partition("\n\n")[2]
+        return f"a query can read only the tables of DIR, no file by its path\n\n{sql}".strip()
     return message.strip()
 
 
