@@ -41,7 +41,10 @@ class _Commands(TyperGroup):
         if not args:
             return super().make_context(info_name, args, *more, **named)  # raises the help as an error
         try:
-            return super().make_context(info_name, args, *more, **named)
+            typed = tuple(args)
+            context = super().make_context(info_name, args, *more, **named)
+            context.obj = typed
+            return context  # noqa: TRY300 - what is raised above is answered below
         except _UsageError as error:
             _fail(_usage(error, "bentpipe"), _WRONG)
 
@@ -55,7 +58,7 @@ class _Commands(TyperGroup):
         except (LabError, EngineError, StoreError, ComparisonError) as error:
             _fail(f"bentpipe: {error}", _WRONG)
         except KeyboardInterrupt:
-            _fail("bentpipe: interrupted", interruption.INTERRUPTED)
+            _fail(interruption.said(), interruption.INTERRUPTED)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # whoever read our output has gone; click ends quietly
@@ -71,15 +74,26 @@ app = typer.Typer(
     help="A laboratory for TCP over long paths: reproduce, see, try, prove.",
     epilog="Begin with `bentpipe labs`, then `bentpipe run effects-of-latency`.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
 )
 
-FolderArgument = Annotated[
-    str, typer.Argument(metavar="DIR", help="A folder that `bentpipe run` wrote, or a URL of one.")
-]
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None: ...
 
 
 app.command()(run)
@@ -87,7 +101,14 @@ app.command()(run)
 
 @app.command()
 def report(
-    folder: FolderArgument,
+    folders: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DIR ...]",
+            help="Folders that `bentpipe run` wrote, or URLs of them. Default: the one in runs/ "
+            "that was written last.",
+        ),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where the page goes. Default report.html in DIR; of a URL, here."),
@@ -98,12 +119,34 @@ def report(
 ) -> None:
     """Print the table of a sweep and write its page: one HTML file below 10 MB with every chart in it.
 
+    Of several folders each has a table and a page of its own; `bentpipe compare` compares them.
+
     Examples:
+
+        bentpipe report
 
         bentpipe report runs/effects-of-latency-2026-01-31 --html latency.html
 
         bentpipe report runs/effects-of-latency-2026-01-31 --charts charts
     """
+    if folders and len(folders) > 1 and (html or charts):
+        option = "--html" if html else "--charts"
+        raise typer.BadParameter(f"{option} is for one folder; {len(folders)} are given")
+    for folder in folders or [_newest()]:
+        _report(folder, html, charts)
+
+
+def _newest() -> str:
+    from bentpipe.sweep_folder import newest  # noqa: PLC0415 - as above
+
+    folder = newest(Path("runs"))
+    if folder is None:
+        raise StoreError("there are no runs in runs/; say which folder: bentpipe report DIR")
+    say(f"The newest runs are in {folder}.")
+    return str(folder)
+
+
+def _report(folder: str, html: Path | None, charts: Path | None) -> None:
     from bentpipe.report.html import write  # noqa: PLC0415 - as above
 
     results = Results.open(folder)

@@ -12,12 +12,21 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from bentpipe.results import RunFolder
 
 INTERRUPTED = 130
 _ORDERLY_S = 1.4
+
+
+def _nothing() -> str:
+    return ""
+
+
+how_to_go_on: Callable[[], str] = _nothing
+"""What to say beside "interrupted": what is kept, and how to go on."""
 
 
 def watch() -> None:
@@ -28,6 +37,11 @@ def watch() -> None:
     threading.Thread(target=_wait, args=(readable,), name="interruption", daemon=True).start()
 
 
+def said() -> str:
+    more = how_to_go_on()
+    return f"bentpipe: interrupted: {more}" if more else "bentpipe: interrupted"
+
+
 def _wait(readable: int) -> None:
     while os.read(readable, 1)[0] not in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         pass
@@ -35,6 +49,6 @@ def _wait(readable: int) -> None:
     with suppress(Exception):
         for folder in tuple(RunFolder.unfinished):
             shutil.rmtree(folder, ignore_errors=True)
-        sys.stderr.write("bentpipe: interrupted\n")
+        sys.stderr.write(f"{said()}\n")
         sys.stderr.flush()
     os._exit(INTERRUPTED)

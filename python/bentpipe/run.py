@@ -41,6 +41,9 @@ class Tally:
     done: int = 0
     unreliable: int = 0
     failed: int = 0
+    runs: int = 0
+    """Of the sweep; 0 before it is known."""
+    folder: str = ""
     first_failed: list[tuple[str, str]] = field(default_factory=list)
     """The names of the first ones that failed, and why."""
 
@@ -120,6 +123,7 @@ def execute(
         if not left.runs and again:
             watcher.say(f"No run in {place} is {again}.")
         work = Work(engine, options, str(place), replaces=again is not None)
+        tally.runs, tally.folder = done + left.runs, str(place)
         executor = stack.enter_context(chosen(where, work, worker, claim, runs=left.runs, watcher=watcher))
         watcher.sweep_begins(done + left.runs, done, left.length_s, executor.at_once)
         outcomes = stack.enter_context(closing(executor.outcomes(runs.tasks(cells(), worker), watcher)))

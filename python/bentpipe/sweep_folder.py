@@ -20,6 +20,8 @@ from typing import Any
 
 from bentpipe import lab
 from bentpipe.lab import Point
+from bentpipe.lab.errors import shown
+from bentpipe.lab_difference import difference
 from bentpipe.results import StoreError
 from bentpipe.results.layout import LAB, RECORD
 from bentpipe.results.place import Place
@@ -81,13 +83,35 @@ def default_folder(own: Mapping[str, Any], names: Iterable[str]) -> Path:
         number += 1
 
 
-def _digest(place: Place) -> str | None:
-    """What the folder's lab.json belongs to; None without one of ours."""
+def newest(parent: Path) -> Path | None:
+    """The folder of runs in `parent` whose latest run is the latest of all; None where there is none."""
+    latest = {}
+    for folder in parent.iterdir() if parent.is_dir() else ():
+        stamps = Place.of(folder).stamps(RECORD) if (folder / LAB).is_file() else {}
+        if stamps:
+            latest[folder] = max(int(stamp.changed) for stamp in stamps.values())
+    return max(latest, key=lambda folder: (latest[folder], folder), default=None)
+
+
+def _lab(place: Place) -> dict[str, Any] | None:
+    """The folder's lab.json; None without one of ours."""
     try:
         found = json.loads((place / LAB).read_bytes())
-        return str(found["digest"])
-    except (StoreError, ValueError, KeyError, TypeError):
+    except (StoreError, ValueError):
         return None
+    return found if isinstance(found, dict) and isinstance(found.get("digest"), str) else None
+
+
+def _digest(place: Place) -> str | None:
+    """What the folder's lab.json belongs to; None without one of ours."""
+    found = _lab(place)
+    return str(found["digest"]) if found else None
+
+
+def _whose(there: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    if there.get("lab") != own["lab"]:
+        return f"holds runs of another lab, {shown(there.get('lab'))}"
+    return f"holds runs of this lab with other settings: {difference(there, own)}"
 
 
 @dataclass(frozen=True)
@@ -167,10 +191,7 @@ def _checked(place: Place, own: Mapping[str, Any]) -> set[str]:
         discard_abandoned(place.path)
     there = place.stamps(RECORD).keys()
     if there and digest != own["digest"]:
-        raise StoreError(
-            f"{place} holds runs of another lab, or of this one with other settings; "
-            "name another folder with --out"
-        )
+        raise StoreError(f"{place} {_whose(_lab(place) or {}, own)}. Choose another folder with --out")
     return set(there)
 
 

@@ -100,6 +100,12 @@ def test_a_folder_that_holds_something_else_is_left_alone(run: Command, tmp_path
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 
+def test_help_names_the_choices(run: Command) -> None:
+    said = run("run", "--help").stdout
+    assert "<live|sim>" in said
+    assert "<failed|unreliable>" in said
+
+
 def test_help_shows_examples_and_every_command(run: Command) -> None:
     assert all(word in run("--help").stdout for word in ("run", "report", "compare", "shell", "labs"))
     for command in ("run", "report", "compare", "shell"):
@@ -113,6 +119,7 @@ def test_the_labs_that_come_with_it_are_listed_and_load_by_name(run: Command) ->
     # Loaded by its name: only then is the change to a key that it does not have a fault.
     assert "path.rrt" in run("run", "effects-of-latency", "--set", "path.rrt=1").stderr
     assert run("version").stdout.startswith("bentpipe 0.")
+    assert run("--version").stdout == run("version").stdout
     assert run("schema").stdout.startswith("{")
 
 

@@ -4,8 +4,15 @@ from typing import Annotated, Any
 
 import typer
 
+from bentpipe.commands import completion
+
 LabArgument = Annotated[
-    str, typer.Argument(metavar="LAB", help="A lab file, or the name of a lab that comes with bentpipe.")
+    str,
+    typer.Argument(
+        metavar="LAB",
+        help="A lab file, or the name of a lab that comes with bentpipe.",
+        autocompletion=completion.labs,
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -16,7 +23,13 @@ SetOption = Annotated[
     ),
 ]
 VariantOption = Annotated[
-    list[str] | None, typer.Option("--variant", metavar="NAME", help="Run only this variant; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--variant",
+        metavar="NAME",
+        help="Run only this variant; repeatable.",
+        autocompletion=completion.variants,
+    ),
 ]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", help="Seed of the first repeat; the next one adds 1.")

@@ -1,13 +1,13 @@
 """`bentpipe run`."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bentpipe import engines
+from bentpipe import engines, interruption
 from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
 from bentpipe.commands.saying import print_table, say
 from bentpipe.engines.base import EngineError, EngineOptions
@@ -23,10 +23,11 @@ class Again(StrEnum):
 
 
 def run(
+    context: typer.Context,
     lab: LabArgument,
     *,
     engine: Annotated[
-        str,
+        engines.Name,
         typer.Option(
             help="`live`: this machine's kernel and real programs, and so the default: what really happens. "
             "`sim`: virtual time, on any machine, and the default in Python, where runs are many."
@@ -96,6 +97,7 @@ def run(
     options = EngineOptions(sample_interval_ns=_interval_ns(sample), pcap=_hosts(pcap or []))
     the_lab = load(lab, set_, variants=variant, seed=seed, repeat=repeat)
     tally = runner.Tally()
+    interruption.how_to_go_on = lambda: _how_to_go_on(tally, context.find_root().obj, out)
     with watcher(quiet=quiet) as watching:
         results = runner.execute(
             the_lab,
@@ -137,6 +139,18 @@ def _say_what_failed(tally: "Tally", lab: str, the_lab: "Lab", engine: str, fold
     if tally.unreliable:
         verb = "is" if tally.unreliable == 1 else "are"
         say(f"{_runs(tally.unreliable)} {verb} unreliable. These alone once more:  {command} unreliable")
+
+
+def _how_to_go_on(tally: "Tally", arguments: Sequence[str], out: str | None) -> str:
+    """`arguments`: the command line as it was typed."""
+    ended = tally.done + tally.unreliable + tally.failed
+    if not tally.runs:
+        return ""
+    kept = f"{ended} of {_runs(tally.runs)} {'is' if ended == 1 else 'are'} done"
+    if not ended:
+        return f"{kept}, nothing is kept"
+    command = shlex.join(["bentpipe", *arguments, *([] if out else ["--out", tally.folder])])
+    return f"{kept} and kept in {tally.folder}. To go on:\n  {command}"
 
 
 def _runs(count: int) -> str:

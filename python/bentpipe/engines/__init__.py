@@ -7,16 +7,17 @@ engine's host process, which must have one thread, loads none.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from bentpipe.engines.base import Engine, EngineOptions
 
-REGISTRY = {
+Name = Literal["live", "sim"]
+REGISTRY: dict[str, str] = {
     "sim": "bentpipe.engines.sim:SimEngine",
     "live": "bentpipe.engines.live:LiveEngine",
 }
-DEFAULT = "live"
+DEFAULT: Name = "live"
 """Of the command line: what a transfer does on a real kernel is the question that one comes with. In Python
 it is `sim` (run.py), for runs there are many and what-if."""
 
