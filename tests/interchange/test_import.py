@@ -101,15 +101,15 @@ def test_tables_and_pages_say_that_nothing_is_known_of_their_error(tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "found an empty file"),
-        (b"\x1f\x8b\x08\x00damaged", "found damaged gzip"),
-        (gzip.compress(b"{}" * 50)[:-9], "found damaged gzip"),
-        (b"BZh9damaged", "found damaged bzip2"),
-        (b'{"a": "\xff"}', "byte 7: found what is not UTF-8"),
-        (b"[" * 200_000, "found values nested too deeply"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "found a number too long"),
-        (b"{}", "found JSON of neither program"),
-        (b'"iperf3"', "found JSON of neither program"),
+        pytest.param(b"", "found an empty file", id="empty"),
+        pytest.param(b"\x1f\x8b\x08\x00damaged", "found damaged gzip", id="damaged gzip"),
+        pytest.param(gzip.compress(b"{}" * 50)[:-9], "found damaged gzip", id="gzip that is cut off"),
+        pytest.param(b"BZh9damaged", "found damaged bzip2", id="damaged bzip2"),
+        pytest.param(b'{"a": "\xff"}', "byte 7: found what is not UTF-8", id="not UTF-8"),
+        pytest.param(b"[" * 200_000, "found values nested too deeply", id="nested deeply"),
+        pytest.param(b'{"a": ' + b"9" * 5000 + b"}", "found a number too long", id="long number"),
+        pytest.param(b"{}", "found JSON of neither program", id="empty object"),
+        pytest.param(b'"iperf3"', "found JSON of neither program", id="text"),
     ],
 )
 def test_a_file_that_is_none_of_theirs_is_one_message(tmp_path: Path, content: bytes, said: str) -> None:

@@ -14,9 +14,6 @@ from bentpipe.interchange.folder import Called, take
 from bentpipe.results import Results, RunFolder
 from bentpipe.results.schema import PINGS
 
-settings.register_profile("bentpipe", deadline=None)
-settings.load_profile("bentpipe")
-
 figure = st.none() | st.floats(0, 1e12)
 count = st.none() | st.integers(0, 2**53)
 name = st.text("abcdefgh_", min_size=1, max_size=8)

@@ -6,13 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from bentpipe.lab import Lab, RunSpec
-
-# How long an example takes says more of the machine's other work than of the lab's loader.
-settings.register_profile("bentpipe", deadline=None)
-settings.load_profile("bentpipe")
 
 WORK = '[[workload]]\nname = "download"\nkind = "bulk"\ntime = "5 s"\n'
 """The least that makes a lab: one transfer that ends by itself."""

@@ -114,7 +114,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(steps, min_size=1, max_size=12))
 def test_the_index_with_what_it_lacks_is_what_all_records_say(history: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:
@@ -134,7 +134,7 @@ def test_the_index_with_what_it_lacks_is_what_all_records_say(history: list[tupl
         assert_reads_the_same(out)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(records, min_size=2, max_size=5), st.randoms())
 def test_columns_and_types_do_not_depend_on_the_order_of_the_runs(
     found: list[dict[str, Any]], random: Any

@@ -1,0 +1,10 @@
+"""What holds for every test: whether it passes must not depend on chance, on the time or on other work."""
+
+from hypothesis import HealthCheck, settings
+
+# How long an example takes, or takes to be drawn, says more of the machine's other work than of the code.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples each time. `--hypothesis-profile explore`, as in `make test-loop`, draws others each time.
+settings.register_profile("same", patient, derandomize=True, database=None)
+settings.register_profile("explore", patient, print_blob=True)
+settings.load_profile("same")
