@@ -28,6 +28,13 @@ bulk = st.fixed_dictionaries(
         "duration_s": figure,
         "completion_s": figure,
         "retransmits": count,
+        "per_second": st.none()
+        | st.fixed_dictionaries(
+            {
+                "count": count,
+                **dict.fromkeys(("p50_mbit_s", "p5_mbit_s", "p1_mbit_s", "min_mbit_s", "max_mbit_s"), figure),
+            }
+        ),
         "per_second_mbit_s": st.lists(st.floats(0, 1e6), max_size=5),
     }
 )
@@ -38,6 +45,8 @@ ping = st.fixed_dictionaries(
         "lost": count,
         "min_ms": figure,
         "median_ms": figure,
+        "p95_ms": figure,
+        "p99_ms": figure,
         "max_ms": figure,
         "mean_ms": figure,
     }

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from bentpipe import Lab
 from bentpipe.results import Results
@@ -127,3 +128,44 @@ def test_a_near_host_without_a_cache_forwards(tmp_path: Path) -> None:
     assert run["workloads"]["objects"]["cache"] is None
     assert set(found.sockets["host"]) == {"client", "server"}
     assert run["workloads"]["rtt"]["min_ms"] >= 202
+
+
+def test_what_a_server_thinks_and_a_client_pauses_is_apart_from_transfer(tmp_path: Path) -> None:
+    thinking = LAB.replace("servers = 23", "") + 'think = "300 ms"\nfetches = 2\n'
+    thinking = thinking.replace("channels = 20\n", 'channels = 20\nthink = "1 s"\n')
+    (run,) = results(tmp_path, "thinking", thinking).runs
+    file, page, clients = (run["workloads"][name] for name in ("file", "page", "clients"))
+    for fetch in file["per_fetch"]:
+        assert fetch["think_s"] == pytest.approx(0.1)
+        assert fetch["transfer_s"] == pytest.approx(fetch["total_s"] - 0.1)
+    assert file["think_s"] == pytest.approx(0.3)
+    assert file["transfer_times"]["p50_s"] == pytest.approx(file["fetch_times"]["p50_s"] - 0.1)
+    # Four objects over as many connections wait at once, apart from what one of them carries meanwhile.
+    for fetch in page["per_fetch"]:
+        assert 0 < fetch["think_s"] <= 0.3
+    assert page["object_times"]["count"] == 8
+    assert page["object_times"]["max_s"] <= page["fetch_times"]["max_s"]
+    assert file["object_times"] is None
+    assert file["pause_s"] == pytest.approx(0, abs=1e-6)
+    # A channel pauses a second after each flow.
+    pauses = clients["finished"] / 20
+    assert pauses - 1 < clients["pause_s"] < pauses + 0.5
+
+
+def test_every_kind_of_work_keeps_its_percentiles_and_the_largest(tmp_path: Path) -> None:
+    more = '[[workload]]\nname = "rtt"\nkind = "ping"\ncount = 100\ninterval = "100 ms"\n'
+    more += '[[workload]]\nname = "long"\nkind = "bulk"\n'
+    (run,) = results(tmp_path, "kinds", LAB + more).runs
+    work = run["workloads"]
+    flows = work["clients"]["flow_times"]
+    assert flows["count"] > 100
+    assert 0 < flows["p50_s"] < flows["p95_s"] < flows["p99_s"] < flows["max_s"]
+    small = work["clients"]["small_flows"]
+    assert small["p50_s"] < small["p95_s"] < small["max_s"] <= flows["max_s"]
+    assert work["rtt"]["median_ms"] <= work["rtt"]["p95_ms"] <= work["rtt"]["p99_ms"] <= work["rtt"]["max_ms"]
+    seconds = work["long"]["per_second"]
+    assert seconds["min_mbit_s"] <= seconds["p50_mbit_s"] <= seconds["max_mbit_s"]
+    assert (seconds["count"], seconds["p1_mbit_s"]) == (len(work["long"]["per_second_mbit_s"]), None)
+    fetches = work["file"]["fetch_times"]
+    assert (fetches["count"], fetches["p95_s"]) == (3, None)
+    assert fetches["max_s"] == max(fetch["total_s"] for fetch in work["file"]["per_fetch"])

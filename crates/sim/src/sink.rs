@@ -4,7 +4,7 @@ use crate::network::{Host, Leg, Side};
 use crate::packet::Packet;
 use crate::tcp::SocketSample;
 use bentpipe_path::Bin;
-use bentpipe_path::time::Time;
+use bentpipe_path::time::{Nanos, Time};
 use core::ops::ControlFlow;
 
 /// One row of the `sockets` table.
@@ -77,6 +77,8 @@ pub struct FlowDetail {
     /// What was asked for, by its popularity, from 1.
     pub object: Option<u32>,
     pub cache: Option<Cached>,
+    /// How long the server takes before it answers this request, zero for a cache's hit; `None`: it answers at once.
+    pub think: Option<Nanos>,
 }
 
 /// A second of an iperf3 transfer as its receiver counts it, all streams together, or the rest of one at its end.

@@ -44,7 +44,7 @@ pub struct Work {
 }
 
 /// What a web client fetched at one time: a file, its ranges, or a page.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Visit {
     pub start_ns: Time,
     /// By the first of its connections, if one was opened for it.
@@ -57,6 +57,28 @@ pub struct Visit {
     pub object: Option<u32>,
     /// Whether the cache had all of it.
     pub cache: Option<&'static str>,
+    /// Its requests, where the server takes its time to answer; else empty.
+    pub requests: Vec<Request>,
+}
+
+/// A request of a visit, and how long the server takes before it answers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Request {
+    pub start_ns: Time,
+    pub first_byte_ns: Option<Time>,
+    pub end_ns: Option<Time>,
+    pub think_ns: Nanos,
+}
+
+impl Request {
+    fn new(row: &FlowRow, think_ns: Nanos) -> Self {
+        Self {
+            start_ns: row.start,
+            first_byte_ns: row.first_byte,
+            end_ns: row.end,
+            think_ns,
+        }
+    }
 }
 
 impl Visit {
@@ -70,6 +92,7 @@ impl Visit {
             retransmits: row.retransmits,
             object: row.detail.object,
             cache: row.detail.cache.map(cached),
+            requests: Vec::new(),
         }
     }
 
@@ -135,6 +158,11 @@ impl Work {
             match self.visits.get_mut(number as usize) {
                 Some(visit) => visit.join(row),
                 None => self.visits.push(Visit::new(row)),
+            }
+            if let Some(think) = row.detail.think
+                && let Some(visit) = self.visits.get_mut(number as usize)
+            {
+                visit.requests.push(Request::new(row, think));
             }
         }
         if row.detail != FlowDetail::default() {

@@ -8,7 +8,7 @@ goes; what each workload carried becomes its entry in the record (sim_entries.py
 import datetime
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -19,12 +19,13 @@ from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions, 
 from bentpipe.engines.sim_entries import entry
 from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.lab import Point
-from bentpipe.lab.spec import RunSpec
+from bentpipe.lab.spec import RunSpec, WorkloadSpec
 from bentpipe.results import RunFolder
-from bentpipe.results.flow_times import flow_times, initial_window_bytes
+from bentpipe.results.flow_times import flow_times, initial_window_bytes, pause_s
 from bentpipe.results.queue_behaviour import queues_of_run
 from bentpipe.results.record import pipes_summary
 from bentpipe.results.reliability import assess
+from bentpipe.results.times import of_spans
 
 _BYTES_A_CPU_SECOND = 1.5e9
 """About what the simulator carries (docs/performance.md); for the bar only."""
@@ -69,10 +70,8 @@ class SimEngine:
             for work, found in zip(spec.workloads, outcome["workloads"], strict=True)
         }
         for work in spec.workloads:
-            if work.kind == "channels":
-                flows = pl.read_parquet(folder.path("flows.parquet"), glob=False)
-                of_work = flows.filter(pl.col("workload") == work.name)
-                workloads[work.name] |= flow_times(of_work, initial_window_bytes(spec))
+            if work.kind in {"channels", "http"}:
+                workloads[work.name] |= _times(work, _flows(folder, work), workloads[work.name], spec)
         failures = [f"{name}: {work['why']}" for name, work in workloads.items() if work.get("why")]
         record = {
             "lab": point.lab,
@@ -126,6 +125,22 @@ class SimEngine:
             ) from error
         outcome: dict[str, Any] = json.loads(text)
         return outcome
+
+
+def _flows(folder: RunFolder, work: WorkloadSpec) -> pl.DataFrame:
+    flows = pl.read_parquet(folder.path("flows.parquet"), glob=False)
+    return flows.filter(pl.col("workload") == work.name)
+
+
+def _times(
+    work: WorkloadSpec, flows: pl.DataFrame, found: Mapping[str, Any], spec: RunSpec
+) -> dict[str, Any]:
+    """What the flows' rows tell beyond the simulator's own sums."""
+    if work.kind == "channels":
+        paused_s = pause_s(flows, work.channels, work.start_ns / 1e9, found["duration_s"])
+        return {**flow_times(flows, initial_window_bytes(spec)), "pause_s": paused_s}
+    page = work.kind == "http" and work.objects_bytes is not None
+    return {"object_times": of_spans(flows.select("start_s", "end_s").rows()) if page else None}
 
 
 def simulated_end_s(spec: RunSpec) -> float:

@@ -6,11 +6,10 @@ from typing import Any
 
 from bentpipe.engines.base import EngineError
 from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, WorkloadSpec
+from bentpipe.results.times import Request, of_fetches, percentile, seconds_goodput, think_s
 
 _TOO_SHORT_S = 0.05
 """A rate over less says nothing."""
-_LISTED = 1000
-"""Fetches that the record lists; the flows table has all."""
 
 
 def entry(work: WorkloadSpec, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,6 +33,7 @@ def _bulk(work: BulkSpec, found: Mapping[str, Any]) -> dict[str, Any]:
     seconds = found["measured_ns"] / 1e9
     last_byte_ns = found["last_byte_ns"]
     intervals = [(each["length_ns"] / 1e9, each["bytes"]) for each in found["intervals"]]
+    per_second_mbit_s = [size * 8e-6 / length for length, size in intervals if length >= _TOO_SHORT_S]
     result = {
         "kind": "bulk",
         "direction": work.direction,
@@ -43,40 +43,48 @@ def _bulk(work: BulkSpec, found: Mapping[str, Any]) -> dict[str, Any]:
         "duration_s": seconds,
         "completion_s": (last_byte_ns - work.start_ns) / 1e9 if last_byte_ns is not None else None,
         "retransmits": found["retransmits"],
-        "per_second_mbit_s": [size * 8e-6 / length for length, size in intervals if length >= _TOO_SHORT_S],
+        "per_second": seconds_goodput(per_second_mbit_s),
+        "per_second_mbit_s": per_second_mbit_s,
     }
     return result | {"why": found["why"]} if found["why"] else result
 
 
 def _http(work: HttpSpec, found: Mapping[str, Any]) -> dict[str, Any]:
-    visits = found["visits"]
-    times_s = [(each["end_ns"] - each["start_ns"]) / 1e9 for each in visits if each["end_ns"] is not None]
+    carried = _carried(work, found)
+    fetches = [_fetch(each, upload=work.direction == "up") for each in found["visits"]]
     result = {
         "kind": "http",
         "direction": work.direction,
         "connections": work.connections,
-        **_carried(work, found),
-        "fetches": len(visits),
-        "finished": len(times_s),
-        "median_fetch_s": median(times_s) if times_s else None,
+        **carried,
         "cache": {key: found[key] for key in ("hits", "misses")} if found["hits"] + found["misses"] else None,
-        "per_fetch": [_fetch(each) for each in visits[:_LISTED]],
+        **of_fetches(fetches, work.start_ns / 1e9, carried["duration_s"]),
     }
     return result | {"why": found["why"]} if found["why"] else result
 
 
-def _fetch(visit: Mapping[str, Any]) -> dict[str, Any]:
+def _fetch(visit: Mapping[str, Any], *, upload: bool) -> dict[str, Any]:
     """Seconds from the fetch's start, as curl counts them."""
     start_ns = visit["start_ns"]
+    total_s = _seconds(visit["end_ns"], start_ns)
+    thought_s = think_s([_request(each, upload=upload) for each in visit["requests"]])
     return {
         "start_s": start_ns / 1e9,
         "connect_s": _seconds(visit["connected_ns"], start_ns),
         "first_byte_s": _seconds(visit["first_byte_ns"], start_ns),
-        "total_s": _seconds(visit["end_ns"], start_ns),
+        "total_s": total_s,
+        "think_s": thought_s,
+        "transfer_s": None if total_s is None or thought_s is None else total_s - thought_s,
         "bytes": visit["bytes"],
         "retransmits": visit["retransmits"],
         "cache": visit["cache"],
     }
+
+
+def _request(of: Mapping[str, Any], *, upload: bool) -> Request:
+    end_s = _seconds(of["end_ns"], 0)
+    answered_s = end_s if upload else _seconds(of["first_byte_ns"], 0)
+    return Request(of["start_ns"] / 1e9, answered_s, end_s, of["think_ns"] / 1e9)
 
 
 def _channels(work: ChannelsSpec, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,6 +120,8 @@ def _ping(found: Mapping[str, Any]) -> dict[str, Any]:
         "lost": found["lost"],
         "min_ms": None,
         "median_ms": None,
+        "p95_ms": percentile(times_ms, 95),
+        "p99_ms": percentile(times_ms, 99),
         "max_ms": None,
     }
     if times_ms:

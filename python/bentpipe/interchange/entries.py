@@ -26,6 +26,10 @@ def _object(keys: Mapping[str, _Take]) -> _Take:
     return lambda of: {key: take(of[key]) for key, take in keys.items()}
 
 
+def _if_any(take: _Take) -> _Take:
+    return lambda of: None if of.value is None else take(of)
+
+
 _CARRIED = {
     **_all("direction", _direction),
     **_all("goodput_mbit_s duration_s completion_s", Found.positive),
@@ -34,32 +38,48 @@ _CARRIED = {
 _FETCH = _object(
     {
         "start_s": lambda of: of.since(0.0, "0"),
-        **_all("connect_s first_byte_s total_s", Found.positive),
+        **_all("connect_s first_byte_s total_s think_s transfer_s", Found.positive),
         **_all("bytes retransmits", Found.count),
         "cache": Found.text,
     }
 )
 _CACHE = _object(_all("hits misses", Found.count))
-_TIMES = {**_all("count not_finished", Found.count), **_all("p50_s p95_s", Found.positive)}
+_TIMES = {
+    **_all("count not_finished", Found.count),
+    **_all("p50_s p95_s p99_s max_s", Found.positive),
+}
+_SECONDS = {
+    "count": Found.count,
+    **_all("p50_mbit_s p5_mbit_s p1_mbit_s min_mbit_s max_mbit_s", Found.positive),
+}
 _SMALL_FLOWS = _object({"up_to_bytes": Found.count, **_TIMES})
 _SIZES = _object({**_all("at_least_bytes below_bytes", Found.count), **_TIMES})
 _KINDS: Mapping[str, Mapping[str, _Take]] = {
-    "bulk": {**_CARRIED, "streams": Found.count, "per_second_mbit_s": _numbers},
+    "bulk": {
+        **_CARRIED,
+        "streams": Found.count,
+        "per_second": _if_any(_object(_SECONDS)),
+        "per_second_mbit_s": _numbers,
+    },
     "ping": {
         **_all("sent lost", Found.count),
-        **_all("min_ms median_ms max_ms mean_ms", Found.positive),
+        **_all("min_ms median_ms p95_ms p99_ms max_ms mean_ms", Found.positive),
     },
     "http": {
         **_CARRIED,
         **_all("connections fetches finished", Found.count),
         "median_fetch_s": Found.positive,
-        "cache": lambda of: _CACHE(of) if of.value is not None else None,
+        "cache": _if_any(_CACHE),
+        **_all("fetch_times transfer_times object_times", _if_any(_object(_TIMES))),
+        **_all("think_s pause_s", Found.positive),
         "per_fetch": lambda of: [_FETCH(each) for each in of.elements()],
     },
     "channels": {
         **{key: take for key, take in _CARRIED.items() if key != "direction"},
         **_all("channels flows finished failed", Found.count),
-        "small_flows": lambda of: _SMALL_FLOWS(of) if of.value is not None else None,
+        "flow_times": _if_any(_object(_TIMES)),
+        "pause_s": Found.positive,
+        "small_flows": _if_any(_SMALL_FLOWS),
         "fct_by_size": lambda of: [_SIZES(each) for each in of.elements()],
     },
     "exec": {"duration_s": Found.positive, "status": Found.number},

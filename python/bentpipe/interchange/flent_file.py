@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from bentpipe.interchange import exported, flent_names, flent_pings
 from bentpipe.interchange.foreign import LONGEST_S, YEAR_3000_S, Found
 from bentpipe.interchange.imported import Imported, spread_over_seconds
+from bentpipe.results.times import percentile, seconds_goodput, times
 
 TOOL = "flent"
 NEWEST = 4
@@ -174,6 +175,7 @@ class _File:
             host = {"host": "client" if direction == "up" else "server", "ip": self._ip()}
             run.sockets += [row | host for row in exported.windows(self._values[name], self._zero_s)]
         start_s = min((start for start, _ in spans), default=0.0)
+        seconds = _added(per_stream)
         run.entries[workload] = {
             "kind": "bulk",
             "direction": direction,
@@ -183,7 +185,8 @@ class _File:
             "duration_s": max(end for _, end in spans) - start_s if spans else None,
             "completion_s": None,
             "retransmits": None,
-            "per_second_mbit_s": _added(per_stream),
+            "per_second": seconds_goodput(seconds),
+            "per_second_mbit_s": seconds,
         }
         length_s = self._metadata["LENGTH"].seconds()
         run.asked.append(
@@ -237,6 +240,9 @@ class _File:
             "lost": len(rows) - len(found_ms) if rows else None,
             "min_ms": min(found_ms, default=None),
             "median_ms": statistics.median(found_ms) if found_ms else None,
+            # A percentile of means over intervals is none of round trips.
+            "p95_ms": percentile(found_ms, 95) if rows else None,
+            "p99_ms": percentile(found_ms, 99) if rows else None,
             "max_ms": max(found_ms, default=None),
         }
         count = len(rows) or len(found_ms)
@@ -270,6 +276,7 @@ class _File:
             "fetches": len(fetched),
             "finished": len(fetched),
             "median_fetch_s": statistics.median(took for _, took in fetched) if fetched else None,
+            "fetch_times": times([took for _, took in fetched]),
             "per_fetch": [{"start_s": start, "total_s": took, **unknown} for start, took in fetched],
             "cache": None,
         }

@@ -18,6 +18,7 @@ from typing import Any
 
 from bentpipe.interchange.foreign import Found
 from bentpipe.interchange.imported import Imported, Row, mbit_s, spread_over_seconds
+from bentpipe.results.times import seconds_goodput
 
 TOOL = "iperf3"
 _WAY_BACK = "_bidir_reverse"
@@ -125,6 +126,7 @@ class _Way:
         carried, seconds, by = self._carried(received, sent)
         size_bytes = asked["bytes"].count() or None
         finished = not run.why and "end" in received
+        seconds_mbit_s = [] if self._udp and self._sends else self._per_second()
         entry: Row = {
             "kind": "bulk",
             "direction": self.direction,
@@ -134,7 +136,8 @@ class _Way:
             "duration_s": seconds,
             "completion_s": seconds if size_bytes and finished and not self._omit_s else None,
             "retransmits": None if self._udp else _known_count(sent["retransmits"]),
-            "per_second_mbit_s": [] if self._udp and self._sends else self._per_second(),
+            "per_second": seconds_goodput(seconds_mbit_s),
+            "per_second_mbit_s": seconds_mbit_s,
             "protocol": "udp" if self._udp else "tcp",
             "by": by,
         }

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from bentpipe.lab.spec import RunSpec
+from bentpipe.results.times import times
 
 _BOUNDS_BYTES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _DEFAULT_INITCWND = 10
@@ -26,9 +27,9 @@ def initial_window_bytes(spec: RunSpec) -> int:
 
 
 def flow_times(flows: pl.DataFrame, small_bytes: int) -> dict[str, Any]:
-    """`small_flows` and `fct_by_size` for the entry of a workload, of which `flows` holds the rows.
+    """`flow_times`, `small_flows` and `fct_by_size` for the entry of a workload; `flows` holds its rows.
 
-    The percentiles are of the flows that finished; what did not is counted beside them.
+    The percentiles are those of `times`: of the flows that finished.
     """
     took = flows.select("size_bytes", "outcome", seconds=pl.col("end_s") - pl.col("start_s"))
     lower = (0, *_BOUNDS_BYTES)
@@ -40,14 +41,20 @@ def flow_times(flows: pl.DataFrame, small_bytes: int) -> dict[str, Any]:
         if within.height:
             bins.append({"at_least_bytes": at_least, "below_bytes": below, **_times(within)})
     small = took.filter(size <= small_bytes)
-    return {"small_flows": {"up_to_bytes": small_bytes, **_times(small)}, "fct_by_size": bins}
+    return {
+        "flow_times": _times(took),
+        "small_flows": {"up_to_bytes": small_bytes, **_times(small)},
+        "fct_by_size": bins,
+    }
+
+
+def pause_s(flows: pl.DataFrame, channels: int, start_s: float, duration_s: float) -> float:
+    """For how much of the duration one of the channels had no flow under way, on average."""
+    ends = pl.col("end_s").fill_null(start_s + duration_s)
+    under_way_s = float(flows.select((ends - pl.col("start_s")).clip(0.0).sum()).item())
+    return max(0.0, duration_s - under_way_s / channels)
 
 
 def _times(took: pl.DataFrame) -> dict[str, Any]:
-    seconds = took.filter(pl.col("outcome") == "finished")["seconds"]
-    return {
-        "count": seconds.len(),
-        "not_finished": took.height - seconds.len(),
-        "p50_s": seconds.quantile(0.5, "linear"),
-        "p95_s": seconds.quantile(0.95, "linear"),
-    }
+    seconds = took.filter(pl.col("outcome") == "finished")["seconds"].to_list()
+    return times(seconds, took.height - len(seconds))

@@ -24,6 +24,7 @@ from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, End, Program
 from bentpipe.engines.workloads import iperf3, listening
 from bentpipe.lab.spec import BulkSpec
+from bentpipe.results.times import seconds_goodput
 
 _OPPOSITE = {"client": "server", "server": "client"}
 _SERVER_LEAD_S = 5.0
@@ -113,6 +114,7 @@ def result(
         "duration_s": measured.seconds,
         "completion_s": last_byte_s - spec.start_ns / 1e9 if last_byte_s is not None and completes else None,
         "retransmits": sender.retransmits,
+        "per_second": seconds_goodput(measured.per_second_mbit_s),
         "per_second_mbit_s": measured.per_second_mbit_s,
     }
     if why:
@@ -151,6 +153,7 @@ def _entry(spec: BulkSpec) -> dict[str, Any]:
         "duration_s": None,
         "completion_s": None,
         "retransmits": None,
+        "per_second": seconds_goodput([]),
         "per_second_mbit_s": [],
     }
 

@@ -12,7 +12,7 @@ import polars as pl
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.lab.spec import ChannelsSpec, RunSpec
-from bentpipe.results.flow_times import flow_times, initial_window_bytes
+from bentpipe.results.flow_times import flow_times, initial_window_bytes, pause_s
 from bentpipe.results.schema import TABLES
 
 _FLOWS = TABLES["flows"].schema
@@ -45,6 +45,7 @@ async def run(work: ChannelsSpec, bench: Bench) -> WorkloadResult:
     flows = _read(table) if over.status == 0 else pl.DataFrame(schema=_FLOWS)
     end_s = bench.spec.duration_s if bench.spec.duration_s is not None else over.at_s
     result = entry(work, flows, min(over.at_s, end_s)) | flow_times(flows, initial_window_bytes(bench.spec))
+    result["pause_s"] = pause_s(flows, work.channels, work.start_ns / 1e9, result["duration_s"])
     return WorkloadResult(result | {"why": over.error} if over.error else result, flows=flows)
 
 

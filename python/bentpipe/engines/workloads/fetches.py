@@ -2,15 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 from typing import Any
 
 from bentpipe.engines.workloads.nginx import Served
 from bentpipe.engines.workloads.transfer import Transfer
 from bentpipe.lab.spec import HttpSpec
-
-_LISTED = 1000
-"""Fetches that the record lists; the flows table has all."""
+from bentpipe.results.times import Request, of_fetches, of_spans, think_s
 
 
 def completed(
@@ -50,10 +47,9 @@ def entry(
     by_visit: dict[int, list[Transfer]] = {}
     for each in transfers:
         by_visit.setdefault(each.item.visit, []).append(each)
-    visits = [_visit(by_visit[number]) for number in sorted(by_visit)]
-    times_s = [visit["total_s"] for visit in visits if visit["total_s"] is not None]
+    visits = [_visit(spec, by_visit[number]) for number in sorted(by_visit)]
     start_s = spec.start_ns / 1e9
-    whole = len(times_s) == spec.fetches
+    whole = sum(visit["total_s"] is not None for visit in visits) == spec.fetches
     last_s = max((each.end_s for each in transfers if each.end_s is not None), default=None)
     seconds = (last_s if whole and last_s is not None else ended_s) - start_s
     carried = sum(each.bytes for each in transfers)
@@ -66,29 +62,39 @@ def entry(
         "duration_s": seconds,
         "completion_s": last_s - start_s if whole and last_s is not None else None,
         "retransmits": retransmits,
-        "fetches": len(visits),
-        "finished": len(times_s),
-        "median_fetch_s": median(times_s) if times_s else None,
         "cache": _cache(transfers),
-        "per_fetch": visits[:_LISTED],
+        **of_fetches(visits, start_s, seconds),
+        "object_times": of_spans((each.start_s, each.end_s) for each in transfers)
+        if spec.objects_bytes is not None
+        else None,
     }
 
 
-def _visit(transfers: Sequence[Transfer]) -> dict[str, Any]:
+def _visit(spec: HttpSpec, transfers: Sequence[Transfer]) -> dict[str, Any]:
     """Seconds from the fetch's start, as curl counts them; of a page, by its first and its last object."""
     start_s = min(each.start_s for each in transfers)
     connected = [each.connected_s for each in transfers if each.connected_s is not None]
     first_byte = [each.first_byte_s for each in transfers if each.first_byte_s is not None]
     ends = [each.end_s for each in transfers if each.end_s is not None]
+    total_s = max(ends) - start_s if len(ends) == len(transfers) else None
+    thought_s = think_s([_request(spec, each) for each in transfers]) if spec.think_ns else 0.0
     return {
         "start_s": start_s,
         "connect_s": min(connected) - start_s if connected else None,
         "first_byte_s": min(first_byte) - start_s if first_byte else None,
-        "total_s": max(ends) - start_s if len(ends) == len(transfers) else None,
+        "total_s": total_s,
+        "think_s": thought_s,
+        "transfer_s": None if total_s is None or thought_s is None else total_s - thought_s,
         "bytes": sum(each.bytes for each in transfers),
         "retransmits": _sum(transfers),
         "cache": _worst(transfers),
     }
+
+
+def _request(spec: HttpSpec, of: Transfer) -> Request:
+    """What a cache has is answered without thinking."""
+    answered_s = of.end_s if spec.direction == "up" else of.first_byte_s
+    return Request(of.start_s, answered_s, of.end_s, 0.0 if of.cache == "hit" else spec.think_ns / 1e9)
 
 
 def _sum(transfers: Sequence[Transfer]) -> int | None:

@@ -20,6 +20,7 @@ from typing import Any
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, End, Program
 from bentpipe.lab.spec import PingSpec
+from bentpipe.results.times import percentile
 
 _REPLY = re.compile(
     r"^\[(?P<at>\d+\.\d+)\] \d+ bytes from .*? icmp_seq=(?P<sequence>\d+) "
@@ -136,6 +137,8 @@ def result(
         "lost": 0,
         "min_ms": None,
         "median_ms": None,
+        "p95_ms": None,
+        "p99_ms": None,
         "max_ms": None,
     }
     # ping's status 1 says that answers are missing, which is a measurement and no fault.
@@ -166,6 +169,8 @@ def result(
         entry |= {
             "min_ms": min(times),
             "median_ms": median(times),
+            "p95_ms": percentile(times, 95),
+            "p99_ms": percentile(times, 99),
             "max_ms": max(times),
             "mean_ms": pinged.mean_ms,
         }

@@ -3,7 +3,8 @@
 use super::Http;
 use super::lane::Item;
 use crate::network::{Network, Side};
-use crate::sink::{FlowDetail, FlowRow, Outcome};
+use crate::sink::{Cached, FlowDetail, FlowRow, Outcome};
+use bentpipe_path::time::Nanos;
 
 impl Http {
     pub(super) fn report(&self, network: &mut Network, lane: usize, item: &Item, outcome: Outcome) {
@@ -44,6 +45,10 @@ impl Http {
                 visit: Some(self.visit),
                 object: self.object,
                 cache: item.cache,
+                think: (self.spec.think_ns > Nanos::ZERO).then_some(match item.cache {
+                    Some(Cached::Hit) => Nanos::ZERO,
+                    _ => self.spec.think_ns,
+                }),
                 ..FlowDetail::default()
             },
         });
