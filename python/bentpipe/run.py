@@ -17,7 +17,7 @@ from bentpipe.engines.base import Engine, EngineError, EngineFaultError, EngineO
 from bentpipe.executors.base import Outcome, Task, Work
 from bentpipe.executors.choice import Where, chosen
 from bentpipe.failed_run import keep_failed
-from bentpipe.lab import AS_IS, Point
+from bentpipe.lab import AS_IS, Point, unreached
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import Results, StoreError
 from bentpipe.results.index import Runs, refresh
@@ -74,6 +74,7 @@ class Lab(lab.Lab):
             on_left_out=lambda variant, why: warnings.warn(
                 f'variant "{variant}" is left out: {why}', stacklevel=4
             ),
+            on_warning=lambda words: warnings.warn(words, stacklevel=4),
         )
 
 
@@ -89,11 +90,13 @@ def execute(
     tally: Tally | None = None,
     on_record: Callable[[Mapping[str, Any]], None] | None = None,
     on_left_out: Callable[[str, str], None] = lambda _variant, _why: None,
+    on_warning: Callable[[str], None] = lambda _words: None,
 ) -> Results:
     """Run what of the lab is not in `out` yet. With `again`: only what is there and failed or is unreliable.
 
     `on_record` is given every run's record, of those there already first, of the others as they end;
-    `on_left_out` each variant that the engine cannot run, and why. `tally` counts what became of all.
+    `on_left_out` each variant that the engine cannot run, and why; `on_warning`, before the first run, what
+    of the lab no run will meet. `tally` counts what became of all.
     """
     watcher, tally = watcher or Quiet(), tally or Tally()
     worker = engines.create(engine, options)
@@ -122,6 +125,8 @@ def execute(
             pass
         if not left.runs and again:
             watcher.say(f"No run in {place} is {again}.")
+        if left.runs and (words := unreached.warning(cells())):
+            on_warning(words)
         work = Work(engine, options, str(place), replaces=again is not None)
         tally.runs, tally.folder = done + left.runs, str(place)
         executor = stack.enter_context(chosen(where, work, worker, claim, runs=left.runs, watcher=watcher))

@@ -110,6 +110,7 @@ def run(
             tally=tally,
             on_record=_print_summary if json_ else None,
             on_left_out=lambda variant, why: say(f'bentpipe: variant "{variant}" is left out: {why}'),
+            on_warning=lambda words: say(f"bentpipe: {words}"),
         )
     if not json_:
         print_table(results)
