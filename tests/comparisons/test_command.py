@@ -36,7 +36,7 @@ def test_every_object_has_a_verdict_in_words_and_two_calls_print_the_same(sweep:
     assert first.stdout == second.stdout
     objects = [json.loads(line) for line in first.stdout.splitlines()]
     assert objects[0]["thing"] == "after"
-    assert objects[0]["words"].startswith("2 times faster, 1.9")
+    assert objects[0]["words"].startswith("2 times as fast, 1.9")
 
 
 def test_what_is_required_decides_the_status(sweep: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_time_that_shrinks_is_told_as_faster() -> None:
         each["workloads"] = {"page": entry}
     each = found(runs, "workload.page.median_fetch_s")
     assert (each.verdict, each.metric.more_is_better) == (LESS, False)
-    assert "tuned: 3 times faster, 2." in printed(runs)
+    assert "tuned: 3 times as fast, 2." in printed(runs)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_time_that_shrinks_is_told_as_faster() -> None:
     [
         ("queue_delay_ms", "2 times as much"),
         ("delay_s_mean", "2 times as much"),
-        ("duration_s", "2 times slower"),
+        ("duration_s", "0.5 times as fast"),
     ],
 )
 def test_only_work_is_faster_or_slower_and_no_time_spent_waiting(figure: str, words: str) -> None:
@@ -127,13 +127,13 @@ def test_equal_runs_are_identical_in_every_pair() -> None:
 
 
 def test_the_same_change_in_every_pair_is_said_to_be_so() -> None:
-    assert "tuned: 2 times faster, the same in every pair" in printed(tried(lambda _seed: 20.0))
+    assert "tuned: 2 times as fast, the same in every pair" in printed(tried(lambda _seed: 20.0))
 
 
 def test_one_pair_has_no_interval() -> None:
     runs = tried(lambda _seed: 20.0, seeds=1)
     assert found(runs).verdict == NO_INTERVAL
-    assert "tuned: 2 times faster (one pair: no interval)" in printed(runs)
+    assert "tuned: 2 times as fast (one pair: no interval)" in printed(runs)
 
 
 def test_points_of_one_seed_each_are_no_sample_of_anything() -> None:
@@ -158,10 +158,10 @@ def test_a_point_of_one_pair_is_not_in_the_mean_over_points_and_is_counted() -> 
 @pytest.mark.parametrize(
     ("ours", "words"),
     [
-        (45.0, "tuned: 4.5 times faster, 4."),
+        (45.0, "tuned: 4.5 times as fast, 4."),
         (14.0, "tuned: 40 % faster, 39–41 %"),
         (8.0, "tuned: 20 % slower, 19–21 %"),
-        (2.0, "tuned: 5 times slower, 4."),
+        (2.0, "tuned: 0.2 times as fast, 0.1"),
     ],
 )
 def test_a_change_is_told_in_the_words_that_fit_its_size(ours: float, words: str) -> None:
@@ -197,7 +197,7 @@ def test_over_points_that_disagree_the_verdict_names_the_contrary_one() -> None:
         )
     ]
     text = " ".join(printed(runs).split())
-    assert "tuned: 1.7 times faster" in text
+    assert "tuned: 1.7 times as fast" in text
     assert "slower at rtt 20 ms" in text
     rows = [line.split() for line in printed(runs).splitlines() if line.startswith(("all points", "rtt "))]
     assert [row[:2] for row in rows] == [["all", "points"], ["rtt", "20"], ["rtt", "80"], ["rtt", "200"]]

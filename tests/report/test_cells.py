@@ -2,6 +2,8 @@
 
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import records
@@ -10,6 +12,7 @@ import synthetic
 from bentpipe.report import columns
 from bentpipe.results import Results
 from bentpipe.results.cells import Cell, cells
+from bentpipe.results.comparisons import compare_all
 from bentpipe.results.published import experiment, figures, figures_for
 from bentpipe.results.speed_up import speed_up
 
@@ -148,7 +151,9 @@ def test_a_speed_up_is_of_pairs_of_one_seed() -> None:
     tuned = [records.run({"f": records.http([5.0 * seed + 1])}, "tuned", seed) for seed in (1, 2, 3)]
     found = speed_up(*reversed(of_variants(plain, tuned)))
     assert found is not None
-    assert (found.low, found.median, found.high) == (10 / 6, 20 / 11, 30 / 16)
+    assert found.ratio == pytest.approx((10 / 6 * 20 / 11 * 30 / 16) ** (1 / 3))
+    assert found.interval is not None
+    assert found.interval.low < 10 / 6 < 30 / 16 < found.interval.high
 
 
 def test_more_goodput_is_faster_as_less_time_is() -> None:
@@ -157,7 +162,7 @@ def test_more_goodput_is_faster_as_less_time_is() -> None:
     )
     found = speed_up(tuned, plain)
     assert found is not None
-    assert (found.median, found.count) == (2.0, 1)
+    assert (found.ratio, found.interval, found.pairs) == (pytest.approx(2.0), None, 1)
 
 
 def test_a_pair_of_which_one_run_does_not_count_is_none() -> None:
@@ -165,4 +170,35 @@ def test_a_pair_of_which_one_run_does_not_count_is_none() -> None:
     tuned = [records.run({"f": records.http([5.0])}, "tuned", seed) for seed in (1, 2)]
     found = speed_up(*reversed(of_variants(plain, tuned)))
     assert found is not None
-    assert found.count == 1
+    assert found.pairs == 1
+
+
+@pytest.mark.parametrize("kind", ["times", "rates"])
+@pytest.mark.parametrize("seeds", [1, 2, 3, 5, 6, 12])
+def test_a_ratio_and_its_interval_are_those_of_a_comparison(kind: str, seeds: int, tmp_path: Path) -> None:
+    def work(tuned: bool, seed: int) -> dict[str, records.Record]:
+        figure = (4.0 if tuned else 9.0) + (7 * seed + 3 * tuned) % 5
+        return {"w": records.http([figure, 2 * figure, 3.0]) if kind == "times" else records.bulk(figure)}
+
+    every = range(1, seeds + 1)
+    runs = [
+        records.run(work(tuned, s), "tuned" if tuned else "as is", s)
+        for tuned in (False, True)
+        for s in every
+    ]
+    plain, tuned = cells(runs)
+    found = speed_up(tuned, plain)
+    results: Any = SimpleNamespace(folder=tmp_path, runs=runs)
+    compared = compare_all([results])[0]
+    assert found is not None
+    assert compared.ratio is not None
+    turned = (lambda ratio: 1 / ratio) if kind == "times" else float
+    assert found.pairs == compared.pairs == seeds
+    assert found.ratio == pytest.approx(turned(compared.ratio), rel=1e-12)
+    ends = compared.ratio_interval
+    assert (found.interval is None) == (ends is None) == (seeds == 1)
+    if found.interval and ends:
+        assert found.interval.level == ends.level == 0.95
+        assert [found.interval.low, found.interval.high] == pytest.approx(
+            sorted([turned(ends.low), turned(ends.high)])
+        )

@@ -134,7 +134,7 @@ def test_things_tried_in_one_sweep_are_compared_by_their_speed_up(tmp_path: Path
         changes = {"variant": variant, "point": {}, "workloads": {"page": records.http([seconds])}}
         synthetic.run(tmp_path, f"{number}", changes=changes)
     verdict, row = (line for line in compared(tmp_path) if line.startswith("tuned"))
-    assert verdict.rstrip() == "tuned: 3 times faster (one pair: no interval)"
+    assert verdict.rstrip() == "tuned: 3 times as fast (one pair: no interval)"
     assert row.split()[1:4] == ["12", "4", "3"]
 
 

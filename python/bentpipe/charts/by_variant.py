@@ -59,6 +59,7 @@ def _ours(found: Sequence[Cell]) -> list[Series]:
             (unsure if run in cell.left_out else each).extend(values)
     known = [(row, cell.ours) for row, cell in enumerate(found) if cell.ours and cell.ours.bounded]
     many = any(ours.count > 1 for _, ours in known)
+    sure = any(ours.has_interval for _, ours in known)
     role = Role(found[0].direction)
     return [
         Series(
@@ -69,8 +70,8 @@ def _ours(found: Sequence[Cell]) -> list[Series]:
             [row for row, _ in known],
             role,
             Mark.POINTS,
-            low=[ours.low for _, ours in known] if many else None,
-            high=[ours.high for _, ours in known] if many else None,
+            low=[ours.ends[0] for _, ours in known] if sure else None,
+            high=[ours.ends[1] for _, ours in known] if sure else None,
             runs=[typical_first(found[row], found[row].measure) for row, _ in known],
         ),
         Series(

@@ -16,7 +16,7 @@ from bentpipe.charts.sweep_figures import Figure, figures
 from bentpipe.charts.sweep_layout import Layout, Line, laid_out, panel_words
 from bentpipe.charts.wording import digits, plural, short_names, slug, value
 from bentpipe.results.cells import cells, typical_first
-from bentpipe.results.statistics import Estimate
+from bentpipe.results.statistics import LEAST_COUNT, Estimate
 from bentpipe.results.store import Results
 from bentpipe.results.swept import SweptAxis, coordinates, swept_axes
 
@@ -206,8 +206,13 @@ def _band_words(figure: Figure, points: Sequence[_Point]) -> str:
     verbs = ["has" if endless == 1 else "have", "is" if undone == 1 else "are"]
     return " ".join(
         [
-            f"A line joins medians of {plural(least.count, each)} or more; its band is the interval that "
-            f"holds the true median with {digits(least.coverage * 100, 2)} % or more, by order statistics.",
+            f"A line joins medians of {plural(least.count, each)} or more; its band is "
+            + (
+                f"the interval that holds the true median with {digits(least.coverage * 100, 2)} % or more, "
+                "by order statistics."
+                if least.has_interval
+                else f"from the lowest to the highest, no interval: that takes {LEAST_COUNT}."
+            ),
             *(
                 [f"{plural(endless, 'interval')} {verbs[0]} no upper end: some were not done."]
                 if endless

@@ -13,7 +13,7 @@ from bentpipe.charts.wording import digits, point_words
 from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.kinds.costs import LEFT, QUEUE_DELAY, SENT_AGAIN, is_rival
 from bentpipe.results.kinds.measure import Measure
-from bentpipe.results.speed_up import PLAIN, baselines, place, speed_up, things_tried
+from bentpipe.results.speed_up import PLAIN, SpeedUp, baselines, place, speed_up, things_tried
 from bentpipe.results.statistics import Estimate
 from bentpipe.results.store import Results
 
@@ -24,7 +24,7 @@ class _Row:
 
     label: str
     cell: Cell | None = None
-    faster: Estimate | None = None
+    faster: SpeedUp | None = None
 
 
 def build(results: Results) -> Chart | None:
@@ -103,16 +103,16 @@ def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis
     role = Role(next((row.cell.direction for row in rows if row.cell), "down"))
     faster = [(number, row.faster) for number, row in enumerate(rows) if row.faster]
     series = (
-        _points("speed-up", [(n, e) for n, e in faster if e.median <= _DRAWN], role, rows),
+        _points("speed-up", [(n, _as_drawn(e)) for n, e in faster if e.ratio <= _DRAWN], role, rows),
         Series(
             "beyond the axis",
-            [_DRAWN for _, e in faster if e.median > _DRAWN],
-            [n for n, e in faster if e.median > _DRAWN],
+            [_DRAWN for _, e in faster if e.ratio > _DRAWN],
+            [n for n, e in faster if e.ratio > _DRAWN],
             role,
             Mark.POINTS,
             symbol=Symbol.BEYOND,
             in_legend=False,
-            runs=[_runs(rows[n]) for n, e in faster if e.median > _DRAWN],
+            runs=[_runs(rows[n]) for n, e in faster if e.ratio > _DRAWN],
         ),
     )
     slug = name.replace(" ", "-") or "all"
@@ -120,7 +120,7 @@ def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis
     found = [Panel(f"speed-up-{slug}", name, _sentence(rows), axis, series, (as_is,), _SPEED_UP)]
     for measure, x, role in costs:
         known = [
-            (number, row.cell.figures[measure.name])
+            (number, _as_drawn(row.cell.figures[measure.name]))
             for number, row in enumerate(rows)
             if row.cell and measure.name in row.cell.figures
         ]
@@ -132,26 +132,43 @@ def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis
 
 def _label(row: _Row) -> str:
     """With its figure where that lies beyond the axis."""
-    if row.faster is None or row.faster.median <= _DRAWN:
+    if row.faster is None or row.faster.ratio <= _DRAWN:
         return row.label
-    return f"{row.label}, {digits(row.faster.median)} times"
+    return f"{row.label}, {digits(row.faster.ratio)} times"
 
 
 def _runs(row: _Row) -> tuple[str, ...]:
     return typical_first(row.cell, row.cell.measure) if row.cell else ()
 
 
-def _points(label: str, known: Sequence[tuple[int, Estimate]], role: Role, rows: Sequence[_Row]) -> Series:
-    """Medians by row, each with its interval where there are several values."""
-    several = any(estimate.count > 1 for _, estimate in known)
+@dataclass(frozen=True)
+class _Drawn:
+    """A point of a row and, where it has one, its interval."""
+
+    value: float
+    ends: tuple[float, float] | None
+
+
+def _as_drawn(of: SpeedUp | Estimate) -> _Drawn:
+    if isinstance(of, SpeedUp):
+        if of.interval is None:
+            return _Drawn(of.ratio, None)
+        return _Drawn(of.ratio, (max(of.interval.low, 1 / _DRAWN), min(of.interval.high, _DRAWN)))
+    return _Drawn(of.median, (of.low, of.high) if of.has_interval else None)
+
+
+def _points(label: str, known: Sequence[tuple[int, _Drawn]], role: Role, rows: Sequence[_Row]) -> Series:
+    """By row, each with its interval where there is one."""
+    ends = [drawn.ends or (drawn.value, drawn.value) for _, drawn in known]
+    several = any(drawn.ends for _, drawn in known)
     return Series(
         label,
-        [estimate.median for _, estimate in known],
+        [drawn.value for _, drawn in known],
         [number for number, _ in known],
         role,
         Mark.POINTS,
-        low=[estimate.low for _, estimate in known] if several else None,
-        high=[estimate.high for _, estimate in known] if several else None,
+        low=[low for low, _ in ends] if several else None,
+        high=[high for _, high in ends] if several else None,
         in_legend=False,
         runs=[_runs(rows[number]) for number, _ in known],
     )
@@ -161,22 +178,28 @@ def _sentence(rows: Sequence[_Row]) -> str:
     """Of each thing done, what helped most."""
     parts = []
     heading = ""
-    groups: dict[str, list[tuple[str, Estimate]]] = {}
+    groups: dict[str, list[tuple[str, SpeedUp]]] = {}
     for row in rows:
         heading = row.label if row.cell is None else heading
         if row.faster:
             groups.setdefault(heading, []).append((row.label, row.faster))
     for name, tried in groups.items():
-        far = [f"{label} is {digits(of.median)} times as fast" for label, of in tried if of.median > _DRAWN]
-        rest = [pair for pair in tried if pair[1].median <= _DRAWN]
-        best = [_helps(*max(rest, key=lambda pair: pair[1].median))] if rest else []
+        far = [f"{label} is {digits(of.ratio)} times as fast" for label, of in tried if of.ratio > _DRAWN]
+        rest = [pair for pair in tried if pair[1].ratio <= _DRAWN]
+        best = [_helps(*max(rest, key=lambda pair: pair[1].ratio))] if rest else []
         words = ", of the rest ".join([", ".join(far), *best] if far else best)
         parts.append(f"{name}: {words}" if name else words)
     return "; ".join(parts) + "." if parts else ""
 
 
-def _helps(name: str, faster: Estimate) -> str:
-    if faster.low <= 1.0:
-        return "nothing is surely faster"
-    several = f" ({digits(faster.low)} to {digits(faster.high)})" if faster.count > 1 else ""
-    return f"{name} helps most, {digits(faster.median)} times as fast{several}"
+def _helps(name: str, faster: SpeedUp) -> str:
+    """What was fastest, and how far chance may have made it so."""
+    if faster.ratio <= 1.0:
+        return "nothing is faster"
+    words = f"{name} is fastest, {digits(faster.ratio)} times as fast as the plain lab"
+    if faster.interval is None:
+        return f"{words} in one pair of runs, which says nothing of chance: repeat it"
+    ends = f"{digits(faster.interval.low)} to {digits(faster.interval.high)}"
+    if not faster.sure:
+        return f"nothing is surely faster: {name} comes nearest, {digits(faster.ratio)} times ({ends})"
+    return f"{name} helps most, {digits(faster.ratio)} times as fast ({ends})"

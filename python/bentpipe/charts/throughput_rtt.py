@@ -168,7 +168,7 @@ def _third(text: str | None) -> float | None:
 def _measured(lines: Sequence[_Line]) -> Iterable[Series]:
     for line in lines:
         estimates = [ours for ours in map(_ours, line.cells) if ours is not None]
-        several = any(e.count > 1 for e in estimates)
+        sure = any(e.has_interval for e in estimates)
         if estimates:
             yield Series(
                 label=line.name,
@@ -178,8 +178,8 @@ def _measured(lines: Sequence[_Line]) -> Iterable[Series]:
                 mark=Mark.LINE_AND_POINTS,
                 dash=line.dash,
                 symbol=line.symbol,
-                low=[e.low for e in estimates] if several else None,
-                high=[e.high for e in estimates] if several else None,
+                low=[e.ends[0] for e in estimates] if sure else None,
+                high=[e.ends[1] for e in estimates] if sure else None,
                 runs=[typical_first(c, c.kind.measure("goodput")) for c in line.measured],
             )
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from bentpipe.charts.wording import digits, value
 from bentpipe.results.cells import Cell, counts, is_imported
-from bentpipe.results.speed_up import place, speed_up
-from bentpipe.results.statistics import Estimate
+from bentpipe.results.intervals import LEVEL
+from bentpipe.results.speed_up import SpeedUp, place, speed_up
+from bentpipe.results.statistics import LEAST_COUNT, Estimate
 
 Plain = Mapping[tuple[str, str, str], Cell]
 SPARE = ("range", "measure goodput", "measure sent again", "measure queue delay", "measure retransmits")
@@ -23,7 +24,7 @@ def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> di
     measure, unit = found[0].measure, found[0].unit
     published = [c.published for c in found if c.published]
     titles = dict(first) | {"ours": _header("ours" if published else measure.header, unit)}
-    if not plain and any(c.ours and c.ours.count > 1 for c in found):
+    if not plain and any(c.ours and c.ours.has_interval for c in found):
         titles |= {"interval": _header("interval", unit)}
     if published:
         titles |= {"published": _header("published", unit)}
@@ -31,7 +32,7 @@ def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> di
             titles |= {"range": _header("range", unit)}
         titles |= {"ratio": "ratio"}
     if plain:
-        titles |= {"speed-up": "times\nfaster"}
+        titles |= {"speed-up": "times\nas fast"}
         if any(len(c.runs) > 1 for c in found):
             titles |= {"speed-up interval": "interval"}
     others = found[0].kind.measures
@@ -58,8 +59,10 @@ def row(cell: Cell, titles: Mapping[str, str], plain: Cell | None) -> list[str]:
         "published": digits(published.median) if published else "–",
         "range": _span(published.low, published.high) if published and len(published.values) > 1 else "",
         "ratio": digits(cell.ratio) if cell.ratio is not None else "–",
-        "speed-up": "1" if plain is cell and cell.ours else median(faster),
-        "speed-up interval": interval(faster),
+        "speed-up": "1" if plain is cell and cell.ours else digits(faster.ratio) if faster else "–",
+        "speed-up interval": _span(faster.interval.low, faster.interval.high)
+        if faster and faster.interval
+        else "",
         "ping": median(cell.ping_ms, 4),
         "reliable": mark(cell),
     }
@@ -81,25 +84,35 @@ def median(of: Estimate | None, count: int = 3) -> str:
 
 
 def interval(of: Estimate | None) -> str:
-    return "" if of is None or of.count < 2 else _span(of.low, of.high)
+    return "" if of is None or not of.has_interval else _span(of.low, of.high)
 
 
 def coverage(found: Sequence[Cell], plain: Plain) -> str:
-    """How to read the intervals; empty where there is none."""
+    """How to read the intervals, or why there is none."""
     if plain:
-        factors = [speed_up(cell, plain[place(cell)]) for cell in found if place(cell) in plain]
-        several = [factor for factor in factors if factor and factor.count > 1]
-        what, each = "Times faster", "pairs of runs"
-    else:
-        several = [c.ours for c in found if c.ours and c.ours.count > 1]
-        what, each = "Ours", {"run": "runs", "fetch": "fetches"}[found[0].measure.each]
+        return _of_speed_ups([speed_up(cell, plain[place(cell)]) for cell in found if place(cell) in plain])
+    several = [c.ours for c in found if c.ours and c.ours.count > 1]
     if not several:
         return ""
-    least = min(several, key=lambda e: e.coverage)
-    return (
-        f"{what} is the median of {least.count} or more {each}; the interval holds the true median with "
-        f"{digits(least.coverage * 100, 2)} % or more."
-    )
+    each = {"run": "runs", "fetch": "fetches"}[found[0].measure.each]
+    least = min(several, key=lambda e: e.count)
+    shown = [of for of in several if of.has_interval]
+    words = f"Ours is the median of {least.count} or more {each}"
+    if not shown:
+        return f"{words}; an interval of it takes {LEAST_COUNT}."
+    held = min(of.coverage for of in shown)
+    return f"{words}; the interval holds the true median with {digits(held * 100, 2)} % or more."
+
+
+def _of_speed_ups(found: Sequence[SpeedUp | None]) -> str:
+    known = [of for of in found if of]
+    if not known:
+        return ""
+    least = min(of.pairs for of in known)
+    words = f"Times as fast: the geometric mean over {least} or more pairs of runs"
+    if not any(of.interval for of in known):
+        return "Times as fast: of one pair of runs, which says nothing of chance; use --repeat."
+    return f"{words}, with its interval at {digits(LEVEL * 100)} %, as `bentpipe compare` has them."
 
 
 def mark(cell: Cell) -> str:

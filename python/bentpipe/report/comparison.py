@@ -17,8 +17,9 @@ from bentpipe.report.sheets import Row as SheetRow
 from bentpipe.report.sheets import Sheet
 from bentpipe.report.terminal import Fitted
 from bentpipe.report.verdicts import exceeds, faster, place, signed, span, speed, verdict
+from bentpipe.results.cells import is_imported
 from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, Comparison
-from bentpipe.results.intervals import LEVEL, Interval
+from bentpipe.results.intervals import LEVEL, Interval, together_at
 from bentpipe.results.kinds import KINDS
 from bentpipe.results.pairs import LeftOut, matched, together
 
@@ -27,11 +28,13 @@ _NOT_SEEN = "≈"
 _NOTHING = "±0"
 """Below a thousandth, of the figure or of its unit."""
 _QUIET = {_SAME, _NOT_SEEN, _NOTHING, "–"}
+_POINTS = "pp"
+"""What shares differ by."""
 _NAME = 12
 _REASONS = {
     "failed": "that failed",
     "unreliable": "that are unreliable",
-    "without_partner": "of either side without a partner of the same point and seed",
+    "without_partner": "of either side without a partner of the same point and {each}",
 }
 
 
@@ -130,11 +133,13 @@ def _headers(points: Sequence[Comparison], beside: Mapping[str, Comparison]) -> 
         "",
         f"{shown}\n{some.metric.unit}",
         f"ours\n{some.metric.unit}",
-        "times\nfaster" if faster(some) else "ratio",
+        "times\nas fast" if faster(some) else "ratio",
         "interval",
         "pairs",
         *(
-            f"{each.metric.words} {each.metric.unit}".strip().replace(" ", "\n", 1)
+            f"{each.metric.words} {_POINTS if each.metric.unit == '%' else each.metric.unit}".strip().replace(
+                " ", "\n", 1
+            )
             for each in beside.values()
         ),
     )
@@ -193,7 +198,13 @@ def _pairs_words(compared: Sequence[Comparison]) -> str:
     where = " at each point" if points is not judged else ""
     baselines = list(dict.fromkeys(each.thing.baseline for each in compared))
     to = f"with {baselines[0]}" if len(baselines) == 1 else "each with its own baseline"
-    return f"Compared {to}: {pairs} of runs of the same seed{where}."
+    return f"Compared {to}: {pairs} of runs of the same {_alike(compared)}{where}."
+
+
+def _alike(compared: Sequence[Comparison]) -> str:
+    """What the two of a pair have in common. Imported runs have no seed, only a number among the repeats."""
+    runs = [run for each in compared for run in (*each.thing.ours, *each.thing.theirs)]
+    return "repeat number" if any(map(is_imported, runs)) else "seed"
 
 
 def _intervals(compared: Sequence[Comparison]) -> list[Interval]:
@@ -206,10 +217,18 @@ def _note(compared: Sequence[Comparison]) -> str:
     if known:
         least = min(known, key=lambda each: each.held)
         words.append(
-            f"Intervals at {digits(100 * LEVEL)} % of the mean over seeds; of {least.count} seeds they hold "
-            f"{digits(100 * least.held, 2)} % at worst, where a few runs go quite another way"
+            f"Intervals at {digits(100 * LEVEL)} % of the mean over {_alike(compared)}s; of {least.count} "
+            f"they hold {digits(100 * least.held, 2)} % at worst, where a few runs go quite another way"
         )
         words.append(". ")
+    tails = [each for each in compared if each.metric.tail and each.judged and each.judged.interval]
+    if tails:
+        most = max(each.among for each in tails)
+        level = digits(100 * together_at(LEVEL, most), 4)
+        if most > 1:
+            words.append(f"The {most} percentiles of a thing are judged together, each at {level} %. ")
+    if any(each.metric.unit == "%" and each.metric.role == "beside" and each.pairs for each in compared):
+        words.append(f"{_POINTS}: percentage points. ")
     if any(each.verdict == NO_DIFFERENCE for each in compared):
         words.append(f"{_NOT_SEEN} no difference seen. ")
     if any(each.verdict == IDENTICAL for each in compared):
@@ -227,7 +246,7 @@ def _left_out(compared: Sequence[Comparison]) -> list[RenderableType]:
     for key, words in _REASONS.items():
         counts = [f"{name} {count}" for name, out in by_thing.items() if (count := getattr(out, key))]
         if counts:
-            lines.append(f"Runs {words}: {', '.join(counts)}.")
+            lines.append(f"Runs {words.format(each=_alike(compared))}: {', '.join(counts)}.")
     for each in compared:
         if each.point is None and each.left_out.not_finished:
             lines.append(

@@ -1,4 +1,4 @@
-"""What was found of a thing tried, in a sentence: `3.1 times faster, 2.8–3.4; queue delay +140 ms`."""
+"""What was found of a thing tried, in a sentence: `3.1 times as fast, 2.8–3.4; queue delay +140 ms`."""
 
 import math
 import re
@@ -15,14 +15,19 @@ _POINTS_NAMED = 2
 _APART = 1.2
 _MUCH = 1.5
 _LEAST = 0.001
+_POINTS = "percentage points"
 
 
 def verdict(overall: Comparison, beside: Iterable[Comparison], at_points: Sequence[Comparison]) -> str:
     """Of a group's first metric over all points, the ones named with it, and the first one at each point."""
+    seen = [each for each in beside if each.verdict in {MORE, LESS} and _matters(each)]
     parts = [first(overall) + _where(overall, at_points)]
     parts += _settled(overall) if overall.verdict == NO_DIFFERENCE else []
-    parts += [cost(each) for each in beside if each.verdict in {MORE, LESS} and _matters(each)]
-    return "; ".join(parts)
+    tails = [tail(each) for each in seen if each.metric.tail]
+    # What is seen comes before what is not.
+    unseen = overall.verdict in {NO_DIFFERENCE, IDENTICAL}
+    parts = [*tails, *parts] if unseen else [*parts, *tails]
+    return "; ".join([*parts, *(cost(each) for each in seen if not each.metric.tail)])
 
 
 def first(of: Comparison) -> str:
@@ -38,6 +43,18 @@ def first(of: Comparison) -> str:
         seeds = "one pair" if of.pairs == 1 else "one pair at each point"
         return f"{_change(of)} ({seeds}: no interval)"
     return f"nothing to say in {of.metric.words}: {_why_none(of)}"
+
+
+def tail(of: Comparison) -> str:
+    """A percentile before and after, and its ratio."""
+    theirs, ours = of.means
+    assert theirs is not None
+    assert ours is not None
+    words = f"{of.metric.words} {digits(ours)} instead of {digits(theirs)}{unit(of)}"
+    if of.ratio is None or of.ratio_interval is None:
+        return words
+    low, high = of.ratio_interval.low, of.ratio_interval.high
+    return f"{words} ({digits(of.ratio)} times as long, {span(low, high)})"
 
 
 def cost(of: Comparison) -> str:
@@ -68,7 +85,9 @@ def signed(value: float, count: int = 3) -> str:
 
 
 def unit(of: Comparison) -> str:
-    return f" {of.metric.unit}" if of.metric.unit else ""
+    """Of a difference: that of two shares is in points."""
+    words = _POINTS if of.metric.unit == "%" else of.metric.unit
+    return f" {words}" if words else ""
 
 
 def span(low: float, high: float, count: int = 3) -> str:
@@ -83,14 +102,12 @@ def _change(of: Comparison) -> str:
         assert of.difference is not None
         return f"{of.metric.words} {signed(of.difference.value)}{unit(of)}"
     told = speed(of, of.ratio)
-    more, less, times = ("faster", "slower", "faster") if faster(of) else ("more", "less", "as much")
+    more, less, times = ("faster", "slower", "as fast") if faster(of) else ("more", "less", "as much")
     subject = "" if faster(of) else f"{of.metric.words} "
     if told == 1:
         return f"{subject}no change"
     if _in_percent(of):
         return f"{subject}{_percent(abs(told - 1))} {less if told < 1 else more}"
-    if told < 1:
-        return f"{_factor(1 / told)} times slower"
     return f"{subject}{_factor(told)} times {times}"
 
 
@@ -101,19 +118,24 @@ def _interval(of: Comparison) -> str:
         found = of.difference.interval
         return span(found.low, found.high) + unit(of)
     low, high = sorted(speed(of, end) for end in (of.ratio_interval.low, of.ratio_interval.high))
+    if of.verdict == NO_DIFFERENCE and of.metric.unit == "%":
+        return f"{span(low, high)} times"
     if of.verdict == NO_DIFFERENCE:
         return f"{signed(100 * (low - 1), 2)} to {signed(100 * (high - 1), 2)} %"
     if _in_percent(of):
         least, most = sorted((abs(low - 1), abs(high - 1)))
         count = 2 if digits(100 * least, 2) != digits(100 * most, 2) else 3
         return f"{digits(100 * least, count)}–{digits(100 * most, count)} %"
-    return span(1 / high, 1 / low) if high < 1 else span(low, high)
+    return span(low, high)
 
 
 def _in_percent(of: Comparison) -> bool:
-    """Whether a change is small enough; what is less of something that is no speed always is."""
+    """Whether a change is small enough; what is less of something that is no speed always is.
+
+    Never that of a share, whose percent would be taken for points.
+    """
     assert of.ratio is not None
-    return (1 / _MUCH if faster(of) else 0) < speed(of, of.ratio) < _MUCH
+    return of.metric.unit != "%" and (1 / _MUCH if faster(of) else 0) < speed(of, of.ratio) < _MUCH
 
 
 def _factor(of: float) -> str:
@@ -126,6 +148,8 @@ def _settled(of: Comparison) -> list[str]:
     least, repeats = of.judged.seen_from(), of.judged.repeats()
     assert least is not None
     much = _percent(math.expm1(least)) if of.log_ratio else f"{digits(least)}{unit(of)}"
+    if of.log_ratio and of.metric.unit == "%":
+        much = f"{digits(math.exp(least))} times as much"
     count = f"more than {digits(MOST_REPEATS, 5)}" if repeats is None else f"about {digits(repeats, 5)}"
     return [f"one of {much} would have been seen", f"{count} repeats would settle it"]
 

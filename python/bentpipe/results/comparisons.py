@@ -1,43 +1,21 @@
 """What a thing tried changed: of each metric the difference and the ratio over pairs of runs."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
 from bentpipe.results.errors import ComparisonError
-from bentpipe.results.intervals import Interval, differs, interval, repeats_to_see, spread, would_be_seen
+from bentpipe.results.intervals import LEVEL, Interval, together_at
+from bentpipe.results.means import Mean, differences, log_ratios
 from bentpipe.results.metrics import Metric, known, matching, named, of_kinds
-from bentpipe.results.over_points import over_points
 from bentpipe.results.pairs import LeftOut, Place, Thing, matched, things, together
 from bentpipe.results.store import Results
 
 MORE, LESS, IDENTICAL = "more", "less", "identical in every pair"
 NO_DIFFERENCE, NO_INTERVAL, NO_PAIR = "no difference seen", "one pair: no interval", "no pair"
-
-
-@dataclass(frozen=True)
-class Mean:
-    """Of one value per pair, at one point or over all; of logarithms where it is of ratios."""
-
-    value: float
-    interval: Interval | None
-    """None of a single seed."""
-    deviation: float = 0.0
-    """Standard deviation of what the seeds give."""
-
-    def repeats(self) -> int | None:
-        """How many seeds would show such a mean to differ from 0. None: too many to say."""
-        return repeats_to_see(self.value, self.deviation) if self.interval and self.value else None
-
-    def stands_out(self, among: int) -> bool:
-        """Whether it differs from 0 although it is picked out of so many."""
-        return self.interval is not None and differs(self.value, self.deviation, self.interval.count, among)
-
-    def seen_from(self) -> float | None:
-        """The least mean that as many seeds would have shown to differ from 0."""
-        return would_be_seen(self.deviation, self.interval.count) if self.interval else None
 
 
 @dataclass(frozen=True)
@@ -71,6 +49,8 @@ class Comparison:
     difference: Mean | None
     log_ratio: Mean | None
     """None where a figure is not above 0."""
+    among: int = 1
+    """Of how many percentiles of the same times this is one: they are judged together."""
 
     @property
     def name(self) -> str:
@@ -144,6 +124,7 @@ class Comparison:
             "ratio": self.ratio,
             "ratio_interval": _ends(self.log_ratio, math.exp),
             **_rate(self.judged),
+            "judged_among": self.among,
             "verdict": self.verdict,
             "repeats_to_settle": self.judged.repeats()
             if self.judged and self.verdict == NO_DIFFERENCE
@@ -197,15 +178,19 @@ def compare(thing: Thing, metrics: Sequence[Metric] | None = None) -> list[Compa
     places = matched(thing)
     compared = []
     for part, each in ({"": metrics} if metrics is not None else _of_pairs(places)).items():
-        for metric in each:
-            at = [_figures(metric, place) for place in places]
+        figures = [(metric, [_figures(metric, place) for place in places]) for metric in each]
+        tails = Counter(metric.group for metric, at in figures if metric.tail and any(f.by_seed for f in at))
+        for metric, at in figures:
             here = [one for one in at if one.speaks]
             if here:
+                among = max(tails[metric.group], 1) if metric.tail else 1
                 silent = [one for one, place in zip(at, places, strict=True) if place.silent]
                 only = here[0].point if len(here) == 1 and len(places) > 1 else None
-                compared.append(comparison(thing, part, metric, [*here, *silent], only))
+                compared.append(comparison(thing, part, metric, [*here, *silent], only, among=among))
                 if len(here) > 1:
-                    compared += [comparison(thing, part, metric, [one], one.point) for one in here]
+                    compared += [
+                        comparison(thing, part, metric, [one], one.point, among=among) for one in here
+                    ]
     return compared
 
 
@@ -215,29 +200,23 @@ def comparison(
     metric: Metric,
     at: Sequence[Figures],
     point: Mapping[str, Any] | None = None,
+    *,
+    among: int = 1,
 ) -> Comparison:
-    differences = {n: {s: b - a for s, (a, b) in each.by_seed.items()} for n, each in enumerate(at)}
-    every = [value for each in at for both in each.by_seed.values() for value in both]
-    log_ratio = None
-    if every and min(every) > 0:
-        ratios = {n: {s: math.log(b / a) for s, (a, b) in each.by_seed.items()} for n, each in enumerate(at)}
-        log_ratio = mean(ratios)
-    return Comparison(thing, part, metric, point, at, mean(differences), log_ratio)
-
-
-def mean(values: Mapping[int, Mapping[int, float]]) -> Mean | None:
-    """Over seeds, of `values` by point and seed. None where there is none.
-
-    Where some points have several seeds, those with one are left out: it says nothing of chance.
+    """`among`: of how many percentiles of the same times this is one. The level is the higher for it, so that
+    of a thing that changes nothing, any of them is said to differ as rarely as a single one would be.
     """
-    there = {point: by_seed for point, by_seed in values.items() if by_seed}
-    several = {point: by_seed for point, by_seed in there.items() if len(by_seed) > 1}
-    if not there:
-        return None
-    if not several:
-        return Mean(fmean(fmean(by_seed.values()) for by_seed in there.values()), None)
-    each = over_points(several)
-    return Mean(fmean(each), interval(each), spread(each))
+    level, by_point = together_at(LEVEL, among), {n: each.by_seed for n, each in enumerate(at)}
+    return Comparison(
+        thing,
+        part,
+        metric,
+        point,
+        at,
+        differences(by_point, level),
+        log_ratios(by_point, level),
+        among,
+    )
 
 
 def _figures(metric: Metric, place: Place) -> Figures:

@@ -111,7 +111,12 @@ def would_be_seen(deviation: float, count: int) -> float:
 
 def differs(mean: float, deviation: float, count: int, among: int) -> bool:
     """Whether a mean picked out of so many differs from 0. One of many that do not is picked in 5 %."""
-    return abs(mean) > _t(1 - (1 - LEVEL) / among, count) * deviation / math.sqrt(count)
+    return abs(mean) > _t(together_at(LEVEL, among), count) * deviation / math.sqrt(count)
+
+
+def together_at(level: float, among: int) -> float:
+    """The level of each of so many intervals, so that all of them hold with `level` or more (Bonferroni)."""
+    return 1 - (1 - level) / among
 
 
 def repeats_to_see(mean: float, deviation: float) -> int | None:

@@ -31,6 +31,8 @@ class Metric:
     """`first`: by which the group is compared; `beside`: named with it; `further`: only listed."""
     figure: Callable[[Record], float | None]
     """A run's. None: it has none; infinite: it was not done by the run's end."""
+    tail: bool = False
+    """Whether it is one of several percentiles of the same times, of which any may be found to differ."""
 
 
 def of_kinds(record: Record) -> dict[str, list[Metric]]:
@@ -93,7 +95,8 @@ def _measured(kind: Kind, subject: str, part: str) -> Iterable[Metric]:
     others = (*kind.measures[1:], *kind.if_published)
     beside = kind.costs or tuple(measure for measure in others if not measure.more_is_better)
     for measure in kind.every_measure:
-        role = "first" if measure is kind.measures[0] else "beside" if measure in beside else "further"
+        named_with_it = measure.tail or measure in beside
+        role = "first" if measure is kind.measures[0] else "beside" if named_with_it else "further"
         yield Metric(
             dotted(kind, subject, measure),
             (kind.name, subject),
@@ -103,6 +106,7 @@ def _measured(kind: Kind, subject: str, part: str) -> Iterable[Metric]:
             measure.digits,
             role,
             partial(_in_view, kind, subject, part, measure),
+            measure.tail,
         )
 
 
@@ -116,7 +120,15 @@ def _in_view(kind: Kind, subject: str, part: str, measure: Measure, record: Reco
 
 
 def _words(measure: Measure) -> str:
-    words = {"left": "rival's share", "fetch": "fetch time", "completion": "time", "median": "round trip"}
+    words = {
+        "left": "rival's share",
+        "fetch": "fetch time",
+        "completion": "time",
+        "median": "round trip",
+        "transfer": "transfer time",
+        "p95": "round trip p95",
+        "p99": "round trip p99",
+    }
     return words.get(measure.name, measure.name)
 
 

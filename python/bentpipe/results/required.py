@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from bentpipe.results.cells import counts
-from bentpipe.results.comparisons import Mean, mean
+from bentpipe.results.means import Mean, mean
 from bentpipe.results.metrics import Metric, known, matching, named
 from bentpipe.results.pairs import Place, Thing, alone, failure, matched, things
 from bentpipe.results.requirement import Requirement

@@ -1,16 +1,19 @@
-"""How many times faster a variant is than the plain lab, at one point and for one piece of work.
+"""How many times as fast as the plain lab a variant is, at one point and for one piece of work.
 
-Runs are compared in pairs of the same seed, whose paths draw the same; the estimate is over the pairs' ratios
-(statistics.py says of what kind its interval is). Where one run of a pair does not count, the pair does not.
+Runs are compared in pairs of the same seed, whose paths draw the same. The ratio and its interval are those
+of `bentpipe compare` (means.py). Where one run of a pair does not count, the pair does not.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
-from statistics import median
 from typing import Any
 
 from bentpipe.results.cells import Cell
-from bentpipe.results.statistics import Estimate, estimate
+from bentpipe.results.figures import figure_of
+from bentpipe.results.intervals import Interval
+from bentpipe.results.means import log_ratios
 
 PLAIN = "as is"
 
@@ -35,17 +38,37 @@ def things_tried(found: Sequence[Cell]) -> bool:
     return len(variants) > 1 and (not swept or len(variants) >= len(places))
 
 
-def speed_up(cell: Cell, plain: Cell) -> Estimate | None:
-    """Above 1: faster, or more of it. None where no pair counts."""
+@dataclass(frozen=True)
+class SpeedUp:
+    """Above 1: faster, or more of it."""
+
+    ratio: float
+    """The geometric mean over the pairs."""
+    interval: Interval | None
+    """None of a single pair."""
+    pairs: int
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval leaves out that nothing changed."""
+        return self.interval is not None and not self.interval.holds(1.0)
+
+
+def speed_up(cell: Cell, plain: Cell) -> SpeedUp | None:
+    """None where no pair counts."""
     ours, theirs = _by_seed(cell), _by_seed(plain)
-    ratios = [ours[seed] / theirs[seed] for seed in ours if theirs.get(seed) and ours[seed]]
-    return estimate(ratios if cell.measure.more_is_better else [1 / ratio for ratio in ratios])
+    pairs = {seed: (theirs[seed], ours[seed]) for seed in ours if seed in theirs}
+    if not cell.measure.more_is_better:
+        pairs = {seed: (b, a) for seed, (a, b) in pairs.items()}
+    found = log_ratios({0: pairs})
+    if found is None:
+        return None
+    return SpeedUp(math.exp(found.value), found.interval.exp() if found.interval else None, len(pairs))
 
 
 def _by_seed(cell: Cell) -> dict[int, float]:
     """One figure per run that counts and that was done by its end."""
     left_out = {run["run"] for run in cell.left_out}
     used: list[Mapping[str, Any]] = [run for run in cell.runs if run["run"] not in left_out]
-    values = {run.get("seed", 1): cell.measure.values(run, cell.workload) for run in used}
-    figures = {seed: median(found) for seed, found in values.items() if found}
-    return {seed: figure for seed, figure in figures.items() if isfinite(figure)}
+    figures = {run.get("seed", 1): figure_of(cell.measure, run, cell.workload) for run in used}
+    return {seed: figure for seed, figure in figures.items() if figure is not None and isfinite(figure)}

@@ -1,26 +1,17 @@
 """Channels: what they carried together, in how many flows, and how long the small ones took."""
 
-import math
+from collections.abc import Mapping
+from typing import Any
 
 from bentpipe.results.kinds.measure import GOODPUT, RETRANSMITS, Kind, Measure, Record, entry, workloads_of
+from bentpipe.results.kinds.tails import tail
 
 
-def _small_flows(percent: int) -> Measure:
-    """A percentile; infinite where so many were cut off by the run's end that it is one of theirs."""
-    key = f"p{percent}_s"
-
-    def values(record: Record, workload: str) -> list[float]:
-        small = record["workloads"].get(workload, {}).get("small_flows") or {}
-        took_s, late = small.get(key), small.get("not_finished", 0)
-        if late * 100 > (100 - percent) * (small.get("count", 0) + late):
-            return [math.inf]
-        return [] if took_s is None else [float(took_s)]
-
-    words = f"small flows' p{percent}"
-    header = f"small flows\np{percent}"
-    return Measure(words, header, "s", values, more_is_better=False, key=f"small_flows.{key}")
+def _small_flows(record: Record, workload: str) -> Mapping[str, Any]:
+    return record["workloads"].get(workload, {}).get("small_flows") or {}
 
 
+_SMALL = ("small flows'", "small flows\n", _small_flows, "small_flows")
 CHANNELS = Kind(
     "channels",
     "Channels",
@@ -31,5 +22,5 @@ CHANNELS = Kind(
         RETRANSMITS,
     ),
     workloads_of("channels"),
-    (_small_flows(50), _small_flows(95)),
+    tuple(tail(*_SMALL, percent) for percent in (50, 95, 99)),
 )

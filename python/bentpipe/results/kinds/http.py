@@ -5,12 +5,32 @@ from typing import Any
 
 from bentpipe.results.kinds.costs import COSTS
 from bentpipe.results.kinds.measure import GOODPUT, RETRANSMITS, Kind, Measure, Record, entry, workloads_of
+from bentpipe.results.kinds.tails import tail
+from bentpipe.results.times import times
 
 
 def _fetch_s(record: Record, workload: str) -> list[float]:
     """Of each fetch that finished; the median where the record lists none."""
     listed = [fetch["total_s"] for fetch in record["workloads"].get(workload, {}).get("per_fetch") or []]
     return [time_s for time_s in listed if time_s is not None] or entry("median_fetch_s")(record, workload)
+
+
+def _times(record: Record, workload: str) -> Mapping[str, Any]:
+    """Of all fetches; reckoned from those that are listed where the record has no more."""
+    found = record["workloads"].get(workload, {})
+    if found.get("fetch_times"):
+        return found["fetch_times"]  # type: ignore[no-any-return]
+    listed = [fetch.get("total_s") for fetch in found.get("per_fetch") or []]
+    took = [time_s for time_s in listed if time_s is not None]
+    return times(took, len(listed) - len(took))
+
+
+def _transfer_s(record: Record, workload: str) -> list[float]:
+    """Where a server thought: of each fetch, its time without that."""
+    listed = record["workloads"].get(workload, {}).get("per_fetch") or []
+    if not any(fetch.get("think_s") for fetch in listed):
+        return []
+    return [fetch["transfer_s"] for fetch in listed if fetch.get("transfer_s") is not None]
 
 
 def _in_cache(key: str) -> Measure:
@@ -43,6 +63,7 @@ def _together(fetches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     times_s = [fetch["total_s"] for fetch in fetches]
     took_s = None if None in times_s else sum(times_s)
     return {
+        "fetch_times": None,
         "bytes": sum(carried),
         "goodput_mbit_s": sum(carried) * 8e-6 / took_s if took_s else None,
         "retransmits": None if None in again else sum(again),
@@ -50,11 +71,22 @@ def _together(fetches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 FETCH = Measure("fetch", "fetch", "s", _fetch_s, more_is_better=False, each="fetch", key="median_fetch_s")
+P95, P99 = (tail("fetch", "fetch ", _times, "fetch_times", percent) for percent in (95, 99))
+TRANSFER = Measure(
+    "transfer",
+    "transfer",
+    "s",
+    _transfer_s,
+    more_is_better=False,
+    each="fetch",
+    key="transfer_times.p50_s",
+)
 HTTP = Kind(
     "http",
     "Fetches",
-    (FETCH, GOODPUT, _in_cache("hits"), _in_cache("misses"), RETRANSMITS),
+    (FETCH, P95, TRANSFER, GOODPUT, _in_cache("hits"), _in_cache("misses"), RETRANSMITS),
     workloads_of("http"),
+    (P99,),
     costs=COSTS,
     views=_views,
 )

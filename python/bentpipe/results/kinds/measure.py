@@ -26,6 +26,8 @@ class Measure:
     """What has one value: a run, a fetch."""
     digits: int = 3
     """How many of them are worth showing."""
+    tail: bool = False
+    """Whether it is a percentile of the slowest: compared by its ratio, together with its kind's others."""
     key: str = ""
     """The last part of its dotted name (`workload.download.goodput_mbit_s`), in the record if it is there."""
 

@@ -10,6 +10,13 @@ def _alone(record: Record) -> list[str]:
     return found if len(found) == len(record.get("workloads", {})) else []
 
 
+def _tail(percent: int) -> Measure:
+    key = f"p{percent}_ms"
+    return Measure(
+        f"p{percent}", f"p{percent}", "ms", entry(key), more_is_better=False, digits=4, tail=True, key=key
+    )
+
+
 PING = Kind(
     "ping",
     "Pings",
@@ -17,10 +24,12 @@ PING = Kind(
         Measure(
             "median", "median", "ms", entry("median_ms"), more_is_better=False, digits=4, key="median_ms"
         ),
+        _tail(95),
         Measure("min", "min", "ms", entry("min_ms"), more_is_better=False, digits=4, key="min_ms"),
         Measure("max", "max", "ms", entry("max_ms"), more_is_better=False, digits=4, key="max_ms"),
         Measure("sent", "sent", "", entry("sent"), key="sent"),
         Measure("lost", "lost", "", entry("lost"), more_is_better=False, key="lost"),
     ),
     _alone,
+    (_tail(99),),
 )
