@@ -63,6 +63,7 @@ pub struct Visit {
 
 /// A request of a visit, and how long the server takes before it answers.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[allow(clippy::struct_field_names)]
 pub struct Request {
     pub start_ns: Time,
     pub first_byte_ns: Option<Time>,
