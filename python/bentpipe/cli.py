@@ -17,10 +17,10 @@ from bentpipe.calculator.command import calc
 from bentpipe.commands.compare import compare
 from bentpipe.commands.export import export
 from bentpipe.commands.import_ import import_
-from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
 from bentpipe.commands.query import query
 from bentpipe.commands.run import run
 from bentpipe.commands.saying import print_table, say, tell
+from bentpipe.commands.shell import shell
 from bentpipe.engines.base import EngineError, EngineFaultError
 from bentpipe.executors.errors import ExecutorError
 from bentpipe.lab import LabError
@@ -165,37 +165,7 @@ def _report(folder: str, html: Path | None, charts: Path | None) -> None:
             )
 
 
-@app.command()
-def shell(
-    lab: LabArgument,
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- COMMAND ...]", help="Default: your shell.")
-    ] = None,
-    set_: SetOption = None,
-    variant: VariantOption = None,
-    seed: SeedOption = None,
-) -> None:
-    """Open a shell, or run a command, at the client of the lab's path. The other end is called `server`.
-
-    Examples:
-
-        bentpipe shell effects-of-latency
-
-        bentpipe shell effects-of-latency --set path.rtt="550 ms" -- ping -c 3 server
-    """
-    from bentpipe.engines import shell as live_shell  # noqa: PLC0415 - as above
-
-    points = load(lab, set_, variants=variant, seed=seed, repeat=1).points()
-    point = points[0]
-    if len(points) > 1:
-        values = ", ".join(f"{key} = {value}" for key, value in point.point.items())
-        say(
-            f"The lab has {len(points)} points; this is the first: {point.variant}"
-            f"{f', {values}' if values else ''}. Choose another with --set and --variant."
-        )
-    raise typer.Exit(live_shell.run(point, command or []))
-
-
+app.command()(shell)
 app.command()(calc)
 app.command()(compare)
 app.command()(query)

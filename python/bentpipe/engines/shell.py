@@ -1,6 +1,6 @@
-"""`bentpipe shell`: a shell or one command at the client of a live path, in this terminal.
+"""`bentpipe shell`: a shell or one command at a host of a live path, in this terminal.
 
-The lab's workloads do not run; its path and hosts are there until the command ends.
+The lab's workloads do not run. Its path, hosts and servers at the other end are there until the command ends.
 """
 
 import asyncio
@@ -11,17 +11,35 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
+from bentpipe.engines import programs, shell_listeners
 from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import Exit, HostDiedError, HostProcess
 from bentpipe.engines.live import setup
+from bentpipe.engines.shell_listeners import Listener
+from bentpipe.engines.shell_prompt import Start, interactive
 from bentpipe.lab import Point
+from bentpipe.lab.units import format_rate
+
+Host = Literal["client", "near", "server"]
 
 
-def run(point: Point, command: Sequence[str]) -> int:
-    """Run `command`, or the user's shell; its exit status (128 and the signal's number, as shells do)."""
+def run(
+    point: Point, command: Sequence[str], *, host: Host = "client", listen: Sequence[Listener] | None = None
+) -> int:
+    """Run `command`, or the user's shell; its exit status (128 and the signal's number, as shells do).
+
+    `listen`: the servers at the other end; None: all whose programs are installed.
+    """
+    if host == "near" and point.spec.near is None:
+        raise EngineError("--host near: the lab has no near host", what="near")
+    if command:
+        programs.refuse_missing({command[0]: "the command to run"})
+    listeners = shell_listeners.chosen(listen)
     try:
-        ended = asyncio.run(_run(point, list(command) or [os.environ.get("SHELL") or "/bin/sh"]))
+        ended = asyncio.run(_run(point, command, host, listeners))
     except HostDiedError as died:
         raise EngineError(str(died), what="host process") from died
     finally:
@@ -31,26 +49,25 @@ def run(point: Point, command: Sequence[str]) -> int:
     return ended.status if ended.status is not None else 128 + (ended.signal or 0)
 
 
-async def _run(point: Point, argv: list[str]) -> Exit:
+async def _run(point: Point, command: Sequence[str], at: Host, listeners: Sequence[Listener]) -> Exit:
     with tempfile.TemporaryDirectory(prefix="bentpipe-shell-") as folder:
         spool = Path(folder)
         host = await HostProcess.launch(None)
         try:
-            await host.ask("setup", "ready", **setup(point, EngineOptions(), spool))
-            await host.ask("start", "started", zero_in_ns=0)
-            if sys.stdin.isatty():
-                rtt_ms = point.spec.base_rtt_ns / 1e6
-                near = " Between you and the path is `near`." if point.spec.near else ""
-                print(
-                    f"You are the client of a path with a round trip of {rtt_ms:g} ms. Its other end is "
-                    f"called `server`.{near} The path ends with what you started here.",
-                    file=sys.stderr,
-                )
+            ready = await host.ask("setup", "ready", **setup(point, EngineOptions(), spool))
+            started = await host.ask("start", "started", zero_in_ns=0)
+            zero_ns = started["zero_monotonic_ns"]
+            bench = Bench(host, point.spec, spool, seed=point.seed, zero_ns=zero_ns, hosts=ready["hosts"])
+            other = "client" if at == "server" else "server"
+            uses = await asyncio.gather(*(shell_listeners.start(name, other, bench) for name in listeners))
+            start = Start(list(command)) if command else _shell(spool, at, point.lab)
+            if sys.stdin.isatty() and not command:
+                _say_where(point, at, other, uses)
             exiting = host.spawn(
                 "shell",
-                host="client",
-                argv=argv,
-                env={"BENTPIPE": "client"},
+                host=at,
+                argv=start.argv,
+                env={"BENTPIPE": at, **start.env},
                 stdout=None,
                 stderr=None,
                 stdin=None,
@@ -60,6 +77,27 @@ async def _run(point: Point, argv: list[str]) -> Exit:
             return await exiting
         finally:
             await host.close()
+
+
+def _shell(folder: Path, host: Host, lab: str) -> Start:
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    return interactive(shell, folder, host=host, lab=lab) if sys.stdin.isatty() else Start([shell])
+
+
+def _say_where(point: Point, at: Host, other: str, uses: Sequence[str]) -> None:
+    path = point.spec.path
+    rates = [("down", path.rate_down_bit_s), ("up", path.rate_up_bit_s)]
+    said = ", ".join(f"{format_rate(round(rate))} {way}" for way, rate in rates if rate)
+    near = " Between client and path is `near`." if point.spec.near else ""
+    lines = [
+        f"You are at `{at}` of the lab {point.lab}. The other end is `{other}`.{near}",
+        f"The path: round trip {path.base_rtt_ns / 1e6:g} ms, {said or 'no rate limit'}.",
+    ]
+    if uses:
+        lines.append(f"Servers are running at {other}. Try:")
+        lines += [f"  {use}" for use in uses]
+    lines.append("`exit` ends the shell and the path.")
+    print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def _take_terminal_back() -> None:

@@ -74,6 +74,12 @@ _SERVER = """
     }}
 """
 
+_FILES = """
+    server {{
+        {listen}
+        location / {{ root files; autoindex on; }}
+    }}
+"""
 _CACHE = """
     proxy_cache_path cache levels=1:2 keys_zone=objects:{zone_bytes} max_size={size_bytes}
         inactive=100d use_temp_path=off;
@@ -116,6 +122,11 @@ def server(
         modules=f"load_module {echo_module};" if thinks else "",
         server=_SERVER.format(listen=_listen(addresses, port), answer=answer),
     )
+
+
+def files(addresses: Iterable[str], port: int) -> str:
+    """Of a web server of the files in the folder `files`, which it lists."""
+    return _HTTP.format(modules="", server=_FILES.format(listen=_listen(addresses, port)))
 
 
 def cache(*, addresses: Iterable[str], port: int, origin: str, size_bytes: int, objects: int) -> str:
