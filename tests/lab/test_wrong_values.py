@@ -25,11 +25,11 @@ WRONG: Mapping[str, Wrong] = {
         "16 Mbit/s",
     ),
     "an unknown unit": (
-        '[path]\nrate = "16 Mbps"\n' + WORK,
+        '[path]\nrate = "16 Mb/s"\n' + WORK,
         ":2",
         "path.rate",
-        '"Mbps" is not known',
-        '"Mbit/s"?',
+        '"Mb/s" is not known',
+        '"16 Mbit/s" (bits)',
     ),
     "a queue without a unit": (
         '[path]\nrate = "1 Mbit/s"\nqueue = 100\n' + WORK,

@@ -44,6 +44,9 @@ _UNITS = """\
 | rate | `"16 Mbit/s"` | {rates}: `B/s` is eight `bit/s` |
 | probability | `0.001` | none: 0 to 1, not a percentage |
 
+`Mbps`, `Mbit` and `mbit` are read as `Mbit/s`, and so with `k`, `G` and `T`. (`tc` reads `mbps` as megabytes
+per second; bentpipe does not.) `16M` and `16 Mb/s` are refused, since they may mean bits or bytes.
+
 A number without a unit where one belongs is an error, and so is what is finer than a nanosecond, a byte
 or a bit/s: values are read exactly and never rounded. Buffers are the exception (`tcp_rmem`,
 `tcp_wmem`): plain bytes, as the sysctls have them.

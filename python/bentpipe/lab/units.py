@@ -32,16 +32,18 @@ RATE_UNITS: Mapping[str, Fraction] = {
     **{f"{prefix}bit/s": Fraction(10**power) for prefix, power in (("k", 3), ("M", 6), ("G", 9), ("T", 12))},
     **{f"{unit}/s": 8 * factor for unit, factor in SIZE_UNITS.items()},
 }
-# How people also write a unit, and what it is called here. "Mb" is left out on purpose: bits or bytes?
+_BITS = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?:bps|[bB]its?(?:/s)?)")
+"""Other ways to write a rate in bits that cannot mean anything else: Mbps, mbit, Mbits/s."""
+_UNCLEAR = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<rest>b|b/s|B|Bps|)")
+"""A rate whose unit is cut short, or that may mean bits or bytes: 16M, 16 Mb/s, 2 MB."""
+# How people also write a unit, and what it is called here. It is asked, not assumed.
 _ALIASES: Mapping[str, str] = {
-    **{
-        f"{prefix}bps": f"{prefix.lower() if prefix == 'K' else prefix}bit/s"
-        for prefix in ("", "k", "K", "M", "G")
-    },
-    "mbps": "Mbit/s",
-    "gbps": "Gbit/s",
     "KB": "kB",
     "kb": "kB",
+    "k": "kB",
+    "K": "kB",
+    "M": "MB",
+    "G": "GB",
     "KB/s": "kB/s",
     "sec": "s",
     "secs": "s",
@@ -51,7 +53,6 @@ _ALIASES: Mapping[str, str] = {
     "minutes": "min",
     "msec": "ms",
     "bytes": "B",
-    "bits/s": "bit/s",
 }
 
 MOST_TIME_NS = 10**18
@@ -70,7 +71,7 @@ _MOST_EXPONENT_DIGITS = 2
 
 def _split(value: object, what: str, units: Mapping[str, Fraction], example: str) -> tuple[Fraction, str]:
     """The number and the unit of a quantity; the unit is one of `units`."""
-    would_do = f'a {what} with its unit would do, such as "{example}"'
+    would_do = f'expected a {what} with its unit, such as "{example}"'
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise FaultError(would_do, found=f"{shown(value)}, a number without a unit")
     if not isinstance(value, str):
@@ -78,22 +79,45 @@ def _split(value: object, what: str, units: Mapping[str, Fraction], example: str
     match = _QUANTITY.fullmatch(value.strip())
     if match is None:
         raise FaultError(would_do)
-    number, unit = match[1], match["unit"]
+    number, unit = match[1], match["unit"] if match["unit"] in units else canonical_unit(match["unit"])
     # Before anything is computed with it: an exponent of a billion would be computed for hours.
     if len(number) > _MOST_DIGITS or len(match["exponent"] or "") > _MOST_EXPONENT_DIGITS:
         raise FaultError(would_do, found=f"{shown(value)}, whose number is out of range")
     if not unit:
         raise FaultError(would_do, found=f"{shown(value)}, a number without a unit")
     if unit not in units:
-        near = _ALIASES.get(unit, "")
-        near = near if near in units else nearest(unit, units) or ""
-        asked = f'did you mean "{near}"? ' if near else ""
+        asked = _asked(number, unit, units)
         names = ", ".join(name for name in units if name != "µs")
         raise FaultError(
             f"{asked}Units of a {what}: {names}",
             found=f'{shown(value)}, whose unit "{unit[:40]}" is not known',
         )
     return Fraction(number), unit
+
+
+def canonical_unit(unit: str) -> str:
+    """What the unit is called here: "Mbit/s" for "Mbps" or "mbit"; any other unit is returned as it is."""
+    match = _BITS.fullmatch(unit)
+    return f"{_prefix(match['prefix'])}bit/s" if match else unit
+
+
+def _prefix(written: str) -> str:
+    return "k" if written in ("k", "K") else written.upper()
+
+
+def _asked(number: str, unit: str, units: Mapping[str, Fraction]) -> str:
+    """What a unit that is not known may have been meant to be, as a question with the value rewritten."""
+    if units is RATE_UNITS and (match := _UNCLEAR.fullmatch(unit)):
+        prefix = _prefix(match["prefix"])
+        in_bits, in_bytes = f'"{number} {prefix}bit/s"', f'"{number} {prefix}B/s"'
+        if match["rest"] in ("B", "Bps"):
+            return f"did you mean {in_bytes}? "
+        if match["rest"]:
+            return f"did you mean {in_bits} (bits) or {in_bytes} (bytes)? "
+        return f"did you mean {in_bits}? "
+    near = _ALIASES.get(unit, "")
+    near = near if near in units else nearest(unit, units) or ""
+    return f'did you mean "{number} {near}"? ' if near else ""
 
 
 def _whole(amount: Fraction, value: object, least: str, most: int, most_written: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.lab.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
+from bentpipe.lab.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS, canonical_unit, unit_of
 
 VARIANT = "variant"
 
@@ -57,11 +57,14 @@ def _numbers(values: Sequence[Any]) -> tuple[list[float], str] | None:
         return [float(value) for value in values], ""
     if not all(isinstance(value, str) for value in values):
         return None
-    units = [unit_of(value) for value in values]
+    written = [unit_of(value) for value in values]
+    units = [canonical_unit(unit) for unit in written]
     shown = max(dict.fromkeys(units), key=units.count)
     for family in (TIME_UNITS, SIZE_UNITS, RATE_UNITS, {shown: 1}):
         if shown and all(unit in family for unit in units):
             per_shown = [float(family[unit] / family[shown]) for unit in units]
-            amounts = [float(value.strip()[: -len(unit)]) for value, unit in zip(values, units, strict=True)]
+            amounts = [
+                float(value.strip()[: -len(unit)]) for value, unit in zip(values, written, strict=True)
+            ]
             return [amount * factor for amount, factor in zip(amounts, per_shown, strict=True)], shown
     return None
