@@ -77,7 +77,7 @@ impl Jitter {
     }
 }
 
-/// Made once: with a server's line each, many jitters share one.
+/// Made once, by `libm`'s functions, which give the same bits on every platform: with a server's line each, many jitters share one.
 static NORMAL: LazyLock<Vec<i16>> = LazyLock::new(|| table(inverse_normal));
 static PARETO: LazyLock<Vec<i16>> = LazyLock::new(|| table(inverse_pareto));
 
@@ -95,7 +95,7 @@ fn table(inverse: fn(f64) -> f64) -> Vec<i16> {
 }
 
 fn inverse_pareto(u: f64) -> f64 {
-    ((1.0 - u).cbrt().recip() - 1.5) * 4.0 / 3.0
+    (libm::cbrt(1.0 - u).recip() - 1.5) * 4.0 / 3.0
 }
 
 /// The quantile of the normal distribution by bisection of its series, for tables only.
@@ -120,5 +120,5 @@ fn normal(x: f64) -> f64 {
         term *= x * x / odd;
         sum += term;
     }
-    0.5 + sum * (-x * x / 2.0).exp() / (2.0 * core::f64::consts::PI).sqrt()
+    0.5 + sum * libm::exp(-x * x / 2.0) / (2.0 * core::f64::consts::PI).sqrt()
 }
