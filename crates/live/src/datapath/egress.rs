@@ -113,10 +113,9 @@ impl Egress {
         };
         let now = self.account(whole.late_read);
         if whole.is_whole(run) {
-            let written = rustix::io::write(&*self.device, whole.frame());
-            if let Some(tap) = &mut self.tap {
-                tap.record(now, Direction::In, &[whole.frame()]);
-            }
+            let frame = whole.frame();
+            let written = rustix::io::write(&*self.device, frame);
+            self.record(now, written, &[frame]);
             return self.written(written, u64::from(run.count));
         }
         let head = whole.head(run, Checksum::AsItCame);
@@ -124,9 +123,7 @@ impl Egress {
         let payload = &whole.packet()[head.payload.clone()];
         let pieces = [&vnet[..self.vnet_bytes], head.bytes(), payload];
         let written = writev(&*self.device, &pieces.map(IoSlice::new));
-        if let Some(tap) = &mut self.tap {
-            tap.record(now, Direction::In, &pieces);
-        }
+        self.record(now, written, &pieces);
         self.written(written, u64::from(run.count))
     }
 
@@ -138,10 +135,17 @@ impl Egress {
         let vnet = wire.vnet.to_bytes();
         let pieces = [&vnet[..self.vnet_bytes], &wire.bytes];
         let written = writev(&*self.device, &pieces.map(IoSlice::new));
-        if let Some(tap) = &mut self.tap {
-            tap.record(now, Direction::In, &pieces);
-        }
+        self.record(now, written, &pieces);
         self.written(written, 1)
+    }
+
+    /// Captures a frame that the receiving host's device took. One that it refused never reached the host.
+    fn record(&mut self, at: Time, written: Result<usize, Errno>, pieces: &[&[u8]]) {
+        if written.is_ok()
+            && let Some(tap) = &mut self.tap
+        {
+            tap.record(at, Direction::In, pieces);
+        }
     }
 
     /// The moment at which what was noted leaves. It may have been read late already.

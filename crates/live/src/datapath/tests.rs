@@ -55,7 +55,10 @@ impl Bed {
                 host: "client",
                 file: folder.join("client.pcapng"),
             }),
-            server_pcap: None,
+            server_pcap: Some(Capture {
+                host: "server",
+                file: folder.join("server.pcapng"),
+            }),
         })
         .expect("the configuration is valid");
         Self {
@@ -269,6 +272,17 @@ fn a_corrupted_segment_leaves_alone_with_a_checksum_that_fails() {
     assert_eq!(bed.stop().up.totals.corrupted_packets, 2);
 }
 
+/// Enhanced packet blocks of a little-endian pcapng file (draft-ietf-opsawg-pcapng, section 4.3).
+fn packet_blocks(file: &[u8]) -> u64 {
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
+    let (mut at, mut blocks) = (0, 0);
+    while at < file.len() {
+        blocks += u64::from(word(at) == 6);
+        at += word(at + 4) as usize;
+    }
+    blocks
+}
+
 #[test]
 fn a_receiver_without_room_is_a_loss_that_the_model_did_not_mean() {
     let bed = Bed::new("full", PipeConfig::default());
@@ -285,8 +299,17 @@ fn a_receiver_without_room_is_a_loss_that_the_model_did_not_mean() {
     while rustix::io::read(&bed.server, &mut frame).is_ok() {
         received += 1;
     }
+    let capture = bed.folder.with_extension("full.pcapng");
+    std::fs::hard_link(bed.folder.join("server.pcapng"), &capture)
+        .expect("the folder is on one file system");
     let report = bed.stop();
+    let captured = packet_blocks(&std::fs::read(&capture).expect("the capture is written"));
+    std::fs::remove_file(&capture).expect("it is ours");
     assert!(received < 400, "a socket takes fewer than this");
+    assert_eq!(
+        captured, received,
+        "a capture holds what the host was given"
+    );
     assert_eq!(report.up.unintended_loss.socket_buffer, 400 - received);
     assert_eq!(report.engine_error().all.unintended_loss, 400 - received);
 }
