@@ -10,7 +10,9 @@ use crate::tcp::Socket;
 impl Network {
     /// A packet leaves a pipe at this host, on its way to this side.
     pub(crate) fn arrive(&mut self, host: Host, to: Side, packet: Packet) {
-        self.wakeups[host as usize].arrival(self.now);
+        if !self.goes_beyond(to, &packet) {
+            self.wakeups[host as usize].arrival(self.now);
+        }
         if self.capture[host as usize] && !(host == Host::Near && to == Side::Server) {
             self.note_packet(host, to, false, &packet);
         }

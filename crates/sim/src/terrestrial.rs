@@ -5,7 +5,7 @@
 //! all servers pass.
 
 use crate::network::{Event, Host, Network, Side};
-use crate::packet::{ConnectionId, Packet};
+use crate::packet::{ConnectionId, Kind, Packet};
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::Time;
 use std::collections::VecDeque;
@@ -44,13 +44,26 @@ impl Network {
             .flatten()
     }
 
+    /// Whether a packet that leaves the path has a line to a server before it. It does not wake the far end's host then: the
+    /// server is woken when the packet leaves the line.
+    pub(crate) fn goes_beyond(&self, to: Side, packet: &Packet) -> bool {
+        to == Side::Server
+            && packet.kind == Kind::Tcp
+            && self.server_of(packet.connection).is_some()
+    }
+
     /// Puts a packet on its server's line towards `to`, or gives it back if there is none between.
     pub(crate) fn enter_line(&mut self, to: Side, packet: Packet) -> Option<Packet> {
         let Some(server) = self.server_of(packet.connection) else {
             return Some(packet);
         };
+        // What a server sends leaves it in the host's present, which is later than the network's while the host wakes.
+        let enters = match to {
+            Side::Client => self.present(Host::Server),
+            Side::Server => self.now,
+        };
         let line = &mut self.servers[server.0 as usize][to as usize];
-        let leaves = line.delay.leaves(self.now);
+        let leaves = line.delay.leaves(enters);
         if line.under_way.is_empty() {
             self.events.push(leaves, Event::Line(server, to));
         }
@@ -73,7 +86,10 @@ impl Network {
             line.under_way.pop_front();
             match to {
                 Side::Client => self.transmit(Host::Server, to, packet),
-                Side::Server => self.coalesce(Host::Server, packet),
+                Side::Server => {
+                    self.wakeups[Host::Server as usize].arrival(now);
+                    self.coalesce(Host::Server, packet);
+                }
             }
         }
     }

@@ -199,3 +199,29 @@ fn a_thousand_channels_run_at_a_gigabit() {
     let finished = rows.iter().filter(|row| row.outcome == Outcome::Finished);
     assert!(finished.count() > 1_500);
 }
+
+#[test]
+fn servers_beyond_the_far_end_are_woken_by_what_arrives() {
+    // Reality has this noise on every round trip: without it most flows would take the same time to the nanosecond.
+    let work = WorkloadSpec::Channels(ChannelsSpec {
+        servers: 2,
+        terrestrial_delay: Distribution::Constant { value: 10_000_000 },
+        ..channels(1, Distribution::Constant { value: 1_000 })
+    });
+    let mut spec = spec(pipe(0, 100, 0), work, Some(20));
+    spec.server.wakeup_ns = Nanos::from_micros(20);
+    let (rows, _) = run(spec);
+    let mut times: Vec<i64> = rows
+        .iter()
+        .filter_map(|row| row.end.map(|end| (end - row.start).0))
+        .collect();
+    let flows = times.len();
+    times.sort_unstable();
+    times.dedup();
+    assert!(flows > 40, "{flows}");
+    assert!(
+        times.len() * 10 > flows * 9,
+        "{} times of {flows} flows",
+        times.len()
+    );
+}
