@@ -117,7 +117,11 @@ impl Socket {
         if let Some((kind, at)) = self.timers.retransmit
             && at <= now
         {
-            self.timers.retransmit = None;
+            // As `tcp_write_timer_handler`: what follows a probe or RACK's timer still sees which of them it was, and so takes
+            // the time that has passed off the timeout.
+            if matches!(kind, Retransmit::Timeout | Retransmit::Probe) {
+                self.timers.retransmit = None;
+            }
             match kind {
                 _ if matches!(self.state, State::SynSent | State::SynReceived) => {
                     self.syn_timer(out);

@@ -172,3 +172,18 @@ fn a_syn_is_repeated_each_second_five_times_then_backs_off() {
     assert_eq!(times, [1, 2, 3, 4, 5, 7, 11, 19, 35, 67]);
     assert_eq!(out.notices, [Notice::Closed(false)]);
 }
+
+#[test]
+fn a_second_probe_that_may_not_be_sent_leaves_the_timeout_at_the_oldest_datas() {
+    // Linux clears the timer's slot only before a timeout and a window probe (`tcp_write_timer_handler`). After a loss probe
+    // that sent nothing the time that has passed since the head left counts.
+    plain().run(
+        "  0 app write 10
+           0 >   data 0..10
+         100 <   ack 5
+         302 >   data 9..10          # the probe: 2 x 100 ms and 2 ms
+         310 <   ack 6               # the probe's episode goes on
+     564.501 >   data 6..7           # overdue by then: at once
+         565 is  timeouts 1",
+    );
+}
