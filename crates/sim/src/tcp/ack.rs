@@ -40,6 +40,11 @@ impl Flags {
         self.data || self.window_updated || self.data_acked || self.retransmitted_acked
     }
 
+    /// The receiver reports loss, reordering or congestion (`FLAG_CA_ALERT`).
+    fn alerts(&self) -> bool {
+        self.data_sacked || self.ece || self.dsack
+    }
+
     fn forward_progress(&self) -> bool {
         self.data_acked || self.retransmitted_acked || self.data_sacked
     }
@@ -122,9 +127,8 @@ impl Socket {
         self.rack.adapt(&sample, self.window.delivered);
         self.on_ack_of_probe(ack, context.flags);
         let flags = context.flags;
-        let alert = flags.data_sacked || flags.ece || flags.dsack;
         let mut resend = Resend::None;
-        if !flags.is_not_duplicate() || alert || self.window.state != CaState::Open {
+        if !flags.is_not_duplicate() || flags.alerts() || self.window.state != CaState::Open {
             let duplicate = !(flags.advanced || flags.is_not_duplicate() || flags.dsack);
             resend = self.react(
                 &mut context,
@@ -268,10 +272,13 @@ impl Socket {
         {
             seq_rtt = Some(now - first);
             ca_rtt = Some(now - last_at);
+            // A lone runt over the whole round trip, to a receiver that had nothing else to report at once.
             let covered = ack - context.prior_snd_una;
-            if acked == 1 && prior_sacked == 0 && covered < u64::from(self.window.mss) {
-                context.flags.maybe_delayed = true;
-            }
+            context.flags.maybe_delayed = acked == 1
+                && prior_sacked == 0
+                && covered < u64::from(self.window.mss)
+                && context.sample.prior_delivered + 1 == self.window.delivered
+                && !context.flags.alerts();
         }
         if let (Some(first), Some(last)) = (context.first_sacked_at, context.last_sacked_at) {
             seq_rtt = seq_rtt.or(Some(now - first));
@@ -350,6 +357,7 @@ impl Socket {
         } else if progress {
             let acked = context.sample.acked_sacked;
             self.control.cong_avoid(&mut self.window, ack, acked);
+            self.output.cwnd_stamp = self.window.now;
         }
         self.update_pacing_rate();
     }
