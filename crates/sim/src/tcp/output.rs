@@ -175,9 +175,8 @@ impl Socket {
         let mut left = bytes;
         let mut count = 0;
         let was_empty = self.window.packets_out == 0;
-        if self.window.in_flight() == 0 {
-            self.control
-                .cwnd_event(&mut self.window, CwndEvent::TxStart);
+        if bytes > 0 {
+            self.note_data_sent();
         }
         loop {
             let length = left.min(mss);
@@ -229,14 +228,23 @@ impl Socket {
         }
         if count > 0 {
             self.space_departure(bytes);
-            self.window.last_sent = self.window.now;
-            self.data_sent_after_data();
             self.chrono.start(self.window.now, Limit::Busy);
             if was_empty || self.timers.pending() == Some(Retransmit::LossProbe) {
                 self.rearm_timeout();
             }
         }
         count
+    }
+
+    /// Data is about to leave, for the first time or again (`tcp_event_data_sent`). A long recovery that only retransmits is
+    /// therefore no idle time.
+    pub(super) fn note_data_sent(&mut self) {
+        if self.window.in_flight() == 0 {
+            self.control
+                .cwnd_event(&mut self.window, CwndEvent::TxStart);
+        }
+        self.window.last_sent = self.window.now;
+        self.data_sent_after_data();
     }
 
     /// Nagle with Minshall's change: a small segment waits while another small one is unacknowledged.
@@ -272,8 +280,10 @@ impl Socket {
         let Some(head) = self.board.head() else {
             return false;
         };
-        // The next ACK is likely to come soon only if half a round trip has passed since the head left.
-        if (w.now - head.sent_at).0 < w.srtt.0 >> 1 {
+        // Worth waiting for only if the head's ACK is expected very soon, or overdue (since Linux 6.18; before, half an srtt
+        // after the head had left was soon enough).
+        let expected_in = head.sent_at + w.srtt - w.now;
+        if expected_in > MILLISECOND.min(Nanos(w.srtt.0 >> 1)) {
             return false;
         }
         if cwnd_room < window_room {

@@ -71,6 +71,9 @@ impl Socket {
         self.counters.retransmits += 1;
         self.counters.bytes_retransmitted += u64::from(sent.length);
         let packet = self.data_packet(sent.seq, sent.length, sent.header_flags);
+        if packet.payload > 0 {
+            self.note_data_sent();
+        }
         self.emit(packet, out);
         self.space_departure(u64::from(sent.length));
         let mut stamped = *self.board.get(id);

@@ -330,3 +330,35 @@ fn a_receiver_that_takes_back_its_sacks_is_believed() {
          250 is  state Loss sacked 0 lost 9",
     );
 }
+
+#[test]
+fn a_recovery_without_sack_that_only_retransmits_is_no_idle_time() {
+    // Kernel 6.12, 16 Mbit/s and 300 ms: after seconds of one retransmission per round trip the whole of ssthresh left at once.
+    Script::new(100, |host| host.sack = false).run(
+        "   0 app write 14
+            0 >   data 0..10
+          100 <   ack 2
+          100 >   data 10..14
+          100 <   ack 2
+          100 <   ack 2
+          100 <   ack 2
+          100 >   data 2..3
+          100 <   ack 2
+          200 <   ack 2
+          200 <   ack 2
+          200 <   ack 2
+          200 <   ack 2
+          200 <   ack 3
+          200 >   data 3..4
+          300 <   ack 4
+          300 >   data 4..5
+          400 <   ack 5
+          400 >   data 5..6
+          500 <   ack 6
+          500 >   data 6..7
+          600 <   ack 14
+          600 is  out 0 ssthresh 6
+          610 app write 20
+          610 >   data 14..20        # ssthresh, not halved for each timeout's length without new data",
+    );
+}

@@ -403,6 +403,9 @@ impl Script {
                 "timeouts" => sample.total_rto.to_string(),
                 "rto" => (sample.rto.0 / 1_000_000).to_string(),
                 "srtt" => (sample.srtt.0 / 1_000_000).to_string(),
+                "min_rtt" => sample
+                    .min_rtt
+                    .map_or("none".into(), |least| (least.0 / 1_000_000).to_string()),
                 "rwnd_limited" => (sample.rwnd_limited.0 / 1_000_000).to_string(),
                 "sndbuf_limited" => (sample.sndbuf_limited.0 / 1_000_000).to_string(),
                 "busy" => (sample.busy.0 / 1_000_000).to_string(),

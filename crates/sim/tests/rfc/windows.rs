@@ -158,3 +158,60 @@ fn bursts_fill_two_segments_at_least() {
          100 >   data 10..12",
     );
 }
+
+#[test]
+fn a_burst_waits_for_an_ack_only_in_its_last_millisecond() {
+    // `tcp_tso_should_defer` since Linux 6.18. Before, an ACK expected within half a round trip was worth waiting for.
+    plain().run(
+        "   0 app write 8
+            0 >   data 0..8
+         59.5 app write 1
+         59.5 >   data 8..9
+           60 app write 10
+           60 >   data 9..10          # the ACK is 40 ms away
+          100 <   ack 1
+          100 >   data 10..12
+        100.5 app write 100           # the next ACK is due
+        100.5 is  out 11",
+    );
+}
+
+#[test]
+fn a_sender_that_uses_part_of_its_window_keeps_it_while_acks_come() {
+    // Growth stamps the window (`tcp_cong_avoid`), so it does not count as unused.
+    plain().run(
+        "    0 app write 20
+             0 >   data 0..10
+           100 <   ack 10
+           100 >   data 10..20
+           200 <   ack 20
+           200 is  cwnd 20
+           300 app write 2
+           300 >   data 20..22
+           400 <   ack 22
+           500 app write 2
+           500 >   data 22..24
+           600 <   ack 24
+           700 app write 2
+           700 >   data 24..26
+           700 is  cwnd 20",
+    );
+}
+
+#[test]
+fn the_minimum_rtt_is_taken_from_short_segments_that_were_not_alone() {
+    // A lone short segment's ACK may have waited at the receiver; with another one sent before it had not.
+    Script::new(100, |host| host.nagle = false).run(
+        "     0 app write 1
+              0 >   data 0..1
+            100 <   ack 1
+         310000 app write 100b
+         310000 >   data 1..1+100
+         310010 app write 100b
+         310010 >   data 1+100..1+200
+         310150 <   ack 1+100
+         310150 is  min_rtt 100
+         310160 <   ack 1+200
+         310160 is  min_rtt 150",
+    );
+}
