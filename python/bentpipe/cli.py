@@ -116,6 +116,9 @@ def report(
     charts: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write each chart there too, as PNG, SVG and PDF.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print every row of the tables; of long ones the first by default.")
+    ] = False,
 ) -> None:
     """Print the table of a sweep and write its page: one HTML file below 10 MB with every chart in it.
 
@@ -133,7 +136,7 @@ def report(
         option = "--html" if html else "--charts"
         raise typer.BadParameter(f"{option} is for one folder; {len(folders)} are given")
     for folder in folders or [_newest()]:
-        _report(folder, html, charts)
+        _report(folder, html, charts, full=full)
 
 
 def _newest() -> str:
@@ -146,13 +149,15 @@ def _newest() -> str:
     return str(folder)
 
 
-def _report(folder: str, html: Path | None, charts: Path | None) -> None:
+def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) -> None:
+    from bentpipe.progress import counting  # noqa: PLC0415 - as above
     from bentpipe.report.html import write  # noqa: PLC0415 - as above
 
     results = Results.open(folder)
-    print_table(results)
+    print_table(results, full=full)
     file = html or (results.folder.path or Path()) / "report.html"
-    write(results, file)
+    with counting("runs drawn", len(results.names)) as told:
+        write(results, file, told)
     say(f"Written: {file}")
     if charts:
         from bentpipe.charts import RUNS_DRAWN, save_all  # noqa: PLC0415 - as above

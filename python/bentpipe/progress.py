@@ -6,12 +6,12 @@ fail.
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from bentpipe.charts.wording import digits
@@ -203,6 +203,31 @@ def watcher(*, quiet: bool) -> Iterator[Watcher]:
             yield bar
     else:
         yield Lines()
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """How far something of `total` parts is: a bar, or a line every few seconds. Tell it of each step."""
+    if sys.stderr.isatty():
+        columns = (
+            TextColumn("{task.completed}/{task.total} {task.description}"),
+            BarColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as progress:
+            task = progress.add_task(what, total=total)
+            yield lambda more: progress.advance(task, more)
+        return
+    done, said_s = 0, time.monotonic()
+
+    def told(more: int) -> None:
+        nonlocal done, said_s
+        done += more
+        if time.monotonic() > said_s + _BETWEEN_S:
+            said_s = time.monotonic()
+            _say(f"[{done}/{total}] {what}")
+
+    yield told
 
 
 def _say(line: str) -> None:

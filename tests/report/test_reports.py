@@ -14,9 +14,9 @@ from bentpipe.results import Results
 from bentpipe.results.comparisons import compare_all
 
 
-def printed(results: Results, width: int) -> str:
+def printed(results: Results, width: int, *, full: bool = True) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(terminal.table(results))
+    console.print(terminal.table(results, full=full))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -57,7 +57,8 @@ def figures(chart: Chart, pixels: int = PIXELS) -> list[dict[str, Any]]:
     if chart.of_categories:
         return plotly_rows.figures(chart)
     shared = y_range(chart.panels) if chart.side_by_side else None
-    return [_figure(chart, panel, shared or y_range([panel]), pixels) for panel in chart.panels]
+    ends = x_range(chart)
+    return [_figure(chart, panel, ends, shared or y_range([panel]), pixels) for panel in chart.panels]
 
 
 def keys(chart: Chart) -> list[list[str]]:
@@ -70,8 +71,7 @@ def _sign(series: Series) -> str:
     return _STROKES[series.dash] if series.mark is Mark.LINE else _SIGNS[series.hollow].get(series.symbol, "")
 
 
-def _figure(chart: Chart, panel: Panel, heights: Range, pixels: int) -> dict[str, Any]:
-    across = x_range(chart)
+def _figure(chart: Chart, panel: Panel, across: Range, heights: Range, pixels: int) -> dict[str, Any]:
     bands = [_band(series, panel, chart) for series in panel.series if series.band]
     traces = [*bands, *(_trace(series, panel, chart, pixels) for series in panel.series)]
     for level in panel.levels:

@@ -39,8 +39,8 @@ def console() -> SafeConsole:
     return SafeConsole(width=width(), highlight=False)
 
 
-def print_table(results: Any) -> None:
-    """The table of `Results`."""
+def print_table(results: Any, *, full: bool = False) -> None:
+    """The table of `Results`: of a long one the first rows, unless all are asked for."""
     from bentpipe.report.terminal import table  # noqa: PLC0415 - `bentpipe --help` must not wait for it
 
-    console().print(table(results))
+    console().print(table(results, full=full))

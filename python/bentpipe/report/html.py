@@ -1,9 +1,8 @@
 """One self-contained page for a folder of results: it opens offline, and everything on it is escaped."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from markupsafe import Markup
 from bentpipe.charts import plotly
 from bentpipe.charts.description import Chart
 from bentpipe.charts.overviews import Overview, overviews
-from bentpipe.printable import printable_lines
 from bentpipe.report import columns, run_part
-from bentpipe.report.packing import PAGE_BYTES, SAMPLED_RUNS, Packed, pack, packed_runs
+from bentpipe.report.drawing import Parts, mapping, shown
+from bentpipe.report.packing import PAGE_BYTES, Packed, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
 from bentpipe.report.sheets import sheets
 from bentpipe.results.cells import counts
@@ -26,26 +25,30 @@ from bentpipe.results.store import Results
 _HERE = Path(__file__).parent
 _LONG_TABLE = 40
 """More rows are not shown at once; and where there are more in all tables, the charts come first."""
+Told = Callable[[int], None]
 _SCRIPTS = ("page.js", "charts.js", "runs.js")
 
 
-def write(results: Results, path: Path) -> None:
-    """Write the page to `path`, whole or not at all."""
+def write(results: Results, path: Path, told: Told = lambda _runs: None) -> None:
+    """Write the page to `path`, whole or not at all. `told` hears how many more runs are drawn."""
     part = path.with_name(f".{path.name}.part")
     try:
-        write_file(part, render(results).encode())
+        write_file(part, render(results, told=told).encode())
         part.replace(path)
     except OSError:
         part.unlink(missing_ok=True)
         raise
 
 
-def render(results: Results, most_bytes: int = PAGE_BYTES) -> str:
-    """The page. Charts over time are thinned as far as `most_bytes` asks."""
+def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _runs: None) -> str:
+    """The page. Charts over time are thinned as far as `most_bytes` asks.
+
+    `told` hears how many more runs are drawn.
+    """
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
-        finalize=_shown,
+        finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -76,36 +79,9 @@ def render(results: Results, most_bytes: int = PAGE_BYTES) -> str:
     }
     template = environment.get_template("page.html.j2")
     rest = len(template.render(page, packed=Packed((), 1, 0)).encode())
-    return template.render(page, packed=_packed(results, most_bytes - rest))
-
-
-def _shown(value: Any) -> Any:
-    """A text from outside, printable; markup of our own as it is."""
-    return printable_lines(value) if type(value) is str else value
-
-
-def _all_shown(value: Any) -> Any:
-    """The same for every text in it."""
-    if isinstance(value, Mapping):
-        return {key: _all_shown(inner) for key, inner in value.items()}
-    return list(map(_all_shown, value)) if isinstance(value, list | tuple) else _shown(value)
-
-
-def _packed(results: Results, most_bytes: int) -> Packed:
-    @lru_cache(maxsize=SAMPLED_RUNS)
-    def charts(number: int) -> list[Chart]:
-        return run_part.charts(results, results.runs[number])
-
-    def part(number: int, pixels: int) -> dict[str, Any]:
-        record = results.runs[number]
-        found = (
-            run_part.drawn(charts(number), pixels)
-            if pixels
-            else run_part.drawn(run_part.of_engine(record), 1)
-        )
-        return {**_all_shown(run_part.words(record)), **found}
-
-    return packed_runs(len(results.runs), part, most_bytes)
+    with mapping(len(results.runs)) as mapped:
+        packed = packed_runs(len(results.runs), Parts(results), most_bytes - rest, mapped, told)
+    return template.render(page, packed=packed)
 
 
 def _overview(found: Overview) -> dict[str, Any]:

@@ -8,8 +8,9 @@ once and points at. The charts over time are drawn from as many points as the pa
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 PAGE_BYTES = 9_500_000
@@ -24,6 +25,8 @@ _LONG_TEXT = 60
 _LONG_LIST = 8
 
 Part = Mapping[str, Any]
+Draw = Callable[[int, int], Part]
+Map = Callable[[Callable[[Sequence[int]], Any], Sequence[Sequence[int]]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -40,16 +43,41 @@ class Packed:
         return self.pixels < PIXELS[0]
 
 
-def packed_runs(count: int, part: Callable[[int, int], Part], most_bytes: int) -> Packed:
-    """`part(run's number, pixels)` of every run, at the finest width that keeps them below `most_bytes`."""
-    for pixels in PIXELS[:-1]:
-        if _sampled_bytes(count, part, pixels) > most_bytes:
-            continue
-        groups = [pack(parts) for parts in _grouped(range(count), part, pixels)]
-        if sum(map(len, groups)) <= most_bytes:  # else the sample did not stand for all
+def packed_runs(
+    count: int,
+    part: Draw,
+    most_bytes: int,
+    mapped: Map = map,
+    told: Callable[[int], None] = lambda _runs: None,
+) -> Packed:
+    """`part(run's number, pixels)` of every run, at the finest width that keeps them below `most_bytes`.
+
+    `mapped` applies a function to each of several groups; `told` hears how many more runs are packed.
+    """
+    for pixels in _widths(count, part, most_bytes, mapped):
+        groups = []
+        for numbers, packed in zip(
+            _groups(count), mapped(partial(_group, part, pixels), _groups(count)), strict=True
+        ):
+            groups.append(packed)
+            told(len(numbers))
+        if pixels == PIXELS[-1] or sum(map(len, groups)) <= most_bytes:
             return Packed(tuple(groups), _GROUP_RUNS, pixels)
-    groups = [pack(parts) for parts in _grouped(range(count), part, PIXELS[-1])]
-    return Packed(tuple(groups), _GROUP_RUNS, PIXELS[-1])
+        told(-count)  # the sample did not stand for all
+    raise AssertionError("the last width has no limit")
+
+
+def _widths(count: int, part: Draw, most_bytes: int, mapped: Map) -> Iterator[int]:
+    """Those at which the runs may have room, the finest first; of many runs judged by a sample."""
+    if count <= SAMPLED_RUNS:
+        yield from PIXELS
+        return
+    starts = [(count - _NEIGHBOURS) * at // (_SAMPLES - 1) for at in range(_SAMPLES)]
+    samples = [range(start, start + _NEIGHBOURS) for start in starts]
+    sizes = list(mapped(partial(_sizes, part), samples))
+    for at, pixels in enumerate(PIXELS):
+        if pixels == PIXELS[-1] or sum(size[at] for size in sizes) * count / SAMPLED_RUNS <= most_bytes:
+            yield pixels
 
 
 def pack(value: Any) -> str:
@@ -74,18 +102,17 @@ def pack(value: Any) -> str:
     return b64encode(zlib.compress(_json([found, held]).encode(), 9)).decode()
 
 
-def _sampled_bytes(count: int, part: Callable[[int, int], Part], pixels: int) -> float:
-    """What all runs come to, judged by some neighbours here and there among them."""
-    if count <= SAMPLED_RUNS:
-        return sum(len(pack(parts)) for parts in _grouped(range(count), part, pixels))
-    starts = [(count - _NEIGHBOURS) * at // (_SAMPLES - 1) for at in range(_SAMPLES)]
-    found = [[part(start + n, pixels) for n in range(_NEIGHBOURS)] for start in starts]
-    return sum(len(pack(parts)) for parts in found) * count / SAMPLED_RUNS
+def _groups(count: int) -> list[range]:
+    return [range(start, min(start + _GROUP_RUNS, count)) for start in range(0, count, _GROUP_RUNS)]
 
 
-def _grouped(numbers: Sequence[int], part: Callable[[int, int], Part], pixels: int) -> Iterator[list[Part]]:
-    for start in range(0, len(numbers), _GROUP_RUNS):
-        yield [part(number, pixels) for number in numbers[start : start + _GROUP_RUNS]]
+def _group(part: Draw, pixels: int, numbers: Sequence[int]) -> str:
+    return pack([part(number, pixels) for number in numbers])
+
+
+def _sizes(part: Draw, numbers: Sequence[int]) -> list[int]:
+    """At each width but the last."""
+    return [len(_group(part, pixels, numbers)) for pixels in PIXELS[:-1]]
 
 
 def _is_plain(value: Any) -> bool:

@@ -7,7 +7,7 @@ where something is swept, a group is a variant and a row a point.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bentpipe.charts.wording import point_words, short_names
 from bentpipe.printable import printable, printable_lines
@@ -49,6 +49,15 @@ class Sheet:
     @property
     def length(self) -> int:
         return sum(len(rows) for _, rows in self.groups)
+
+    def first(self, count: int) -> "Sheet":
+        """The same with so many rows."""
+        groups, left = [], count
+        for name, rows in self.groups:
+            if left > 0:
+                groups.append((name, rows[:left]))
+                left -= len(rows)
+        return replace(self, groups=tuple(groups))
 
 
 def sheets(results: Results) -> list[Sheet]:

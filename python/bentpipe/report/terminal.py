@@ -15,16 +15,29 @@ from bentpipe.results.store import Results
 
 _WHY_SHOWN = 4
 _RUNS_NAMED = 3
+_ROWS_ALL = 40
+"""More rows, of all tables together, are printed only when asked for."""
+_ROWS_FIRST = 8
 
 
-def table(results: Results) -> RenderableType:
-    """Columns that would hold nothing are left out, so that it fits 80 columns where it can."""
+def table(results: Results, *, full: bool = True) -> RenderableType:
+    """Columns that would hold nothing are left out, so that it fits 80 columns where it can.
+
+    Unless `full`, each of several long tables is cut after its first rows, and says so.
+    """
     parts: list[RenderableType] = [Text(printable(results.runs[0].get("title") or ""), style="bold")]
     found = sheets(results)
+    short = not full and sum(sheet.length for sheet in found) > _ROWS_ALL
     for sheet in found:
         if len(found) > 1:
             parts.append(Text(f"\n{sheet.title}", style="bold underline"))
-        parts.append(Fitted(sheet))
+        parts.append(Fitted(sheet.first(_ROWS_FIRST) if short else sheet))
+        if short and sheet.length > _ROWS_FIRST:
+            parts.append(Text(f"The first {_ROWS_FIRST} of {sheet.length} rows.", style="dim"))
+    if short:
+        parts.append(
+            Text(f"\nAll rows: bentpipe report {printable(str(results.folder))} --full", style="bold")
+        )
     return Group(*parts, *_why(results))
 
 

@@ -1,0 +1,100 @@
+"""The runs' parts of a page, drawn by a process for each core.
+
+A process draws one group of runs after another and gives back what the page holds of it, so that no more than
+a few runs' samples are in memory at once. Processes are fresh ones: a fork would inherit polars' locks.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from multiprocessing.connection import wait
+from typing import Any
+
+from bentpipe.charts.description import Chart
+from bentpipe.printable import printable_lines
+from bentpipe.report import run_part
+from bentpipe.report.packing import SAMPLED_RUNS, Map
+from bentpipe.results.store import Results
+
+_WORTH_PROCESSES = 2 * SAMPLED_RUNS
+"""Runs from which on it takes less time to begin processes than to draw alone."""
+
+
+class Parts:
+    """Each run's part at a width in pixels; 0: without charts over time. A process opens the folder anew."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._charts = lru_cache(maxsize=SAMPLED_RUNS)(self._built)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return _opened, (str(self._results.folder),)
+
+    def __call__(self, number: int, pixels: int) -> dict[str, Any]:
+        record = self._results.runs[number]
+        drawn = (
+            run_part.drawn(self._charts(number), pixels)
+            if pixels
+            else run_part.drawn(run_part.of_engine(record), 1)
+        )
+        return {**all_shown(run_part.words(record)), **drawn}
+
+    def _built(self, number: int) -> list[Chart]:
+        return run_part.charts(self._results, self._results.runs[number])
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: str) -> Parts:
+    """Once in each process."""
+    return Parts(Results.open(folder))
+
+
+@contextmanager
+def mapping(runs: int) -> Iterator[Map]:
+    """Maps a function over groups, in order: here for few runs, else in processes."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if runs < _WORTH_PROCESSES or cores == 1:
+        yield map
+        return
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(cores, mp_context=spawn, initializer=_begin)
+    try:
+        yield pool.map
+    except BaseException:
+        before = [each for each in multiprocessing.active_children() if each.name.startswith("SpawnProcess")]
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in before:
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def shown(value: Any) -> Any:
+    """A text from outside, printable; markup of our own as it is."""
+    return printable_lines(value) if type(value) is str else value
+
+
+def all_shown(value: Any) -> Any:
+    """The same for every text in it."""
+    if isinstance(value, dict):
+        return {key: all_shown(inner) for key, inner in value.items()}
+    return list(map(all_shown, value)) if isinstance(value, list | tuple) else shown(value)
+
+
+def _begin() -> None:
+    """One thread of polars for each process; the parent answers Ctrl-C, and none outlives it."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
