@@ -17,6 +17,7 @@ from rich.text import Text
 from bentpipe.charts.wording import digits
 from bentpipe.console import SafeConsole
 from bentpipe.printable import printable
+from bentpipe.results.called import called
 from bentpipe.watching import Quiet, Watcher
 
 _LONGEST_WHY = 300
@@ -36,7 +37,7 @@ def outcome(record: Mapping[str, Any]) -> str:
     figures = []
     for name, entry in record["workloads"].items():
         if entry.get("goodput_mbit_s") is not None:
-            figures.append(f"{name} {digits(entry['goodput_mbit_s'], 4)} Mbit/s")
+            figures.append(f"{called(record, name)} {digits(entry['goodput_mbit_s'], 4)} Mbit/s")
         elif entry.get("median_ms") is not None:
             figures.append(f"{name} {digits(entry['median_ms'], 4)} ms")
     why = "; ".join(record["why"]).replace("\n", " ")

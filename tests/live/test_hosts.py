@@ -11,7 +11,7 @@ import pytest
 from hosting import DROP_TO_ORDINARY, Host, wait_for
 
 from bentpipe.engines.host_process import HostDiedError, HostProcess
-from bentpipe.results.schema import SOCKETS
+from bentpipe.engines.socket_owners import SPOOLED
 
 pytestmark = pytest.mark.live
 
@@ -201,7 +201,7 @@ def test_a_stop_kills_what_runs_and_reports(user: str) -> None:
     assert sorted((end["id"], end["signal"]) for end in ends) == [("a", 9), ("b", 9)]
     assert report["event"] == "report"
     assert report["sampler"]["errors"] == 0
-    assert sockets[0].split(",") == SOCKETS.names
+    assert sockets[0].split(",") == SPOOLED.names()
 
 
 def test_what_a_device_loses_is_reported_as_unintended_loss(user: str) -> None:

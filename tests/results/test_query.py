@@ -68,6 +68,25 @@ def test_every_table_is_there_with_the_columns_of_the_schema(questions: Question
         assert [row[0] for row in answer(questions, f"describe {name}")] == ["run", *table.names]
 
 
+@pytest.mark.parametrize("older", [(0,), (2,), (0, 1, 2)], ids=str)
+def test_a_column_that_an_older_bentpipe_did_not_write_is_null(sweep: Path, older: tuple[int, ...]) -> None:
+    places = [sweep / name / "pings.parquet" for name in NAMES]
+    for number, place in enumerate(places):
+        frame = pl.read_parquet(place, glob=False)
+        (frame.drop("workload") if number in older else frame).write_parquet(place)
+        os.utime(place, (1000 + number,) * 2)
+    with Questions.open([Results.open(sweep)]) as questions:
+        found = answer(questions, "select run, workload, sequence, rtt_s from pings order by sequence, run")
+        columns = [name for name, *_ in answer(questions, "describe pings")]
+    assert columns == ["run", *PINGS.names]
+    workload = {NAMES[number]: None if number in older else "rtt" for number in range(3)}
+    first, second = ((1, 0.011), (2, None))
+    assert found == [(run, workload[run], *rest) for rest in (first, second) for run in sorted(NAMES)]
+    with Questions.open([Results.open(sweep), Results.open(sweep / NAMES[0])]) as questions:
+        ((known, rows),) = answer(questions, "select count(workload), count(*) from pings")
+    assert (known, rows) == (2 * (3 - len(older)) + 2 * (0 not in older), 8)
+
+
 def test_tables_join_on_the_run(questions: Questions) -> None:
     sql = "select runs.seed, max(rtt_s) from pings join runs using (run) group by all order by all"
     with pytest.raises(QueryError, match="Ambiguous"):

@@ -80,6 +80,20 @@ def test_samples_of_both_ends_stand_a_tenth_of_a_second_apart(simulate: Simulate
     assert set(sockets["host"]) == {"client", "server"}
 
 
+def test_a_transfers_samples_are_told_from_those_of_iperf3s_control_connection(simulate: Simulate) -> None:
+    found = simulate("workload.download.streams=2")
+    sockets = found.sockets
+    assert set(sockets["workload"]) == {"download"}
+    by_role = {role: rows for (role,), rows in sockets.group_by("role")}
+    assert set(by_role) == {"data", "control"}
+    assert by_role["control"]["flow"].unique().to_list() == [None]
+    assert by_role["control"]["bytes_sent"].max() < 2000
+    flows = found.flows.select("flow", server_port="remote_port", client_port="local_port")
+    of_data = by_role["data"].filter(pl.col("host") == "server").join(flows, on="flow")
+    assert set(of_data["flow"]) == {1, 2}
+    assert (of_data["remote_port"] == of_data["client_port"]).all()
+
+
 def test_what_the_engine_owes_of_its_own_error_is_nothing(simulate: Simulate) -> None:
     record = simulate().runs[0]
     error = summary(record)["engine_error"]

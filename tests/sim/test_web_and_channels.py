@@ -116,6 +116,10 @@ def test_a_cache_at_near_answers_what_it_holds(tmp_path: Path) -> None:
     assert took_s["miss"][0] > 0.4
     assert 0.2 < min(took_s["miss"]) < 0.3
     assert set(found.sockets["host"]) == {"client", "near", "server"}
+    ends = found.sockets.group_by("role").agg(pl.col("host").unique().sort(), pl.col("flow").n_unique())
+    hosts = {role: hosts for role, hosts, _ in ends.rows()}
+    assert hosts == {"data": ["client", "near"], "upstream": ["near", "server"]}
+    assert found.sockets.filter(pl.col("role") == "upstream")["flow"].null_count() > 0
     assert run["workloads"]["rtt"]["min_ms"] >= 202
 
 

@@ -4,6 +4,7 @@
 //! netlink-packet-sock-diag stops at an old `tcp_info`, so the answer is read here.
 
 use crate::closings::Closings;
+use crate::servers;
 use crate::tcp_info::{SkMemInfo, TcpInfo};
 use rustix::io::{Errno, Result};
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
@@ -51,6 +52,8 @@ pub struct TcpSocket<'a> {
     pub state: &'static str,
     pub local_port: u16,
     pub remote_port: u16,
+    /// The number of the server beyond the far end that is one of its ends.
+    pub server: Option<u32>,
     pub congestion_control: Option<&'a str>,
     pub tcp_info: Option<TcpInfo<'a>>,
     pub memory: Option<SkMemInfo<'a>>,
@@ -103,6 +106,15 @@ pub fn tcp_socket(body: &[u8]) -> Option<TcpSocket<'_>> {
         libc::AF_INET6 => 6,
         _ => return None,
     };
+    let address_bytes = if i32::from(record[0]) == libc::AF_INET {
+        4
+    } else {
+        16
+    };
+    let (local, remote) = (
+        &record[8..][..address_bytes],
+        &record[24..][..address_bytes],
+    );
     let mut socket = TcpSocket {
         ip,
         state: STATES
@@ -111,6 +123,7 @@ pub fn tcp_socket(body: &[u8]) -> Option<TcpSocket<'_>> {
             .unwrap_or(STATES[0]),
         local_port: u16::from_be_bytes([record[4], record[5]]),
         remote_port: u16::from_be_bytes([record[6], record[7]]),
+        server: servers::number_of(local).or_else(|| servers::number_of(remote)),
         ..TcpSocket::default()
     };
     let mut rest = &body[RECORD_BYTES..];
@@ -296,6 +309,7 @@ mod tests {
             state: "ESTAB",
             local_port: 5201,
             remote_port: 40_000,
+            server: None,
             congestion_control: Some("cubic"),
             tcp_info: Some(TcpInfo(&info)),
             memory: Some(SkMemInfo(&[1; 36])),
@@ -312,6 +326,25 @@ mod tests {
         assert_eq!(tcp_socket(&body).map(|socket| socket.ip), Some(6));
         body[18..24].copy_from_slice(&[0xff, 0xff, 10, 77, 0, 1]);
         assert_eq!(tcp_socket(&body).map(|socket| socket.ip), Some(4));
+    }
+
+    #[test]
+    fn a_connection_with_a_server_beyond_the_far_end_has_its_number_at_both_ends() {
+        for (family, client, server) in [
+            (libc::AF_INET, &[10, 77, 0, 1][..], &[10, 77, 2, 7][..]),
+            (
+                libc::AF_INET6,
+                &[0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+                &[0xfd, 0x77, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7],
+            ),
+        ] {
+            for (local, remote) in [(client, server), (server, client)] {
+                let mut body = record(family, &[]);
+                body[8..][..local.len()].copy_from_slice(local);
+                body[24..][..remote.len()].copy_from_slice(remote);
+                assert_eq!(tcp_socket(&body).and_then(|socket| socket.server), Some(6));
+            }
+        }
     }
 
     #[test]

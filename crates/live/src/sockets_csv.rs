@@ -1,4 +1,6 @@
-//! The `sockets` table's spool file (python/bentpipe/results/schema.py says what the columns mean).
+//! The `sockets` table's spool file (python/bentpipe/results/schema.py says what the columns mean). Whose a socket is
+//! is not known here: `workload`, `flow` and `role` are added later (`python/bentpipe/engines/socket_owners.py`), for
+//! which `server` has the number of the server beyond the far end that is one of the socket's ends.
 
 use crate::protocol::Host;
 use crate::sock_diag::TcpSocket;
@@ -48,7 +50,7 @@ fn seconds<'a>(micros: Option<u64>) -> Cell<'a> {
 }
 
 /// Every column by name with a socket's value: the header and the rows are both made of this.
-fn cells<'a>(time_s: f64, host: Host, socket: &TcpSocket<'a>) -> [(&'static str, Cell<'a>); 50] {
+fn cells<'a>(time_s: f64, host: Host, socket: &TcpSocket<'a>) -> [(&'static str, Cell<'a>); 51] {
     let info = socket.tcp_info.unwrap_or_default();
     let memory = socket.memory.unwrap_or_default();
     [
@@ -102,6 +104,7 @@ fn cells<'a>(time_s: f64, host: Host, socket: &TcpSocket<'a>) -> [(&'static str,
         ("drops", integer(memory.drops())),
         ("total_rto", integer(info.total_rto())),
         ("rcv_rtt_s", float(info.rcv_rtt_s())),
+        ("server", integer(socket.server)),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use crate::network::{Leg, Network, Side};
 use crate::packet::ConnectionId;
+use crate::sink::Role;
 use crate::tcp::Socket;
 use crate::terrestrial::ServerId;
 use bentpipe_path::time::Time;
@@ -10,6 +11,9 @@ use bentpipe_path::time::Time;
 pub(crate) struct Connection {
     pub generation: u32,
     pub workload: usize,
+    /// The latest flow that it was given to.
+    pub flow: Option<u64>,
+    pub role: Role,
     pub leg: Leg,
     pub opener: Side,
     /// By side.
@@ -77,6 +81,8 @@ impl Network {
             self.connections.push(Connection {
                 generation: 0,
                 workload,
+                flow: None,
+                role: Role::Data,
                 leg,
                 opener,
                 sockets: [None, None],
@@ -91,6 +97,8 @@ impl Network {
         let connection = &mut self.connections[index as usize];
         connection.generation += 1;
         connection.workload = workload;
+        connection.flow = None;
+        connection.role = Role::Data;
         connection.leg = leg;
         connection.opener = opener;
         connection.client_port = client_port;
@@ -112,6 +120,15 @@ impl Network {
         self.connections[index as usize].sockets[opener as usize] = socket;
         self.settle(id, opener);
         id
+    }
+
+    /// From now on the connection is this flow's.
+    pub fn set_flow(&mut self, id: ConnectionId, flow: u64) {
+        self.connections[id.index as usize].flow = Some(flow);
+    }
+
+    pub fn set_role(&mut self, id: ConnectionId, role: Role) {
+        self.connections[id.index as usize].role = role;
     }
 
     pub fn socket(&self, id: ConnectionId, side: Side) -> Option<&Socket> {

@@ -274,6 +274,9 @@ impl Network {
                 take(&SocketRow {
                     time: self.now,
                     host,
+                    workload: connection.workload,
+                    flow: connection.flow,
+                    role: connection.role,
                     ip: self.hosts[host as usize].ip,
                     local_port,
                     remote_port,

@@ -7,11 +7,28 @@ use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
 use core::ops::ControlFlow;
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Carries a workload's payload between its client and the server that it asks.
+    #[default]
+    Data,
+    /// iperf3's own messages.
+    Control,
+    /// Between the cache at near and the server.
+    Upstream,
+}
+
 /// One row of the `sockets` table.
 #[derive(Clone, Debug)]
 pub struct SocketRow {
     pub time: Time,
     pub host: Host,
+    /// Place of the workload in the specification.
+    pub workload: usize,
+    /// The latest flow that the connection was given to.
+    pub flow: Option<u64>,
+    pub role: Role,
     pub ip: u8,
     pub local_port: u16,
     pub remote_port: u16,

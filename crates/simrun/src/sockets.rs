@@ -4,13 +4,16 @@
 use crate::spool::host_name;
 use crate::table::Table;
 use bentpipe_path::time::Nanos;
-use bentpipe_sim::sink::SocketRow;
+use bentpipe_sim::sink::{Role, SocketRow};
 use bentpipe_spool::cell::{Cell, Column};
 use std::io::{self, Write};
 
-pub(crate) const COLUMNS: [Column; 50] = [
+pub(crate) const COLUMNS: [Column; 53] = [
     Column::float("time_s"),
     Column::text("host"),
+    Column::text("workload"),
+    Column::integer("flow"),
+    Column::text("role"),
     Column::integer("ip"),
     Column::integer("local_port"),
     Column::integer("remote_port"),
@@ -61,6 +64,14 @@ pub(crate) const COLUMNS: [Column; 50] = [
     Column::float("rcv_rtt_s"),
 ];
 
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Data => "data",
+        Role::Control => "control",
+        Role::Upstream => "upstream",
+    }
+}
+
 fn seconds<'a>(span: Nanos) -> Cell<'a> {
     Cell::Float(span.as_secs_f64())
 }
@@ -75,11 +86,18 @@ fn measured<'a>(span: Nanos) -> Cell<'a> {
 }
 
 /// The cells stand in the order of the columns.
-pub(crate) fn row(out: &mut Table<impl Write + Send>, row: &SocketRow) -> io::Result<()> {
+pub(crate) fn row(
+    out: &mut Table<impl Write + Send>,
+    workload: &str,
+    row: &SocketRow,
+) -> io::Result<()> {
     let s = &row.sample;
     let cells: [Cell<'_>; COLUMNS.len()] = [
         row.time.as_secs_f64().into(),
         host_name(row.host).into(),
+        workload.into(),
+        row.flow.map(|flow| flow + 1).into(),
+        role(row.role).into(),
         row.ip.into(),
         row.local_port.into(),
         row.remote_port.into(),

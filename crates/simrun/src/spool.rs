@@ -143,7 +143,7 @@ impl Sink for Spool<'_> {
     }
 
     fn socket(&mut self, row: &SocketRow) {
-        let written = sockets::row(&mut self.sockets, row);
+        let written = sockets::row(&mut self.sockets, &self.names[row.workload], row);
         self.note(written);
     }
 

@@ -20,6 +20,7 @@ from bentpipe.results.asked import (
     queue_limit_bytes,
     workload_spec,
 )
+from bentpipe.results.called import called
 from bentpipe.results.cells import is_imported
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
@@ -189,9 +190,10 @@ def _per_second(run: _Run) -> Iterable[Series]:
             ends = start + len(values)
             if not run.link.is_empty():  # the last of the seconds may be a part of one, cut by the run's end
                 ends = min(ends, float(run.link["time_s"].to_numpy().max()) + run.bin_s)
+            tool = run.record.get("source", {}).get("tool", "iperf3")
             began = [start + second for second in range(len(values)) if start + second < ends]
             yield Series(
-                f"{name}, per second by {run.record.get('source', {}).get('tool', 'iperf3')}",
+                f"{called(run.record, name)}, per second by {tool}",
                 [*began, ends],
                 [*values[: len(began)], values[max(len(began), 1) - 1]],
                 Role(direction_of(run.record, name) or "down"),

@@ -8,6 +8,7 @@ import polars as pl
 from bentpipe.charts.description import Axis, Level, Panel, Role, Series
 from bentpipe.charts.wording import duration, listed, percent, size
 from bentpipe.results.asked import direction_of, workload_spec
+from bentpipe.results.called import called
 
 
 def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: pl.DataFrame) -> Panel | None:
@@ -23,13 +24,14 @@ def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: pl.DataFrame)
         if acked.is_empty():
             continue
         y = (acked["bytes_acked"] / 1e6).to_list()
-        series.append(Series(name, acked["time_s"].to_list(), y, Role(direction)))
+        shown = called(record, name)
+        series.append(Series(shown, acked["time_s"].to_list(), y, Role(direction)))
         levels[size_bytes] = Level(size_bytes / 1e6, f"all of it, {size(size_bytes)}", Role.CAPACITY)
         completion_s = figures.get("completion_s")
         parts.append(
-            f"{name} took {duration(completion_s)}"
+            f"{shown} took {duration(completion_s)}"
             if completion_s is not None
-            else f"{name} came to {percent(max(y) * 1e6 / size_bytes)} of its {size(size_bytes)}"
+            else f"{shown} came to {percent(max(y) * 1e6 / size_bytes)} of its {size(size_bytes)}"
         )
     if not series:
         return None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bentpipe.results.called import called_in_all
 from bentpipe.results.cells import Cell
 from bentpipe.results.kinds import Measure
 from bentpipe.results.kinds.pipe import PIPE
@@ -38,7 +39,9 @@ class Figure:
     def whose(self) -> str:
         """Of which work or pipe it is."""
         subject = self.cells[0].workload
-        return f"the pipe {subject}" if self.kind == PIPE.name else subject
+        if self.kind == PIPE.name:
+            return f"the pipe {subject}"
+        return called_in_all((run for cell in self.cells for run in cell.runs), subject)
 
     @property
     def name(self) -> str:

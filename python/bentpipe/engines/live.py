@@ -23,6 +23,7 @@ from bentpipe.engines.base import EngineError, EngineOptions, Progress, Workload
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
+from bentpipe.engines.socket_owners import SPOOLED, with_owners
 from bentpipe.engines.workloads import REGISTRY, channels, http
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, RunSpec
@@ -180,12 +181,19 @@ class _Run:
             return {}
 
     def _store(self, results: dict[str, WorkloadResult], spool: Path) -> None:
-        for name in ("link", "sockets"):
-            if (csv := spool / f"{name}.csv").exists():
-                self._folder.spool_to_table(name, csv)
+        flows = _flows(results.values())
+        if (csv := spool / "link.csv").exists():
+            self._folder.spool_to_table("link", csv)
+        if (csv := spool / "sockets.csv").exists():
+            self._folder.spool_to_table(
+                "sockets",
+                csv,
+                columns=SPOOLED,
+                complete=lambda sampled: with_owners(sampled, flows, results, self._spec),
+            )
         for capture in spool.glob("*.pcapng"):
             capture.rename(self._folder.path(capture.name))
-        self._folder.write_table("flows", _flows(results.values()))
+        self._folder.write_table("flows", flows)
         rows = {
             "pings": [row for result in results.values() for row in result.pings],
             "tools": [row for result in results.values() for row in result.tools],

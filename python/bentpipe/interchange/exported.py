@@ -46,10 +46,16 @@ def take(
         if figures.get("kind") == "ping":
             run.pings += [row | {"workload": workload} for row in _echoes(values, zero_s)]
         elif figures.get("kind") == "bulk":
-            if figures["streams"] == 1:
+            alone = figures["streams"] == 1
+            if alone:
                 run.flows.append(_flow(len(run.flows) + 1, workload or "", figures))
-            host = "client" if figures["direction"] == "up" else "server"
-            run.sockets += [row | {"host": host} for row in windows(values, zero_s)]
+            whose = {
+                "host": "client" if figures["direction"] == "up" else "server",
+                "workload": workload,
+                "flow": len(run.flows) if alone else None,
+                "role": "data",
+            }
+            run.sockets += [row | whose for row in windows(values, zero_s)]
 
 
 def _flow(number: int, workload: str, figures: Row) -> Row:

@@ -172,8 +172,14 @@ class _File:
                     "why": None if rate is not None else "the file has no value of it",
                 }
             )
-            host = {"host": "client" if direction == "up" else "server", "ip": self._ip()}
-            run.sockets += [row | host for row in exported.windows(self._values[name], self._zero_s)]
+            whose = {
+                "host": "client" if direction == "up" else "server",
+                "workload": workload,
+                "flow": len(run.flows),
+                "role": "data",
+                "ip": self._ip(),
+            }
+            run.sockets += [row | whose for row in exported.windows(self._values[name], self._zero_s)]
         start_s = min((start for start, _ in spans), default=0.0)
         seconds = _added(per_stream)
         run.entries[workload] = {

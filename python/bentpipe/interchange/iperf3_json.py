@@ -13,7 +13,7 @@ Source: iperf 3.12, src/iperf_api.c, and files that it wrote.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bentpipe.interchange.foreign import Found
@@ -165,8 +165,10 @@ class _Way:
             }
         )
         if not self._udp:
-            run.flows += list(self._flows(run, by, size_bytes if streams == 1 else None))
-            run.sockets += self._samples(end["sender_tcp_congestion"].text())
+            flows = list(self._flows(run, by, size_bytes if streams == 1 else None))
+            run.flows += flows
+            numbers = {(row["local_port"], row["remote_port"]): row["flow"] for row in flows}
+            run.sockets += self._samples(end["sender_tcp_congestion"].text(), numbers)
 
     def _carried(self, received: Found, sent: Found) -> tuple[int | None, float | None, str]:
         """Bytes, seconds, and which end counted them."""
@@ -247,8 +249,12 @@ class _Way:
                 "why": run.why[0] if run.why else None,
             }
 
-    def _samples(self, congestion_control: str | None) -> Iterator[Row]:
-        """What the sending end's sockets were, once an interval. The other end's file has none."""
+    def _samples(
+        self, congestion_control: str | None, flows: Mapping[tuple[int | None, int | None], int]
+    ) -> Iterator[Row]:
+        """What the sending end's sockets were, once an interval. The other end's file has none.
+
+        `flows`: their numbers by the client's and the server's port."""
         connections = self._connections()
         mss = self._document["start"]["tcp_mss_default"].count()
         again: dict[int, int] = {}
@@ -266,6 +272,9 @@ class _Way:
                 yield {
                     "time_s": at if stream["omitted"].flag() else at + self._omit_s,
                     "host": "client" if self._is_client else "server",
+                    "workload": self.name,
+                    "flow": flows.get(ports),
+                    "role": "data",
                     "ip": ip,
                     "local_port": local,
                     "remote_port": remote,

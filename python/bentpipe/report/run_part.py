@@ -12,6 +12,7 @@ from bentpipe.charts.wording import digits
 from bentpipe.report import engine_words
 from bentpipe.report.asked_words import asked_words
 from bentpipe.results.asked import workload_spec
+from bentpipe.results.called import called
 from bentpipe.results.cells import counts, is_imported
 from bentpipe.results.kinds import KINDS
 from bentpipe.results.store import Results
@@ -77,12 +78,12 @@ def _headline(record: Mapping[str, Any]) -> Iterable[str]:
         values = measure.values(record, subject)
         if values:
             figure = f"{digits(median(values))} {measure.unit}"
-            yield f"{subject} {figure}" if len(found) > 1 else figure
+            yield f"{called(record, subject)} {figure}" if len(found) > 1 else figure
 
 
 def _workloads(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[tuple[str, str]]]]:
     for name, figures in record.get("workloads", {}).items():
-        yield name, asked_words(workload_spec(record, name)), _scalars(figures)
+        yield called(record, name), asked_words(workload_spec(record, name)), _scalars(figures)
 
 
 def _pipes(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[tuple[str, str]]]]:

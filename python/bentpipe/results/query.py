@@ -20,7 +20,7 @@ import polars as pl
 from bentpipe.results.errors import StoreError
 from bentpipe.results.query_sandbox import QuerySandbox
 from bentpipe.results.runs_table import RUNS, runs_table
-from bentpipe.results.schema import TABLES
+from bentpipe.results.schema import FLAG, FLOAT, INTEGER, TABLES, TEXT
 from bentpipe.results.store import Results
 
 _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
@@ -29,6 +29,7 @@ _OF_TABLES = ("show", "information_schema", "duckdb_", "pg_")
 """How words begin that ask for the tables themselves."""
 _DENIED = ("Permission Error: Cannot access", "Permission Error: File system LocalFileSystem")
 _TRACE = "Traceback (most recent call last):"
+_SQL_TYPES = {FLOAT: "double", INTEGER: "bigint", TEXT: "varchar", FLAG: "boolean"}
 _LOOK_S = 0.05
 """How often it is looked whether somebody has pressed Ctrl-C."""
 _ROWS_AT_ONCE = 10_000
@@ -115,12 +116,21 @@ class Questions:
     def _series(self, table: str) -> str:
         """Of one table the files of all runs, one folder after the other."""
         parts = []
+        older = any(results.written_by_older(table) for results in self._sweeps)
+        if older:
+            # Gives the columns and their order; whoever has none of one has nulls.
+            nothing = ", ".join(
+                f"null::{_SQL_TYPES[column.dtype]} as {column.name}" for column in TABLES[table].columns
+            )
+            folder = "null::varchar as folder, " if len(self._sweeps) > 1 else ""
+            parts.append(f"select {folder}null::varchar as run, {nothing} where false")
+        by_name = ", union_by_name = true" if older else ""
         for number, (results, name) in enumerate(zip(self._sweeps, self._names, strict=True)):
             files = self._sandbox.put(f"{table}/{number}", results.files(table))
             folder = f"{_quoted(name)} as folder, " if len(self._sweeps) > 1 else ""
             parts.append(
                 f"select {folder}string_split(filename, '/')[-1] as run, * exclude (filename) "
-                f"from read_parquet('{files}', filename = true)"
+                f"from read_parquet('{files}', filename = true{by_name})"
             )
         return " union all by name ".join(parts)
 

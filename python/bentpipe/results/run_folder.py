@@ -8,6 +8,7 @@ removed by the next run of the same name, or by `discard_abandoned`.
 import io
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -68,27 +69,37 @@ class RunFolder:
     def adopt_table(self, name: str, parquet: Path) -> None:
         """Make a Parquet file that an engine wrote the table."""
         try:
-            schema = pl.read_parquet_schema(parquet)
+            with parquet.open("rb") as file:  # a path would be taken for a pattern
+                schema = pl.read_parquet_schema(file)
         except pl.exceptions.PolarsError as error:
             raise StoreError(f"{parquet}: {str(error).splitlines()[0]}") from error
         _check_schema(table_named(name), pl.Schema(schema))
         parquet.rename(self._staging / f"{name}.parquet")
 
-    def spool_to_table(self, name: str, csv_path: Path) -> None:
+    def spool_to_table(
+        self,
+        name: str,
+        csv_path: Path,
+        *,
+        columns: pl.Schema | None = None,
+        complete: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
+    ) -> None:
         """Turn an engine's CSV into the table, piece by piece, and remove the CSV.
 
-        Header exactly the table's columns, an empty cell for null. A last line without a line feed was cut
-        off when the engine died or the disk was full, and is left out; it may be the header itself.
+        Header exactly the table's columns, or `columns`, of which `complete` makes the table's; an empty
+        cell for null. A last line without a line feed was cut off when the engine died or the disk was full,
+        and is left out; it may be the header itself.
         """
-        table = table_named(name)
+        schema = columns or table_named(name).schema
         if not _cut_to_whole_lines(csv_path):
-            csv_path.write_text(",".join(table.names) + "\n")
+            csv_path.write_text(",".join(schema.names()) + "\n")
         with csv_path.open("rb") as lines:
             header = lines.readline().decode(errors="replace").strip().split(",")
-        if header != table.names:
-            raise StoreError(f"{csv_path}: {_difference(table.names, header)}")
+        if header != schema.names():
+            raise StoreError(f"{csv_path}: {_difference(schema.names(), header)}")
         try:
-            pl.scan_csv(csv_path, schema=table.schema).sink_parquet(self._staging / f"{name}.parquet")
+            frame = pl.scan_csv(csv_path, schema=schema)
+            (complete(frame) if complete else frame).sink_parquet(self._staging / f"{name}.parquet")
         except pl.exceptions.PolarsError as error:
             raise StoreError(f"{csv_path}: {str(error).splitlines()[0]}") from error
         csv_path.unlink()

@@ -96,6 +96,18 @@ SOCKETS = Table(
     (
         Column("time_s", FLOAT, "when the sample was taken"),
         Column("host", TEXT, "`client`, `near` or `server`: whose socket it is"),
+        Column("workload", TEXT, "workload that the connection belongs to; null: not known"),
+        Column(
+            "flow",
+            INTEGER,
+            "number in `flows`; of several flows on one connection the latest; null: none, or not known",
+        ),
+        Column(
+            "role",
+            TEXT,
+            "`data`: carries a workload's payload; `control`: iperf3's own messages; `upstream`: between the "
+            "cache at near and the server; null: not known",
+        ),
         Column("ip", INTEGER, "4 or 6"),
         Column("local_port", INTEGER, "the port at this host"),
         Column("remote_port", INTEGER, "the port at the other host"),

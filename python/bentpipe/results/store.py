@@ -1,5 +1,6 @@
 """Reading one run or a whole sweep. Reading never writes."""
 
+import io
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,6 +18,9 @@ from bentpipe.results.runs_table import RUNS
 from bentpipe.results.schema import Table, table_named
 
 _FILE = "file"
+_PARQUET = b"PAR1"
+_PARQUET_END = 8
+"""Bytes behind a Parquet file's footer: the footer's length, and `PAR1`."""
 
 
 def finished_runs(out: Place) -> list[str]:
@@ -96,6 +100,14 @@ class Results:
                 raise StoreError(f"{place} is missing")
         return places
 
+    def written_by_older(self, name: str) -> bool:
+        """Whether an older bentpipe wrote some run's table, without columns that it has today. As far as the
+        run that was written first and the one that was written last tell: a folder grows."""
+        table = table_named(name)
+        stamps = {place: stamp for place in self.files(name).values() if (stamp := place.stamp())}
+        ends = {of(stamps, key=lambda place: stamps[place].changed) for of in (min, max) if stamps}
+        return any(_lacks_columns(table, place, stamps[place].size_bytes) for place in ends)
+
     def of_run(self, run: str, name: str) -> pl.DataFrame:
         """One run's table, without the column `run`."""
         table = table_named(name)
@@ -155,6 +167,20 @@ def _scan_remote(table: Table, files: dict[str, Place]) -> pl.LazyFrame:
                 return
 
     return register_io_source(frames, schema={"run": pl.String()} | dict(table.schema))
+
+
+def _lacks_columns(table: Table, place: Place, size_bytes: int) -> bool:
+    """By the file's last bytes. A damaged file lacks nothing: who reads it says what is wrong with it."""
+    try:
+        file, _ = place.open()
+        with file:
+            end = file.read_at(max(size_bytes - _PARQUET_END, 0), _PARQUET_END)
+            footer_bytes = int.from_bytes(end[:4], "little") + _PARQUET_END
+            footer = file.read_at(max(size_bytes - footer_bytes, 0), min(footer_bytes, size_bytes))
+        schema = pl.read_parquet_schema(io.BytesIO(_PARQUET + footer))
+    except (StoreError, OSError, pl.exceptions.PolarsError):
+        return False
+    return any(name not in schema for name in table.names)
 
 
 def _whole(table: Table, frame: pl.DataFrame) -> pl.DataFrame:

@@ -124,6 +124,7 @@ impl Workload for Bulk {
         for number in 0..u64::from(self.count) {
             let flow = network.flow_number();
             let id = network.connect(self.place, PORT);
+            network.set_flow(id, flow);
             let count = u64::from(self.count);
             let size = self
                 .size

@@ -106,9 +106,11 @@ impl Channels {
         let flow = line.draws.next_flow(&self.size);
         let server = self.servers[flow.server as usize];
         let id = network.connect_to(server, self.place, PORT);
+        let number = network.flow_number();
+        network.set_flow(id, number);
         line.open = Some(Open {
             id,
-            number: network.flow_number(),
+            number,
             flow,
             start: network.now(),
             connected: None,

@@ -18,7 +18,7 @@
 use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
-use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome};
+use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome, Role};
 use crate::tcp::{Notice, Socket, Writer};
 use bentpipe_path::time::{Nanos, Time};
 
@@ -243,6 +243,7 @@ impl Iperf3 {
         }
         self.by_connection[index] = Some(self.streams.len());
         let flow = network.flow_number();
+        network.set_flow(id, flow);
         self.streams.push(Stream {
             id,
             flow,
@@ -420,7 +421,9 @@ impl Iperf3 {
 
 impl Workload for Iperf3 {
     fn on_start(&mut self, network: &mut Network) {
-        self.control = Some(network.connect_from(self.client, self.place, PORT));
+        let control = network.connect_from(self.client, self.place, PORT);
+        network.set_role(control, Role::Control);
+        self.control = Some(control);
     }
 
     fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {

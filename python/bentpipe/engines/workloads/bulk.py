@@ -17,7 +17,7 @@
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bentpipe.engines.base import WorkloadResult
@@ -86,7 +86,9 @@ async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     client = await bench.start(way.client_at, way.argv).over(deadline_s)
     # Its server follows within a round trip, or is told to.
     server = await serving.over(bench.now_s + min(0.5 + 2 * bench.full_round_trip_s, _FOLLOWS_S), cut=False)
-    return result(spec, way, client, server, round_trip_s=bench.spec.base_rtt_ns / 1e9)
+    found = result(spec, way, client, server, round_trip_s=bench.spec.base_rtt_ns / 1e9)
+    # Where iperf3 names its streams, the connection that it does not name is for its own messages.
+    return replace(found, ports={port: "control" if found.flows else None})
 
 
 def result(

@@ -65,6 +65,13 @@ class _Web:
     def has_ended(self) -> bool:
         return self.origin.has_ended or self.entrance.has_ended
 
+    @property
+    def ports(self) -> dict[int, str | None]:
+        """With the role of the connections there."""
+        if self.cache is None:
+            return {self.origin.port: "data"}
+        return {self.origin.port: "upstream", self.cache.port: "data"}
+
 
 @dataclass(frozen=True)
 class _Job:
@@ -110,6 +117,7 @@ async def run(spec: HttpSpec, bench: Bench) -> WorkloadResult:
         entry,
         flows=fetches.rows(spec, found, ip=bench.spec.client.ip),
         tools=_tools(spec, [program for _, program in ran], {"server": stopped, "near": cached}),
+        ports=web.ports,
     )
 
 

@@ -17,6 +17,7 @@ use super::exchange::Exchange;
 use super::lane::Wanted;
 use crate::network::{Leg, Network, Side};
 use crate::packet::ConnectionId;
+use crate::sink::Role;
 use crate::tcp::{Notice, Socket};
 use bentpipe_path::time::Nanos;
 
@@ -92,8 +93,10 @@ impl Proxy {
     pub fn fetch(&mut self, network: &mut Network, wanted: &Wanted, client: Client) {
         let idle = |each: &Upstream| each.connected && each.fetch.is_none();
         let place = self.upstreams.iter().position(idle).unwrap_or_else(|| {
+            let id = network.connect_on(Leg::Path, self.place, PORT);
+            network.set_role(id, Role::Upstream);
             self.upstreams.push(Upstream {
-                id: network.connect_on(Leg::Path, self.place, PORT),
+                id,
                 connected: false,
                 fetch: None,
             });

@@ -58,8 +58,9 @@ impl Http {
         };
         let kept = self.lanes[lane].connection;
         let retransmits_before = kept.map_or(0, |id| self.retransmits(network, id));
+        let flow = network.flow_number();
         self.lanes[lane].item = Some(Item {
-            flow: network.flow_number(),
+            flow,
             exchange: Exchange::download(0),
             wanted,
             start: network.now(),
@@ -70,10 +71,12 @@ impl Http {
             retransmits_before,
             retransmits_upstream: 0,
         });
-        if kept.is_some() {
+        if let Some(id) = kept {
+            network.set_flow(id, flow);
             self.ask(network, lane);
         } else {
             let id = network.connect_on(self.leg(), self.place, PORT);
+            network.set_flow(id, flow);
             self.lanes[lane].connection = Some(id);
         }
     }
