@@ -10,14 +10,15 @@ What came out, and what it means, is on that page.
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from draws import KINDS, points
+from draws import KINDS, fetch_ratios, points
 from runs import correlations, measured
 from scipy import stats
 
-from bentpipe.results.intervals import FROM, LEVEL, Array, bounds, repeats_to_see
+from bentpipe.results.intervals import FROM, LEVEL, Array, bounds, repeats_to_see, together_at
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 20)
 _RESAMPLES = 1999
@@ -50,6 +51,8 @@ def main() -> None:
     print(*_scipy(rng, max(asked.trials // 10, 200)), sep="\n")
     print("\nOver 20 points of a few seeds, of which one gives correlated values at all points:\n")
     print(*_many_points(rng, asked.trials), sep="\n")
+    print("\nOf runs whose fetches are drawn alike, in percent of trials something is said to differ:\n")
+    print(*_tails(rng, max(asked.trials // 10, 200)), sep="\n")
     print("\nWhere none was seen, the repeats said to settle it were half to twice those that would:\n")
     print(*_repeats(rng, max(asked.trials // 10, 200)), sep="\n")
 
@@ -90,6 +93,23 @@ def _many_points(rng: np.random.Generator, trials: int) -> Iterator[str]:
         yield _row(f"{correlation:g}", [*by_seed, *by_pair])
 
 
+def _tails(rng: np.random.Generator, trials: int) -> Iterator[str]:
+    """The median alone, and any of p95 and p99: judged together, and as if each were the only one."""
+    yield from _head("of 100 fetches a run", [f"{count}" for count in COUNTS])
+    said: dict[str, list[float]] = {}
+    for count in COUNTS:
+        median, *tails = fetch_ratios(rng, (trials, count), (50, 95, 99))
+        for words, samples, level in (
+            ("the median", [median], LEVEL),
+            ("p95 or p99, judged together", tails, together_at(LEVEL, len(tails))),
+            ("p95 or p99, each at 95 %", tails, LEVEL),
+        ):
+            found = [_chunked(each, partial(_ours, level=level)) for each in samples]
+            differ = np.any([(low > 0) | (high < 0) for low, high in found], axis=0)
+            said.setdefault(words, []).append(float(differ.mean()))
+    yield from (_row(words, shares) for words, shares in said.items())
+
+
 def _repeats(rng: np.random.Generator, trials: int) -> Iterator[str]:
     """Normal values; true differences so large that so many repeats would settle them."""
     counts = [3, 5, 8, 12]
@@ -107,8 +127,8 @@ def _repeats(rng: np.random.Generator, trials: int) -> Iterator[str]:
         yield _row(f"{true}", shares)
 
 
-def _ours(samples: Array) -> Ends:
-    return bounds(samples, resamples=_RESAMPLES)
+def _ours(samples: Array, level: float = LEVEL) -> Ends:
+    return bounds(samples, level, resamples=_RESAMPLES)
 
 
 def _by_scipy(method: str) -> Callable[[Array], Ends]:

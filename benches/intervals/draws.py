@@ -51,3 +51,15 @@ def points(rng: np.random.Generator, size: Size, correlation: float) -> Array:
     shared, own = rng.normal(0, 1, (trials, 1, seeds)), rng.normal(0, 1, size)
     spreads = np.geomspace(0.3, 3, count)[np.newaxis, :, np.newaxis]
     return np.asarray(spreads * (np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own))
+
+
+def fetch_ratios(rng: np.random.Generator, size: Size, percents: tuple[int, ...]) -> list[Array]:
+    """Of two runs that do not differ, for each percentile of their 100 fetches the logarithm of the ratio.
+
+    Every tenth fetch on average takes twice as long, as one that meets an outage.
+    """
+    sides = []
+    for _ in range(2):
+        times = np.exp(rng.normal(0, 0.1, (*size, 100))) * np.where(rng.random((*size, 100)) < 0.1, 2, 1)
+        sides.append(np.log(np.percentile(times, percents, axis=-1)))
+    return list(np.asarray(sides[1] - sides[0]))

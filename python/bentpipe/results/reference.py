@@ -41,13 +41,77 @@ those of lists excepted; a swept value is text as the lab has it, or a number wh
 are numbers. A struct of which no run has anything is left out, as `point` where nothing is swept. The
 file's last columns (`record_json` and those after it) give the records back."""
 
+_TIMES = """
+## Times of a workload
+Every kind of work keeps its percentiles and its largest in `run.json` and in `--json`, under the
+workload's name; both engines give the same keys by the same definitions. A group of times is `{count,
+not_finished, p50_s, p95_s, p99_s, max_s}`: percentiles of what finished, by linear interpolation, and
+beside them how many did not finish. **A percentile is null where no value would lie beyond it:** p95
+takes 20 values, p99 takes 100.
+"""
+_TIMES_OF_KINDS = (
+    (
+        "`ping`",
+        "`median_ms`, `p95_ms`, `p99_ms`, `max_ms`",
+        "round trips that were answered; `lost` counts the others",
+    ),
+    (
+        "`bulk`",
+        "`per_second`",
+        "goodput of each second: `p50_mbit_s`, `p5_mbit_s`, `p1_mbit_s`, `min_mbit_s`, "
+        "`max_mbit_s`; the tail of a rate is its slow seconds",
+    ),
+    (
+        "`http`",
+        "`fetch_times`",
+        "of each fetch, from its start to its last byte; of a page, to the last byte of its last object",
+    ),
+    ("", "`transfer_times`", "the same without `think_s`"),
+    ("", "`object_times`", "of a page, each of its objects; else null"),
+    ("", "`think_s`", "for how long fetches waited for a server that thought, all together"),
+    (
+        "",
+        "`pause_s`",
+        "of `duration_s`, for how long no fetch was under way: in `live`, programs were started meanwhile",
+    ),
+    ("", "`per_fetch`", "the first 1000 fetches, each with `total_s`, `think_s` and `transfer_s`"),
+    (
+        "`channels`",
+        "`flow_times`",
+        "of each flow, from its connection's beginning to its last byte, whatever its size",
+    ),
+    (
+        "",
+        "`small_flows`, `fct_by_size`",
+        "the same of flows that fit in the initial window, and by size",
+    ),
+    (
+        "",
+        "`pause_s`",
+        "of `duration_s`, for how long a channel had no flow under way (`think`, mostly), on average",
+    ),
+)
+_THINKING = """
+**Thinking is apart from transfer.** A request waits for a server that thinks during the last `think`
+before the first byte of its answer reaches the client; of an upload, before its end. A fetch's
+`think_s` is the time in which all of its open requests waited so, and `transfer_s` is `total_s -
+think_s`. Where another object of the page was on its way meanwhile, that is transfer time. What a cache
+has is answered without thinking. A channel's pauses are in none of its flows' times, but they are in
+the time that goodput is taken over."""
+
 
 def as_markdown() -> str:
     """The page, whole."""
-    lines = [_HEAD, *_section(RUNS), *_RUNS.split("\n")]
+    lines = [_HEAD, *_section(RUNS), *_RUNS.split("\n"), *_times()]
     for table in TABLES.values():
         lines += _section(table)
     return "\n".join(lines) + "\n"
+
+
+def _times() -> Iterator[str]:
+    yield from (*_TIMES.split("\n"), "| kind | key | meaning |", "|---|---|---|")
+    yield from (f"| {kind} | {key} | {meaning} |" for kind, key, meaning in _TIMES_OF_KINDS)
+    yield from _THINKING.split("\n")
 
 
 def _section(table: Table) -> Iterator[str]:
