@@ -16,6 +16,7 @@ from rich.text import Text
 
 from bentpipe.charts.wording import digits
 from bentpipe.console import SafeConsole
+from bentpipe.durations import spoken
 from bentpipe.printable import printable
 from bentpipe.results.called import called
 from bentpipe.watching import Quiet, Watcher
@@ -24,6 +25,11 @@ _LONGEST_WHY = 300
 _LINES_EACH = 100
 """Up to so many runs have a line each."""
 _BETWEEN_S = 5.0
+_SIMULATING_S = 30.0
+_RUNNING_S = 300.0
+"""Between two lines on a run that is under way: simulated, which is hard to foretell, or live."""
+_LONG_S = 60.0
+_DAY_S = 86_400.0
 _FAILED_LINES = 20
 _TRUST_S = 5.0
 """The expected lengths weigh as much as so many seconds of measured speed."""
@@ -58,6 +64,7 @@ class _State:
         self._at_once = 1
         self._ended_s = 0.0
         self._lengths_s: dict[str, float] = {}
+        self._run_begun_s: dict[str, float] = {}
         self._begun_s = time.monotonic()
 
     def begins(self, runs: int, done: int, length_s: float, at_once: int) -> None:
@@ -68,11 +75,17 @@ class _State:
     def run_begins(self, name: str, length_s: float) -> None:
         self.running[name] = 0.0
         self._lengths_s[name] = length_s
+        self._run_begun_s[name] = time.monotonic()
 
     def run_is_at(self, name: str, seconds: float) -> None:
         self.running[name] = min(seconds, self._lengths_s[name])
 
+    def length_of(self, name: str) -> float:
+        """Seconds that the run has taken, or is expected to take if that is more."""
+        return max(self._lengths_s[name], time.monotonic() - self._run_begun_s[name])
+
     def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
+        self._run_begun_s.pop(name, None)
         self.ended += 1
         self.failed += record["status"] == "failed"
         self.running.pop(name, None)
@@ -108,7 +121,9 @@ class Lines:
         self._state.begins(runs, done, length_s, at_once)
         self._each = runs - done <= _LINES_EACH
         there = f", {done} of them there already" if done else ""
-        _say(f"{runs} run{'s' * (runs != 1)}{there}, about {_duration(length_s / at_once)}")
+        _say(f"{runs} run{'s' * (runs != 1)}{there}, about {spoken(length_s / at_once)}")
+        if warning := _warning(length_s / at_once):
+            _say(warning)
 
     def say(self, line: str) -> None:
         _say(f"bentpipe: {line}")
@@ -116,17 +131,23 @@ class Lines:
     def run_begins(self, name: str, length_s: float) -> None:
         self._state.run_begins(name, length_s)
 
-    def run_is_at(self, name: str, seconds: float) -> None: ...
+    def run_is_at(self, name: str, seconds: float, detail: str = "") -> None:
+        self._state.run_is_at(name, seconds)
+        if time.monotonic() > self._said_s + (_SIMULATING_S if detail else _RUNNING_S):
+            self._said_s = time.monotonic()
+            at = detail or f"running for {spoken(seconds)}"
+            _say(f"{name}: {at}, about {spoken(self._state.left_s)} left")
 
     def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
         state = self._state
         state.run_ends(name, record)
         if self._each or (record["status"] == "failed" and state.failed <= _FAILED_LINES):
-            took = _duration(record["wall_s"])
+            self._said_s = time.monotonic()
+            took = spoken(record["wall_s"])
             _say(f"[{state.ended}/{state.runs}] {name}: {outcome(record)}  {took}")
         elif time.monotonic() > self._said_s + _BETWEEN_S:
             self._said_s = time.monotonic()
-            _say(f"[{state.count}] about {_duration(state.left_s)} left")
+            _say(f"[{state.count}] about {spoken(state.left_s)} left")
 
 
 class Bar:
@@ -156,6 +177,10 @@ class Bar:
 
     def sweep_begins(self, runs: int, done: int, length_s: float, at_once: int) -> None:
         self._state.begins(runs, done, length_s, at_once)
+        if length_s / at_once >= _LONG_S:
+            self._progress.console.print(f"{runs - done} runs, about {spoken(length_s / at_once)}")
+        if warning := _warning(length_s / at_once):
+            self._progress.console.print(Text(warning, style="yellow"))
         self._progress.start_task(self._task)
         self._show()
 
@@ -166,9 +191,9 @@ class Bar:
         self._state.run_begins(name, length_s)
         self._show()
 
-    def run_is_at(self, name: str, seconds: float) -> None:
+    def run_is_at(self, name: str, seconds: float, detail: str = "") -> None:
         self._state.run_is_at(name, seconds)
-        self._show()
+        self._show(detail)
 
     def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
         self._state.run_ends(name, record)
@@ -178,9 +203,12 @@ class Bar:
             if self._doubtful <= _FAILED_LINES:
                 self._progress.console.print(Text(f"{record['folder']}: {outcome(record)}", style="yellow"))
 
-    def _show(self) -> None:
+    def _show(self, detail: str = "") -> None:
         state = self._state
         name = next(iter(state.running)) if len(state.running) == 1 else ""
+        # What a short run is at would only flicker.
+        if detail and name and state.length_of(name) > _TRUST_S:
+            name = detail
         self._progress.update(
             self._task, total=state.length_s, completed=state.completed_s, count=state.count, name=name
         )
@@ -192,7 +220,7 @@ class _TimeLeft(ProgressColumn):
         self._state = state
 
     def render(self, task: Task) -> Text:  # noqa: ARG002 - the state knows more
-        return Text(f"{_duration(self._state.left_s)} left" if self._state.runs else "", style="cyan")
+        return Text(f"{spoken(self._state.left_s)} left" if self._state.runs else "", style="cyan")
 
 
 @contextmanager
@@ -231,13 +259,15 @@ def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
     yield told
 
 
+def _warning(length_s: float) -> str:
+    """Of a sweep that may last for days; "" for any other."""
+    if length_s < _DAY_S:
+        return ""
+    return (
+        f"bentpipe: warning: this may take {spoken(length_s)}. Ctrl-C ends it; runs that are done are kept. "
+        "A shorter `duration`, smaller sizes or fewer points make it shorter."
+    )
+
+
 def _say(line: str) -> None:
     print(printable(line), file=sys.stderr, flush=True)
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

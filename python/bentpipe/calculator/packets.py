@@ -100,7 +100,7 @@ def _run(asked: Question, work: dict[str, Any], seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="bentpipe-calc-") as folder:
         point = Point("calc", "calc", None, "as is", {}, seed, 0, resolve(_lab(asked, work), Traces(Path())))
         options = EngineOptions(sample_interval_ns=10**9)
-        record = SimEngine(options).run(point, RunFolder.create(Path(folder), "run"), lambda _seconds: None)
+        record = SimEngine(options).run(point, RunFolder.create(Path(folder), "run"), lambda *_: None)
     found: dict[str, Any] = record["workloads"]["transfer"]
     return found
 

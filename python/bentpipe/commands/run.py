@@ -147,11 +147,11 @@ def _how_to_go_on(tally: "Tally", arguments: Sequence[str], out: str | None) -> 
     ended = tally.done + tally.unreliable + tally.failed
     if not tally.runs:
         return ""
-    kept = f"{ended} of {_runs(tally.runs)} {'is' if ended == 1 else 'are'} done"
+    done = f"{ended} of {_runs(tally.runs)} done"
     if not ended:
-        return f"{kept}, nothing is kept"
+        return f"{done}, nothing is kept"
     command = shlex.join(["bentpipe", *arguments, *([] if out else ["--out", tally.folder])])
-    return f"{kept} and kept in {tally.folder}. To go on:\n  {command}"
+    return f"{done} and kept in {tally.folder}. To go on:\n  {command}"
 
 
 def _runs(count: int) -> str:

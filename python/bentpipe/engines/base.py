@@ -4,7 +4,7 @@ An engine refuses by name what it cannot do (`check`), before anything is starte
 run is not an exception: the run ends, keeps what it measured, and says in its record what failed and why.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,8 +14,11 @@ from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
 
-Progress = Callable[[float], None]
-"""Told the seconds of the run that have passed, from its first start to its end."""
+
+class Progress(Protocol):
+    """Told the seconds of the run's expected length that are over, and how far the run is, in words."""
+
+    def __call__(self, seconds: float, detail: str = "", /) -> None: ...
 
 
 class EngineError(Exception):

@@ -32,11 +32,16 @@ def queueing_s(pipe: dict[str, Any]) -> float:
 
 
 def run_length_s(spec: RunSpec) -> float:
-    """From the earliest start to the run's end, as far as the lab tells."""
+    """Of a live run: its set-up, and from the earliest start to the run's end, as far as the lab tells."""
+    return _SETUP_S - spec.earliest_start_ns / 1e9 + run_end_s(spec)
+
+
+def run_end_s(spec: RunSpec) -> float:
+    """When the run ends on its own clock, as far as the lab tells."""
     last_s = max([0.0, *(work.start_ns / 1e9 + _work_s(work, spec) for work in spec.workloads)])
     if spec.duration_s is not None:
         last_s = spec.duration_s if spec.until == "duration" else min(last_s, spec.duration_s)
-    return _SETUP_S - spec.earliest_start_ns / 1e9 + last_s
+    return last_s
 
 
 def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:

@@ -24,7 +24,7 @@ from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
 from bentpipe.engines.socket_owners import SPOOLED, with_owners
-from bentpipe.engines.workloads import REGISTRY, channels, http
+from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, RunSpec
 from bentpipe.results import RunFolder
@@ -51,8 +51,15 @@ class LiveEngine:
         if spec.near is None and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host", what="pcap")
         for work in spec.workloads:
-            if work.kind == "http" and (why := http.refusal(work)):
-                raise EngineError(f"workload {work.name}: {why}", what="http")
+            refusal = (
+                http.refusal(work)
+                if work.kind == "http"
+                else bulk.refusal(work)
+                if work.kind == "bulk"
+                else None
+            )
+            if refusal:
+                raise EngineError(f"workload {work.name}: {refusal}", what=work.kind)
         there = machine.congestion_controls()
         for who, control in _congestion_controls(spec):
             if there and control not in there:

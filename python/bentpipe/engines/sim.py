@@ -14,8 +14,10 @@ from typing import Any
 import polars as pl
 
 from bentpipe import _core
+from bentpipe.durations import spoken
 from bentpipe.engines import machine
 from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions, Progress
+from bentpipe.engines.lengths import run_end_s
 from bentpipe.engines.sim_entries import entry
 from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.lab import Point
@@ -31,6 +33,9 @@ _BYTES_A_CPU_SECOND = 1.5e9
 """About what the simulator carries (docs/performance.md); for the bar only."""
 _WINDOW_BYTES = 2.5e6
 _START_S = 0.02
+_CPU_S_A_BIN = 0.4e-6
+_CPU_S_A_SAMPLE = 2e-6
+"""What a row of the tables `link` and `sockets` costs: of 10 h at 1 kbit/s, with nothing else to compute."""
 
 
 class SimEngine:
@@ -49,8 +54,13 @@ class SimEngine:
         """It needs nothing."""
 
     def length_s(self, spec: RunSpec) -> float:
-        """A guess from the bytes that the path can carry: how long the simulator computes."""
-        return _START_S + sum(_bytes_to_carry(spec, work) for work in spec.workloads) / _BYTES_A_CPU_SECOND
+        """How long the simulator computes: a guess from the bytes that the path can carry and the rows of the
+        tables, of which there are some for each bin of time."""
+        carried_s = sum(_bytes_to_carry(spec, work) for work in spec.workloads) / _BYTES_A_CPU_SECOND
+        simulated_s = run_end_s(spec) - spec.earliest_start_ns / 1e9
+        bins = 2 * simulated_s * 1e9 / self._options.bin_ns
+        samples = _sockets(spec) * simulated_s * 1e9 / self._options.sample_interval_ns
+        return _START_S + carried_s + bins * _CPU_S_A_BIN + samples * _CPU_S_A_SAMPLE
 
     def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
         spec = point.spec
@@ -105,12 +115,18 @@ class SimEngine:
     def _simulate(self, point: Point, spool: str, on_progress: Progress) -> dict[str, Any]:
         spec = point.spec
         begins_s, length_s = spec.earliest_start_ns / 1e9, self.length_s(spec)
-        ends_s = simulated_end_s(spec)
+        whole_s = max(run_end_s(spec) - begins_s, 1e-9)
+        begun_s = time.monotonic()
 
         def at(run_s: float) -> None:
             # The bar is of the seconds that the computation takes; the run's own tell how far it is.
-            share = (run_s - begins_s) / max(ends_s - begins_s, 1e-9)
-            on_progress(length_s * min(share, 1.0))
+            simulated_s = run_s - begins_s
+            speed = simulated_s / max(time.monotonic() - begun_s, 1e-3)
+            of = f"{spoken(simulated_s)} of {spoken(max(whole_s, simulated_s))} simulated"
+            on_progress(
+                length_s * min(simulated_s / whole_s, 1.0),
+                f"{of}, {speed:.{int(speed < 10)}f} times real time",
+            )
 
         names = [work.name for work in spec.workloads]
         try:
@@ -143,19 +159,13 @@ def _times(
     return {"object_times": of_spans(flows.select("start_s", "end_s").rows()) if page else None}
 
 
-def simulated_end_s(spec: RunSpec) -> float:
-    """When the run will end at the latest, as far as the lab tells."""
-    ends = [spec.duration_s] if spec.duration_s is not None else []
-    for work in spec.workloads:
-        if work.kind == "bulk" and work.time_ns is not None:
-            ends.append((work.start_ns + work.omit_ns + work.time_ns) / 1e9)
-        elif work.kind == "bulk" and work.size_bytes is not None:
-            ends.append(work.start_ns / 1e9 + work.size_bytes / _rate(spec, work.direction))
-        elif work.kind == "http":
-            round_trips_s = 2 * work.fetches * spec.path.base_rtt_ns / 1e9
-            carried_s = _bytes_to_carry(spec, work) / _rate(spec, work.direction)
-            ends.append(work.start_ns / 1e9 + round_trips_s + carried_s)
-    return min(ends, default=1.0) if spec.until == "done" else max(ends, default=1.0)
+def _sockets(spec: RunSpec) -> int:
+    """About how many sockets are sampled at a time, at both ends."""
+    return 2 * sum(
+        work.streams if work.kind == "bulk" else work.connections if work.kind == "http" else work.channels
+        for work in spec.workloads
+        if work.kind in ("bulk", "http", "channels")
+    )
 
 
 def _bytes_to_carry(spec: RunSpec, work: Any) -> float:

@@ -50,7 +50,7 @@ class Work:
     """Whether runs take the place of those that are there."""
 
     def attempt(
-        self, task: Task, scratch: Path | None, on_progress: Progress = lambda _seconds: None
+        self, task: Task, scratch: Path | None, on_progress: Progress = lambda *_how_far: None
     ) -> Outcome:
         """Do a run and keep it. With a `scratch` it is made there and carried to its destination when whole;
         without, the destination is a folder of this machine, and it is made in that."""

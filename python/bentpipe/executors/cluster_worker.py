@@ -47,7 +47,7 @@ def _packed(work: Work, task: Task, scratch: Path) -> tuple[Outcome, dict[str, b
     files: dict[str, bytes] = {}
 
     def made() -> dict[str, Any]:
-        record = work.do(task, scratch, lambda _seconds: None)
+        record = work.do(task, scratch, lambda *_: None)
         with removed(scratch / task.name) as run:
             files.update(packed(run))
         return record

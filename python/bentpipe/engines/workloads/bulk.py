@@ -67,6 +67,14 @@ def programs(_spec: BulkSpec) -> tuple[str, ...]:
     return ("iperf3",)
 
 
+def refusal(spec: BulkSpec) -> str | None:
+    """What of it cannot be done here; None: nothing."""
+    seconds = 0 if spec.time_ns is None or spec.size_bytes is not None else math.ceil(spec.time_ns / 1e9)
+    if seconds > iperf3.MOST_S:
+        return f"iperf3 runs for {iperf3.MOST_S} s at most, and {seconds} s are asked for; set `time`"
+    return None
+
+
 async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     name, start_s, ip, port = spec.name, spec.start_ns / 1e9, bench.spec.client.ip, bench.port()
     at = "client" if spec.size_bytes is not None and spec.direction == "up" else "server"

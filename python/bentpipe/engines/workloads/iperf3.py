@@ -14,6 +14,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+MOST_S = 86_400
+"""The longest time that it can be told (MAX_TIME in src/iperf.h)."""
 _TOO_SHORT_S = 0.05
 
 
