@@ -5,7 +5,7 @@ use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::network::Host;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{IntervalRow, Sink, SocketRow};
-use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_sim::workload::{HttpSpec, WorkloadSpec};
 
 /// What iperf3 writes at once (`DEFAULT_TCP_BLKSIZE`), and how many such blocks between two calls of select(2).
 const BLOCK: u64 = 128 * 1024;
@@ -28,19 +28,26 @@ impl Sink for Rows {
 
 /// A download through 4 MiB of send buffer.
 fn run(rate: Option<u64>, rtt: Nanos, work: WorkloadSpec) -> Rows {
+    rows_of(limited(rate, rtt, work))
+}
+
+fn limited(rate: Option<u64>, rtt: Nanos, work: WorkloadSpec) -> SimSpec {
     let mut pipe = PipeConfig::default();
     pipe.propagation.delay_ns = Nanos(rtt.0 / 2);
     let up = pipe.clone();
     if let Some(rate_bit_s) = rate {
         pipe.shaper = ShaperConfig::Fixed { rate_bit_s };
     }
-    let spec = SimSpec {
+    SimSpec {
         down: pipe,
         up,
         workloads: vec![work],
         sample_interval_ns: Some(Nanos::from_millis(50)),
         ..SimSpec::default()
-    };
+    }
+}
+
+fn rows_of(spec: SimSpec) -> Rows {
     let mut rows = Rows::default();
     Simulation::new(spec)
         .expect("a valid specification")
@@ -153,6 +160,36 @@ fn a_writer_that_fills_the_buffer_leaves_gaps_where_acks_come_spread_out() {
         (0.6..0.8).contains(&(filled / full)),
         "{filled} bytes of {full}"
     );
+}
+
+#[test]
+fn a_web_server_fills_cwnd_where_its_send_buffer_is_small() {
+    // nginx's sendfile(2) asks for memory once, with nothing unsent; from then on each burst that leaves makes room in the
+    // buffer that stays behind, until cwnd is full.
+    let work = WorkloadSpec::Http(HttpSpec {
+        name: "fetch".into(),
+        start_ns: Time::ZERO,
+        down: true,
+        size_bytes: Some(200_000_000),
+        objects_bytes: None,
+        popularity: None,
+        fetches: 1,
+        connections: 1,
+        keep_alive: false,
+        think_ns: Nanos::ZERO,
+    });
+    let mut spec = limited(Some(20_000_000), Nanos::from_millis(411), work);
+    spec.server.tcp_wmem[2] = 256 << 10;
+    spec.duration_ns = Some(Nanos::from_secs(15));
+    spec.until_done = false;
+    let most = rows_of(spec)
+        .sockets
+        .iter()
+        .filter(|row| row.host == Host::Server)
+        .map(|row| (row.sample.in_flight_bytes, row.sample.cwnd_segments))
+        .max()
+        .expect("samples");
+    assert!(most.0 > 2 * (256 << 10), "{most:?}");
 }
 
 #[test]

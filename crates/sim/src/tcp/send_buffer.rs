@@ -13,18 +13,30 @@ use super::scoreboard::{BURST_HEAD, Sent};
 use super::socket::Outbox;
 use crate::host::HostConfig;
 
-/// What a writer that fills the buffer writes at once.
-const WRITE: u64 = 64 * 1024;
+/// What programs that fill the buffer commonly write at once (curl's upload buffer).
+const BLOCK: u64 = 64 * 1024;
 
 /// How the application writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// Until the buffer is full: a write(2) that blocks (`sk_stream_wait_memory`), or one that does not and is repeated until
-    /// it would.
-    UntilFull,
+    /// Until the buffer is full: a write(2) of so many bytes that blocks (`sk_stream_wait_memory`), or one that does not and
+    /// is repeated until it would. Memory is asked for where a write finds nothing unsent, so a long write goes further
+    /// beyond the buffer's size than many short ones.
+    UntilFull { block: u64 },
     /// In turns, each begun when select(2) calls the socket writable (`tcp_poll`): so many blocks, fewer if the buffer is
     /// full before.
     Turns { block: u64, blocks: u32 },
+}
+
+impl Writer {
+    /// sendfile(2) below `TCP_CORK`, as nginx sends an answer: part of a segment waits for more, so it is one long write.
+    pub const SENDFILE: Self = Self::UntilFull { block: u64::MAX };
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self::UntilFull { block: BLOCK }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +72,7 @@ impl SendBuffer {
             closing: false,
             sndbuf: config.sndbuf.unwrap_or(config.tcp_wmem[1]),
             locked: config.sndbuf.is_some(),
-            writer: Writer::UntilFull,
+            writer: Writer::default(),
             no_space: false,
             buffers_out: 0,
             window_bytes: 0,
@@ -160,7 +172,7 @@ impl Socket {
         self.send.no_space = false;
         self.timers.writer = None;
         let (block, blocks) = match self.send.writer {
-            Writer::UntilFull => (WRITE, 1),
+            Writer::UntilFull { block } => (block, 1),
             Writer::Turns { block, blocks } => (block, blocks),
         };
         if self.send.offered == 0 {

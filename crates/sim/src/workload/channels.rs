@@ -13,7 +13,7 @@ use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
 use crate::simulation::SpecError;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
-use crate::tcp::{Notice, Socket};
+use crate::tcp::{Notice, Socket, Writer};
 use crate::terrestrial::ServerId;
 use bentpipe_draws::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
 use bentpipe_path::time::{Nanos, Time};
@@ -21,6 +21,8 @@ use bentpipe_path::{ConfigError, Terrestrial};
 use serde::{Deserialize, Serialize};
 
 const PORT: u16 = 5001;
+/// What `live`'s servers write at once.
+const WRITER: Writer = Writer::UntilFull { block: 256 * 1024 };
 
 #[derive(Debug)]
 struct Channel {
@@ -226,6 +228,7 @@ impl Workload for Channels {
             }
             (Notice::Connected, Side::Server) => {
                 if let Some(open) = open {
+                    network.set_writer(id, side, WRITER);
                     network.write(id, side, open.flow.size_bytes);
                     network.close(id, side);
                 }

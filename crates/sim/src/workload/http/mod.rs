@@ -28,7 +28,7 @@ use crate::network::{Leg, Network, Side};
 use crate::packet::ConnectionId;
 use crate::simulation::SpecError;
 use crate::sink::Outcome;
-use crate::tcp::{Notice, Socket};
+use crate::tcp::{Notice, Socket, Writer};
 use bentpipe_draws::Popularity;
 use bentpipe_path::time::{Nanos, Time};
 use lane::{After, Lane, Wanted};
@@ -205,7 +205,10 @@ impl Workload for Http {
                 }
                 network.release(id);
             }
-            (Notice::Connected, Side::Server) | (Notice::Drained, _) => {}
+            (Notice::Connected, Side::Server) => {
+                network.set_writer(id, side, Writer::SENDFILE);
+            }
+            (Notice::Drained, _) => {}
         }
     }
 
