@@ -1,4 +1,4 @@
-"""Which buffers the path wants, and the sysctls for them, never below what this machine has now."""
+"""Which buffers the path wants, and what to change. A sysctl is never lowered below what this machine has."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bentpipe.calculator.question import Question
+from bentpipe.charts import wording
 from bentpipe.engines.sim_spec import DEFAULT_RMEM, DEFAULT_WMEM
 
 BUFFER_FORMULA = "2 x BDP at both ends"
-BUFFER_SOURCE = "a window of one BDP takes 1.6 BDP of receive and 1.5 of send buffer (Linux 6.18, measured)"
+BUFFER_SOURCE = "a window of one BDP takes 1.6 BDP of receive and 1.5 of send buffer (Linux 6.18)"
 _PROC = Path("/proc/sys/net/ipv4")
 
 
@@ -59,3 +60,40 @@ def _read(path: Path) -> tuple[int, int, int] | None:
     except (OSError, ValueError):
         return None
     return least, first, most
+
+
+@dataclass(frozen=True)
+class Change:
+    """One buffer of the question that is too small for the path."""
+
+    buffer: str
+    now_bytes: int
+    wanted_bytes: int
+    setting: Setting
+
+    @property
+    def lines(self) -> list[str]:
+        """What to do, for a connection that the kernel tunes and for one whose application sets the size."""
+        option, most = {
+            "receive": ("SO_RCVBUF", "net.core.rmem_max"),
+            "send": ("SO_SNDBUF", "net.core.wmem_max"),
+        }[self.buffer]
+        asks_bytes = math.ceil(self.wanted_bytes / 2)
+        return [
+            f"Raise the {self.buffer} buffer from {wording.size(self.now_bytes)} to at least "
+            f"{wording.size(self.wanted_bytes)}:",
+            f"  tuned by the kernel:       {self.setting.line}{self._state}",
+            f"  set by the application:    {option} = {asks_bytes}, which the kernel doubles, "
+            f"and {most} = {asks_bytes} or more",
+        ]
+
+    @property
+    def _state(self) -> str:
+        return "    # already so on this machine" if self.setting.is_enough and self.setting.here else ""
+
+
+def changes(asked: Question, found: list[Setting]) -> list[Change]:
+    """The buffers that the question has too small."""
+    wanted_bytes = buffer_bytes(asked)
+    both = zip(("receive", "send"), (asked.rcvbuf_bytes, asked.sndbuf_bytes), found, strict=True)
+    return [Change(name, now, wanted_bytes, setting) for name, now, setting in both if now < wanted_bytes]

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.calculator import advice, packets, transfer
-from bentpipe.calculator.limits import Limit, binding, limits, without_loss
+from bentpipe.calculator.limits import QUEUE, Limit, binding, limits, window_bytes
 from bentpipe.calculator.packets import PacketLevel, packet_level
-from bentpipe.calculator.question import Question, ask
+from bentpipe.calculator.question import DEFAULT_MTU_BYTES, Question, ask
+from bentpipe.calculator.transfer import Loss
 from bentpipe.results.statistics import Estimate
+
+_HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,12 @@ class Calculation:
     slow_start_s: float
     transfer: transfer.Transfer | None
     """None where no size was asked for."""
+    average_bit_s: float | None
+    """From the start on, over the time asked for; None where none was."""
+    first_losses: list[Loss]
+    """By a full queue, or by chance; the first two of an hour."""
+    simulated_bit_s: float | None
+    """What the formulas say of the seconds that were simulated. Before the long run it is not what binds."""
     settings: list[advice.Setting]
     packet_level: PacketLevel | None
     """None where it was not asked for."""
@@ -40,20 +49,26 @@ class Calculation:
     @property
     def agrees(self) -> bool | None:
         """Whether the packets carry what the formulas say; None where they were not asked."""
-        if self.packet_level is None:
+        if self.packet_level is None or self.simulated_bit_s is None:
             return None
-        return packets.agrees(self.goodput_bit_s, self.packet_level.goodput_bit_s)
+        return packets.agrees(self.simulated_bit_s, self.packet_level.goodput_bit_s)
 
     @property
     def completion_agrees(self) -> bool | None:
         found = self.packet_level and self.packet_level.completion_s
         return packets.agrees(self.transfer.completion_s, found) if self.transfer and found else None
 
+    @property
+    def average_agrees(self) -> bool | None:
+        found = self.packet_level and self.packet_level.average_bit_s
+        return packets.agrees(self.average_bit_s, found) if self.average_bit_s and found else None
+
     def as_json(self) -> dict[str, Any]:
         asked = self.asked
         return {
             "path": {
                 "rate_mbit_s": asked.rate_bit_s / 1e6,
+                "rate_up_mbit_s": asked.rate_up_bit_s / 1e6 if asked.rate_up_bit_s else None,
                 "rtt_ms": asked.rtt_s * 1e3,
                 "loss": asked.loss,
                 "streams": asked.streams,
@@ -61,6 +76,10 @@ class Calculation:
                 "rcvbuf_bytes": asked.rcvbuf_bytes,
                 "sndbuf_bytes": asked.sndbuf_bytes,
                 "size_bytes": asked.size_bytes,
+                "time_s": asked.time_s,
+                "queue_bytes": asked.queue_bytes,
+                "mtu_bytes": asked.mtu_bytes,
+                "program": asked.program,
             },
             "bdp_bytes": asked.bdp_bytes,
             "limits": [
@@ -69,6 +88,7 @@ class Calculation:
                     "goodput_mbit_s": each.goodput_bit_s / 1e6,
                     "applies": each.applies,
                     "binds": each is self.binds,
+                    "note": each.note or None,
                     "formula": each.formula,
                     "source": each.source,
                 }
@@ -79,6 +99,7 @@ class Calculation:
             "next": {"name": self.next.name, "times": self.headroom},
             "slow_start_s": self.slow_start_s,
             "completion_s": self.transfer.completion_s if self.transfer else None,
+            "average_mbit_s": self.average_bit_s / 1e6 if self.average_bit_s else None,
             "buffer_bytes": advice.buffer_bytes(asked),
             "sysctl": [
                 {
@@ -100,10 +121,13 @@ class Calculation:
             return None
         return {
             "goodput_mbit_s": _as_json(found.goodput_bit_s, 1e-6),
-            "ratio": found.goodput_bit_s.median / self.goodput_bit_s,
+            "ratio": found.goodput_bit_s.median / (self.simulated_bit_s or self.goodput_bit_s),
+            "formula_mbit_s": (self.simulated_bit_s or self.goodput_bit_s) / 1e6,
             "agrees": self.agrees,
             "completion_s": _as_json(found.completion_s, 1.0) if found.completion_s else None,
             "completion_agrees": self.completion_agrees,
+            "average_mbit_s": _as_json(found.average_bit_s, 1e-6) if found.average_bit_s else None,
+            "average_agrees": self.average_agrees,
             "seeds": found.seeds,
             "simulated_s": found.simulated_s,
         }
@@ -119,6 +143,11 @@ def calc(
     streams: int = 1,
     cc: str = "cubic",
     size: str | None = None,
+    time: str | None = None,
+    queue: str | None = None,
+    rate_up: str | None = None,
+    mtu: int = DEFAULT_MTU_BYTES,
+    program: str = "iperf3",
     sim: bool = True,
 ) -> Calculation:
     """What one path allows one transfer.
@@ -132,26 +161,60 @@ def calc(
         streams: connections at once, each with its own buffers and its own congestion control.
         cc: congestion control: reno, cubic, bbr, bbr3 or hybla.
         size: bytes to carry, for the completion time.
+        time: how long to send, for the mean rate from the start on.
+        queue: what the bottleneck's queue holds: "100 kB", "250 packets", "60 ms" or "1 bdp".
+        rate_up: of the link the other way, which carries the ACKs; default as `rate`.
+        mtu: largest IP packet in bytes.
+        program: how the sender writes: "iperf3", "long" (sendfile of a web server, or writes of megabytes) or
+            "short" (blocks of up to 64 KiB with TCP_NODELAY: curl, ssh).
         sim: whether to simulate the point too.
 
     Raises:
         LabError: for what is none or impossible, naming the option.
     """
-    asked = ask(rate, rtt, loss=loss, rcvbuf=rcvbuf, sndbuf=sndbuf, streams=streams, cc=cc, size=size)
+    asked = ask(
+        rate,
+        rtt,
+        loss=loss,
+        rcvbuf=rcvbuf,
+        sndbuf=sndbuf,
+        streams=streams,
+        cc=cc,
+        size=size,
+        time=time,
+        queue=queue,
+        rate_up=rate_up,
+        mtu=mtu,
+        program=program,
+    )
     found = limits(asked)
     binds, following = binding(found)
+    level = packet_level(asked, binds.goodput_bit_s) if sim else None
+    most_bytes = transfer.largest_window_bytes(asked, window_bytes(asked))
     return Calculation(
         asked=asked,
         limits=found,
         binds=binds,
         next=following,
         slow_start_s=transfer.slow_start_s(asked, binds.goodput_bit_s),
-        transfer=None
-        if asked.size_bytes is None
-        else transfer.transfer(asked, asked.size_bytes, without_loss(found)),
+        transfer=None if asked.size_bytes is None else transfer.transfer(asked, asked.size_bytes, most_bytes),
+        average_bit_s=None
+        if asked.time_s is None
+        else transfer.average_bit_s(asked, 0.0, asked.time_s, most_bytes),
+        first_losses=transfer.first_losses(asked, most_bytes, _HOUR_S) if asked.queue_bytes else [],
+        simulated_bit_s=_over(asked, binds, level, most_bytes) if level else None,
         settings=advice.settings(asked),
-        packet_level=packet_level(asked, binds.goodput_bit_s) if sim else None,
+        packet_level=level,
     )
+
+
+def _over(asked: Question, binds: Limit, level: PacketLevel, most_bytes: float) -> float:
+    """What the formulas say of the seconds that were simulated."""
+    if binds.name != QUEUE:
+        return binds.goodput_bit_s
+    # The first data leave with the request, a round trip after the connection was asked for.
+    from_s = max(level.omit_s - asked.rtt_s, 0.0)
+    return transfer.average_bit_s(asked, from_s, from_s + level.time_s, most_bytes)
 
 
 def _as_json(of: Estimate, factor: float) -> dict[str, float]:

@@ -11,7 +11,19 @@ from rich.console import Console
 def calc(
     *,
     rate: Annotated[str, typer.Option(metavar="RATE", help="Of the link, all IP bytes: 20Mbit/s.")],
+    rate_up: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="The other way, which carries the ACKs. Default: as --rate."),
+    ] = None,
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Base round trip, with empty queues: 411ms.")],
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="What the bottleneck's queue holds: 100kB, '250 packets', 60ms or '1 bdp'. "
+            "Default: enough, for the formulas; '1 bdp' in sim.",
+        ),
+    ] = None,
     loss: Annotated[
         str, typer.Option(metavar="P", help="Probability that a packet is lost besides a full queue's drops.")
     ] = "0",
@@ -38,6 +50,19 @@ def calc(
     size: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Bytes to carry, for the completion time: 40MB.")
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How long to send, for the mean rate from the start: 30s."),
+    ] = None,
+    mtu: Annotated[int, typer.Option(metavar="BYTES", help="Largest IP packet.")] = 1500,
+    program: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="How the sender writes: iperf3; long (a web server's sendfile, writes of megabytes); "
+            "short (blocks of up to 64 KiB with TCP_NODELAY, as curl).",
+        ),
+    ] = "iperf3",
     json_: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """Say what a path allows a transfer: BDP, every limit, which one binds, how long it takes, what to set.
@@ -48,12 +73,28 @@ def calc(
 
         bentpipe calc --rate 20Mbit/s --rtt 411ms
 
+        bentpipe calc --rate 16Mbit/s --rtt 550ms --queue 100kB --time 30s
+
         bentpipe calc --rate 100Mbit/s --rtt 150ms --loss 1e-4 --streams 4 --size 100MB --json
     """
     from bentpipe.calculator.calculation import calc as calculate  # noqa: PLC0415 - `--help` must not wait for it
     from bentpipe.calculator.words import render  # noqa: PLC0415 - as above
 
-    found = calculate(rate, rtt, loss=loss, rcvbuf=rcvbuf, sndbuf=sndbuf, streams=streams, cc=cc, size=size)
+    found = calculate(
+        rate,
+        rtt,
+        loss=loss,
+        rcvbuf=rcvbuf,
+        sndbuf=sndbuf,
+        streams=streams,
+        cc=cc,
+        size=size,
+        time=time,
+        queue=queue,
+        rate_up=rate_up,
+        mtu=mtu,
+        program=program,
+    )
     if json_:
         print(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
     else:

@@ -1,12 +1,12 @@
 """What each thing on the way would let through by itself, as rates of payload.
 
 1. A window counts against the base round trip: a queue that it fills adds delay, not rate.
-2. A buffer is not a window: Linux counts memory, not payload. The two shares below were measured on 6.18 with
-   an MTU of 1500. Of a send buffer 0.67 is payload where bursts are small, up to 0.80 where segmentation
-   offload fills them to 64 kB (as `live` and `sim` show); the lower one is taken. An application's own
+2. A buffer is not a window. Linux counts memory: of a receive buffer as much becomes window as a full
+   packet has payload beside what it takes in memory. A send buffer: send_buffer.py. An application's own
    SO_RCVBUF of n bytes is a buffer of 2 n (socket(7)).
 3. The formulas of loss are for losses at equal distances and a window that nothing else holds; beyond some
    losses in a hundred timeouts take over, which they leave out.
+4. A queue: the long run of window.py, where nothing else holds the window.
 """
 
 from __future__ import annotations
@@ -14,13 +14,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bentpipe.calculator.question import MSS_BYTES, MTU_BYTES, Question
+from bentpipe.calculator import send_buffer
+from bentpipe.calculator.question import HEADER_BYTES, Question
+from bentpipe.calculator.transfer import sawtooth_bit_s
+from bentpipe.calculator.window import HYBLA_RTT_S
 
-WINDOW_OF_RCVBUF = 0.62
-PAYLOAD_OF_SNDBUF = 0.67
+ACK_PATH = "ACK path"
+QUEUE = "queue"
+FEW_PACKETS = 10
+"""Single bursts overflow a queue of fewer; the formula leaves them out. An initial window is ten packets."""
 MANY_LOSSES = 0.02
 """Above it timeouts are about as frequent as halved windows (Padhye et al., SIGCOMM 1998, figure 7)."""
-_HYBLA_RTT_S = 0.025
+_LARGEST_SLAB_BYTES, _PAGE_BYTES = 8192, 4096
+_JUST = 1 - 1e-9
+SEGMENTS_PER_ACK = 2
+"""RFC 9293, 3.8.6.3: an ACK for every second full segment."""
 
 
 @dataclass(frozen=True)
@@ -35,31 +43,57 @@ class Limit:
     applies: bool = True
     """False: printed for comparison; the congestion control asked for is not bound by it."""
     is_of_loss: bool = False
+    note: str = ""
+    """Beside a limit that does not bind, instead of "not here"."""
 
 
 def limits(asked: Question) -> list[Limit]:
     """Every limit, in the order in which a reader meets them."""
+    share = window_share(asked.mtu_bytes)
     found = [
         Limit(
             "capacity",
-            asked.rate_bit_s * MSS_BYTES / MTU_BYTES,
+            asked.capacity_bit_s,
             "rate x MSS / MTU",
-            f"{MSS_BYTES} of {MTU_BYTES} bytes: IPv4, TCP, timestamps (RFC 9293, 7323)",
+            f"{asked.mss_bytes} of {asked.mtu_bytes} bytes: IPv4, TCP, timestamps (RFC 9293, 7323)",
         ),
         Limit(
             "receive window",
-            _windowed(asked, WINDOW_OF_RCVBUF * asked.rcvbuf_bytes),
-            f"n x {WINDOW_OF_RCVBUF} x rcvbuf / RTT",
-            "RFC 9293, 3.8.6; tcp_win_from_space, its share measured on Linux 6.18",
+            _windowed(asked, share * asked.rcvbuf_bytes),
+            f"n x {share:.3g} x rcvbuf / RTT",
+            "RFC 9293, 3.8.6; tcp_win_from_space: a packet's payload beside its memory, Linux 6.18",
         ),
         Limit(
             "send buffer",
-            _windowed(asked, PAYLOAD_OF_SNDBUF * asked.sndbuf_bytes),
-            f"n x {PAYLOAD_OF_SNDBUF} x sndbuf / RTT",
-            "tcp_sndbuf_expand; share measured on Linux 6.18: 0.67, with full bursts 0.80",
+            send_buffer.goodput_bit_s(asked) * asked.streams,
+            "n x k B / (RTT + (B - r) / C), B: " + send_buffer.WRITES[asked.program],
+            "tcp_sendmsg, sk_stream_is_writeable; docs/calc.md derives it",
         ),
     ]
+    if asked.rate_up_bit_s is not None:
+        found.append(_ack_path(asked, asked.rate_up_bit_s))
+    if asked.queue_bytes is not None:
+        found.append(_queue(asked))
     return found + (_losses(asked) if asked.loss else [])
+
+
+def window_share(mtu_bytes: int) -> float:
+    """Of a receive buffer's memory, what is offered as window (`tcp_measure_rcv_mss`, in 256ths)."""
+    needed = mtu_bytes + 64 + 320
+    if needed <= _LARGEST_SLAB_BYTES:
+        memory = max(1 << (needed - 1).bit_length(), 512) + 256
+    else:
+        memory = 1024 + 256 + math.ceil(mtu_bytes / _PAGE_BYTES) * _PAGE_BYTES
+    return int((mtu_bytes - HEADER_BYTES) * 256 // memory) / 256
+
+
+def window_bytes(asked: Question) -> float:
+    """The largest window of a connection that its buffers allow."""
+    received = window_share(asked.mtu_bytes) * asked.rcvbuf_bytes
+    sent_bit_s = send_buffer.goodput_bit_s(asked)
+    if sent_bit_s * asked.streams < asked.capacity_bit_s * _JUST:
+        received = min(received, sent_bit_s / 8 * asked.rtt_s)
+    return received
 
 
 def binding(found: list[Limit]) -> tuple[Limit, Limit]:
@@ -68,9 +102,29 @@ def binding(found: list[Limit]) -> tuple[Limit, Limit]:
     return ordered[0], ordered[1]
 
 
-def without_loss(found: list[Limit]) -> float:
-    """What the path would carry, in bit/s, if only full queues lost packets."""
-    return min(each.goodput_bit_s for each in found if not each.is_of_loss)
+def _ack_path(asked: Question, rate_up_bit_s: int) -> Limit:
+    """No bound, since ACKs are cumulative: above it they wait and drop, and data come in bursts."""
+    every_ack_bit_s = rate_up_bit_s / HEADER_BYTES * SEGMENTS_PER_ACK * asked.mss_bytes
+    return Limit(
+        ACK_PATH,
+        every_ack_bit_s,
+        f"rate-up / {HEADER_BYTES} B x {SEGMENTS_PER_ACK} MSS",
+        "an ACK for every second segment (RFC 9293, 3.8.6.3); above it ACKs drop, but data go on",
+        applies=False,
+        note="ACKs drop above" if every_ack_bit_s < asked.capacity_bit_s else "enough",
+    )
+
+
+def _queue(asked: Question) -> Limit:
+    control = asked.congestion_control
+    kept = {"reno": "0.5", "cubic": "0.7"}.get(control)
+    return Limit(
+        QUEUE,
+        sawtooth_bit_s(asked, math.inf) if kept else asked.capacity_bit_s,
+        f"mean of a window from {kept} (BDP + Q) to BDP + Q, at RTT" if kept else f"none for {control}",
+        "RFC 5681 and 9438, in the long run; docs/calc.md",
+        applies=kept is not None and window_bytes(asked) * asked.streams > asked.full_window_bytes,
+    )
 
 
 def _windowed(asked: Question, window_bytes: float) -> float:
@@ -85,7 +139,7 @@ def _losses(asked: Question) -> list[Limit]:
     found = [
         Limit(
             "loss (Mathis)",
-            _windowed(asked, mathis_segments * MSS_BYTES),
+            _windowed(asked, mathis_segments * asked.mss_bytes),
             "n x MSS / RTT x sqrt(1.5 / p)",
             "Mathis et al., CCR 27(3), 1997; b = 1 fits Linux",
             applies=control == "reno" or is_reno_like,
@@ -93,7 +147,7 @@ def _losses(asked: Question) -> list[Limit]:
         ),
         Limit(
             "loss (CUBIC)",
-            _windowed(asked, cubic_segments * MSS_BYTES),
+            _windowed(asked, cubic_segments * asked.mss_bytes),
             "n x MSS / RTT x 1.054 (RTT / p)^0.75",
             "RFC 9438, 5.1; above Mathis where p < 0.55 RTT^3",
             applies=control == "cubic" and not is_reno_like,
@@ -101,11 +155,11 @@ def _losses(asked: Question) -> list[Limit]:
         ),
     ]
     if control == "hybla":
-        shortest_s = min(asked.rtt_s, _HYBLA_RTT_S)
+        shortest_s = min(asked.rtt_s, HYBLA_RTT_S)
         found.append(
             Limit(
                 "loss (Hybla)",
-                asked.streams * mathis_segments * MSS_BYTES * 8 / shortest_s,
+                asked.streams * mathis_segments * asked.mss_bytes * 8 / shortest_s,
                 "n x MSS / 25 ms x sqrt(1.5 / p)",
                 "Caini, Firrincieli, IJSCN 22(5), 2004: as Reno over 25 ms",
                 is_of_loss=True,

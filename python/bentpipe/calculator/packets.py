@@ -1,6 +1,7 @@
 """The same point packet by packet, in the `sim` engine, beside what the formulas say.
 
-1. The rate is that of a long transfer whose start is left out; the completion that of one fetch. The
+1. The rate is that of a long transfer whose start is left out, sent by the program asked for: iperf3,
+   nginx (`long`) or curl's upload (`short`). The completion is that of one fetch. Without `--queue` the
    bottleneck's queue is one BDP, the default of a lab.
 2. Without loss there is no chance in it, and one run tells all. With loss the median of several seeds is
    compared.
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe.calculator.question import MSS_BYTES, Question
+from bentpipe.calculator.question import Question
 from bentpipe.calculator.transfer import slow_start_s
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim import SimEngine
@@ -34,6 +35,7 @@ _PACKETS = 2_000_000
 """In all runs together: a second or two of computing."""
 _PACKETS_OF_A_SIZE = 10_000_000
 """The same where a size is asked about: 15 GB without loss, 2 GB in each of seven runs with it."""
+_MOST_BYTES = 15e9
 _DAY_S = 86_400.0
 _LEAST_S, _MOST_S = 20.0, 3600.0
 _ROUND_TRIPS = 150
@@ -49,8 +51,16 @@ class PacketLevel:
 
     goodput_bit_s: Estimate
     completion_s: Estimate | None
-    simulated_s: float
+    average_bit_s: Estimate | None
+    """From the start on, over the time asked for; None where none was."""
+    time_s: float
+    """Measured, after `omit_s`."""
+    omit_s: float
     seeds: int
+
+    @property
+    def simulated_s(self) -> float:
+        return self.time_s + self.omit_s
 
 
 def agrees(said: float, found: Estimate) -> bool:
@@ -59,30 +69,57 @@ def agrees(said: float, found: Estimate) -> bool:
 
 def packet_level(asked: Question, bound_bit_s: float) -> PacketLevel:
     """Simulates the point; `bound_bit_s` is what the formulas say, and only decides for how long."""
-    seeds = SEEDS if asked.loss else 1
-    time_s, omit_s = _length_s(asked, bound_bit_s, seeds)
-    long = {"kind": "bulk", "streams": asked.streams, "time": f"{time_s} s", "omit": f"{omit_s} s"}
-    # None where nothing arrived in the time that is measured, at a loss or a rate at which TCP fails.
-    rates = [(_run(asked, long, seed)["goodput_mbit_s"] or 0.0) * 1e6 for seed in range(1, seeds + 1)]
-    goodput = estimate(rates)
-    assert goodput is not None
-    completion = None
-    if asked.size_bytes is not None and _can_be_fetched(asked.size_bytes, goodput.median, seeds):
-        fetch = {"kind": "http", "connections": asked.streams, "size": f"{asked.size_bytes} B"}
-        completion = estimate([_run(asked, fetch, seed)["completion_s"] for seed in range(1, seeds + 1)])
-    return PacketLevel(goodput, completion, time_s + omit_s, seeds)
+    seeds = range(1, (SEEDS if asked.loss else 1) + 1)
+    time_s, omit_s = _length_s(asked, bound_bit_s, len(seeds))
+    goodput = _estimate([_goodput_bit_s(asked, bound_bit_s, time_s, omit_s, seed) for seed in seeds])
+    average = completion = None
+    if asked.time_s is not None and bound_bit_s * asked.time_s / 8 <= _MOST_BYTES / len(seeds):
+        from_start = [_goodput_bit_s(asked, bound_bit_s, asked.time_s, 0, seed) for seed in seeds]
+        average = _estimate(from_start)
+    if asked.size_bytes is not None and _can_be_fetched(asked, asked.size_bytes, goodput.median, len(seeds)):
+        fetch = _fetch(asked, asked.size_bytes)
+        completion = estimate([_run(asked, fetch, seed)["completion_s"] for seed in seeds])
+    return PacketLevel(goodput, completion, average, time_s, omit_s, len(seeds))
 
 
-def _can_be_fetched(size_bytes: int, rate_bit_s: float, seeds: int) -> bool:
+def _estimate(rates: list[float]) -> Estimate:
+    found = estimate(rates)
+    assert found is not None
+    return found
+
+
+def _goodput_bit_s(asked: Question, bound_bit_s: float, time_s: float, omit_s: float, seed: int) -> float:
+    """Of one run; 0 where nothing arrived in the time that is measured."""
+    if asked.program == "iperf3":
+        # iperf3 takes whole seconds.
+        times = {"time": f"{math.ceil(time_s)} s", "omit": f"{math.ceil(omit_s)} s"}
+        work = {"kind": "bulk", "streams": asked.streams, **times}
+        return (_run(asked, work, seed)["goodput_mbit_s"] or 0.0) * 1e6
+    # A fetch has no `omit`; the same run cut short says what it carried until then.
+    size = round(max(bound_bit_s, asked.rate_bit_s) / 8 * (time_s + omit_s)) + 1
+    until_end, until_omit = (
+        _run(asked, _fetch(asked, size), seed, duration_s=end_s)["bytes"] if end_s else 0
+        for end_s in (time_s + omit_s, omit_s)
+    )
+    return float((until_end - until_omit) * 8 / time_s)
+
+
+def _fetch(asked: Question, size_bytes: int) -> dict[str, Any]:
+    direction = _data_pipe(asked)
+    connections = asked.streams if direction == "down" else 1
+    return {"kind": "http", "direction": direction, "connections": connections, "size": f"{size_bytes} B"}
+
+
+def _can_be_fetched(asked: Question, size_bytes: int, rate_bit_s: float, seeds: int) -> bool:
     """Whether a fetch of it ends within a few seconds of computing, and within a day of the path's clock."""
-    if size_bytes / MSS_BYTES * seeds > _PACKETS_OF_A_SIZE:
+    if size_bytes / asked.mss_bytes * seeds > _PACKETS_OF_A_SIZE:
         return False
     return size_bytes * 8 < rate_bit_s * _DAY_S
 
 
 def _length_s(asked: Question, bound_bit_s: float, seeds: int) -> tuple[int, int]:
     """Seconds measured, and the seconds left out before: slow start twice over, and CUBIC's first period."""
-    packets_a_second = bound_bit_s / 8 / MSS_BYTES
+    packets_a_second = bound_bit_s / 8 / asked.mss_bytes
     segments = max(packets_a_second * asked.rtt_s / asked.streams, 1.0)
     period_s = (0.75 * segments) ** (1 / 3)  # RFC 9438, 4.2: K = cbrt(W (1 - 0.7) / 0.4)
     omit_s = math.ceil(2 * slow_start_s(asked, bound_bit_s) + 5 * asked.rtt_s + period_s)
@@ -95,32 +132,40 @@ def _length_s(asked: Question, bound_bit_s: float, seeds: int) -> tuple[int, int
     return math.ceil(min(wanted_s, affordable_s, _MOST_S)), omit_s
 
 
-def _run(asked: Question, work: dict[str, Any], seed: int) -> dict[str, Any]:
+def _run(asked: Question, work: dict[str, Any], seed: int, duration_s: float | None = None) -> dict[str, Any]:
     """The workload's entry of one simulated run."""
+    lab = _lab(asked, work, duration_s)
     with tempfile.TemporaryDirectory(prefix="bentpipe-calc-") as folder:
-        point = Point("calc", "calc", None, "as is", {}, seed, 0, resolve(_lab(asked, work), Traces(Path())))
+        point = Point("calc", "calc", None, "as is", {}, seed, 0, resolve(lab, Traces(Path())))
         options = EngineOptions(sample_interval_ns=10**9)
         record = SimEngine(options).run(point, RunFolder.create(Path(folder), "run"), lambda *_: None)
     found: dict[str, Any] = record["workloads"]["transfer"]
     return found
 
 
-def _lab(asked: Question, work: dict[str, Any]) -> LabFile:
-    return LabFile.model_validate(
-        {
-            "path": {
-                "rtt": f"{round(asked.rtt_s * 1e9)} ns",
-                "rate": f"{asked.rate_bit_s} bit/s",
-                "down": {"loss": asked.loss},
-            },
-            "host": {
-                "congestion_control": asked.congestion_control,
-                "tcp_rmem": _triple(DEFAULT_RMEM, asked.rcvbuf_bytes),
-                "tcp_wmem": _triple(DEFAULT_WMEM, asked.sndbuf_bytes),
-            },
-            "workload": [{"name": "transfer", **work}],
-        }
-    )
+def _data_pipe(asked: Question) -> str:
+    """The lab's pipe that carries the payload: a `short` writer is curl, which uploads."""
+    return "up" if asked.program == "short" else "down"
+
+
+def _lab(asked: Question, work: dict[str, Any], duration_s: float | None = None) -> LabFile:
+    data: dict[str, Any] = {"rate": f"{asked.rate_bit_s} bit/s", "loss": asked.loss}
+    if asked.queue_bytes is not None:
+        data["queue"] = f"{asked.queue_bytes} B"
+    acks = {"rate": f"{asked.rate_up_bit_s or asked.rate_bit_s} bit/s"}
+    down, up = (acks, data) if _data_pipe(asked) == "up" else (data, acks)
+    lab: dict[str, Any] = {
+        "path": {"rtt": f"{round(asked.rtt_s * 1e9)} ns", "mtu": asked.mtu_bytes, "down": down, "up": up},
+        "host": {
+            "congestion_control": asked.congestion_control,
+            "tcp_rmem": _triple(DEFAULT_RMEM, asked.rcvbuf_bytes),
+            "tcp_wmem": _triple(DEFAULT_WMEM, asked.sndbuf_bytes),
+        },
+        "workload": [{"name": "transfer", **work}],
+    }
+    if duration_s is not None:
+        lab["duration"] = f"{round(duration_s * 1e9)} ns"
+    return LabFile.model_validate(lab)
 
 
 def _triple(default: tuple[int, int, int], most: int) -> list[int]:

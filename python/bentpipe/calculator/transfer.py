@@ -1,12 +1,6 @@
-"""How long a transfer takes: slow start, then round trip by round trip what the windows allow.
+"""How long a transfer takes, and what a queue leaves of the link: round by round (window.py).
 
-1. The window doubles each round trip from ten segments (RFC 6928) until a loss, or until what binds besides
-   losses is reached. HyStart may leave slow start before, and a full queue does so by loss; the packets have
-   both.
-2. Losses come at equal distances, every 1/p segments of a stream, as in the formulas of the rate. Between two
-   the window grows as its congestion control says: by a segment a round trip (Reno), by RFC 9438, section 4
-   (CUBIC), by (RTT / 25 ms)^2 segments (Hybla). BBR does not answer them.
-3. A transfer is one request: a round trip to connect, half of one for the request, half for the first byte.
+A transfer is one request: a round trip to connect, half of one for the request, half for the first byte.
 """
 
 from __future__ import annotations
@@ -14,13 +8,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bentpipe.calculator.question import INITIAL_WINDOW_SEGMENTS, MSS_BYTES, Question
+from bentpipe.calculator.question import INITIAL_WINDOW_SEGMENTS, Question
+from bentpipe.calculator.window import Window
 
 SLOW_START_FORMULA = "RTT x log2(W / (n x 10 MSS)), W = what binds x RTT"
-COMPLETION_FORMULA = "2 RTT + round by round: slow start to the first loss or the path's BDP, then the window"
-_HYBLA_RTT_S = 0.025
-_CUBIC_C, _CUBIC_BETA = 0.4, 0.7
-_CUBIC_ALPHA = 3 * (1 - _CUBIC_BETA) / (1 + _CUBIC_BETA)
+COMPLETION_FORMULA = "2 RTT + round by round: slow start to a loss or the path's BDP, then the window"
+_LOSSES_TO_SETTLE, _LOSSES_TO_COUNT = 10, 20
+_MOST_ROUNDS = 200_000
 
 
 @dataclass(frozen=True)
@@ -35,76 +29,91 @@ class Transfer:
 def slow_start_s(asked: Question, goodput_bit_s: float) -> float:
     """From the first data to a window that carries `goodput_bit_s`."""
     window_bytes = goodput_bit_s / 8 * asked.rtt_s
-    first_bytes = asked.streams * INITIAL_WINDOW_SEGMENTS * MSS_BYTES
+    first_bytes = asked.streams * INITIAL_WINDOW_SEGMENTS * asked.mss_bytes
     return asked.rtt_s * max(math.log2(window_bytes / first_bytes), 0.0)
 
 
-def transfer(asked: Question, size_bytes: int, lossless_bit_s: float) -> Transfer:
-    """`lossless_bit_s` is what the path would carry if only full queues lost packets."""
-    to_send = size_bytes / MSS_BYTES / asked.streams
-    most_segments = lossless_bit_s / 8 * asked.rtt_s / MSS_BYTES / asked.streams
-    window = _Window(asked)
-    sent, in_slow_start, rounds = 0.0, 0.0, 0
+def largest_window_bytes(asked: Question, allowed_bytes: float) -> float:
+    """Of a stream. Where nothing was said of a queue nothing overflows: the window ends at the BDP."""
+    if asked.queue_bytes is not None:
+        return allowed_bytes
+    return min(allowed_bytes, asked.bdp_segments * asked.mss_bytes / asked.streams)
+
+
+def transfer(asked: Question, size_bytes: int, most_bytes: float) -> Transfer:
+    """`most_bytes` is the largest window of a stream that buffers allow."""
+    to_send = size_bytes / asked.mss_bytes / asked.streams
+    window = Window(asked, most_bytes / asked.mss_bytes)
+    sent, in_slow_start, spent_s = 0.0, 0.0, 0.0
     while True:
-        was_slow_start = window.is_slow_start
-        this_round = window.segments if was_slow_start else min(window.segments, most_segments)
-        if window.segments >= most_segments and not window.will_lose:
-            # Nothing changes any more: the rest at the path's own rate.
-            rest_s = (to_send - sent) / most_segments * asked.rtt_s
+        is_settled = window.is_settled
+        this = window.round()
+        segments_s = this.segments / this.duration_s
+        if is_settled or sent + this.segments >= to_send:
             break
-        if sent + this_round >= to_send:
-            rest_s = (to_send - sent) / most_segments * asked.rtt_s
-            in_slow_start += (to_send - sent) * was_slow_start
+        sent += this.segments
+        in_slow_start += this.segments * this.is_slow_start
+        spent_s += this.duration_s
+    rest = to_send - sent
+    in_slow_start += rest * this.is_slow_start
+    # A last round's packets leave one by one, as the link takes them.
+    rest_s = rest / (segments_s if is_settled else max(segments_s, _link_segments_s(asked)))
+    return Transfer(2 * asked.rtt_s + spent_s + rest_s, in_slow_start * asked.mss_bytes * asked.streams)
+
+
+def average_bit_s(asked: Question, from_s: float, to_s: float, most_bytes: float) -> float:
+    """Payload between two times since the first data left, all streams together."""
+    window = Window(asked, most_bytes / asked.mss_bytes)
+    segments, now_s = 0.0, 0.0
+    while now_s < to_s:
+        is_settled = window.is_settled
+        this = window.round()
+        ends_s = to_s if is_settled else min(now_s + this.duration_s, to_s)
+        counted_s = max(ends_s - max(now_s, from_s), 0.0)
+        segments += this.segments * counted_s / this.duration_s
+        now_s += max(this.duration_s, ends_s - now_s)
+    return segments * asked.streams * asked.mss_bytes * 8 / (to_s - from_s)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss in one stream's life."""
+
+    after_s: float
+    """Since the first data left."""
+    is_in_slow_start: bool
+
+
+def first_losses(asked: Question, most_bytes: float, within_s: float) -> list[Loss]:
+    """The first two, of those within a time."""
+    window = Window(asked, most_bytes / asked.mss_bytes)
+    found: list[Loss] = []
+    now_s = 0.0
+    while now_s < within_s and len(found) < 2 and not window.is_settled:
+        this = window.round()
+        now_s += this.duration_s
+        if this.ends_in_loss:
+            found.append(Loss(now_s, this.is_slow_start))
+    return found
+
+
+def sawtooth_bit_s(asked: Question, most_bytes: float) -> float:
+    """Payload in the long run, over whole cycles from loss to loss, all streams together."""
+    window = Window(asked, most_bytes / asked.mss_bytes)
+    losses, segments, spent_s = 0, 0.0, 0.0
+    for _ in range(_MOST_ROUNDS):
+        if window.is_settled or losses == _LOSSES_TO_SETTLE + _LOSSES_TO_COUNT:
             break
-        carried = min(this_round, most_segments)
-        sent += carried
-        in_slow_start += carried * was_slow_start
-        window.after_a_round(carried, most_segments)
-        rounds += 1
-    return Transfer((2 + rounds) * asked.rtt_s + rest_s, in_slow_start * MSS_BYTES * asked.streams)
+        this = window.round()
+        if losses >= _LOSSES_TO_SETTLE:
+            segments += this.segments
+            spent_s += this.duration_s
+        losses += this.ends_in_loss
+    if not spent_s:
+        this = window.round()
+        segments, spent_s = this.segments, this.duration_s
+    return min(segments * asked.streams * asked.mss_bytes * 8 / spent_s, asked.capacity_bit_s)
 
 
-class _Window:
-    """One stream's congestion window in segments, with a loss every 1/p segments."""
-
-    def __init__(self, asked: Question) -> None:
-        self._control = asked.congestion_control
-        self._rtt_s = asked.rtt_s
-        self.will_lose = bool(asked.loss) and not self._control.startswith("bbr")
-        self._distance = 1 / asked.loss if self.will_lose else math.inf
-        self._until_loss = self._distance
-        self.segments = float(INITIAL_WINDOW_SEGMENTS)
-        self.is_slow_start = True
-        self._before_loss = self._reno_segments = 0.0
-        self._since_loss_s = 0.0
-
-    def after_a_round(self, carried: float, most_segments: float) -> None:
-        self._until_loss -= carried
-        if self._until_loss <= 0:
-            self._lose(min(self.segments, most_segments))
-        elif self.is_slow_start:
-            self.segments *= 2
-            if self.segments >= most_segments:
-                self.is_slow_start = False
-                self._before_loss = self._reno_segments = self.segments = most_segments
-        elif self.segments < most_segments:
-            self._grow()
-
-    def _lose(self, segments: float) -> None:
-        self._until_loss += max(self._distance, 1.0)
-        keeps = _CUBIC_BETA if self._control == "cubic" else 0.5
-        self._before_loss, self._since_loss_s, self.is_slow_start = segments, 0.0, False
-        self.segments = self._reno_segments = max(segments * keeps, 2.0)
-
-    def _grow(self) -> None:
-        if self._control == "hybla":
-            self.segments += max(self._rtt_s / _HYBLA_RTT_S, 1.0) ** 2
-        elif self._control == "cubic":
-            self._since_loss_s += self._rtt_s
-            # RFC 9438, 4.2 and 4.3: the cubic window, or Reno's estimate where that is more.
-            k_s = (self._before_loss * (1 - _CUBIC_BETA) / _CUBIC_C) ** (1 / 3)
-            cubic = _CUBIC_C * (self._since_loss_s - k_s) ** 3 + self._before_loss
-            self._reno_segments += _CUBIC_ALPHA if self._reno_segments < self._before_loss else 1.0
-            self.segments = max(cubic, self._reno_segments)
-        else:
-            self.segments += 1
+def _link_segments_s(asked: Question) -> float:
+    return asked.capacity_bit_s / 8 / asked.mss_bytes / asked.streams

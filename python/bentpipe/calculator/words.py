@@ -10,8 +10,7 @@ from rich.text import Text
 
 from bentpipe.calculator import advice, transfer
 from bentpipe.calculator.calculation import Calculation
-from bentpipe.calculator.limits import MANY_LOSSES, Limit
-from bentpipe.calculator.question import MTU_BYTES
+from bentpipe.calculator.limits import ACK_PATH, FEW_PACKETS, MANY_LOSSES, QUEUE, Limit
 from bentpipe.charts import wording
 from bentpipe.charts.wording import digits
 from bentpipe.results.statistics import Estimate
@@ -19,7 +18,7 @@ from bentpipe.results.statistics import Estimate
 
 def render(found: Calculation) -> RenderableType:
     parts: list[RenderableType] = [_heading(found), "", _limits(found), "", *_binding(found), ""]
-    parts += [*_times(found), "", *_settings(found)]
+    parts += [*_times(found), "", *_buffers(found)]
     if found.packet_level:
         parts += ["", *_packets(found)]
     return Group(*parts, "", *(Text(f"{each.name}: {each.source}.", style="dim") for each in found.limits))
@@ -29,11 +28,20 @@ def _heading(found: Calculation) -> Text:
     asked = found.asked
     streams = wording.plural(asked.streams, "stream")
     loss = f"loss {asked.loss:g}" if asked.loss else "no loss but by a full queue"
-    bdp = f"{wording.size(asked.bdp_bytes)}, {digits(asked.bdp_bytes / MTU_BYTES, 5)} packets"
+    bdp = f"{wording.size(asked.bdp_bytes)}, {digits(asked.bdp_segments, 5)} packets"
+    both_ways = f" ({wording.rate(asked.rate_up_bit_s)} for ACKs)" if asked.rate_up_bit_s else ""
+    queue = ""
+    if asked.queue_bytes is not None:
+        share = digits(asked.queue_bytes / asked.bdp_bytes)
+        packets = digits(asked.queue_segments, 3)
+        queue = f"Queue {wording.size(asked.queue_bytes)}: {share} BDP, {packets} packets.\n"
     return Text.assemble(
-        (f"{wording.rate(asked.rate_bit_s)}, RTT {wording.duration(asked.rtt_s)}, {loss}; ", "bold"),
+        (
+            f"{wording.rate(asked.rate_bit_s)}{both_ways}, RTT {wording.duration(asked.rtt_s)}, {loss}; ",
+            "bold",
+        ),
         (f"{streams}, {asked.congestion_control}\n", "bold"),
-        f"BDP {bdp} of {MTU_BYTES} B: rate x RTT. rcvbuf {wording.size(asked.rcvbuf_bytes)}, ",
+        f"BDP {bdp} of {asked.mtu_bytes} B: rate x RTT.\n{queue}rcvbuf {wording.size(asked.rcvbuf_bytes)}, ",
         f"sndbuf {wording.size(asked.sndbuf_bytes)} at most for each connection.",
     )
 
@@ -45,7 +53,7 @@ def _limits(found: Calculation) -> Table:
     drawn.add_column("", no_wrap=True)
     drawn.add_column("formula", no_wrap=True)
     for each in found.limits:
-        mark = "binds" if each is found.binds else "" if each.applies else "not here"
+        mark = "binds" if each is found.binds else "" if each.applies else each.note or "not here"
         style = "bold" if each is found.binds else "" if each.applies else "dim"
         drawn.add_row(each.name, digits(each.goodput_bit_s / 1e6), mark, each.formula, style=style)
     return drawn
@@ -77,6 +85,9 @@ def _remedy(found: Calculation, capacity: Limit) -> list[str]:
     streams = math.ceil(capacity.goodput_bit_s / one)
     if found.binds.is_of_loss:
         return [f"What would help: bbr, which single losses do not slow; or {streams} streams or more."]
+    if found.binds.name == QUEUE:
+        bdp = wording.size(found.asked.bdp_bytes)
+        return [f"What would help: a queue of one BDP ({bdp}), or bbr."]
     if found.binds is not capacity:
         return [f"What would help: the buffers below; or {streams} streams or more."]
     return []
@@ -87,6 +98,13 @@ def _times(found: Calculation) -> list[str]:
         f"Slow start: {wording.duration(found.slow_start_s)} until that rate is reached.",
         f"  {transfer.SLOW_START_FORMULA}",
     ]
+    if found.binds.name == QUEUE:
+        lines = _losses(found)
+    if found.average_bit_s is not None and found.asked.time_s is not None:
+        lines.append(
+            f"The first {wording.duration(found.asked.time_s)}: {_mbit(found.average_bit_s)} of payload, "
+            "counted from the first data."
+        )
     if found.transfer and found.asked.size_bytes:
         of = found.transfer
         lines += [
@@ -97,34 +115,57 @@ def _times(found: Calculation) -> list[str]:
     return lines
 
 
-def _settings(found: Calculation) -> list[str]:
-    size = wording.size(advice.buffer_bytes(found.asked))
-    lines = [f"Buffers to allow: {size}, {advice.BUFFER_FORMULA}.", f"  {advice.BUFFER_SOURCE}"]
-    asked_about = (found.asked.rcvbuf_bytes, found.asked.sndbuf_bytes)
-    for each, asked_bytes in zip(found.settings, asked_about, strict=True):
-        lines.append(f"  {each.line}    # {_state(each, asked_bytes)}")
+def _losses(found: Calculation) -> list[str]:
+    """When the queue overflows. Until the second time the long run has not begun."""
+    words = [
+        f"after {wording.duration(each.after_s)}{' (in slow start)' if each.is_in_slow_start else ''}"
+        for each in found.first_losses
+    ]
+    if not words:
+        return ["The queue does not overflow within an hour."]
+    lines = [
+        f"The queue overflows {' and then '.join(words)} of sending.",
+        "  The rate above holds for the long run after that; --time and --size count from the start.",
+    ]
+    if found.asked.queue_segments < FEW_PACKETS:
+        lines.append(f"  Bursts overflow a queue of fewer than {FEW_PACKETS} packets: believe the packets.")
     return lines
 
 
-def _state(setting: advice.Setting, asked_bytes: int) -> str:
-    """What the setting is now, beside what the question took it to be."""
-    whose = "here" if setting.here else "by Linux 6.18's default"
-    if not setting.is_enough:
-        return f"{whose} {' '.join(map(str, setting.now))}"
-    if asked_bytes < setting.now[2]:
-        return f"so {whose}; the question was about {wording.size(asked_bytes)}"
-    return f"enough as it is {whose}"
+def _buffers(found: Calculation) -> list[str]:
+    """What to change, where the question's buffers are too small for the path."""
+    wanted = advice.buffer_bytes(found.asked)
+    lines = [
+        f"Buffers to allow: {wording.size(wanted)}, {advice.BUFFER_FORMULA}.",
+        f"  {advice.BUFFER_SOURCE}",
+    ]
+    changes = advice.changes(found.asked, found.settings)
+    if not changes:
+        lines.append("  Both of the question are enough.")
+    return lines + [line for each in changes for line in each.lines]
 
 
 def _packets(found: Calculation) -> list[str]:
     level = found.packet_level
     assert level is not None
-    ratio = level.goodput_bit_s.median / found.goodput_bit_s
+    said = found.simulated_bit_s or found.goodput_bit_s
+    ratio = level.goodput_bit_s.median / said
     runs = f"{wording.plural(level.seeds, 'run')} of {digits(level.simulated_s, 4)} s"
     lines = [
         f"Packet by packet (sim, {runs}): {_spread(level.goodput_bit_s, 1e-6)} Mbit/s, "
         f"{_verdict(found.agrees, ratio)}."
     ]
+    if said != found.goodput_bit_s:
+        lines.append(
+            f"  From second {digits(level.omit_s)} to {digits(level.simulated_s, 4)}; "
+            f"the formula says {_mbit(said)} for these."
+        )
+    if level.average_bit_s and found.average_bit_s and found.asked.time_s:
+        ratio = level.average_bit_s.median / found.average_bit_s
+        lines.append(
+            f"The first {wording.duration(found.asked.time_s)}: {_spread(level.average_bit_s, 1e-6)} Mbit/s, "
+            f"{_verdict(found.average_agrees, ratio)}."
+        )
     if level.completion_s and found.transfer:
         ratio = level.completion_s.median / found.transfer.completion_s
         lines.append(
@@ -143,7 +184,10 @@ def _reason(found: Calculation) -> str:
     if found.binds.is_of_loss:
         return ": the formula is for losses at equal distances"
     if found.binds.name == "send buffer":
-        return ": their bursts are full, and of a buffer of such 0.80 is payload"
+        return ": the formula leaves out when a program's blocks end between two segments"
+    ack_path = next((each for each in found.limits if each.name == ACK_PATH), None)
+    if ack_path and ack_path.goodput_bit_s < found.goodput_bit_s:
+        return ": ACKs wait and drop, which no formula here answers"
     return ""
 
 
