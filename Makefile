@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live bench-sim bench-store bench-sweep check-interrupted validate calibrate check-intervals check-query docs clean
+.PHONY: setup demo test lint fuzz bench bench-live bench-sim bench-store bench-sweep check-interrupted validate calibrate check-intervals check-query check-calc docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -89,6 +89,10 @@ calibrate: setup
 # How often the intervals of `bentpipe compare` hold what they should: the tables of docs/compare.md.
 check-intervals: setup
 	$(python) benches/intervals
+
+# `bentpipe calc` beside `sim` and `live`: the tables of docs/calc.md. LIVE=1 does the live runs that are missing first.
+check-calc: setup
+	$(python) benches/calc $(if $(LIVE),--live)
 
 # The pages that are printed from the code.
 docs: setup
