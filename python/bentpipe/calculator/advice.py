@@ -11,7 +11,9 @@ from bentpipe.charts import wording
 from bentpipe.engines.sim_spec import DEFAULT_RMEM, DEFAULT_WMEM
 
 BUFFER_FORMULA = "2 x BDP at both ends"
-BUFFER_SOURCE = "a window of one BDP takes 1.6 BDP of receive and 1.5 of send buffer (Linux 6.18)"
+BUFFER_SOURCE = (
+    "a window of one BDP takes 1.6 BDP of receive buffer, and 1.5 to 1.9 of send buffer (Linux 6.18)"
+)
 _PROC = Path("/proc/sys/net/ipv4")
 
 
@@ -89,7 +91,7 @@ class Change:
 
     @property
     def _state(self) -> str:
-        return "    # already so on this machine" if self.setting.is_enough and self.setting.here else ""
+        return "    # this machine has it" if self.setting.is_enough and self.setting.here else ""
 
 
 def changes(asked: Question, found: list[Setting]) -> list[Change]:
