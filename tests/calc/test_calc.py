@@ -209,8 +209,9 @@ def test_slow_acks_are_simulated() -> None:
     assert slow.goodput_bit_s.median < 0.8 * fast.goodput_bit_s.median
 
 
-def test_the_packets_agree_with_jumbo_frames() -> None:
-    found = calc("20 Mbit/s", "411 ms", rcvbuf="512 KiB", mtu=9000)
+@pytest.mark.parametrize("mtu", [576, 9000])
+def test_the_packets_agree_with_segments_of_other_sizes(mtu: int) -> None:
+    found = calc("20 Mbit/s", "411 ms", rcvbuf="512 KiB", mtu=mtu)
     assert found.binds.name == "receive window"
     assert found.agrees
 

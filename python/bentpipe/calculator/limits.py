@@ -25,6 +25,8 @@ FEW_PACKETS = 10
 """Single bursts overflow a queue of fewer; the formula leaves them out. An initial window is ten packets."""
 MANY_LOSSES = 0.02
 """Above it timeouts are about as frequent as halved windows (Padhye et al., SIGCOMM 1998, figure 7)."""
+_LEAST_MEASURED_BYTES = 536
+"""TCP_MSS_DEFAULT."""
 _LARGEST_SLAB_BYTES, _PAGE_BYTES = 8192, 4096
 _JUST = 1 - 1e-9
 SEGMENTS_PER_ACK = 2
@@ -78,7 +80,13 @@ def limits(asked: Question) -> list[Limit]:
 
 
 def window_share(mtu_bytes: int) -> float:
-    """Of a receive buffer's memory, what is offered as window (`tcp_measure_rcv_mss`, in 256ths)."""
+    """Of a receive buffer's memory, what is offered as window (`tcp_measure_rcv_mss`, in 256ths).
+
+    A payload below 536 bytes is never measured. The kernel then takes half of the memory as window, and lets it
+    grow to half of that, because such a packet takes more memory than payload (`__tcp_grow_window`).
+    """
+    if mtu_bytes - HEADER_BYTES < _LEAST_MEASURED_BYTES:
+        return 0.25
     needed = mtu_bytes + 64 + 320
     if needed <= _LARGEST_SLAB_BYTES:
         memory = max(1 << (needed - 1).bit_length(), 512) + 256
