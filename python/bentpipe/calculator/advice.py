@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from bentpipe.calculator.limits import window_share
 from bentpipe.calculator.question import Question
 from bentpipe.charts import wording
 from bentpipe.engines.sim_spec import DEFAULT_RMEM, DEFAULT_WMEM
 
-BUFFER_FORMULA = "2 x BDP at both ends"
-BUFFER_SOURCE = (
-    "a window of one BDP takes 1.6 BDP of receive buffer, and 1.5 to 1.9 of send buffer (Linux 6.18)"
-)
 _PROC = Path("/proc/sys/net/ipv4")
 
 
@@ -36,9 +33,26 @@ class Setting:
         return f"{self.name} = {' '.join(map(str, self.wanted))}"
 
 
+def buffer_bdps(asked: Question) -> int:
+    """The largest buffer that a connection should be allowed, at each end, in BDPs.
+
+    Two leave room beyond a window of one BDP: that takes 1.6 BDP of receive buffer with an MTU of 1500, and
+    1.5 to 1.9 of send buffer. More are needed where less of a receive buffer becomes window.
+    """
+    return max(2, math.ceil(1 / window_share(asked.mtu_bytes)))
+
+
 def buffer_bytes(asked: Question) -> int:
-    """The largest buffer that a connection should be allowed, at each end."""
-    return math.ceil(2 * asked.bdp_bytes)
+    """The same in bytes."""
+    return math.ceil(buffer_bdps(asked) * asked.bdp_bytes)
+
+
+def buffer_source(asked: Question) -> str:
+    received = 1 / window_share(asked.mtu_bytes)
+    return (
+        f"a window of one BDP takes {received:.1f} BDP of receive buffer, and 1.5 to 1.9 of send buffer "
+        "(Linux 6.18)"
+    )
 
 
 def settings(asked: Question, proc: Path = _PROC) -> list[Setting]:

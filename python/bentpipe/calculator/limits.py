@@ -82,8 +82,8 @@ def limits(asked: Question) -> list[Limit]:
 def window_share(mtu_bytes: int) -> float:
     """Of a receive buffer's memory, what is offered as window (`tcp_measure_rcv_mss`, in 256ths).
 
-    A payload below 536 bytes is never measured. The kernel then takes half of the memory as window, and lets it
-    grow to half of that, because such a packet takes more memory than payload (`__tcp_grow_window`).
+    A payload below 536 bytes is never measured. The kernel then takes half of the memory as window, and lets
+    it grow to half of that, because such a packet takes more memory than payload (`__tcp_grow_window`).
     """
     if mtu_bytes - HEADER_BYTES < _LEAST_MEASURED_BYTES:
         return 0.25

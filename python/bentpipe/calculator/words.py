@@ -136,8 +136,8 @@ def _buffers(found: Calculation) -> list[str]:
     """What to change, where the question's buffers are too small for the path."""
     wanted = advice.buffer_bytes(found.asked)
     lines = [
-        f"Buffers to allow: {wording.size(wanted)}, {advice.BUFFER_FORMULA}.",
-        f"  {advice.BUFFER_SOURCE}",
+        f"Buffers to allow: {wording.size(wanted)}, {advice.buffer_bdps(found.asked)} x BDP at both ends.",
+        f"  {advice.buffer_source(found.asked)}",
     ]
     changes = advice.changes(found.asked, found.settings)
     if not changes:
