@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test lint fuzz bench bench-live bench-sim bench-store bench-sweep check-interrupted validate calibrate check-intervals check-query check-calc docs clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep check-interrupted validate calibrate check-intervals check-query check-calc docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -36,6 +36,12 @@ test:
 	cargo test --quiet --workspace
 	$(python) -m pytest -m "not live" -n auto --dist loadfile $(if $(FILTER),-k $(FILTER)) || [ $$? = 5 ]
 	$(python) -m pytest -m live $(if $(FILTER),-k $(FILTER)) || [ $$? = 5 ]
+
+# The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
+test-loop: export PYTHONDONTWRITEBYTECODE =
+test-loop:
+	@scripts/setup test
+	@$(python) scripts/repeat-tests --times $(or $(N),20) $(if $(LIVE),--live) $(if $(FILTER),-- -k $(FILTER))
 
 lint:
 	@scripts/setup

@@ -43,7 +43,7 @@ def bentpipe(arguments: Sequence[str], folder: Path, **more: Any) -> Said:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
         **more,
     )

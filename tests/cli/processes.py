@@ -17,7 +17,7 @@ def marked(mark: str) -> dict[int, bytes]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 15.0) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

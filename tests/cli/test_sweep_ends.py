@@ -25,7 +25,7 @@ WHERE = {"processes": ["--jobs", "2"], "workers": ["--cluster", "local:2"]}
 def test_nothing_is_left_but_whole_runs(tmp_path: Path, where: str, by: signal.Signals) -> None:
     (tmp_path / "long.toml").write_text(LONG)
     command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--engine", "sim", "--out", "out"]
-    command += ["--repeat", "40", "--json", "--quiet", *WHERE[where]]
+    command += ["--repeat", "400", "--json", "--quiet", *WHERE[where]]
     with subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -36,7 +36,7 @@ def test_nothing_is_left_but_whole_runs(tmp_path: Path, where: str, by: signal.S
         assert running.stdout is not None
         assert running.stdout.readline()
         running.send_signal(by)
-        _, said = running.communicate(timeout=10)
+        _, said = running.communicate(timeout=120)
     assert wait_for(lambda: not marked(str(tmp_path)))
     if by == signal.SIGINT:
         assert running.returncode == 130
@@ -47,5 +47,5 @@ def test_nothing_is_left_but_whole_runs(tmp_path: Path, where: str, by: signal.S
         )
         assert not list((tmp_path / "out").glob(".*"))
     runs = bentpipe.Results.open(tmp_path / "out").runs
-    assert 1 <= len(runs) < 40
+    assert 1 <= len(runs) < 400
     assert {run["status"] for run in runs} == {"done"}

@@ -152,7 +152,7 @@ def refusal(user: str) -> str | None:
     return None if answer["event"] == "ready" else str(answer.get("message", answer))
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 10) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> bool:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

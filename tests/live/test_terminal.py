@@ -30,7 +30,7 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
-    def shows(self, text: str, seconds: float = 10) -> bool:
+    def shows(self, text: str, seconds: float = 120) -> bool:
         end = time.monotonic() + seconds
         while text not in self.seen:
             left = end - time.monotonic()

@@ -280,8 +280,8 @@ def test_a_damaged_table_is_said_to_be_so(sweep: Path) -> None:
 
 def test_a_long_answer_ends_at_an_interrupt(questions: Questions) -> None:
     timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         answer(questions, "select count(*) from range(1_000_000_000_000_000) as endless(i) where i % 7 = 5")
     timer.join()
     assert answer(questions, "select 1") == [(1,)]
