@@ -2,7 +2,7 @@
 //! number (the mixture two) and a larger number never gives a smaller value.
 
 use crate::normal::quantile;
-use crate::unit;
+use bentpipe_base::random::unit;
 use core::fmt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};

@@ -15,11 +15,3 @@ mod popularity;
 pub use channels::{Channel, Flow, server_delays, terrestrial_place};
 pub use distribution::{Distribution, DistributionError};
 pub use popularity::Popularity;
-
-use rand_core::Rng;
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-/// Uniform over [0, 1) with 53 bits.
-pub(crate) fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
-    (rng.next_u64() >> 11) as f64 / 9_007_199_254_740_992.0
-}

@@ -1,7 +1,7 @@
 //! Requests for the objects of a set, some asked for more than others: the k-th in proportion to k^-zipf (Breslau et al.
 //! 1999 found 0.6 to 0.8 for the web).
 
-use crate::unit;
+use bentpipe_base::random::unit;
 use bentpipe_path::stream;
 use rand_xoshiro::Xoshiro256PlusPlus;
 

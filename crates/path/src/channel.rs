@@ -5,13 +5,14 @@
 //! doubled, the copy leaving at the same instant right behind; each of the two may then be corrupted on its own.
 //! What falls to an outage draws nothing.
 
+use crate::chance::Chance;
 use crate::config::{ChannelConfig, HandoverConfig, Outage};
 use crate::error::{ConfigError, instant, probability, span};
 use crate::handover::Gaps;
 use crate::loss::Loss;
-use crate::random::{Chance, stream};
 use crate::time::Time;
 use crate::totals::DropCause;
+use bentpipe_base::stream;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -9,8 +9,8 @@
 
 use crate::config::HandoverConfig;
 use crate::error::{ConfigError, positive, span};
-use crate::random::{stream, unit};
 use crate::time::{Nanos, Time};
+use bentpipe_base::random::{stream, unit};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The steps of the delay; asked only with times that do not go back.

@@ -33,6 +33,7 @@
 
 #![forbid(unsafe_code)]
 
+mod chance;
 mod channel;
 pub mod config;
 mod error;
@@ -44,18 +45,16 @@ pub mod packet;
 mod pipe;
 mod propagation;
 mod queue;
-mod random;
 mod shaper;
 mod terrestrial;
-pub mod time;
 mod totals;
 
+pub use bentpipe_base::{stream, time};
 pub use config::PipeConfig;
 pub use error::ConfigError;
 pub use meter::{Bin, Goodput, Meter};
 pub use packet::{Ecn, FlowKey, Packet, Segment};
 pub use pipe::Pipe;
-pub use random::stream;
 pub use terrestrial::Terrestrial;
 pub use time::{Nanos, Time};
 pub use totals::{Count, DropCause, Totals};

@@ -3,9 +3,10 @@
 //! Gilbert-Elliott (Gilbert 1960, Elliott 1963): two states with a loss probability each. As in netem's `loss
 //! gemodel`, a packet is judged by the state it finds and then moves the chain. The chain begins good.
 
+use crate::chance::Chance;
 use crate::config::LossConfig;
 use crate::error::{ConfigError, probability};
-use crate::random::{Chance, stream};
+use bentpipe_base::stream;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 #[derive(Debug)]

@@ -1,15 +1,7 @@
 //! What a pipe needs to know of a packet. The live engine's packets are slices of real buffers, the
 //! simulator's are small values; the pipe is the same for both.
 
-/// The ECN codepoint of the IP header (RFC 3168, section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
-    #[default]
-    NotEct,
-    Ect0,
-    Ect1,
-    Ce,
-}
+pub use bentpipe_base::Ecn;
 
 /// Names a flow: equal for packets of one direction of one connection. Any well-mixed 64-bit hash of the
 /// five-tuple will do.

@@ -113,13 +113,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..SimSpec::default()
     };
     for host in [&mut spec.client, &mut spec.server] {
-        host.congestion_control.clone_from(&control);
-        host.sack = set("SACK").unwrap_or(1) == 1;
+        host.tcp.congestion_control.clone_from(&control);
+        host.tcp.sack = set("SACK").unwrap_or(1) == 1;
         if let Some(bytes) = set("RMEM") {
-            host.tcp_rmem[2] = bytes;
+            host.tcp.tcp_rmem[2] = bytes;
         }
         if let Some(bytes) = set("WMEM") {
-            host.tcp_wmem[2] = bytes;
+            host.tcp.tcp_wmem[2] = bytes;
         }
     }
     let mut print = Print {

@@ -4,8 +4,9 @@
 //! 1. Only one flow per host is held for joining at a time; GRO holds several.
 
 use crate::network::{Event, Host, Network, Side};
-use crate::packet::{Kind, Packet, flag};
-use crate::tcp::Socket;
+use crate::packet::{Body, ConnectionId, Echo, Packet};
+use bentpipe_tcp::Socket;
+use bentpipe_tcp::segment::{Segment, flag};
 
 impl Network {
     /// A packet leaves a pipe at this host, on its way to this side.
@@ -23,67 +24,67 @@ impl Network {
         if packet.corrupted {
             return;
         }
-        match packet.kind {
-            Kind::EchoRequest => {
-                let answer = Packet {
-                    kind: Kind::EchoReply,
-                    ..packet
-                };
-                self.send(to, answer);
-            }
-            Kind::EchoReply => {
+        match packet.body {
+            Body::Echo(echo) if echo.reply => {
                 self.echoes.push_back((
                     packet.connection.index as usize,
                     packet.connection.generation,
                 ));
             }
-            Kind::Tcp if to == Side::Server => {
-                if let Some(packet) = self.enter_line(to, packet) {
-                    self.coalesce(host, packet);
+            Body::Echo(echo) => {
+                let body = Body::Echo(Echo {
+                    reply: true,
+                    ..echo
+                });
+                self.send(to, Packet { body, ..packet });
+            }
+            Body::Tcp(segment) => {
+                if to == Side::Client || self.enter_line(to, packet).is_some() {
+                    self.coalesce(host, packet.connection, to, segment);
                 }
             }
-            Kind::Tcp => self.coalesce(host, packet),
         }
     }
 
-    pub(crate) fn coalesce(&mut self, host: Host, packet: Packet) {
+    /// A segment has come to a host's end of its connection: it is handed up, by itself or joined with its neighbours.
+    pub(crate) fn coalesce(&mut self, host: Host, id: ConnectionId, end: Side, segment: Segment) {
         let span = self.hosts[host as usize].coalesce_ns;
         if span.0 == 0 {
-            self.deliver(host, &packet);
+            self.deliver(host, id, end, &segment);
             return;
         }
-        let plain = packet.payload > 0 && packet.flags & !(flag::ACK | flag::PSH) == 0;
+        let plain = segment.payload > 0 && segment.flags & !(flag::ACK | flag::PSH) == 0;
         let coalescer = &mut self.coalescers[host as usize];
-        if let Some(held) = coalescer.held.as_mut() {
+        if let Some((held_id, _, held)) = coalescer.held.as_mut() {
             let joins = plain
-                && held.connection == packet.connection
-                && held.end_seq() == packet.seq
-                && held.ecn == packet.ecn
+                && *held_id == id
+                && held.end_seq() == segment.seq
+                && held.ecn == segment.ecn
                 && self.now <= coalescer.until
-                && held.wire_bytes + packet.payload <= 65_535;
+                && held.wire_bytes + segment.payload <= 65_535;
             if joins {
-                held.payload += packet.payload;
-                held.wire_bytes += packet.payload;
+                held.payload += segment.payload;
+                held.wire_bytes += segment.payload;
                 held.segments += 1;
-                held.flags |= packet.flags;
-                held.ack = packet.ack;
-                held.window = packet.window;
-                held.timestamps = packet.timestamps;
-                held.sack = packet.sack;
-                if packet.has(flag::PSH) {
+                held.flags |= segment.flags;
+                held.ack = segment.ack;
+                held.window = segment.window;
+                held.timestamps = segment.timestamps;
+                held.sack = segment.sack;
+                if segment.has(flag::PSH) {
                     self.flush(host);
                 }
                 return;
             }
             self.flush(host);
         }
-        if plain && !packet.has(flag::PSH) {
+        if plain && !segment.has(flag::PSH) {
             let coalescer = &mut self.coalescers[host as usize];
-            coalescer.held = Some(packet);
+            coalescer.held = Some((id, end, segment));
             coalescer.until = self.now + span;
             self.events.push(self.now + span, Event::Flush(host));
         } else {
-            self.deliver(host, &packet);
+            self.deliver(host, id, end, &segment);
         }
     }
 
@@ -95,14 +96,12 @@ impl Network {
     }
 
     pub(crate) fn flush(&mut self, host: Host) {
-        if let Some(packet) = self.coalescers[host as usize].held.take() {
-            self.deliver(host, &packet);
+        if let Some((id, end, segment)) = self.coalescers[host as usize].held.take() {
+            self.deliver(host, id, end, &segment);
         }
     }
 
-    pub(crate) fn deliver(&mut self, host: Host, packet: &Packet) {
-        let id = packet.connection;
-        let side = packet.leg.side(host);
+    fn deliver(&mut self, host: Host, id: ConnectionId, side: Side, segment: &Segment) {
         let now = self.present(host);
         let Some(connection) = self.connections.get_mut(id.index as usize) else {
             return;
@@ -112,13 +111,14 @@ impl Network {
         }
         let place = &mut connection.sockets[side as usize];
         if let Some(socket) = place.as_mut() {
-            socket.on_segment(now, packet, &mut self.outbox);
+            socket.on_segment(now, segment, &mut self.outbox);
             self.settle(id, side);
-        } else if side != connection.opener && packet.has(flag::SYN) && !packet.has(flag::ACK) {
+        } else if side != connection.opener && segment.has(flag::SYN) && !segment.has(flag::ACK) {
             let workload = connection.workload;
             let settings = self.settings(workload, host);
             let random = self.random();
-            let socket = Socket::accept(packet, &settings, self.mtu, random, now, &mut self.outbox);
+            let out = &mut self.outbox;
+            let socket = Socket::accept(segment, &settings, self.mtu, random, now, out);
             self.connections[id.index as usize].sockets[side as usize] = socket;
             self.settle(id, side);
         }

@@ -3,9 +3,9 @@
 use crate::network::{Leg, Network, Side};
 use crate::packet::ConnectionId;
 use crate::sink::Role;
-use crate::tcp::Socket;
 use crate::terrestrial::ServerId;
 use bentpipe_path::time::Time;
+use bentpipe_tcp::Socket;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -115,7 +115,7 @@ impl Network {
         let host = leg.host(opener);
         let now = self.present(host);
         let settings = self.settings(workload, host);
-        let socket = Socket::connect(id, &settings, self.mtu, random, now, &mut out);
+        let socket = Socket::connect(&settings, self.mtu, random, now, &mut out);
         self.outbox = out;
         self.connections[index as usize].sockets[opener as usize] = socket;
         self.settle(id, opener);

@@ -1,14 +1,14 @@
 //! A packet leaves a host: over the path, or what lies before it.
 
 use crate::network::{Host, Network, Side};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Body, Packet};
 use crate::sink::Captured;
 
 impl Network {
     /// From an end of its connection.
     pub(crate) fn send(&mut self, from: Side, packet: Packet) {
         let host = packet.leg.host(from);
-        if from == Side::Client || packet.kind != Kind::Tcp {
+        if from == Side::Client || matches!(packet.body, Body::Echo(_)) {
             self.transmit(host, from.other(), packet);
         } else if let Some(packet) = self.enter_line(Side::Client, packet) {
             self.transmit(host, Side::Client, packet);
@@ -38,7 +38,7 @@ impl Network {
         let sender = to.other();
         let known = self.connections.get(packet.connection.index as usize);
         let (client_port, server_port, initial) = match known {
-            Some(connection) if packet.kind == Kind::Tcp => (
+            Some(connection) if matches!(packet.body, Body::Tcp(_)) => (
                 connection.client_port,
                 connection.server_port,
                 connection.initial_seq,
@@ -54,7 +54,7 @@ impl Network {
             server_port,
             initial_seq: initial[sender as usize],
             initial_ack: initial[sender.other() as usize],
-            ip: self.hosts[at as usize].ip,
+            ip: self.hosts[at as usize].tcp.ip,
             packet: *packet,
         });
     }

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod arrival;
-pub mod congestion;
 mod connection;
 mod departure;
 pub mod event;
@@ -13,7 +12,6 @@ pub mod packet;
 mod place;
 pub mod simulation;
 pub mod sink;
-pub mod tcp;
 pub mod terrestrial;
 mod wakeup;
 pub mod workload;

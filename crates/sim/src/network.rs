@@ -4,14 +4,16 @@ use crate::connection::Connection;
 use crate::event::EventQueue;
 use crate::host::HostConfig;
 use crate::near::Near;
-use crate::packet::{ConnectionId, Kind, Packet};
+use crate::packet::{Body, ConnectionId, Echo, Packet};
 pub use crate::place::{Host, Leg, Side};
 use crate::sink::{Captured, FlowRow, IntervalRow, PingRow, SocketRow};
-use crate::tcp::{Notice, Outbox, Socket, Writer};
 use crate::terrestrial::{Line, ServerId};
 use crate::wakeup::Wakeups;
+use bentpipe_base::SplitMix64;
 use bentpipe_path::Pipe;
 use bentpipe_path::time::Time;
+use bentpipe_tcp::segment::Segment;
+use bentpipe_tcp::{Notice, Outbox, Socket, Writer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -32,25 +34,27 @@ pub(crate) enum Event {
 /// An arrival held back to be joined with what follows.
 #[derive(Debug, Default)]
 pub(crate) struct Coalescer {
-    pub held: Option<Packet>,
+    pub held: Option<(ConnectionId, Side, Segment)>,
     pub until: Time,
 }
 
 /// By [`Host`].
-pub(crate) type Hosts = [Arc<HostConfig>; Host::COUNT];
+pub(crate) type Settings = [Arc<bentpipe_tcp::Config>; Host::COUNT];
 
 pub struct Network {
     pub(crate) now: Time,
     pub(crate) events: EventQueue<Event>,
-    pub(crate) hosts: Hosts,
-    /// By workload, where its sockets are set otherwise.
-    own_settings: Vec<Option<Hosts>>,
+    /// By [`Host`].
+    pub(crate) hosts: [HostConfig; Host::COUNT],
+    /// What their sockets are set to, and by workload, where its sockets are set otherwise.
+    settings: Settings,
+    own_settings: Vec<Option<Settings>>,
     /// By the side that a pipe leads to: `down` leads to the client.
     pub(crate) pipes: [Pipe<Packet>; 2],
     pub(crate) near: Option<Near>,
     pub(crate) mtu: u32,
     pub(crate) seed: u64,
-    pub(crate) random: u64,
+    pub(crate) random: SplitMix64,
     /// By [`Host`].
     pub(crate) capture: [bool; Host::COUNT],
     pub(crate) connections: Vec<Connection>,
@@ -72,7 +76,7 @@ pub struct Network {
 
 impl Network {
     pub(crate) fn new(
-        hosts: Hosts,
+        hosts: [HostConfig; Host::COUNT],
         pipes: [Pipe<Packet>; 2],
         near: Option<Near>,
         mtu: u32,
@@ -81,18 +85,19 @@ impl Network {
         capture: [bool; Host::COUNT],
     ) -> Self {
         let wakeups = [("client", 0), ("server", 1), ("near", 2)]
-            .map(|(name, host)| Wakeups::new(hosts[host].wakeup_ns, seed, name));
+            .map(|(name, host)| Wakeups::new(hosts[host].tcp.wakeup_ns, seed, name));
         Self {
             now: start,
             wakeups,
             events: EventQueue::default(),
+            settings: hosts.each_ref().map(|host| Arc::new(host.tcp.clone())),
             hosts,
             own_settings: Vec::new(),
             pipes,
             near,
             mtu,
             seed,
-            random: seed ^ 0x5851_f42d_4c95_7f2d,
+            random: SplitMix64(seed ^ 0x5851_f42d_4c95_7f2d),
             capture,
             connections: Vec::new(),
             free: Vec::new(),
@@ -120,30 +125,30 @@ impl Network {
     }
 
     /// Changes what a workload's sockets will be set to.
-    pub(crate) fn set_sockets(&mut self, workload: usize, change: impl Fn(&mut HostConfig)) {
-        let changed = |host: &Arc<HostConfig>| {
-            let mut host = HostConfig::clone(host);
-            change(&mut host);
-            Arc::new(host)
+    pub(crate) fn set_sockets(
+        &mut self,
+        workload: usize,
+        change: impl Fn(&mut bentpipe_tcp::Config),
+    ) {
+        let changed = |tcp: &Arc<bentpipe_tcp::Config>| {
+            let mut tcp = bentpipe_tcp::Config::clone(tcp);
+            change(&mut tcp);
+            Arc::new(tcp)
         };
         if self.own_settings.len() <= workload {
             self.own_settings.resize(workload + 1, None);
         }
-        self.own_settings[workload] = Some(self.hosts.each_ref().map(changed));
+        self.own_settings[workload] = Some(self.settings.each_ref().map(changed));
     }
 
-    pub(crate) fn settings(&self, workload: usize, host: Host) -> Arc<HostConfig> {
+    pub(crate) fn settings(&self, workload: usize, host: Host) -> Arc<bentpipe_tcp::Config> {
         let own = self.own_settings.get(workload).and_then(Option::as_ref);
-        Arc::clone(&own.unwrap_or(&self.hosts)[host as usize])
+        Arc::clone(&own.unwrap_or(&self.settings)[host as usize])
     }
 
-    /// The run's own random numbers (splitmix64).
+    /// The run's own random numbers.
     pub fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.random.draw()
     }
 
     pub fn flow_number(&mut self) -> u64 {
@@ -182,17 +187,19 @@ impl Network {
 
     /// An echo request of a workload; `payload` as in ping(8)'s -s.
     pub fn ping(&mut self, from: Side, workload: usize, sequence: u32, payload: u32) {
-        let header = self.hosts[from as usize].ip_header();
+        let header = self.hosts[from as usize].tcp.ip_header();
         let packet = Packet {
-            kind: Kind::EchoRequest,
             connection: ConnectionId {
                 index: workload as u32,
                 generation: sequence,
             },
-            wire_bytes: header + 8 + payload,
-            payload,
-            segments: 1,
-            ..Packet::default()
+            leg: Leg::Whole,
+            corrupted: false,
+            body: Body::Echo(Echo {
+                wire_bytes: header + 8 + payload,
+                payload,
+                ..Echo::default()
+            }),
         };
         self.send(from, packet);
     }
@@ -219,8 +226,13 @@ impl Network {
     pub(crate) fn settle(&mut self, id: ConnectionId, side: Side) {
         let mut out = core::mem::take(&mut self.outbox);
         let leg = self.connections[id.index as usize].leg;
-        for mut packet in out.packets.drain(..) {
-            packet.leg = leg;
+        for segment in out.packets.drain(..) {
+            let packet = Packet {
+                connection: id,
+                leg,
+                corrupted: false,
+                body: Body::Tcp(segment),
+            };
             self.send(side, packet);
         }
         let connection = &mut self.connections[id.index as usize];
@@ -277,7 +289,7 @@ impl Network {
                     workload: connection.workload,
                     flow: connection.flow,
                     role: connection.role,
-                    ip: self.hosts[host as usize].ip,
+                    ip: self.hosts[host as usize].tcp.ip,
                     local_port,
                     remote_port,
                     sample: socket.sample(self.present(host)),

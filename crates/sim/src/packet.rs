@@ -1,8 +1,8 @@
-//! A packet as a small value: headers only, the payload is a length. Sequence numbers are 64-bit offsets in the
-//! stream (the SYN is 0), so nothing wraps inside; a capture writes them modulo 2^32 over an initial one.
+//! What the network carries: a TCP segment or an echo, and where it goes.
 
 use crate::network::Leg;
-use bentpipe_path::packet::{Ecn, FlowKey, Packet as PathPacket, Segment};
+use bentpipe_path::packet::{Ecn, FlowKey, Packet as PathPacket, Segment as SequenceRange};
+use bentpipe_tcp::segment::{Segment, flag};
 
 /// Names a connection: a place in the slab and how often that place was used before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,116 +21,54 @@ impl ConnectionId {
     }
 }
 
-/// TCP header flags as on the wire.
-pub mod flag {
-    pub const FIN: u8 = 0x01;
-    pub const SYN: u8 = 0x02;
-    pub const RST: u8 = 0x04;
-    pub const PSH: u8 = 0x08;
-    pub const ACK: u8 = 0x10;
-    pub const ECE: u8 = 0x40;
-    pub const CWR: u8 = 0x80;
-}
-
-/// SACK blocks, first the one of the segment that caused the ACK (RFC 2018); a duplicate's block stands before
-/// (RFC 2883). Offsets from the cumulative acknowledgement, so that four fit in 32 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlocks {
-    count: u8,
-    blocks: [(i32, i32); 4],
-}
-
-impl SackBlocks {
-    pub fn push(&mut self, ack: u64, start: u64, end: u64) {
-        let relative = |seq: u64| seq.wrapping_sub(ack) as i64 as i32;
-        if usize::from(self.count) < self.blocks.len() {
-            self.blocks[usize::from(self.count)] = (relative(start), relative(end));
-            self.count += 1;
-        }
-    }
-
-    pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let absolute = move |offset: i32| ack.wrapping_add(i64::from(offset) as u64);
-        self.blocks[..usize::from(self.count)]
-            .iter()
-            .map(move |&(start, end)| (absolute(start), absolute(end)))
-    }
-
-    pub fn len(&self) -> usize {
-        usize::from(self.count)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Bytes of the option with its padding: two NOPs, kind, length, 8 per block.
-    pub fn wire_bytes(&self) -> u32 {
-        if self.count == 0 {
-            0
-        } else {
-            4 + 8 * u32::from(self.count)
-        }
-    }
-}
-
-/// Options that only a SYN carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SynOptions {
-    pub mss: u16,
-    pub window_scale: Option<u8>,
-    pub sack_permitted: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    #[default]
-    Tcp,
-    EchoRequest,
-    EchoReply,
-}
-
+/// An ICMP echo of a workload: its `ConnectionId` is the workload and the sequence number.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Packet {
-    pub connection: ConnectionId,
-    pub kind: Kind,
-    pub leg: Leg,
-    pub flags: u8,
-    pub ecn: Ecn,
-    /// A bit was flipped on the way; the receiver's checksum fails.
-    pub corrupted: bool,
+pub struct Echo {
+    pub reply: bool,
+    pub payload: u32,
     /// Whole IP packet.
     pub wire_bytes: u32,
-    pub seq: u64,
-    pub payload: u32,
-    pub ack: u64,
-    /// The header's 16-bit field, not scaled.
-    pub window: u16,
-    /// Timestamp option: value and echo, in milliseconds.
-    pub timestamps: Option<(u32, u32)>,
-    pub sack: SackBlocks,
-    pub syn: SynOptions,
-    /// Wire segments that this stands for: above 1 only after a receiver's coalescing.
-    pub segments: u16,
+    pub ecn: Ecn,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    Tcp(Segment),
+    Echo(Echo),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    pub connection: ConnectionId,
+    pub leg: Leg,
+    /// A bit was flipped on the way; the receiver's checksum fails.
+    pub corrupted: bool,
+    pub body: Body,
 }
 
 impl Packet {
-    pub fn has(&self, flag: u8) -> bool {
-        self.flags & flag != 0
+    pub fn tcp(&self) -> Option<&Segment> {
+        match &self.body {
+            Body::Tcp(segment) => Some(segment),
+            Body::Echo(_) => None,
+        }
     }
 
-    /// Sequence space: payload, and one each for SYN and FIN.
-    pub fn end_seq(&self) -> u64 {
-        self.seq
-            + u64::from(self.payload)
-            + u64::from(self.has(flag::SYN))
-            + u64::from(self.has(flag::FIN))
+    /// 0 for TCP: the flows of a connection's two directions are told apart by the pipe.
+    fn kind(&self) -> u64 {
+        match self.body {
+            Body::Tcp(_) => 0,
+            Body::Echo(echo) => 1 + u64::from(echo.reply),
+        }
     }
 }
 
 impl PathPacket for Packet {
     fn wire_bytes(&self) -> u32 {
-        self.wire_bytes
+        match &self.body {
+            Body::Tcp(segment) => segment.wire_bytes,
+            Body::Echo(echo) => echo.wire_bytes,
+        }
     }
 
     /// A place's connections share a few keys by turns, so that what a pipe remembers of flows grows with those open at
@@ -138,28 +76,37 @@ impl PathPacket for Packet {
     fn flow(&self) -> FlowKey {
         let turn = u64::from(self.connection.generation) % KEYS_PER_PLACE;
         let key = u64::from(self.connection.index) << 32 | turn;
-        FlowKey((key ^ (self.kind as u64) << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        FlowKey((key ^ self.kind() << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     fn ecn(&self) -> Ecn {
-        self.ecn
+        match &self.body {
+            Body::Tcp(segment) => segment.ecn,
+            Body::Echo(echo) => echo.ecn,
+        }
     }
 
     fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
+        match &mut self.body {
+            Body::Tcp(segment) => segment.ecn = Ecn::Ce,
+            Body::Echo(echo) => echo.ecn = Ecn::Ce,
+        }
     }
 
     fn corrupt(&mut self, _draw: u64) {
         self.corrupted = true;
     }
 
-    fn segment(&self) -> Option<Segment> {
-        (self.kind == Kind::Tcp).then_some(Segment {
-            seq: (self.seq as u32)
-                .wrapping_add(u32::from(self.has(flag::SYN)))
+    fn segment(&self) -> Option<SequenceRange> {
+        let Body::Tcp(segment) = &self.body else {
+            return None;
+        };
+        Some(SequenceRange {
+            seq: (segment.seq as u32)
+                .wrapping_add(u32::from(segment.has(flag::SYN)))
                 .wrapping_add(self.connection.initial_seq()),
-            payload_bytes: self.payload,
-            syn: self.has(flag::SYN),
+            payload_bytes: segment.payload,
+            syn: segment.has(flag::SYN),
         })
     }
 }

@@ -1,6 +1,5 @@
 //! A run: the specification, the loop over virtual time, and the streams of results.
 
-use crate::congestion;
 use crate::host::HostConfig;
 use crate::near::{Near, NearConfig};
 use crate::network::{Event, Host, Network, Side};
@@ -10,8 +9,8 @@ use bentpipe_path::Pipe;
 use bentpipe_path::Totals;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_tcp::congestion;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,7 +133,7 @@ impl Simulation {
         }
         let near_host = spec.near.as_ref().map_or(&spec.client, |near| &near.host);
         for host in [&spec.client, &spec.server, near_host] {
-            known(&host.congestion_control)?;
+            known(&host.tcp.congestion_control)?;
         }
         for control in spec
             .workloads
@@ -169,7 +168,7 @@ impl Simulation {
             .min()
             .unwrap_or(Time::ZERO)
             .min(Time::ZERO);
-        let hosts = [&spec.client, &spec.server, near_host].map(|host| Arc::new(host.clone()));
+        let hosts = [&spec.client, &spec.server, near_host].map(Clone::clone);
         let near = spec.near.as_ref();
         let near = near.map(|near| Near::new(near, spec.mtu, spec.seed, spec.bin_ns));
         let mut network = Network::new(

@@ -2,9 +2,9 @@
 
 use crate::network::{Host, Leg, Side};
 use crate::packet::Packet;
-use crate::tcp::SocketSample;
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_tcp::SocketSample;
 use core::ops::ControlFlow;
 
 /// What a connection is for.

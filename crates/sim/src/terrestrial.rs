@@ -5,7 +5,7 @@
 //! all servers pass.
 
 use crate::network::{Event, Host, Network, Side};
-use crate::packet::{ConnectionId, Kind, Packet};
+use crate::packet::{Body, ConnectionId, Packet};
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::Time;
 use std::collections::VecDeque;
@@ -48,7 +48,7 @@ impl Network {
     /// server is woken when the packet leaves the line.
     pub(crate) fn goes_beyond(&self, to: Side, packet: &Packet) -> bool {
         to == Side::Server
-            && packet.kind == Kind::Tcp
+            && matches!(packet.body, Body::Tcp(_))
             && self.server_of(packet.connection).is_some()
     }
 
@@ -88,7 +88,9 @@ impl Network {
                 Side::Client => self.transmit(Host::Server, to, packet),
                 Side::Server => {
                     self.wakeups[Host::Server as usize].arrival(now);
-                    self.coalesce(Host::Server, packet);
+                    if let Body::Tcp(segment) = packet.body {
+                        self.coalesce(Host::Server, packet.connection, to, segment);
+                    }
                 }
             }
         }

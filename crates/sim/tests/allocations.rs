@@ -76,8 +76,8 @@ fn per_packet(control: &str, loss: f64, sack: bool) -> f64 {
         ..SimSpec::default()
     };
     for host in [&mut spec.client, &mut spec.server] {
-        host.congestion_control = control.into();
-        host.sack = sack;
+        host.tcp.congestion_control = control.into();
+        host.tcp.sack = sack;
     }
     let mut watch = Watch {
         warm: Time::ZERO + Nanos::from_secs(8),

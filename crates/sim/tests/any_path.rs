@@ -89,14 +89,14 @@ proptest! {
             ..SimSpec::default()
         };
         for host in [&mut spec.client, &mut spec.server] {
-            host.congestion_control = control.into();
-            host.sack = sack;
-            host.timestamps = timestamps;
-            host.window_scaling = window_scaling;
-            host.ecn = ecn;
+            host.tcp.congestion_control = control.into();
+            host.tcp.sack = sack;
+            host.tcp.timestamps = timestamps;
+            host.tcp.window_scaling = window_scaling;
+            host.tcp.ecn = ecn;
             host.coalesce_ns = Nanos(coalesce);
         }
-        spec.client.read_rate_bit_s = slow_reader;
+        spec.client.tcp.read_rate_bit_s = slow_reader;
         let mut flows = Flows::default();
         let simulation = Simulation::new(spec).expect("a valid specification");
         simulation.run(&mut flows);

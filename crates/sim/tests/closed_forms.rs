@@ -27,7 +27,9 @@ impl Sink for Rows {
         self.sockets.push(row.clone());
     }
     fn packet(&mut self, captured: &Captured) {
-        let p = &captured.packet;
+        let Some(p) = captured.packet.tcp() else {
+            return;
+        };
         for word in [
             captured.time.0 as u64,
             p.seq,
@@ -71,8 +73,8 @@ fn spec(down: PipeConfig, up: PipeConfig, work: WorkloadSpec, control: &str) -> 
         workloads: vec![work],
         ..SimSpec::default()
     };
-    spec.client.congestion_control = control.into();
-    spec.server.congestion_control = control.into();
+    spec.client.tcp.congestion_control = control.into();
+    spec.server.tcp.congestion_control = control.into();
     spec
 }
 
@@ -125,7 +127,7 @@ fn a_window_limited_transfer_runs_at_window_over_rtt() {
             work,
             "cubic",
         );
-        spec.client.rcvbuf = Some(rcvbuf);
+        spec.client.tcp.rcvbuf = Some(rcvbuf);
         let (rows, _) = run(spec);
         let expected = rcvbuf as f64 * 160.0 / 256.0 * 8.0 / (rtt_ms as f64 / 1e3);
         let ratio = goodput(&rows.flows[0]) / expected;
@@ -189,8 +191,8 @@ fn pings_on_an_idle_path_take_the_base_rtt() {
         payload_bytes: 56,
     };
     let mut spec = spec(pipe(0, 275, 0), pipe(0, 275, 0), work, "cubic");
-    spec.client.wakeup_ns = Nanos::ZERO;
-    spec.server.wakeup_ns = Nanos::ZERO;
+    spec.client.tcp.wakeup_ns = Nanos::ZERO;
+    spec.server.tcp.wakeup_ns = Nanos::ZERO;
     let (rows, _) = run(spec);
     assert_eq!(rows.pings.len(), 10);
     assert!(
@@ -253,8 +255,8 @@ fn the_cost_of_a_packet_does_not_grow_with_the_window() {
             bulk(1, None, Some(10)),
             "cubic",
         );
-        spec.client.tcp_rmem[2] = 1 << 30;
-        spec.server.tcp_wmem[2] = 1 << 30;
+        spec.client.tcp.tcp_rmem[2] = 1 << 30;
+        spec.server.tcp.tcp_wmem[2] = 1 << 30;
         let (_, summary) = run(spec);
         summary.events as f64 / summary.totals[0].delivered.packets as f64
     };

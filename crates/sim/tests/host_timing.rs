@@ -48,8 +48,8 @@ fn probes(wakeup: Nanos, seed: u64) -> Vec<f64> {
         ..SimSpec::default()
     };
     for host in [&mut spec.client, &mut spec.server] {
-        host.congestion_control = "bbr".into();
-        host.wakeup_ns = wakeup;
+        host.tcp.congestion_control = "bbr".into();
+        host.tcp.wakeup_ns = wakeup;
     }
     let mut probes = Probes::default();
     match Simulation::new(spec) {

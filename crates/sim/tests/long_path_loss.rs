@@ -62,8 +62,8 @@ fn goodput(control: &str, seconds: i64, seed: u64) -> f64 {
         ..SimSpec::default()
     };
     for host in [&mut spec.client, &mut spec.server] {
-        host.congestion_control = control.into();
-        host.tcp_wmem[2] = 33_554_432;
+        host.tcp.congestion_control = control.into();
+        host.tcp.tcp_wmem[2] = 33_554_432;
     }
     let mut goodput = Goodput::default();
     match Simulation::new(spec) {

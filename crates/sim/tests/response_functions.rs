@@ -43,8 +43,8 @@ fn window(control: &str, distance: usize, rtt_ms: i64, seconds: i64) -> f64 {
         ..SimSpec::default()
     };
     for host in [&mut spec.client, &mut spec.server] {
-        host.congestion_control = control.into();
-        host.tcp_wmem[2] = 33_554_432;
+        host.tcp.congestion_control = control.into();
+        host.tcp.tcp_wmem[2] = 33_554_432;
     }
     let mut rate = Segments::default();
     match Simulation::new(spec) {

@@ -179,7 +179,7 @@ fn a_web_server_fills_cwnd_where_its_send_buffer_is_small() {
         think_ns: Nanos::ZERO,
     });
     let mut spec = limited(Some(20_000_000), Nanos::from_millis(411), work);
-    spec.server.tcp_wmem[2] = 256 << 10;
+    spec.server.tcp.tcp_wmem[2] = 256 << 10;
     spec.duration_ns = Some(Nanos::from_secs(15));
     spec.until_done = false;
     let most = rows_of(spec)

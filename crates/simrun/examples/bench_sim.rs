@@ -163,9 +163,9 @@ fn spec(case: &Case) -> serde_json::Result<SimSpec> {
     // The path is to limit, not the buffers.
     let buffer = (bdp_bytes * 8).max(33_554_432);
     for host in [&mut spec.client, &mut spec.server] {
-        host.congestion_control = case.control.into();
-        host.tcp_rmem[2] = buffer;
-        host.tcp_wmem[2] = buffer;
+        host.tcp.congestion_control = case.control.into();
+        host.tcp.tcp_rmem[2] = buffer;
+        host.tcp.tcp_wmem[2] = buffer;
     }
     if case.channels {
         spec.workloads = vec![WorkloadSpec::Channels(channels(case.flows)?)];

@@ -1,10 +1,11 @@
 //! A simulated packet as the bytes that a capture shows: IPv4 (RFC 791) or IPv6 (RFC 8200), TCP with its options (RFC
 //! 9293, 2018, 7323) or an echo (RFC 792, 4443), payload of zeros, checksums right unless the channel flipped a bit.
 
-use bentpipe_path::packet::Ecn;
+use bentpipe_path::packet::{Ecn, Packet as _};
 use bentpipe_sim::network::{Host, Side};
-use bentpipe_sim::packet::{Kind, Packet, flag};
+use bentpipe_sim::packet::{Body, Echo, Packet};
 use bentpipe_sim::sink::Captured;
+use bentpipe_tcp::segment::{Segment, flag};
 
 const TCP: u8 = 6;
 const ICMP: u8 = 1;
@@ -15,8 +16,8 @@ const HOPS: u8 = 64;
 pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) {
     let packet = &captured.packet;
     let sender = captured.sender;
-    let protocol = match (packet.kind, captured.ip) {
-        (Kind::Tcp, _) => TCP,
+    let protocol = match (packet.body, captured.ip) {
+        (Body::Tcp(_), _) => TCP,
         (_, 6) => ICMP_V6,
         _ => ICMP,
     };
@@ -26,11 +27,11 @@ pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) {
         _ => ipv4(packet, sender, protocol, bytes),
     };
     let transport = bytes.len();
-    let checksum_at = match packet.kind {
-        Kind::Tcp => tcp(captured, sender, bytes),
-        Kind::EchoRequest | Kind::EchoReply => echo(packet, captured.ip, bytes),
+    let checksum_at = match &packet.body {
+        Body::Tcp(segment) => tcp(captured, segment, bytes),
+        Body::Echo(each) => echo(packet, *each, captured.ip, bytes),
     };
-    bytes.resize(packet.wire_bytes as usize, 0);
+    bytes.resize(packet.wire_bytes() as usize, 0);
     let pseudo = if protocol == ICMP { 0 } else { pseudo };
     let checksum = !fold(pseudo + sum(&bytes[transport..]));
     bytes[checksum_at..checksum_at + 2].copy_from_slice(&checksum.to_be_bytes());
@@ -62,8 +63,8 @@ fn codepoint(ecn: Ecn) -> u8 {
 
 fn ipv4(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
     let address = |side| [10, 77, 0, number(packet, side)];
-    let length = packet.wire_bytes as u16;
-    bytes.extend([0x45, codepoint(packet.ecn)]);
+    let length = packet.wire_bytes() as u16;
+    bytes.extend([0x45, codepoint(packet.ecn())]);
     bytes.extend(length.to_be_bytes());
     bytes.extend([0, 0, 0x40, 0, HOPS, protocol, 0, 0]);
     bytes.extend(address(sender));
@@ -74,8 +75,8 @@ fn ipv4(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64
 }
 
 fn ipv6(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
-    let length = packet.wire_bytes as u16 - 40;
-    bytes.extend([0x60, codepoint(packet.ecn) << 4, 0, 0]);
+    let length = packet.wire_bytes() as u16 - 40;
+    bytes.extend([0x60, codepoint(packet.ecn()) << 4, 0, 0]);
     bytes.extend(length.to_be_bytes());
     bytes.extend([protocol, HOPS]);
     for side in [sender, sender.other()] {
@@ -102,62 +103,60 @@ fn ipv6(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64
 }
 
 /// Returns where the checksum lies.
-fn tcp(captured: &Captured, sender: Side, bytes: &mut Vec<u8>) -> usize {
-    let packet = &captured.packet;
+fn tcp(captured: &Captured, segment: &Segment, bytes: &mut Vec<u8>) -> usize {
     let start = bytes.len();
-    let ports = match sender {
+    let ports = match captured.sender {
         Side::Client => [captured.client_port, captured.server_port],
         Side::Server => [captured.server_port, captured.client_port],
     };
     for port in ports {
         bytes.extend(port.to_be_bytes());
     }
-    let seq = captured.initial_seq.wrapping_add(packet.seq as u32);
-    let ack = if packet.has(flag::ACK) {
-        captured.initial_ack.wrapping_add(packet.ack as u32)
+    let seq = captured.initial_seq.wrapping_add(segment.seq as u32);
+    let ack = if segment.has(flag::ACK) {
+        captured.initial_ack.wrapping_add(segment.ack as u32)
     } else {
         0
     };
     bytes.extend(seq.to_be_bytes());
     bytes.extend(ack.to_be_bytes());
-    bytes.extend([0, packet.flags]);
-    bytes.extend(packet.window.to_be_bytes());
+    bytes.extend([0, segment.flags]);
+    bytes.extend(segment.window.to_be_bytes());
     bytes.extend([0; 4]);
-    options(captured, bytes);
-    let header = packet.wire_bytes as usize - packet.payload as usize - start;
+    options(captured, segment, bytes);
+    let header = segment.wire_bytes as usize - segment.payload as usize - start;
     bytes.resize(start + header, 1);
     bytes[start + 12] = (header as u8 / 4) << 4;
     start + 16
 }
 
 /// In Linux's order (`tcp_options_write`), padded with NOPs.
-fn options(captured: &Captured, bytes: &mut Vec<u8>) {
-    let packet = &captured.packet;
-    if packet.has(flag::SYN) {
+fn options(captured: &Captured, segment: &Segment, bytes: &mut Vec<u8>) {
+    if segment.has(flag::SYN) {
         bytes.extend([2, 4]);
-        bytes.extend(packet.syn.mss.to_be_bytes());
-        match (packet.syn.sack_permitted, packet.timestamps) {
+        bytes.extend(segment.syn.mss.to_be_bytes());
+        match (segment.syn.sack_permitted, segment.timestamps) {
             (true, Some(_)) => bytes.extend([4, 2]),
             (true, None) => bytes.extend([1, 1, 4, 2]),
             (false, Some(_)) => bytes.extend([1, 1]),
             (false, None) => {}
         }
-    } else if packet.timestamps.is_some() {
+    } else if segment.timestamps.is_some() {
         bytes.extend([1, 1]);
     }
-    if let Some((value, echo)) = packet.timestamps {
+    if let Some((value, echo)) = segment.timestamps {
         bytes.extend([8, 10]);
         bytes.extend(value.to_be_bytes());
         bytes.extend(echo.to_be_bytes());
     }
-    if packet.has(flag::SYN)
-        && let Some(scale) = packet.syn.window_scale
+    if segment.has(flag::SYN)
+        && let Some(scale) = segment.syn.window_scale
     {
         bytes.extend([1, 3, 3, scale]);
     }
-    if !packet.sack.is_empty() {
-        bytes.extend([1, 1, 5, 2 + 8 * packet.sack.len() as u8]);
-        for edges in packet.sack.iter(packet.ack) {
+    if !segment.sack.is_empty() {
+        bytes.extend([1, 1, 5, 2 + 8 * segment.sack.len() as u8]);
+        for edges in segment.sack.iter(segment.ack) {
             for edge in [edges.0, edges.1] {
                 bytes.extend(captured.initial_ack.wrapping_add(edge as u32).to_be_bytes());
             }
@@ -166,13 +165,13 @@ fn options(captured: &Captured, bytes: &mut Vec<u8>) {
 }
 
 /// Returns where the checksum lies. The identifier is the workload's place, from 1.
-fn echo(packet: &Packet, ip: u8, bytes: &mut Vec<u8>) -> usize {
+fn echo(packet: &Packet, echo: Echo, ip: u8, bytes: &mut Vec<u8>) -> usize {
     let start = bytes.len();
-    let kind = match (packet.kind, ip) {
-        (Kind::EchoRequest, 6) => 128,
-        (_, 6) => 129,
-        (Kind::EchoRequest, _) => 8,
-        _ => 0,
+    let kind = match (echo.reply, ip) {
+        (false, 6) => 128,
+        (true, 6) => 129,
+        (false, _) => 8,
+        (true, _) => 0,
     };
     bytes.extend([kind, 0, 0, 0]);
     bytes.extend((packet.connection.index as u16 + 1).to_be_bytes());

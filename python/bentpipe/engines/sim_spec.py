@@ -69,7 +69,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
 
 
 def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
-    return {
+    tcp = {
         "congestion_control": host.congestion_control,
         "sack": _or(host.sack, default=True),
         "dsack": _or(host.dsack, default=True),
@@ -83,6 +83,7 @@ def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
         "slow_start_after_idle": _or(host.slow_start_after_idle, default=True),
         "ip": host.ip,
     }
+    return {"tcp": tcp}
 
 
 def _near(near: NearSpec) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 //! Where the headers of an IP packet begin and end: IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200),
 //! TCP (RFC 9293), UDP (RFC 768). Views over bytes; nothing is copied, and no input panics.
 
+use bentpipe_base::SplitMix64;
 use bentpipe_path::packet::{Ecn, FlowKey};
 
 const TCP: u8 = 6;
@@ -182,12 +183,9 @@ impl Transport {
     }
 }
 
-/// One step of splitmix64 (Steele, Lea and Flood 2014): each input bit reaches each output bit.
+/// Each input bit reaches each output bit.
 fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    SplitMix64(value).draw()
 }
 
 /// The fields of a TCP header that cutting changes or counting needs; `tcp` begins at the header.

@@ -9,8 +9,8 @@
 
 use crate::config::{JitterConfig, JitterDistribution};
 use crate::error::{ConfigError, probability, span};
-use crate::random::stream;
 use crate::time::Nanos;
+use bentpipe_base::stream;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::LazyLock;

@@ -11,9 +11,9 @@ use super::fifo::Fifo;
 use super::{Discipline, Room, Tally, Waiting, mark};
 use crate::error::{ConfigError, positive, span};
 use crate::packet::Packet;
-use crate::random::unit;
 use crate::time::{Nanos, Time};
 use crate::totals::Count;
+use bentpipe_base::random::unit;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 #[derive(Clone, Copy, Debug)]

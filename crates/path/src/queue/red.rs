@@ -14,9 +14,9 @@ use super::fifo::Fifo;
 use super::{Discipline, Room, Tally, Waiting, mark};
 use crate::error::{ConfigError, positive, probability};
 use crate::packet::Packet;
-use crate::random::unit;
 use crate::time::Time;
 use crate::totals::Count;
+use bentpipe_base::random::unit;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +215,7 @@ mod tests {
         let parameters = RedParameters::new(None, None, None, None, 1500, Some(12_000_000));
         let parameters = parameters.expect("the defaults are valid");
         let decayed = |looks: &[i64]| {
-            let mut red = Red::<()>::new(parameters, false, crate::random::stream(1, "red"));
+            let mut red = Red::<()>::new(parameters, false, bentpipe_base::stream(1, "red"));
             red.average = 10_000.0;
             red.empty_since = Some(Time::ZERO);
             for &packets in looks {

@@ -8,8 +8,8 @@ use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
-use crate::tcp::{Notice, Socket};
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_tcp::{Notice, Socket};
 
 const PORT: u16 = 5201;
 
@@ -89,7 +89,7 @@ impl Bulk {
             workload: self.place,
             opener: Side::Client,
             receiver: sender.other(),
-            ip: network.hosts[0].ip,
+            ip: network.hosts[0].tcp.ip,
             local_port,
             remote_port,
             size_bytes: stream.size,

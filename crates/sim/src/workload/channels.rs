@@ -13,11 +13,11 @@ use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
 use crate::simulation::SpecError;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
-use crate::tcp::{Notice, Socket, Writer};
 use crate::terrestrial::ServerId;
 use bentpipe_draws::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{ConfigError, Terrestrial};
+use bentpipe_tcp::{Notice, Socket, Writer};
 use serde::{Deserialize, Serialize};
 
 const PORT: u16 = 5001;
@@ -154,7 +154,7 @@ impl Channels {
             workload: self.place,
             opener: Side::Client,
             receiver: Side::Client,
-            ip: network.hosts[0].ip,
+            ip: network.hosts[0].tcp.ip,
             local_port,
             remote_port,
             size_bytes: Some(open.flow.size_bytes),

@@ -19,8 +19,8 @@ use super::Workload;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
 use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome, Role};
-use crate::tcp::{Notice, Socket, Writer};
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_tcp::{Notice, Socket, Writer};
 
 const PORT: u16 = 5201;
 /// Bytes on the control connection (`iperf_api.h`: `COOKIE_SIZE`; the parameters are some 150 bytes of JSON after their
@@ -376,7 +376,7 @@ impl Iperf3 {
             workload: self.place,
             opener: self.client,
             receiver: self.sender.other(),
-            ip: network.hosts[0].ip,
+            ip: network.hosts[0].tcp.ip,
             local_port,
             remote_port,
             size_bytes: self.size,

@@ -16,8 +16,8 @@ pub use ping::Ping;
 use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
 use crate::simulation::SpecError;
-use crate::tcp::Notice;
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_tcp::Notice;
 use serde::{Deserialize, Serialize};
 
 /// A workload in plain numbers.

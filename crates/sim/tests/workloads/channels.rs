@@ -209,7 +209,7 @@ fn servers_beyond_the_far_end_are_woken_by_what_arrives() {
         ..channels(1, Distribution::Constant { value: 1_000 })
     });
     let mut spec = spec(pipe(0, 100, 0), work, Some(20));
-    spec.server.wakeup_ns = Nanos::from_micros(20);
+    spec.server.tcp.wakeup_ns = Nanos::from_micros(20);
     let (rows, _) = run(spec);
     let mut times: Vec<i64> = rows
         .iter()

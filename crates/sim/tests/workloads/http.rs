@@ -195,7 +195,7 @@ fn ranges_share_the_file_and_carry_it_several_times_as_fast_where_a_window_binds
             }),
             None,
         );
-        spec.client.rcvbuf = Some(131_072);
+        spec.client.tcp.rcvbuf = Some(131_072);
         let (rows, _) = run(spec);
         assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 20_000_001);
         rows.iter().map(end_s).fold(0.0, f64::max)

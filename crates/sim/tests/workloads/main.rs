@@ -42,9 +42,9 @@ fn spec(pipe: PipeConfig, work: WorkloadSpec, seconds: Option<i64>) -> SimSpec {
         ..SimSpec::default()
     };
     for host in [&mut spec.client, &mut spec.server] {
-        host.congestion_control = "reno".into();
+        host.tcp.congestion_control = "reno".into();
         // Closed forms know nothing of a host's own timing.
-        host.wakeup_ns = Nanos::ZERO;
+        host.tcp.wakeup_ns = Nanos::ZERO;
     }
     spec
 }

@@ -18,8 +18,8 @@ use super::lane::Wanted;
 use crate::network::{Leg, Network, Side};
 use crate::packet::ConnectionId;
 use crate::sink::Role;
-use crate::tcp::{Notice, Socket};
 use bentpipe_path::time::Nanos;
+use bentpipe_tcp::{Notice, Socket};
 
 /// Marks a timer's token as one of these.
 const TOKEN: u64 = 1 << 31;

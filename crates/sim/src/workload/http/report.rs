@@ -21,7 +21,7 @@ impl Http {
             workload: self.place,
             opener: Side::Client,
             receiver: self.sender().other(),
-            ip: network.hosts[0].ip,
+            ip: network.hosts[0].tcp.ip,
             local_port,
             remote_port,
             size_bytes: (!first).then(|| item.wanted.bytes()),

@@ -1,0 +1,296 @@
+//! Congestion control behind one trait, with the hook points that Linux gives (`struct tcp_congestion_ops`,
+//! `include/net/tcp.h`). Each algorithm is one file beside this one and one line in [`by_name`].
+//!
+//! An algorithm sees and sets a [`Window`]; everything else of the connection is out of its reach. Counts are
+//! segments, as in Linux; sequence numbers are offsets in the stream (64 bits, the SYN is 0); times are
+//! integer nanoseconds; rates are bytes per second.
+
+use bentpipe_base::SplitMix64;
+use bentpipe_base::time::{Nanos, Time};
+
+mod bbr;
+mod bbr3;
+mod cubic;
+mod delivery_rate;
+mod hybla;
+mod hystart;
+mod reno;
+mod slow_start;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod testing_flow;
+mod windowed_max;
+
+/// The kernel's tick, by which some algorithms count time: HZ = 250, as Debian builds it.
+pub const JIFFY: Nanos = Nanos::from_millis(4);
+
+/// No slow-start threshold yet (Linux's `TCP_INFINITE_SSTHRESH`).
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// The sender's state as Linux names it (`enum tcp_ca_state`). The order matters: `Recovery` and `Loss` are
+/// above the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaState {
+    #[default]
+    Open,
+    Disorder,
+    Cwr,
+    Recovery,
+    Loss,
+}
+
+/// Things that happen to the window outside an acknowledgement (`enum tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CwndEvent {
+    /// First transmission when nothing was in flight; `Window::last_sent` is still the transmission before.
+    TxStart,
+    /// The window restarts after idle (RFC 2861).
+    CwndRestart,
+    /// A window reduction is complete.
+    CompleteCwr,
+    /// A retransmission timeout has just reduced ssthresh.
+    Loss,
+    /// A tail-loss probe has repaired a loss (RFC 8985, section 7.4.2).
+    TlpRecovered,
+}
+
+/// What one acknowledgement delivered (`struct rate_sample`, `net/ipv4/tcp_rate.c`).
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "Linux's fields, each read on its own"
+)]
+pub struct AckSample {
+    /// `Window::delivered_at` when the newest delivered segment was sent; `Time::ZERO` with
+    /// `prior_delivered == 0` where there is none.
+    pub prior_delivered_at: Time,
+    /// `Window::delivered` when that segment was sent.
+    pub prior_delivered: u64,
+    pub prior_delivered_ce: u64,
+    /// Segments delivered over `interval`; negative if there is no valid sample.
+    pub delivered: i64,
+    pub delivered_ce: i64,
+    /// The longer of the send and the acknowledgement interval; negative if there is no valid sample.
+    pub interval: Nanos,
+    pub send_interval: Nanos,
+    pub ack_interval: Nanos,
+    /// RTT of the last (s)acked segment never retransmitted; `None` where this ACK gives none.
+    pub rtt: Option<Nanos>,
+    /// Segments newly marked lost at this ACK.
+    pub losses: u32,
+    /// Segments newly (s)acked at this ACK.
+    pub acked_sacked: u32,
+    /// In flight before this ACK.
+    pub prior_in_flight: u32,
+    /// In flight when the newest delivered segment was sent, it included (`tx_in_flight` of BBR v3).
+    pub sent_in_flight: u32,
+    /// `Window::lost` when that segment was sent.
+    pub prior_lost: u64,
+    /// Whether the sample was taken while the application, not the network, limited the sender.
+    pub is_app_limited: bool,
+    /// Whether the newest delivered segment had been retransmitted.
+    pub is_retrans: bool,
+    /// The ACK may have been delayed by the receiver: it covers one segment and the flight is larger.
+    pub is_ack_delayed: bool,
+    /// This ACK carried an ECN echo.
+    pub is_ece: bool,
+    /// Highest sequence cumulatively acknowledged, as `Window::snd_una` was before this ACK.
+    pub prior_snd_una: u64,
+    /// End of the last segment delivered.
+    pub last_end_seq: u64,
+}
+
+/// A segment that has just been marked lost, as it was when sent (for algorithms that react per loss: BBR v3).
+#[derive(Clone, Copy, Debug)]
+pub struct LostSegment {
+    pub sent_in_flight: u32,
+    pub prior_lost: u64,
+    pub prior_delivered: u64,
+    pub app_limited: bool,
+}
+
+/// The part of the sender that a congestion control reads and sets (fields of `struct tcp_sock`).
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Congestion window, at least 1.
+    pub cwnd: u32,
+    /// Acknowledged segments counted towards the next increase.
+    pub cwnd_count: u32,
+    pub ssthresh: u32,
+    /// cwnd before the present reduction (`prior_cwnd`).
+    pub prior_cwnd: u32,
+    pub cwnd_clamp: u32,
+    /// Initial window.
+    pub initial_cwnd: u32,
+    /// `None`: no rate known yet. It sizes bursts always, and spaces them where the algorithm asks for pacing.
+    pub pacing_rate: Option<u64>,
+    /// Payload bytes of a full segment (`mss_cache`).
+    pub mss: u32,
+    pub packets_out: u32,
+    pub sacked_out: u32,
+    pub lost_out: u32,
+    pub retrans_out: u32,
+    /// Degree of reordering seen, in segments.
+    pub reordering: u32,
+    /// Segments ever delivered, and with a CE mark.
+    pub delivered: u64,
+    pub delivered_ce: u64,
+    /// When `delivered` last changed.
+    pub delivered_at: Time,
+    /// Segments ever marked lost.
+    pub lost: u64,
+    /// Above 0 while the application limits the sender: `delivered + in flight` when it ran dry, so the bubble
+    /// has left the pipe once `delivered` is above it.
+    pub app_limited: u64,
+    pub snd_una: u64,
+    pub snd_nxt: u64,
+    /// `high_seq`: `snd_nxt` at the start of the present recovery.
+    pub high_seq: u64,
+    /// Whether cwnd bound the sender in the last window, and the most segments out in it.
+    pub cwnd_limited: bool,
+    pub max_packets_out: u32,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Nanos,
+    /// Windowed minimum RTT; `None` before the first sample.
+    pub min_rtt: Option<Nanos>,
+    pub state: CaState,
+    /// Last data transmission (`lsndtime`).
+    pub last_sent: Time,
+    /// Earliest departure of the next burst when paced (`tcp_wstamp_ns`).
+    pub next_departure: Time,
+    /// The event's time (`tcp_mstamp`).
+    pub now: Time,
+    /// State of the window's own random numbers; use [`Window::draw`].
+    pub random: SplitMix64,
+}
+
+impl Window {
+    pub fn in_flight(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    pub fn in_initial_slow_start(&self) -> bool {
+        self.ssthresh >= INFINITE_SSTHRESH
+    }
+
+    /// Whether growth is justified: cwnd was the limit, or slow start has not yet doubled what was in use.
+    pub fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_limited || (self.in_slow_start() && self.cwnd < 2 * self.max_packets_out)
+    }
+
+    /// Slow start by `acked` segments; returns what is left over once ssthresh is reached.
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = (self.cwnd.saturating_add(acked)).min(self.ssthresh);
+        let left = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd.min(self.cwnd_clamp);
+        left
+    }
+
+    /// Additive increase: one segment per `per` acknowledged ones (`tcp_cong_avoid_ai`).
+    pub fn additive_increase(&mut self, per: u32, acked: u32) {
+        let per = per.max(1);
+        if self.cwnd_count >= per {
+            self.cwnd_count = 0;
+            self.cwnd += 1;
+        }
+        self.cwnd_count += acked;
+        if self.cwnd_count >= per {
+            let steps = self.cwnd_count / per;
+            self.cwnd_count -= steps * per;
+            self.cwnd += steps;
+        }
+        self.cwnd = self.cwnd.min(self.cwnd_clamp);
+    }
+
+    /// Uniform over `0..below`, from the connection's own stream of random numbers.
+    pub fn draw(&mut self, below: u32) -> u32 {
+        self.random.draw_below(below)
+    }
+}
+
+/// A congestion control. Every hook gets the [`Window`] with `now` set.
+pub trait CongestionControl: core::fmt::Debug + Send {
+    fn name(&self) -> &'static str;
+
+    /// The connection is established; cwnd, mss and (if the handshake gave one) srtt are set.
+    fn init(&mut self, window: &mut Window) {
+        let _ = window;
+    }
+
+    /// The new slow-start threshold on a loss event or ECN echo, in segments.
+    fn ssthresh(&mut self, window: &mut Window) -> u32;
+
+    /// `acked` segments were delivered outside any reduction: grow `cwnd`. `ack` is the cumulative
+    /// acknowledgement.
+    fn cong_avoid(&mut self, window: &mut Window, ack: u64, acked: u32);
+
+    /// The whole decision at once, in place of PRR, [`cong_avoid`](Self::cong_avoid) and the default pacing rate.
+    /// Called at each ACK if [`controls_all`](Self::controls_all); after loss marking, before transmission.
+    fn cong_control(&mut self, window: &mut Window, sample: &AckSample) {
+        let _ = (window, sample);
+    }
+
+    /// Whether [`cong_control`](Self::cong_control) replaces the default.
+    fn controls_all(&self) -> bool {
+        false
+    }
+
+    /// At each ACK that (s)acks data, before loss marking: `acked` segments, RTT if valid.
+    fn packets_acked(&mut self, window: &mut Window, acked: u32, rtt: Option<Nanos>) {
+        let _ = (window, acked, rtt);
+    }
+
+    /// A segment was marked lost.
+    fn segment_lost(&mut self, window: &mut Window, segment: &LostSegment) {
+        let _ = (window, segment);
+    }
+
+    /// cwnd to go back to when a reduction proves spurious.
+    fn undo_cwnd(&mut self, window: &mut Window) -> u32 {
+        window.cwnd.max(window.prior_cwnd)
+    }
+
+    /// The state is about to change; `window.state` is still the old one.
+    fn set_state(&mut self, window: &mut Window, new: CaState) {
+        let _ = (window, new);
+    }
+
+    fn cwnd_event(&mut self, window: &mut Window, event: CwndEvent) {
+        let _ = (window, event);
+    }
+
+    /// Multiple of cwnd that the send buffer should hold.
+    fn send_buffer_factor(&self) -> u32 {
+        2
+    }
+
+    /// Smallest burst in segments.
+    fn min_tso_segments(&self, window: &Window) -> u32 {
+        let _ = window;
+        2
+    }
+
+    /// Whether bursts are spaced at `Window::pacing_rate`.
+    fn paces(&self) -> bool {
+        false
+    }
+}
+
+/// The congestion control of this name, or `None`: the names are Linux's, and `slow-start` for the plain
+/// reference of RFC 5681.
+pub fn by_name(name: &str) -> Option<Box<dyn CongestionControl>> {
+    Some(match name {
+        "bbr" => Box::new(bbr::Bbr::new()),
+        "bbr3" => Box::new(bbr3::Bbr3::new()),
+        "cubic" => Box::new(cubic::Cubic::new()),
+        "hybla" => Box::new(hybla::Hybla::new()),
+        "reno" => Box::new(reno::Reno),
+        "slow-start" => Box::new(slow_start::SlowStart),
+        _ => return None,
+    })
+}

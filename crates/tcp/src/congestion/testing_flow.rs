@@ -1,0 +1,180 @@
+//! For the tests of the algorithms that control all: a sender with endless data, a bottleneck with a queue, and one
+//! ACK per segment. What the queue drops is known to be lost at the next ACK, and new data goes in its place.
+
+use super::testing::window;
+use super::{AckSample, CaState, CongestionControl, LostSegment, Window};
+use bentpipe_base::time::{Nanos, Time};
+use std::collections::VecDeque;
+
+struct Sent {
+    number: u64,
+    /// When its ACK comes; `None` if the queue drops it.
+    acked_at: Option<Time>,
+    at: Time,
+    first_sent_at: Time,
+    delivered_at: Time,
+    delivered: u64,
+    lost: u64,
+    in_flight: u32,
+    app_limited: bool,
+}
+
+pub struct Flow<C> {
+    pub control: C,
+    pub window: Window,
+    /// Time per segment at the bottleneck; the RTT without queue; the queue's length in segments.
+    pub per_segment: Nanos,
+    pub rtt: Nanos,
+    pub queue: i64,
+    free_at: Time,
+    first_sent_at: Time,
+    next_number: u64,
+    recovery_end: u64,
+    sent: VecDeque<Sent>,
+}
+
+impl<C: CongestionControl> Flow<C> {
+    pub fn new(mut control: C, segments_per_s: i64, rtt: Nanos, queue: i64) -> Self {
+        let mut window = window(10, rtt);
+        window.packets_out = 0;
+        control.init(&mut window);
+        Self {
+            control,
+            window,
+            per_segment: Nanos(1_000_000_000 / segments_per_s),
+            rtt,
+            queue,
+            free_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
+            next_number: 0,
+            recovery_end: 0,
+            sent: VecDeque::new(),
+        }
+    }
+
+    /// Runs until `end`, showing the flow after every ACK.
+    pub fn run_until(&mut self, end: Time, mut after_ack: impl FnMut(&Self)) {
+        loop {
+            let next_ack = self
+                .sent
+                .iter()
+                .find_map(|sent| sent.acked_at)
+                .unwrap_or(Time::NEVER);
+            let may_send = self.window.in_flight() < self.window.cwnd;
+            let next_send = if may_send {
+                self.window.next_departure.max(self.window.now)
+            } else {
+                Time::NEVER
+            };
+            let next = next_ack.min(next_send);
+            if next > end {
+                self.window.now = end;
+                return;
+            }
+            self.window.now = next;
+            if next_ack <= next_send {
+                self.acknowledge();
+                after_ack(self);
+            } else {
+                self.send();
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        let w = &mut self.window;
+        if w.packets_out == 0 {
+            self.control.cwnd_event(w, super::CwndEvent::TxStart);
+            self.first_sent_at = w.now;
+            w.delivered_at = w.now;
+        }
+        let start = self.free_at.max(w.now);
+        let dropped = (start - w.now).0 / self.per_segment.0 >= self.queue;
+        if !dropped {
+            self.free_at = start + self.per_segment;
+        }
+        w.packets_out += 1;
+        self.sent.push_back(Sent {
+            number: self.next_number,
+            acked_at: (!dropped).then(|| self.free_at + self.rtt),
+            at: w.now,
+            first_sent_at: self.first_sent_at,
+            delivered_at: w.delivered_at,
+            delivered: w.delivered,
+            lost: w.lost,
+            in_flight: w.in_flight(),
+            app_limited: w.app_limited > 0,
+        });
+        self.next_number += 1;
+        let rate = w.pacing_rate.unwrap_or(u64::MAX).max(1);
+        let gap = (u64::from(w.mss) * 1_000_000_000).div_ceil(rate);
+        w.next_departure = w.next_departure.max(w.now) + Nanos(gap as i64);
+        w.last_sent = w.now;
+    }
+
+    fn acknowledge(&mut self) {
+        let prior_in_flight = self.window.in_flight();
+        let mut losses = 0;
+        while self
+            .sent
+            .front()
+            .is_some_and(|sent| sent.acked_at.is_none())
+        {
+            let Some(lost) = self.sent.pop_front() else {
+                break;
+            };
+            losses += 1;
+            self.window.packets_out -= 1;
+            self.window.lost += 1;
+            let segment = LostSegment {
+                sent_in_flight: lost.in_flight,
+                prior_lost: lost.lost,
+                prior_delivered: lost.delivered,
+                app_limited: lost.app_limited,
+            };
+            self.control.segment_lost(&mut self.window, &segment);
+        }
+        let Some(sent) = self.sent.pop_front() else {
+            return;
+        };
+        let w = &mut self.window;
+        w.packets_out -= 1;
+        w.delivered += 1;
+        w.delivered_at = w.now;
+        if w.app_limited > 0 && w.delivered > w.app_limited {
+            w.app_limited = 0;
+        }
+        self.first_sent_at = sent.at;
+        let ack_interval = w.now - sent.delivered_at;
+        let send_interval = sent.at - sent.first_sent_at;
+        if losses > 0 && w.state == CaState::Open {
+            w.prior_cwnd = w.cwnd;
+            w.ssthresh = self.control.ssthresh(w);
+            self.control.set_state(w, CaState::Recovery);
+            w.state = CaState::Recovery;
+            self.recovery_end = self.next_number;
+        } else if w.state == CaState::Recovery && sent.number >= self.recovery_end {
+            self.control.set_state(w, CaState::Open);
+            w.state = CaState::Open;
+        }
+        let rtt = w.now - sent.at;
+        let sample = AckSample {
+            prior_delivered_at: sent.delivered_at,
+            prior_delivered: sent.delivered,
+            delivered: (w.delivered - sent.delivered) as i64,
+            interval: ack_interval.max(send_interval),
+            send_interval,
+            ack_interval,
+            rtt: Some(rtt),
+            losses,
+            acked_sacked: 1,
+            prior_in_flight,
+            sent_in_flight: sent.in_flight,
+            prior_lost: sent.lost,
+            is_app_limited: sent.app_limited,
+            ..AckSample::default()
+        };
+        self.control.packets_acked(w, 1, Some(rtt));
+        self.control.cong_control(w, &sample);
+    }
+}

@@ -1,0 +1,156 @@
+//! What `TCP_INFO` and SKMEMINFO would say of a socket: the columns of the `sockets` table.
+
+use super::Socket;
+use super::socket::State;
+use crate::congestion::{CaState, INFINITE_SSTHRESH};
+use bentpipe_base::time::{Nanos, Time};
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    pub syn_sent_at: Option<Time>,
+    pub segments_in: u64,
+    pub segments_out: u64,
+    pub data_segments_out: u64,
+    pub bytes_sent: u64,
+    pub bytes_retransmitted: u64,
+    pub retransmits: u64,
+    pub lost_retransmissions: u64,
+    pub dsack_duplicates: u64,
+    pub reordering_events: u64,
+    pub loss_probes: u64,
+    pub timeouts: u64,
+    pub recoveries: u64,
+    pub undone: u64,
+}
+
+/// One row of the `sockets` table, without its time and names.
+#[derive(Clone, Debug)]
+pub struct SocketSample {
+    pub state: &'static str,
+    pub congestion_control: &'static str,
+    pub ca_state: &'static str,
+    pub cwnd_segments: u32,
+    pub ssthresh_segments: Option<u32>,
+    pub mss_bytes: u32,
+    pub srtt: Nanos,
+    pub rttvar: Nanos,
+    pub min_rtt: Option<Nanos>,
+    pub rto: Nanos,
+    pub backoff: u32,
+    pub unacked_segments: u32,
+    pub sacked_segments: u32,
+    pub lost_segments: u32,
+    pub retrans_segments: u32,
+    pub reordering: u32,
+    pub in_flight_bytes: u64,
+    pub bytes_sent: u64,
+    pub bytes_acked: u64,
+    pub bytes_received: u64,
+    pub bytes_retrans: u64,
+    pub segments_out: u64,
+    pub segments_in: u64,
+    pub retransmits: u64,
+    pub delivered: u64,
+    pub delivery_rate_bit_s: u64,
+    pub pacing_rate_bit_s: Option<u64>,
+    pub app_limited: bool,
+    pub busy: Nanos,
+    pub rwnd_limited: Nanos,
+    pub sndbuf_limited: Nanos,
+    pub snd_wnd_bytes: u64,
+    pub rcv_wnd_bytes: u64,
+    pub rcv_space_bytes: u64,
+    pub rcv_ssthresh_bytes: u64,
+    pub rcv_ooopack: u64,
+    pub notsent_bytes: u64,
+    pub sndbuf_bytes: u64,
+    pub rcvbuf_bytes: u64,
+    pub wmem_queued_bytes: u64,
+    pub rmem_alloc_bytes: u64,
+    pub drops: u64,
+    pub total_rto: u64,
+    pub rcv_rtt: Nanos,
+}
+
+fn state_name(state: State) -> &'static str {
+    match state {
+        State::SynSent => "SYN-SENT",
+        State::SynReceived => "SYN-RECV",
+        State::Established => "ESTAB",
+        State::FinWait1 => "FIN-WAIT-1",
+        State::FinWait2 => "FIN-WAIT-2",
+        State::Closing => "CLOSING",
+        State::CloseWait => "CLOSE-WAIT",
+        State::LastAck => "LAST-ACK",
+        State::Closed => "CLOSE",
+    }
+}
+
+fn ca_name(state: CaState) -> &'static str {
+    match state {
+        CaState::Open => "open",
+        CaState::Disorder => "disorder",
+        CaState::Cwr => "cwr",
+        CaState::Recovery => "recovery",
+        CaState::Loss => "loss",
+    }
+}
+
+impl Socket {
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub fn sample(&self, now: Time) -> SocketSample {
+        let w = &self.window;
+        let c = &self.counters;
+        let [busy, rwnd_limited, sndbuf_limited] = self.chrono.totals(now);
+        let finished = u64::from(self.output.fin_seq.is_some_and(|seq| w.snd_una > seq));
+        SocketSample {
+            state: state_name(self.state),
+            congestion_control: self.control.name(),
+            ca_state: ca_name(w.state),
+            cwnd_segments: w.cwnd,
+            ssthresh_segments: (w.ssthresh < INFINITE_SSTHRESH).then_some(w.ssthresh),
+            mss_bytes: w.mss,
+            srtt: w.srtt,
+            rttvar: Nanos(self.rtt.rttvar >> 2),
+            min_rtt: w.min_rtt,
+            rto: self.backed_off_rto(),
+            backoff: self.timers.backoff,
+            unacked_segments: w.packets_out,
+            sacked_segments: w.sacked_out,
+            lost_segments: w.lost_out,
+            retrans_segments: w.retrans_out,
+            reordering: w.reordering,
+            in_flight_bytes: u64::from(w.in_flight()) * u64::from(w.mss),
+            bytes_sent: c.bytes_sent,
+            bytes_acked: w.snd_una.saturating_sub(1 + finished),
+            bytes_received: self.receiver.bytes_received,
+            bytes_retrans: c.bytes_retransmitted,
+            segments_out: c.segments_out,
+            segments_in: c.segments_in,
+            retransmits: c.retransmits,
+            delivered: w.delivered,
+            delivery_rate_bit_s: self.rate.bytes_per_second(w.mss) * 8,
+            pacing_rate_bit_s: w.pacing_rate.map(|rate| rate.saturating_mul(8)),
+            app_limited: self.rate.app_limited,
+            busy,
+            rwnd_limited,
+            sndbuf_limited,
+            snd_wnd_bytes: self.send.window_bytes,
+            rcv_wnd_bytes: self.receive_window(),
+            rcv_space_bytes: self.buffer.space,
+            rcv_ssthresh_bytes: self.buffer.ssthresh,
+            rcv_ooopack: self.receiver.out_of_order_packets(),
+            notsent_bytes: self.unsent(),
+            sndbuf_bytes: self.send.sndbuf,
+            rcvbuf_bytes: self.buffer.rcvbuf,
+            wmem_queued_bytes: self.queued_memory(),
+            rmem_alloc_bytes: self.receiver.unread_memory + self.receiver.out_of_order_memory,
+            drops: self.receiver.dropped,
+            total_rto: c.timeouts,
+            rcv_rtt: Nanos(self.receiver_rtt()),
+        }
+    }
+}

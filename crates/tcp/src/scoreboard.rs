@@ -1,0 +1,354 @@
+//! What is in flight: a ring of segments in sequence order, with a list through it in order of (re)transmission
+//! (RFC 8985, section 6.1; Linux's `tsorted_sent_queue`), the `SACKed` ranges, and a heap of what waits for
+//! retransmission. No operation scans the flight: each segment is touched a bounded number of times in its life.
+
+use bentpipe_base::time::Time;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+pub const SACKED: u8 = 1;
+/// A retransmission is thought to be in flight.
+pub const RETRANS: u8 = 2;
+pub const LOST: u8 = 4;
+pub const EVER_RETRANS: u8 = 8;
+pub const APP_LIMITED: u8 = 16;
+/// First of its burst: carries the overhead of one socket buffer.
+pub const BURST_HEAD: u8 = 32;
+/// Its delivery has been counted in a rate sample.
+pub const RATED: u8 = 64;
+const LISTED: u8 = 128;
+
+const NONE: u32 = u32::MAX;
+
+/// One segment sent and not yet cumulatively acknowledged.
+#[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "`sent_at` is what the field is called"
+)]
+pub struct Sent {
+    pub seq: u64,
+    pub length: u32,
+    pub flags: u8,
+    /// Only for the SYN and FIN, which take sequence space without payload.
+    pub header_flags: u8,
+    earlier: u32,
+    later: u32,
+    pub sent_at: Time,
+    /// Send time of the segment most recently delivered when this one was sent.
+    pub first_sent_at: Time,
+    pub delivered_at: Time,
+    pub delivered: u64,
+    pub delivered_ce: u64,
+    pub prior_lost: u64,
+    pub in_flight: u32,
+}
+
+impl Sent {
+    pub fn new(seq: u64, length: u32, header_flags: u8) -> Self {
+        Self {
+            seq,
+            length,
+            flags: 0,
+            header_flags,
+            earlier: NONE,
+            later: NONE,
+            sent_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
+            delivered_at: Time::ZERO,
+            delivered: 0,
+            delivered_ce: 0,
+            prior_lost: 0,
+            in_flight: 0,
+        }
+    }
+
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.length)
+    }
+
+    pub fn is(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Scoreboard {
+    ring: VecDeque<Sent>,
+    first: u64,
+    earliest: Option<u64>,
+    latest: Option<u64>,
+    sacked: VecDeque<(u64, u64)>,
+    waiting: BinaryHeap<Reverse<u64>>,
+}
+
+impl Scoreboard {
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Identities of the segments held, oldest sequence first.
+    pub fn ids(&self) -> core::ops::Range<u64> {
+        self.first..self.first + self.ring.len() as u64
+    }
+
+    pub fn get(&self, id: u64) -> &Sent {
+        &self.ring[(id - self.first) as usize]
+    }
+
+    pub fn get_mut(&mut self, id: u64) -> &mut Sent {
+        &mut self.ring[(id - self.first) as usize]
+    }
+
+    pub fn head(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+
+    pub fn last_id(&self) -> Option<u64> {
+        self.ring
+            .len()
+            .checked_sub(1)
+            .map(|last| self.first + last as u64)
+    }
+
+    pub fn push(&mut self, segment: Sent) -> u64 {
+        self.ring.push_back(segment);
+        let id = self.first + self.ring.len() as u64 - 1;
+        self.stamp(id, segment.sent_at);
+        id
+    }
+
+    /// Takes the head if the cumulative acknowledgement covers it; trims it if only part is covered.
+    pub fn pop_acked(&mut self, ack: u64) -> Option<Sent> {
+        let head = *self.ring.front()?;
+        if head.end() > ack {
+            if head.seq < ack {
+                let trimmed = &mut self.ring[0];
+                trimmed.length -= (ack - head.seq) as u32;
+                trimmed.seq = ack;
+            }
+            return None;
+        }
+        self.unlist(self.first);
+        self.ring.pop_front();
+        self.first += 1;
+        while self.sacked.front().is_some_and(|range| range.1 <= ack) {
+            self.sacked.pop_front();
+        }
+        Some(head)
+    }
+
+    /// Identity of the segment that holds `seq`, or the first above it. Full segments are found at once.
+    pub fn find(&self, seq: u64) -> u64 {
+        let Some(head) = self.ring.front() else {
+            return self.first;
+        };
+        if seq <= head.seq {
+            return self.first;
+        }
+        let guess = ((seq - head.seq) / u64::from(head.length.max(1))) as usize;
+        if let Some(found) = self.ring.get(guess)
+            && found.seq <= seq
+            && seq < found.end()
+        {
+            return self.first + guess as u64;
+        }
+        self.first + self.ring.partition_point(|segment| segment.end() <= seq) as u64
+    }
+
+    // --- SACKed ranges ---
+
+    /// The first part of `from..to` that no SACK has covered yet.
+    pub fn first_gap(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let next = self.sacked.partition_point(|range| range.1 <= from);
+        let mut from = from;
+        let mut index = next;
+        if let Some(&(start, end)) = self.sacked.get(index)
+            && start <= from
+        {
+            from = end;
+            index += 1;
+        }
+        if from >= to {
+            return None;
+        }
+        let end = self.sacked.get(index).map_or(to, |range| range.0.min(to));
+        (from < end).then_some((from, end))
+    }
+
+    /// Notes that whole segments of `start..end` are `SACKed`, joining neighbours.
+    pub fn cover(&mut self, start: u64, end: u64) {
+        let from = self.sacked.partition_point(|range| range.1 < start);
+        let mut joined = (start, end);
+        while let Some(&range) = self.sacked.get(from) {
+            if range.0 > joined.1 {
+                break;
+            }
+            joined = (joined.0.min(range.0), joined.1.max(range.1));
+            if self
+                .sacked
+                .get(from + 1)
+                .is_some_and(|next| next.0 <= joined.1)
+            {
+                self.sacked.remove(from);
+            } else {
+                self.sacked[from] = joined;
+                return;
+            }
+        }
+        self.sacked.insert(from, joined);
+    }
+
+    /// End of the highest `SACKed` range.
+    pub fn highest_sacked(&self) -> Option<u64> {
+        self.sacked.back().map(|range| range.1)
+    }
+
+    /// The receiver has taken its SACKs back.
+    pub fn forget_sacks(&mut self) {
+        self.sacked.clear();
+    }
+
+    // --- in order of transmission ---
+
+    fn resolve(&self, link: u32) -> Option<u64> {
+        (link != NONE).then(|| self.first + u64::from(link.wrapping_sub(self.first as u32)))
+    }
+
+    fn link(id: u64) -> u32 {
+        // NONE is skipped by never being a live identity's low word for long: ids start at 0 and a collision
+        // would need 2^32 - 1 segments of one connection.
+        id as u32
+    }
+
+    /// Puts a segment at the end of the transmission order with this send time.
+    pub fn stamp(&mut self, id: u64, at: Time) {
+        self.unlist(id);
+        let latest = self.latest;
+        let segment = self.get_mut(id);
+        segment.sent_at = at;
+        segment.flags |= LISTED;
+        segment.earlier = latest.map_or(NONE, Self::link);
+        segment.later = NONE;
+        match latest {
+            Some(before) => self.get_mut(before).later = Self::link(id),
+            None => self.earliest = Some(id),
+        }
+        self.latest = Some(id);
+    }
+
+    /// Takes a segment out of the transmission order: it is (s)acked or known lost.
+    pub fn unlist(&mut self, id: u64) {
+        let segment = *self.get(id);
+        if !segment.is(LISTED) {
+            return;
+        }
+        let (earlier, later) = (self.resolve(segment.earlier), self.resolve(segment.later));
+        match earlier {
+            Some(before) => self.get_mut(before).later = segment.later,
+            None => self.earliest = later,
+        }
+        match later {
+            Some(after) => self.get_mut(after).earlier = segment.earlier,
+            None => self.latest = earlier,
+        }
+        self.get_mut(id).flags &= !LISTED;
+    }
+
+    pub fn earliest_sent(&self) -> Option<u64> {
+        self.earliest
+    }
+
+    pub fn sent_after(&self, id: u64) -> Option<u64> {
+        self.resolve(self.get(id).later)
+    }
+
+    // --- waiting for retransmission ---
+
+    pub fn await_retransmission(&mut self, id: u64) {
+        self.waiting.push(Reverse(id));
+    }
+
+    /// The lowest segment that is lost and has no retransmission in flight.
+    pub fn next_to_retransmit(&mut self) -> Option<u64> {
+        while let Some(&Reverse(id)) = self.waiting.peek() {
+            if id >= self.first {
+                let segment = self.get(id);
+                if segment.is(LOST) && !segment.is(SACKED | RETRANS) {
+                    return Some(id);
+                }
+            }
+            self.waiting.pop();
+        }
+        None
+    }
+
+    /// The losses are taken back: nothing waits.
+    pub fn forget_waiting(&mut self) {
+        self.waiting.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for number in 0..segments {
+            board.push(Sent::new(1 + number * 1000, 1000, 0));
+        }
+        board
+    }
+
+    #[test]
+    fn gaps_and_covers_are_each_others_complement() {
+        let mut board = board(10);
+        assert_eq!(board.first_gap(1, 10_001), Some((1, 10_001)));
+        board.cover(2001, 3001);
+        board.cover(5001, 6001);
+        assert_eq!(board.first_gap(1, 10_001), Some((1, 2001)));
+        assert_eq!(board.first_gap(2001, 10_001), Some((3001, 5001)));
+        board.cover(3001, 5001);
+        assert_eq!(board.first_gap(2001, 6001), None);
+        assert_eq!(board.highest_sacked(), Some(6001));
+        board.cover(1, 9001);
+        assert_eq!(board.first_gap(1, 10_001), Some((9001, 10_001)));
+    }
+
+    #[test]
+    fn the_transmission_order_follows_retransmissions() {
+        let mut board = board(3);
+        board.stamp(0, Time(9));
+        let mut order = vec![];
+        let mut next = board.earliest_sent();
+        while let Some(id) = next {
+            order.push(id);
+            next = board.sent_after(id);
+        }
+        assert_eq!(order, [1, 2, 0]);
+        board.unlist(2);
+        assert_eq!(board.sent_after(1), Some(0));
+    }
+
+    #[test]
+    fn a_segment_is_found_among_uneven_ones() {
+        let mut board = Scoreboard::default();
+        let mut seq = 1;
+        for length in [1000, 10, 1000, 1, 500] {
+            board.push(Sent::new(seq, length, 0));
+            seq += u64::from(length);
+        }
+        assert_eq!(board.find(1), 0);
+        assert_eq!(board.find(1001), 1);
+        assert_eq!(board.find(1011), 2);
+        assert_eq!(board.find(2012), 4);
+        assert_eq!(board.find(9999), 5);
+        assert_eq!(board.pop_acked(1006).map(|sent| sent.seq), Some(1));
+        assert!(board.pop_acked(1006).is_none());
+        assert_eq!(
+            board.head().map(|sent| (sent.seq, sent.length)),
+            Some((1006, 5))
+        );
+    }
+}

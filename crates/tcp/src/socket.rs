@@ -1,0 +1,383 @@
+//! The socket: its state, who gets an arriving segment, the closing (RFC 9293, section 3.6), and the application's calls.
+//!
+//! 1. The final ACK of a handshake is assumed valid: there are no old duplicates of other connections.
+//! 2. TIME-WAIT holds no port and no timer, as ports are not modelled as scarce; a FIN that comes again is acknowledged.
+
+use super::chrono::{Chrono, Limit};
+use super::delayed_ack::DelayedAck;
+use super::output::Output;
+use super::rack::Rack;
+use super::rate::Rate;
+use super::receive_buffer::ReceiveBuffer;
+use super::receiver::Receiver;
+use super::recovery::Recovery;
+use super::rtt::{RTO_INITIAL, Rtt};
+use super::sample::Counters;
+use super::scoreboard::Scoreboard;
+use super::send_buffer::SendBuffer;
+use super::timers::Timers;
+use super::tlp::Tlp;
+use crate::config::Config;
+use crate::congestion::{self, CongestionControl, INFINITE_SSTHRESH, Window};
+use crate::segment::{Segment, flag};
+use bentpipe_base::SplitMix64;
+use bentpipe_base::time::{Nanos, Time};
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    Closing,
+    CloseWait,
+    LastAck,
+    Closed,
+}
+
+/// What an application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    Connected,
+    /// This many more bytes have been read in order.
+    Read(u64),
+    /// All that was written has been acknowledged.
+    Drained,
+    /// The peer will send nothing more.
+    PeerClosed,
+    /// The connection is over; `false` if it failed.
+    Closed(bool),
+}
+
+/// What a socket leaves behind at each call; emptied by the caller, who keeps its memory.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    pub packets: Vec<Segment>,
+    pub notices: Vec<Notice>,
+}
+
+#[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "what was negotiated, each by itself"
+)]
+pub struct Socket {
+    pub(super) config: Arc<Config>,
+    pub(super) state: State,
+    pub(super) window: Window,
+    pub(super) control: Box<dyn CongestionControl>,
+    pub(super) board: Scoreboard,
+    pub(super) rtt: Rtt,
+    pub(super) rate: Rate,
+    pub(super) rack: Rack,
+    pub(super) tlp: Tlp,
+    pub(super) recovery: Recovery,
+    pub(super) timers: Timers,
+    pub(super) output: Output,
+    pub(super) send: SendBuffer,
+    pub(super) chrono: Chrono,
+    pub(super) receiver: Receiver,
+    pub(super) delayed: DelayedAck,
+    pub(super) buffer: ReceiveBuffer,
+    pub(super) counters: Counters,
+    // negotiated
+    pub(super) sack_ok: bool,
+    pub(super) timestamps_ok: bool,
+    pub(super) ecn_ok: bool,
+    pub(super) snd_wscale: u8,
+    pub(super) rcv_wscale: u8,
+    /// The peer's latest timestamp value, to be echoed.
+    pub(super) ts_recent: u32,
+    ts_offset: u32,
+    /// Closed by [`abort`](Self::abort).
+    aborted: bool,
+}
+
+impl Socket {
+    fn new(config: &Arc<Config>, mtu: u32, random: u64, state: State) -> Option<Self> {
+        let advertised_mss = mtu - config.ip_header() - 20;
+        let control = congestion::by_name(&config.congestion_control)?;
+        let window = Window {
+            cwnd: config.initcwnd,
+            cwnd_count: 0,
+            ssthresh: INFINITE_SSTHRESH,
+            prior_cwnd: 0,
+            cwnd_clamp: u32::MAX >> 1,
+            initial_cwnd: config.initcwnd,
+            pacing_rate: None,
+            mss: 536,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            reordering: 3,
+            delivered: 0,
+            delivered_ce: 0,
+            delivered_at: Time::ZERO,
+            lost: 0,
+            app_limited: u64::MAX >> 1,
+            snd_una: 0,
+            snd_nxt: 0,
+            high_seq: 0,
+            cwnd_limited: false,
+            max_packets_out: 0,
+            srtt: Nanos::ZERO,
+            min_rtt: None,
+            state: congestion::CaState::Open,
+            last_sent: Time(i64::MIN >> 2),
+            next_departure: Time(i64::MIN >> 2),
+            now: Time::ZERO,
+            random: SplitMix64(random),
+        };
+        let (buffer, rcv_wscale) = ReceiveBuffer::new(config, advertised_mss);
+        Some(Self {
+            config: Arc::clone(config),
+            state,
+            window,
+            control,
+            board: Scoreboard::default(),
+            rtt: Rtt::default(),
+            rate: Rate::default(),
+            rack: Rack::default(),
+            tlp: Tlp::default(),
+            recovery: Recovery::default(),
+            timers: Timers::new(config.tick_ns, random),
+            output: Output::new(advertised_mss, config.ip_header()),
+            send: SendBuffer::new(config),
+            chrono: Chrono::default(),
+            receiver: Receiver::default(),
+            delayed: DelayedAck::default(),
+            buffer,
+            counters: Counters::default(),
+            sack_ok: config.sack,
+            timestamps_ok: config.timestamps,
+            ecn_ok: config.ecn,
+            snd_wscale: 0,
+            rcv_wscale,
+            ts_recent: 0,
+            ts_offset: (random >> 32) as u32,
+            aborted: false,
+        })
+    }
+
+    /// An active open: the SYN leaves at once. `None` if the congestion control is unknown.
+    pub fn connect(
+        config: &Arc<Config>,
+        mtu: u32,
+        random: u64,
+        now: Time,
+        out: &mut Outbox,
+    ) -> Option<Self> {
+        let mut socket = Self::new(config, mtu, random, State::SynSent)?;
+        socket.window.now = now;
+        socket.timers.retransmit_in(now, RTO_INITIAL);
+        socket.send_syn(out);
+        Some(socket)
+    }
+
+    /// A passive open: a SYN has arrived at a listener.
+    pub fn accept(
+        syn: &Segment,
+        config: &Arc<Config>,
+        mtu: u32,
+        random: u64,
+        now: Time,
+        out: &mut Outbox,
+    ) -> Option<Self> {
+        let mut socket = Self::new(config, mtu, random, State::SynReceived)?;
+        socket.window.now = now;
+        socket.counters.segments_in += 1;
+        socket.negotiate(syn);
+        socket.timers.retransmit_in(now, RTO_INITIAL);
+        socket.send_syn(out);
+        Some(socket)
+    }
+
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// Milliseconds as the timestamp option counts them.
+    pub(super) fn timestamp(&self) -> u32 {
+        (self.window.now.0.div_euclid(1_000_000) as u32).wrapping_add(self.ts_offset)
+    }
+
+    /// A segment for this socket arrives.
+    pub fn on_segment(&mut self, now: Time, packet: &Segment, out: &mut Outbox) {
+        self.window.now = now;
+        self.counters.segments_in += u64::from(packet.segments.max(1));
+        match self.state {
+            State::Closed if packet.has(flag::FIN) && self.receiver.fin_reached => {
+                // Our last ACK was lost.
+                self.send_ack(out);
+            }
+            State::Closed if self.aborted && !packet.has(flag::RST) => self.send_reset(out),
+            State::Closed => {}
+            State::SynSent => self.in_syn_sent(packet, out),
+            _ if packet.has(flag::RST) => self.fail(out),
+            State::SynReceived => {
+                if packet.has(flag::SYN) {
+                    self.send_syn(out);
+                } else if packet.has(flag::ACK) && packet.ack >= 1 {
+                    self.send.window_bytes = u64::from(packet.window) << self.snd_wscale;
+                    self.send.max_window = self.send.window_bytes;
+                    if let Some((value, _)) = packet.timestamps {
+                        self.ts_recent = value;
+                    }
+                    self.establish(out);
+                    self.in_established(packet, out);
+                }
+            }
+            _ if packet.has(flag::SYN) => {
+                // Our ACK of the SYN-ACK was lost.
+                self.send_ack(out);
+            }
+            _ => self.in_established(packet, out),
+        }
+    }
+
+    fn in_established(&mut self, packet: &Segment, out: &mut Outbox) {
+        if !self.is_acceptable(packet, out) {
+            return;
+        }
+        self.on_ack(packet, out);
+        if packet.payload > 0 || packet.has(flag::FIN) {
+            self.on_data(packet, out);
+        }
+        self.after_ack(out);
+        self.advance_close(out);
+        if packet.payload > 0 || packet.has(flag::FIN) {
+            self.acknowledge_if_due(out);
+            self.read_at_once(out);
+        }
+    }
+
+    /// State changes that an acknowledged FIN or a received one cause.
+    fn advance_close(&mut self, out: &mut Outbox) {
+        let fin_acked = self
+            .output
+            .fin_seq
+            .is_some_and(|seq| self.window.snd_una > seq);
+        let peer_done = self.receiver.fin_reached;
+        self.state = match self.state {
+            State::FinWait1 if fin_acked && peer_done => State::Closed,
+            State::FinWait1 if fin_acked => State::FinWait2,
+            State::FinWait1 if peer_done => State::Closing,
+            State::FinWait2 if peer_done => State::Closed,
+            State::Closing | State::LastAck if fin_acked => State::Closed,
+            State::Established if peer_done => State::CloseWait,
+            state => state,
+        };
+        if self.state == State::Closed {
+            if peer_done && self.receiver.fin_unacked {
+                self.send_ack(out);
+            }
+            self.timers = Timers::default();
+            out.notices.push(Notice::Closed(true));
+        }
+    }
+
+    pub(super) fn fail(&mut self, out: &mut Outbox) {
+        self.state = State::Closed;
+        self.timers = Timers::default();
+        out.notices.push(Notice::Closed(false));
+    }
+
+    // --- the application's calls ---
+
+    /// The application has this many more bytes to send; it writes whenever the send buffer takes some.
+    pub fn write(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
+        self.window.now = now;
+        self.send.offered = self.send.offered.saturating_add(bytes);
+        if self.can_send() {
+            self.fill_and_push(out);
+        }
+    }
+
+    /// The application writes no more: what it offered and has not yet written is dropped.
+    pub fn stop_writing(&mut self, now: Time) {
+        self.window.now = now;
+        self.send.offered = 0;
+    }
+
+    /// Closes when all that was offered has been sent.
+    pub fn close(&mut self, now: Time, out: &mut Outbox) {
+        self.window.now = now;
+        self.send.closing = true;
+        match self.state {
+            State::SynSent | State::SynReceived => self.state = State::Closed,
+            State::Established | State::CloseWait => self.fill_and_push(out),
+            _ => {}
+        }
+    }
+
+    /// Ends the connection here and now; the peer is told by a RST, and by another for whatever still comes from it.
+    pub fn abort(&mut self, now: Time, out: &mut Outbox) {
+        self.window.now = now;
+        if self.state != State::Closed {
+            self.send_reset(out);
+            self.aborted = true;
+            self.state = State::Closed;
+            self.timers = Timers::default();
+        }
+    }
+
+    fn send_reset(&mut self, out: &mut Outbox) {
+        let mut packet = self.packet(flag::RST | flag::ACK, self.window.snd_nxt);
+        packet.window = 0;
+        self.transmit(packet, out);
+    }
+
+    pub(super) fn can_send(&self) -> bool {
+        matches!(self.state, State::Established | State::CloseWait)
+    }
+
+    /// The next instant at which [`on_timer`](Self::on_timer) has something to do.
+    pub fn next_timer(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Bytes read by the application, and written by it, so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.receiver
+            .copied
+            .saturating_sub(1 + u64::from(self.receiver.fin_reached))
+    }
+
+    pub fn retransmits(&self) -> u64 {
+        self.counters.retransmits
+    }
+
+    /// Moves to the state after sending a FIN, and accounts for its place in the sequence space.
+    pub(super) fn queue_fin(&mut self, seq: u64) {
+        self.output.fin_seq = Some(seq);
+        self.state = match self.state {
+            State::CloseWait => State::LastAck,
+            _ => State::FinWait1,
+        };
+    }
+
+    pub(super) fn all_acked(&self) -> bool {
+        self.window.packets_out == 0
+            && self.send.write_seq == self.window.snd_nxt.min(self.send.write_seq)
+    }
+
+    pub(super) fn stop_chrono(&mut self, limit: Limit) {
+        let empty = self.all_acked();
+        self.chrono.stop(self.window.now, limit, empty);
+    }
+}
