@@ -84,6 +84,26 @@ def test_of_pings_the_tail_is_judged_too() -> None:
     assert found["workload.rtt.p95_ms"].verdict == MORE
 
 
+def test_pings_beside_a_transfer_are_judged_where_they_are_enough_for_a_tail() -> None:
+    def beside(variant: str, seed: int, p95_ms: float | None) -> Record:
+        rtt = pings(variant, seed, p95_ms or 0.0)["workloads"]["rtt"] | {"p95_ms": p95_ms}
+        both = run(10.0, variant=variant, seed=seed)
+        both["workloads"]["rtt"] = rtt
+        return both
+
+    def judged(tails_ms: tuple[float | None, float | None]) -> dict[str, Comparison]:
+        variants = zip(("as is", "queue of 2 bdp"), tails_ms, strict=True)
+        runs = [
+            beside(variant, seed, None if tail_ms is None else tail_ms + seed)
+            for variant, tail_ms in variants
+            for seed in range(5)
+        ]
+        return {each.metric.name: each for each in compare_all([sweep(runs)])}
+
+    assert judged((45.0, 90.0))["workload.rtt.p95_ms"].verdict == MORE
+    assert not any(name.startswith("workload.rtt.") for name in judged((None, None)))
+
+
 def test_shares_differ_by_percentage_points() -> None:
     def sent_again(variant: str, seed: int, again: int) -> Record:
         entry = {"bytes": 1448 * 1000, "retransmits": again + seed}

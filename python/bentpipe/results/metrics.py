@@ -42,7 +42,7 @@ def of_kinds(record: Record) -> dict[str, list[Metric]]:
     """
     found: dict[str, list[Metric]] = {}
     for kind in KINDS:
-        for subject in kind.subjects(record):
+        for subject in _subjects(kind, record):
             if is_rival(record, subject) and len(kind.subjects(record)) > 1:
                 continue
             for part, _ in kind.views(record, subject):
@@ -91,6 +91,10 @@ def matching(patterns: Iterable[str], names: Sequence[str], asker: str) -> list[
     return list(found)
 
 
+def _subjects(kind: Kind, record: Record) -> Sequence[str]:
+    return list(dict.fromkeys([*kind.subjects(record), *kind.also_compared(record)]))
+
+
 def _measured(kind: Kind, subject: str, part: str) -> Iterable[Metric]:
     others = (*kind.measures[1:], *kind.if_published)
     beside = kind.costs or tuple(measure for measure in others if not measure.more_is_better)
@@ -112,7 +116,7 @@ def _measured(kind: Kind, subject: str, part: str) -> Iterable[Metric]:
 
 def _in_view(kind: Kind, subject: str, part: str, measure: Measure, record: Record) -> float | None:
     """In the run as it is seen for that part; a run that has no parts is its own other half."""
-    if subject not in kind.subjects(record):
+    if subject not in _subjects(kind, record):
         return None
     views: Mapping[str, Record] = dict(kind.views(record, subject))
     view = views.get(part, views.get(""))

@@ -1,5 +1,9 @@
-"""Pings, where they are all that a run has; else their median stands beside the work that they went with."""
+"""Pings, where they are all that a run has; else their median stands beside the work that they went with.
 
+`bentpipe compare` also speaks of pings beside other work if they are enough for a percentile.
+"""
+
+from bentpipe.results.asked import workload_spec
 from bentpipe.results.kinds.measure import Kind, Measure, Record, entry, workloads_of
 
 _pings = workloads_of("ping")
@@ -8,6 +12,16 @@ _pings = workloads_of("ping")
 def _alone(record: Record) -> list[str]:
     found = _pings(record)
     return found if len(found) == len(record.get("workloads", {})) else []
+
+
+def _enough(record: Record) -> list[str]:
+    """Pings beside other work that are so many that they have a tail."""
+    return [
+        name
+        for name in _pings(record)
+        if record["workloads"][name].get("p95_ms") is not None
+        and (workload_spec(record, name).get("start_ns") or 0) >= 0
+    ]
 
 
 def _tail(percent: int) -> Measure:
@@ -32,4 +46,5 @@ PING = Kind(
     ),
     _alone,
     (_tail(99),),
+    also_compared=_enough,
 )
