@@ -175,7 +175,8 @@ def _rate_sentence(run: _Run, pipe: str, of_pipe: pl.DataFrame) -> str:
     capacity = capacity_bit_s(run.record, pipe)
     of = f", {percent(mean / capacity)} of the rate set" if capacity else ""
     return (
-        f"Goodput {pipe} averages {rate(mean)}{of}, from {duration(first)} to {duration(last)}; "
+        f"Goodput {pipe}, leaving the pipe, averages {rate(mean)}{of} while payload moved, from "
+        f"{duration(first)} to {duration(last)}; "
         f"the best {duration(run.bin_s)} had {rate(best)}."
     )
 

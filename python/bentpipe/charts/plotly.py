@@ -100,9 +100,10 @@ def _ticks(axis: Axis, ends: Range) -> dict[str, Any]:
         words = axis.tick_words or [f"{tick:g}" for tick in axis.ticks]
         places = [short(axis.at(tick)) for tick in axis.ticks]
         return {"tickvals": places, "ticktext": [plain(word) for word in words]}
-    if axis.zero is not None:
+    if axis.log:
         ticks = log_ticks(ends, axis)
-        return {"tickvals": [short(axis.zero), *ticks], "ticktext": ["0", *map(digits, ticks)]}
+        zero = [] if axis.zero is None else [short(axis.zero)]
+        return {"tickvals": [*zero, *ticks], "ticktext": [*(["0"] if zero else []), *map(digits, ticks)]}
     return {}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.plotly_values import plain, scale, short
-from bentpipe.charts.ranges import across
+from bentpipe.charts.ranges import across, log_ticks
 from bentpipe.charts.wording import digits
 
 _SYMBOLS = {
@@ -15,7 +15,6 @@ _SYMBOLS = {
     Symbol.STROKE: "line-ns",
     Symbol.BEYOND: "triangle-right",
 }
-_ROUND = [first * 10.0**power for power in range(-6, 7) for first in (1, 2, 5)]
 _FIRST_WIDTH = 2.4
 _GAP = 0.03
 _ROW_PIXELS = 21
@@ -45,6 +44,7 @@ def _figure(chart: Chart, row: Sequence[Panel]) -> dict[str, Any]:
         "hovermode": "closest",
         "height": _AROUND_PIXELS + _ROW_PIXELS * len(names),
         "categories": True,
+        "stackable": True,
     }
     traces: list[dict[str, Any]] = []
     weights = [_FIRST_WIDTH, *[1.0] * (len(row) - 1)]
@@ -75,7 +75,7 @@ def _x_axis(x: Axis, ends: tuple[float, float], domain: list[float]) -> dict[str
     found = {"title": {"text": plain(x.title)}, "domain": domain, "zeroline": False, **scale(ends, x.log)}
     if not x.log:
         return found | {"nticks": 6}
-    ticks = [value for value in _ROUND if ends[0] <= value <= ends[1]]
+    ticks = log_ticks(ends, x)
     return found | {"tickvals": ticks, "ticktext": [digits(value) for value in ticks]}
 
 

@@ -7,6 +7,9 @@ from bentpipe.charts.description import Axis, Chart, Panel
 
 Range = tuple[float, float]
 _STEP_TO_ZERO = 4.0
+_DECADE = 9.999
+"""Ten, whatever the last bits of the values are."""
+_TICKS = 3
 
 
 def y_range(panels: Iterable[Panel]) -> Range:
@@ -72,31 +75,38 @@ def break_place(axis: Axis) -> float | None:
 
 
 def spans_a_decade(values: Iterable[float]) -> bool:
-    """More than that, of those above 0: a linear axis would press the small ones together."""
+    """Or more, of those above 0: a linear axis would press the small ones together."""
     above = [value for value in values if value > 0]
-    return bool(above) and max(above) > 10 * min(above)
+    return bool(above) and max(above) >= _DECADE * min(above)
 
 
 def log_ticks(ends: Range, axis: Axis) -> list[float]:
     """Round numbers in a logarithmic axis' range, above its break: decades where there are enough of them."""
     least = break_place(axis) or ends[0]
-    for firsts in ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 4, 5, 6, 7, 8, 9)):
+    for firsts in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), *_FINER):
         found = [first * 10.0**power for power in range(-9, 13) for first in firsts]
-        found = [value for value in found if least <= value <= ends[1]]
-        if len(found) >= 3:
+        found = [float(f"{value:.6g}") for value in found if least <= value <= ends[1]]
+        if len(found) >= _TICKS:
             break
     return found
+
+
+_FINER = tuple(tuple(n / steps for n in range(steps, 10 * steps)) for steps in (5, 10, 20, 100))
+"""Steps of 0.2, 0.1, 0.05 and 0.01 between 1 and 10: on a short axis they are almost even."""
 
 
 def apart(axis: Axis, values: Sequence[float], share: float) -> list[int]:
     """Which of these, from the least, may have words at their ticks: that share of the axis apart, or more.
 
-    The last one always has.
+    The first and the last one always have.
     """
     places = [math.log(axis.at(value)) if axis.log else value for value in values]
     least = share * (places[-1] - places[0])
     kept = [len(places) - 1]
     for number in range(len(places) - 2, -1, -1):
-        if places[kept[-1]] - places[number] >= least:
+        last = number == 0
+        while last and len(kept) > 1 and places[kept[-1]] - places[0] < least:
+            kept.pop()
+        if last or places[kept[-1]] - places[number] >= least:
             kept.append(number)
     return kept[::-1]

@@ -42,13 +42,15 @@ class Layout:
 
 
 def laid_out(x: SweptAxis | None, axes: Sequence[SweptAxis], alone: str) -> Layout:
-    """Lines are of the axis with the most values that still can be told apart; what is left has panels.
+    """Lines are the variants, so that they lie over each other, or else the axis with the most values that
+    still can be told apart; what is left has panels.
 
     `alone` is the one line's label where nothing else varies.
     """
     others = [axis for axis in axes if x is None or axis.key != x.key]
     few = [axis for axis in others if len(axis.values) <= len(IN_ORDER)]
-    along = max(few or others, key=lambda axis: len(axis.values), default=None)
+    variants = [axis for axis in few if axis.key == VARIANT]
+    along = max(variants or few or others, key=lambda axis: len(axis.values), default=None)
     across = [axis for axis in others if axis is not along]
     whole = {axis.key: len(axis.values) for axis in others}
     if along and len(along.values) > len(IN_ORDER):

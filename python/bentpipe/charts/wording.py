@@ -33,6 +33,8 @@ def duration(seconds: float) -> str:
         return f"{digits(seconds)}{_NO_BREAK}s"
     if abs(seconds) >= 1e-3:
         return f"{digits(seconds * 1e3)}{_NO_BREAK}ms"
+    if abs(seconds) < 5e-7:
+        return f"{digits(seconds * 1e9)}{_NO_BREAK}ns"
     return (
         f"{digits(seconds * 1e6)}{_NO_BREAK}µs"
         if abs(seconds) < 5e-4

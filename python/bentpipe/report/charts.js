@@ -57,12 +57,31 @@ const charts = (() => {
     };
   }
 
+  // On a narrow screen panels that stand side by side and share their rows stand below each other.
+  const AROUND = 66;  // pixels of a chart's margins above and below
+  const narrow = matchMedia("(max-width: 620px)");
+  function stacked(figure) {
+    const names = Object.keys(figure.layout).filter((key) => key.startsWith("xaxis"));
+    if (!figure.layout.stackable || !narrow.matches || names.length < 2) return figure;
+    const each = figure.layout.height - AROUND, step = each + 48;
+    const all = step * names.length - 48;
+    const layout = { ...figure.layout, height: all + AROUND };
+    names.forEach((name, at) => {
+      const number = name.slice("xaxis".length), top = 1 - at * step / all;
+      layout[name] = { ...figure.layout[name], domain: [0, 1], anchor: `y${number}` };
+      layout[`yaxis${number}`] = { ...figure.layout.yaxis, domain: [Math.max(0, top - each / all), top], anchor: `x${number}` };
+    });
+    return { layout, data: figure.data.map((trace) => ({ ...trace, yaxis: (trace.xaxis ?? "x").replace("x", "y") })) };
+  }
+
   const settings = { displayModeBar: false, responsive: true, doubleClick: "reset" };
 
-  async function draw(div, figure) {
+  async function draw(div, given) {
     await plotly();
-    drawn.set(div, figure);
+    drawn.set(div, given);
     waiting.delete(div);
+    const figure = stacked(given);
+    if (figure.layout.height) div.style.height = `${figure.layout.height}px`;
     await Plotly.react(div, recoloured(figure.data), layout(figure, div), settings);
   }
 
@@ -75,7 +94,9 @@ const charts = (() => {
 
   // Draws the figure when the div comes into sight. The promise is kept when it is drawn.
   function show(div, figure) {
-    if (figure.layout.height) div.style.height = `${figure.layout.height}px`;
+    div.classList.toggle("wide", Boolean(figure.layout.categories && !figure.layout.stackable));
+    const { height } = stacked(figure).layout;
+    if (height) div.style.height = `${height}px`;
     return new Promise((done) => {
       waiting.set(div, () => draw(div, figure).then(done));
       inSight.observe(div);
@@ -118,6 +139,7 @@ const charts = (() => {
 
   const redraw = () => drawn.forEach((figure, div) => draw(div, figure));
   wantsDark.addEventListener("change", redraw);
+  narrow.addEventListener("change", redraw);
   addEventListener("beforeprint", () => { printing = true; waiting.forEach((begin) => begin()); redraw(); });
   addEventListener("afterprint", () => { printing = false; redraw(); });
   return { show, forget, link, figure };

@@ -63,6 +63,28 @@ def render(compared: Sequence[Comparison]) -> RenderableType:
     return Group(*parts, *_left_out(compared))
 
 
+@dataclass(frozen=True)
+class Told:
+    """What was found of one kind of work."""
+
+    title: str
+    verdicts: Sequence[tuple[str, str]]
+    """Of each thing tried, its name and what it changed."""
+    sheet: Sheet
+    """Ratios and intervals, at each point."""
+
+
+def told(compared: Sequence[Comparison]) -> list[Told]:
+    """The same as data, for a page."""
+    blocks = _blocks([each for each in compared if not each.one_sided])
+    return [Told(_title(group), _verdict_words(rows), _sheet(rows)) for group, rows in blocks.items()]
+
+
+def how_compared(compared: Sequence[Comparison]) -> str:
+    """Pairs, their baseline, and what the intervals hold."""
+    return " ".join(filter(None, (_pairs_words(compared), _note(compared))))
+
+
 Blocks = Mapping[tuple[str, str], Mapping[str, Sequence[Row]]]
 """By group, then by thing: the row over all points first."""
 
@@ -94,10 +116,16 @@ def _verdicts(rows: Mapping[str, Sequence[Row]]) -> RenderableType:
     lines = Table.grid(padding=(0, 1, 0, 0))
     lines.add_column(no_wrap=True, style="bold")
     lines.add_column()
-    for name, (overall, *points) in rows.items():
-        words = verdict(overall.first, list(overall.beside.values()), [row.first for row in points])
+    for name, words in _verdict_words(rows):
         lines.add_row(Text(printable(f"{name}:")), Text(words))
     return lines
+
+
+def _verdict_words(rows: Mapping[str, Sequence[Row]]) -> list[tuple[str, str]]:
+    return [
+        (name, verdict(overall.first, list(overall.beside.values()), [row.first for row in points]))
+        for name, (overall, *points) in rows.items()
+    ]
 
 
 def _sheet(rows: Mapping[str, Sequence[Row]]) -> Sheet:

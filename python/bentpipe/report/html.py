@@ -1,7 +1,7 @@
 """One self-contained page for a folder of results: it opens offline, and everything on it is escaped."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from markupsafe import Markup
 from bentpipe.charts import plotly
 from bentpipe.charts.description import Chart
 from bentpipe.charts.overviews import Overview, overviews
-from bentpipe.report import columns, run_part
+from bentpipe.report import columns, comparison, run_part
 from bentpipe.report.drawing import Parts, mapping, shown
 from bentpipe.report.packing import PAGE_BYTES, Packed, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
-from bentpipe.report.sheets import sheets
+from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.results.cells import counts
+from bentpipe.results.comparisons import Comparison, compare_all
+from bentpipe.results.errors import ComparisonError
 from bentpipe.results.published import experiment
 from bentpipe.results.run_folder import write_file
 from bentpipe.results.store import Results
@@ -54,6 +56,8 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
         lstrip_blocks=True,
     )
     first = results.runs[0]
+    compared = _compared(results)
+    told_of = comparison.told(compared)
     found, tables = list(overviews(results)), sheets(results)
     page: dict[str, Any] = {
         "title": first.get("title") or first.get("lab") or results.folder.name,
@@ -66,7 +70,10 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
         "sheets": tables,
         "long_table": _LONG_TABLE,
         "charts_first": sum(sheet.length for sheet in tables) > _LONG_TABLE,
-        "finding": next((each.finding for each in found if each.finding), ""),
+        "finding": "" if compared else next((each.finding for each in found if each.finding), ""),
+        "told": told_of,
+        "ratios_open": _open(told_of, tables),
+        "how_compared": comparison.how_compared(compared) if compared else "",
         "overviews": [_overview(each) for each in found],
         "published": experiment(first.get("published")),
         "facts": list(_facts(results)),
@@ -82,6 +89,22 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
     with mapping(len(results.runs)) as mapped:
         packed = packed_runs(len(results.runs), Parts(results), most_bytes - rest, mapped, told)
     return template.render(page, packed=packed)
+
+
+def _compared(results: Results) -> Sequence[Comparison]:
+    """What each variant changed; empty where there is one variant, or no pair of runs."""
+    if len({run.get("variant") for run in results.runs}) < 2:
+        return []
+    try:
+        return compare_all([results])
+    except ComparisonError:
+        return []
+
+
+def _open(told: Sequence[comparison.Told], tables: Sequence[Sheet]) -> bool:
+    """Whether ratios are shown at once: where no other table has them, and they are not too many."""
+    rows = sum(each.sheet.length for each in told)
+    return rows <= _LONG_TABLE and not all(sheet.variants for sheet in tables)
 
 
 def _overview(found: Overview) -> dict[str, Any]:

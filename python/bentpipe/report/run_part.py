@@ -11,6 +11,7 @@ from bentpipe.charts.description import Chart
 from bentpipe.charts.wording import digits
 from bentpipe.report import engine_words
 from bentpipe.report.asked_words import asked_words
+from bentpipe.report.figure_words import Figure, figures
 from bentpipe.results.asked import workload_spec
 from bentpipe.results.called import called
 from bentpipe.results.cells import counts, is_imported
@@ -28,7 +29,9 @@ def words(record: Mapping[str, Any]) -> dict[str, Any]:
         "why": list(record.get("why", [])),
         "headline": ", ".join(_headline(record)),
         "cards": [
-            [name, asked, found] for name, asked, found in (*_workloads(record), *_pipes(record)) if found
+            [name, asked, [[each.words, each.shown, each.key] for each in found]]
+            for name, asked, found in (*_workloads(record), *_pipes(record))
+            if found
         ],
         "engine": engine_words.sentences(record),
         "sysctl": list(_sysctl(record)),
@@ -81,25 +84,15 @@ def _headline(record: Mapping[str, Any]) -> Iterable[str]:
             yield f"{called(record, subject)} {figure}" if len(found) > 1 else figure
 
 
-def _workloads(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[tuple[str, str]]]]:
-    for name, figures in record.get("workloads", {}).items():
-        yield called(record, name), asked_words(workload_spec(record, name)), _scalars(figures)
+def _workloads(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[Figure]]]:
+    for name, entry in record.get("workloads", {}).items():
+        yield called(record, name), asked_words(workload_spec(record, name)), figures(entry)
 
 
-def _pipes(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[tuple[str, str]]]]:
-    for name, figures in record.get("pipes", {}).items():
-        yield name, "", _scalars({**figures, **record.get("queue", {}).get(name, {})})
-
-
-def _scalars(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of what is one figure; a table in it (drops) by its parts."""
-    found = []
-    for name, value in figures.items():
-        if isinstance(value, Mapping):
-            found += [(f"{name}, {part}", shown(inner)) for part, inner in value.items()]
-        elif not isinstance(value, list):
-            found.append((name, shown(value)))
-    return found
+def _pipes(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[Figure]]]:
+    for name, entry in record.get("pipes", {}).items():
+        both = {**entry, **record.get("queue", {}).get(name, {})}
+        yield f"pipe {name}", "", figures(both, of_pipe=True)
 
 
 def shown(value: Any) -> str:

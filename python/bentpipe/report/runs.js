@@ -31,8 +31,8 @@
 
   function table(name, asked, figures) {
     return made("table", {}, made("caption", {}, name, asked ? made("span", {}, asked) : null),
-      made("tbody", {}, ...figures.map(([key, value]) =>
-        made("tr", {}, made("th", { scope: "row" }, key), made("td", {}, value)))));
+      made("tbody", {}, ...figures.map(([words, value, key]) =>
+        made("tr", {}, made("th", { scope: "row", title: key }, words), made("td", {}, value)))));
   }
 
   function settingsInForce(sysctl) {
@@ -73,20 +73,21 @@
     return { article, divs };
   }
 
-  async function open(number) {
+  // `among`: one of several that the page begins with, in their order, where the reader is left alone.
+  async function open(number, among = false) {
     if (!parts.has(number)) {
       parts.set(number, null);
       const part = await partOf(number);
       const { article, divs } = element(part, number, beside.includes(number) ? beside : []);
       parts.set(number, { article, divs, from });
       from = undefined;
-      opened.prepend(article);
+      if (among) opened.append(article); else opened.prepend(article);
       rows[number].classList.add("open");
       const shown = divs.map((div, at) => charts.show(div, part.figures[at]));
       Promise.all(shown).then(() => charts.link(divs.filter((div) => div.dataset.clock)));
     }
     const here = parts.get(number);
-    if (here && names.length > 1) {
+    if (here && !among && names.length > 1) {
       here.article.scrollIntoView();
       here.article.focus({ preventScroll: true });
     }
@@ -159,7 +160,7 @@
     if (!event.target.closest("a")) go(number);
   }));
   addEventListener("hashchange", follow);
-  if (names.length === 1) open(0);
+  if (names.length <= 4) names.reduce((before, _, number) => before.then(() => open(number, true)), Promise.resolve());
   follow();
 
   const filter = document.getElementById("filter");

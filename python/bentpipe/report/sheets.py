@@ -17,6 +17,14 @@ from bentpipe.results.kinds.costs import is_rival
 from bentpipe.results.speed_up import baselines, place, things_tried
 from bentpipe.results.store import Results
 
+_COUNTED = {
+    "bulk": "Goodput is a transfer's payload at its receiver over the transfer's own time, without what the "
+    "lab leaves out (omit).",
+    "http": "A fetch's time is from its request to its last byte.",
+    "channels": "Goodput is the payload of all flows at their receivers over the workload's own time.",
+    "pipe": "Throughput and goodput are what left the pipe, over the whole run.",
+}
+
 
 @dataclass(frozen=True)
 class Row:
@@ -41,6 +49,8 @@ class Sheet:
     """Heading and rows."""
     note: str
     """How to read the intervals; empty where there is none."""
+    counted: str = ""
+    """Over which interval and where its goodput was counted."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "headers", tuple(map(printable_lines, self.headers)))
@@ -96,4 +106,12 @@ def _sheet(found: Sequence[Cell], keys: Sequence[str]) -> Sheet:
     groups = tuple((name, tuple(rows)) for name, rows in grouped.items())
     note = columns.coverage(found, plain)
     spare = tuple(list(titles).index(column) for column in columns.SPARE if column in titles)
-    return Sheet(found[0].kind.title, tuple(titles.values()), variants, spare, groups, note)
+    return Sheet(
+        found[0].kind.title,
+        tuple(titles.values()),
+        variants,
+        spare,
+        groups,
+        note,
+        _COUNTED.get(found[0].kind.name, ""),
+    )

@@ -1,0 +1,117 @@
+"""The figures of a record in words: what each is, over which interval and where it was counted, and its unit.
+
+A key without words here is said by its own name: `hits_mean` is "hits mean". Its last word names the unit.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bentpipe.charts.wording import digits, duration, percent, rate, size
+
+_WORDS = {
+    "goodput_mbit_s": "goodput, over the transfer's own time",
+    "completion_s": "time to the last byte",
+    "duration_s": "the transfer's own time",
+    "bytes": "payload at the receiver",
+    "retransmits": "segments sent again",
+    "median_fetch_s": "median time of a fetch",
+    "median_ms": "median round trip",
+    "min_ms": "shortest round trip",
+    "max_ms": "longest round trip",
+    "lost": "pings lost",
+    "sent": "pings sent",
+}
+_PIPE_WORDS = {
+    "throughput_mbit_s": "throughput, whole run, leaving the pipe",
+    "goodput_mbit_s": "goodput, whole run, leaving the pipe",
+    "drops, tail": "dropped by a full queue",
+    "drops, aqm": "dropped by the queue discipline",
+    "drops, policer": "dropped by the policer",
+    "drops, ingress": "lost before the queue",
+    "drops, line": "dropped by the delay line's limit",
+    "drops, channel": "lost on the channel",
+    "drops, outage": "lost in an outage",
+    "queue_bytes_mean": "mean queue",
+    "queue_bytes_max": "longest queue",
+    "at_limit_share": "time with a full queue",
+    "empty_share": "time with an empty queue",
+    "lost_capacity_share": "capacity left unused",
+    "delay_s_mean": "mean queueing delay",
+    "delay_s_p95": "queueing delay, 95th percentile",
+    "oscillation_period_s": "period of the queue's swings",
+    "oscillation_strength": "strength of the swings (0 to 1)",
+    "loss_episodes": "loss episodes",
+    "flows_hit_mean": "flows hit by an episode, mean",
+    "flows_hit_max": "flows hit by an episode, most",
+}
+_UNITS: tuple[tuple[str, Callable[[float], str]], ...] = (
+    ("mbit_s", lambda value: rate(value * 1e6)),
+    ("bit_s", rate),
+    ("bytes", size),
+    ("percent", lambda value: percent(value / 100)),
+    ("share", percent),
+    ("us", lambda value: duration(value / 1e6)),
+    ("ms", lambda value: duration(value / 1e3)),
+    ("s", duration),
+)
+"""By the words of a key, the longest first."""
+_STATISTICS = {"mean", "max", "min", "p50", "p95", "p99", "median"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    words: str
+    shown: str
+    key: str
+    """In the record."""
+
+
+def figures(entry: Mapping[str, Any], *, of_pipe: bool = False) -> list[Figure]:
+    """Of a workload's or a pipe's entry, what is one figure; a table in it (drops) by its parts."""
+    known = _PIPE_WORDS if of_pipe else _WORDS
+    return [
+        Figure(known.get(key) or _plain(key), shown(key, value), key.replace(", ", "."))
+        for key, value in _flat(entry)
+    ]
+
+
+def shown(key: str, value: Any) -> str:
+    """In the unit that the key names, which is chosen by magnitude."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    unit = _unit(key)
+    if unit:
+        return unit(value)
+    return digits(value, 12) if isinstance(value, int) else digits(value)
+
+
+def _flat(entry: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    for key, value in entry.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}, {part}", inner) for part, inner in value.items())
+        elif not isinstance(value, list):
+            yield key, value
+
+
+def _split(key: str) -> tuple[list[str], Callable[[float], str] | None]:
+    """A key's words without its unit, and how to say a value in it."""
+    words = key.split("_")
+    after = words[-1:] if len(words) > 1 and words[-1] in _STATISTICS else []
+    before = words[: len(words) - len(after)]
+    for name, unit in _UNITS:
+        parts = name.split("_")
+        if before[-len(parts) :] == parts:
+            keeps = before if name in {"bytes", "share"} else before[: -len(parts)]
+            return [*keeps, *after], unit
+    return words, None
+
+
+def _unit(key: str) -> Callable[[float], str] | None:
+    return _split(key)[1]
+
+
+def _plain(key: str) -> str:
+    return " ".join(_split(key)[0]) or key

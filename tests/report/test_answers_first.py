@@ -1,0 +1,127 @@
+"""A page begins with what was changed, says figures in words and units, and lays variants over each other."""
+
+from pathlib import Path
+
+import pytest
+import records
+import synthetic
+from test_page import parts
+
+from bentpipe.charts import lines, plotly, speed_up
+from bentpipe.charts.description import Axis
+from bentpipe.charts.ranges import apart, log_ticks, spans_a_decade
+from bentpipe.report import html
+from bentpipe.report.figure_words import figures, shown
+from bentpipe.results import Results
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Three losses by two variants by five seeds: the second is three times as fast where there is loss."""
+    out = tmp_path_factory.mktemp("lossy")
+    number = 0
+    for loss, goodput in ((0, 18.0), (0.001, 6.0), (0.01, 2.0)):
+        for variant, times in (("as is", 1.0), ("BBR", 3.0 if loss else 1.0)):
+            for seed in range(1, 6):
+                number += 1
+                work = {"download": records.bulk(goodput * times * (1 + seed / 100))}
+                record = records.run(work, variant=variant, seed=seed, point={"path.loss": loss})
+                synthetic.run(out, f"{number:03d}", changes=record | {"published": None})
+    return Results.open(out)
+
+
+def test_a_page_of_variants_begins_with_what_each_changed(lossy: Results) -> None:
+    page = html.render(lossy)
+    assert "<dt>BBR</dt>" in page
+    assert page.index("<dt>BBR</dt>") < page.index("<table")
+    assert page.index("<h2>What changed</h2>") < page.index("<h2>Transfers")
+
+
+def test_ratios_at_each_point_are_shown_where_no_other_table_has_them(lossy: Results) -> None:
+    page = html.render(lossy)
+    ratios = page[page.index("Ratios at each point") :].partition("</details>")[0]
+    assert '<details class="plain" open>' in page
+    assert "loss 0.01" in ratios
+    assert "<td>3</td>" in ratios
+
+
+def test_a_page_of_one_variant_has_nothing_to_compare(geo: Results) -> None:
+    assert "What changed" not in html.render(geo)
+
+
+def test_variants_lie_over_each_other_and_zero_has_a_place_on_a_logarithmic_axis(lossy: Results) -> None:
+    (over,) = lines.build(lossy)
+    chart = next(iter(over.charts.values()))
+    (panel,) = chart.panels
+    assert {series.label for series in panel.series} == {"as is", "BBR"}
+    assert chart.x.log
+    assert chart.x.zero is not None
+    assert chart.x.tick_words == ("0", "0.001", "0.01")
+
+
+def test_one_decade_is_enough_for_a_logarithmic_axis() -> None:
+    assert spans_a_decade([0, 0.001, 0.01])
+    assert not spans_a_decade([1, 2, 9.9])
+
+
+def test_the_ends_of_an_axis_always_have_words() -> None:
+    values = [0.001, 0.9, 1.0]
+    kept = apart(Axis("loss", ""), values, 0.2)
+    assert kept == [0, 2]
+
+
+@pytest.mark.parametrize("ends", [(0.85, 1.6), (0.98, 1.03), (0.5, 40.0), (0.001, 900.0)])
+def test_a_logarithmic_axis_has_three_numbers_or_more(ends: tuple[float, float]) -> None:
+    ticks = log_ticks(ends, Axis("times as fast", "", log=True))
+    assert len(ticks) >= 3
+    assert all(ends[0] <= tick <= ends[1] for tick in ticks)
+
+
+def plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("delay_s_mean", 7.448e-10, "0.745 ns"),
+        ("delay_s_p95", 0.01234, "12.3 ms"),
+        ("goodput_mbit_s", 11.94123, "11.9 Mbit/s"),
+        ("goodput_mbit_s", 0.0000624, "62.4 bit/s"),
+        ("queue_bytes_max", 1_099_832, "1.1 MB"),
+        ("empty_share", 0.5194, "52 %"),
+        ("retransmits", 1323, "1\u202f323"),
+        ("completion_s", None, "–"),
+        ("direction", "down", "down"),
+    ],
+)
+def test_a_figure_has_three_digits_and_the_unit_that_fits(key: str, value: object, text: str) -> None:
+    assert plain(shown(key, value)) == text
+
+
+def test_each_goodput_says_over_which_interval_and_where_it_was_counted(geo: Results) -> None:
+    (part,) = parts(html.render(geo))
+    cards = {name: {key: words for words, _, key in rows} for name, _, rows in part["cards"]}
+    assert cards["transfer"]["goodput_mbit_s"] == "goodput, over the transfer's own time"
+    assert cards["pipe down"]["goodput_mbit_s"] == "goodput, whole run, leaving the pipe"
+    assert "leaving the pipe, averages" in part["panels"][0]["sentence"]
+
+
+def test_an_unknown_key_is_said_in_its_own_words() -> None:
+    (figure,) = figures({"time_to_first_byte_s": 0.55})
+    assert (figure.words, plain(figure.shown), figure.key) == (
+        "time to first byte",
+        "550 ms",
+        "time_to_first_byte_s",
+    )
+
+
+def test_panels_of_rows_may_stand_below_each_other_on_a_narrow_screen(tmp_path: Path) -> None:
+    for number, variant in enumerate(("as is", "tuned")):
+        record = records.run({"download": records.bulk(1.0 + number, bytes=10**6)}, variant=variant)
+        synthetic.run(tmp_path, f"{number}", changes=record | {"published": None})
+    chart = speed_up.build(Results.open(tmp_path))
+    assert chart
+    (figure,) = plotly.figures(chart)
+    assert figure["layout"]["stackable"]
+    assert len(figure["layout"]["xaxis"]["tickvals"]) >= 3
