@@ -28,7 +28,7 @@ def test_a_file_that_cannot_be_read_is_one_line_and_status_2(run: Command, tmp_p
     assert (said.status, said.stdout) == (2, "")
     assert said.stderr == (
         "bentpipe: notes.json: found JSON of neither program; iperf3's JSON (iperf3 -J) or "
-        "flent's data file (.flent.gz) would do\n"
+        "expected flent's data file (.flent.gz)\n"
     )
     assert not (tmp_path / "out").exists()
 
@@ -36,7 +36,7 @@ def test_a_file_that_cannot_be_read_is_one_line_and_status_2(run: Command, tmp_p
 def test_a_point_is_key_and_value(run: Command, tmp_path: Path) -> None:
     wrong = run("import", str(SAMPLES / "up.json"), "--out", "out", "--point", "rtt")
     assert wrong.status == 2
-    assert wrong.stderr == 'bentpipe: --point: found "rtt"; KEY=VALUE would do, as path.rtt="550 ms"\n'
+    assert wrong.stderr == 'bentpipe: --point: found "rtt"; expected KEY=VALUE, as path.rtt="550 ms"\n'
     points = ["--point", "path.rtt=9 ms", "--point", "workload.upload.streams=1"]
     run("import", str(SAMPLES / "up.json"), "--out", "out", *points)
     (record,) = (tmp_path / "out").glob("*/run.json")
@@ -66,4 +66,4 @@ def test_a_comparison_with_imported_runs_says_so(run: Command) -> None:
     run("import", str(SAMPLES / "up_by_client.json"), "--out", "after")
     said = run("compare", "before", "after")
     assert said.status == 0, said.stderr
-    assert said.stderr == "Imported: before, after. Of their own error nothing is known.\n"
+    assert said.stderr == "Imported: before, after. Their measurement error is unknown.\n"

@@ -45,7 +45,7 @@ def test_what_is_required_decides_the_status(sweep: Path) -> None:
     assert (met.returncode, met.stderr) == (0, "")
     broken = said(sweep, "--baseline", "before", "--require", f"{figure} >= 3 * baseline", "--json")
     assert broken.returncode == 1
-    assert broken.stderr == "bentpipe: 1 of 1 check of what is required failed\n"
+    assert broken.stderr == "bentpipe: 1 of 1 requirement check failed\n"
     assert json.loads(broken.stdout.splitlines()[-1])["met"] is False
 
 

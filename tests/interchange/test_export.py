@@ -80,7 +80,7 @@ def test_what_breaks_off_leaves_no_file(
 
 
 def test_an_unknown_table_is_named_with_those_that_are(results: Results, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match='found "tools"; runs, link, flows, sockets, pings would do'):
+    with pytest.raises(StoreError, match='found "tools"; expected runs, link, flows, sockets, pings'):
         csv_export.write(results, tmp_path, ["tools"])
 
 

@@ -126,10 +126,13 @@ def test_the_same_file_packed_otherwise_is_the_same_test(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        (flent({"Ping (ms) ICMP": PINGS}, version=5), "version: found 5; 1 to 4 would do"),
-        (flent({}), "results: found an empty table; a file with series would do"),
-        (flent({"cpu::load": PINGS}), "results: found only cpu::load; transfers (TCP ...), pings or pages"),
-        (flent({"Ping (ms) ICMP": PINGS}, T0="noon"), 'metadata.T0: found "noon"; a time as'),
+        (flent({"Ping (ms) ICMP": PINGS}, version=5), "version: found 5; expected 1 to 4"),
+        (flent({}), "results: found an empty table; expected a file with series"),
+        (
+            flent({"cpu::load": PINGS}),
+            "results: found only cpu::load; expected transfers (TCP ...), pings or pages",
+        ),
+        (flent({"Ping (ms) ICMP": PINGS}, T0="noon"), 'metadata.T0: found "noon"; expected a time as'),
         (flent({"Ping (ms) ICMP": [*PINGS, {"seq": 2**40, "val": 1}]}), "a number less than 1000000 above"),
         (flent({"TCP upload": [{"t": "x", "val": 1}]}), 'raw_values.TCP upload[0].t: found "x"'),
     ],

@@ -140,7 +140,7 @@ def test_numbers_that_are_none_are_not_known(tmp_path: Path) -> None:
 
 
 def test_a_folder_or_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="found a folder; a file would do"):
+    with pytest.raises(StoreError, match="found a folder; expected a file"):
         take([tmp_path], tmp_path / "out", Called())
     with pytest.raises(StoreError, match="found no such file"):
         take([tmp_path / "none.json"], tmp_path / "out", Called())

@@ -146,9 +146,9 @@ def test_a_stream_of_events_is_the_same_test(tmp_path: Path) -> None:
     ("damage", "said"),
     [
         ({"start": None}, "start.test_start: found a test that did not begin"),
-        ({"intervals": {}}, "intervals: found an empty table; an array would do"),
+        ({"intervals": {}}, "intervals: found an empty table; expected an array"),
         ({"intervals": [{"sum": {"bytes": -5, "seconds": 1, "start": 0}}]}, "intervals[0].sum.bytes"),
-        ({"intervals": [{"sum": {"bytes": "many", "seconds": 1}}]}, 'found "many"; a number would do'),
+        ({"intervals": [{"sum": {"bytes": "many", "seconds": 1}}]}, 'found "many"; expected a number'),
     ],
 )
 def test_what_is_wrong_is_named_by_its_place(tmp_path: Path, damage: dict[str, object], said: str) -> None:
@@ -160,14 +160,16 @@ def test_what_is_wrong_is_named_by_its_place(tmp_path: Path, damage: dict[str, o
 
 
 def test_a_test_that_never_connected_is_refused_with_its_reason() -> None:
-    with pytest.raises(ForeignFileError, match=r"Connection refused\); a test that carried something"):
+    with pytest.raises(
+        ForeignFileError, match=r"Connection refused\); expected a test that carried something"
+    ):
         read(SAMPLES / "refused.json")
 
 
 def test_sctp_is_refused(tmp_path: Path) -> None:
     document = sample("down")
     document["start"]["test_start"]["protocol"] = "SCTP"
-    with pytest.raises(ForeignFileError, match=r'test_start\.protocol: found "SCTP"; TCP or UDP would do'):
+    with pytest.raises(ForeignFileError, match=r'test_start\.protocol: found "SCTP"; expected TCP or UDP'):
         read(written(tmp_path / "sctp.json", document))
 
 

@@ -94,7 +94,7 @@ def test_the_unit_multiplies_and_nothing_is_rounded(number: int, unit: str) -> N
         assert units.parse_size(f"{number} {unit}") == number * units.SIZE_UNITS[unit]
     except FaultError as fault:
         assert number * units.SIZE_UNITS[unit] > units.MOST_SIZE_BYTES
-        assert fault.remedy == "at most 1000000000 GB would do"
+        assert fault.remedy == "expected at most 1000000000 GB"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ WRONG: Mapping[str, Wrong] = {
         ":5",
         "sweep.orbit",
         "nothing in it",
-        "a value would do, such as GEO",
+        "expected a value, such as GEO",
     ),
     "an unknown key in a named axis": (
         WORK + '[sweep.orbit]\nGEO = { "path.rtt" = "1 ms" }\nLEO = { "path.rrt" = "1 ms" }\n',

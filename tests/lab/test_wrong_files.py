@@ -20,11 +20,11 @@ WRONG: Mapping[str, Wrong] = {
         "no published figures",
         '"effects-of-latency"?',
     ),
-    "what is not TOML": ('[path\nrtt = "5 ms"\n', ":1:6", "", "what is not TOML", "toml.io"),
-    "a value that is missing": ("title =\n", ":1:8", "", "what is not TOML: invalid value", "toml.io"),
-    "a text that does not end": ('title = """\nx\n', ":2", "", "what is not TOML", "toml.io"),
-    "a key written twice": ("seed = 1\nseed = 2\n", ":2:", "", "what is not TOML", "toml.io"),
-    "a number beyond measure": (f"seed = {'9' * 5000}\n", ":1", "", "what is not TOML", "toml.io"),
+    "invalid TOML": ('[path\nrtt = "5 ms"\n', ":1:6", "", "invalid TOML", "toml.io"),
+    "a value that is missing": ("title =\n", ":1:8", "", "invalid TOML: invalid value", "toml.io"),
+    "a text that does not end": ('title = """\nx\n', ":2", "", "invalid TOML", "toml.io"),
+    "a key written twice": ("seed = 1\nseed = 2\n", ":2:", "", "invalid TOML", "toml.io"),
+    "a number beyond measure": (f"seed = {'9' * 5000}\n", ":1", "", "invalid TOML", "toml.io"),
 }
 
 
@@ -39,7 +39,7 @@ def test_a_lab_that_is_not_there_is_told_the_nearest_shipped_one() -> None:
 
 
 def test_a_folder_is_no_lab(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="found a folder; a lab file would do"):
+    with pytest.raises(LabError, match="found a folder; expected a lab file"):
         Lab.load(tmp_path)
 
 
@@ -50,7 +50,7 @@ def test_a_byte_that_is_no_text_is_told_its_line(tmp_path: Path) -> None:
         Lab.load(file)
     assert (
         str(raised.value)
-        == f"{file}:2: found byte 0xff, which is not UTF-8; a lab file (TOML, in UTF-8) would do"
+        == f"{file}:2: found byte 0xff, which is not UTF-8; expected a lab file (TOML, in UTF-8)"
     )
 
 

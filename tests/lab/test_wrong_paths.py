@@ -158,7 +158,7 @@ def test_a_wrong_line_of_a_rate_trace_is_named(
 def test_a_wrong_mark_of_a_loss_trace_is_named(lab_file: WriteLab) -> None:
     file = lab_file('[path]\nloss = { model = "trace", file = "loss.trace" }\n' + WORK)
     file.with_name("loss.trace").write_text("0010 # a burst\n01x0\n")
-    with pytest.raises(LabError, match=r'loss.trace:2: found "x"; 0 \(arrives\) and 1 \(lost\) would do'):
+    with pytest.raises(LabError, match=r'loss.trace:2: found "x"; expected 0 \(arrives\) and 1 \(lost\)'):
         Lab.load(file)
 
 

@@ -96,7 +96,7 @@ WRONG: Mapping[str, Wrong] = {
         ":5",
         "workload.channels.size.file",
         "not there",
-        "a file would do",
+        "expected a file",
     ),
     "a distribution of sizes that there is not": (
         'duration = "5 s"\n[[workload]]\nkind = "channels"\nchannels = 5\n'

@@ -253,10 +253,10 @@ def test_a_table_that_is_replaced_while_it_is_asked_is_said_to_be_so(sweep: Path
         ("selec 1", 'syntax error at or near "selec"'),
         ("select sed from runs", 'Candidate bindings: "seed"'),
         ("from flow", 'Did you mean "flows"'),
-        ("select 1; select 2", "found 2 statements; one question at a time would do"),
+        ("select 1; select 2", "found 2 statements; expected one question at a time"),
         ("--", "found 0 statements"),
         ("drop view runs", "found DROP; a query only reads"),
-        ("select now()", "::timestamp or ::text behind it would do"),
+        ("select now()", "expected ::timestamp or ::text behind it"),
         (
             "from read_text('/etc/hostname')",
             "^a query can read only the tables of DIR, no file by its path\n\nLINE 1: from read_text",

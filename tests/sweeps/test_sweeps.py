@@ -170,7 +170,7 @@ def test_runs_at_a_url_are_those_of_a_folder_and_go_on_there(tmp_path: Path) -> 
 
 
 def test_a_memory_that_only_its_process_has_is_refused_to_several(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="--jobs 1 would do"):
+    with pytest.raises(StoreError, match="use --jobs 1"):
         small_lab(tmp_path).run(out=f"memory://{tmp_path.name}/out", jobs=2)
 
 

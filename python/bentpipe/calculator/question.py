@@ -105,21 +105,21 @@ def ask(
     """The question in plain numbers. Raises `LabError`, naming the option, for what is none or impossible."""
     rtt_ns = _read("rtt", rtt, parse_time)
     if not 0 < rtt_ns <= _LONGEST_RTT_NS:
-        _refuse("rtt", shown(rtt), "a round trip above zero and of at most 60 s would do")
+        _refuse("rtt", shown(rtt), "expected a round trip above zero and of at most 60 s")
     probability = _read("loss", loss, _probability)
     if probability == 1:
-        _refuse("loss", shown(loss), "a probability below 1 would do: at 1 nothing arrives")
+        _refuse("loss", shown(loss), "expected a probability below 1: at 1 nothing arrives")
     if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= MOST_STREAMS:
-        _refuse("streams", shown(streams), f"a whole number from 1 to {MOST_STREAMS} would do")
+        _refuse("streams", shown(streams), f"expected a whole number from 1 to {MOST_STREAMS}")
     if cc not in CONTROLS:
         asked = did_you_mean(str(cc), CONTROLS)
-        _refuse("cc", shown(cc), f"{asked}one of {', '.join(CONTROLS)} would do")
+        _refuse("cc", shown(cc), f"{asked}expected one of {', '.join(CONTROLS)}")
     if program not in PROGRAMS:
         asked = did_you_mean(str(program), PROGRAMS)
         _refuse("program", shown(program), f"{asked}expected one of {', '.join(PROGRAMS)}")
     size_bytes = None if size is None else _read("size", size, parse_size)
     if size_bytes == 0:
-        _refuse("size", shown(size), "a size above zero would do")
+        _refuse("size", shown(size), "expected a size above zero")
     if isinstance(mtu, bool) or not isinstance(mtu, int) or not _LEAST_MTU <= mtu <= _MOST_MTU:
         _refuse("mtu", shown(mtu), f"expected a whole number of bytes from {_LEAST_MTU} to {_MOST_MTU}")
     rate_bit_s = _read("rate", rate, _rate)
@@ -165,9 +165,9 @@ def _buffer(option: str, text: str | None, default: int) -> int:
         return default
     size_bytes = _read(option, text, parse_size)
     if size_bytes < LEAST_BUFFER_BYTES:
-        _refuse(option, shown(text), f"{LEAST_BUFFER_BYTES} B or more would do, which is Linux's own least")
+        _refuse(option, shown(text), f"expected {LEAST_BUFFER_BYTES} B or more, which is Linux's own least")
     if size_bytes >= 2**31:
-        _refuse(option, shown(text), "less than 2 GiB would do, which is Linux's own most")
+        _refuse(option, shown(text), "expected less than 2 GiB, which is Linux's own most")
     return size_bytes
 
 
@@ -176,7 +176,7 @@ def _rate(text: object) -> int:
         return parse_rate(text)
     except FaultError as fault:
         if "above zero" in fault.remedy:
-            raise FaultError("a rate above zero would do", found=fault.found) from None
+            raise FaultError("expected a rate above zero", found=fault.found) from None
         raise
 
 
@@ -186,7 +186,7 @@ def _probability(value: object) -> float:
             value = float(value)
         except ValueError:
             raise FaultError(
-                "a probability from 0 to below 1 would do, such as 0.001 for one packet in a thousand"
+                "expected a probability from 0 to below 1, such as 0.001 for one packet in a thousand"
             ) from None
     return parse_probability(value)
 

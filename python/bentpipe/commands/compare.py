@@ -64,7 +64,7 @@ def compare(
     alone = asked and not any(each.paired for each in asked) and not (metric or baseline) and len(sweeps) == 1
     compared = [] if alone else compare_all(sweeps, baseline, metric or [])
     if lonely := unmatched(sweeps):
-        say(f"bentpipe: variants that not every folder has, compared with nothing: {', '.join(lonely)}")
+        say(f"bentpipe: skipped, since not present in every folder: variants {', '.join(lonely)}")
     if json_:
         objects = [{**each.as_json(), "words": first(each)} for each in compared]
         objects += [each.as_json() for each in checks]
@@ -78,7 +78,7 @@ def compare(
             shown.print(requirements.render(checks))
         imported = [sweep.folder.name for sweep in sweeps if sweep.lab.get("engine") == "imported"]
         if imported:
-            say(f"Imported: {', '.join(imported)}. Of their own error nothing is known.")
+            say(f"Imported: {', '.join(imported)}. Their measurement error is unknown.")
     if failed := requirements.summary(checks):
         say(f"bentpipe: {failed}")
         raise typer.Exit(1)

@@ -35,7 +35,7 @@ def export(
         bentpipe export runs/office --flent for-flent && flent -p totals for-flent/*.flent.gz
     """
     if not csv and not flent:
-        raise StoreError("export: found neither --csv nor --flent; one of them, with a folder, would do")
+        raise StoreError("export: found neither --csv nor --flent; expected one of them, with a folder")
     if table and not csv:
         raise StoreError("--table: found no --csv; tables are for it")
     from bentpipe.interchange import csv_export, flent_export  # noqa: PLC0415 - `--help` must not wait for it

@@ -60,7 +60,7 @@ def _point(said: list[str]) -> dict[str, Any]:
     for each in said:
         key, equals, value = each.partition("=")
         if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key) or not value:
-            raise StoreError(f'--point: found "{each}"; KEY=VALUE would do, as path.rtt="550 ms"')
+            raise StoreError(f'--point: found "{each}"; expected KEY=VALUE, as path.rtt="550 ms"')
         found[key] = _plain(value)
     return found
 

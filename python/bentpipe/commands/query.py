@@ -37,7 +37,7 @@ def query(
     from bentpipe.results.query import Questions  # noqa: PLC0415 - as above
 
     if csv and json_:
-        raise typer.BadParameter("one of --csv and --json would do")
+        raise typer.BadParameter("expected one of --csv and --json")
     *folders, last = asked
     sql = last if folders and any(space in last for space in " \n\t") else None
     sweeps = [Results.open(folder) for folder in (folders if sql else asked)]

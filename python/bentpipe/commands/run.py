@@ -167,7 +167,7 @@ def _parted(option: str) -> tuple[str, str]:
 def _hosts(names: list[str]) -> tuple[str, ...]:
     for name in names:
         if name not in ("client", "near", "server"):
-            raise EngineError(f"--pcap: found {name!r}; client, near or server would do", what="pcap")
+            raise EngineError(f"--pcap: found {name!r}; expected client, near or server", what="pcap")
     return tuple(dict.fromkeys(names))
 
 
@@ -179,5 +179,5 @@ def _interval_ns(text: str) -> int:
     except ValueError as error:
         raise EngineError(f"--sample: found {text!r}; {error}", what="sample") from error
     if interval_ns < 1_000_000:
-        raise EngineError(f"--sample: found {text!r}; 1 ms or more would do", what="sample")
+        raise EngineError(f"--sample: found {text!r}; expected 1 ms or more", what="sample")
     return interval_ns

@@ -135,7 +135,7 @@ class HostProcess:
             while line := await reader.readline():
                 self._take(json.loads(line))
         except (OSError, ValueError) as error:
-            self._end(HostDiedError(f"the host process cannot be understood: {error}"))
+            self._end(HostDiedError(f"could not parse the host process's output: {error}"))
             return
         await asyncio.to_thread(self._wait_quietly)
         self._end(HostDiedError(f"the host process ended unexpectedly{self._last_words()}"))

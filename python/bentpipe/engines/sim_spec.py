@@ -33,8 +33,7 @@ def refuse(spec: RunSpec) -> None:
     for side, host in [*hosts, ("near", spec.near.host)] if spec.near else hosts:
         for name in host.other_sysctl:
             raise EngineError(
-                f"{side}: the sim engine has no setting {name}: it runs a TCP of its own, after a Linux with "
-                "its defaults, not a kernel; `--engine live` would set it",
+                f"{side}: {name}: `sim` has no kernel, so it cannot apply sysctls; use `--engine live`",
                 what=name,
             )
         _refuse_control(side, host.congestion_control)

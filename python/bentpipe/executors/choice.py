@@ -35,7 +35,7 @@ def chosen(
     """The executor for so many runs, as long as this lasts."""
     folder = claim.place.path
     if (where.cluster or where.jobs > 1) and str(claim.place).startswith("memory:"):
-        raise StoreError(f"{claim.place}: each process has a memory of its own; --jobs 1 would do")
+        raise StoreError(f"{claim.place}: each process has a memory of its own; use --jobs 1")
     with ExitStack() as stack:
         if where.cluster and runs:
             from bentpipe.executors.cluster import joined  # noqa: PLC0415 - Dask is an extra, and slow to load

@@ -282,7 +282,7 @@ def _check_answers(address: str) -> None:
     except Exception as error:  # whatever that address's protocol raises
         raise EngineError(
             f"--cluster: no Dask scheduler answers at {address!r}; "
-            "an address such as tcp://10.0.0.1:8786 would do, or local:4",
+            "expected an address such as tcp://10.0.0.1:8786, or local:4",
             what="cluster",
         ) from error
 
@@ -295,7 +295,7 @@ def _workers_asked(address: str) -> int:
     count = address.removeprefix(LOCAL)
     if not count.isdecimal() or not 1 <= int(count) <= _MOST_LOCAL:
         raise EngineError(
-            f"--cluster: found {address!r}; local: and a number of workers would do, such as local:4",
+            f"--cluster: found {address!r}; expected local: and a number of workers, such as local:4",
             what="cluster",
         )
     return int(count)

@@ -37,7 +37,7 @@ def check_version(worker: str, found: str | None, here: str) -> None:
     if found != here:
         raise EngineError(
             f"--cluster: the worker at {worker} has {f'bentpipe {found}' if found else 'no bentpipe'}, "
-            f"and here is {here}; the same version on all would do",
+            f"and here is {here}; expected the same version on all",
             what="cluster",
             remedy=f"pip install 'bentpipe[cluster]=={here}'",
         )

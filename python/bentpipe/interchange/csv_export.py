@@ -24,7 +24,7 @@ def write(
     """Write each table's file into `folder`: all or none. The paths written. Raises StoreError."""
     for name in tables:
         if name not in TABLES:
-            raise StoreError(f'--table: found "{name}"; {", ".join(TABLES)} would do')
+            raise StoreError(f'--table: found "{name}"; expected {", ".join(TABLES)}')
     with Whole(folder, [f"{name}.csv" for name in tables], force=force) as whole:
         for name in tables:
             with whole.part(f"{name}.csv").open("wb") as file:

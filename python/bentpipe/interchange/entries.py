@@ -14,7 +14,7 @@ def _numbers(of: Found) -> list[float]:
 
 def _direction(of: Found) -> str | None:
     if of.value not in {None, "down", "up"}:
-        raise of.fault("down or up would do")
+        raise of.fault("expected down or up")
     return of.text()
 
 
@@ -90,6 +90,6 @@ def entry(of: Found) -> dict[str, Any]:
     """Raises ForeignFileError, with the place of what is wrong."""
     kind = of["kind"].text() or ""
     if kind not in _KINDS:
-        raise of["kind"].fault(f"{', '.join(_KINDS)} would do")
+        raise of["kind"].fault(f"expected {', '.join(_KINDS)}")
     found = {"kind": kind, **{key: take(of[key]) for key, take in _KINDS[kind].items()}}
     return found | ({"why": of["why"].text()} if "why" in of else {})

@@ -126,7 +126,7 @@ def _number(of: Found) -> float | int | None:
 def _start_ns(of: Found) -> int:
     found = of.number() or 0.0
     if abs(found) > LONGEST_S * 1e9:
-        raise of.fault("a time within 30 days of 0 would do")
+        raise of.fault("expected a time within 30 days of 0")
     return round(found)
 
 

@@ -56,7 +56,7 @@ def _document(record: Mapping[str, Any], found: Sequence[Series]) -> dict[str, A
     last = max(round(max(ends, default=0.0) / BIN_S + 0.5), first + 1)
     if last - first > _MOST_STEPS:
         raise StoreError(
-            f"{record['run']}: found a run of {(last - first) * BIN_S:.0f} s; a day at most would do"
+            f"{record['run']}: found a run of {(last - first) * BIN_S:.0f} s; expected a day at most"
         )
     x = [step * BIN_S for step in range(last - first + 1)]
     zero = _started(record)

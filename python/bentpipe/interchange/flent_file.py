@@ -36,7 +36,7 @@ def recognises(document: Found) -> bool:
 def runs(parts: Sequence[tuple[str, Found]]) -> Iterator[Imported]:
     for text, document in parts:
         if not recognises(document):
-            raise document.fault("metadata, results and x_values would do", "no data file of flent")
+            raise document.fault("expected metadata, results and x_values", "no data file of flent")
         yield _File(text, document).run()
 
 
@@ -47,10 +47,10 @@ class _File:
         self._series_metadata = self._metadata["SERIES_META"]
         self._version = document["version"].count() or 1
         if self._version > NEWEST:
-            raise document["version"].fault(f"1 to {NEWEST} would do; a newer bentpipe may know more")
+            raise document["version"].fault(f"expected 1 to {NEWEST}; a newer bentpipe may know more")
         self._values = {name: self._raw(name) for name, _ in document["results"].members()}
         if not self._values:
-            raise document["results"].fault("a file with series would do")
+            raise document["results"].fault("expected a file with series")
         times = [
             at
             for values in self._values.values()
@@ -60,7 +60,7 @@ class _File:
         moments = (self._moment("T0", times), self._moment("TIME", times), min(times, default=0.0))
         self._zero_s = next(moment for moment in moments if moment is not None)
         if self._zero_s >= YEAR_3000_S:
-            raise self._metadata["T0"].fault("a time as 2026-01-31T12:00:00.000000Z would do")
+            raise self._metadata["T0"].fault("expected a time as 2026-01-31T12:00:00.000000Z")
 
     def run(self) -> Imported:
         metadata = self._metadata
@@ -100,7 +100,7 @@ class _File:
         if not run.entries:
             found = ", ".join(list(self._values)[:5])
             raise self._document["results"].fault(
-                "transfers (TCP ...), pings or pages would do", f"only {found}"
+                "expected transfers (TCP ...), pings or pages", f"only {found}"
             )
         return run
 
@@ -141,7 +141,7 @@ class _File:
         except (ValueError, OverflowError):
             seconds = -1.0
         if not 0 <= seconds < YEAR_3000_S:
-            raise self._metadata[key].fault("a time as 2026-01-31T12:00:00.000000Z would do")
+            raise self._metadata[key].fault("expected a time as 2026-01-31T12:00:00.000000Z")
         if text.endswith("Z") or not times:
             return seconds
         return seconds + round((min(times) - seconds) / _QUARTER_HOUR_S) * _QUARTER_HOUR_S
@@ -222,7 +222,7 @@ class _File:
         if unit.value is None:
             return 1.0
         if unit.text() not in _MBIT_S:
-            raise unit.fault(f"{', '.join(_MBIT_S)} would do")
+            raise unit.fault(f"expected {', '.join(_MBIT_S)}")
         return _MBIT_S[str(unit.value)]
 
     def _mean_mbit_s(self, name: str, pieces: Sequence[tuple[float, float, float]]) -> float | None:

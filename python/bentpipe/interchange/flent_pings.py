@@ -24,7 +24,7 @@ def rows(values: Sequence[Found], zero_s: float) -> list[Row]:
         return []
     first, last = min(numbered), max(numbered)
     if last - first >= _MOST:
-        raise numbered[last]["seq"].fault(f"a number less than {_MOST} above the first would do")
+        raise numbered[last]["seq"].fault(f"expected a number less than {_MOST} above the first")
     nothing = Found(None, "")
     found = []
     for number in range(first, last + 1):

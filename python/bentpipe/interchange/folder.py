@@ -62,7 +62,7 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
     tests = _tests(files)
     first = next(tests, None)
     if first is None:
-        raise StoreError("import: found no file; one or more would do")
+        raise StoreError("import: found no file; expected one or more")
     place = Place.of(out)
     _refuse_a_lab_s(place)
     taken = Taken()

@@ -40,26 +40,26 @@ def read_text(path: Path) -> str:
         raise ForeignFileError(where, "no such file", "name one that is there")
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "what is no file"
-        raise ForeignFileError(where, kind, "a file would do, or several")
+        raise ForeignFileError(where, kind, "expected a file, or several")
     try:
         content = _unpacked(path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ForeignFileError(where, f"damaged gzip ({error})", "write it again") from error
     except OSError as error:
         if error.errno is not None:
-            raise ForeignFileError(where, str(error.strerror), "a file that may be read would do") from error
+            raise ForeignFileError(where, str(error.strerror), "expected a file that may be read") from error
         raise ForeignFileError(where, f"damaged bzip2 ({error})", "write it again") from error
     if len(content) > MOST_BYTES:
         raise ForeignFileError(
             where,
             f"more than {MOST_BYTES >> 20} MiB of text",
-            "a shorter test or fewer of them would do",
+            "expected a shorter test or fewer of them",
         )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ForeignFileError(
-            f"{where}, byte {error.start}", "what is not UTF-8", "JSON as the tool wrote it would do"
+            f"{where}, byte {error.start}", "what is not UTF-8", "expected JSON as the tool wrote it"
         ) from error
 
 
@@ -85,7 +85,7 @@ def documents(text: str, where: str) -> Iterator[tuple[str, Any]]:
     decoder = json.JSONDecoder(parse_constant=lambda _word: None)
     at = _skip_blank(text, 0)
     if at == len(text):
-        raise ForeignFileError(where, "an empty file", "JSON as the tool wrote it would do")
+        raise ForeignFileError(where, "an empty file", "expected JSON as the tool wrote it")
     while at < len(text):
         try:
             document, end = decoder.raw_decode(text, at)
@@ -93,11 +93,11 @@ def documents(text: str, where: str) -> Iterator[tuple[str, Any]]:
             raise ForeignFileError(
                 f"{where}, line {error.lineno}, column {error.colno}",
                 f"what is no JSON ({error.msg[:1].lower()}{error.msg[1:]})",
-                "JSON as the tool wrote it, whole, would do",
+                "expected JSON as the tool wrote it, whole",
             ) from error
         except (RecursionError, ValueError) as error:
             what = "values nested too deeply" if isinstance(error, RecursionError) else "a number too long"
-            raise ForeignFileError(where, what, "JSON as the tool wrote it would do") from error
+            raise ForeignFileError(where, what, "expected JSON as the tool wrote it") from error
         yield text[at:end], document
         at = _skip_blank(text, end)
 
@@ -145,7 +145,7 @@ class Found:
         if self.value is None:
             return {}
         if not isinstance(self.value, dict):
-            raise self.fault("an object would do")
+            raise self.fault("expected an object")
         return self.value
 
     def members(self) -> Iterator[tuple[str, "Found"]]:
@@ -157,18 +157,18 @@ class Found:
         if self.value is None:
             return []
         if not isinstance(self.value, list):
-            raise self.fault("an array would do")
+            raise self.fault("expected an array")
         return [Found(each, self.file, f"{self.place}[{n}]") for n, each in enumerate(self.value)]
 
     def text(self) -> str | None:
         if self.value is not None and not isinstance(self.value, str):
-            raise self.fault("text would do")
+            raise self.fault("expected text")
         return None if self.value is None else _storable(self.value)
 
     def flag(self) -> bool | None:
         """Also written as 0 or 1."""
         if self.value is not None and self.value not in (0, 1):
-            raise self.fault("true or false would do")
+            raise self.fault("expected true or false")
         return None if self.value is None else bool(self.value)
 
     def number(self) -> float | None:
@@ -176,44 +176,44 @@ class Found:
         if self.value is None:
             return None
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise self.fault("a number would do")
+            raise self.fault("expected a number")
         if isinstance(self.value, float) and not math.isfinite(self.value):
             return None
         if abs(self.value) >= _LARGEST:
-            raise self.fault("a number below 2^63 would do")
+            raise self.fault("expected a number below 2^63")
         return float(self.value)
 
     def positive(self) -> float | None:
         """A number of 0 or more."""
         found = self.number()
         if found is not None and found < 0:
-            raise self.fault("a number of 0 or more would do")
+            raise self.fault("expected a number of 0 or more")
         return found
 
     def seconds(self) -> float | None:
         """A length of time."""
         found = self.positive()
         if found is not None and found > LONGEST_S:
-            raise self.fault(f"{_LONGEST} or less would do")
+            raise self.fault(f"expected {_LONGEST} or less")
         return found
 
     def since(self, zero_s: float, zero: str) -> float | None:
         """A time, in seconds since `zero_s`, which is called `zero`."""
         found = self.number()
         if found is not None and abs(found - zero_s) > LONGEST_S:
-            raise self.fault(f"a time within {_LONGEST} of {zero} would do")
+            raise self.fault(f"expected a time within {_LONGEST} of {zero}")
         return None if found is None else found - zero_s
 
     def moment(self) -> datetime.datetime | None:
         """Of seconds since 1970."""
         found = self.positive()
         if found is not None and found >= YEAR_3000_S:
-            raise self.fault("seconds since 1970 would do")
+            raise self.fault("expected seconds since 1970")
         return None if found is None else datetime.datetime.fromtimestamp(found, datetime.UTC)
 
     def count(self) -> int | None:
         """A whole number of 0 or more."""
         found = self.positive()
         if found is not None and found != int(found):
-            raise self.fault("a whole number of 0 or more would do")
+            raise self.fault("expected a whole number of 0 or more")
         return None if found is None else int(self.value)

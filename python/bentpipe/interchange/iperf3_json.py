@@ -53,11 +53,11 @@ def _whole(parts: Sequence[tuple[str, Found]]) -> Iterator[tuple[str, Found]]:
             texts, document = [], {}
         if event is None:
             if not recognises(part):
-                raise part.fault("a test's start, intervals and end would do", "no test of iperf3")
+                raise part.fault("expected a test's start, intervals and end", "no test of iperf3")
             yield text, part
             continue
         if event != "start" and not document:
-            raise part.fault('"start" as the first event would do', f'the event "{event}"')
+            raise part.fault('expected "start" as the first event', f'the event "{event}"')
         texts.append(text)
         if event == "start":
             document = {"start": part["data"].value, "intervals": [], "end": {}}
@@ -74,10 +74,10 @@ def _run(text: str, document: Found) -> Imported:
     error = document["error"].text()
     if "test_start" not in start:
         said = f"a test that did not begin ({error})" if error else "a test that did not begin"
-        raise start["test_start"].fault("a test that carried something would do", said)
+        raise start["test_start"].fault("expected a test that carried something", said)
     protocol = start["test_start"]["protocol"].text()
     if protocol not in {"TCP", "UDP"}:
-        raise start["test_start"]["protocol"].fault("TCP or UDP would do")
+        raise start["test_start"]["protocol"].fault("expected TCP or UDP")
     version = start["version"].text() or ""
     cookie = start["cookie"].text()
     run = Imported(

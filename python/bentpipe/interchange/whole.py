@@ -14,7 +14,7 @@ class Whole:
     def __init__(self, folder: Path, names: Sequence[str], *, force: bool) -> None:
         self._folder, self._names = folder, list(names)
         if folder.exists() and not folder.is_dir():
-            raise StoreError(f"{folder} is a file; a folder would do")
+            raise StoreError(f"{folder} is a file; expected a folder")
         there = [name for name in names if (folder / name).exists()]
         if there and not force:
             more = f" and {len(there) - 1} more" if len(there) > 1 else ""

@@ -75,10 +75,10 @@ def axes_of(document: Document, base: Document) -> dict[str, Axis]:
     sweep = document["sweep"]
     here = Origin(("sweep",))
     if not isinstance(sweep, dict):
-        raise fault(here, "sweep", shown(sweep), f"a table would do, with {_EXAMPLE}")
+        raise fault(here, "sweep", shown(sweep), f"expected a table, with {_EXAMPLE}")
     if not sweep:
         raise fault(
-            here, "sweep", "nothing in it", f"a key in it would do, such as {_EXAMPLE}, or no [sweep]"
+            here, "sweep", "nothing in it", f"expected a key in it, such as {_EXAMPLE}, or no [sweep]"
         )
     axes: dict[str, Axis] = {}
     for name, written in sweep.items():
@@ -100,17 +100,17 @@ def _listed(key: str, values: Any, base: Document) -> Iterator[AxisValue]:
     origin = Origin(("sweep", key))
     known(key, base, origin)
     if key == "repeat":
-        raise fault(origin, key, "repeat in a sweep", "any other key would do: repeats are not points")
+        raise fault(origin, key, "repeat in a sweep", "expected any other key: repeats are not points")
     if not isinstance(values, list):
-        raise fault(origin, key, shown(values), f"a list of values would do, such as {_EXAMPLE}")
+        raise fault(origin, key, shown(values), f"expected a list of values, such as {_EXAMPLE}")
     if not values:
-        raise fault(origin, key, "an empty list", "at least one value would do")
+        raise fault(origin, key, "an empty list", "expected at least one value")
     seen: set[str] = set()
     for index, value in enumerate(values):
         here = Origin(("sweep", key, index))
         text = canonical(value)
         if text in seen:
-            raise fault(here, key, f"{shown(value)} twice", "each value once would do")
+            raise fault(here, key, f"{shown(value)} twice", "expected each value once")
         seen.add(text)
         yield AxisValue(value, (Change(key, value, here),))
 
@@ -126,27 +126,27 @@ def _named_axis(name: str, written: dict[str, Any], base: Document) -> Axis:
             origin,
             place,
             f"a table {name}",
-            f'the key in quotes would do: "{name}.{below}" = [..] (without them TOML makes it a table); '
-            "a named axis would do under a name that is no key of the lab",
+            f'expected the key in quotes: "{name}.{below}" = [..] (without them TOML makes it a table); '
+            "expected a named axis under a name that is no key of the lab",
         )
     if not _NAME.fullmatch(name):
         raise fault(
-            origin, place, f"an axis called {shown(name)}", "up to 64 letters, digits, - and _ would do"
+            origin, place, f"an axis called {shown(name)}", "expected up to 64 letters, digits, - and _"
         )
     if not written:
-        raise fault(origin, place, "nothing in it", f"a value would do, such as {_NAMED_EXAMPLE}")
+        raise fault(origin, place, "nothing in it", f"expected a value, such as {_NAMED_EXAMPLE}")
     values = []
     for value, changes in written.items():
         key = f"{place}.{value}"
         here = Origin((*origin.location, value))
         if not value.strip() or not value.isprintable() or len(value) > _LONGEST_VALUE_NAME:
-            raise fault(here, place, f"a value called {shown(value)}", "a name of 1 to 80 letters would do")
+            raise fault(here, place, f"a value called {shown(value)}", "expected a name of 1 to 80 letters")
         if not isinstance(changes, dict):
             raise fault(
                 here,
                 key,
                 shown(changes),
-                f"a set of changes would do, such as {_NAMED_EXAMPLE}; "
+                f"expected a set of changes, such as {_NAMED_EXAMPLE}; "
                 f"to sweep a key of the lab, write it in quotes, {_EXAMPLE}",
             )
         values.append(AxisValue(value, set_of_changes(changes, base, here.location)))
@@ -164,4 +164,4 @@ def _apart(axis: Axis, others: dict[str, Axis]) -> None:
                 of = f" of the axis {other.name}" if other.named else ""
                 origin = change.origin if axis.named else Origin(("sweep", axis.name))
                 found = f'"{change.key}" beside "{clash}"{of}, which overlap'
-                raise fault(origin, change.key, found, "one of them would do")
+                raise fault(origin, change.key, found, "expected one of them")

@@ -60,9 +60,9 @@ def set_of_changes(table: dict[str, Any], base: Document, location: Location) ->
         origin = Origin((*location, key))
         known(key, base, origin)
         if key == "repeat":
-            raise fault(origin, key, "repeat among changes", "any other key would do: repeats are not points")
+            raise fault(origin, key, "repeat among changes", "expected any other key: repeats are not points")
         if isinstance(value, dict) and any("." in below for below in value) and "sysctl" not in key:
-            raise fault(origin, key, shown(value), "each dotted key in quotes of its own would do")
+            raise fault(origin, key, shown(value), "expected each dotted key in quotes of its own")
         changes.append(Change(key, value, origin))
     return tuple(changes)
 
@@ -74,7 +74,7 @@ def parse_set(text: str, where: str) -> tuple[str, Any]:
     key, equals, written = text.partition("=")
     key, written = key.strip(), written.strip()
     if not equals or not key or not written:
-        raise LabError(where, "", shown(text), 'a key and a value would do, such as --set path.rtt="30 ms"')
+        raise LabError(where, "", shown(text), 'expected a key and a value, such as --set path.rtt="30 ms"')
     try:
         value = tomllib.loads(f"value = {written}")
     except (ValueError, RecursionError):

@@ -27,18 +27,18 @@ _CHOICES = {
     "distribution": SIZE_DISTRIBUTIONS,
 }
 _SIMPLE = {
-    "bool_type": "true or false would do",
-    "int_type": "a whole number would do",
-    "int_from_float": "a whole number would do",
-    "float_type": "a number would do",
-    "finite_number": "a finite number would do",
-    "string_type": "a text would do",
-    "string_too_short": "a text that is not empty would do",
-    "list_type": "a list would do",
-    "tuple_type": "a list would do",
-    "too_short": "a list that is not empty would do",
-    "model_type": "a table would do",
-    "dict_type": "a table would do",
+    "bool_type": "expected true or false",
+    "int_type": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_type": "expected a number",
+    "finite_number": "expected a finite number",
+    "string_type": "expected a text",
+    "string_too_short": "expected a text that is not empty",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+    "too_short": "expected a list that is not empty",
+    "model_type": "expected a table",
+    "dict_type": "expected a table",
 }
 _RANGES = ("greater_than_equal", "less_than_equal", "greater_than", "less_than")
 _MISSING = object()
@@ -156,9 +156,9 @@ def _fault(details: ErrorDetails, location: Location, document: Document) -> Fau
     elif kind in _RANGES:
         fault = _out_of_range(details, location, document)
     elif kind == "missing":
-        fault = FaultError("a value would do: it has no default", found="nothing")
+        fault = FaultError("expected a value: it has no default", found="nothing")
     elif kind == "literal_error":
-        fault = FaultError(f"{str(context['expected']).replace(chr(39), chr(34))} would do")
+        fault = FaultError(f"expected {str(context['expected']).replace(chr(39), chr(34))}")
     else:
         fault = FaultError(_SIMPLE.get(kind, f"{details['msg'][:1].lower()}{details['msg'][1:]}"))
     return fault
@@ -177,10 +177,10 @@ def _unknown_choice(key: str, location: Location, document: Document) -> FaultEr
     choices = _CHOICES[key]
     table = _value_at(document, location)
     if not isinstance(table, dict):
-        return FaultError("a table would do")
+        return FaultError("expected a table")
     value = table.get(key, _MISSING)
     if value is _MISSING:
-        return FaultError(f"one of {', '.join(choices)} would do", found="nothing", key=key)
+        return FaultError(f"expected one of {', '.join(choices)}", found="nothing", key=key)
     asked = did_you_mean(value, choices) if isinstance(value, str) else ""
     return FaultError(f"{asked}Known are {', '.join(choices)}", found=shown(value), key=key)
 
@@ -191,4 +191,4 @@ def _out_of_range(details: ErrorDetails, location: Location, document: Document)
     unit = unit_of(value) if isinstance(value, str) else ""
     form = format_time if unit in TIME_UNITS else format_size if unit in SIZE_UNITS else str
     name, bound = next((name, bound) for name, bound in details.get("ctx", {}).items() if name in words)
-    return FaultError(f"{words[name]} {form(bound)} would do", found=f"{shown(value)}, which is out of range")
+    return FaultError(f"expected {words[name]} {form(bound)}", found=f"{shown(value)}, which is out of range")

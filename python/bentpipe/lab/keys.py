@@ -24,8 +24,8 @@ Location = tuple[str | int, ...]
 
 _FORM_KEYS = ("kind", "discipline", "model", "distribution")
 _NOT_SETTABLE = {
-    "sweep": "a swept key itself would do (it is pinned): --set path.rtt=...",
-    "variant": "a key of the lab itself would do: --set host.tcp_rmem=...",
+    "sweep": "expected a swept key itself (it is pinned): --set path.rtt=...",
+    "variant": "expected a key of the lab itself: --set host.tcp_rmem=...",
 }
 
 
@@ -42,7 +42,7 @@ def check_key(dotted: str, document: Document) -> None:
 
 def _check_workload_key(dotted: str, parts: list[str], document: Document) -> None:
     names = [_name(workload) for workload in _workloads(document)]
-    would_do = f'a key such as "workload.{names[0] if names else "NAME"}.start" would do'
+    would_do = f'expected a key such as "workload.{names[0] if names else "NAME"}.start"'
     if len(parts) < 2:
         raise FaultError(would_do, found=f'the key "{dotted}"')
     if parts[0] not in names:
@@ -50,7 +50,7 @@ def _check_workload_key(dotted: str, parts: list[str], document: Document) -> No
         listing = f"Workloads of this lab: {', '.join(names)}" if names else "This lab has no workload"
         raise FaultError(f"{asked}{listing}", found=f'the key "{dotted}", but no workload "{parts[0]}"')
     if parts[1] == "name":
-        raise FaultError("any key but the name would do: keys are made of it", found=f'the key "{dotted}"')
+        raise FaultError("expected any key but the name: keys are made of it", found=f'the key "{dotted}"')
     workload = _workloads(document)[names.index(parts[0])]
     kind = workload.get("kind")
     models = [MODELS[kind]] if isinstance(kind, str) and kind in MODELS else list(MODELS.values())
@@ -74,7 +74,7 @@ def _walk(models: list[type[BaseModel]], parts: list[str], dotted: str, prefix: 
         return
     below = [model for annotation in annotations for model in _tables(annotation)]
     if not below:
-        raise FaultError(f'"{prefix}{part}" itself would do: it is no table', found=f'the key "{dotted}"')
+        raise FaultError(f'expected "{prefix}{part}" itself: it is no table', found=f'the key "{dotted}"')
     _walk(below, parts[1:], dotted, f"{prefix}{part}.")
 
 
@@ -146,7 +146,7 @@ def put(document: Document, dotted: str, value: Any) -> Location:
         if not isinstance(below, dict):
             if part not in SHORT_FORMS:
                 raise FaultError(
-                    f"a table there would do: {shown(dotted)} is below it",
+                    f"expected a table there: {shown(dotted)} is below it",
                     found=f"{shown(below)} at {part}",
                     key=dotted,
                 )

@@ -102,7 +102,7 @@ class Lab:
             raise places.of_origin(change.origin, change.fault) from None
         if first.repeat * len(cells) > MOST_RUNS:
             found = f"{first.repeat} repeats of {len(cells)} points"
-            raise LabError(str(file), "repeat", found, f"at most {MOST_RUNS} runs would do")
+            raise LabError(str(file), "repeat", found, f"expected at most {MOST_RUNS} runs")
         return cls(
             file=file,
             name=file.stem,
@@ -169,10 +169,10 @@ def find(path_or_name: str | Path) -> Path:
     if isinstance(path_or_name, str) and text in shipped and not Path(text).is_file():
         return shipped[text]
     if "\0" in text or not text:
-        raise LabError("LAB", "", shown(text), "a lab file or the name of a shipped lab would do")
+        raise LabError("LAB", "", shown(text), "expected a lab file or the name of a shipped lab")
     file = Path(text)
     if file.is_dir():
-        raise LabError(text, "", "a folder", "a lab file would do")
+        raise LabError(text, "", "a folder", "expected a lab file")
     if not file.exists():
         asked = did_you_mean(file.stem, shipped)
         listing = ", ".join(shipped)
@@ -183,7 +183,7 @@ def find(path_or_name: str | Path) -> Path:
 
 
 def _read(file: Path) -> tuple[str, Document]:
-    would_do = "a lab file (TOML, in UTF-8) would do"
+    would_do = "expected a lab file (TOML, in UTF-8)"
     try:
         if not file.is_file() or file.stat().st_size > _MOST_BYTES:
             raise LabError(str(file), "", "no regular file of at most 4 MiB", would_do)
@@ -207,5 +207,5 @@ def _read(file: Path) -> tuple[str, Document]:
         at_end = f"{file}:{max(1, len(text.splitlines()))}"
         at = f"{file}:{match.group(2)}:{match.group(3)}" if match and match.group(2) else at_end
         raise LabError(
-            at, "", f"what is not TOML: {reason[:1].lower()}{reason[1:]}", f"{would_do}; see https://toml.io"
+            at, "", f"invalid TOML: {reason[:1].lower()}{reason[1:]}", f"{would_do}; see https://toml.io"
         ) from None

@@ -166,7 +166,7 @@ def _shaper(pipe: _Pipe, mtu: int, traces: Traces) -> Json:
 def _holds_a_packet(burst_bytes: int | None, mtu: int, key: str) -> None:
     if burst_bytes is not None and burst_bytes < mtu:
         raise FaultError(
-            f'a burst of at least the mtu, "{mtu} B", would do: a full packet would never pass', key=key
+            f'expected a burst of at least the mtu, "{mtu} B": a full packet would never pass', key=key
         )
 
 
@@ -228,7 +228,7 @@ def _limit(limit: QueueAmount | str, rates: list[int | None], base_rtt_ns: int, 
     if limit.unit in ("delay", "bdp") and rates == [None]:
         example = units.format_size(100_000)
         raise FaultError(
-            f'a rate beside it would do, or a queue in bytes or packets ("{example}"): without a rate '
+            f'expected a rate beside it, or a queue in bytes or packets ("{example}"): without a rate '
             f"nothing ever waits",
             found=f"a queue in {'BDP' if limit.unit == 'bdp' else 'time'} for a pipe without a rate",
             key=pipe.where("queue"),

@@ -23,7 +23,7 @@ class QueueAmount(NamedTuple):
 def parse_queue_amount(value: object) -> QueueAmount | Unlimited:
     """Reads "100 kB", "250 packets", "60 ms", "1 bdp" or "unlimited". Raises `FaultError`."""
     would_do = (
-        'a size, packets, a time or a multiple of the BDP would do: "100 kB", "250 packets", "60 ms", "1 bdp"'
+        'expected a size, packets, a time or a multiple of the BDP: "100 kB", "250 packets", "60 ms", "1 bdp"'
     )
     if not isinstance(value, str):
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -38,7 +38,7 @@ def parse_queue_amount(value: object) -> QueueAmount | Unlimited:
     if unit in units.TIME_UNITS:
         delay_ns = units.parse_time(value)
         if delay_ns <= 0:
-            raise FaultError("a time above zero would do", found=f"{shown(value)}, which is not above zero")
+            raise FaultError("expected a time above zero", found=f"{shown(value)}, which is not above zero")
         return QueueAmount("delay", delay_ns)
     if unit in units.SIZE_UNITS:
         return QueueAmount("bytes", units.parse_size(value))
@@ -49,7 +49,7 @@ def parse_queue_amount(value: object) -> QueueAmount | Unlimited:
 
 def parse_line_limit(value: object) -> LineAmount | Unlimited:
     """Reads "1000 packets", "2 MB" or "unlimited". Raises `FaultError`."""
-    would_do = 'packets, a size or "unlimited" would do: "1000 packets", "2 MB"'
+    would_do = 'expected packets, a size or "unlimited": "1000 packets", "2 MB"'
     if not isinstance(value, str):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         raise FaultError(would_do, found=f"{shown(value)}, a number without a unit" if number else None)
@@ -66,6 +66,6 @@ def parse_line_limit(value: object) -> LineAmount | Unlimited:
         raise FaultError(would_do)
     if amount[1] == 0:
         raise FaultError(
-            "a limit above zero would do: a line that holds nothing passes nothing", found=f"{shown(value)}"
+            "expected a limit above zero: a line that holds nothing passes nothing", found=f"{shown(value)}"
         )
     return amount

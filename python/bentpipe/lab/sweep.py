@@ -93,7 +93,7 @@ def grid_of(document: Document, sets: Sequence[tuple[str, str]], variants: Seque
         swept = (each for axis in axes.values() for each in sorted(axis.keys))
         below = next((each for each in swept if each.startswith(f"{key}.")), None)
         if below is not None:
-            remedy = f'the swept key itself, "{below}", would do'
+            remedy = f'expected the swept key itself, "{below}"'
             raise fault(origin, key, "a key above a swept one", remedy)
         plain.append(Change(key, value, origin))
     grid = Grid(base, axes, named, plain)
@@ -103,7 +103,7 @@ def grid_of(document: Document, sets: Sequence[tuple[str, str]], variants: Seque
 
 def _some_but_not_too_many(grid: Grid, sets: Sequence[tuple[str, str]]) -> None:
     if len(grid) > MOST_CELLS:
-        remedy = f"at most {MOST_CELLS} would do; --set pins a swept key"
+        remedy = f"expected at most {MOST_CELLS}; --set pins a swept key"
         raise fault(Origin(("sweep",)), "sweep", f"{len(grid)} points", remedy)
     if not len(grid):
         where = sets[-1][0] if sets else f"--variant {next(iter(grid.variants))}"
@@ -112,4 +112,4 @@ def _some_but_not_too_many(grid: Grid, sets: Sequence[tuple[str, str]]) -> None:
             for variant in grid.variants.values()
             for axis, values in variant.only.items()
         )
-        raise fault(Origin(where=where), "", "no point that is left", f"another value would do: {only}")
+        raise fault(Origin(where=where), "", "no point that is left", f"expected another value: {only}")

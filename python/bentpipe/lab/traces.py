@@ -47,9 +47,9 @@ class Traces:
 
     def _text(self, name: str) -> str:
         if "\0" in name or not name:
-            raise FaultError("the name of a file would do")
+            raise FaultError("expected the name of a file")
         file = self._folder / name
-        would_do = f"a file would do, named relative to the lab's folder, {self._folder}"
+        would_do = f"expected a file, named relative to the lab's folder, {self._folder}"
         try:
             if not file.exists():
                 raise FaultError(would_do, found=f"{shown(name)}, a file that is not there")
@@ -57,12 +57,12 @@ class Traces:
                 raise FaultError(would_do, found=f"{shown(name)}, which is not a regular file")
             if file.stat().st_size > _MOST_BYTES:
                 raise FaultError(
-                    "a trace of at most 64 MiB would do", found=f"{shown(name)}, which is larger"
+                    "expected a trace of at most 64 MiB", found=f"{shown(name)}, which is larger"
                 )
             return file.read_text(encoding="ascii")
         except UnicodeDecodeError:
             raise FaultError(
-                "a text file would do", found=f"{shown(name)}, which is not plain ASCII"
+                "expected a text file", found=f"{shown(name)}, which is not plain ASCII"
             ) from None
         except OSError as error:
             raise FaultError(
@@ -80,22 +80,22 @@ def _read_opportunities(file: Path, text: str) -> list[int]:
                 where,
                 "",
                 shown(word),
-                "whole milliseconds since the trace's start would do, one number per line",
+                "expected whole milliseconds since the trace's start, one number per line",
             )
         time_ns = int(word) * 1_000_000
         if times_ns and time_ns < times_ns[-1]:
             raise LabError(
-                where, "", f"{word} after {times_ns[-1] // 1_000_000}", "times that never go back would do"
+                where, "", f"{word} after {times_ns[-1] // 1_000_000}", "expected times that never go back"
             )
         times_ns.append(time_ns)
     if not times_ns:
-        raise LabError(str(file), "", "an empty trace", "at least one line would do")
+        raise LabError(str(file), "", "an empty trace", "expected at least one line")
     if times_ns[-1] == 0:
         raise LabError(
             f"{file}:{len(times_ns)}",
             "",
             "a trace that ends at 0 ms",
-            "a last line above 0 would do: it is the period",
+            "expected a last line above 0: it is the period",
         )
     return times_ns
 
@@ -111,10 +111,10 @@ def _read_losses(file: Path, text: str) -> list[bool]:
                     f"{file}:{number}",
                     "",
                     shown(mark),
-                    "0 (arrives) and 1 (lost) would do, and # for a remark",
+                    "expected 0 (arrives) and 1 (lost), and # for a remark",
                 )
     if not lost:
-        raise LabError(str(file), "", "an empty trace", "at least one 0 or 1 would do")
+        raise LabError(str(file), "", "an empty trace", "expected at least one 0 or 1")
     return lost
 
 
@@ -126,9 +126,9 @@ def _read_sizes(file: Path, text: str) -> list[int]:
             continue
         if not word.isdigit() or not 0 < int(word) <= _LARGEST_BYTES:
             raise LabError(
-                f"{file}:{number}", "", shown(word), "a whole number of bytes above 0 would do, one per line"
+                f"{file}:{number}", "", shown(word), "expected a whole number of bytes above 0, one per line"
             )
         sizes.append(int(word))
     if not sizes:
-        raise LabError(str(file), "", "no sizes", "at least one line with a number of bytes would do")
+        raise LabError(str(file), "", "no sizes", "expected at least one line with a number of bytes")
     return sizes

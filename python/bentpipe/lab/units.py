@@ -123,10 +123,10 @@ def _asked(number: str, unit: str, units: Mapping[str, Fraction]) -> str:
 def _whole(amount: Fraction, value: object, least: str, most: int, most_written: str) -> int:
     """The amount in the smallest unit, if it is whole and not beyond reason."""
     if abs(amount) > most:
-        raise FaultError(f"at most {most_written} would do", found=f"{shown(value)}, which is out of range")
+        raise FaultError(f"expected at most {most_written}", found=f"{shown(value)}, which is out of range")
     if amount.denominator != 1:
         raise FaultError(
-            f"a whole number of {least} would do", found=f"{shown(value)}, which is finer than that"
+            f"expected a whole number of {least}", found=f"{shown(value)}, which is finer than that"
         )
     return int(amount)
 
@@ -141,7 +141,7 @@ def parse_size(value: object) -> int:
     """Bytes in "100 kB" or "1 MiB", not negative. Raises `FaultError`."""
     number, unit = _split(value, "size", SIZE_UNITS, "100 kB")
     if number < 0:
-        raise FaultError("a size of 0 B or more would do", found=f"{shown(value)}, which is negative")
+        raise FaultError("expected a size of 0 B or more", found=f"{shown(value)}, which is negative")
     return _whole(number * SIZE_UNITS[unit], value, "bytes", MOST_SIZE_BYTES, format_size(MOST_SIZE_BYTES))
 
 
@@ -150,7 +150,7 @@ def parse_rate(value: object) -> int:
     number, unit = _split(value, "rate", RATE_UNITS, "16 Mbit/s")
     if number <= 0:
         raise FaultError(
-            'a rate above zero would do (an outage is written under "outages")',
+            'expected a rate above zero (an outage is written under "outages")',
             found=f"{shown(value)}, which is not above zero",
         )
     return _whole(number * RATE_UNITS[unit], value, "bit/s", MOST_RATE_BIT_S, format_rate(MOST_RATE_BIT_S))
@@ -161,7 +161,7 @@ def parse_packets(value: object) -> int:
     one = Fraction(1)
     number, _ = _split(value, "number of packets", {"packets": one, "packet": one}, "250 packets")
     if number < 0:
-        raise FaultError("0 packets or more would do", found=f"{shown(value)}, which is negative")
+        raise FaultError("expected 0 packets or more", found=f"{shown(value)}, which is negative")
     return _whole(number, value, "packets", MOST_PACKETS, f"{MOST_PACKETS} packets")
 
 
@@ -170,14 +170,14 @@ def parse_multiple(value: str) -> Fraction:
     multiple, _ = _split(value, "multiple", {unit_of(value): Fraction(1)}, "1 bdp")
     if not 0 < multiple <= MOST_MULTIPLE:
         raise FaultError(
-            'a multiple above zero would do, such as "1 bdp"', found=f"{shown(value)}, which is out of range"
+            'expected a multiple above zero, such as "1 bdp"', found=f"{shown(value)}, which is out of range"
         )
     return multiple
 
 
 def parse_probability(value: object) -> float:
     """A probability, 0 to 1. A percentage is refused, since 1 may mean either. Raises `FaultError`."""
-    would_do = "a probability from 0 to 1 would do, such as 0.001 for one packet in a thousand"
+    would_do = "expected a probability from 0 to 1, such as 0.001 for one packet in a thousand"
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FaultError(would_do)
     if not 0 <= value <= 1:

@@ -13,7 +13,7 @@ from bentpipe.lab.keys import Document, Location
 from bentpipe.lab.models.lab import AS_IS
 
 _KEYS = ("name", "set", "only")
-_EXAMPLE = 'a name and its changes would do: name = "tuned", set = { "host.sack" = false }'
+_EXAMPLE = 'a name and its changes: name = "tuned", set = { "host.sack" = false }'
 _LONGEST_NAME = 80
 
 
@@ -37,11 +37,11 @@ def variants_of(document: Document, base: Document, axes: Mapping[str, Axis]) ->
     variants = {AS_IS: Variant(AS_IS)}
     written = document.get("variant", [])
     if not isinstance(written, list):
-        raise fault(Origin(("variant",)), "variant", shown(written), f"[[variant]] with {_EXAMPLE}")
+        raise fault(Origin(("variant",)), "variant", shown(written), f"expected [[variant]] with {_EXAMPLE}")
     for index, table in enumerate(written):
         variant = _variant(table, base, axes, ("variant", index))
         if variant.name in variants:
-            remedy = "another name would do" + (
+            remedy = "expected another name" + (
                 ": the plain lab is called so, and always there" if variant.name == AS_IS else ""
             )
             here = Origin(("variant", index, "name"))
@@ -55,7 +55,7 @@ def chosen(variants: dict[str, Variant], names: Sequence[str] | None) -> dict[st
     if names is None:
         return variants
     if not names:
-        raise LabError("--variant", "", "no name", f"one of {', '.join(variants)} would do")
+        raise LabError("--variant", "", "no name", f"expected one of {', '.join(variants)}")
     for name in names:
         if name not in variants:
             asked = did_you_mean(name, variants)
@@ -71,7 +71,7 @@ def chosen(variants: dict[str, Variant], names: Sequence[str] | None) -> dict[st
 def _variant(table: Any, base: Document, axes: Mapping[str, Axis], here: Location) -> Variant:
     key = ".".join(map(str, here))
     if not isinstance(table, dict):
-        raise fault(Origin(here), key, shown(table), f"[[variant]] with {_EXAMPLE}")
+        raise fault(Origin(here), key, shown(table), f"expected [[variant]] with {_EXAMPLE}")
     extra = next((each for each in table if each not in _KEYS), None)
     if extra is not None:
         asked = did_you_mean(extra, _KEYS)
@@ -80,10 +80,10 @@ def _variant(table: Any, base: Document, axes: Mapping[str, Axis], here: Locatio
     name, changes = table.get("name"), table.get("set")
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
         found = "none" if name is None else shown(name)
-        raise fault(Origin((*here, "name")), f"{key}.name", found, "a name of 1 to 80 letters would do")
+        raise fault(Origin((*here, "name")), f"{key}.name", found, "expected a name of 1 to 80 letters")
     if not isinstance(changes, dict) or not changes:
         found = "none" if changes is None else shown(changes)
-        raise fault(Origin((*here, "set")), f"{key}.set", found, _EXAMPLE)
+        raise fault(Origin((*here, "set")), f"{key}.set", found, f"expected {_EXAMPLE}")
     variant = Variant(
         name,
         set_of_changes(changes, base, (*here, "set")),
@@ -94,7 +94,7 @@ def _variant(table: Any, base: Document, axes: Mapping[str, Axis], here: Locatio
 
 
 def _only(written: Any, axes: Mapping[str, Axis], here: Location, key: str) -> dict[str, frozenset[str]]:
-    example = 'axes and their values would do, such as only = { "path.rtt" = ["550 ms"] }'
+    example = 'expected axes and their values, such as only = { "path.rtt" = ["550 ms"] }'
     if not isinstance(written, dict):
         raise fault(Origin(here), key, shown(written), example)
     only = {}
@@ -105,7 +105,7 @@ def _only(written: Any, axes: Mapping[str, Axis], here: Location, key: str) -> d
             there = f"Axes of this lab: {', '.join(axes)}" if axes else "This lab has no [sweep]"
             raise fault(origin, f"{key}.{name}", f'"{name}", which is not swept', f"{asked}{there}")
         if not isinstance(values, list) or not values:
-            raise fault(origin, f"{key}.{name}", shown(values), "a list of the axis's values would do")
+            raise fault(origin, f"{key}.{name}", shown(values), "expected a list of the axis's values")
         only[name] = frozenset(
             canonical(axes[name].value_named(value, f"{key}.{name}", Origin((*here, name, index))).shown)
             for index, value in enumerate(values)
@@ -121,7 +121,7 @@ def _changes_nothing_swept(variant: Variant, axes: Mapping[str, Axis]) -> None:
         for change in variant.changes:
             if change.key in swept:
                 by = f"which the axis {axis.name} changes" if axis.named else "which is swept"
-                remedy = "a key that is not swept would do" + (
+                remedy = "expected a key that is not swept" + (
                     f", or only = {{ {axis.name} = [..] }} with values that leave it alone"
                     if axis.named
                     else ""

@@ -20,7 +20,7 @@ def sentences(record: Mapping[str, Any]) -> list[str]:
         tool = record.get("source", {}).get("tool", "another program")
         return [f"This run was imported from a file of {tool}: of its own error nothing is known."]
     if not error:
-        return ["The engine left no report of its own error: believe nothing of this run."]
+        return ["The engine left no error report: discard this run."]
     found = (_lateness(record, error), _loss(error), _rate(error), _headroom(error))
     return [words for words in found if words]
 

@@ -43,7 +43,7 @@ def words(check: Check) -> str:
 
 def summary(checks: Sequence[Check]) -> str:
     broken = sum(not check.met for check in checks)
-    return f"{broken} of {plural(len(checks), 'check')} of what is required failed" if broken else ""
+    return f"{broken} of {plural(len(checks), 'requirement check')} failed" if broken else ""
 
 
 def _figure(check: Check, low: float | None, high: float | None = None) -> str:

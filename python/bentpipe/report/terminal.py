@@ -107,7 +107,7 @@ def _why(results: Results) -> list[RenderableType]:
         )
     lines.append(
         Text(
-            "Runs that failed or are unreliable count in no figure; (in brackets) what they gave.",
+            "Runs that failed or are unreliable are excluded; their values are in (brackets).",
             style="dim",
         )
     )

@@ -165,7 +165,7 @@ def compare_all(
     if not found:
         raise ComparisonError(
             f"no run of {tried[0].name} has the point and the seed of a run of {tried[0].baseline}: "
-            f"{_apart(tried[0])}; the same lab, --seed and --repeat would do"
+            f"{_apart(tried[0])}; expected the same lab, --seed and --repeat"
         )
     return found
 

@@ -136,7 +136,7 @@ def _of_variants(sweep: Results, asked: str | None) -> list[Thing]:
     if not by_variant:
         raise ComparisonError(
             f'{sweep.folder} holds only the variant "{baseline}": nothing to compare it with; '
-            "another variant in it, or a second folder, would do"
+            "expected another variant in it, or a second folder"
         )
     return [Thing(name, baseline, ours, _where_run(ours, theirs)) for name, ours in by_variant.items()]
 

@@ -338,7 +338,7 @@ def _at_url(url: str) -> Place:
         filesystem, key = fsspec.url_to_fs(url)
     except ValueError as error:
         raise StoreError(
-            f"{url}: {error}; file, s3, gs, abfs, sftp or another of fsspec's would do"
+            f"{url}: {error}; expected file, s3, gs, abfs, sftp or another of fsspec's"
         ) from error
     except ImportError as error:
         raise StoreError(f"{url}: {error}") from error

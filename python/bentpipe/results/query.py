@@ -85,7 +85,7 @@ class Questions:
         """Raises QueryError. The last answer's rows are gone when the next question is asked."""
         statements = self._connection.statements(sql)
         if len(statements) != 1:
-            raise QueryError(f"found {len(statements)} statements; one question at a time would do")
+            raise QueryError(f"found {len(statements)} statements; expected one question at a time")
         (statement,) = statements
         if statement.type not in _READS:
             raise QueryError(
@@ -213,7 +213,7 @@ def _words(message: str) -> str:
     _, python, trace = message.rpartition(_TRACE)
     if python:
         if "pytz" in message:
-            return "the answer has a time with a zone; ::timestamp or ::text behind it would do"
+            return "the answer has a time with a zone; expected ::timestamp or ::text behind it"
         raised = next((line for line in trace.splitlines() if line and line[0] != " "), message)
         return raised.partition(": ")[2] or raised
     if message.startswith(_DENIED):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bentpipe.lab.errors import shown
 from bentpipe.results.errors import ComparisonError
 
-_FORMS = "FIGURE >= 10, FIGURE <= 1.1 * baseline or FIGURE <= baseline + 5 would do"
+_FORMS = "expected FIGURE >= 10, FIGURE <= 1.1 * baseline or FIGURE <= baseline + 5"
 _PARTS = re.compile(r"\s*([^\s<>=]+)\s*(>=|<=|>|<)(.*)", re.DOTALL)
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _PLAIN = re.compile(rf"\s*({_NUMBER})\s*")
@@ -55,7 +55,7 @@ def parse(text: str) -> Requirement:
         factor = _number(text, before or "1") * _number(text, after or "1")
         offset = _number(text, f"{more}") * (-1 if sign == "-" else 1) if sign else 0.0
         if not 0 < factor < math.inf:
-            raise _unread(text, f"the baseline is taken {factor:g} times; a factor above 0 would do")
+            raise _unread(text, f"the baseline is taken {factor:g} times; expected a factor above 0")
     else:
         raise _unread(text, f"{shown(bound.strip())} is neither a number nor a multiple of baseline")
     return Requirement(text, figure, operator.startswith(">"), operator in {">", "<"}, factor, offset)

@@ -176,7 +176,7 @@ def _why(client: Program, said: iperf3.Said | None) -> str | None:
         return f"iperf3: {said.error}"
     if client.fault:
         return client.fault
-    return None if said else f"iperf3 said what cannot be understood: {client.stdout.strip()[:500]!r}"
+    return None if said else f"could not parse iperf3's output: {client.stdout.strip()[:500]!r}"
 
 
 def _error(program: Program) -> str | None:

@@ -195,4 +195,4 @@ def _why(each: Mapping[str, Any], *, upload: bool) -> str | None:
 
 
 def _not_understood(program: Program) -> str:
-    return f"curl said what cannot be understood: {program.stdout.strip()[:500]!r}"
+    return f"could not parse curl's output: {program.stdout.strip()[:500]!r}"

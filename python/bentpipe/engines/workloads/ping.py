@@ -145,7 +145,7 @@ def result(
     lost_only = program.end is End.EXITED and program.exit.status == 1 and not program.exit.error
     fault = None if lost_only and pinged else program.fault
     if pinged is None:
-        fault = fault or f"ping said what cannot be understood: {program.stdout.strip()[:500]!r}"
+        fault = fault or f"could not parse ping's output: {program.stdout.strip()[:500]!r}"
     if fault:
         entry["why"] = fault
     if pinged is None:

@@ -42,21 +42,21 @@ def reason_of(field: FieldInfo) -> tuple[str, str]:
 def _not_negative_time(value: object) -> int:
     time_ns = units.parse_time(value)
     if time_ns < 0:
-        raise FaultError("a time of 0 s or more would do", found=f"{shown(value)}, which is negative")
+        raise FaultError("expected a time of 0 s or more", found=f"{shown(value)}, which is negative")
     return time_ns
 
 
 def _positive_time(value: object) -> int:
     time_ns = units.parse_time(value)
     if time_ns <= 0:
-        raise FaultError("a time above zero would do", found=f"{shown(value)}, which is not above zero")
+        raise FaultError("expected a time above zero", found=f"{shown(value)}, which is not above zero")
     return time_ns
 
 
 def _positive_size(value: object) -> int:
     size_bytes = units.parse_size(value)
     if size_bytes == 0:
-        raise FaultError("a size above zero would do", found=f"{shown(value)}, which is not above zero")
+        raise FaultError("expected a size above zero", found=f"{shown(value)}, which is not above zero")
     return size_bytes
 
 
@@ -65,7 +65,7 @@ def pair(meaning: str, example: str) -> BeforeValidator:
 
     def two(value: object) -> object:
         if not isinstance(value, list) or len(value) != 2:
-            raise FaultError(f"{meaning} would do, such as {example}")
+            raise FaultError(f"expected {meaning}, such as {example}")
         return tuple(value)
 
     return BeforeValidator(two)

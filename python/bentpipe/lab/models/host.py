@@ -50,7 +50,7 @@ def _known_control(name: str) -> str:
 
 def _min_default_max(value: object) -> object:
     would_do = (
-        "three whole numbers of bytes would do, as the sysctl has them: min, default, max, "
+        "expected three whole numbers of bytes, as the sysctl has them: min, default, max, "
         "such as [4096, 131072, 6291456]"
     )
     if not isinstance(value, list) or len(value) != 3:
@@ -60,21 +60,21 @@ def _min_default_max(value: object) -> object:
             raise FaultError(would_do)
         if not 1 <= number <= 2**31 - 1:
             raise FaultError(
-                "bytes from 1 to 2147483647 would do", found=f"{shown(number)}, which is out of range"
+                "expected bytes from 1 to 2147483647", found=f"{shown(number)}, which is out of range"
             )
     if not value[0] <= value[1] <= value[2]:
-        raise FaultError("min, default, max in rising order would do")
+        raise FaultError("expected min, default, max in rising order")
     return (value[0], value[1], value[2])
 
 
 def _sysctls(value: object) -> object:
     if not isinstance(value, dict):
-        raise FaultError('a table of settings would do, such as { "net.ipv4.tcp_mtu_probing" = "1" }')
+        raise FaultError('expected a table of settings, such as { "net.ipv4.tcp_mtu_probing" = "1" }')
     settings: dict[str, str] = {}
     for name, setting in value.items():
         if not _SYSCTL_NAME.fullmatch(name):
             raise FaultError(
-                'a setting of the network would do, such as "net.ipv4.tcp_mtu_probing": only what '
+                'expected a setting of the network, such as "net.ipv4.tcp_mtu_probing": only what '
                 "belongs to a network "
                 "namespace is ever set",
                 found=f"the setting {shown(name)}",
@@ -82,23 +82,23 @@ def _sysctls(value: object) -> object:
             )
         if name in SYSCTL_FIELDS:
             raise FaultError(
-                f'the key "{SYSCTL_FIELDS[name]}" beside "sysctl" would do',
+                f'expected the key "{SYSCTL_FIELDS[name]}" beside "sysctl"',
                 found="a setting with its own key",
                 key=name,
             )
         if name in _NOT_NAMESPACED:
             raise FaultError(
-                "leaving it out would do: it belongs to the whole machine and not to a namespace, and "
+                "leave it out: it belongs to the whole machine and not to a namespace, and "
                 "nothing outside is "
                 "changed (tcp_rmem and tcp_wmem govern the buffers that the kernel sizes itself)",
                 found=f"the setting {shown(name)}",
                 key=name,
             )
         if isinstance(setting, bool) or not isinstance(setting, str | int):
-            raise FaultError('a text or a whole number would do, such as "1"', key=name)
+            raise FaultError('expected a text or a whole number, such as "1"', key=name)
         text = str(setting)
         if not text.isprintable():
-            raise FaultError("one line of text would do", key=name)
+            raise FaultError("expected one line of text", key=name)
         settings[name] = text
     return settings
 

@@ -138,11 +138,11 @@ class LabFile(Table):
     def _work_fits(self) -> LabFile:
         if not self.workload:
             raise FaultError(
-                'a [[workload]] table would do, such as kind = "bulk"', found="no workload", key="workload"
+                'expected a [[workload]] table, such as kind = "bulk"', found="no workload", key="workload"
             )
         if not any(workload.enabled for workload in self.workload):
             raise FaultError(
-                "at least one workload with enabled = true would do: a run needs something to do",
+                "expected at least one workload with enabled = true: a run needs something to do",
                 found="false, and no other workload is enabled" if self.workload[1:] else "false",
                 key=f"workload.{len(self.workload) - 1}.enabled",
             )
@@ -158,14 +158,14 @@ class LabFile(Table):
             clash = next((each for each in taken if each in names), None)
             if clash is not None:
                 raise FaultError(
-                    "another name would do", found=f'a second workload called "{clash}"', key=f"{at}.name"
+                    "expected another name", found=f'a second workload called "{clash}"', key=f"{at}.name"
                 )
             names.update(taken)
             if not workload.enabled:
                 continue
             if self.duration is not None and workload.start >= self.duration:
                 raise FaultError(
-                    f'a start before the run\'s end, "{format_time(self.duration)}", would do',
+                    f'expected a start before the run\'s end, "{format_time(self.duration)}"',
                     found=f'"{format_time(workload.start)}"',
                     key=f"{at}.start",
                 )
@@ -177,16 +177,16 @@ class LabFile(Table):
             ):
                 left_ns = self.duration - workload.start - workload.omit
                 if left_ns <= 0:
-                    raise FaultError("an omit that ends before the run would do", key=f"{at}.omit")
+                    raise FaultError("expected an omit that ends before the run", key=f"{at}.omit")
             if self.duration is None and not _ends_itself(workload):
                 raise FaultError(
-                    f'a duration would do, such as "60 s": workload "{name}" has no end of its own',
+                    f'expected a duration, such as "60 s": workload "{name}" has no end of its own',
                     found="none",
                     key="duration",
                 )
         if self.until == "duration" and self.duration is None:
             raise FaultError(
-                'a duration would do, such as "60 s", or until = "done"', found="none", key="duration"
+                'expected a duration, such as "60 s", or until = "done"', found="none", key="duration"
             )
         return self
 
@@ -195,7 +195,7 @@ class LabFile(Table):
         for index, workload in enumerate(self.workload):
             if isinstance(workload, Exec) and workload.host == "near" and self.near is None:
                 raise FaultError(
-                    "a [near] table beside it would do, or another host",
+                    "expected a [near] table beside it, or another host",
                     found='"near", which this lab does not have',
                     key=f"workload.{index}.host",
                 )
@@ -207,12 +207,12 @@ class LabFile(Table):
         server = self.server.ip or self.host.ip or 4
         if client != server:
             raise FaultError(
-                "the same IP version at both ends would do",
+                "expected the same IP version at both ends",
                 found=f"client {client} and server {server}",
                 key="client.ip" if self.client.ip else "server.ip",
             )
         if client == 6 and self.path.mtu < 1280:
-            raise FaultError("1280 or more would do: IPv6 needs it (RFC 8200, section 5)", key="path.mtu")
+            raise FaultError("expected 1280 or more: IPv6 needs it (RFC 8200, section 5)", key="path.mtu")
         return self
 
 

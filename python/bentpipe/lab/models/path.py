@@ -78,7 +78,7 @@ class Handover(Table):
     @model_validator(mode="after")
     def _shorter_than_its_period(self) -> Handover:
         if self.outage >= self.every:
-            raise FaultError('an outage shorter than "every" would do', key="outage")
+            raise FaultError('expected an outage shorter than "every"', key="outage")
         return self
 
 
@@ -186,7 +186,7 @@ class PipeKeys(Table):
         for (start, length), (following, _) in itertools.pairwise(outages):
             if following < start + length:
                 raise FaultError(
-                    "outages in the order of their starts that do not overlap would do",
+                    "expected outages in the order of their starts that do not overlap",
                     found=f"one at {units.format_time(following)} while the one from "
                     f"{units.format_time(start)} lasts to {units.format_time(start + length)}",
                     key="outages",
@@ -219,7 +219,7 @@ class Path(PipeKeys):
     def _one_delay(self) -> Path:
         if self.rtt is not None and self.delay is not None:
             raise FaultError(
-                'one of "rtt" (both pipes together) and "delay" (each pipe) would do',
+                'expected one of "rtt" (both pipes together) and "delay" (each pipe)',
                 found="both",
                 key="delay",
             )

@@ -86,7 +86,7 @@ class RedQueue(_MarkingQueue):
     @model_validator(mode="after")
     def _min_below_max(self) -> RedQueue:
         if self.min is not None and self.max is not None and self.min >= self.max:
-            raise FaultError('a "min" below "max" would do', key="min")
+            raise FaultError('expected a "min" below "max"', key="min")
         return self
 
 

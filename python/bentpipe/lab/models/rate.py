@@ -44,11 +44,11 @@ class BucketRate(Table):
     def _peak_above_rate(self) -> BucketRate:
         if self.peak is not None and self.burst is None:
             raise FaultError(
-                'a "burst" beside it would do: a peak rate bounds how fast a burst leaves', key="peak"
+                'expected a "burst" beside it: a peak rate bounds how fast a burst leaves', key="peak"
             )
         if self.peak is not None and self.peak < self.rate:
             raise FaultError(
-                f'a peak of at least the rate, "{units.format_rate(self.rate)}", would do', key="peak"
+                f'expected a peak of at least the rate, "{units.format_rate(self.rate)}"', key="peak"
             )
         return self
 
@@ -80,7 +80,7 @@ class StepsRate(Table):
         for (earlier, _), (later, _) in itertools.pairwise(self.steps):
             if later <= earlier:
                 raise FaultError(
-                    "steps in the order of their times would do",
+                    "expected steps in the order of their times",
                     found=f"a step at {units.format_time(later)} after one at {units.format_time(earlier)}",
                     key="steps",
                 )

@@ -27,7 +27,7 @@ _NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
 def _plain_name(value: object) -> object:
     if isinstance(value, str) and not re.fullmatch(_NAME_PATTERN, value):
         raise FaultError(
-            "up to 64 letters, digits, - and _ would do: a dotted key is made of it (workload.NAME.size)"
+            "expected up to 64 letters, digits, - and _: a dotted key is made of it (workload.NAME.size)"
         )
     return value
 
@@ -118,7 +118,7 @@ class Bulk(_Workload):
     @model_validator(mode="after")
     def _size_or_time(self) -> Bulk:
         if self.size is not None and self.time is not None:
-            raise FaultError('one of "size" and "time" would do', found="both", key="time")
+            raise FaultError('expected one of "size" and "time"', found="both", key="time")
         return self
 
 
@@ -172,7 +172,7 @@ class Http(_Workload):
     def _ranges_of_a_download(self) -> Http:
         if self.direction == "up" and self.objects is None and (self.connections or 1) > 1:
             raise FaultError(
-                'direction = "down" would do: an upload has no ranges',
+                'expected direction = "down": an upload has no ranges',
                 found=f"{self.connections} and up",
                 key="connections",
             )
@@ -181,14 +181,14 @@ class Http(_Workload):
     @model_validator(mode="after")
     def _size_or_objects(self) -> Http:
         if self.size is not None and self.objects is not None:
-            raise FaultError('one of "size" and "objects" would do', found="both", key="objects")
+            raise FaultError('expected one of "size" and "objects"', found="both", key="objects")
         if self.size is None and self.objects is None:
             raise FaultError(
-                'a "size", or the sizes of a page under "objects", would do', found="neither", key="size"
+                'expected a "size", or the sizes of a page under "objects"', found="neither", key="size"
             )
         if self.popularity is not None and self.objects is not None:
             raise FaultError(
-                '"size" instead of "objects" would do: the set\'s objects are all of one size',
+                'expected "size" instead of "objects": the set\'s objects are all of one size',
                 key="popularity",
             )
         return self
@@ -221,7 +221,7 @@ class ParetoSize(Table):
     @model_validator(mode="after")
     def _min_below_max(self) -> ParetoSize:
         if self.min >= self.max:
-            raise FaultError('a "min" below "max" would do', key="min")
+            raise FaultError('expected a "min" below "max"', key="min")
         return self
 
 
@@ -241,7 +241,7 @@ class LognormalParetoSize(Table):
     @model_validator(mode="after")
     def _min_below_max(self) -> LognormalParetoSize:
         if self.min >= self.max:
-            raise FaultError('a "min" below "max" would do', key="min")
+            raise FaultError('expected a "min" below "max"', key="min")
         return self
 
 
@@ -309,7 +309,7 @@ class Channels(_Workload):
 
 
 def _command(value: object) -> object:
-    would_do = 'a list of words would do, such as ["curl", "-s", "http://server/"]'
+    would_do = 'expected a list of words, such as ["curl", "-s", "http://server/"]'
     if not isinstance(value, list) or not value:
         raise FaultError(would_do)
     if not all(isinstance(word, str) and "\0" not in word for word in value) or not value[0]:
