@@ -90,6 +90,8 @@ def plain(text: str) -> str:
         ("goodput_mbit_s", 0.0000624, "62.4 bit/s"),
         ("queue_bytes_max", 1_099_832, "1.1 MB"),
         ("empty_share", 0.5194, "52 %"),
+        ("queue_bytes_mean", 0.000338, "below 1 B"),
+        ("queue_bytes_mean", 0, "0 B"),
         ("retransmits", 1323, "1\u202f323"),
         ("completion_s", None, "–"),
         ("direction", "down", "down"),

@@ -115,20 +115,27 @@ def _senders(sockets: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
             (pl.col("sent") >= _DATA_BYTES) | (pl.col("sent").is_null() & pl.col("local_port").is_not_null())
         ).sort("sent", descending=True, maintain_order=True)
         largest = payload.head(_SOCKETS_DRAWN).select(_SOCKET)
-        samples = largest.join(of_host, on=_SOCKET, how="left", maintain_order="left")
-        parts = samples.partition_by(_SOCKET, maintain_order=True)
-        found[direction] = [part.sort("time_s") for part in parts]
+        found[direction] = list(_parted(of_host, largest, _SOCKET).values())
     return found
+
+
+def _parted(
+    sockets: pl.DataFrame, wanted: pl.DataFrame, keys: Sequence[str]
+) -> dict[tuple[Any, ...], pl.DataFrame]:
+    """The samples of each wanted socket that has any, in that order and by time."""
+    samples = sockets.join(wanted, on=keys, how="semi", nulls_equal=True).sort("time_s", maintain_order=True)
+    parts = samples.partition_by(keys, as_dict=True)
+    return {key: parts[key] for key in wanted.iter_rows() if key in parts}
 
 
 def _receivers(sockets: pl.DataFrame, senders: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     """The other ends of these, each at its host."""
-    found = []
-    for sender in senders:
-        host, ip, local, remote = sender.select("host", *_SOCKET).row(0)
-        at_other_end = (pl.col("local_port") == remote) & (pl.col("remote_port") == local)
-        found.append(sockets.filter((pl.col("host") != host) & (pl.col("ip") == ip) & at_other_end))
-    return [each.sort("time_s") for each in found if not each.is_empty()]
+    if not senders:
+        return []
+    ends = pl.concat([sender.select("host", *_SOCKET).head(1) for sender in senders])
+    elsewhere = sockets.filter(~pl.col("host").is_in(ends["host"].unique().to_list()))
+    ends = ends.select("ip", local_port="remote_port", remote_port="local_port")
+    return list(_parted(elsewhere, ends, _SOCKET).values())
 
 
 def _bin_s(link: pl.DataFrame) -> float:

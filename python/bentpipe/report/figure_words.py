@@ -48,7 +48,7 @@ _PIPE_WORDS = {
 _UNITS: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("mbit_s", lambda value: rate(value * 1e6)),
     ("bit_s", rate),
-    ("bytes", size),
+    ("bytes", lambda value: size(value) if value >= 1 or value == 0 else "below 1 B"),
     ("percent", lambda value: percent(value / 100)),
     ("share", percent),
     ("us", lambda value: duration(value / 1e6)),
