@@ -17,6 +17,8 @@ MEASURED = [
     ({"rate": "20 Mbit/s", "sndbuf": "256 KiB"}, "send buffer", 9.43),
     ({"rate": "20 Mbit/s", "sndbuf": "256 KiB", "program": "long"}, "send buffer", 9.94),
     ({"rate": "20 Mbit/s", "sndbuf": "512 KiB"}, "send buffer", 10.9),
+    ({"rate": "20 Mbit/s", "sndbuf": "64 KiB", "program": "short"}, "send buffer", 1.21),
+    ({"rate": "20 Mbit/s", "sndbuf": "256 KiB", "program": "short"}, "send buffer", 3.50),
     ({"rate": "150 Mbit/s", "rcvbuf": "12582912 B", "sndbuf": "12582912 B"}, "capacity", 144),
     # SO_RCVBUF = 655360, which the kernel doubles.
     ({"rate": "150 Mbit/s", "rcvbuf": "1310720 B"}, "receive window", 15.8),

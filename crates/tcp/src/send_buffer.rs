@@ -13,7 +13,7 @@ use super::scoreboard::{BURST_HEAD, Sent};
 use super::socket::Outbox;
 use crate::config::Config;
 
-/// What programs that fill the buffer commonly write at once (curl's upload buffer).
+/// What programs commonly write at once, such as curl with its upload buffer.
 const BLOCK: u64 = 64 * 1024;
 
 /// How the application writes.
@@ -31,6 +31,11 @@ pub enum Writer {
 impl Writer {
     /// sendfile(2) below `TCP_CORK`, as nginx sends an answer: part of a segment waits for more, so it is one long write.
     pub const SENDFILE: Self = Self::UntilFull { block: u64::MAX };
+    /// curl sends a block of its upload buffer each time poll(2) calls the socket writable.
+    pub const UPLOAD: Self = Self::Turns {
+        block: BLOCK,
+        blocks: 1,
+    };
 }
 
 impl Default for Writer {

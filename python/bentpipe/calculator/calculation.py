@@ -166,7 +166,7 @@ def calc(
         rate_up: of the link the other way, which carries the ACKs; default as `rate`.
         mtu: largest IP packet in bytes.
         program: how the sender writes: "iperf3", "long" (sendfile of a web server, or writes of megabytes) or
-            "short" (blocks of up to 64 KiB with TCP_NODELAY: curl, ssh).
+            "short" (64 KiB each time the socket is writable, with TCP_NODELAY: curl's upload).
         sim: whether to simulate the point too.
 
     Raises:

@@ -60,7 +60,7 @@ def calc(
         typer.Option(
             metavar="NAME",
             help="How the sender writes: iperf3; long (a web server's sendfile, writes of megabytes); "
-            "short (blocks of up to 64 KiB with TCP_NODELAY, as curl).",
+            "short (64 KiB each time the socket is writable, as curl's upload).",
         ),
     ] = "iperf3",
     json_: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,

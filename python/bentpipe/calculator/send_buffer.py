@@ -11,8 +11,8 @@ buffer:
   from the last buffer, and what stays behind of that is filled again without a question about memory. The
   program goes on until cwnd is full, far beyond the buffer's size.
 * `iperf3`: the same, but it looks at the socket again after ten blocks of 128 KiB.
-* `short`: blocks of up to 64 KiB, each of which leaves completely (TCP_NODELAY; curl, ssh). Each begins a
-  buffer, so the buffer's size holds, to a block.
+* `short`: a block of 64 KiB each time the socket is writable, which leaves completely (TCP_NODELAY; curl's
+  upload). Each block begins a buffer, so at most two thirds of the size and a block are in use.
 
 With B written at each wake-up and f left in flight then, a burst follows when the burst k before it is
 acknowledged and the first B - r bytes of the next one are too: k = floor(f / B) + 1, r = f mod B. So k B
@@ -47,7 +47,7 @@ assert PROGRAMS == ("iperf3", "long", "short")
 WRITES = {
     "iperf3": "up to cwnd, in turns of 1.25 MiB",
     "long": "up to cwnd",
-    "short": "a third of sndbuf, in blocks of 64 KiB",
+    "short": "64 KiB",
 }
 """What a program writes when it is woken."""
 
@@ -63,8 +63,7 @@ def goodput_bit_s(asked: Question) -> float:
     if at_wake >= bdp_bytes:
         return 8 * at_wake / asked.rtt_s
     if asked.program == "short":
-        held = asked.sndbuf_bytes * payload_share(asked, bdp_bytes)
-        return 8 * _rate(asked, _short_burst(asked), capacity, held + _SHORT_BLOCK_BYTES)
+        return 8 * _rate(asked, _SHORT_BLOCK_BYTES, capacity, bdp_bytes)
     before_loss = _before_loss(asked)
     kept = {"cubic": 0.7, "reno": 0.5}.get(asked.congestion_control, 1.0)
     # A window after a loss grows as a line (Reno) or as a cube whose top is where the loss was (CUBIC).
@@ -93,12 +92,6 @@ def payload_share(asked: Question, window_bytes: float) -> float:
 
 def _in_flight_at_wake(asked: Question, window_bytes: float) -> float:
     return WAKES_AT * asked.sndbuf_bytes * payload_share(asked, window_bytes)
-
-
-def _short_burst(asked: Question) -> float:
-    """Blocks until the memory in use reaches the size."""
-    held = asked.sndbuf_bytes * payload_share(asked, asked.sndbuf_bytes)
-    return math.ceil((1 - WAKES_AT) * held / _SHORT_BLOCK_BYTES) * _SHORT_BLOCK_BYTES
 
 
 def _before_loss(asked: Question) -> float:

@@ -173,6 +173,7 @@ impl Workload for Http {
         }
         match (notice, side) {
             (Notice::Connected, Side::Client) => {
+                network.set_writer(id, side, Writer::UPLOAD);
                 let item = lane.and_then(|lane| self.lanes[lane].item.as_mut());
                 if let (Some(lane), Some(item)) = (lane, item) {
                     item.connected = Some(network.now());
