@@ -145,7 +145,7 @@ def test_a_lab_of_pings_has_a_table_too(tmp_path: Path) -> None:
 
 
 def test_a_run_without_an_error_report_is_not_believed() -> None:
-    assert "believe nothing" in " ".join(engine_words.sentences({"engine": "live"}))
+    assert "discard this run" in " ".join(engine_words.sentences({"engine": "live"}))
 
 
 def test_the_engines_words_name_what_was_lost_outside_the_model(geo: Results) -> None:
