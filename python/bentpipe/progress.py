@@ -167,7 +167,6 @@ class Bar:
         self._task = self._progress.add_task("", total=1.0, count="", name="", start=False)
 
     def __enter__(self) -> Self:
-        self._progress.start()
         return self
 
     def __exit__(
@@ -181,6 +180,7 @@ class Bar:
             self._progress.console.print(f"{runs - done} runs, about {spoken(length_s / at_once)}")
         if warning := _warning(length_s / at_once):
             self._progress.console.print(Text(warning, style="yellow"))
+        self._progress.start()  # not before: there may have been a question
         self._progress.start_task(self._task)
         self._show()
 

@@ -6,14 +6,16 @@ Where and how many at once they are done is the executors' business, whose folde
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from bentpipe import engines, lab
+from bentpipe.engines import lab_commands
 from bentpipe.engines.base import Engine, EngineError, EngineFaultError, EngineOptions
+from bentpipe.engines.lab_commands import LabCommand
 from bentpipe.executors.base import Outcome, Task, Work
 from bentpipe.executors.choice import Where, chosen
 from bentpipe.failed_run import keep_failed
@@ -62,15 +64,23 @@ class Lab(lab.Lab):
     """A lab that can be run: `Lab.load(path).run()`."""
 
     def run(
-        self, engine: str = "sim", out: str | Path | None = None, jobs: int = 1, cluster: str | None = None
+        self,
+        engine: str = "sim",
+        out: str | Path | None = None,
+        jobs: int = 1,
+        cluster: str | None = None,
+        *,
+        allow_exec: bool = False,
     ) -> Results:
         """Run every point and return the results. `out`, a folder or a URL, defaults to runs/<lab>-<date>.
-        `jobs`: how many at once on this machine. `cluster`: a Dask scheduler's address, or `local:4`."""
+        `jobs`: how many at once on this machine. `cluster`: a Dask scheduler's address, or `local:4`.
+        `allow_exec`: the lab may run its commands (`exec`)."""
         return execute(
             self,
             engine=engine,
             out=out,
             where=Where(jobs, cluster),
+            options=EngineOptions(allow_exec=allow_exec),
             on_left_out=lambda variant, why: warnings.warn(
                 f'variant "{variant}" is left out: {why}', stacklevel=4
             ),
@@ -91,12 +101,14 @@ def execute(
     on_record: Callable[[Mapping[str, Any]], None] | None = None,
     on_left_out: Callable[[str, str], None] = lambda _variant, _why: None,
     on_warning: Callable[[str], None] = lambda _words: None,
+    allows: Callable[[Sequence[LabCommand]], bool] = lambda _commands: False,
 ) -> Results:
     """Run what of the lab is not in `out` yet. With `again`: only what is there and failed or is unreliable.
 
     `on_record` is given every run's record, of those there already first, of the others as they end;
     `on_left_out` each variant that the engine cannot run, and why; `on_warning`, before the first run, what
-    of the lab no run will meet. `tally` counts what became of all.
+    of the lab no run will meet; `allows` is asked whether the lab may run these commands, unless the options
+    or the lab's coming with bentpipe say so. `tally` counts what became of all.
     """
     watcher, tally = watcher or Quiet(), tally or Tally()
     worker = engines.create(engine, options)
@@ -127,6 +139,8 @@ def execute(
             watcher.say(f"No run in {place} is {again}.")
         if left.runs and (words := unreached.warning(cells())):
             on_warning(words)
+        if left.runs:
+            options = _with_commands_allowed(options, cells(), the_lab, allows)
         work = Work(engine, options, str(place), replaces=again is not None)
         tally.runs, tally.folder = done + left.runs, str(place)
         executor = stack.enter_context(chosen(where, work, worker, claim, runs=left.runs, watcher=watcher))
@@ -141,6 +155,22 @@ def execute(
             index.now_and_then()
         index.refresh()
     return Results.open(place)
+
+
+def _with_commands_allowed(
+    options: EngineOptions | None,
+    cells: Iterable[list[Point]],
+    the_lab: lab.Lab,
+    allows: Callable[[Sequence[LabCommand]], bool],
+) -> EngineOptions | None:
+    """Raises EngineError where the lab may not run its commands."""
+    options = options or EngineOptions()
+    commands = lab_commands.of(cell[0].spec for cell in cells)
+    if not commands or options.allow_exec:
+        return options
+    if not lab_commands.comes_with_bentpipe(the_lab) and not allows(commands):
+        lab_commands.refuse(commands)
+    return replace(options, allow_exec=True)
 
 
 def _left_out(the_lab: lab.Lab, worker: Engine) -> dict[str, str]:

@@ -28,7 +28,7 @@ WEB = [
 
 def run(folder: Path, lab: str, engine: str = "live") -> Results:
     (folder / "lab.toml").write_text(lab)
-    return bentpipe.Lab.load(folder / "lab.toml").run(engine=engine, out=folder / "out")
+    return bentpipe.Lab.load(folder / "lab.toml").run(engine=engine, out=folder / "out", allow_exec=True)
 
 
 def shadow(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,12 +68,16 @@ def test_an_ordinary_user_gets_the_same_run_as_root(folder: Path) -> None:
         if why := refusal(user):
             pytest.skip(why)
     said = bentpipe_as_nobody(
-        ["run", "lab.toml", "--engine", "live", "--json", "--out", "out"], folder / "home", folder
+        ["run", "lab.toml", "--engine", "live", "--allow-exec", "--json", "--out", "out"],
+        folder / "home",
+        folder,
     )
     assert said.stderr.count("[1/1]") == 1, said.stderr
     assert "failed" not in said.stderr
     theirs = Results.open(folder / "home" / "out")
-    ours = bentpipe.Lab.load(folder / "home" / "lab.toml").run(engine="live", out=folder / "ours")
+    ours = bentpipe.Lab.load(folder / "home" / "lab.toml").run(
+        engine="live", out=folder / "ours", allow_exec=True
+    )
     printed: dict[str, Any] = json.loads(said.stdout)
     assert printed["workloads"] == theirs.runs[0]["workloads"]
     mine, other = ours.runs[0], theirs.runs[0]

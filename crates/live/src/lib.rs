@@ -16,6 +16,7 @@ mod refusal;
 pub mod report;
 mod routing;
 mod sampler;
+mod sandbox;
 mod serve;
 mod servers;
 mod signals;

@@ -2,6 +2,7 @@
 
 use crate::namespaces::NetNamespace;
 use crate::protocol::Spawn;
+use crate::sandbox::Sandbox;
 use crate::signals;
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process_group, setpgid, setsid, wait,
@@ -15,6 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// The programs that were started and have not been reported as ended.
 #[derive(Debug, Default)]
@@ -40,10 +42,15 @@ impl Programs {
             ));
         }
         let mut command = command_for(request)?;
+        let sandbox = request
+            .sandbox
+            .then(|| Sandbox::of(request, &mut command))
+            .transpose()?;
         // A child starts in the network namespace of the thread that forks it.
         net.join()
             .map_err(|error| format!("entering the network namespace gave {error}"))?;
         let tty = request.tty;
+        let inside = sandbox.clone();
         // SAFETY: between fork and exec come system calls alone, each async-signal-safe, and no allocation.
         unsafe {
             command.pre_exec(move || {
@@ -55,12 +62,12 @@ impl Programs {
                     setsid()?;
                 }
                 signals::restore_defaults();
-                Ok(())
+                inside.as_deref().map_or(Ok(()), Sandbox::enter)
             });
         }
         let child = command
             .spawn()
-            .map_err(|error| format!("{}: {error}", request.argv[0]))?;
+            .map_err(|error| not_started(&request.argv[0], &error, sandbox.as_deref()))?;
         let pid = Pid::from_child(&child);
         self.running.insert(pid, request.id.clone());
         Ok(pid)
@@ -108,6 +115,31 @@ impl Programs {
             }
         }
         ended
+    }
+}
+
+impl Sandbox {
+    /// For this program, which is given few of the host process's variables.
+    fn of(request: &Spawn, command: &mut Command) -> Result<Arc<Self>, String> {
+        let cwd = request.cwd.clone().map_or_else(env::current_dir, Ok);
+        let sandbox = cwd.and_then(|cwd| Self::new(&cwd));
+        command
+            .env_clear()
+            .envs(Self::environment())
+            .envs(request.env.iter().flatten());
+        sandbox
+            .map(Arc::new)
+            .map_err(|error| format!("preparing a sandbox for {} gave {error}", request.argv[0]))
+    }
+}
+
+fn not_started(name: &str, error: &io::Error, sandbox: Option<&Sandbox>) -> String {
+    match (sandbox, sandbox.and_then(Sandbox::failed_at)) {
+        (_, Some(doing)) => format!("the sandbox of {name}: {doing} gave {error}"),
+        (Some(_), None) if error.kind() == io::ErrorKind::NotFound => format!(
+            "{name}: {error}; a lab's command sees the home folder, /tmp, /var/tmp and /run empty, but for the working folder"
+        ),
+        _ => format!("{name}: {error}"),
     }
 }
 

@@ -233,6 +233,9 @@ pub struct Spawn {
     /// Has the host process's own stdin, stdout and stderr, and its terminal's foreground.
     #[serde(default)]
     pub tty: bool,
+    /// Reaches only what a command of a lab may.
+    #[serde(default)]
+    pub sandbox: bool,
 }
 
 /// Begins a workload of the setup's `channels`.

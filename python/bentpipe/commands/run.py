@@ -1,6 +1,7 @@
 """`bentpipe run`."""
 
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.printable import printable_json
 
 if TYPE_CHECKING:
+    from bentpipe.engines.lab_commands import LabCommand
     from bentpipe.run import Lab, Tally
 
 
@@ -72,6 +74,10 @@ def run(
         list[str] | None,
         typer.Option(metavar="HOST", help="Keep a pcapng of this end (client, near or server); repeatable."),
     ] = None,
+    allow_exec: Annotated[
+        bool,
+        typer.Option("--allow-exec", help="Let the lab run its commands (`exec`) without a question."),
+    ] = False,
     sample: Annotated[
         str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")
     ] = "100 ms",
@@ -94,8 +100,12 @@ def run(
     from bentpipe.executors.choice import Where  # noqa: PLC0415 - as above
     from bentpipe.progress import watcher  # noqa: PLC0415 - as above
 
-    options = EngineOptions(sample_interval_ns=_interval_ns(sample), pcap=_hosts(pcap or []))
     the_lab = load(lab, set_, variants=variant, seed=seed, repeat=repeat)
+    options = EngineOptions(
+        sample_interval_ns=_interval_ns(sample),
+        allow_exec=allow_exec,
+        pcap=_hosts(pcap or []),
+    )
     tally = runner.Tally()
     interruption.how_to_go_on = lambda: _how_to_go_on(tally, context.find_root().obj, out)
     with watcher(quiet=quiet) as watching:
@@ -111,6 +121,7 @@ def run(
             on_record=_print_summary if json_ else None,
             on_left_out=lambda variant, why: say(f'bentpipe: variant "{variant}" is left out: {why}'),
             on_warning=lambda words: say(f"bentpipe: {words}"),
+            allows=_allows_commands,
         )
     if not json_:
         print_table(results)
@@ -119,6 +130,18 @@ def run(
         if not json_:
             say(f"Kept in {results.folder}. A page with charts: bentpipe report {results.folder}")
     raise typer.Exit(1 if tally.failed or tally.unreliable else 0)
+
+
+def _allows_commands(commands: "Sequence[LabCommand]") -> bool:
+    """Ask, if there is somebody to be asked."""
+    from bentpipe.engines import lab_commands  # noqa: PLC0415 - as above
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    say(f"bentpipe: {lab_commands.listed(commands)}")
+    if not typer.confirm("Run them?", default=False, err=True):
+        raise EngineError("nothing was run", what="allow-exec")
+    return True
 
 
 def _print_summary(record: Mapping[str, Any]) -> None:

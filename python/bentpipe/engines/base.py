@@ -49,6 +49,8 @@ class EngineOptions:
     """Between two samples of every socket."""
     bin_ns: int = 100_000_000
     """Length of a bin of the `link` table."""
+    allow_exec: bool = False
+    """Whether a lab may run commands of its own (`exec`)."""
     pcap: tuple[str, ...] = ()
     """Hosts (client, near, server) whose end of the path is captured to a pcapng file in the run's folder."""
 

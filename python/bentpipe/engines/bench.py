@@ -156,8 +156,10 @@ class Bench:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        sandbox: bool = False,
     ) -> "Running":
-        """Start a program at `host`; what it prints goes to files of its own."""
+        """Start a program at `host`; what it prints goes to files of its own. With `sandbox` it reaches only
+        what a command of a lab may (docs/live.md)."""
         name = f"{next(self._numbers)}-{Path(argv[0]).name}"
         stdout, stderr = self.spool / f"{name}.out", self.spool / f"{name}.err"
         started_s = self.now_s
@@ -171,6 +173,7 @@ class Bench:
             stdin=None,
             cwd=str(cwd) if cwd else None,
             tty=False,
+            sandbox=sandbox,
         )
         return Running(self, self._host, name, argv, started_s, exiting, (stdout, stderr))
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.engines import machine, programs
+from bentpipe.engines import lab_commands, machine, programs
 from bentpipe.engines.base import EngineError, EngineOptions, Progress, WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
@@ -78,6 +78,8 @@ class LiveEngine:
 
     def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
         self.check(point.spec)
+        if not self._options.allow_exec:
+            lab_commands.refuse(lab_commands.of([point.spec]))
         self.check_machine([point.spec])
         a_run = _Run(point, folder, on_progress, self._options)
         try:

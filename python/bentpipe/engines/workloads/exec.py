@@ -1,4 +1,4 @@
-"""`exec`: any command at a host. Its exit status says whether it did its work."""
+"""`exec`: any command at a host, in a sandbox. Its exit status says whether it did its work."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ async def run(spec: ExecSpec, bench: Bench) -> WorkloadResult:
     start_s = spec.start_ns / 1e9
     await bench.sleep_until(start_s)
     end_s = start_s + spec.time_ns / 1e9 if spec.time_ns is not None else None
-    program = await bench.start(spec.host, spec.command).over(end_s)
+    program = await bench.start(spec.host, spec.command, sandbox=True).over(end_s)
     entry: dict[str, Any] = {
         "kind": "exec",
         "status": program.exit.status,

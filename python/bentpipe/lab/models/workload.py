@@ -318,7 +318,7 @@ def _command(value: object) -> object:
 
 
 class Exec(_Workload):
-    """Any command, inside a host's namespace (`live` only)."""
+    """Any command, inside a host's namespace and a sandbox, once it is allowed (`live` only)."""
 
     kind: Annotated[Literal["exec"], doc("a command of your own")]
     command: Annotated[
