@@ -1,5 +1,5 @@
 //! The simulator against closed forms: slow start, windows, Mathis, sharing; and its own promises: the same bits for the same
-//! seed, no allocation per packet, cost flat in the window.
+//! seed, no allocation per packet, cost flat in the window. They simulate hours: Cargo's test profile is optimised for them.
 
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
