@@ -4,7 +4,6 @@ import itertools
 import statistics
 import tomllib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,8 +31,7 @@ def table() -> str:
     cells = itertools.product(
         grid["congestion_control"], grid["rate_mbit_s"], grid["rtt_ms"], grid["queue_bdp"]
     )
-    with ProcessPoolExecutor(2) as pool:
-        found = [each for each in pool.map(_cell, cells) if each]
+    found = [each for cell in cells if (each := _cell(cell))]
     lines = [
         f"{len(found)} cells: {_listed(grid['rate_mbit_s'])} Mbit/s; RTT {_listed(grid['rtt_ms'])} ms; queue "
         f"{_listed(grid['queue_bdp'])} BDP where that is a packet or more; Reno and CUBIC. One run each.",
