@@ -335,3 +335,24 @@ def test_a_handover_is_the_same_in_both_pipes(spec_of: SpecOf) -> None:
     expected = {"every_ns": 15_000_000_000, "step_ns": 10_000_000, "outage_ns": 50_000_000}
     assert path.down["propagation"]["handover"] == expected
     assert path.up["propagation"]["handover"] == expected
+
+
+def test_a_congestion_control_is_a_name_or_a_table_with_its_parameters(spec_of: SpecOf) -> None:
+    plain = spec_of('[host]\ncongestion_control = "cubic"\n').client
+    assert (plain.congestion_control, plain.congestion_control_parameters) == ("cubic", {})
+    control = '{ name = "cubic", slow_start = "search", beta = 0.5 }'
+    tuned = spec_of(f"[host]\ncongestion_control = {control}\n").client
+    assert tuned.congestion_control == "cubic"
+    assert tuned.congestion_control_parameters == {"slow_start": "search", "beta": 0.5}
+
+
+def test_parameters_that_are_linuxs_are_none(spec_of: SpecOf) -> None:
+    control = '{ name = "cubic", slow_start = "hystart", beta = 0.7 }'
+    assert spec_of(f"[host]\ncongestion_control = {control}\n").server.congestion_control_parameters == {}
+
+
+def test_a_parameter_is_set_by_a_key_below_the_name(spec_of: SpecOf) -> None:
+    text = '[host]\ncongestion_control = "reno"\n'
+    spec = spec_of(text, 'host.congestion_control.slow_start="search"')
+    assert spec.client.congestion_control == "reno"
+    assert spec.client.congestion_control_parameters == {"slow_start": "search"}

@@ -113,7 +113,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..SimSpec::default()
     };
     for host in [&mut spec.client, &mut spec.server] {
-        host.tcp.congestion_control.clone_from(&control);
+        host.tcp.congestion_control = control.as_str().into();
         host.tcp.sack = set("SACK").unwrap_or(1) == 1;
         if let Some(bytes) = set("RMEM") {
             host.tcp.tcp_rmem[2] = bytes;

@@ -9,7 +9,7 @@ use bentpipe_path::Pipe;
 use bentpipe_path::Totals;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::{Nanos, Time};
-use bentpipe_tcp::congestion;
+use bentpipe_tcp::congestion::{ControlError, Registry};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl Default for SimSpec {
 #[derive(Debug)]
 pub enum SpecError {
     Pipe(bentpipe_path::ConfigError),
-    UnknownCongestionControl(String),
+    CongestionControl(ControlError),
     Mtu(u32),
     Endless,
     /// A workload's field, and what it should be.
@@ -76,9 +76,7 @@ impl core::fmt::Display for SpecError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Pipe(error) => error.fmt(f),
-            Self::UnknownCongestionControl(name) => {
-                write!(f, "the simulator has no congestion control `{name}`")
-            }
+            Self::CongestionControl(error) => error.fmt(f),
             Self::Workload(why) => f.write_str(why),
             Self::Mtu(mtu) => write!(f, "mtu {mtu} is not within 576 to 65535"),
             Self::Endless => {
@@ -92,6 +90,12 @@ impl core::fmt::Display for SpecError {
 }
 
 impl core::error::Error for SpecError {}
+
+impl From<ControlError> for SpecError {
+    fn from(error: ControlError) -> Self {
+        Self::CongestionControl(error)
+    }
+}
 
 impl From<bentpipe_path::ConfigError> for SpecError {
     fn from(error: bentpipe_path::ConfigError) -> Self {
@@ -119,29 +123,36 @@ const START: u64 = u64::MAX;
 /// Some 20 ms of CPU.
 const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
-fn known(control: &str) -> Result<(), SpecError> {
-    match congestion::by_name(control) {
-        Some(_) => Ok(()),
-        None => Err(SpecError::UnknownCongestionControl(control.into())),
-    }
-}
-
 impl Simulation {
+    /// With the congestion controls that come with the simulator.
+    ///
+    /// # Errors
+    /// If the specification cannot be run.
     pub fn new(spec: SimSpec) -> Result<Self, SpecError> {
+        Self::with_controls(spec, &Registry::default())
+    }
+
+    /// With the congestion controls of this registry.
+    ///
+    /// # Errors
+    /// If the specification cannot be run.
+    pub fn with_controls(mut spec: SimSpec, controls: &Registry) -> Result<Self, SpecError> {
         if !(576..=65_535).contains(&spec.mtu) {
             return Err(SpecError::Mtu(spec.mtu));
         }
-        let near_host = spec.near.as_ref().map_or(&spec.client, |near| &near.host);
-        for host in [&spec.client, &spec.server, near_host] {
-            known(&host.tcp.congestion_control)?;
-        }
-        for control in spec
-            .workloads
-            .iter()
-            .filter_map(WorkloadSpec::congestion_control)
+        let near_host = spec.near.as_mut().map(|near| &mut near.host);
+        for host in [&mut spec.client, &mut spec.server]
+            .into_iter()
+            .chain(near_host)
         {
-            known(control)?;
+            controls.resolve(&mut host.tcp.congestion_control)?;
         }
+        for work in &mut spec.workloads {
+            if let Some(control) = work.congestion_control_mut() {
+                controls.resolve(control)?;
+            }
+        }
+        let near_host = spec.near.as_ref().map_or(&spec.client, |near| &near.host);
         let endless = |work: &WorkloadSpec| {
             matches!(
                 work,
@@ -183,7 +194,7 @@ impl Simulation {
         let mut workloads = Vec::new();
         for (place, work) in spec.workloads.iter().enumerate() {
             if let Some(control) = work.congestion_control() {
-                network.set_sockets(place, |host| host.congestion_control = control.into());
+                network.set_sockets(place, |host| host.congestion_control.clone_from(control));
             }
             workloads.push(workload::build(&mut network, place, work)?);
             network.call_at(work.start(), place, START);

@@ -1,7 +1,7 @@
 //! What a host's TCP is set to: the sysctls and socket options in plain numbers, the kernel's tick, and what a payload costs
 //! in socket-buffer memory.
 
-use crate::congestion::JIFFY;
+use crate::congestion::{Choice, JIFFY};
 use bentpipe_base::time::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
     reason = "independent switches of a TCP"
 )]
 pub struct Config {
-    pub congestion_control: String,
+    pub congestion_control: Choice,
     pub sack: bool,
     pub dsack: bool,
     pub window_scaling: bool,

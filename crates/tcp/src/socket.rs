@@ -98,7 +98,7 @@ pub struct Socket {
 impl Socket {
     fn new(config: &Arc<Config>, mtu: u32, random: u64, state: State) -> Option<Self> {
         let advertised_mss = mtu - config.ip_header() - 20;
-        let control = congestion::by_name(&config.congestion_control)?;
+        let control = config.congestion_control.make().ok()?;
         let window = Window {
             cwnd: config.initcwnd,
             cwnd_count: 0,
@@ -162,7 +162,7 @@ impl Socket {
         })
     }
 
-    /// An active open: the SYN leaves at once. `None` if the congestion control is unknown.
+    /// An active open: the SYN leaves at once. `None` if there is no such congestion control.
     pub fn connect(
         config: &Arc<Config>,
         mtu: u32,

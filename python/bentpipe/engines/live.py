@@ -60,6 +60,14 @@ class LiveEngine:
             )
             if refusal:
                 raise EngineError(f"workload {work.name}: {refusal}", what=work.kind)
+        for who, parameters in _control_parameters(spec):
+            for name in parameters:
+                raise EngineError(
+                    f"{who}: congestion_control.{name}: the live engine cannot set it: a kernel has such a "
+                    "parameter for the whole machine or not at all, and nothing outside the run's namespaces "
+                    "is changed; use `--engine sim`",
+                    what=name,
+                )
         there = machine.congestion_controls()
         for who, control in _congestion_controls(spec):
             if there and control not in there:
@@ -277,6 +285,18 @@ def _congestion_controls(spec: RunSpec) -> list[tuple[str, str]]:
     """All that are asked for, each with who asks."""
     hosts = [("client", spec.client), ("server", spec.server)]
     return [(name, host.congestion_control) for name, host in hosts] + _of_transfers(spec)
+
+
+def _control_parameters(spec: RunSpec) -> list[tuple[str, dict[str, str | float]]]:
+    """Those that differ from Linux's, each with who asks."""
+    hosts = [("client", spec.client), ("server", spec.server)]
+    near = [("near", spec.near.host)] if spec.near else []
+    asked = [(name, host.congestion_control_parameters) for name, host in [*hosts, *near]]
+    return asked + [
+        (f"workload {work.name}", work.congestion_control_parameters)
+        for work in spec.workloads
+        if work.kind == "bulk"
+    ]
 
 
 def _of_transfers(spec: RunSpec) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ A lab that leaves a host's setting to the kernel gets Linux 6.18's default, what
 same lab gives the same bits everywhere.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from bentpipe.engines.base import EngineError, EngineOptions
@@ -69,7 +70,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
 
 def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
     tcp = {
-        "congestion_control": host.congestion_control,
+        "congestion_control": _control(host.congestion_control, host.congestion_control_parameters),
         "sack": _or(host.sack, default=True),
         "dsack": _or(host.dsack, default=True),
         "window_scaling": _or(host.window_scaling, default=True),
@@ -83,6 +84,10 @@ def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
         "ip": host.ip,
     }
     return {"tcp": tcp}
+
+
+def _control(name: str, parameters: Mapping[str, str | float]) -> str | dict[str, str | float]:
+    return {"name": name, **parameters} if parameters else name
 
 
 def _near(near: NearSpec) -> dict[str, Any]:
@@ -132,7 +137,8 @@ def _workload(work: WorkloadSpec) -> dict[str, Any]:
                 "size_bytes": work.size_bytes,
                 "time_ns": work.time_ns,
                 "omit_ns": work.omit_ns,
-                "congestion_control": work.congestion_control,
+                "congestion_control": work.congestion_control
+                and _control(work.congestion_control, work.congestion_control_parameters),
             }
         case "http":
             popularity = work.popularity

@@ -22,7 +22,7 @@ Document = dict[str, Any]
 """A lab file as `tomllib` gives it."""
 Location = tuple[str | int, ...]
 
-_FORM_KEYS = ("kind", "discipline", "model", "distribution")
+_FORM_KEYS = ("kind", "discipline", "model", "distribution", "name")
 _NOT_SETTABLE = {
     "sweep": "expected a swept key itself (it is pinned): --set path.rtt=...",
     "variant": "expected a key of the lab itself: --set host.tcp_rmem=...",

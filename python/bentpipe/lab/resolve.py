@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
-from bentpipe.lab.models.host import SYSCTL_FIELDS, Host
+from bentpipe.lab.models.host import SYSCTL_FIELDS, Host, control_name, control_parameters
 from bentpipe.lab.models.lab import LabFile, Near
 from bentpipe.lab.models.workload import (
     AnyWorkload,
@@ -99,7 +99,9 @@ def _host(own: Host, both: Host) -> spec.HostSpec:
         for sysctl, name in SYSCTL_FIELDS.items()
         if fields[name] is not None and name != "congestion_control"
     }
-    fields["congestion_control"] = fields["congestion_control"] or DEFAULT_CONGESTION_CONTROL
+    control = fields["congestion_control"] or DEFAULT_CONGESTION_CONTROL
+    fields["congestion_control"] = control_name(control)
+    fields["congestion_control_parameters"] = control_parameters(control)
     fields["ip"] = fields["ip"] or 4
     return spec.HostSpec(
         sysctl={"net.ipv4.tcp_no_metrics_save": "1", **modelled, **other}, other_sysctl=other, **fields
@@ -186,7 +188,8 @@ def _bulk(bulk: Bulk, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:
             size_bytes=bulk.size,
             time_ns=time_ns,
             omit_ns=bulk.omit,
-            congestion_control=bulk.congestion_control,
+            congestion_control=bulk.congestion_control and control_name(bulk.congestion_control),
+            congestion_control_parameters=control_parameters(bulk.congestion_control),
         )
 
     if bulk.direction == "both":

@@ -34,12 +34,14 @@ class HostSpec(_Spec):
 
     `sysctl` holds all that `live` sets by sysctl, the modelled fields among them; `other_sysctl` only what
     the lab set under `sysctl`, which an engine without a kernel must refuse. Congestion control and the
-    initial windows are route metrics, so they are in neither.
+    initial windows are route metrics, so they are in neither. `congestion_control_parameters` holds
+    those that differ from Linux's.
     """
 
     sysctl: dict[str, str]
     other_sysctl: dict[str, str]
     congestion_control: str
+    congestion_control_parameters: dict[str, str | float] = Field(default_factory=dict)
     ip: Literal[4, 6]
     initcwnd: int | None
     initrwnd: int | None
@@ -79,6 +81,7 @@ class BulkSpec(_WorkloadSpec):
     time_ns: int | None
     omit_ns: int
     congestion_control: str | None
+    congestion_control_parameters: dict[str, str | float] = Field(default_factory=dict)
 
 
 class PopularitySpec(_Spec):

@@ -18,6 +18,7 @@ use crate::packet::ConnectionId;
 use crate::simulation::SpecError;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::Notice;
+use bentpipe_tcp::congestion::Choice;
 use serde::{Deserialize, Serialize};
 
 /// A workload in plain numbers.
@@ -37,7 +38,7 @@ pub enum WorkloadSpec {
         omit_ns: Nanos,
         /// Of its connections' both ends; the hosts' if `None`.
         #[serde(default)]
-        congestion_control: Option<String>,
+        congestion_control: Option<Choice>,
     },
     /// TCP as fast as it goes, with no tool around it.
     Bulk {
@@ -74,11 +75,20 @@ impl WorkloadSpec {
     }
 
     /// Its own, where it has one.
-    pub fn congestion_control(&self) -> Option<&str> {
+    pub fn congestion_control(&self) -> Option<&Choice> {
         match self {
             Self::Iperf3 {
                 congestion_control, ..
-            } => congestion_control.as_deref(),
+            } => congestion_control.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn congestion_control_mut(&mut self) -> Option<&mut Choice> {
+        match self {
+            Self::Iperf3 {
+                congestion_control, ..
+            } => congestion_control.as_mut(),
             _ => None,
         }
     }

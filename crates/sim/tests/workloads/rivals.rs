@@ -6,6 +6,7 @@ use bentpipe_sim::network::Host;
 use bentpipe_sim::simulation::{SimSpec, Simulation, SpecError};
 use bentpipe_sim::sink::{Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_tcp::congestion::ControlError;
 use std::collections::BTreeSet;
 
 /// Who used what: the host, its end's port if it is a server's, the congestion control.
@@ -71,6 +72,6 @@ fn a_congestion_control_that_is_not_there_is_refused_by_name() {
     let refused = Simulation::new(rivals("vegas")).err();
     assert!(matches!(
         refused,
-        Some(SpecError::UnknownCongestionControl(name)) if name == "vegas"
+        Some(SpecError::CongestionControl(ControlError::UnknownName { name, .. })) if name == "vegas"
     ));
 }

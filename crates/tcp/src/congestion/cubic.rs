@@ -5,20 +5,21 @@
 //! Where Linux departs from RFC 9438, so does this: the cubic curve is recomputed at most once per jiffy; the Reno
 //! estimate grows by one segment per 15/8 windows (alpha 8/15); a timeout forgets the last maximum.
 //!
+//! Parameters: `slow_start` (how slow start ends; Linux's is `hystart`) and `beta` (what a loss leaves of the window).
+//!
 //! 1. The cube root is exact; Linux's table with one Newton step errs by about 0.2 %.
 //! 2. A target beyond 32 bits saturates where Linux wraps.
 
-use super::hystart::HyStart;
-use super::{CaState, CongestionControl, CwndEvent, JIFFY, Window};
+use super::startup::Startup;
+use super::{CaState, CongestionControl, ControlError, CwndEvent, JIFFY, Parameters, Window};
 use bentpipe_base::time::{Nanos, Time};
 
 /// Fixed-point one of beta and of time (units of 1/1024 s).
 const ONE: u64 = 1024;
-const BETA: u64 = 717;
+/// What a loss leaves of the window unless a parameter says otherwise: 717/1024, as Linux has it.
+const BETA: f64 = 0.7;
 /// C in 1/1024 per cubic second: the kernel's `bic_scale` of 41, by the 100 ms RTT that it takes as reference.
 const C: u64 = 410;
-/// Windows acknowledged per segment of Reno's growth, in eighths: (1 + beta) / (3 (1 - beta)) (`beta_scale`).
-const RENO_WINDOWS_EIGHTHS: u64 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
 /// Recompute at an unchanged cwnd only after this long (or the smallest RTT if shorter): HZ/32 jiffies.
 const RECOMPUTE_JIFFIES: i64 = 1_000_000_000 / JIFFY.0 / 32;
 /// RTT samples are ignored this long after a loss.
@@ -49,11 +50,29 @@ pub struct Cubic {
     reno_cwnd: u32,
     reno_acked: u32,
     delay_min: Option<Nanos>,
-    hystart: HyStart,
+    startup: Startup,
+    /// In 1/1024.
+    beta: u64,
+    /// Windows acknowledged per segment of Reno's growth, in eighths: (1 + beta) / (3 (1 - beta)) (`beta_scale`).
+    reno_windows_eighths: u64,
 }
 
 impl Cubic {
-    pub const fn new() -> Self {
+    pub fn new(parameters: &mut Parameters) -> Result<Self, ControlError> {
+        let startup = parameters.one_of(
+            "slow_start",
+            &[
+                ("hystart", Startup::hystart as fn() -> Startup),
+                ("hystart++", Startup::hystart_plus),
+                ("search", Startup::search),
+                ("standard", Startup::standard),
+            ],
+        )?;
+        let beta = parameters.number("beta", 0.1..=0.95, BETA)?;
+        Ok(Self::with(startup(), (beta * ONE as f64).round() as u64))
+    }
+
+    fn with(startup: Startup, beta: u64) -> Self {
         Self {
             epoch: None,
             count: 0,
@@ -63,7 +82,9 @@ impl Cubic {
             reno_cwnd: 0,
             reno_acked: 0,
             delay_min: None,
-            hystart: HyStart::new(),
+            startup,
+            beta,
+            reno_windows_eighths: 8 * (ONE + beta) / 3 / (ONE - beta),
         }
     }
 
@@ -117,7 +138,7 @@ impl Cubic {
 
     /// The Reno-friendly region (RFC 9438, section 4.3).
     fn keep_up_with_reno(&mut self, cwnd: u32) {
-        let per_segment = ((u64::from(cwnd) * RENO_WINDOWS_EIGHTHS) >> 3) as u32;
+        let per_segment = ((u64::from(cwnd) * self.reno_windows_eighths) >> 3) as u32;
         let steps = self.reno_acked.saturating_sub(1) / per_segment;
         self.reno_acked -= steps * per_segment;
         self.reno_cwnd += steps;
@@ -133,7 +154,7 @@ impl CongestionControl for Cubic {
     }
 
     fn init(&mut self, window: &mut Window) {
-        self.hystart.restart(window);
+        self.startup.restart(window);
     }
 
     fn ssthresh(&mut self, window: &mut Window) -> u32 {
@@ -141,11 +162,11 @@ impl CongestionControl for Cubic {
         let cwnd = u64::from(window.cwnd);
         // Fast convergence (section 4.7): a flow that lost before its last maximum makes room.
         self.last_max = if window.cwnd < self.last_max {
-            (cwnd * (ONE + BETA) / (2 * ONE)) as u32
+            (cwnd * (ONE + self.beta) / (2 * ONE)) as u32
         } else {
             window.cwnd
         };
-        ((cwnd * BETA / ONE) as u32).max(2)
+        ((cwnd * self.beta / ONE) as u32).max(2)
     }
 
     fn cong_avoid(&mut self, window: &mut Window, _ack: u64, acked: u32) {
@@ -153,7 +174,7 @@ impl CongestionControl for Cubic {
             return;
         }
         let left = if window.in_slow_start() {
-            window.slow_start(acked)
+            self.startup.grow(window, acked)
         } else {
             acked
         };
@@ -177,14 +198,15 @@ impl CongestionControl for Cubic {
         let delay_min = self.delay_min.map_or(rtt, |delay| delay.min(rtt));
         self.delay_min = Some(delay_min);
         if window.in_slow_start() {
-            self.hystart.on_ack(window, rtt, delay_min);
+            self.startup.on_ack(window, rtt, delay_min);
         }
     }
 
     fn set_state(&mut self, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
-            *self = Self::new();
-            self.hystart.restart(window);
+            let startup = std::mem::replace(&mut self.startup, Startup::standard());
+            *self = Self::with(startup, self.beta);
+            self.startup.restart(window);
         }
     }
 

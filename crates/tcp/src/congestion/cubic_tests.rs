@@ -1,6 +1,11 @@
 use super::*;
 use crate::congestion::testing::{acknowledge, lose, round, window};
 
+/// As Linux has it.
+fn linux() -> Cubic {
+    Cubic::with(Startup::hystart(), 717)
+}
+
 /// RFC 9438, figure 1: the curve at `t` seconds after a loss at `w_max`.
 fn equation(w_max: f64, t: f64) -> f64 {
     let k = (w_max * 0.3 / 0.4).cbrt();
@@ -19,7 +24,7 @@ fn a_cube_root_is_exact() {
 #[test]
 fn the_window_is_the_equations_at_every_second_after_a_loss() {
     let rtt = Nanos::from_millis(400);
-    let mut cubic = Cubic::new();
+    let mut cubic = linux();
     let mut w = window(1000, rtt);
     cubic.init(&mut w);
     lose(&mut cubic, &mut w);
@@ -41,7 +46,7 @@ fn the_window_is_the_equations_at_every_second_after_a_loss() {
 fn the_plateau_is_reached_after_k_whatever_the_round_trip() {
     for rtt_ms in [50, 200, 600] {
         let rtt = Nanos::from_millis(rtt_ms);
-        let mut cubic = Cubic::new();
+        let mut cubic = linux();
         let mut w = window(2000, rtt);
         cubic.init(&mut w);
         lose(&mut cubic, &mut w);
@@ -60,7 +65,7 @@ fn the_plateau_is_reached_after_k_whatever_the_round_trip() {
 #[test]
 fn on_a_short_path_the_window_keeps_up_with_reno() {
     let rtt = Nanos::from_millis(10);
-    let mut cubic = Cubic::new();
+    let mut cubic = linux();
     let mut w = window(100, rtt);
     cubic.init(&mut w);
     lose(&mut cubic, &mut w);
@@ -79,7 +84,7 @@ fn on_a_short_path_the_window_keeps_up_with_reno() {
 
 #[test]
 fn a_second_loss_below_the_last_maximum_lowers_the_plateau() {
-    let mut cubic = Cubic::new();
+    let mut cubic = linux();
     let mut w = window(1000, Nanos::from_millis(100));
     cubic.init(&mut w);
     lose(&mut cubic, &mut w);
@@ -92,7 +97,7 @@ fn a_second_loss_below_the_last_maximum_lowers_the_plateau() {
 #[test]
 fn before_any_loss_growth_is_at_least_five_percent_a_round_and_at_most_half() {
     let rtt = Nanos::from_millis(100);
-    let mut cubic = Cubic::new();
+    let mut cubic = linux();
     let mut w = window(1000, rtt);
     cubic.init(&mut w);
     w.ssthresh = 1000;
@@ -108,7 +113,7 @@ fn before_any_loss_growth_is_at_least_five_percent_a_round_and_at_most_half() {
 #[test]
 fn idle_time_does_not_count_on_the_curve() {
     let rtt = Nanos::from_millis(200);
-    let mut steady = Cubic::new();
+    let mut steady = linux();
     let mut w = window(1000, rtt);
     steady.init(&mut w);
     lose(&mut steady, &mut w);
@@ -126,7 +131,7 @@ fn idle_time_does_not_count_on_the_curve() {
 #[test]
 fn a_window_that_is_not_the_limit_does_not_grow() {
     let rtt = Nanos::from_millis(100);
-    let mut cubic = Cubic::new();
+    let mut cubic = linux();
     let mut w = window(100, rtt);
     cubic.init(&mut w);
     w.ssthresh = 50;
@@ -141,7 +146,7 @@ fn a_window_that_is_not_the_limit_does_not_grow() {
 #[test]
 fn a_timeout_forgets_the_maximum_and_searches_slow_starts_end_anew() {
     let rtt = Nanos::from_millis(100);
-    let mut cubic = Cubic::new();
+    let mut cubic = linux();
     let mut w = window(400, rtt);
     cubic.init(&mut w);
     lose(&mut cubic, &mut w);
@@ -161,7 +166,7 @@ fn slow_start_doubles_each_round_until_the_acks_of_half_a_round_form_a_train() {
     // 16 Mbit/s, 500 ms: an ACK of one segment every 0.75 ms once the pipe is busy half the time.
     let rtt = Nanos::from_millis(500);
     let spacing = Nanos::from_micros(750);
-    let mut cubic = Cubic::new();
+    let mut cubic = linux();
     let mut w = window(10, rtt);
     cubic.init(&mut w);
     let mut start = w.now;
@@ -182,7 +187,7 @@ fn slow_start_doubles_each_round_until_the_acks_of_half_a_round_form_a_train() {
 /// Mean segments per second when each segment is lost with probability 1 / `one_in`. Recovery takes a round trip, in
 /// which the reduced window is sent; what is lost of that is the next loss event.
 fn rate_under_random_loss(rtt: Nanos, one_in: u32, seconds: i64) -> f64 {
-    let mut cubic = Cubic::new();
+    let mut cubic = linux();
     let mut w = window(100, rtt);
     cubic.init(&mut w);
     lose(&mut cubic, &mut w);
@@ -232,5 +237,19 @@ fn random_loss_on_a_long_path_gives_the_rate_of_rfc_9438() {
             (0.95..1.2).contains(&ratio),
             "{ratio} at {rtt_ms} ms and 1/{one_in}"
         );
+    }
+}
+
+#[test]
+fn beta_is_what_a_loss_leaves_of_the_window() {
+    for (beta, left) in [(0.5, 500), (0.7, 700), (0.9, 900)] {
+        let choice = crate::congestion::Choice::from("cubic");
+        let mut cubic = choice
+            .with("beta", crate::congestion::Value::Number(beta))
+            .make()
+            .unwrap();
+        let mut w = window(1000, Nanos::from_millis(100));
+        lose(cubic.as_mut(), &mut w);
+        assert_eq!(w.cwnd, left);
     }
 }

@@ -66,7 +66,7 @@ impl CongestionControl for Hybla {
     }
 
     fn ssthresh(&mut self, window: &mut Window) -> u32 {
-        Reno.ssthresh(window)
+        Reno::plain().ssthresh(window)
     }
 
     fn cong_avoid(&mut self, window: &mut Window, ack: u64, acked: u32) {
@@ -77,7 +77,7 @@ impl CongestionControl for Hybla {
             return;
         }
         if !self.enabled {
-            Reno.cong_avoid(window, ack, acked);
+            Reno::plain().cong_avoid(window, ack, acked);
             return;
         }
         let slow_start = window.in_slow_start();

@@ -1,5 +1,5 @@
 //! Congestion control behind one trait, with the hook points that Linux gives (`struct tcp_congestion_ops`,
-//! `include/net/tcp.h`). Each algorithm is one file beside this one and one line in [`by_name`].
+//! `include/net/tcp.h`). Each algorithm is one file beside this one and one line in [`Registry`].
 //!
 //! An algorithm sees and sets a [`Window`]; everything else of the connection is out of its reach. Counts are
 //! segments, as in Linux; sequence numbers are offsets in the stream (64 bits, the SYN is 0); times are
@@ -14,13 +14,19 @@ mod cubic;
 mod delivery_rate;
 mod hybla;
 mod hystart;
+mod hystart_plus;
+mod registry;
 mod reno;
+mod search;
 mod slow_start;
+mod startup;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod testing_flow;
 mod windowed_max;
+
+pub use registry::{Choice, Constructor, ControlError, Parameters, Registry, Value};
 
 /// The kernel's tick, by which some algorithms count time: HZ = 250, as Debian builds it.
 pub const JIFFY: Nanos = Nanos::from_millis(4);
@@ -279,18 +285,4 @@ pub trait CongestionControl: core::fmt::Debug + Send {
     fn paces(&self) -> bool {
         false
     }
-}
-
-/// The congestion control of this name, or `None`: the names are Linux's, and `slow-start` for the plain
-/// reference of RFC 5681.
-pub fn by_name(name: &str) -> Option<Box<dyn CongestionControl>> {
-    Some(match name {
-        "bbr" => Box::new(bbr::Bbr::new()),
-        "bbr3" => Box::new(bbr3::Bbr3::new()),
-        "cubic" => Box::new(cubic::Cubic::new()),
-        "hybla" => Box::new(hybla::Hybla::new()),
-        "reno" => Box::new(reno::Reno),
-        "slow-start" => Box::new(slow_start::SlowStart),
-        _ => return None,
-    })
 }

@@ -1,14 +1,45 @@
 //! Reno as in Linux (`net/ipv4/tcp_cong.c`, RFC 5681 with the byte counting of RFC 3465): one segment per window
 //! in congestion avoidance, half the window on loss.
+//!
+//! Parameter: `slow_start`, how slow start ends; Linux's is `standard`.
 
-use super::{CongestionControl, Window};
+use super::startup::Startup;
+use super::{CaState, CongestionControl, ControlError, Parameters, Window};
+use bentpipe_base::time::Nanos;
 
 #[derive(Debug)]
-pub struct Reno;
+pub struct Reno {
+    startup: Startup,
+}
+
+impl Reno {
+    /// As Linux has it.
+    pub const fn plain() -> Self {
+        Self {
+            startup: Startup::standard(),
+        }
+    }
+
+    pub fn new(parameters: &mut Parameters) -> Result<Self, ControlError> {
+        let startup = parameters.one_of(
+            "slow_start",
+            &[
+                ("standard", Startup::standard as fn() -> Startup),
+                ("hystart++", Startup::hystart_plus),
+                ("search", Startup::search),
+            ],
+        )?;
+        Ok(Self { startup: startup() })
+    }
+}
 
 impl CongestionControl for Reno {
     fn name(&self) -> &'static str {
         "reno"
+    }
+
+    fn init(&mut self, window: &mut Window) {
+        self.startup.restart(window);
     }
 
     fn ssthresh(&mut self, window: &mut Window) -> u32 {
@@ -20,12 +51,24 @@ impl CongestionControl for Reno {
             return;
         }
         let left = if window.in_slow_start() {
-            window.slow_start(acked)
+            self.startup.grow(window, acked)
         } else {
             acked
         };
         if left > 0 {
             window.additive_increase(window.cwnd, left);
+        }
+    }
+
+    fn packets_acked(&mut self, window: &mut Window, _acked: u32, rtt: Option<Nanos>) {
+        if let Some(rtt) = rtt.filter(|_| window.in_slow_start()) {
+            self.startup.on_ack(window, rtt, rtt);
+        }
+    }
+
+    fn set_state(&mut self, window: &mut Window, new: CaState) {
+        if new == CaState::Loss {
+            self.startup.restart(window);
         }
     }
 }

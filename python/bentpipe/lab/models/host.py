@@ -9,10 +9,18 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from bentpipe.lab.errors import FaultError, did_you_mean, shown
-from bentpipe.lab.models.base import Table, doc
+from bentpipe.lab.models.base import Table, doc, tag
 
 CONGESTION_CONTROLS = (
     *("reno", "cubic", "bbr", "hybla", "bbr3"),
@@ -103,9 +111,84 @@ def _sysctls(value: object) -> object:
     return settings
 
 
-CongestionControl = Annotated[
+_ControlName = Annotated[
     str, AfterValidator(_known_control), WithJsonSchema({"type": "string", "enum": list(CONGESTION_CONTROLS)})
 ]
+
+
+class PlainControl(Table):
+    """A congestion control that takes no parameters."""
+
+    name: Annotated[_ControlName, doc("the congestion control")]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, table: object) -> object:
+        name = table.get("name") if isinstance(table, dict) else None
+        if name is None:
+            raise FaultError('expected the name of a congestion control, such as "cubic"', found="no name")
+        if isinstance(name, str):
+            _known_control(name)
+        return table
+
+
+class CubicControl(Table):
+    """CUBIC (RFC 9438) with parameters, for `sim`: a kernel has them for the whole machine, if at all."""
+
+    name: Annotated[Literal["cubic"], doc("CUBIC")]
+    slow_start: Annotated[
+        Literal["hystart", "hystart++", "search", "standard"],
+        doc(
+            "what ends slow start before a loss does: `hystart` as in Linux, `hystart++` (RFC 9406), "
+            "`search` (draft-chung-ccwg-search), or `standard`: nothing",
+            "Linux's",
+        ),
+    ] = "hystart"
+    beta: Annotated[
+        float,
+        Field(ge=0.1, le=0.95),
+        doc("the part of the window that a loss leaves", "Linux's and RFC 9438's"),
+    ] = 0.7
+
+
+class RenoControl(Table):
+    """Reno (RFC 5681) with parameters, for `sim`."""
+
+    name: Annotated[Literal["reno"], doc("Reno")]
+    slow_start: Annotated[
+        Literal["standard", "hystart++", "search"],
+        doc("what ends slow start before a loss does, as for CUBIC", "Linux's"),
+    ] = "standard"
+
+
+def _control_branch(value: object) -> str:
+    if not isinstance(value, dict):
+        return tag("name")
+    name = value.get("name")
+    return tag(name if name in ("cubic", "reno") else "other")
+
+
+CongestionControl = Annotated[
+    Annotated[_ControlName, Tag(tag("name"))]
+    | Annotated[CubicControl, Tag(tag("cubic"))]
+    | Annotated[RenoControl, Tag(tag("reno"))]
+    | Annotated[PlainControl, Tag(tag("other"))],
+    Discriminator(_control_branch),
+]
+AnyControl = str | CubicControl | RenoControl | PlainControl
+
+
+def control_name(control: AnyControl) -> str:
+    return control if isinstance(control, str) else control.name
+
+
+def control_parameters(control: AnyControl | None) -> dict[str, str | float]:
+    """Those that differ from Linux's."""
+    if control is None or isinstance(control, str):
+        return {}
+    return control.model_dump(exclude={"name"}, exclude_defaults=True)
+
+
 MinDefaultMax = Annotated[
     tuple[int, int, int],
     BeforeValidator(_min_default_max),
@@ -128,7 +211,8 @@ class Host(Table):
     congestion_control: Annotated[
         CongestionControl | None,
         doc(
-            "congestion control of the senders, as the kernel names it",
+            "congestion control of the senders, as the kernel names it; or a table with its parameters, "
+            'such as `{ name = "cubic", slow_start = "search" }`',
             "Linux's own default since 2.6.19 and RFC 9438; set always, because machines differ in theirs",
             default='"cubic"',
         ),

@@ -116,8 +116,11 @@ PresetName = Annotated[
 ]
 
 
-SHORT_FORMS = {"rate": "rate", "queue": "limit", "loss": "p", "ingress_loss": "p", "jitter": "spread"}
-"""Tables of a pipe that may be written short, by the key for which the short form stands."""
+SHORT_FORMS = {
+    **{"rate": "rate", "queue": "limit", "loss": "p", "ingress_loss": "p", "jitter": "spread"},
+    "congestion_control": "name",
+}
+"""Tables that may be written short, by the key for which the short form stands."""
 
 
 class PipeKeys(Table):

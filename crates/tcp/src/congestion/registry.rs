@@ -1,0 +1,389 @@
+//! The congestion controls that a simulation knows, by name, and the choice of one with its parameters.
+//!
+//! A [`Registry`] maps a name to a constructor. The constructor takes its parameters from [`Parameters`], which checks
+//! each one and knows them all afterwards: a parameter that no one asked for is an error that names the known ones.
+
+use super::{CongestionControl, bbr, bbr3, cubic, hybla, reno, slow_start};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// Makes a congestion control for one connection.
+pub type Constructor = fn(&mut Parameters) -> Result<Box<dyn CongestionControl>, ControlError>;
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    Number(f64),
+    Text(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
+/// Why a choice of a congestion control cannot be made.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ControlError {
+    UnknownName {
+        name: String,
+        known: Vec<&'static str>,
+    },
+    UnknownParameter {
+        control: String,
+        parameter: String,
+        known: Vec<&'static str>,
+    },
+    WrongValue {
+        control: String,
+        parameter: &'static str,
+        found: String,
+        expected: String,
+    },
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownName { name, known } => write!(
+                f,
+                "unknown congestion control {name:?}; known are {}",
+                known.join(", ")
+            ),
+            Self::UnknownParameter {
+                control,
+                parameter,
+                known,
+            } if known.is_empty() => write!(
+                f,
+                "congestion control {control:?}: unknown parameter {parameter:?}; it takes none"
+            ),
+            Self::UnknownParameter {
+                control,
+                parameter,
+                known,
+            } => write!(
+                f,
+                "congestion control {control:?}: unknown parameter {parameter:?}; known are {}",
+                known.join(", ")
+            ),
+            Self::WrongValue {
+                control,
+                parameter,
+                found,
+                expected,
+            } => write!(
+                f,
+                "congestion control {control:?}: {parameter} is {found}; expected {expected}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}
+
+/// The parameters that a constructor asks for, one by one.
+#[derive(Debug)]
+pub struct Parameters<'a> {
+    choice: &'a Choice,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Parameters<'a> {
+    /// A number within `range`, or `default` where it is not given.
+    ///
+    /// # Errors
+    /// If the value given is no number or out of range.
+    pub fn number(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<f64>,
+        default: f64,
+    ) -> Result<f64, ControlError> {
+        match self.take(name) {
+            None => Ok(default),
+            Some(Value::Number(number)) if range.contains(number) => Ok(*number),
+            Some(other) => Err(self.wrong(
+                name,
+                other,
+                format!("a number from {} to {}", range.start(), range.end()),
+            )),
+        }
+    }
+
+    /// One of named alternatives, or the first of them where it is not given.
+    ///
+    /// # Errors
+    /// If the value given is none of them.
+    ///
+    /// # Panics
+    /// If there is no alternative.
+    pub fn one_of<T: Copy>(
+        &mut self,
+        name: &'static str,
+        alternatives: &[(&'static str, T)],
+    ) -> Result<T, ControlError> {
+        let Some(value) = self.take(name) else {
+            return Ok(alternatives[0].1);
+        };
+        let found = alternatives
+            .iter()
+            .find(|(word, _)| matches!(value, Value::Text(text) if text == word));
+        found.map(|(_, meant)| *meant).ok_or_else(|| {
+            let words: Vec<_> = alternatives
+                .iter()
+                .map(|(word, _)| format!("{word:?}"))
+                .collect();
+            self.wrong(name, value, words.join(" or "))
+        })
+    }
+
+    fn take(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.known.push(name);
+        self.choice.parameters.get(name)
+    }
+
+    fn wrong(&self, parameter: &'static str, found: &Value, expected: String) -> ControlError {
+        ControlError::WrongValue {
+            control: self.choice.name.clone(),
+            parameter,
+            found: found.to_string(),
+            expected,
+        }
+    }
+}
+
+/// A congestion control by name, with its parameters; written as a name alone or as a table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub struct Choice {
+    name: String,
+    parameters: BTreeMap<String, Value>,
+    /// Known once a registry has resolved the choice.
+    constructor: Option<Constructor>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Name(String),
+    Table {
+        name: String,
+        #[serde(flatten)]
+        parameters: BTreeMap<String, Value>,
+    },
+}
+
+impl From<Written> for Choice {
+    fn from(written: Written) -> Self {
+        let (name, parameters) = match written {
+            Written::Name(name) => (name, BTreeMap::new()),
+            Written::Table { name, parameters } => (name, parameters),
+        };
+        Self {
+            name,
+            parameters,
+            constructor: None,
+        }
+    }
+}
+
+impl From<Choice> for Written {
+    fn from(choice: Choice) -> Self {
+        let Choice {
+            name, parameters, ..
+        } = choice;
+        if parameters.is_empty() {
+            Self::Name(name)
+        } else {
+            Self::Table { name, parameters }
+        }
+    }
+}
+
+impl From<&str> for Choice {
+    fn from(name: &str) -> Self {
+        Written::Name(name.into()).into()
+    }
+}
+
+impl PartialEq for Choice {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.parameters == other.parameters
+    }
+}
+
+impl Choice {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same with a parameter set.
+    #[must_use]
+    pub fn with(mut self, parameter: &str, value: Value) -> Self {
+        self.parameters.insert(parameter.into(), value);
+        self
+    }
+
+    /// Makes the congestion control of one connection. A choice that no registry has resolved is looked up among those
+    /// that come with this crate.
+    ///
+    /// # Errors
+    /// If the name or a parameter is not known, or a value will not do.
+    pub fn make(&self) -> Result<Box<dyn CongestionControl>, ControlError> {
+        let constructor = match self.constructor {
+            Some(constructor) => constructor,
+            None => Registry::default().constructor(&self.name)?,
+        };
+        let mut parameters = Parameters {
+            choice: self,
+            known: Vec::new(),
+        };
+        let control = constructor(&mut parameters)?;
+        let known = parameters.known;
+        let unknown = self
+            .parameters
+            .keys()
+            .find(|given| !known.contains(&given.as_str()));
+        match unknown {
+            None => Ok(control),
+            Some(parameter) => Err(ControlError::UnknownParameter {
+                control: self.name.clone(),
+                parameter: parameter.clone(),
+                known,
+            }),
+        }
+    }
+}
+
+/// Congestion controls by name.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    entries: Vec<(&'static str, Constructor)>,
+}
+
+impl Default for Registry {
+    /// Those that come with this crate: the names are Linux's, and `slow-start` for the plain reference of RFC 5681.
+    fn default() -> Self {
+        Self {
+            entries: vec![
+                ("bbr", |_| Ok(Box::new(bbr::Bbr::new()))),
+                ("bbr3", |_| Ok(Box::new(bbr3::Bbr3::new()))),
+                ("cubic", |given| Ok(Box::new(cubic::Cubic::new(given)?))),
+                ("hybla", |_| Ok(Box::new(hybla::Hybla::new()))),
+                ("reno", |given| Ok(Box::new(reno::Reno::new(given)?))),
+                ("slow-start", |_| Ok(Box::new(slow_start::SlowStart))),
+            ],
+        }
+    }
+}
+
+impl Registry {
+    /// The same with one more, which replaces one of the same name.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, constructor: Constructor) -> Self {
+        self.entries.retain(|(known, _)| *known != name);
+        self.entries.push((name, constructor));
+        self
+    }
+
+    pub fn names(&self) -> Vec<&'static str> {
+        self.entries.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Checks the choice and ties it to this registry.
+    ///
+    /// # Errors
+    /// If the name or a parameter is not known, or a value will not do.
+    pub fn resolve(&self, choice: &mut Choice) -> Result<(), ControlError> {
+        choice.constructor = Some(self.constructor(&choice.name)?);
+        choice.make().map(drop)
+    }
+
+    fn constructor(&self, name: &str) -> Result<Constructor, ControlError> {
+        let entry = self.entries.iter().find(|(known, _)| *known == name);
+        entry
+            .map(|(_, constructor)| *constructor)
+            .ok_or_else(|| ControlError::UnknownName {
+                name: name.into(),
+                known: self.names(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(choice: Choice) -> String {
+        choice
+            .make()
+            .err()
+            .map_or_else(String::new, |e| e.to_string())
+    }
+
+    fn text(word: &str) -> Value {
+        Value::Text(word.into())
+    }
+
+    #[test]
+    fn every_name_makes_the_control_of_that_name() {
+        for name in Registry::default().names() {
+            let control = Choice::from(name).make();
+            assert_eq!(control.map(|control| control.name()), Ok(name));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_known_ones() {
+        assert_eq!(
+            refusal("vegas".into()),
+            "unknown congestion control \"vegas\"; known are bbr, bbr3, cubic, hybla, reno, slow-start"
+        );
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_refused_with_the_known_ones() {
+        let number = Value::Number(1.0);
+        assert_eq!(
+            refusal(Choice::from("cubic").with("betta", number.clone())),
+            "congestion control \"cubic\": unknown parameter \"betta\"; known are slow_start, beta"
+        );
+        assert_eq!(
+            refusal(Choice::from("bbr").with("beta", number)),
+            "congestion control \"bbr\": unknown parameter \"beta\"; it takes none"
+        );
+    }
+
+    #[test]
+    fn a_value_out_of_range_or_of_another_kind_is_refused_with_what_would_do() {
+        for value in [Value::Number(1.0), Value::Number(f64::NAN), text("much")] {
+            let refused = refusal(Choice::from("cubic").with("beta", value));
+            assert!(
+                refused.contains("expected a number from 0.1 to 0.95"),
+                "{refused}"
+            );
+        }
+        let refused = refusal(Choice::from("reno").with("slow_start", text("fast")));
+        assert!(
+            refused.contains("expected \"standard\" or \"hystart++\" or \"search\""),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_control_from_outside_is_found_by_its_name() {
+        let registry = Registry::default().with("mine", |_| Ok(Box::new(slow_start::SlowStart)));
+        let mut mine = Choice::from("mine");
+        assert!(mine.make().is_err());
+        assert_eq!(registry.resolve(&mut mine), Ok(()));
+        assert!(mine.make().is_ok());
+    }
+}
