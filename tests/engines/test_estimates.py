@@ -121,3 +121,16 @@ def test_every_kind_of_work_is_estimated(lab: Callable[..., Lab]) -> None:
     more += 'size = { distribution = "bounded-pareto", shape = 1.2, min = "1.5 kB", max = "50 MB" }\n'
     assert expected_s(lab("1 h", "1 Mbit/s", more), "live") == pytest.approx(3600, rel=0.01)
     assert 0 < expected_s(lab("1 h", "1 Mbit/s", more), "sim") < 3600
+
+
+def test_a_parameter_of_a_congestion_control_that_is_not_linuxs_is_refused_with_the_reason(
+    lab: Callable[..., Lab],
+) -> None:
+    live = engines.create("live")
+    linuxs = '[host]\ncongestion_control = { name = "cubic", slow_start = "hystart", beta = 0.7 }\n'
+    live.check(lab(more=linuxs).points()[0].spec)
+    other = '[host]\ncongestion_control = { name = "cubic", slow_start = "search" }\n'
+    with pytest.raises(
+        EngineError, match=r"client: congestion_control\.slow_start: .* for the whole machine"
+    ):
+        live.check(lab(more=other).points()[0].spec)

@@ -322,7 +322,7 @@ impl Registry {
 mod tests {
     use super::*;
 
-    fn refusal(choice: Choice) -> String {
+    fn refusal(choice: &Choice) -> String {
         choice
             .make()
             .err()
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
         assert_eq!(
-            refusal("vegas".into()),
+            refusal(&"vegas".into()),
             "unknown congestion control \"vegas\"; known are bbr, bbr3, cubic, hybla, reno, slow-start"
         );
     }
@@ -353,11 +353,11 @@ mod tests {
     fn an_unknown_parameter_is_refused_with_the_known_ones() {
         let number = Value::Number(1.0);
         assert_eq!(
-            refusal(Choice::from("cubic").with("betta", number.clone())),
+            refusal(&Choice::from("cubic").with("betta", number.clone())),
             "congestion control \"cubic\": unknown parameter \"betta\"; known are slow_start, beta"
         );
         assert_eq!(
-            refusal(Choice::from("bbr").with("beta", number)),
+            refusal(&Choice::from("bbr").with("beta", number)),
             "congestion control \"bbr\": unknown parameter \"beta\"; it takes none"
         );
     }
@@ -365,13 +365,13 @@ mod tests {
     #[test]
     fn a_value_out_of_range_or_of_another_kind_is_refused_with_what_would_do() {
         for value in [Value::Number(1.0), Value::Number(f64::NAN), text("much")] {
-            let refused = refusal(Choice::from("cubic").with("beta", value));
+            let refused = refusal(&Choice::from("cubic").with("beta", value));
             assert!(
                 refused.contains("expected a number from 0.1 to 0.95"),
                 "{refused}"
             );
         }
-        let refused = refusal(Choice::from("reno").with("slow_start", text("fast")));
+        let refused = refusal(&Choice::from("reno").with("slow_start", text("fast")));
         assert!(
             refused.contains("expected \"standard\" or \"hystart++\" or \"search\""),
             "{refused}"

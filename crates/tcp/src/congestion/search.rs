@@ -1,6 +1,6 @@
-//! SEARCH, "Slow start Exit At Right CHokepoint" (draft-chung-ccwg-search-09): slow start ends when what arrives falls
-//! behind what was sent one RTT before. Both are added up over a sliding window of 3.5 initial RTTs, in ten bins, so that
-//! an RTT that varies without congestion does not end it.
+//! SEARCH (draft-chung-ccwg-search-09): slow start ends when what arrives falls behind what was sent one RTT before. Both
+//! are added up over a sliding window of 3.5 initial RTTs, in ten bins, so that an RTT that varies without congestion does
+//! not end it.
 //!
 //! 1. Bins that are more than a window late are dropped and begun anew, as the draft leaves open.
 //! 2. The sum of one RTT ago lies between bins; it is interpolated backwards in time. The draft's text goes forwards, which
