@@ -94,7 +94,7 @@ impl Socket {
             if self.sack_ok && !packet.sack.is_empty() {
                 self.on_sack_blocks(packet, &mut context);
                 let resend = self.react(&mut context, 0);
-                self.window.delivered_at = if self.window.delivered > delivered {
+                self.window.view.delivered_at = if self.window.delivered > delivered {
                     self.window.now
                 } else {
                     self.window.delivered_at
@@ -108,7 +108,7 @@ impl Socket {
         if ack > prior_snd_una {
             context.flags.advanced = true;
             self.recovery.retransmits = 0;
-            self.window.snd_una = ack;
+            self.window.view.snd_una = ack;
         }
         if self.ecn_ok && packet.has(flag::ECE) {
             context.flags.ece = true;
@@ -140,7 +140,7 @@ impl Socket {
         }
         let acked_sacked = (self.window.delivered - delivered) as u32;
         if context.flags.ece {
-            self.window.delivered_ce += u64::from(acked_sacked);
+            self.window.view.delivered_ce += u64::from(acked_sacked);
         }
         context.sample.acked_sacked = acked_sacked;
         context.sample.losses = (self.window.lost - lost) as u32;
@@ -148,7 +148,7 @@ impl Socket {
         let reneged = self.recovery.reneged;
         self.rate
             .complete(&mut self.window, &mut context.sample, reneged);
-        self.control_window(ack, &context);
+        self.control_window(&context);
         self.resend(resend, out);
         if self.window.packets_out == 0 && self.send.is_drained(self.window.snd_nxt) {
             self.stop_chrono(super::chrono::Limit::Busy);
@@ -174,7 +174,7 @@ impl Socket {
             }
         }
         if self.window.delivered > delivered {
-            self.window.delivered_at = self.window.now;
+            self.window.view.delivered_at = self.window.now;
         }
         if self.timers.pending() == Some(Retransmit::Probe) {
             if self.next_fits_window() {
@@ -231,10 +231,10 @@ impl Socket {
         let prior_sacked = self.window.sacked_out;
         while let Some(mut segment) = self.board.pop_acked(ack) {
             acked += 1;
-            self.window.packets_out -= 1;
+            self.window.view.packets_out -= 1;
             self.send.segment_freed(&segment);
             if segment.is(RETRANS) {
-                self.window.retrans_out -= 1;
+                self.window.view.retrans_out -= 1;
             }
             if segment.is(RETRANS | EVER_RETRANS) {
                 context.flags.retransmitted_acked = true;
@@ -250,9 +250,9 @@ impl Socket {
                 }
             }
             if segment.is(SACKED) {
-                self.window.sacked_out -= 1;
+                self.window.view.sacked_out -= 1;
             } else if self.sack_ok {
-                self.window.delivered += 1;
+                self.window.view.delivered += 1;
                 if !self.spuriously_retransmitted(&segment) {
                     let again = segment.is(RETRANS | EVER_RETRANS);
                     let (sent_at, end) = (segment.sent_at, segment.end());
@@ -261,7 +261,7 @@ impl Socket {
                 }
             }
             if segment.is(LOST) {
-                self.window.lost_out -= 1;
+                self.window.view.lost_out -= 1;
             }
             self.rate.delivered(&mut segment, &mut context.sample);
         }
@@ -329,13 +329,13 @@ impl Socket {
         }
         self.rtt
             .sample(rtt, self.window.snd_una, self.window.snd_nxt);
-        self.window.srtt = self.rtt.srtt();
-        self.window.min_rtt = self.rtt.minimum();
+        self.window.view.srtt = self.rtt.srtt();
+        self.window.view.min_rtt = self.rtt.minimum();
         self.timers.backoff = 0;
     }
 
     /// The cwnd's turn (`tcp_cong_control`).
-    fn control_window(&mut self, ack: u64, context: &AckContext) {
+    fn control_window(&mut self, context: &AckContext) {
         if self.control.controls_all() {
             self.control.cong_control(&mut self.window, &context.sample);
             return;
@@ -356,7 +356,7 @@ impl Socket {
             self.reduce_cwnd(acked_sacked, losses, flags.advanced);
         } else if progress {
             let acked = context.sample.acked_sacked;
-            self.control.cong_avoid(&mut self.window, ack, acked);
+            self.control.cong_avoid(&mut self.window, acked);
             self.output.cwnd_stamp = self.window.now;
         }
         self.update_pacing_rate();

@@ -15,7 +15,7 @@ const SYN_ACK_RETRIES: u32 = 5;
 
 impl Socket {
     pub(super) fn send_syn(&mut self, out: &mut Outbox) {
-        self.window.snd_nxt = 1;
+        self.window.view.snd_nxt = 1;
         self.send.write_seq = self.send.write_seq.max(1);
         let acknowledges = self.state == State::SynReceived;
         if self.counters.syn_sent_at.is_none() {
@@ -43,7 +43,8 @@ impl Socket {
             self.ts_recent = value;
         }
         let option_bytes = if self.timestamps_ok { 12 } else { 0 };
-        self.window.mss = u32::from(syn.syn.mss).min(self.output.advertised_mss) - option_bytes;
+        self.window.view.mss =
+            u32::from(syn.syn.mss).min(self.output.advertised_mss) - option_bytes;
         self.receiver.advertised_mss = self.output.advertised_mss - option_bytes;
         self.receiver.rcv_nxt = 1;
         self.receiver.rcv_wup = 1;
@@ -56,9 +57,9 @@ impl Socket {
     pub(super) fn establish(&mut self, out: &mut Outbox) {
         let now = self.window.now;
         self.state = State::Established;
-        self.window.snd_una = 1;
-        self.window.delivered = 1;
-        self.window.delivered_at = now;
+        self.window.view.snd_una = 1;
+        self.window.view.delivered = 1;
+        self.window.view.delivered_at = now;
         self.timers.clear_retransmit();
         if let Some(sent_at) = self.counters.syn_sent_at
             && self.recovery.retransmits == 0
@@ -66,8 +67,8 @@ impl Socket {
             let rtt = now - sent_at;
             self.rtt.sample_minimum(now, rtt);
             self.rtt.sample(rtt, 1, 1);
-            self.window.srtt = self.rtt.srtt();
-            self.window.min_rtt = self.rtt.minimum();
+            self.window.view.srtt = self.rtt.srtt();
+            self.window.view.min_rtt = self.rtt.minimum();
         } else if self.recovery.retransmits > 1 {
             // RFC 6298, section 5.7: a lost SYN restarts from an initial window of one.
             self.window.cwnd = 1;

@@ -11,9 +11,9 @@ impl Socket {
             return;
         }
         let before = self.window.sacked_out;
-        self.window.sacked_out += duplicates;
+        self.window.view.sacked_out += duplicates;
         self.limit_reno_sacks(0);
-        self.window.delivered += u64::from(self.window.sacked_out.saturating_sub(before));
+        self.window.view.delivered += u64::from(self.window.sacked_out.saturating_sub(before));
     }
 
     /// No more can have arrived out of order than is out less one (the hole); more duplicates are of reordering, as wide as
@@ -22,8 +22,8 @@ impl Socket {
         let w = &mut self.window;
         let holes = w.lost_out.max(1).min(w.packets_out);
         if w.sacked_out + holes > w.packets_out {
-            w.sacked_out = w.packets_out - holes;
-            w.reordering = (w.packets_out + just_acked).min(MAX_REORDERING);
+            w.view.sacked_out = w.packets_out - holes;
+            w.view.reordering = (w.packets_out + just_acked).min(MAX_REORDERING);
             self.recovery.reordering_seen = true;
             self.counters.reordering_events += 1;
         }
@@ -32,8 +32,8 @@ impl Socket {
     /// One of the acknowledged segments was the hole; the rest had been counted as duplicates came.
     pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
         let sacked = self.window.sacked_out;
-        self.window.delivered += u64::from(acked.saturating_sub(sacked).max(1));
-        self.window.sacked_out = sacked.saturating_sub(acked - 1);
+        self.window.view.delivered += u64::from(acked.saturating_sub(sacked).max(1));
+        self.window.view.sacked_out = sacked.saturating_sub(acked - 1);
         self.limit_reno_sacks(acked);
     }
 

@@ -216,8 +216,8 @@ impl Socket {
                 self.send.write_seq += 1;
             }
             self.board.push(segment);
-            self.window.packets_out += 1;
-            self.window.snd_nxt = segment.end();
+            self.window.view.packets_out += 1;
+            self.window.view.snd_nxt = segment.end();
             if length < mss {
                 self.output.small_end = self.window.snd_nxt;
             }
@@ -243,7 +243,7 @@ impl Socket {
             self.control
                 .cwnd_event(&mut self.window, CwndEvent::TxStart);
         }
-        self.window.last_sent = self.window.now;
+        self.window.view.last_sent = self.window.now;
         self.data_sent_after_data();
     }
 

@@ -11,7 +11,7 @@ impl Socket {
     pub(super) fn space_departure(&mut self, payload: u64) {
         let w = &mut self.window;
         let prior = w.next_departure;
-        w.next_departure = prior.max(w.now);
+        w.view.next_departure = prior.max(w.now);
         if !self.control.paces() || self.counters.data_segments_out < 10 {
             return;
         }
@@ -20,7 +20,7 @@ impl Socket {
         {
             let length = (u128::from(payload) * 1_000_000_000 / u128::from(rate)) as i64;
             let credit = w.next_departure.0.saturating_sub(prior.0);
-            w.next_departure += Nanos(length - credit.min(length / 2));
+            w.view.next_departure += Nanos(length - credit.min(length / 2));
         }
     }
 

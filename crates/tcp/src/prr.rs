@@ -5,10 +5,10 @@ use crate::congestion::{CaState, CwndEvent, INFINITE_SSTHRESH};
 
 impl Socket {
     pub(super) fn init_cwnd_reduction(&mut self) {
-        self.window.high_seq = self.window.snd_nxt;
+        self.window.view.high_seq = self.window.snd_nxt;
         self.tlp.high_seq = None;
         self.window.cwnd_count = 0;
-        self.window.prior_cwnd = self.window.cwnd;
+        self.window.view.prior_cwnd = self.window.cwnd;
         self.recovery.prr_delivered = 0;
         self.recovery.prr_out = 0;
         self.window.ssthresh = self.control.ssthresh(&mut self.window);

@@ -185,17 +185,17 @@ impl Socket {
         if segment.is(LOST) {
             if segment.is(RETRANS) {
                 segment.flags &= !RETRANS;
-                self.window.retrans_out -= 1;
+                self.window.view.retrans_out -= 1;
                 self.counters.lost_retransmissions += 1;
             } else {
                 return;
             }
         } else {
             segment.flags |= LOST;
-            self.window.lost_out += 1;
+            self.window.view.lost_out += 1;
         }
         let segment = *segment;
-        self.window.lost += 1;
+        self.window.view.lost += 1;
         self.control.segment_lost(
             &mut self.window,
             &LostSegment {

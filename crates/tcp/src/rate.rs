@@ -18,7 +18,7 @@ impl Rate {
     pub fn sent(&mut self, window: &mut Window, segment: &mut Sent) {
         if window.packets_out == 0 {
             self.first_sent_at = window.now;
-            window.delivered_at = window.now;
+            window.view.delivered_at = window.now;
         }
         segment.first_sent_at = self.first_sent_at;
         segment.delivered_at = window.delivered_at;
@@ -59,7 +59,7 @@ impl Rate {
             window.app_limited = 0;
         }
         if sample.acked_sacked > 0 {
-            window.delivered_at = window.now;
+            window.view.delivered_at = window.now;
         }
         sample.ack_interval = window.now - sample.prior_delivered_at;
         if sample.prior_delivered == 0 || reneged {

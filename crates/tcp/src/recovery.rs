@@ -40,7 +40,7 @@ pub struct Recovery {
 impl Socket {
     pub(super) fn set_state(&mut self, state: CaState) {
         self.control.set_state(&mut self.window, state);
-        self.window.state = state;
+        self.window.view.state = state;
     }
 
     /// The state machine, at an ACK that is not plain progress.
@@ -57,13 +57,13 @@ impl Socket {
             self.recovery.retrans_stamp = None;
         } else if self.window.snd_una >= self.window.high_seq {
             match self.window.state {
-                CaState::Cwr if self.window.snd_una != self.window.high_seq => {
+                CaState::Cwr if self.window.snd_una != self.window.view.high_seq => {
                     self.end_cwnd_reduction();
                     self.set_state(CaState::Open);
                 }
                 CaState::Recovery => {
                     if !self.sack_ok {
-                        self.window.sacked_out = 0;
+                        self.window.view.sacked_out = 0;
                     }
                     if self.try_undo_recovery() {
                         return Resend::None;
@@ -108,7 +108,7 @@ impl Socket {
         let flags = context.flags;
         if !self.sack_ok {
             if flags.advanced {
-                self.window.sacked_out = 0;
+                self.window.view.sacked_out = 0;
             }
             self.add_reno_sacks(duplicates);
         }
@@ -197,7 +197,7 @@ impl Socket {
             || (state == CaState::Loss && self.recovery.retransmits == 0);
         if fresh {
             self.recovery.prior_ssthresh = self.current_ssthresh();
-            self.window.prior_cwnd = self.window.cwnd;
+            self.window.view.prior_cwnd = self.window.cwnd;
             self.window.ssthresh = self.control.ssthresh(&mut self.window);
             self.control.cwnd_event(&mut self.window, CwndEvent::Loss);
             self.init_undo();
@@ -206,10 +206,10 @@ impl Socket {
         self.window.cwnd_count = 0;
         self.output.cwnd_stamp = self.window.now;
         if state <= CaState::Disorder && self.window.sacked_out >= 3 {
-            self.window.reordering = self.window.reordering.min(3);
+            self.window.view.reordering = self.window.reordering.min(3);
         }
         self.set_state(CaState::Loss);
-        self.window.high_seq = self.window.snd_nxt;
+        self.window.view.high_seq = self.window.snd_nxt;
         self.tlp.high_seq = None;
         self.output.announce_cwr = self.ecn_ok;
         self.recovery.frto = state < CaState::Recovery || self.recovery.retransmits > 0;
@@ -218,11 +218,11 @@ impl Socket {
     fn mark_all_lost(&mut self) {
         let reneged = self.board.head().is_some_and(|head| head.is(SACKED));
         if reneged {
-            self.window.sacked_out = 0;
+            self.window.view.sacked_out = 0;
             self.recovery.reneged = true;
             self.board.forget_sacks();
         } else if !self.sack_ok {
-            self.window.sacked_out = 0;
+            self.window.view.sacked_out = 0;
         }
         let head = self.board.ids().start;
         for id in self.board.ids() {
@@ -249,7 +249,7 @@ impl Socket {
         };
         if self.window.state != state {
             self.set_state(state);
-            self.window.high_seq = self.window.snd_nxt;
+            self.window.view.high_seq = self.window.snd_nxt;
         }
     }
 
@@ -284,7 +284,7 @@ impl Socket {
                     self.recovery.frto = false;
                 }
             } else if flags.advanced && !recovered {
-                self.window.high_seq = self.window.snd_nxt;
+                self.window.view.high_seq = self.window.snd_nxt;
                 if self.has_unsent() && self.next_fits_window() {
                     return Resend::New;
                 }
@@ -299,7 +299,7 @@ impl Socket {
             if self.window.snd_nxt > self.window.high_seq && duplicates > 0 {
                 self.add_reno_sacks(duplicates);
             } else if flags.advanced {
-                self.window.sacked_out = 0;
+                self.window.view.sacked_out = 0;
             }
         }
         Resend::Lost

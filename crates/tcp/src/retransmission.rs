@@ -60,7 +60,7 @@ impl Socket {
         let segment = self.board.get_mut(id);
         if !segment.is(RETRANS) {
             segment.flags |= RETRANS;
-            self.window.retrans_out += 1;
+            self.window.view.retrans_out += 1;
         }
         segment.flags |= EVER_RETRANS;
     }

@@ -50,7 +50,7 @@ impl Socket {
             let segment = self.board.get_mut(id);
             if segment.is(RETRANS) {
                 segment.flags &= !RETRANS;
-                self.window.retrans_out -= 1;
+                self.window.view.retrans_out -= 1;
             }
         }
         if context.reordered_from < u64::MAX
@@ -160,8 +160,8 @@ impl Socket {
         if segment.is(RETRANS) {
             // No longer deemed lost since an undo: the retransmission is believed to be still on its way.
             if segment.is(LOST) {
-                self.window.lost_out -= 1;
-                self.window.retrans_out -= 1;
+                self.window.view.lost_out -= 1;
+                self.window.view.retrans_out -= 1;
                 segment.flags &= !(LOST | RETRANS);
             }
         } else {
@@ -177,14 +177,14 @@ impl Socket {
             }
             if segment.is(LOST) {
                 segment.flags &= !LOST;
-                self.window.lost_out -= 1;
+                self.window.view.lost_out -= 1;
             }
         }
         segment.flags |= SACKED;
         self.rate.delivered(segment, &mut context.sample);
         self.board.unlist(id);
-        self.window.sacked_out += 1;
-        self.window.delivered += 1;
+        self.window.view.sacked_out += 1;
+        self.window.view.delivered += 1;
         context.flags.data_sacked = true;
     }
 
@@ -197,7 +197,8 @@ impl Socket {
         let distance = highest - low;
         let mss = u64::from(self.window.mss);
         if distance > u64::from(self.window.reordering) * mss {
-            self.window.reordering = (distance.div_ceil(mss)).min(u64::from(MAX_REORDERING)) as u32;
+            self.window.view.reordering =
+                (distance.div_ceil(mss)).min(u64::from(MAX_REORDERING)) as u32;
         }
         self.recovery.reordering_seen = true;
         self.counters.reordering_events += 1;

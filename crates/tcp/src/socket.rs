@@ -18,10 +18,9 @@ use super::send_buffer::SendBuffer;
 use super::timers::Timers;
 use super::tlp::Tlp;
 use crate::config::Config;
-use crate::congestion::{self, CongestionControl, INFINITE_SSTHRESH, Window};
+use crate::congestion::{CongestionControl, Window};
 use crate::segment::{Segment, flag};
-use bentpipe_base::SplitMix64;
-use bentpipe_base::time::{Nanos, Time};
+use bentpipe_base::time::Time;
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,38 +98,7 @@ impl Socket {
     fn new(config: &Arc<Config>, mtu: u32, random: u64, state: State) -> Option<Self> {
         let advertised_mss = mtu - config.ip_header() - 20;
         let control = config.congestion_control.make().ok()?;
-        let window = Window {
-            cwnd: config.initcwnd,
-            cwnd_count: 0,
-            ssthresh: INFINITE_SSTHRESH,
-            prior_cwnd: 0,
-            cwnd_clamp: u32::MAX >> 1,
-            initial_cwnd: config.initcwnd,
-            pacing_rate: None,
-            mss: 536,
-            packets_out: 0,
-            sacked_out: 0,
-            lost_out: 0,
-            retrans_out: 0,
-            reordering: 3,
-            delivered: 0,
-            delivered_ce: 0,
-            delivered_at: Time::ZERO,
-            lost: 0,
-            app_limited: u64::MAX >> 1,
-            snd_una: 0,
-            snd_nxt: 0,
-            high_seq: 0,
-            cwnd_limited: false,
-            max_packets_out: 0,
-            srtt: Nanos::ZERO,
-            min_rtt: None,
-            state: congestion::CaState::Open,
-            last_sent: Time(i64::MIN >> 2),
-            next_departure: Time(i64::MIN >> 2),
-            now: Time::ZERO,
-            random: SplitMix64(random),
-        };
+        let window = Window::new(config.initcwnd, random);
         let (buffer, rcv_wscale) = ReceiveBuffer::new(config, advertised_mss);
         Some(Self {
             config: Arc::clone(config),
@@ -171,7 +139,7 @@ impl Socket {
         out: &mut Outbox,
     ) -> Option<Self> {
         let mut socket = Self::new(config, mtu, random, State::SynSent)?;
-        socket.window.now = now;
+        socket.window.view.now = now;
         socket.timers.retransmit_in(now, RTO_INITIAL);
         socket.send_syn(out);
         Some(socket)
@@ -187,7 +155,7 @@ impl Socket {
         out: &mut Outbox,
     ) -> Option<Self> {
         let mut socket = Self::new(config, mtu, random, State::SynReceived)?;
-        socket.window.now = now;
+        socket.window.view.now = now;
         socket.counters.segments_in += 1;
         socket.negotiate(syn);
         socket.timers.retransmit_in(now, RTO_INITIAL);
@@ -218,7 +186,7 @@ impl Socket {
 
     /// A segment for this socket arrives.
     pub fn on_segment(&mut self, now: Time, packet: &Segment, out: &mut Outbox) {
-        self.window.now = now;
+        self.window.view.now = now;
         self.counters.segments_in += u64::from(packet.segments.max(1));
         match self.state {
             State::Closed if packet.has(flag::FIN) && self.receiver.fin_reached => {
@@ -301,7 +269,7 @@ impl Socket {
 
     /// The application has this many more bytes to send; it writes whenever the send buffer takes some.
     pub fn write(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
-        self.window.now = now;
+        self.window.view.now = now;
         self.send.offered = self.send.offered.saturating_add(bytes);
         if self.can_send() {
             self.fill_and_push(out);
@@ -310,13 +278,13 @@ impl Socket {
 
     /// The application writes no more: what it offered and has not yet written is dropped.
     pub fn stop_writing(&mut self, now: Time) {
-        self.window.now = now;
+        self.window.view.now = now;
         self.send.offered = 0;
     }
 
     /// Closes when all that was offered has been sent.
     pub fn close(&mut self, now: Time, out: &mut Outbox) {
-        self.window.now = now;
+        self.window.view.now = now;
         self.send.closing = true;
         match self.state {
             State::SynSent | State::SynReceived => self.state = State::Closed,
@@ -327,7 +295,7 @@ impl Socket {
 
     /// Ends the connection here and now; the peer is told by a RST, and by another for whatever still comes from it.
     pub fn abort(&mut self, now: Time, out: &mut Outbox) {
-        self.window.now = now;
+        self.window.view.now = now;
         if self.state != State::Closed {
             self.send_reset(out);
             self.aborted = true;

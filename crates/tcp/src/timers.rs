@@ -113,7 +113,7 @@ fn due(timer: &mut Option<Time>, now: Time) -> bool {
 impl Socket {
     /// Runs what is due at `now`.
     pub fn on_timer(&mut self, now: Time, out: &mut Outbox) {
-        self.window.now = now;
+        self.window.view.now = now;
         if let Some((kind, at)) = self.timers.retransmit
             && at <= now
         {

@@ -37,7 +37,7 @@ impl Socket {
             for id in self.board.ids() {
                 self.board.get_mut(id).flags &= !LOST;
             }
-            self.window.lost_out = 0;
+            self.window.view.lost_out = 0;
             self.board.forget_waiting();
         }
         if self.recovery.prior_ssthresh > 0 {

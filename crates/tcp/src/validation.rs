@@ -13,8 +13,8 @@ impl Socket {
             || limited
             || (!w.cwnd_limited && w.packets_out > w.max_packets_out)
         {
-            w.cwnd_limited = limited;
-            w.max_packets_out = w.packets_out;
+            w.view.cwnd_limited = limited;
+            w.view.max_packets_out = w.packets_out;
             o.usage_seq = w.snd_nxt;
         }
         if w.is_cwnd_limited() {

@@ -233,7 +233,7 @@ impl CongestionControl for Bbr3 {
     }
 
     /// Never asked: [`cong_control`](Self::cong_control) decides.
-    fn cong_avoid(&mut self, _window: &mut Window, _ack: u64, _acked: u32) {}
+    fn cong_avoid(&mut self, _window: &mut Window, _acked: u32) {}
 
     fn cong_control(&mut self, window: &mut Window, sample: &AckSample) {
         self.update_model(window, sample);

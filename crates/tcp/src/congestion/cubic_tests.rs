@@ -121,8 +121,8 @@ fn idle_time_does_not_count_on_the_curve() {
         round(&mut steady, &mut w, 1, rtt);
     }
     let elapsed = jiffies(w.now) - steady.epoch.as_ref().map_or(0, |epoch| epoch.start);
-    w.last_sent = w.now;
-    w.now += Nanos::from_secs(60);
+    w.view.last_sent = w.now;
+    w.view.now += Nanos::from_secs(60);
     steady.cwnd_event(&mut w, CwndEvent::TxStart);
     let after = jiffies(w.now) - steady.epoch.as_ref().map_or(0, |epoch| epoch.start);
     assert_eq!(elapsed, after);
@@ -135,9 +135,9 @@ fn a_window_that_is_not_the_limit_does_not_grow() {
     let mut w = window(100, rtt);
     cubic.init(&mut w);
     w.ssthresh = 50;
-    w.cwnd_limited = false;
+    w.view.cwnd_limited = false;
     for _ in 0..1000 {
-        w.now += Nanos::from_millis(1);
+        w.view.now += Nanos::from_millis(1);
         acknowledge(&mut cubic, &mut w, 1, rtt);
     }
     assert_eq!(w.cwnd, 100);
@@ -153,7 +153,7 @@ fn a_timeout_forgets_the_maximum_and_searches_slow_starts_end_anew() {
     cubic.set_state(&mut w, CaState::Loss);
     assert_eq!(cubic.last_max, 0);
     w.cwnd = 1;
-    w.snd_una = w.snd_nxt;
+    w.view.snd_una = w.snd_nxt;
     while w.in_slow_start() {
         round(&mut cubic, &mut w, 1, rtt);
     }
@@ -174,7 +174,7 @@ fn slow_start_doubles_each_round_until_the_acks_of_half_a_round_form_a_train() {
     while w.in_slow_start() {
         start += rtt;
         for ack in 0..flight {
-            w.now = start + Nanos(spacing.0 * i64::from(ack));
+            w.view.now = start + Nanos(spacing.0 * i64::from(ack));
             acknowledge(&mut cubic, &mut w, 1, rtt);
         }
         flight = w.cwnd;
@@ -196,7 +196,7 @@ fn rate_under_random_loss(rtt: Nanos, one_in: u32, seconds: i64) -> f64 {
         let start = w.now;
         let flight = i64::from(w.cwnd);
         for ack in 1..=flight {
-            w.now = start + Nanos(rtt.0 * ack / flight);
+            w.view.now = start + Nanos(rtt.0 * ack / flight);
             let mut lost = w.draw(one_in) == 0;
             if !lost {
                 acknowledge(&mut cubic, &mut w, 1, rtt);
@@ -205,7 +205,7 @@ fn rate_under_random_loss(rtt: Nanos, one_in: u32, seconds: i64) -> f64 {
             }
             while lost {
                 lose(&mut cubic, &mut w);
-                w.now += rtt;
+                w.view.now += rtt;
                 lost = false;
                 for _ in 0..w.cwnd {
                     lost |= w.draw(one_in) == 0;

@@ -69,7 +69,7 @@ impl CongestionControl for Hybla {
         Reno::plain().ssthresh(window)
     }
 
-    fn cong_avoid(&mut self, window: &mut Window, ack: u64, acked: u32) {
+    fn cong_avoid(&mut self, window: &mut Window, acked: u32) {
         if window.srtt < self.min_srtt {
             self.measure(window);
         }
@@ -77,7 +77,7 @@ impl CongestionControl for Hybla {
             return;
         }
         if !self.enabled {
-            Reno::plain().cong_avoid(window, ack, acked);
+            Reno::plain().cong_avoid(window, acked);
             return;
         }
         let slow_start = window.in_slow_start();
@@ -173,10 +173,10 @@ mod tests {
     #[test]
     fn slow_start_adds_two_to_the_rho_less_one_per_ack() {
         let (mut hybla, mut w, _) = started(100);
-        hybla.cong_avoid(&mut w, 0, 1);
+        hybla.cong_avoid(&mut w, 1);
         assert_eq!(w.cwnd, 4 + 15);
         let (mut hybla, mut w, _) = started(40);
-        hybla.cong_avoid(&mut w, 0, 1);
+        hybla.cong_avoid(&mut w, 1);
         // 2^1.5 - 1 = 1.83
         assert_eq!((w.cwnd, hybla.fraction), (1 + 1, 2 * 181 - 256));
     }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn from_400_ms_the_first_ack_opens_the_window_to_its_clamp() {
         let (mut hybla, mut w, _) = started(411);
-        hybla.cong_avoid(&mut w, 0, 1);
+        hybla.cong_avoid(&mut w, 1);
         assert_eq!(w.cwnd, 65_535);
     }
 
@@ -206,8 +206,8 @@ mod tests {
         let (mut hybla, mut w, _) = started(200);
         w.ssthresh = 2;
         for (srtt_ms, eighths) in [(400, 64), (150, 48), (200, 48)] {
-            w.srtt = Nanos::from_millis(srtt_ms);
-            hybla.cong_avoid(&mut w, 0, 1);
+            w.view.srtt = Nanos::from_millis(srtt_ms);
+            hybla.cong_avoid(&mut w, 1);
             assert_eq!(hybla.rho_eighths, eighths, "{srtt_ms} ms");
         }
     }

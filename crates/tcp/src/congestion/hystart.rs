@@ -105,10 +105,10 @@ mod tests {
 
     /// A round of `rtts`, one ACK each, 5 ms apart so that no train forms.
     fn round(hystart: &mut HyStart, window: &mut Window, rtts: impl Iterator<Item = Nanos>) {
-        window.snd_una = window.snd_nxt + 1;
-        window.snd_nxt = window.snd_una + 100;
+        window.view.snd_una = window.snd_nxt + 1;
+        window.view.snd_nxt = window.snd_una + 100;
         for rtt in rtts {
-            window.now += Nanos::from_millis(5);
+            window.view.now += Nanos::from_millis(5);
             hystart.on_ack(window, rtt, DELAY);
         }
     }
@@ -150,7 +150,7 @@ mod tests {
         let (mut hystart, mut window) = started(40);
         let start = window.now;
         while window.ssthresh == INFINITE_SSTHRESH {
-            window.now += Nanos::from_millis(1);
+            window.view.now += Nanos::from_millis(1);
             hystart.on_ack(&mut window, DELAY, DELAY);
         }
         assert_eq!(window.now - start, Nanos::from_millis(251));
@@ -159,10 +159,10 @@ mod tests {
     #[test]
     fn a_gap_above_two_milliseconds_breaks_the_train_for_the_rest_of_the_round() {
         let (mut hystart, mut window) = started(40);
-        window.now += Nanos::from_micros(2001);
+        window.view.now += Nanos::from_micros(2001);
         for _ in 0..400 {
             hystart.on_ack(&mut window, DELAY, DELAY);
-            window.now += Nanos::from_millis(1);
+            window.view.now += Nanos::from_millis(1);
         }
         assert_eq!(window.ssthresh, INFINITE_SSTHRESH);
     }

@@ -127,8 +127,8 @@ mod tests {
 
     /// A round of eight ACKs for eight segments each, all with this RTT.
     fn round(hystart: &mut HyStartPlus, window: &mut Window, rtt: Nanos) {
-        window.snd_una = window.snd_nxt + 1;
-        window.snd_nxt = window.snd_una + 100;
+        window.view.snd_una = window.snd_nxt + 1;
+        window.view.snd_nxt = window.snd_una + 100;
         for _ in 0..8 {
             hystart.on_ack(window, rtt);
             if window.in_slow_start() {
@@ -193,8 +193,8 @@ mod tests {
     fn one_fast_sample_excuses_a_round() {
         let (mut hystart, mut w) = started();
         round(&mut hystart, &mut w, RTT);
-        w.snd_una = w.snd_nxt + 1;
-        w.snd_nxt = w.snd_una + 100;
+        w.view.snd_una = w.snd_nxt + 1;
+        w.view.snd_nxt = w.snd_una + 100;
         hystart.on_ack(&mut w, RTT);
         for _ in 0..50 {
             hystart.on_ack(&mut w, RTT + Nanos::from_millis(50));

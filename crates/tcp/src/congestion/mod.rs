@@ -1,7 +1,7 @@
 //! Congestion control behind one trait, with the hook points that Linux gives (`struct tcp_congestion_ops`,
 //! `include/net/tcp.h`). Each algorithm is one file beside this one and one line in [`Registry`].
 //!
-//! An algorithm sees and sets a [`Window`]; everything else of the connection is out of its reach. Counts are
+//! An algorithm reads a [`View`] of the connection and sets a [`Window`]; all else is out of its reach. Counts are
 //! segments, as in Linux; sequence numbers are offsets in the stream (64 bits, the SYN is 0); times are
 //! integer nanoseconds; rates are bytes per second.
 
@@ -116,21 +116,13 @@ pub struct LostSegment {
     pub app_limited: bool,
 }
 
-/// The part of the sender that a congestion control reads and sets (fields of `struct tcp_sock`).
+/// What a congestion control may read of its connection and not write (fields of `struct tcp_sock`).
 #[derive(Clone, Debug)]
-pub struct Window {
-    /// Congestion window, at least 1.
-    pub cwnd: u32,
-    /// Acknowledged segments counted towards the next increase.
-    pub cwnd_count: u32,
-    pub ssthresh: u32,
+pub struct View {
     /// cwnd before the present reduction (`prior_cwnd`).
     pub prior_cwnd: u32,
-    pub cwnd_clamp: u32,
     /// Initial window.
     pub initial_cwnd: u32,
-    /// `None`: no rate known yet. It sizes bursts always, and spaces them where the algorithm asks for pacing.
-    pub pacing_rate: Option<u64>,
     /// Payload bytes of a full segment (`mss_cache`).
     pub mss: u32,
     pub packets_out: u32,
@@ -146,9 +138,6 @@ pub struct Window {
     pub delivered_at: Time,
     /// Segments ever marked lost.
     pub lost: u64,
-    /// Above 0 while the application limits the sender: `delivered + in flight` when it ran dry, so the bubble
-    /// has left the pipe once `delivered` is above it.
-    pub app_limited: u64,
     pub snd_una: u64,
     pub snd_nxt: u64,
     /// `high_seq`: `snd_nxt` at the start of the present recovery.
@@ -167,13 +156,90 @@ pub struct Window {
     pub next_departure: Time,
     /// The event's time (`tcp_mstamp`).
     pub now: Time,
+}
+
+impl View {
+    pub fn in_flight(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+}
+
+/// What a congestion control decides, beside its [`View`] of the connection, whose fields it reads as the window's own.
+///
+/// ```compile_fail,E0594
+/// fn rewrites_the_past(window: &mut bentpipe_tcp::congestion::Window) {
+///     window.snd_una = 0;
+/// }
+/// ```
+/// ```
+/// fn decides(window: &mut bentpipe_tcp::congestion::Window) {
+///     window.cwnd = (window.snd_nxt - window.snd_una) as u32 / window.mss;
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Congestion window, at least 1.
+    pub cwnd: u32,
+    /// Acknowledged segments counted towards the next increase.
+    pub cwnd_count: u32,
+    pub ssthresh: u32,
+    pub cwnd_clamp: u32,
+    /// `None`: no rate known yet. It sizes bursts always, and spaces them where the algorithm asks for pacing.
+    pub pacing_rate: Option<u64>,
+    /// Above 0 while the application limits the sender: `delivered + in flight` when it ran dry, so the bubble
+    /// has left the pipe once `delivered` is above it. An algorithm sets it where it keeps the sender short itself.
+    pub app_limited: u64,
     /// State of the window's own random numbers; use [`Window::draw`].
-    pub random: SplitMix64,
+    random: SplitMix64,
+    /// Written by the socket alone.
+    pub(crate) view: View,
+}
+
+impl std::ops::Deref for Window {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
+    }
 }
 
 impl Window {
-    pub fn in_flight(&self) -> u32 {
-        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    /// A connection that has not begun, with the seed of its random numbers.
+    pub(crate) fn new(initial_cwnd: u32, random: u64) -> Self {
+        Self {
+            cwnd: initial_cwnd,
+            cwnd_count: 0,
+            ssthresh: INFINITE_SSTHRESH,
+            cwnd_clamp: u32::MAX >> 1,
+            pacing_rate: None,
+            app_limited: u64::MAX >> 1,
+            random: SplitMix64(random),
+            view: View {
+                prior_cwnd: 0,
+                initial_cwnd,
+                mss: 536,
+                packets_out: 0,
+                sacked_out: 0,
+                lost_out: 0,
+                retrans_out: 0,
+                reordering: 3,
+                delivered: 0,
+                delivered_ce: 0,
+                delivered_at: Time::ZERO,
+                lost: 0,
+                snd_una: 0,
+                snd_nxt: 0,
+                high_seq: 0,
+                cwnd_limited: false,
+                max_packets_out: 0,
+                srtt: Nanos::ZERO,
+                min_rtt: None,
+                state: CaState::Open,
+                last_sent: Time(i64::MIN >> 2),
+                next_departure: Time(i64::MIN >> 2),
+                now: Time::ZERO,
+            },
+        }
     }
 
     pub fn in_slow_start(&self) -> bool {
@@ -231,9 +297,8 @@ pub trait CongestionControl: core::fmt::Debug + Send {
     /// The new slow-start threshold on a loss event or ECN echo, in segments.
     fn ssthresh(&mut self, window: &mut Window) -> u32;
 
-    /// `acked` segments were delivered outside any reduction: grow `cwnd`. `ack` is the cumulative
-    /// acknowledgement.
-    fn cong_avoid(&mut self, window: &mut Window, ack: u64, acked: u32);
+    /// `acked` segments were delivered outside any reduction: grow `cwnd`.
+    fn cong_avoid(&mut self, window: &mut Window, acked: u32);
 
     /// The whole decision at once, in place of PRR, [`cong_avoid`](Self::cong_avoid) and the default pacing rate.
     /// Called at each ACK if [`controls_all`](Self::controls_all); after loss marking, before transmission.

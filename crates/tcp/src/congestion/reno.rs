@@ -46,7 +46,7 @@ impl CongestionControl for Reno {
         (window.cwnd / 2).max(2)
     }
 
-    fn cong_avoid(&mut self, window: &mut Window, _ack: u64, acked: u32) {
+    fn cong_avoid(&mut self, window: &mut Window, acked: u32) {
         if !window.is_cwnd_limited() {
             return;
         }

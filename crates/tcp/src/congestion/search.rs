@@ -135,11 +135,11 @@ mod tests {
         let mut w = testing::window(10, RTT);
         let mut sent_at = vec![w.snd_nxt; 100];
         while w.ssthresh == INFINITE_SSTHRESH && w.now < Time(30 * RTT.0) {
-            w.now += MS;
+            w.view.now += MS;
             let ago = sent_at[sent_at.len() - 100];
             let arrived = (ago - w.snd_una).min(rate);
-            w.snd_una += arrived;
-            w.snd_nxt += 2 * arrived;
+            w.view.snd_una += arrived;
+            w.view.snd_nxt += 2 * arrived;
             sent_at.push(w.snd_nxt);
             // The byte acknowledged now is the last of those sent when `snd_nxt` first reached it.
             let sent = sent_at.partition_point(|&end| end < w.snd_una);
@@ -177,8 +177,8 @@ mod tests {
         while w.now < Time(RTT.0 * 9 / 2) {
             search.on_ack(&mut w, RTT);
             assert_eq!(w.ssthresh, INFINITE_SSTHRESH);
-            w.now += MS;
-            w.snd_nxt += 1000;
+            w.view.now += MS;
+            w.view.snd_nxt += 1000;
         }
     }
 
@@ -188,13 +188,13 @@ mod tests {
         let mut w = testing::window(10, RTT);
         for _ in 0..440 {
             search.on_ack(&mut w, RTT);
-            w.now += MS;
-            w.snd_nxt += 1000;
+            w.view.now += MS;
+            w.view.snd_nxt += 1000;
         }
-        w.now += Nanos(RTT.0 * 4);
+        w.view.now += Nanos(RTT.0 * 4);
         for _ in 0..440 {
             search.on_ack(&mut w, RTT);
-            w.now += MS;
+            w.view.now += MS;
         }
         assert_eq!(w.ssthresh, INFINITE_SSTHRESH);
     }

@@ -19,7 +19,7 @@ impl CongestionControl for SlowStart {
         (window.packets_out / 2).max(2)
     }
 
-    fn cong_avoid(&mut self, window: &mut Window, _ack: u64, acked: u32) {
+    fn cong_avoid(&mut self, window: &mut Window, acked: u32) {
         if window.in_slow_start() {
             window.slow_start(1);
         } else {

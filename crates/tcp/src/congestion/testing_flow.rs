@@ -36,7 +36,7 @@ pub struct Flow<C> {
 impl<C: CongestionControl> Flow<C> {
     pub fn new(mut control: C, segments_per_s: i64, rtt: Nanos, queue: i64) -> Self {
         let mut window = window(10, rtt);
-        window.packets_out = 0;
+        window.view.packets_out = 0;
         control.init(&mut window);
         Self {
             control,
@@ -68,10 +68,10 @@ impl<C: CongestionControl> Flow<C> {
             };
             let next = next_ack.min(next_send);
             if next > end {
-                self.window.now = end;
+                self.window.view.now = end;
                 return;
             }
-            self.window.now = next;
+            self.window.view.now = next;
             if next_ack <= next_send {
                 self.acknowledge();
                 after_ack(self);
@@ -86,14 +86,14 @@ impl<C: CongestionControl> Flow<C> {
         if w.packets_out == 0 {
             self.control.cwnd_event(w, super::CwndEvent::TxStart);
             self.first_sent_at = w.now;
-            w.delivered_at = w.now;
+            w.view.delivered_at = w.now;
         }
         let start = self.free_at.max(w.now);
         let dropped = (start - w.now).0 / self.per_segment.0 >= self.queue;
         if !dropped {
             self.free_at = start + self.per_segment;
         }
-        w.packets_out += 1;
+        w.view.packets_out += 1;
         self.sent.push_back(Sent {
             number: self.next_number,
             acked_at: (!dropped).then(|| self.free_at + self.rtt),
@@ -108,8 +108,8 @@ impl<C: CongestionControl> Flow<C> {
         self.next_number += 1;
         let rate = w.pacing_rate.unwrap_or(u64::MAX).max(1);
         let gap = (u64::from(w.mss) * 1_000_000_000).div_ceil(rate);
-        w.next_departure = w.next_departure.max(w.now) + Nanos(gap as i64);
-        w.last_sent = w.now;
+        w.view.next_departure = w.next_departure.max(w.now) + Nanos(gap as i64);
+        w.view.last_sent = w.now;
     }
 
     fn acknowledge(&mut self) {
@@ -124,8 +124,8 @@ impl<C: CongestionControl> Flow<C> {
                 break;
             };
             losses += 1;
-            self.window.packets_out -= 1;
-            self.window.lost += 1;
+            self.window.view.packets_out -= 1;
+            self.window.view.lost += 1;
             let segment = LostSegment {
                 sent_in_flight: lost.in_flight,
                 prior_lost: lost.lost,
@@ -138,9 +138,9 @@ impl<C: CongestionControl> Flow<C> {
             return;
         };
         let w = &mut self.window;
-        w.packets_out -= 1;
-        w.delivered += 1;
-        w.delivered_at = w.now;
+        w.view.packets_out -= 1;
+        w.view.delivered += 1;
+        w.view.delivered_at = w.now;
         if w.app_limited > 0 && w.delivered > w.app_limited {
             w.app_limited = 0;
         }
@@ -148,14 +148,14 @@ impl<C: CongestionControl> Flow<C> {
         let ack_interval = w.now - sent.delivered_at;
         let send_interval = sent.at - sent.first_sent_at;
         if losses > 0 && w.state == CaState::Open {
-            w.prior_cwnd = w.cwnd;
+            w.view.prior_cwnd = w.cwnd;
             w.ssthresh = self.control.ssthresh(w);
             self.control.set_state(w, CaState::Recovery);
-            w.state = CaState::Recovery;
+            w.view.state = CaState::Recovery;
             self.recovery_end = self.next_number;
         } else if w.state == CaState::Recovery && sent.number >= self.recovery_end {
             self.control.set_state(w, CaState::Open);
-            w.state = CaState::Open;
+            w.view.state = CaState::Open;
         }
         let rtt = w.now - sent.at;
         let sample = AckSample {

@@ -172,8 +172,8 @@ fn a_first_round_of_recovery_sends_what_was_delivered_and_its_end_restores_the_w
     (bbr.full, bbr.cwnd_gain) = (true, 2 * UNIT);
     bbr.max_rate.update(10, 0, Rate::of(100, 100_000).0);
     bbr.ssthresh(&mut w);
-    w.state = CaState::Recovery;
-    (w.packets_out, w.lost_out) = (100, 40);
+    w.view.state = CaState::Recovery;
+    (w.view.packets_out, w.view.lost_out) = (100, 40);
     let sample = AckSample {
         acked_sacked: 3,
         losses: 40,
@@ -181,7 +181,7 @@ fn a_first_round_of_recovery_sends_what_was_delivered_and_its_end_restores_the_w
     };
     bbr.set_cwnd(&mut w, &sample);
     assert_eq!(w.cwnd, 63);
-    w.state = CaState::Open;
+    w.view.state = CaState::Open;
     bbr.set_cwnd(
         &mut w,
         &AckSample {
@@ -199,10 +199,10 @@ fn two_lossy_intervals_of_one_rate_are_a_policer_for_48_rounds() {
     policer.reset(&w);
     let mut found = None;
     for round in 0..20 {
-        w.now += RTT;
-        w.delivered_at = w.now;
-        w.delivered += 100;
-        w.lost += 30;
+        w.view.now += RTT;
+        w.view.delivered_at = w.now;
+        w.view.delivered += 100;
+        w.view.lost += 30;
         let sample = AckSample {
             losses: 30,
             ..AckSample::default()
@@ -226,10 +226,10 @@ fn a_tenth_lost_is_not_a_policer() {
     let mut policer = Policer::default();
     policer.reset(&w);
     for _ in 0..100 {
-        w.now += RTT;
-        w.delivered_at = w.now;
-        w.delivered += 100;
-        w.lost += 10;
+        w.view.now += RTT;
+        w.view.delivered_at = w.now;
+        w.view.delivered += 100;
+        w.view.lost += 10;
         let sample = AckSample {
             losses: 10,
             ..AckSample::default()
@@ -245,8 +245,8 @@ fn acks_that_come_in_lumps_widen_the_window_by_the_lump() {
     let mut aggregation = Aggregation::default();
     aggregation.begin_epoch(w.now);
     for _ in 0..50 {
-        w.now += Nanos::from_millis(40);
-        w.delivered_at = w.now;
+        w.view.now += Nanos::from_millis(40);
+        w.view.delivered_at = w.now;
         let sample = AckSample {
             acked_sacked: 40,
             ..AckSample::default()

@@ -134,7 +134,7 @@ fn the_long_term_limit_is_the_flight_that_lost_more_than_two_percent() {
     (bbr.full_reached, bbr.is_probe_sample, bbr.state) = (true, true, State::ProbeUp);
     bbr.rate = Rate::of(100, 100_000);
     for lost in 1..=3 {
-        w.lost = lost;
+        w.view.lost = lost;
         let segment = LostSegment {
             sent_in_flight: 140,
             prior_lost: 0,
@@ -156,7 +156,7 @@ fn loss_outside_a_probe_slows_to_what_is_delivered_but_by_no_more_than_a_third()
     bbr.init(&mut w);
     (bbr.full_reached, bbr.state) = (true, State::ProbeCruise);
     (bbr.rate, bbr.max_rate) = (Rate::of(100, 100_000), [Rate::of(100, 100_000); 2]);
-    w.lost = 1;
+    w.view.lost = 1;
     let segment = LostSegment {
         sent_in_flight: 100,
         prior_lost: 0,
@@ -184,7 +184,7 @@ fn a_spurious_recovery_gives_back_what_it_took() {
     let mut bbr = Bbr3::new();
     bbr.init(&mut w);
     (bbr.full_reached, bbr.is_probe_sample, bbr.state) = (true, true, State::ProbeUp);
-    w.lost = 10;
+    w.view.lost = 10;
     let segment = LostSegment {
         sent_in_flight: 140,
         prior_lost: 0,
