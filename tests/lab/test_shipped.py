@@ -112,6 +112,23 @@ def test_a_rival_of_a_cure_is_always_plain_cubic() -> None:
     }
 
 
+def test_slow_starts_are_compared_alone_and_beside_plain_cubic_on_three_long_paths() -> None:
+    points = Lab.load("slow-starts").points()
+    assert {point.seed for point in points} == {1, 2, 3, 4, 5}
+    slow_starts = set()
+    for point in points:
+        download, *others = (work for work in point.spec.workloads if isinstance(work, BulkSpec))
+        asked = download.congestion_control_parameters.get("slow_start", "hystart")
+        slow_starts.add((str(point.point["path_kind"]), len(others), asked))
+        assert all(other.congestion_control_parameters == {} for other in others)
+    assert slow_starts == {
+        (path, rivals, slow_start)
+        for path in ("GEO", "LEO", "transoceanic")
+        for rivals in (0, 1)
+        for slow_start in ("hystart", "hystart++", "search", "standard")
+    }
+
+
 @pytest.mark.parametrize("key", published_keys())
 def test_published_figures_have_a_title_a_source_a_setup_and_columns_of_one_length(key: str) -> None:
     table = published(key)

@@ -2,6 +2,9 @@
 //! are added up over a sliding window of 3.5 initial RTTs, in ten bins, so that an RTT that varies without congestion does
 //! not end it.
 //!
+//! The RTT is the newest, queue included, so slow start ends some three RTTs after the path is full: a queue of less than
+//! about two BDP overflows before that.
+//!
 //! 1. Bins that are more than a window late are dropped and begun anew, as the draft leaves open.
 //! 2. The sum of one RTT ago lies between bins; it is interpolated backwards in time. The draft's text goes forwards, which
 //!    takes in bytes sent later.
