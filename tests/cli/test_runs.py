@@ -30,6 +30,14 @@ TOLERANT = [
     "limits.unintended_loss=1000",
     "--set",
     "limits.rate_error=1",
+    "--set",
+    "limits.host_wait_share=1",
+    "--set",
+    "limits.bulk_wait_share=1",
+    "--set",
+    'limits.host_wait_max="1 h"',
+    "--set",
+    'limits.sampler_late="1 h"',
 ]
 """For what does not ask whether this machine is quiet."""
 

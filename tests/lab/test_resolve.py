@@ -316,6 +316,11 @@ size = { distribution = "file", file = "sizes" }
 def test_limits_have_defaults_and_can_be_set(spec_of: SpecOf) -> None:
     limits = spec_of('[limits]\nlateness_p99 = "2 ms"\n').limits
     assert (limits.lateness_p99_s, limits.unintended_loss, limits.rate_error) == (0.002, 0, 0.01)
+    assert (limits.host_stopped_s, limits.sampler_late_s) == (0, 1)
+    of_hosts = spec_of(
+        '[limits]\nhost_wait_share = 0.3\nbulk_wait_share = 0.6\nhost_wait_max = "1 s"\n'
+    ).limits
+    assert (of_hosts.host_wait_share, of_hosts.bulk_wait_share, of_hosts.host_wait_max_s) == (0.3, 0.6, 1)
 
 
 def test_a_spec_survives_its_json(spec_of: SpecOf) -> None:

@@ -12,6 +12,7 @@ use crate::refusal::Machine;
 use crate::serve::serve;
 use crate::signals::{block, last_errno};
 use crate::sysctl;
+use crate::watch::KernelThreads;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpgrp, getpid, pidfd_open,
@@ -47,6 +48,7 @@ pub fn run(control: RawFd) -> io::Result<i32> {
     };
     let machine = Machine::read();
     let global = sysctl::in_force();
+    let kernel = KernelThreads::open();
     let root = match namespaces::enter(&machine) {
         Ok(root) => root,
         Err(refused) => {
@@ -63,7 +65,15 @@ pub fn run(control: RawFd) -> io::Result<i32> {
         -1 => Err(last_errno().into()),
         0 => {
             let served = catch_unwind(AssertUnwindSafe(|| {
-                serve(&mut control, *setup, &parent, root, &machine, &global)
+                serve(
+                    &mut control,
+                    *setup,
+                    &parent,
+                    root,
+                    &machine,
+                    &global,
+                    kernel,
+                )
             }));
             let status = served.unwrap_or_else(|panic| {
                 let message = format!("the host process failed: {}", words(&*panic));

@@ -26,5 +26,6 @@ mod sysctl;
 pub mod tcp_info;
 pub mod topology;
 mod tun;
+mod watch;
 
 pub use bentpipe_spool::pcapng;

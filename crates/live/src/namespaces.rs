@@ -6,7 +6,7 @@
 
 use crate::protocol::Refused;
 use crate::refusal::{self, Machine, Step};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::{Errno, Result};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
@@ -69,6 +69,11 @@ impl NetNamespace {
             Mode::empty(),
         )
         .map(Self)
+    }
+
+    /// What tells it from others.
+    pub(crate) fn number(&self) -> Result<u64> {
+        Ok(fstat(&self.0)?.st_ino)
     }
 
     /// Moves the calling thread, and with it what it makes from now on: sockets, devices, processes.

@@ -1,11 +1,12 @@
 //! The programs that run inside a host.
 
 use crate::namespaces::NetNamespace;
-use crate::protocol::Spawn;
+use crate::protocol::{Host, Spawn};
 use crate::sandbox::Sandbox;
 use crate::signals;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process_group, setpgid, setsid, wait,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process_group, setpgid, setsid,
+    wait, waitid,
 };
 use rustix::termios::tcsetpgrp;
 use std::collections::HashMap;
@@ -21,7 +22,15 @@ use std::sync::Arc;
 /// The programs that were started and have not been reported as ended.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    running: HashMap<Pid, String>,
+    running: HashMap<Pid, Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    id: String,
+    host: Host,
+    /// What it waits for a processor is of interest.
+    is_work: bool,
 }
 
 /// How a program ended.
@@ -35,7 +44,11 @@ pub(crate) struct Ended {
 impl Programs {
     /// Starts a program in a session of its own (with a terminal: in its foreground group). The error is a sentence.
     pub(crate) fn start(&mut self, request: &Spawn, net: &NetNamespace) -> Result<Pid, String> {
-        if self.running.values().any(|id| *id == request.id) {
+        if self
+            .running
+            .values()
+            .any(|program| program.id == request.id)
+        {
             return Err(format!(
                 "a program named {:?} is running already",
                 request.id
@@ -69,25 +82,42 @@ impl Programs {
             .spawn()
             .map_err(|error| not_started(&request.argv[0], &error, sandbox.as_deref()))?;
         let pid = Pid::from_child(&child);
-        self.running.insert(pid, request.id.clone());
+        let running = Running {
+            id: request.id.clone(),
+            host: request.host,
+            // In a sandbox it is a process that waits for the program.
+            is_work: !request.preparation && !request.sandbox,
+        };
+        self.running.insert(pid, running);
         Ok(pid)
     }
 
     /// Signals a program and what it started. False where no such program runs.
     pub(crate) fn signal(&self, id: &str, signal: Signal) -> bool {
-        match self.running.iter().find(|(_, running)| *running == id) {
+        match self.running.iter().find(|(_, program)| program.id == id) {
             Some((&pid, _)) => kill_process_group(pid, signal).is_ok(),
             None => false,
         }
+    }
+
+    /// The programs that have ended and are not taken yet, each with its host. Only those that do the run's work.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (Pid, Host)> {
+        let over = |pid: &Pid| {
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            matches!(waitid(WaitId::Pid(*pid), look), Ok(Some(_)))
+        };
+        let all = self.running.iter();
+        all.filter(move |(pid, program)| program.is_work && over(pid))
+            .map(|(&pid, program)| (pid, program.host))
     }
 
     /// Takes every child that has ended; orphans, which fall to the first process of the namespace, silently.
     pub(crate) fn reap(&mut self) -> Vec<Ended> {
         let mut ended = Vec::new();
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            if let Some(id) = self.running.remove(&pid) {
+            if let Some(program) = self.running.remove(&pid) {
                 ended.push(Ended {
-                    id,
+                    id: program.id,
                     status: status.exit_status(),
                     signal: status.terminating_signal(),
                 });
@@ -106,9 +136,9 @@ impl Programs {
         unsafe { libc::kill(-1, libc::SIGKILL) };
         let mut ended = Vec::new();
         while let Ok(Some((pid, status))) = wait(WaitOptions::empty()) {
-            if let Some(id) = self.running.remove(&pid) {
+            if let Some(program) = self.running.remove(&pid) {
                 ended.push(Ended {
-                    id,
+                    id: program.id,
                     status: status.exit_status(),
                     signal: status.terminating_signal(),
                 });

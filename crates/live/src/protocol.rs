@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Host {
     Client,
@@ -27,7 +27,7 @@ impl Host {
 }
 
 /// Something that each host of a run has one of.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PerHost<T> {
     pub client: T,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,6 +46,14 @@ impl<T> PerHost<T> {
             near: self.near.map(|near| make(Host::Near, near)).transpose()?,
             server: make(Host::Server, self.server)?,
         })
+    }
+
+    pub fn as_ref(&self) -> PerHost<&T> {
+        PerHost {
+            client: &self.client,
+            near: self.near.as_ref(),
+            server: &self.server,
+        }
     }
 
     /// `None` for the near host of a run without one.
@@ -236,6 +244,9 @@ pub struct Spawn {
     /// Reaches only what a command of a lab may.
     #[serde(default)]
     pub sandbox: bool,
+    /// Makes ready for the work and is no part of it: what it waits is not reported.
+    #[serde(default)]
+    pub preparation: bool,
 }
 
 /// Begins a workload of the setup's `channels`.

@@ -3,16 +3,26 @@
 use crate::datapath::{DatapathReport, EngineError};
 use crate::routing::DeviceDrops;
 use crate::sampler::SamplerReport;
+use crate::watch::HostsReport;
 use bentpipe_path::{DropCause, Totals};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    pub engine_error: EngineError,
+    pub engine_error: RunError,
     /// By the pipe's name.
     pub pipes: BTreeMap<&'static str, PipeTotals>,
     pub sampler: SamplerReport,
+}
+
+/// The engine's own error: the path's, and what its hosts went without.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunError {
+    #[serde(flatten)]
+    pub path: EngineError,
+    #[serde(flatten)]
+    pub hosts: HostsReport,
 }
 
 /// What a link did, and what the devices at its ends lost.
@@ -42,7 +52,11 @@ pub struct PipeTotals {
 }
 
 impl Report {
-    pub(crate) fn of(mut crossings: Vec<Crossing>, sampler: SamplerReport) -> Self {
+    pub(crate) fn of(
+        mut crossings: Vec<Crossing>,
+        hosts: HostsReport,
+        sampler: SamplerReport,
+    ) -> Self {
         for crossing in &mut crossings {
             crossing.blame();
         }
@@ -51,7 +65,10 @@ impl Report {
             each.flat_map(|crossing| crossing.report.pipes())
         };
         Self {
-            engine_error: EngineError::of(pipes()),
+            engine_error: RunError {
+                path: EngineError::of(pipes()),
+                hosts,
+            },
             pipes: pipes()
                 .map(|(name, pipe)| (name, PipeTotals::of(&pipe.totals)))
                 .collect(),
@@ -124,10 +141,15 @@ mod tests {
         DeviceDrops { transmit, receive }
     }
 
+    fn error_of(crossings: Vec<Crossing>) -> EngineError {
+        let (hosts, sampler) = (HostsReport::default(), SamplerReport::default());
+        Report::of(crossings, hosts, sampler).engine_error.path
+    }
+
     #[test]
     fn what_a_device_lost_counts_against_the_pipe_that_it_was_sent_through() {
         let path = crossing(Link::Path, drops(1, 20), drops(300, 4_000));
-        let error = Report::of(vec![path], SamplerReport::default()).engine_error;
+        let error = error_of(vec![path]);
         assert_eq!(error.per_pipe["down"].unintended_loss, 320);
         assert_eq!(error.per_pipe["up"].unintended_loss, 4_001);
         assert_eq!(error.all.unintended_loss_by.device, 4_321);
@@ -137,7 +159,7 @@ mod tests {
     fn a_packet_that_a_device_refused_is_counted_once() {
         let mut path = crossing(Link::Path, drops(0, 5), drops(0, 0));
         path.report.down.unintended_loss.write_error = 5;
-        let error = Report::of(vec![path], SamplerReport::default()).engine_error;
+        let error = error_of(vec![path]);
         assert_eq!(error.all.unintended_loss, 5);
     }
 
@@ -148,7 +170,7 @@ mod tests {
         let _ = path.report.down.lateness.record(1_000);
         let _ = lan.report.down.lateness.record(9_000_000);
         (lan.report.up.cpu_ns, lan.report.up.wall_ns) = (3, 4);
-        let error = Report::of(vec![path, lan], SamplerReport::default()).engine_error;
+        let error = error_of(vec![path, lan]);
         assert_eq!(error.all.lateness_count, 2);
         assert!(error.all.lateness_us_max >= 9_000.0);
         assert!(error.per_pipe["down"].lateness_us_max < 10.0);

@@ -13,11 +13,13 @@ use crate::report::Report;
 use crate::sampler::Sampler;
 use crate::signals::ChildEnded;
 use crate::sock_diag::SockDiag;
+use crate::watch::{HostsReport, KernelThreads, Watch};
 use crate::{names, topology};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::OwnedFd;
 
 /// How often the datapath is asked whether something failed.
@@ -37,6 +39,8 @@ struct Run {
     sockets: Option<PerHost<SockDiag>>,
     programs: Programs,
     generators: Generators,
+    /// Until `start` hands them to the watch.
+    kernel: KernelThreads,
     started: Option<Started>,
 }
 
@@ -44,6 +48,8 @@ struct Started {
     zero_monotonic_ns: i64,
     links: Links,
     sampler: Sampler,
+    /// Until `stop`, before the programs are ended.
+    watch: Option<Watch>,
     said: Option<String>,
 }
 
@@ -56,11 +62,12 @@ pub(crate) fn serve(
     root: bool,
     machine: &Machine,
     global: &BTreeMap<String, String>,
+    kernel: KernelThreads,
 ) -> i32 {
     if set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
         return 1;
     }
-    let (mut run, ready) = match build(setup, root, machine, global) {
+    let (mut run, ready) = match build(setup, root, machine, global, kernel) {
         Ok(built) => built,
         Err(refused) => {
             control.say(&Event::Refused(refused));
@@ -102,6 +109,7 @@ pub(crate) fn serve(
         }
         if child_ended {
             ended.clear();
+            run.look_at_ended();
             for program in run.programs.reap() {
                 control.say(&run.exited(program));
             }
@@ -118,6 +126,7 @@ fn build(
     root: bool,
     machine: &Machine,
     global: &BTreeMap<String, String>,
+    kernel: KernelThreads,
 ) -> Result<(Run, Ready), Refused> {
     settle_mounts(root, machine)?;
     setup.ip = node::possible_families(&setup)?;
@@ -162,6 +171,7 @@ fn build(
         sockets: Some(sockets),
         programs: Programs::default(),
         generators: Generators::default(),
+        kernel,
         started: None,
     };
     Ok((run, ready))
@@ -212,10 +222,17 @@ impl Run {
             &self.setup.spool.join("closed.csv"),
         )
         .map_err(|error| format!("the sampler could not start: {error}"))?;
+        let namespaces = self.nodes.as_ref().try_map(|_, node| node.net.number());
+        let kernel = std::mem::take(&mut self.kernel);
+        let watch = namespaces
+            .map_err(io::Error::from)
+            .and_then(|namespaces| Watch::start(namespaces, kernel, zero_monotonic_ns))
+            .map_err(|error| format!("the watch over the hosts could not start: {error}"))?;
         self.started = Some(Started {
             zero_monotonic_ns,
             links,
             sampler,
+            watch: Some(watch),
             said: None,
         });
         Ok(Event::Started { zero_monotonic_ns })
@@ -228,10 +245,17 @@ impl Run {
             .map_err(Into::into)
             .and_then(|node| self.programs.start(request, &node.net))
         {
-            Ok(pid) => Event::Spawned {
-                id,
-                pid: pid.as_raw_nonzero().get(),
-            },
+            Ok(pid) => {
+                if request.preparation
+                    && let Some(watch) = self.watch()
+                {
+                    watch.leave_out(pid);
+                }
+                Event::Spawned {
+                    id,
+                    pid: pid.as_raw_nonzero().get(),
+                }
+            }
             Err(error) => Event::Exited(Exited {
                 id,
                 status: None,
@@ -283,6 +307,18 @@ impl Run {
             .map(|started| monotonic_ns() - started.zero_monotonic_ns)
     }
 
+    fn watch(&self) -> Option<&Watch> {
+        self.started.as_ref()?.watch.as_ref()
+    }
+
+    fn look_at_ended(&self) {
+        for (program, host) in self.programs.ended() {
+            if let Some(watch) = self.watch() {
+                watch.ended(program, host);
+            }
+        }
+    }
+
     /// Says what went wrong on a link, once.
     fn look(&mut self, control: &Control) {
         let Some(started) = &mut self.started else {
@@ -295,15 +331,20 @@ impl Run {
         }
     }
 
-    /// Ends the programs, then the path, and says what was measured.
+    /// Ends the watch, the programs, then the path, and says what was measured.
     fn stop(mut self, control: &Control) -> i32 {
+        let watch = self
+            .started
+            .as_mut()
+            .and_then(|started| started.watch.take());
+        let hosts = watch.map(Watch::stop);
         for over in self.generators.end_all() {
             control.say(&self.over(over));
         }
         for program in self.programs.kill_all() {
             control.say(&self.exited(program));
         }
-        match self.measured() {
+        match self.measured(hosts) {
             Ok(report) => {
                 control.say(&Event::Report(Box::new(report)));
                 0
@@ -316,7 +357,7 @@ impl Run {
     }
 
     /// Ends the sampler and the links.
-    fn measured(self) -> Result<Report, String> {
+    fn measured(self, hosts: Option<io::Result<HostsReport>>) -> Result<Report, String> {
         let started = self
             .started
             .ok_or("a stop before any start: nothing was measured")?;
@@ -324,8 +365,12 @@ impl Run {
             .sampler
             .stop()
             .map_err(|error| format!("the sampler could not finish: {error}"))?;
+        let hosts = hosts
+            .unwrap_or_else(|| Err(io::Error::other("it ended before")))
+            .map_err(|error| format!("the watch over the hosts could not finish: {error}"))?;
         let mut nodes = self.nodes;
-        Ok(Report::of(started.links.stop(&mut nodes)?, sampler))
+        let crossings = started.links.stop(&mut nodes)?;
+        Ok(Report::of(crossings, hosts, sampler))
     }
 }
 

@@ -157,9 +157,11 @@ class Bench:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         sandbox: bool = False,
+        preparation: bool = False,
     ) -> "Running":
         """Start a program at `host`; what it prints goes to files of its own. With `sandbox` it reaches only
-        what a command of a lab may (docs/live.md)."""
+        what a command of a lab may (docs/live.md). What a `preparation` waits for a processor is not
+        reported."""
         name = f"{next(self._numbers)}-{Path(argv[0]).name}"
         stdout, stderr = self.spool / f"{name}.out", self.spool / f"{name}.err"
         started_s = self.now_s
@@ -174,6 +176,7 @@ class Bench:
             cwd=str(cwd) if cwd else None,
             tty=False,
             sandbox=sandbox,
+            preparation=preparation,
         )
         return Running(self, self._host, name, argv, started_s, exiting, (stdout, stderr))
 

@@ -71,6 +71,11 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
             lateness_p99_s=lab.limits.lateness_p99 / SECOND_NS,
             unintended_loss=lab.limits.unintended_loss,
             rate_error=lab.limits.rate_error,
+            host_stopped_s=lab.limits.host_stopped / SECOND_NS,
+            host_wait_share=lab.limits.host_wait_share,
+            bulk_wait_share=lab.limits.bulk_wait_share,
+            host_wait_max_s=lab.limits.host_wait_max / SECOND_NS,
+            sampler_late_s=lab.limits.sampler_late / SECOND_NS,
         ),
     )
 

@@ -202,6 +202,11 @@ class LimitsSpec(_Spec):
     lateness_p99_s: float
     unintended_loss: int
     rate_error: float
+    host_stopped_s: float
+    host_wait_share: float
+    bulk_wait_share: float
+    host_wait_max_s: float
+    sampler_late_s: float
 
 
 class RunSpec(_Spec):

@@ -7,6 +7,7 @@ from bentpipe.charts.lateness import sentence as lateness_sentence
 from bentpipe.charts.wording import duration, percent, plural
 from bentpipe.results.asked import base_rtt_s
 from bentpipe.results.cells import is_imported
+from bentpipe.results.host_waits import programs, waits_are_counted
 
 
 def sentences(record: Mapping[str, Any]) -> list[str]:
@@ -21,7 +22,7 @@ def sentences(record: Mapping[str, Any]) -> list[str]:
         return [f"This run was imported from a file of {tool}: of its own error nothing is known."]
     if not error:
         return ["The engine left no error report: discard this run."]
-    found = (_lateness(record, error), _loss(error), _rate(error), _headroom(error))
+    found = (_lateness(record, error), _loss(error), _rate(error), _headroom(error), *_hosts(error))
     return [words for words in found if words]
 
 
@@ -59,3 +60,36 @@ def _headroom(error: Mapping[str, Any]) -> str:
         return ""
     left = f"The busiest datapath thread left {percent(headroom)} of a processor unused"
     return f"{left}: the machine could hardly keep up." if headroom < 0.1 else f"{left}."
+
+
+def _hosts(error: Mapping[str, Any]) -> list[str]:
+    hosts = error.get("hosts")
+    if not hosts:
+        return []
+    stops = [
+        f"{program['program']} on the {host} was stopped for about {duration(program['stopped_s'])}, "
+        f"from about {program['stopped_at_s']:.1f} s."
+        for host, program in programs(hosts)
+        if program.get("stopped_s")
+    ]
+    return [*stops, _waits(hosts)]
+
+
+def _waits(hosts: Mapping[str, Any]) -> str:
+    if not waits_are_counted(hosts):
+        return "This kernel does not count what the hosts' programs waited for a processor."
+    waited = max(
+        (
+            (program["wait_share"], program["wait_max_ms"], f"{program['program']} on the {host}")
+            for host, program in programs(hosts)
+            if program.get("wait_share") is not None
+        ),
+        default=None,
+    )
+    if waited is None:
+        return "No program ran on a host long enough to be seen waiting for a processor."
+    share, longest_ms, who = waited
+    return (
+        f"The program that waited most for a processor was {who}: {percent(share)} of its time, "
+        f"at most {duration(longest_ms / 1e3)} within 0.1 s."
+    )

@@ -31,6 +31,10 @@ def summary(record: Mapping[str, Any]) -> dict[str, Any]:
     found = {key: record[key] for key in _SUMMARY_KEYS if key in record}
     error = record.get("engine_error") or {}
     found["engine_error"] = {k: v for k, v in error.items() if not isinstance(v, (dict, list))}
+    if hosts := error.get("hosts"):
+        found["engine_error"]["hosts"] = {
+            name: {k: v for k, v in host.items() if k != "programs"} for name, host in hosts.items()
+        }
     return found
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bentpipe.results import host_waits
+
 
 def assess(engine_error: Mapping[str, Any], limits: Mapping[str, Any]) -> tuple[bool, list[str]]:
     """(reliable, why not): one sentence for each limit passed. What the engine owes and does not say counts.
 
     `limits` has `lateness_p99_s`, `unintended_loss` (packets) and `rate_error` (a share); one that is absent
-    or null does not bind. `rate_error` may be null in the report: the path then has no rate.
+    or null does not bind. `rate_error` may be null in the report: the path then has no rate. `host_waits`
+    says what the limits of the hosts are.
     """
     why = [
         sentence
@@ -19,6 +22,7 @@ def assess(engine_error: Mapping[str, Any], limits: Mapping[str, Any]) -> tuple[
         )
         if sentence
     ]
+    why += host_waits.why_not(engine_error, limits)
     return not why, why
 
 

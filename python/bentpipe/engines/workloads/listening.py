@@ -28,7 +28,7 @@ async def ended_before(bench: Bench, host: str, port: int, ips: Iterable[int], s
     """Wait until `port` listens at `host` for each of `ips`. True: it does not, or `serving` is over."""
     tables = [_TABLES[ip] for ip in ips]
     argv = [sys.executable, "-I", "-S", "-c", _LISTENING, str(port), str(_PATIENCE_S), *tables]
-    probing = bench.start(host, argv)
+    probing = bench.start(host, argv, preparation=True)
     await probing.over_first(serving)
     probe: Program = await probing.over(bench.now_s, cut=False)
     return serving.has_ended or probe.fault is not None

@@ -63,6 +63,32 @@ class Limits(Table):
         Probability,
         doc("relative error of the achieved rate, while the shaper was busy", "twice what live aims at"),
     ] = 0.01
+    host_stopped: Annotated[
+        Span,
+        doc("how long a program of a host was stopped (by a signal or a debugger)", "a host's programs run"),
+    ] = 0
+    host_wait_share: Annotated[
+        Probability,
+        doc(
+            "share of its time that a program of a host waited for a processor; for iperf3, ping and "
+            "`channels` the next limit holds",
+            "such a wait adds to the time that is measured",
+        ),
+    ] = 0.1
+    bulk_wait_share: Annotated[
+        Probability,
+        doc("the same of iperf3, ping and `channels`", "their waits cost little until they fall behind"),
+    ] = 0.5
+    host_wait_max: Annotated[
+        Span,
+        doc(
+            "the most that a program waited for a processor within 100 ms, or at once", "see docs/accuracy.md"
+        ),
+    ] = 250_000_000
+    sampler_late: Annotated[
+        Span,
+        doc("how late the watch over the hosts was at most", "what happens meanwhile is not seen"),
+    ] = 1_000_000_000
 
 
 class Variant(Table):

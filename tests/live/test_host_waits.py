@@ -1,0 +1,201 @@
+"""What the hosts' programs went without is measured, and a run that suffers from it is marked."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosting import wait_for
+from ordinary import NOBODY, bentpipe_as_nobody
+
+LAB = """
+duration = "20 s"
+until = "done"
+[path]
+rtt = "30 ms"
+rate = "10 Mbit/s"
+[limits]
+lateness_p99 = "1 h"
+unintended_loss = 1000000
+rate_error = 1
+"""
+BULK = (
+    LAB
+    + """
+[[workload]]
+name = "load"
+kind = "bulk"
+time = "5 s"
+"""
+)
+CHANNELS = (
+    LAB.replace('"20 s"\nuntil = "done"', '"5 s"').replace("10 Mbit/s", "100 Mbit/s")
+    + """
+[[workload]]
+name = "island"
+kind = "channels"
+channels = 1000
+servers = 23
+size = { distribution = "bounded-pareto", shape = 0.8, min = "500 B", max = "50 MB" }
+terrestrial = { delay = { distribution = "lognormal", median = "60 ms", sigma = 0.8 } }
+"""
+)
+PAGES = (
+    LAB
+    + """
+[[workload]]
+name = "web"
+kind = "http"
+size = "10 kB"
+fetches = 3
+"""
+)
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can be both"),
+]
+
+
+@pytest.fixture
+def run(user: str) -> Iterator[Callable[[str], dict[str, Any]]]:
+    """Runs a lab as that user and gives its record. Nobody's folder is not one of pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="bentpipe-hosts-", ignore_cleanup_errors=True) as name:
+        place = Path(name)
+        place.chmod(0o755)
+        home = place / "home"
+        home.mkdir()
+        os.chown(home, NOBODY, NOBODY)
+
+        def record(lab: str) -> dict[str, Any]:
+            (home / "lab.toml").write_text(lab)
+            arguments = ["run", "lab.toml", "--engine", "live", "--quiet", "--out", "out"]
+            if user == "ordinary":
+                said = bentpipe_as_nobody(arguments, home, place)
+            else:
+                command = [sys.executable, "-m", "bentpipe", *arguments]
+                said = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
+            [found] = home.glob("out/*/run.json")
+            assert said.returncode in (0, 1), said.stderr
+            return json.loads(found.read_text())
+
+        yield record
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(each) for each in task.read_text().split()]
+        except OSError:
+            continue
+        for child in children:
+            found += [child, *descendants(child)]
+    return found
+
+
+def iperf3_server() -> int | None:
+    for pid in descendants(os.getpid()):
+        try:
+            argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if argv[0].endswith(b"iperf3") and b"-s" in argv:
+            return pid
+    return None
+
+
+def test_a_server_program_that_was_stopped_marks_the_run_and_is_named(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    def stop_for_2_s() -> None:
+        assert wait_for(lambda: iperf3_server() is not None, 60)
+        time.sleep(2.5)  # it is up a second before the transfer
+        server = iperf3_server()
+        assert server is not None
+        os.kill(server, signal.SIGSTOP)
+        time.sleep(2)
+        os.kill(server, signal.SIGCONT)
+
+    stopping = threading.Thread(target=stop_for_2_s)
+    stopping.start()
+    record = run(BULK)
+    stopping.join()
+    assert record["reliable"] is False
+    assert any("iperf3 on the server was stopped for about" in why for why in record["why"])
+    error = record["engine_error"]
+    [iperf3] = [each for each in error["hosts"]["server"]["programs"] if each["program"] == "iperf3"]
+    assert error["hosts"]["server"]["stopped_s"] == iperf3["stopped_s"] > 1
+    assert 0 < iperf3["stopped_at_s"] < 15
+    assert error["hosts"]["client"]["stopped_s"] == 0
+
+
+def channels_threads() -> list[int]:
+    """Of the workload `channels`: the clients' and the servers'."""
+    found = []
+    for pid in descendants(os.getpid()):
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with contextlib.suppress(OSError):
+                if (task / "comm").read_text().strip() in ("channels", "channel servers"):
+                    found.append(int(task.name))
+    return found
+
+
+def test_channels_whose_threads_waited_mark_the_run(run: Callable[[str], dict[str, Any]]) -> None:
+    loops: list[subprocess.Popen[bytes]] = []
+
+    def starve() -> None:
+        assert wait_for(lambda: len(channels_threads()) == 2, 60)
+        for thread in channels_threads():
+            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+        loops.extend(subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4))
+
+    starving = threading.Thread(target=starve)
+    starving.start()
+    try:
+        record = run(CHANNELS)
+    finally:
+        starving.join()
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    hosts = record["engine_error"]["hosts"]
+    assert {each["program"] for each in hosts["client"]["programs"]} == {"channels"}
+    assert {each["program"] for each in hosts["server"]["programs"]} == {"channel servers"}
+    assert record["reliable"] is False
+    for who in ("channels on the client", "channel servers on the server"):
+        assert any(why.startswith(f"{who} waited for a processor") for why in record["why"]), record["why"]
+
+
+def test_every_program_of_a_host_is_seen_and_its_figures_fit_together(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    record = run(PAGES)
+    assert record["status"] == "done", record["why"]
+    error = record["engine_error"]
+    named = {host: {each["program"] for each in found["programs"]} for host, found in error["hosts"].items()}
+    assert "curl" in named["client"]
+    # The engine looks by a program of its own whether nginx listens; that is not the run's work.
+    assert named["server"] == {"nginx"}
+    for host in error["hosts"].values():
+        for each in host["programs"]:
+            assert each["threads"] >= 1
+            assert each["ran_s"] > 0
+            assert 0 <= each["wait_share"] <= host["wait_share"] <= 1
+            assert 0 <= each["wait_max_ms"] / 1e3 <= each["waited_s"] + 1e-9
+            assert each["wait_max_ms"] <= host["wait_max_ms"]
+            assert (each["stopped_s"], each["stopped_at_s"]) == (0, None)
+    # Each fetch is a curl of its own, shorter than the time between two looks.
+    [curl] = [each for each in error["hosts"]["client"]["programs"] if each["program"] == "curl"]
+    assert curl["threads"] == 3
+    assert 0 <= error["sampler_late_ms_p99"] <= error["sampler_late_ms_max"]
+    assert all(each["program"].startswith("ksoftirqd") for each in error["kernel_threads"])
