@@ -129,7 +129,7 @@ impl Socket {
         let pushed = packet.has(flag::PSH);
         if length >= self.delayed.rcv_mss {
             if length != self.delayed.rcv_mss {
-                self.measure_ratio(packet, length);
+                self.measure_ratio(packet);
             }
             self.delayed.rcv_mss = length.min(self.receiver.advertised_mss);
             if pushed && packet.segments == 1 {

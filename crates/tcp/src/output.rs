@@ -128,7 +128,7 @@ impl Socket {
             let unsent = self.send.write_seq - self.window.snd_nxt.min(self.send.write_seq);
             let segments = unsent.div_ceil(u64::from(mss)).min(u64::from(most));
             if segments <= 1 {
-                if unsent < u64::from(mss) && !self.nagle_allows(unsent) {
+                if unsent < u64::from(mss) && !self.nagle_allows() {
                     break;
                 }
             } else if !probe
@@ -145,7 +145,7 @@ impl Socket {
                 bytes -= bytes % u64::from(mss);
             }
             let whole = bytes - bytes % u64::from(mss);
-            if bytes > whole && whole > 0 && !self.nagle_allows(bytes - whole) {
+            if bytes > whole && whole > 0 && !self.nagle_allows() {
                 bytes = whole;
             }
             sent_segments += self.send_burst(bytes, out);
@@ -248,7 +248,7 @@ impl Socket {
     }
 
     /// Nagle with Minshall's change: a small segment waits while another small one is unacknowledged.
-    fn nagle_allows(&self, _length: u64) -> bool {
+    fn nagle_allows(&self) -> bool {
         let small_out = self.output.small_end > self.window.snd_una
             && self.output.small_end <= self.window.snd_nxt;
         !(self.config.nagle && self.window.packets_out > 0 && small_out) || self.fin_waits()

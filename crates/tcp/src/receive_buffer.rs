@@ -171,7 +171,7 @@ impl Socket {
     }
 
     /// The first full segment shows what its memory costs (`tcp_measure_rcv_mss`).
-    pub(super) fn measure_ratio(&mut self, packet: &Segment, _length: u32) {
+    pub(super) fn measure_ratio(&mut self, packet: &Segment) {
         let memory = u64::from(self.config.memory.received(packet.wire_bytes));
         let ratio = (u64::from(packet.payload) * 256 / memory).clamp(1, 255);
         let b = &mut self.buffer;

@@ -1,6 +1,7 @@
 //! What is in flight: a ring of segments in sequence order, with a list through it in order of (re)transmission
 //! (RFC 8985, section 6.1; Linux's `tsorted_sent_queue`), the `SACKed` ranges, and a heap of what waits for
-//! retransmission. No operation scans the flight: each segment is touched a bounded number of times in its life.
+//! retransmission. An ACK costs by what it says anew, not by the flight. Two events walk over the whole flight, both outside this
+//! file: a retransmission timeout (recovery.rs), which marks all of it lost, and the undoing of one (undo.rs).
 
 use bentpipe_base::time::Time;
 use std::cmp::Reverse;

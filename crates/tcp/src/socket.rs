@@ -1,5 +1,21 @@
 //! The socket: its state, who gets an arriving segment, the closing (RFC 9293, section 3.6), and the application's calls.
 //!
+//! Each call sets `window.now` first. A segment in an established connection then goes through, in this order (`tcp_rcv_established`,
+//! `tcp_ack`):
+//! 1. acceptability.rs: is it in the window, and is its timestamp not old (PAWS)?
+//! 2. ack.rs, `on_ack`: the timestamp to echo, the peer's window, `snd_una`; sack.rs marks what SACK blocks report; `clean_queue` drops
+//!    what is acknowledged and takes the RTT and delivery samples; rack.rs adapts to reordering; tlp.rs closes its episode;
+//!    recovery.rs, `react`, marks losses, changes state, undoes; timers.rs sets the retransmission timer; rate.rs completes
+//!    the sample; `control_window` lets PRR or the congestion control change cwnd; what is lost is sent again.
+//! 3. receiver.rs, `on_data`: the payload is put in order.
+//! 4. `after_ack`: new data leaves (send_buffer.rs, then output.rs).
+//! 5. `advance_close`: states of the closing.
+//! 6. delayed_ack.rs says whether an ACK leaves now; then the application reads (receive_buffer.rs opens the window).
+//!
+//! A timer's expiry is taken up in `on_timer` (timers.rs): retransmission first, then pacing, delayed ACKs, reading and writing. An
+//! application's call ends in `fill_and_push` (send_buffer.rs).
+//!
+//! Departures:
 //! 1. The final ACK of a handshake is assumed valid: there are no old duplicates of other connections.
 //! 2. TIME-WAIT holds no port and no timer, as ports are not modelled as scarce; a FIN that comes again is acknowledged.
 

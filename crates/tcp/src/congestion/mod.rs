@@ -97,7 +97,8 @@ pub struct AckSample {
     pub is_app_limited: bool,
     /// Whether the newest delivered segment had been retransmitted.
     pub is_retrans: bool,
-    /// The ACK may have been delayed by the receiver: it covers one segment and the flight is larger.
+    /// The ACK may have been delayed by the receiver: it covers one segment that was shorter than full, it alone was delivered
+    /// since that was sent, and the ACK reports neither loss nor congestion (`FLAG_ACK_MAYBE_DELAYED`).
     pub is_ack_delayed: bool,
     /// This ACK carried an ECN echo.
     pub is_ece: bool,
