@@ -2,7 +2,7 @@
 
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Bin, Nanos, Time};
-use bentpipe_sim::network::Side;
+use bentpipe_sim::seat::Side;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{FlowRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;

@@ -4,7 +4,7 @@
 use bentpipe_draws::Distribution;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Bin, Nanos, Time};
-use bentpipe_sim::network::Side;
+use bentpipe_sim::seat::Side;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{FlowRow, Outcome, Sink};
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};

@@ -1,13 +1,13 @@
 //! Connections: opened by a workload, known by a place in a slab that is used again.
 
-use crate::network::{Leg, Network, Side};
-use crate::packet::ConnectionId;
+use crate::network::capture::Numbers;
+use crate::node::host::End;
+use crate::packet::{ConnectionId, ServerId};
+use crate::seat::{Leg, Side};
 use crate::sink::Role;
-use crate::terrestrial::ServerId;
-use bentpipe_path::time::Time;
-use bentpipe_tcp::Socket;
+use crate::world::World;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Connection {
     pub generation: u32,
     pub workload: usize,
@@ -15,19 +15,10 @@ pub(crate) struct Connection {
     pub flow: Option<u64>,
     pub role: Role,
     pub leg: Leg,
-    pub opener: Side,
-    /// By side.
-    pub sockets: [Option<Socket>; 2],
-    /// The timer event in the queue that will look at each socket, if any.
-    pub scheduled: [Time; 2],
-    pub client_port: u16,
-    pub server_port: u16,
-    pub initial_seq: [u32; 2],
-    /// The server it goes to, if that lies beyond the far end.
-    pub server: Option<ServerId>,
+    open: bool,
 }
 
-impl Network {
+impl World {
     /// Opens a connection from the client; the server's socket appears when the SYN gets there.
     pub fn connect(&mut self, workload: usize, server_port: u16) -> ConnectionId {
         self.open(Side::Client, Leg::Whole, None, workload, server_port)
@@ -50,13 +41,8 @@ impl Network {
         workload: usize,
         server_port: u16,
     ) -> ConnectionId {
-        self.open(
-            Side::Client,
-            Leg::Whole,
-            Some(server),
-            workload,
-            server_port,
-        )
+        let server = Some(server);
+        self.open(Side::Client, Leg::Whole, server, workload, server_port)
     }
 
     fn open(
@@ -78,20 +64,7 @@ impl Network {
             self.next_port + 1
         };
         let index = self.free.pop().unwrap_or_else(|| {
-            self.connections.push(Connection {
-                generation: 0,
-                workload,
-                flow: None,
-                role: Role::Data,
-                leg,
-                opener,
-                sockets: [None, None],
-                scheduled: [Time::NEVER; 2],
-                client_port,
-                server_port,
-                initial_seq,
-                server,
-            });
+            self.connections.push(Connection::default());
             self.connections.len() as u32 - 1
         });
         let connection = &mut self.connections[index as usize];
@@ -100,25 +73,31 @@ impl Network {
         connection.flow = None;
         connection.role = Role::Data;
         connection.leg = leg;
-        connection.opener = opener;
-        connection.client_port = client_port;
-        connection.server_port = server_port;
-        connection.initial_seq = initial_seq;
-        connection.server = server;
-        connection.scheduled = [Time::NEVER; 2];
-        let id = ConnectionId {
-            index,
-            generation: connection.generation,
+        connection.open = true;
+        let generation = connection.generation;
+        let id = ConnectionId { index, generation };
+        let numbers = Numbers {
+            client_port,
+            server_port,
+            initial_seq,
         };
-        let random = self.random();
-        let mut out = core::mem::take(&mut self.outbox);
-        let host = leg.host(opener);
-        let now = self.present(host);
-        let settings = self.settings(workload, host);
-        let socket = Socket::connect(&settings, self.mtu, random, now, &mut out);
-        self.outbox = out;
-        self.connections[index as usize].sockets[opener as usize] = socket;
-        self.settle(id, opener);
+        self.network.recorder.open(id, numbers);
+        for side in Side::BOTH {
+            let seat = leg.seat(side);
+            let end = End {
+                id,
+                side,
+                workload,
+                to: leg.seat(side.other()),
+                server,
+                settings: self.settings(workload, seat),
+                listens: side != opener,
+            };
+            self.network.at_host(seat, |host, _, _| host.add(end));
+        }
+        self.network.at_host(leg.seat(opener), |host, now, out| {
+            host.connect(now, id, out);
+        });
         id
     }
 
@@ -131,27 +110,24 @@ impl Network {
         self.connections[id.index as usize].role = role;
     }
 
-    pub fn socket(&self, id: ConnectionId, side: Side) -> Option<&Socket> {
-        let connection = self.connections.get(id.index as usize)?;
-        (connection.generation == id.generation)
-            .then(|| connection.sockets[side as usize].as_ref())
-            .flatten()
-    }
-
     /// Client's and server's port.
     pub fn ports(&self, id: ConnectionId) -> (u16, u16) {
-        let connection = &self.connections[id.index as usize];
-        (connection.client_port, connection.server_port)
+        let numbers = self.network.recorder.numbers(id);
+        (numbers.client_port, numbers.server_port)
     }
 
     /// Frees a connection that both sides are done with; packets still under way find nobody.
     pub fn release(&mut self, id: ConnectionId) {
         let connection = &mut self.connections[id.index as usize];
-        if connection.generation == id.generation && connection.sockets.iter().any(Option::is_some)
-        {
-            connection.sockets = [None, None];
+        if connection.generation == id.generation && connection.open {
+            connection.open = false;
             // A duplicate of its SYN that is still under way must not open it again.
             connection.generation += 1;
+            let leg = connection.leg;
+            for side in Side::BOTH {
+                self.network
+                    .at_host(leg.seat(side), |host, _, _| host.remove(id));
+            }
             self.free.push(id.index);
         }
     }

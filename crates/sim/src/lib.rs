@@ -1,17 +1,17 @@
 //! The sim engine: hosts whose TCP is modelled on Linux 6.x, joined by the pipes of `bentpipe-path`, in virtual time. No I/O, no clock: the same specification and seed give the same bits on any machine.
 #![forbid(unsafe_code)]
 
-mod arrival;
+mod clock;
 mod connection;
-mod departure;
 pub mod event;
-pub mod host;
 pub mod near;
-pub mod network;
+mod network;
+pub mod node;
 pub mod packet;
-mod place;
+pub mod pair;
+pub mod seat;
 pub mod simulation;
 pub mod sink;
-pub mod terrestrial;
-mod wakeup;
+mod standard;
 pub mod workload;
+pub mod world;

@@ -1,8 +1,10 @@
-//! What the network carries: a TCP segment or an echo, and where it goes.
+//! What the network carries: a TCP segment, an echo or a datagram's bytes, and where it goes.
 
-use crate::network::Leg;
+use crate::seat::{Seat, Side};
 use bentpipe_path::packet::{Ecn, FlowKey, Packet as PathPacket, Segment as SequenceRange};
 use bentpipe_tcp::segment::{Segment, flag};
+use core::num::NonZeroU16;
+use std::sync::Arc;
 
 /// Names a connection: a place in the slab and how often that place was used before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,34 +33,91 @@ pub struct Echo {
     pub ecn: Ecn,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// A datagram of a protocol of our own. A clone shares the payload.
+#[derive(Clone, Debug)]
+pub struct Bytes {
+    pub payload: Arc<[u8]>,
+    /// Of all headers before the payload.
+    pub header_bytes: u16,
+    pub ecn: Ecn,
+}
+
+#[derive(Clone, Debug)]
 pub enum Body {
     Tcp(Segment),
     Echo(Echo),
+    Bytes(Bytes),
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Packet {
-    pub connection: ConnectionId,
-    pub leg: Leg,
-    /// A bit was flipped on the way; the receiver's checksum fails.
-    pub corrupted: bool,
-    pub body: Body,
+/// Where a packet comes from and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub from: Seat,
+    pub to: Seat,
+    /// One of many servers, at whichever end is the server's.
+    pub server: Option<ServerId>,
 }
 
-impl Packet {
-    pub fn tcp(&self) -> Option<&Segment> {
-        match &self.body {
-            Body::Tcp(segment) => Some(segment),
-            Body::Echo(_) => None,
+/// Names a server beyond the far end, which has a line of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerId(pub(crate) NonZeroU16);
+
+impl Address {
+    /// The way of an answer.
+    #[must_use]
+    pub fn back(self) -> Self {
+        Self {
+            from: self.to,
+            to: self.from,
+            ..self
         }
     }
 
-    /// 0 for TCP: the flows of a connection's two directions are told apart by the pipe.
+    /// The end of its connection that the packet comes from.
+    pub fn sender(self) -> Side {
+        if self.from < self.to {
+            Side::Client
+        } else {
+            Side::Server
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Packet {
+    pub body: Body,
+    pub connection: ConnectionId,
+    pub address: Address,
+    /// A bit was flipped on the way; the receiver's checksum fails.
+    pub corrupted: bool,
+}
+
+/// A packet without bytes is no larger than it was before there were bytes.
+const _: () = assert!(size_of::<Packet>() <= 96);
+
+impl Packet {
+    pub fn new(connection: ConnectionId, address: Address, body: Body) -> Self {
+        Self {
+            body,
+            connection,
+            address,
+            corrupted: false,
+        }
+    }
+
+    pub fn tcp(&self) -> Option<&Segment> {
+        match &self.body {
+            Body::Tcp(segment) => Some(segment),
+            Body::Echo(_) | Body::Bytes(_) => None,
+        }
+    }
+
+    /// Tells apart the flows that have the same [`ConnectionId`].
     fn kind(&self) -> u64 {
-        match self.body {
+        match &self.body {
             Body::Tcp(_) => 0,
             Body::Echo(echo) => 1 + u64::from(echo.reply),
+            Body::Bytes(_) => 3,
         }
     }
 }
@@ -68,6 +127,7 @@ impl PathPacket for Packet {
         match &self.body {
             Body::Tcp(segment) => segment.wire_bytes,
             Body::Echo(echo) => echo.wire_bytes,
+            Body::Bytes(bytes) => u32::from(bytes.header_bytes) + bytes.payload.len() as u32,
         }
     }
 
@@ -83,6 +143,7 @@ impl PathPacket for Packet {
         match &self.body {
             Body::Tcp(segment) => segment.ecn,
             Body::Echo(echo) => echo.ecn,
+            Body::Bytes(bytes) => bytes.ecn,
         }
     }
 
@@ -90,6 +151,7 @@ impl PathPacket for Packet {
         match &mut self.body {
             Body::Tcp(segment) => segment.ecn = Ecn::Ce,
             Body::Echo(echo) => echo.ecn = Ecn::Ce,
+            Body::Bytes(bytes) => bytes.ecn = Ecn::Ce,
         }
     }
 
@@ -98,9 +160,7 @@ impl PathPacket for Packet {
     }
 
     fn segment(&self) -> Option<SequenceRange> {
-        let Body::Tcp(segment) = &self.body else {
-            return None;
-        };
+        let segment = self.tcp()?;
         Some(SequenceRange {
             seq: (segment.seq as u32)
                 .wrapping_add(u32::from(segment.has(flag::SYN)))

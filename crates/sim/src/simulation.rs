@@ -1,11 +1,14 @@
 //! A run: the specification, the loop over virtual time, and the streams of results.
 
-use crate::host::HostConfig;
-use crate::near::{Near, NearConfig};
-use crate::network::{Event, Host, Network, Side};
+use crate::near::NearConfig;
+use crate::network::topology::TopologyError;
+use crate::node::BoxSpec;
+use crate::node::config::HostConfig;
+use crate::seat::{Seat, Side};
 use crate::sink::Sink;
+use crate::standard::{self, PathEnds};
 use crate::workload::{self, Workload, WorkloadSpec};
-use bentpipe_path::Pipe;
+use crate::world::{Call, World};
 use bentpipe_path::Totals;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::{Nanos, Time};
@@ -36,9 +39,12 @@ pub struct SimSpec {
     pub bin_ns: Nanos,
     /// Spacing of socket samples; none if `None`.
     pub sample_interval_ns: Option<Nanos>,
+    /// Boxes at near and far.
+    #[serde(default)]
+    pub boxes: Vec<BoxSpec>,
     /// Hosts whose packets the sink is shown.
     #[serde(default)]
-    pub capture: Vec<Host>,
+    pub capture: Vec<Seat>,
 }
 
 impl Default for SimSpec {
@@ -56,6 +62,7 @@ impl Default for SimSpec {
             until_done: true,
             bin_ns: Nanos::from_millis(100),
             sample_interval_ns: None,
+            boxes: Vec::new(),
             capture: Vec::new(),
         }
     }
@@ -70,6 +77,9 @@ pub enum SpecError {
     Endless,
     /// A workload's field, and what it should be.
     Workload(String),
+    Topology(TopologyError),
+    /// A box's kind or parameter, and what it should be.
+    Box(String),
 }
 
 impl core::fmt::Display for SpecError {
@@ -77,7 +87,8 @@ impl core::fmt::Display for SpecError {
         match self {
             Self::Pipe(error) => error.fmt(f),
             Self::CongestionControl(error) => error.fmt(f),
-            Self::Workload(why) => f.write_str(why),
+            Self::Workload(why) | Self::Box(why) => f.write_str(why),
+            Self::Topology(error) => error.fmt(f),
             Self::Mtu(mtu) => write!(f, "mtu {mtu} is not within 576 to 65535"),
             Self::Endless => {
                 write!(
@@ -103,8 +114,15 @@ impl From<bentpipe_path::ConfigError> for SpecError {
     }
 }
 
+impl From<TopologyError> for SpecError {
+    fn from(error: TopologyError) -> Self {
+        Self::Topology(error)
+    }
+}
+
 pub struct Simulation {
-    network: Network,
+    world: World,
+    ends: PathEnds,
     workloads: Vec<Box<dyn Workload>>,
     spec: SimSpec,
     start: Time,
@@ -152,7 +170,6 @@ impl Simulation {
                 controls.resolve(control)?;
             }
         }
-        let near_host = spec.near.as_ref().map_or(&spec.client, |near| &near.host);
         let endless = |work: &WorkloadSpec| {
             matches!(
                 work,
@@ -170,8 +187,6 @@ impl Simulation {
         if spec.duration_ns.is_none() && spec.workloads.iter().any(endless) {
             return Err(SpecError::Endless);
         }
-        let down = Pipe::new(&spec.down, spec.mtu, spec.seed, "down", spec.bin_ns)?;
-        let up = Pipe::new(&spec.up, spec.mtu, spec.seed, "up", spec.bin_ns)?;
         let start = spec
             .workloads
             .iter()
@@ -179,31 +194,21 @@ impl Simulation {
             .min()
             .unwrap_or(Time::ZERO)
             .min(Time::ZERO);
-        let hosts = [&spec.client, &spec.server, near_host].map(Clone::clone);
-        let near = spec.near.as_ref();
-        let near = near.map(|near| Near::new(near, spec.mtu, spec.seed, spec.bin_ns));
-        let mut network = Network::new(
-            hosts,
-            [down, up],
-            near.transpose()?,
-            spec.mtu,
-            spec.seed,
-            start,
-            [Host::Client, Host::Server, Host::Near].map(|host| spec.capture.contains(&host)),
-        );
+        let (mut world, ends) = standard::build(&spec, Vec::new(), start)?;
         let mut workloads = Vec::new();
         for (place, work) in spec.workloads.iter().enumerate() {
             if let Some(control) = work.congestion_control() {
-                network.set_sockets(place, |host| host.congestion_control.clone_from(control));
+                world.set_sockets(place, |tcp| tcp.congestion_control.clone_from(control));
             }
-            workloads.push(workload::build(&mut network, place, work)?);
-            network.call_at(work.start(), place, START);
+            workloads.push(workload::build(&mut world, place, work)?);
+            world.call_at(work.start(), place, START);
         }
         if let Some(interval) = spec.sample_interval_ns {
-            network.events.push(start + interval, Event::Sample);
+            world.calls.push(start + interval, Call::Sample);
         }
         Ok(Self {
-            network,
+            world,
+            ends,
             workloads,
             spec,
             start,
@@ -219,35 +224,20 @@ impl Simulation {
         let mut events = 0;
         let mut interrupted = false;
         let mut next_bins = self.start + self.spec.bin_ns;
-        let mut next = [None, None];
         loop {
-            for side in [Side::Client, Side::Server] {
-                next[side as usize] = self.network.pipes[side as usize].next_time();
+            let call = self.world.calls.next_time().unwrap_or(Time::NEVER);
+            if !self.world.network.step(call.min(until)) {
+                if call > until || call == Time::NEVER {
+                    break;
+                }
+                let now = self.world.now().max(call);
+                self.world.network.set_now(now);
+                if let Some((_, call)) = self.world.calls.pop() {
+                    self.on_call(&call, sink);
+                }
             }
-            let timer = self.network.events.next_time();
-            let pipe = match (next[0], next[1]) {
-                (Some(a), Some(b)) if b < a => Some((b, Side::Server)),
-                (Some(a), _) => Some((a, Side::Client)),
-                (None, b) => b.map(|b| (b, Side::Server)),
-            };
-            let now = [timer, pipe.map(|(at, _)| at)].into_iter().flatten().min();
-            let Some(now) = now.filter(|&now| now <= until) else {
-                break;
-            };
-            self.network.now = now.max(self.network.now);
             events += 1;
-            match pipe {
-                Some((at, side)) if timer.is_none_or(|timer| at <= timer) => {
-                    if let Some((_, packet)) = self.network.pipes[side as usize].pop(at) {
-                        self.network.leave_path(side, packet);
-                    }
-                }
-                _ => {
-                    if let Some((_, event)) = self.network.events.pop() {
-                        self.on_event(&event, sink);
-                    }
-                }
-            }
+            let now = self.world.now();
             self.tell_workloads();
             self.flush(sink);
             if now >= next_bins {
@@ -262,41 +252,38 @@ impl Simulation {
                 break;
             }
         }
-        let until = if interrupted { self.network.now } else { until };
+        let until = if interrupted { self.world.now() } else { until };
         self.finish(until, sink, events)
     }
 
-    fn on_event(&mut self, event: &Event, sink: &mut dyn Sink) {
-        match *event {
-            Event::Timer(id, side) => self.network.on_timer(id, side),
-            Event::Application {
+    fn on_call(&mut self, call: &Call, sink: &mut dyn Sink) {
+        match *call {
+            Call::Application {
                 workload,
                 token: START,
             } => {
-                self.workloads[workload].on_start(&mut self.network);
+                self.workloads[workload].on_start(&mut self.world);
             }
-            Event::Application { workload, token } => {
-                self.workloads[workload].on_timer(&mut self.network, token);
+            Call::Application { workload, token } => {
+                self.workloads[workload].on_timer(&mut self.world, token);
             }
-            Event::Flush(host) => self.network.flush_due(host),
-            Event::Lan(to) => self.network.leave_lan(to),
-            Event::Line(server, to) => self.network.leave_line(server, to),
-            Event::Sample => {
-                self.network.sample(|row| sink.socket(row));
+            Call::Sample => {
+                self.world.sample(|row| sink.socket(row));
                 if let Some(interval) = self.spec.sample_interval_ns {
-                    let at = self.network.now + interval;
-                    self.network.events.push(at, Event::Sample);
+                    let at = self.world.now() + interval;
+                    self.world.calls.push(at, Call::Sample);
                 }
             }
         }
     }
 
     fn tell_workloads(&mut self) {
+        let world = &mut self.world;
         loop {
-            if let Some((place, id, side, notice)) = self.network.notices.pop_front() {
-                self.workloads[place].on_notice(&mut self.network, id, side, notice);
-            } else if let Some((place, sequence)) = self.network.echoes.pop_front() {
-                self.workloads[place].on_echo(&mut self.network, sequence);
+            if let Some((place, id, side, notice)) = world.network.out.notices.pop_front() {
+                self.workloads[place].on_notice(world, id, side, notice);
+            } else if let Some((place, sequence)) = world.network.out.echoes.pop_front() {
+                self.workloads[place].on_echo(world, sequence);
             } else {
                 break;
             }
@@ -304,28 +291,35 @@ impl Simulation {
     }
 
     fn flush(&mut self, sink: &mut dyn Sink) {
-        for row in self.network.flows.drain(..) {
+        for row in self.world.flows.drain(..) {
             sink.flow(&row);
         }
-        for row in self.network.intervals.drain(..) {
+        for row in self.world.intervals.drain(..) {
             sink.interval(&row);
         }
-        for row in self.network.pings.drain(..) {
+        for row in self.world.pings.drain(..) {
             sink.ping(&row);
         }
-        for captured in self.network.captured.drain(..) {
+        for captured in self.world.network.recorder.captured.drain(..) {
             sink.packet(&captured);
         }
     }
 
     fn flush_bins(&mut self, sink: &mut dyn Sink) {
-        for side in [Side::Client, Side::Server] {
-            for bin in self.network.pipes[side as usize].take_bins() {
-                sink.bin(side, &bin);
+        for side in Side::BOTH {
+            if let Some(pipe) = self.ends.pipe(&mut self.world.network, side) {
+                for bin in pipe.take_bins() {
+                    sink.bin(side, &bin);
+                }
             }
         }
-        if let Some(near) = &mut self.network.near {
-            near.forget_bins();
+        if self.spec.near.is_some() {
+            // The LAN is not metered: what its pipes counted is dropped.
+            for (from, to) in [(Seat::Client, Seat::Near), (Seat::Near, Seat::Client)] {
+                if let Some(pipe) = self.world.network.pipe(from, to) {
+                    pipe.take_bins();
+                }
+            }
         }
     }
 
@@ -333,23 +327,23 @@ impl Simulation {
         let ended = if self.spec.until_done && self.workloads.iter().all(|work| work.is_done())
             || until == Time::NEVER
         {
-            self.network.now
+            self.world.now()
         } else {
             until
         };
-        self.network.now = ended;
+        self.world.network.set_now(ended);
         for work in &mut self.workloads {
-            work.on_end(&mut self.network);
+            work.on_end(&mut self.world);
         }
-        for pipe in &mut self.network.pipes {
-            pipe.finish(ended);
-        }
+        let totals = Side::BOTH.map(|side| {
+            let pipe = self.ends.pipe(&mut self.world.network, side);
+            pipe.map_or_else(Totals::default, |pipe| {
+                pipe.finish(ended);
+                *pipe.totals()
+            })
+        });
         self.flush(sink);
         self.flush_bins(sink);
-        let totals = [
-            *self.network.pipes[0].totals(),
-            *self.network.pipes[1].totals(),
-        ];
         Summary {
             ended,
             totals,

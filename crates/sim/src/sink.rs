@@ -1,7 +1,7 @@
 //! Where a run's results go while it runs: nothing of them is kept inside, so memory does not grow with time.
 
-use crate::network::{Host, Leg, Side};
 use crate::packet::Packet;
+use crate::seat::{Leg, Seat, Side};
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::SocketSample;
@@ -23,7 +23,7 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct SocketRow {
     pub time: Time,
-    pub host: Host,
+    pub host: Seat,
     /// Place of the workload in the specification.
     pub workload: usize,
     /// The latest flow that the connection was given to.
@@ -119,10 +119,10 @@ pub struct PingRow {
 }
 
 /// A packet at one end of the path, as a capture at that host sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Captured {
     pub time: Time,
-    pub at: Host,
+    pub at: Seat,
     /// The end of its connection that it comes from.
     pub sender: Side,
     /// Sent by `at`, else received by it.

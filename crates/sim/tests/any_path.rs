@@ -132,7 +132,7 @@ proptest! {
             up,
             seed,
             near: near.then(|| NearConfig {
-                host: bentpipe_sim::host::HostConfig::default(),
+                host: bentpipe_sim::node::config::HostConfig::default(),
                 down: lan.clone(),
                 up: lan,
                 cache_bytes: cache,

@@ -3,7 +3,7 @@
 
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::network::Host;
+use bentpipe_sim::seat::Seat;
 use bentpipe_sim::simulation::{SimSpec, Simulation, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -229,7 +229,7 @@ fn lossy(seed: u64) -> SimSpec {
         "cubic",
     );
     spec.seed = seed;
-    spec.capture = vec![Host::Client];
+    spec.capture = vec![Seat::Client];
     spec
 }
 

@@ -2,7 +2,7 @@
 
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::network::Host;
+use bentpipe_sim::seat::Seat;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -14,7 +14,7 @@ struct Probes(Vec<f64>);
 impl Sink for Probes {
     fn socket(&mut self, row: &SocketRow) {
         let at = row.time.as_secs_f64();
-        if row.host == Host::Server
+        if row.host == Seat::Server
             && row.sample.cwnd_segments == 4
             && self.0.last().is_none_or(|last| at - last > 2.0)
         {

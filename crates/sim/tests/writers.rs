@@ -2,7 +2,7 @@
 
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::network::Host;
+use bentpipe_sim::seat::Seat;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{IntervalRow, Sink, SocketRow};
 use bentpipe_sim::workload::{HttpSpec, WorkloadSpec};
@@ -84,7 +84,7 @@ fn fills_the_buffer(rate: Option<u64>, rtt: Nanos) -> f64 {
         let at = Time::ZERO + Nanos::from_secs(seconds);
         rows.sockets
             .iter()
-            .find(|row| row.host == Host::Server && row.time >= at)
+            .find(|row| row.host == Seat::Server && row.time >= at)
             .map_or(0, |row| row.sample.bytes_acked)
     };
     (acked(12) - acked(4)) as f64 / 8.0
@@ -197,7 +197,7 @@ fn most_in_flight(down: bool) -> u64 {
     spec.client.tcp.tcp_wmem[2] = 256 << 10;
     spec.duration_ns = Some(Nanos::from_secs(15));
     spec.until_done = false;
-    let sender = if down { Host::Server } else { Host::Client };
+    let sender = if down { Seat::Server } else { Seat::Client };
     rows_of(spec)
         .sockets
         .iter()

@@ -1,9 +1,8 @@
 //! The `flows` table (python/bentpipe/results/schema.py says what the columns mean).
 
-use crate::spool::host_name;
 use crate::table::Table;
 use bentpipe_path::time::Time;
-use bentpipe_sim::network::Side;
+use bentpipe_sim::seat::Side;
 use bentpipe_sim::sink::{Cached, FlowRow, Outcome};
 use bentpipe_spool::cell::{Cell, Column};
 use std::io::{self, Write};
@@ -61,12 +60,9 @@ pub(crate) fn row(
         .map(|end| (end - row.counted_from).as_secs_f64())
         .filter(|&seconds| seconds > 0.0)
         .map(|seconds| bytes as f64 * 8.0 / seconds);
-    let client = party(
-        host_name(row.detail.leg.host(row.opener)),
-        row.detail.client,
-    );
-    let other = row.detail.leg.host(row.opener.other());
-    let server = party(host_name(other), row.detail.server);
+    let client = party(row.detail.leg.seat(row.opener).name(), row.detail.client);
+    let other = row.detail.leg.seat(row.opener.other());
+    let server = party(other.name(), row.detail.server);
     let cells: [Cell<'_>; COLUMNS.len()] = [
         (row.flow + 1).into(),
         workload.into(),

@@ -1,7 +1,6 @@
 //! The `sockets` table, of simulated sockets (python/bentpipe/results/schema.py says what the columns mean).
 //! The backlog, where packets wait for a socket that is in use, is always empty: a simulated host is never busy.
 
-use crate::spool::host_name;
 use crate::table::Table;
 use bentpipe_path::time::Nanos;
 use bentpipe_sim::sink::{Role, SocketRow};
@@ -94,7 +93,7 @@ pub(crate) fn row(
     let s = &row.sample;
     let cells: [Cell<'_>; COLUMNS.len()] = [
         row.time.as_secs_f64().into(),
-        host_name(row.host).into(),
+        row.host.name().into(),
         workload.into(),
         row.flow.map(|flow| flow + 1).into(),
         role(row.role).into(),

@@ -5,7 +5,7 @@ use crate::table::Table;
 use crate::{RunError, flows, pings, sockets, wire};
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
-use bentpipe_sim::network::{Host, Side};
+use bentpipe_sim::seat::{Seat, Side};
 use bentpipe_sim::simulation::{SimSpec, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -15,14 +15,6 @@ use core::ops::ControlFlow;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
-
-pub(crate) fn host_name(host: Host) -> &'static str {
-    match host {
-        Host::Client => "client",
-        Host::Server => "server",
-        Host::Near => "near",
-    }
-}
 
 /// A pipe is named after the side that it leads to.
 fn pipe_name(to: Side) -> &'static str {
@@ -44,7 +36,7 @@ pub(crate) struct Spool<'a> {
     flows: Table<File>,
     pings: Table<File>,
     /// By host.
-    captures: [Option<pcapng::Writer<BufWriter<File>>>; Host::COUNT],
+    captures: [Option<pcapng::Writer<BufWriter<File>>>; Seat::ALL.len()],
     bytes: Vec<u8>,
     works: Vec<Work>,
     stopped: bool,
@@ -71,11 +63,11 @@ impl<'a> Spool<'a> {
                 columns,
             )
         };
-        let capture = |host: Host| -> io::Result<_> {
+        let capture = |host: Seat| -> io::Result<_> {
             if !spec.capture.contains(&host) {
                 return Ok(None);
             }
-            let name = host_name(host);
+            let name = host.name();
             let out = File::create(folder.join(format!("{name}.pcapng")))?;
             pcapng::Writer::new(
                 BufWriter::new(out),
@@ -93,9 +85,10 @@ impl<'a> Spool<'a> {
             flows: table("flows", &flows::COLUMNS)?,
             pings: table("pings", &pings::COLUMNS)?,
             captures: [
-                capture(Host::Client)?,
-                capture(Host::Server)?,
-                capture(Host::Near)?,
+                capture(Seat::Client)?,
+                capture(Seat::Near)?,
+                capture(Seat::Far)?,
+                capture(Seat::Server)?,
             ],
             bytes: Vec::new(),
             works: vec![Work::default(); names.len()],

@@ -2,12 +2,13 @@
 //! 9293, 2018, 7323) or an echo (RFC 792, 4443), payload of zeros, checksums right unless the channel flipped a bit.
 
 use bentpipe_path::packet::{Ecn, Packet as _};
-use bentpipe_sim::network::{Host, Side};
-use bentpipe_sim::packet::{Body, Echo, Packet};
+use bentpipe_sim::packet::{Body, Bytes, Echo, Packet};
+use bentpipe_sim::seat::{Seat, Side};
 use bentpipe_sim::sink::Captured;
 use bentpipe_tcp::segment::{Segment, flag};
 
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 const HOPS: u8 = 64;
@@ -15,21 +16,22 @@ const HOPS: u8 = 64;
 /// Puts the packet into `bytes`, replacing what is there.
 pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) {
     let packet = &captured.packet;
-    let sender = captured.sender;
-    let protocol = match (packet.body, captured.ip) {
+    let protocol = match (&packet.body, captured.ip) {
         (Body::Tcp(_), _) => TCP,
-        (_, 6) => ICMP_V6,
-        _ => ICMP,
+        (Body::Bytes(_), _) => UDP,
+        (Body::Echo(_), 6) => ICMP_V6,
+        (Body::Echo(_), _) => ICMP,
     };
     bytes.clear();
     let pseudo = match captured.ip {
-        6 => ipv6(packet, sender, protocol, bytes),
-        _ => ipv4(packet, sender, protocol, bytes),
+        6 => ipv6(packet, protocol, bytes),
+        _ => ipv4(packet, protocol, bytes),
     };
     let transport = bytes.len();
     let checksum_at = match &packet.body {
         Body::Tcp(segment) => tcp(captured, segment, bytes),
         Body::Echo(each) => echo(packet, *each, captured.ip, bytes),
+        Body::Bytes(datagram) => udp(datagram, bytes),
     };
     bytes.resize(packet.wire_bytes() as usize, 0);
     let pseudo = if protocol == ICMP { 0 } else { pseudo };
@@ -43,11 +45,12 @@ pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) {
 }
 
 /// The last part of an end's address.
-fn number(packet: &Packet, side: Side) -> u8 {
-    match packet.leg.host(side) {
-        Host::Client => 1,
-        Host::Server => 2,
-        Host::Near => 3,
+fn number(seat: Seat) -> u8 {
+    match seat {
+        Seat::Client => 1,
+        Seat::Server => 2,
+        Seat::Near => 3,
+        Seat::Far => 4,
     }
 }
 
@@ -61,25 +64,25 @@ fn codepoint(ecn: Ecn) -> u8 {
     }
 }
 
-fn ipv4(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
-    let address = |side| [10, 77, 0, number(packet, side)];
+fn ipv4(packet: &Packet, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
+    let address = |seat| [10, 77, 0, number(seat)];
     let length = packet.wire_bytes() as u16;
     bytes.extend([0x45, codepoint(packet.ecn())]);
     bytes.extend(length.to_be_bytes());
     bytes.extend([0, 0, 0x40, 0, HOPS, protocol, 0, 0]);
-    bytes.extend(address(sender));
-    bytes.extend(address(sender.other()));
+    bytes.extend(address(packet.address.from));
+    bytes.extend(address(packet.address.to));
     let checksum = !fold(sum(bytes));
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
     sum(&bytes[12..20]) + u64::from(protocol) + u64::from(length - 20)
 }
 
-fn ipv6(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
+fn ipv6(packet: &Packet, protocol: u8, bytes: &mut Vec<u8>) -> u64 {
     let length = packet.wire_bytes() as u16 - 40;
     bytes.extend([0x60, codepoint(packet.ecn()) << 4, 0, 0]);
     bytes.extend(length.to_be_bytes());
     bytes.extend([protocol, HOPS]);
-    for side in [sender, sender.other()] {
+    for seat in [packet.address.from, packet.address.to] {
         bytes.extend([
             0xfd,
             0x77,
@@ -96,7 +99,7 @@ fn ipv6(packet: &Packet, sender: Side, protocol: u8, bytes: &mut Vec<u8>) -> u64
             0,
             0,
             0,
-            number(packet, side),
+            number(seat),
         ]);
     }
     sum(&bytes[8..40]) + u64::from(protocol) + u64::from(length)
@@ -162,6 +165,17 @@ fn options(captured: &Captured, segment: &Segment, bytes: &mut Vec<u8>) {
             }
         }
     }
+}
+
+/// Returns where the checksum lies. Ports say nothing: the connection is the two seats'.
+fn udp(datagram: &Bytes, bytes: &mut Vec<u8>) -> usize {
+    let start = bytes.len();
+    bytes.extend([0; 4]);
+    bytes.extend((8 + datagram.payload.len() as u16).to_be_bytes());
+    bytes.extend([0; 2]);
+    bytes.resize(usize::from(datagram.header_bytes), 0);
+    bytes.extend(datagram.payload.iter());
+    start + 6
 }
 
 /// Returns where the checksum lies. The identifier is the workload's place, from 1.

@@ -18,40 +18,40 @@ pub mod flag {
 /// (RFC 2883). Offsets from the cumulative acknowledgement, so that four fit in 32 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
-    count: u8,
+    /// (0, 0) where there is none: a block is never empty.
     blocks: [(i32, i32); 4],
 }
 
 impl SackBlocks {
     pub fn push(&mut self, ack: u64, start: u64, end: u64) {
         let relative = |seq: u64| seq.wrapping_sub(ack) as i64 as i32;
-        if usize::from(self.count) < self.blocks.len() {
-            self.blocks[usize::from(self.count)] = (relative(start), relative(end));
-            self.count += 1;
+        let count = self.len();
+        if count < self.blocks.len() {
+            self.blocks[count] = (relative(start), relative(end));
         }
     }
 
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let absolute = move |offset: i32| ack.wrapping_add(i64::from(offset) as u64);
-        self.blocks[..usize::from(self.count)]
+        self.blocks[..self.len()]
             .iter()
             .map(move |&(start, end)| (absolute(start), absolute(end)))
     }
 
     pub fn len(&self) -> usize {
-        usize::from(self.count)
+        let found = self.blocks.iter().position(|&block| block == (0, 0));
+        found.unwrap_or(self.blocks.len())
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.blocks[0] == (0, 0)
     }
 
     /// Bytes of the option with its padding: two NOPs, kind, length, 8 per block.
     pub fn wire_bytes(&self) -> u32 {
-        if self.count == 0 {
-            0
-        } else {
-            4 + 8 * u32::from(self.count)
+        match self.len() {
+            0 => 0,
+            count => 4 + 8 * count as u32,
         }
     }
 }

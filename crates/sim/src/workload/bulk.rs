@@ -5,9 +5,10 @@
 //! size is shared equally between the streams. When the time is over both ends stop at once.
 
 use super::Workload;
-use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
+use crate::seat::Side;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
+use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket};
 
@@ -72,7 +73,7 @@ impl Bulk {
 
     fn report(
         &mut self,
-        network: &mut Network,
+        world: &mut World,
         index: usize,
         outcome: Outcome,
         why: Option<&'static str>,
@@ -83,23 +84,23 @@ impl Bulk {
             return;
         }
         stream.done = true;
-        let (local_port, remote_port) = network.ports(stream.id);
+        let (local_port, remote_port) = world.ports(stream.id);
         let row = FlowRow {
             flow: stream.flow,
             workload: self.place,
             opener: Side::Client,
             receiver: sender.other(),
-            ip: network.hosts[0].tcp.ip,
+            ip: world.ip(),
             local_port,
             remote_port,
             size_bytes: stream.size,
             start: stream.start,
             first_byte: stream.first_byte,
-            end: (outcome == Outcome::Finished).then_some(network.now()),
+            end: (outcome == Outcome::Finished).then_some(world.now()),
             counted_from: stream.start + self.omit,
             bytes: stream.bytes,
             omitted_bytes: stream.omitted,
-            retransmits: network
+            retransmits: world
                 .socket(stream.id, sender)
                 .map_or(0, Socket::retransmits),
             omitted_retransmits: 0,
@@ -107,7 +108,7 @@ impl Bulk {
             why,
             detail: FlowDetail::default(),
         };
-        network.flows.push(row);
+        world.flows.push(row);
     }
 
     fn find(&self, id: ConnectionId) -> Option<usize> {
@@ -120,11 +121,11 @@ impl Bulk {
 }
 
 impl Workload for Bulk {
-    fn on_start(&mut self, network: &mut Network) {
+    fn on_start(&mut self, world: &mut World) {
         for number in 0..u64::from(self.count) {
-            let flow = network.flow_number();
-            let id = network.connect(self.place, PORT);
-            network.set_flow(id, flow);
+            let flow = world.flow_number();
+            let id = world.connect(self.place, PORT);
+            world.set_flow(id, flow);
             let count = u64::from(self.count);
             let size = self
                 .size
@@ -137,7 +138,7 @@ impl Workload for Bulk {
                 id,
                 flow,
                 size,
-                start: network.now(),
+                start: world.now(),
                 first_byte: None,
                 bytes: 0,
                 omitted: 0,
@@ -146,69 +147,64 @@ impl Workload for Bulk {
         }
     }
 
-    fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
+    fn on_notice(&mut self, world: &mut World, id: ConnectionId, side: Side, notice: Notice) {
         let Some(index) = self.find(id) else { return };
         let sender = self.sender();
         match notice {
             Notice::Connected => {
                 if side == sender {
                     let bytes = self.streams[index].size.unwrap_or(u64::MAX >> 2);
-                    network.write(id, side, bytes);
+                    world.write(id, side, bytes);
                 }
                 if side == Side::Client && index == 0 {
                     if let Some(time) = self.time {
-                        network.call_at(network.now() + self.omit + time, self.place, STOP);
+                        world.call_at(world.now() + self.omit + time, self.place, STOP);
                     }
                     if self.omit > Nanos::ZERO {
-                        network.call_at(network.now() + self.omit, self.place, OMIT);
+                        world.call_at(world.now() + self.omit, self.place, OMIT);
                     }
                 }
             }
             Notice::Read(bytes) if side != sender => {
-                let now = network.now();
+                let now = world.now();
                 let stream = &mut self.streams[index];
                 stream.first_byte.get_or_insert(now);
                 if !stream.done {
                     stream.bytes += bytes;
                 }
                 if stream.size.is_some_and(|size| stream.bytes >= size) && !stream.done {
-                    self.report(network, index, Outcome::Finished, None);
-                    network.close(id, sender);
+                    self.report(world, index, Outcome::Finished, None);
+                    world.close(id, sender);
                 }
             }
-            Notice::PeerClosed => network.close(id, side),
+            Notice::PeerClosed => world.close(id, side),
             Notice::Closed(true) => {
-                let other = network.socket(id, side.other());
+                let other = world.socket(id, side.other());
                 if other.is_none_or(Socket::is_closed) {
-                    network.release(id);
+                    world.release(id);
                 }
             }
             Notice::Closed(false) => {
-                self.report(
-                    network,
-                    index,
-                    Outcome::Failed,
-                    Some("the connection failed"),
-                );
-                network.release(id);
+                self.report(world, index, Outcome::Failed, Some("the connection failed"));
+                world.release(id);
             }
             Notice::Read(_) | Notice::Drained => {}
         }
     }
 
-    fn on_timer(&mut self, network: &mut Network, token: u64) {
+    fn on_timer(&mut self, world: &mut World, token: u64) {
         for index in 0..self.streams.len() {
             if token == OMIT {
                 self.streams[index].omitted = self.streams[index].bytes;
             } else {
-                self.report(network, index, Outcome::Finished, None);
+                self.report(world, index, Outcome::Finished, None);
                 let id = self.streams[index].id;
-                network.release(id);
+                world.release(id);
             }
         }
     }
 
-    fn on_end(&mut self, network: &mut Network) {
+    fn on_end(&mut self, world: &mut World) {
         for index in 0..self.streams.len() {
             let outcome = if self.size.is_none() && self.time.is_none() {
                 Outcome::Finished
@@ -216,7 +212,7 @@ impl Workload for Bulk {
                 Outcome::Unfinished
             };
             self.report(
-                network,
+                world,
                 index,
                 outcome,
                 (outcome == Outcome::Unfinished).then_some("the run ended"),

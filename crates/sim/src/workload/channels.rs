@@ -9,11 +9,11 @@
 //! 4. TIME-WAIT costs nothing: ports are not scarce, and what comes late finds a closed connection.
 
 use super::Workload;
-use crate::network::{Network, Side};
-use crate::packet::ConnectionId;
+use crate::packet::{ConnectionId, ServerId};
+use crate::seat::Side;
 use crate::simulation::SpecError;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
-use crate::terrestrial::ServerId;
+use crate::world::World;
 use bentpipe_draws::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{ConfigError, Terrestrial};
@@ -73,22 +73,21 @@ pub struct Channels {
 }
 
 impl Channels {
-    pub fn new(
-        network: &mut Network,
-        place: usize,
-        spec: &ChannelsSpec,
-    ) -> Result<Self, SpecError> {
+    pub fn new(world: &mut World, place: usize, spec: &ChannelsSpec) -> Result<Self, SpecError> {
         let wrong = |field: &str, why: &dyn core::fmt::Display| {
             SpecError::Workload(format!("{}.{field}: {why}", spec.name))
         };
         if spec.servers == 0 {
             return Err(wrong("servers", &"at least one is wanted"));
         }
+        if spec.servers > u32::from(u16::MAX) {
+            return Err(wrong("servers", &"expected at most 65535"));
+        }
         spec.size.check().map_err(|error| wrong("size", &error))?;
         spec.terrestrial_delay
             .check()
             .map_err(|error| wrong("terrestrial_delay", &error))?;
-        let seed = network.seed;
+        let seed = world.seed;
         let channel = |number| Channel {
             draws: Draws::new(seed, &spec.name, number, spec.servers),
             open: None,
@@ -97,24 +96,24 @@ impl Channels {
             place,
             size: spec.size.clone(),
             think: spec.think_ns,
-            servers: add_servers(network, spec)?,
+            servers: add_servers(world, spec)?,
             lines: (0..spec.channels).map(channel).collect(),
             owners: Vec::new(),
         })
     }
 
-    fn open(&mut self, network: &mut Network, channel: u32) {
+    fn open(&mut self, world: &mut World, channel: u32) {
         let line = &mut self.lines[channel as usize];
         let flow = line.draws.next_flow(&self.size);
         let server = self.servers[flow.server as usize];
-        let id = network.connect_to(server, self.place, PORT);
-        let number = network.flow_number();
-        network.set_flow(id, number);
+        let id = world.connect_to(server, self.place, PORT);
+        let number = world.flow_number();
+        world.set_flow(id, number);
         line.open = Some(Open {
             id,
             number,
             flow,
-            start: network.now(),
+            start: world.now(),
             connected: None,
             first_byte: None,
             bytes: 0,
@@ -136,7 +135,7 @@ impl Channels {
 
     fn report(
         &mut self,
-        network: &mut Network,
+        world: &mut World,
         channel: u32,
         outcome: Outcome,
         why: Option<&'static str>,
@@ -148,23 +147,23 @@ impl Channels {
             return;
         }
         open.reported = true;
-        let (local_port, remote_port) = network.ports(open.id);
-        network.flows.push(FlowRow {
+        let (local_port, remote_port) = world.ports(open.id);
+        world.flows.push(FlowRow {
             flow: open.number,
             workload: self.place,
             opener: Side::Client,
             receiver: Side::Client,
-            ip: network.hosts[0].tcp.ip,
+            ip: world.ip(),
             local_port,
             remote_port,
             size_bytes: Some(open.flow.size_bytes),
             start: open.start,
             first_byte: open.first_byte,
-            end: (outcome == Outcome::Finished).then_some(network.now()),
+            end: (outcome == Outcome::Finished).then_some(world.now()),
             counted_from: open.start,
             bytes: open.bytes,
             omitted_bytes: 0,
-            retransmits: network
+            retransmits: world
                 .socket(open.id, Side::Server)
                 .map_or(0, Socket::retransmits),
             omitted_retransmits: 0,
@@ -180,101 +179,101 @@ impl Channels {
     }
 
     /// The channel is done with its connection.
-    fn go_on(&mut self, network: &mut Network, channel: u32) {
+    fn go_on(&mut self, world: &mut World, channel: u32) {
         self.lines[channel as usize].open = None;
         if self.think > Nanos::ZERO {
-            network.call_at(network.now() + self.think, self.place, u64::from(channel));
+            world.call_at(world.now() + self.think, self.place, u64::from(channel));
         } else {
-            self.open(network, channel);
+            self.open(world, channel);
         }
     }
 }
 
 /// Each server at its own drawn delay.
-fn add_servers(network: &mut Network, spec: &ChannelsSpec) -> Result<Vec<ServerId>, ConfigError> {
+fn add_servers(world: &mut World, spec: &ChannelsSpec) -> Result<Vec<ServerId>, ConfigError> {
     let delays = server_delays(
         &spec.terrestrial_delay,
         spec.servers,
-        network.seed,
+        world.seed,
         &spec.name,
     );
     let mut servers = Vec::new();
     for (delay, server) in delays.into_iter().zip(0..) {
         let line = |pipe| {
             let place = terrestrial_place(&spec.name, server, pipe);
-            Terrestrial::new(delay, spec.terrestrial_jitter_ns, network.seed, &place)
+            Terrestrial::new(delay, spec.terrestrial_jitter_ns, world.seed, &place)
         };
         let (down, up) = (line("down")?, line("up")?);
-        servers.push(network.add_server(down, up));
+        servers.extend(world.add_server(down, up));
     }
     Ok(servers)
 }
 
 impl Workload for Channels {
-    fn on_start(&mut self, network: &mut Network) {
+    fn on_start(&mut self, world: &mut World) {
         for channel in 0..self.lines.len() as u32 {
-            self.open(network, channel);
+            self.open(world, channel);
         }
     }
 
-    fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
+    fn on_notice(&mut self, world: &mut World, id: ConnectionId, side: Side, notice: Notice) {
         let owner = self.owner(id);
         let open = owner.and_then(|channel| self.lines[channel as usize].open.as_mut());
         match (notice, side) {
             (Notice::Connected, Side::Client) => {
                 if let Some(open) = open {
-                    open.connected = Some(network.now());
+                    open.connected = Some(world.now());
                 }
             }
             (Notice::Connected, Side::Server) => {
                 if let Some(open) = open {
-                    network.set_writer(id, side, WRITER);
-                    network.write(id, side, open.flow.size_bytes);
-                    network.close(id, side);
+                    world.set_writer(id, side, WRITER);
+                    world.write(id, side, open.flow.size_bytes);
+                    world.close(id, side);
                 }
             }
             (Notice::Read(bytes), Side::Client) => {
                 if let (Some(channel), Some(open)) = (owner, open) {
-                    open.first_byte.get_or_insert(network.now());
+                    open.first_byte.get_or_insert(world.now());
                     open.bytes += bytes;
                     if open.bytes >= open.flow.size_bytes {
-                        self.report(network, channel, Outcome::Finished, None);
+                        self.report(world, channel, Outcome::Finished, None);
                     }
                 }
             }
             (Notice::PeerClosed, _) => {
-                network.close(id, side);
+                world.close(id, side);
                 if let (Some(channel), Side::Client) = (owner, side) {
-                    self.go_on(network, channel);
+                    self.go_on(world, channel);
                 }
             }
             (Notice::Closed(true), _) => {
-                let other = network.socket(id, side.other());
+                let other = world.socket(id, side.other());
                 if other.is_none_or(Socket::is_closed) {
-                    network.release(id);
+                    world.release(id);
                 }
             }
             (Notice::Closed(false), _) => {
                 if let Some(channel) = owner {
                     let why = Some("the connection failed");
-                    self.report(network, channel, Outcome::Failed, why);
-                    network.release(id);
-                    self.go_on(network, channel);
+                    self.report(world, channel, Outcome::Failed, why);
+                    world.release(id);
+                    self.go_on(world, channel);
                 } else {
-                    network.release(id);
+                    world.release(id);
                 }
             }
             (Notice::Read(_), Side::Server) | (Notice::Drained, _) => {}
         }
     }
 
-    fn on_timer(&mut self, network: &mut Network, token: u64) {
-        self.open(network, token as u32);
+    fn on_timer(&mut self, world: &mut World, token: u64) {
+        self.open(world, token as u32);
     }
 
-    fn on_end(&mut self, network: &mut Network) {
+    fn on_end(&mut self, world: &mut World) {
         for channel in 0..self.lines.len() as u32 {
-            self.report(network, channel, Outcome::Unfinished, Some("the run ended"));
+            self.report(world, channel, Outcome::Unfinished, Some("the run ended"));
         }
     }
 

@@ -16,9 +16,10 @@
 //! 1. The results are of one size, whatever the test.
 
 use super::Workload;
-use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
+use crate::seat::Side;
 use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome, Role};
+use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket, Writer};
 
@@ -149,105 +150,105 @@ impl Iperf3 {
         }
     }
 
-    fn say(&self, network: &mut Network, from: Side, bytes: u64) {
+    fn say(&self, world: &mut World, from: Side, bytes: u64) {
         if let Some(control) = self.control {
-            network.write(control, from, bytes);
+            world.write(control, from, bytes);
         }
     }
 
-    fn on_control(&mut self, network: &mut Network, side: Side, notice: Notice) {
+    fn on_control(&mut self, world: &mut World, side: Side, notice: Notice) {
         match notice {
-            Notice::Connected if side == self.client => self.say(network, side, COOKIE),
-            Notice::Read(_) if side == self.client => self.client_hears(network),
+            Notice::Connected if side == self.client => self.say(world, side, COOKIE),
+            Notice::Read(_) if side == self.client => self.client_hears(world),
             Notice::Read(bytes) => {
                 self.heard += bytes;
-                self.server_hears(network);
+                self.server_hears(world);
             }
             Notice::PeerClosed => {
                 if let Some(control) = self.control {
-                    network.close(control, side);
+                    world.close(control, side);
                 }
             }
-            Notice::Closed(false) if !self.is_done() => self.fail(network),
+            Notice::Closed(false) if !self.is_done() => self.fail(world),
             _ => {}
         }
     }
 
-    fn server_hears(&mut self, network: &mut Network) {
+    fn server_hears(&mut self, world: &mut World) {
         let server = self.client.other();
         match self.stage {
             Stage::Cookie if self.heard >= COOKIE => {
                 self.heard -= COOKIE;
                 self.stage = Stage::Parameters;
-                self.say(network, server, STATE);
+                self.say(world, server, STATE);
             }
             Stage::Parameters if self.heard >= PARAMETERS => {
                 self.heard -= PARAMETERS;
                 self.stage = Stage::Streams;
-                self.say(network, server, STATE);
+                self.say(world, server, STATE);
             }
             Stage::Ending => {
                 self.heard = 0;
                 self.stage = Stage::Exchanging;
-                self.say(network, server, STATE);
+                self.say(world, server, STATE);
                 if self.sender == server {
                     for stream in &self.streams {
-                        network.stop_writing(stream.id, server);
-                        network.close(stream.id, server);
+                        world.stop_writing(stream.id, server);
+                        world.close(stream.id, server);
                     }
                 } else {
-                    self.end(network, Outcome::Finished, None);
+                    self.end(world, Outcome::Finished, None);
                     for stream in &self.streams {
-                        network.abort(stream.id, server);
+                        world.abort(stream.id, server);
                     }
                 }
             }
             Stage::Exchanging if self.heard >= RESULTS => {
                 self.stage = Stage::Displaying;
-                self.say(network, server, RESULTS + STATE);
+                self.say(world, server, RESULTS + STATE);
             }
             _ => {}
         }
     }
 
-    fn client_hears(&mut self, network: &mut Network) {
+    fn client_hears(&mut self, world: &mut World) {
         match self.stage {
-            Stage::Parameters => self.say(network, self.client, PARAMETERS),
-            Stage::Streams => self.open_stream(network),
+            Stage::Parameters => self.say(world, self.client, PARAMETERS),
+            Stage::Streams => self.open_stream(world),
             Stage::Running if !self.client_runs => {
                 self.client_runs = true;
-                self.side_runs(network, self.client);
+                self.side_runs(world, self.client);
                 if let Some(time) = self.time {
-                    network.call_at(network.now() + self.omit + time, self.place, STOP);
+                    world.call_at(world.now() + self.omit + time, self.place, STOP);
                 }
             }
-            Stage::Exchanging => self.say(network, self.client, RESULTS),
+            Stage::Exchanging => self.say(world, self.client, RESULTS),
             Stage::Displaying => {
                 self.stage = Stage::Over;
                 for stream in &self.streams {
-                    network.abort(stream.id, self.client);
+                    world.abort(stream.id, self.client);
                 }
                 if let Some(control) = self.control {
-                    network.close(control, self.client);
+                    world.close(control, self.client);
                 }
             }
             _ => {}
         }
     }
 
-    fn open_stream(&mut self, network: &mut Network) {
-        let id = network.connect_from(self.client, self.place, PORT);
+    fn open_stream(&mut self, world: &mut World) {
+        let id = world.connect_from(self.client, self.place, PORT);
         let index = id.index as usize;
         if self.by_connection.len() <= index {
             self.by_connection.resize(index + 1, None);
         }
         self.by_connection[index] = Some(self.streams.len());
-        let flow = network.flow_number();
-        network.set_flow(id, flow);
+        let flow = world.flow_number();
+        world.set_flow(id, flow);
         self.streams.push(Stream {
             id,
             flow,
-            start: network.now(),
+            start: world.now(),
             first_byte: None,
             cookie: COOKIE,
             bytes: 0,
@@ -258,37 +259,37 @@ impl Iperf3 {
     }
 
     /// One end's clock starts, and if it sends, it begins.
-    fn side_runs(&mut self, network: &mut Network, side: Side) {
+    fn side_runs(&mut self, world: &mut World, side: Side) {
         if side == self.sender {
             for stream in &self.streams {
-                network.set_writer(stream.id, side, WRITER);
-                network.write(stream.id, side, ENDLESS);
+                world.set_writer(stream.id, side, WRITER);
+                world.write(stream.id, side, ENDLESS);
             }
         } else {
-            self.counted_from = network.now() + self.omit;
-            self.begin_intervals(network, self.omit > Nanos::ZERO);
+            self.counted_from = world.now() + self.omit;
+            self.begin_intervals(world, self.omit > Nanos::ZERO);
             if self.omit > Nanos::ZERO {
-                network.call_at(network.now() + self.omit, self.place, OMITTED);
+                world.call_at(world.now() + self.omit, self.place, OMITTED);
             }
         }
     }
 
-    fn on_stream(&mut self, network: &mut Network, index: usize, side: Side, notice: Notice) {
+    fn on_stream(&mut self, world: &mut World, index: usize, side: Side, notice: Notice) {
         let id = self.streams[index].id;
         match notice {
             Notice::Connected if side == self.client => {
-                network.write(id, side, COOKIE);
+                world.write(id, side, COOKIE);
                 if self.streams.len() < self.count as usize {
-                    self.open_stream(network);
+                    self.open_stream(world);
                 }
             }
-            Notice::Read(bytes) => self.on_read(network, index, side, bytes),
-            Notice::Closed(false) if !self.is_done() => self.fail(network),
+            Notice::Read(bytes) => self.on_read(world, index, side, bytes),
+            Notice::Closed(false) if !self.is_done() => self.fail(world),
             _ => {}
         }
     }
 
-    fn on_read(&mut self, network: &mut Network, index: usize, side: Side, mut bytes: u64) {
+    fn on_read(&mut self, world: &mut World, index: usize, side: Side, mut bytes: u64) {
         let stream = &mut self.streams[index];
         if side != self.client && stream.cookie > 0 {
             let of_cookie = bytes.min(stream.cookie);
@@ -298,8 +299,8 @@ impl Iperf3 {
                 && self.streams.iter().all(|stream| stream.cookie == 0);
             if all_here && self.stage == Stage::Streams {
                 self.stage = Stage::Running;
-                self.say(network, side, 2 * STATE);
-                self.side_runs(network, side);
+                self.say(world, side, 2 * STATE);
+                self.side_runs(world, side);
             }
         }
         let stream = &mut self.streams[index];
@@ -310,40 +311,40 @@ impl Iperf3 {
             let left = size.saturating_sub(self.received);
             bytes = bytes.min(left.div_ceil(BLOCK) * BLOCK);
         }
-        stream.first_byte.get_or_insert(network.now());
+        stream.first_byte.get_or_insert(world.now());
         stream.bytes += bytes;
         self.interval.bytes += bytes;
         self.received += bytes;
         if self.size.is_some_and(|size| self.received >= size) {
-            self.stop(network);
-            self.end(network, Outcome::Finished, None);
+            self.stop(world);
+            self.end(world, Outcome::Finished, None);
         }
     }
 
     /// The client has what it wanted, and says so.
-    fn stop(&mut self, network: &mut Network) {
+    fn stop(&mut self, world: &mut World) {
         self.stage = Stage::Ending;
         self.heard = 0;
-        self.say(network, self.client, STATE);
+        self.say(world, self.client, STATE);
     }
 
-    fn begin_intervals(&mut self, network: &mut Network, omitted: bool) {
+    fn begin_intervals(&mut self, world: &mut World, omitted: bool) {
         let clock = self.interval.clock + 1;
         self.interval = Interval {
-            start: Some(network.now()),
+            start: Some(world.now()),
             bytes: 0,
             omitted,
             clock,
         };
-        network.call_at(network.now() + SECOND, self.place, TICK + clock);
+        world.call_at(world.now() + SECOND, self.place, TICK + clock);
     }
 
-    fn end_interval(&mut self, network: &mut Network) {
-        let now = network.now();
+    fn end_interval(&mut self, world: &mut World) {
+        let now = world.now();
         if let Some(start) = self.interval.start.replace(now)
             && start < now
         {
-            network.intervals.push(IntervalRow {
+            world.intervals.push(IntervalRow {
                 workload: self.place,
                 start,
                 end: now,
@@ -355,18 +356,18 @@ impl Iperf3 {
 
     fn report(
         &mut self,
-        network: &mut Network,
+        world: &mut World,
         index: usize,
         outcome: Outcome,
         why: Option<&'static str>,
     ) {
-        let retransmits = self.retransmits(network, index);
+        let retransmits = self.retransmits(world, index);
         let stream = &mut self.streams[index];
         if stream.done {
             return;
         }
         stream.done = true;
-        let (at_client, at_server) = network.ports(stream.id);
+        let (at_client, at_server) = world.ports(stream.id);
         let (local_port, remote_port) = match self.client {
             Side::Client => (at_client, at_server),
             Side::Server => (at_server, at_client),
@@ -376,13 +377,13 @@ impl Iperf3 {
             workload: self.place,
             opener: self.client,
             receiver: self.sender.other(),
-            ip: network.hosts[0].tcp.ip,
+            ip: world.ip(),
             local_port,
             remote_port,
             size_bytes: self.size,
             start: stream.start,
             first_byte: stream.first_byte,
-            end: (outcome == Outcome::Finished).then_some(network.now()),
+            end: (outcome == Outcome::Finished).then_some(world.now()),
             counted_from: self.counted_from,
             bytes: stream.bytes,
             omitted_bytes: stream.omitted_bytes,
@@ -392,90 +393,90 @@ impl Iperf3 {
             why,
             detail: FlowDetail::default(),
         };
-        network.flows.push(row);
+        world.flows.push(row);
         if self.is_done() {
-            self.end_interval(network);
+            self.end_interval(world);
         }
     }
 
-    fn retransmits(&self, network: &Network, index: usize) -> u64 {
-        network
+    fn retransmits(&self, world: &World, index: usize) -> u64 {
+        world
             .socket(self.streams[index].id, self.sender)
             .map_or(0, Socket::retransmits)
     }
 
-    fn end(&mut self, network: &mut Network, outcome: Outcome, why: Option<&'static str>) {
+    fn end(&mut self, world: &mut World, outcome: Outcome, why: Option<&'static str>) {
         for index in 0..self.streams.len() {
-            self.report(network, index, outcome, why);
+            self.report(world, index, outcome, why);
         }
     }
 
-    fn fail(&mut self, network: &mut Network) {
+    fn fail(&mut self, world: &mut World) {
         self.failed = true;
         if self.streams.is_empty() {
-            self.open_stream(network);
+            self.open_stream(world);
         }
-        self.end(network, Outcome::Failed, Some("the connection failed"));
+        self.end(world, Outcome::Failed, Some("the connection failed"));
     }
 }
 
 impl Workload for Iperf3 {
-    fn on_start(&mut self, network: &mut Network) {
-        let control = network.connect_from(self.client, self.place, PORT);
-        network.set_role(control, Role::Control);
+    fn on_start(&mut self, world: &mut World) {
+        let control = world.connect_from(self.client, self.place, PORT);
+        world.set_role(control, Role::Control);
         self.control = Some(control);
     }
 
-    fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
+    fn on_notice(&mut self, world: &mut World, id: ConnectionId, side: Side, notice: Notice) {
         if self.control == Some(id) {
-            self.on_control(network, side, notice);
+            self.on_control(world, side, notice);
         } else if let Some(&Some(index)) = self.by_connection.get(id.index as usize)
             && self.streams[index].id == id
         {
-            self.on_stream(network, index, side, notice);
+            self.on_stream(world, index, side, notice);
         }
     }
 
-    fn on_timer(&mut self, network: &mut Network, token: u64) {
+    fn on_timer(&mut self, world: &mut World, token: u64) {
         if self.is_done() {
             return;
         }
         match token {
             STOP => {
-                self.stop(network);
+                self.stop(world);
                 if self.sender == self.client {
                     for stream in &self.streams {
-                        network.stop_writing(stream.id, self.sender);
+                        world.stop_writing(stream.id, self.sender);
                     }
                 } else {
-                    self.end(network, Outcome::Finished, None);
+                    self.end(world, Outcome::Finished, None);
                 }
             }
             OMITTED => {
-                self.end_interval(network);
-                self.begin_intervals(network, false);
+                self.end_interval(world);
+                self.begin_intervals(world, false);
                 for index in 0..self.streams.len() {
-                    self.streams[index].omitted_retransmits = self.retransmits(network, index);
+                    self.streams[index].omitted_retransmits = self.retransmits(world, index);
                     self.streams[index].omitted_bytes = self.streams[index].bytes;
                 }
             }
             _ if token == TICK + self.interval.clock => {
-                self.end_interval(network);
-                network.call_at(network.now() + SECOND, self.place, token);
+                self.end_interval(world);
+                world.call_at(world.now() + SECOND, self.place, token);
             }
             _ => {}
         }
     }
 
-    fn on_end(&mut self, network: &mut Network) {
+    fn on_end(&mut self, world: &mut World) {
         if self.streams.is_empty() {
-            self.open_stream(network);
+            self.open_stream(world);
         }
         let endless = self.size.is_none() && self.time.is_none();
         if endless {
-            self.end(network, Outcome::Finished, None);
+            self.end(world, Outcome::Finished, None);
         } else {
-            self.end(network, Outcome::Unfinished, Some("the run ended"));
+            self.end(world, Outcome::Unfinished, Some("the run ended"));
         }
     }
 

@@ -13,9 +13,10 @@ pub use http::{Http, HttpSpec, PopularitySpec};
 pub use iperf3::Iperf3;
 pub use ping::Ping;
 
-use crate::network::{Network, Side};
 use crate::packet::ConnectionId;
+use crate::seat::Side;
 use crate::simulation::SpecError;
+use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::Notice;
 use bentpipe_tcp::congestion::Choice;
@@ -97,33 +98,33 @@ impl WorkloadSpec {
 /// A running workload.
 pub trait Workload {
     /// At its start.
-    fn on_start(&mut self, network: &mut Network);
+    fn on_start(&mut self, world: &mut World);
 
     /// Something happened at one of its sockets.
-    fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
-        let _ = (network, id, side, notice);
+    fn on_notice(&mut self, world: &mut World, id: ConnectionId, side: Side, notice: Notice) {
+        let _ = (world, id, side, notice);
     }
 
-    /// A time asked for by [`Network::call_at`] has come; `u64::MAX` is the start.
-    fn on_timer(&mut self, network: &mut Network, token: u64) {
-        let _ = (network, token);
+    /// A time asked for by [`World::call_at`] has come; `u64::MAX` is the start.
+    fn on_timer(&mut self, world: &mut World, token: u64) {
+        let _ = (world, token);
     }
 
-    /// The answer to [`Network::ping`] has come.
-    fn on_echo(&mut self, network: &mut Network, sequence: u32) {
-        let _ = (network, sequence);
+    /// The answer to [`World::ping`] has come.
+    fn on_echo(&mut self, world: &mut World, sequence: u32) {
+        let _ = (world, sequence);
     }
 
     /// The run ends: report what is unfinished.
-    fn on_end(&mut self, network: &mut Network) {
-        let _ = network;
+    fn on_end(&mut self, world: &mut World) {
+        let _ = world;
     }
 
     fn is_done(&self) -> bool;
 }
 
 pub(crate) fn build(
-    network: &mut Network,
+    world: &mut World,
     place: usize,
     spec: &WorkloadSpec,
 ) -> Result<Box<dyn Workload>, SpecError> {
@@ -164,7 +165,7 @@ pub(crate) fn build(
             payload_bytes,
             ..
         } => Box::new(Ping::new(place, *count, *interval_ns, *payload_bytes)),
-        WorkloadSpec::Http(http) => Box::new(Http::new(network, place, http)?),
-        WorkloadSpec::Channels(channels) => Box::new(Channels::new(network, place, channels)?),
+        WorkloadSpec::Http(http) => Box::new(Http::new(world, place, http)?),
+        WorkloadSpec::Channels(channels) => Box::new(Channels::new(world, place, channels)?),
     })
 }

@@ -2,8 +2,9 @@
 //! trips that it has seen, or ten seconds if it has seen none (iputils' `ping_common.c`).
 
 use super::Workload;
-use crate::network::{Network, Side};
+use crate::seat::Side;
 use crate::sink::PingRow;
+use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 
 #[derive(Debug)]
@@ -40,11 +41,11 @@ impl Ping {
 }
 
 impl Workload for Ping {
-    fn on_start(&mut self, network: &mut Network) {
-        self.on_timer(network, SEND);
+    fn on_start(&mut self, world: &mut World) {
+        self.on_timer(world, SEND);
     }
 
-    fn on_timer(&mut self, network: &mut Network, token: u64) {
+    fn on_timer(&mut self, world: &mut World, token: u64) {
         if token == GIVE_UP {
             self.waited = true;
             return;
@@ -53,22 +54,22 @@ impl Workload for Ping {
         if sequence >= self.count {
             return;
         }
-        self.sent.push(Some(network.now()));
-        network.ping(Side::Client, self.place, sequence, self.payload);
+        self.sent.push(Some(world.now()));
+        world.ping(Side::Client, self.place, sequence, self.payload);
         if sequence + 1 < self.count {
-            network.call_at(network.now() + self.interval, self.place, SEND);
+            world.call_at(world.now() + self.interval, self.place, SEND);
         } else {
             let wait = self.longest.map_or(MAX_WAIT, |rtt| rtt + rtt);
-            network.call_at(network.now() + wait, self.place, GIVE_UP);
+            world.call_at(world.now() + wait, self.place, GIVE_UP);
         }
     }
 
-    fn on_echo(&mut self, network: &mut Network, sequence: u32) {
+    fn on_echo(&mut self, world: &mut World, sequence: u32) {
         if let Some(sent) = self.sent.get_mut(sequence as usize).and_then(Option::take) {
             self.answered += 1;
-            let rtt = network.now() - sent;
+            let rtt = world.now() - sent;
             self.longest = self.longest.max(Some(rtt));
-            network.pings.push(PingRow {
+            world.pings.push(PingRow {
                 time: sent,
                 workload: self.place,
                 sequence,
@@ -77,11 +78,11 @@ impl Workload for Ping {
         }
     }
 
-    fn on_end(&mut self, network: &mut Network) {
+    fn on_end(&mut self, world: &mut World) {
         for (sequence, sent) in self.sent.iter().enumerate() {
             if let Some(time) = *sent {
                 let sequence = sequence as u32;
-                network.pings.push(PingRow {
+                world.pings.push(PingRow {
                     time,
                     workload: self.place,
                     sequence,

@@ -4,7 +4,7 @@ use super::{Flows, assert_near, end_s, http::http, pipe, run, spec};
 use bentpipe_path::config::LossConfig;
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::near::NearConfig;
-use bentpipe_sim::network::{Host, Leg, Side};
+use bentpipe_sim::seat::{Leg, Seat, Side};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{Cached, FlowRow, Outcome, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
@@ -183,7 +183,7 @@ impl Sink for Read {
     fn socket(&mut self, row: &SocketRow) {
         if row.sample.bytes_received >= 5_000_000 {
             match row.host {
-                Host::Near => self.near.get_or_insert(row.time),
+                Seat::Near => self.near.get_or_insert(row.time),
                 _ => self.client.get_or_insert(row.time),
             };
         }

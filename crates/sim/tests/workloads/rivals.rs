@@ -2,7 +2,7 @@
 
 use super::{pipe, spec};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::network::Host;
+use bentpipe_sim::seat::Seat;
 use bentpipe_sim::simulation::{SimSpec, Simulation, SpecError};
 use bentpipe_sim::sink::{Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
@@ -15,7 +15,7 @@ struct Controls(BTreeSet<(bool, u16, &'static str)>);
 
 impl Sink for Controls {
     fn socket(&mut self, row: &SocketRow) {
-        let sends = row.host == Host::Server;
+        let sends = row.host == Seat::Server;
         let client_port = if sends {
             row.remote_port
         } else {

@@ -3,13 +3,14 @@
 use super::Http;
 use super::lane::{After, Lane};
 use super::proxy::{Client, Passed};
-use crate::network::{Network, Side};
+use crate::seat::Side;
 use crate::sink::{Cached, Outcome};
+use crate::world::World;
 use bentpipe_path::time::Nanos;
 
 impl Http {
     /// The server, or near, has read more of a request.
-    pub(super) fn read_request(&mut self, network: &mut Network, lane: usize, bytes: u64) {
+    pub(super) fn read_request(&mut self, world: &mut World, lane: usize, bytes: u64) {
         let Lane {
             item: Some(item),
             turn,
@@ -20,7 +21,7 @@ impl Http {
         };
         let body = item.exchange.read_request(bytes);
         if body > 0 {
-            item.first_byte.get_or_insert(network.now());
+            item.first_byte.get_or_insert(world.now());
             item.carried += body;
         }
         if item.exchange.request_bytes() > 0 {
@@ -30,28 +31,28 @@ impl Http {
         if let Some(proxy) = &mut self.proxy {
             if proxy.holds(item.wanted.object) {
                 item.cache = Some(Cached::Hit);
-                self.answer(network, lane);
+                self.answer(world, lane);
             } else {
                 item.cache = Some(Cached::Miss);
-                proxy.fetch(network, &item.wanted, (lane, turn));
+                proxy.fetch(world, &item.wanted, (lane, turn));
             }
         } else if self.spec.think_ns > Nanos::ZERO {
             let token = turn << 32 | lane as u64;
-            network.call_at(network.now() + self.spec.think_ns, self.place, token);
+            world.call_at(world.now() + self.spec.think_ns, self.place, token);
         } else {
-            self.answer(network, lane);
+            self.answer(world, lane);
         }
     }
 
-    pub(super) fn answer(&self, network: &mut Network, lane: usize) {
+    pub(super) fn answer(&self, world: &mut World, lane: usize) {
         let lane = &self.lanes[lane];
         if let (Some(id), Some(item)) = (lane.connection, &lane.item) {
-            network.write(id, Side::Server, item.exchange.answer_bytes());
+            world.write(id, Side::Server, item.exchange.answer_bytes());
         }
     }
 
     /// Near has more of an answer for a lane.
-    pub(super) fn pass(&mut self, network: &mut Network, (lane, turn): Client, passed: Passed) {
+    pub(super) fn pass(&mut self, world: &mut World, (lane, turn): Client, passed: Passed) {
         let place = &mut self.lanes[lane];
         let (Some(id), Some(item)) = (place.connection, &mut place.item) else {
             return;
@@ -63,21 +64,21 @@ impl Http {
             Passed::Bytes { bytes, retransmits } => {
                 item.retransmits_upstream = retransmits;
                 if bytes > 0 {
-                    network.write(id, Side::Server, bytes);
+                    world.write(id, Side::Server, bytes);
                 }
             }
-            Passed::Nothing => self.end_item(network, lane, Outcome::Failed, After::Reset),
+            Passed::Nothing => self.end_item(world, lane, Outcome::Failed, After::Reset),
         }
     }
 
     /// The client has read more of an answer.
-    pub(super) fn read_answer(&mut self, network: &mut Network, lane: usize, bytes: u64) {
+    pub(super) fn read_answer(&mut self, world: &mut World, lane: usize, bytes: u64) {
         let Some(item) = &mut self.lanes[lane].item else {
             return;
         };
         let body = item.exchange.read_answer(bytes);
         if self.spec.down {
-            item.first_byte.get_or_insert(network.now());
+            item.first_byte.get_or_insert(world.now());
             item.carried += body;
         }
         if let Some(split) = &mut self.split
@@ -87,11 +88,11 @@ impl Http {
             split.length_known = true;
             let connections = self.lanes.len().min(split.pieces.count());
             for other in 0..connections {
-                self.take_next(network, other);
+                self.take_next(world, other);
             }
         }
         if self.split.is_some() {
-            self.advance(network, lane);
+            self.advance(world, lane);
         } else if self.lanes[lane]
             .item
             .as_ref()
@@ -102,7 +103,7 @@ impl Http {
             } else {
                 After::Close
             };
-            self.end_item(network, lane, Outcome::Finished, after);
+            self.end_item(world, lane, Outcome::Finished, after);
         }
     }
 }

@@ -24,10 +24,11 @@ mod report;
 mod visit;
 
 use super::Workload;
-use crate::network::{Leg, Network, Side};
 use crate::packet::ConnectionId;
+use crate::seat::{Leg, Side};
 use crate::simulation::SpecError;
 use crate::sink::Outcome;
+use crate::world::World;
 use bentpipe_draws::Popularity;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket, Writer};
@@ -93,7 +94,7 @@ pub struct Http {
 }
 
 impl Http {
-    pub fn new(network: &mut Network, place: usize, spec: &HttpSpec) -> Result<Self, SpecError> {
+    pub fn new(world: &mut World, place: usize, spec: &HttpSpec) -> Result<Self, SpecError> {
         let wrong = |why: &str| Err(SpecError::Workload(format!("{}: {why}", spec.name)));
         if spec.size_bytes.is_none() && spec.objects_bytes.as_ref().is_none_or(Vec::is_empty) {
             return wrong("a size, or the sizes of objects, is wanted");
@@ -105,20 +106,20 @@ impl Http {
             return wrong("an upload has no ranges");
         }
         // curl and nginx both set TCP_NODELAY.
-        network.set_sockets(place, |host| host.nagle = false);
+        world.set_sockets(place, |host| host.nagle = false);
         let items = spec
             .objects_bytes
             .as_ref()
             .map_or(u32::MAX, |objects| objects.len() as u32);
         let lanes = spec.connections.clamp(1, items);
-        let near = network.near.as_ref().filter(|_| spec.down);
+        let near = world.near.as_ref().filter(|_| spec.down);
         let cache_bytes = near.and_then(|near| near.cache_bytes);
         Ok(Self {
             place,
             spec: spec.clone(),
             popularity: spec
                 .popularity
-                .map(|drawn| Popularity::new(drawn.zipf, drawn.objects, network.seed, &spec.name)),
+                .map(|drawn| Popularity::new(drawn.zipf, drawn.objects, world.seed, &spec.name)),
             object: None,
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             waiting: Vec::new(),
@@ -145,8 +146,8 @@ impl Http {
         }
     }
 
-    fn retransmits(&self, network: &Network, id: ConnectionId) -> u64 {
-        let sender = network.socket(id, self.sender());
+    fn retransmits(&self, world: &World, id: ConnectionId) -> u64 {
+        let sender = world.socket(id, self.sender());
         sender.map_or(0, Socket::retransmits)
     }
 
@@ -158,79 +159,79 @@ impl Http {
 }
 
 impl Workload for Http {
-    fn on_start(&mut self, network: &mut Network) {
-        self.begin_visit(network);
+    fn on_start(&mut self, world: &mut World) {
+        self.begin_visit(world);
     }
 
-    fn on_notice(&mut self, network: &mut Network, id: ConnectionId, side: Side, notice: Notice) {
+    fn on_notice(&mut self, world: &mut World, id: ConnectionId, side: Side, notice: Notice) {
         let lane = self.lane_of(id);
         let passed = self
             .proxy
             .as_mut()
-            .and_then(|proxy| proxy.on_notice(network, id, side, notice));
+            .and_then(|proxy| proxy.on_notice(world, id, side, notice));
         if let Some((client, passed)) = passed {
-            self.pass(network, client, passed);
+            self.pass(world, client, passed);
         }
         match (notice, side) {
             (Notice::Connected, Side::Client) => {
-                network.set_writer(id, side, Writer::UPLOAD);
+                world.set_writer(id, side, Writer::UPLOAD);
                 let item = lane.and_then(|lane| self.lanes[lane].item.as_mut());
                 if let (Some(lane), Some(item)) = (lane, item) {
-                    item.connected = Some(network.now());
-                    self.ask(network, lane);
+                    item.connected = Some(world.now());
+                    self.ask(world, lane);
                 }
             }
             (Notice::Read(bytes), Side::Server) => {
                 if let Some(lane) = lane {
-                    self.read_request(network, lane, bytes);
+                    self.read_request(world, lane, bytes);
                 }
             }
             (Notice::Read(bytes), Side::Client) => {
                 if let Some(lane) = lane {
-                    self.read_answer(network, lane, bytes);
+                    self.read_answer(world, lane, bytes);
                 }
             }
-            (Notice::PeerClosed, _) => network.close(id, side),
+            (Notice::PeerClosed, _) => world.close(id, side),
             (Notice::Closed(true), _) => {
-                let other = network.socket(id, side.other());
+                let other = world.socket(id, side.other());
                 if other.is_none_or(Socket::is_closed) {
-                    network.release(id);
+                    world.release(id);
                 }
             }
             (Notice::Closed(false), _) => {
                 if let Some(lane) = lane {
-                    self.end_item(network, lane, Outcome::Failed, After::Gone);
+                    self.end_item(world, lane, Outcome::Failed, After::Gone);
                     if self.lanes[lane].connection == Some(id) {
                         self.lanes[lane].connection = None;
                     }
                 }
-                network.release(id);
+                world.release(id);
             }
             (Notice::Connected, Side::Server) => {
-                network.set_writer(id, side, Writer::SENDFILE);
+                world.set_writer(id, side, Writer::SENDFILE);
             }
             (Notice::Drained, _) => {}
         }
     }
 
     /// The server has thought.
-    fn on_timer(&mut self, network: &mut Network, token: u64) {
+    fn on_timer(&mut self, world: &mut World, token: u64) {
         if Proxy::is_of(token) {
             if let Some(proxy) = &mut self.proxy {
-                proxy.on_timer(network, token);
+                proxy.on_timer(world, token);
             }
             return;
         }
         let (turn, lane) = (token >> 32, (token & 0xffff_ffff) as usize);
         if self.lanes[lane].turn == turn {
-            self.answer(network, lane);
+            self.answer(world, lane);
         }
     }
 
-    fn on_end(&mut self, network: &mut Network) {
+    fn on_end(&mut self, world: &mut World) {
         for lane in 0..self.lanes.len() {
             if let Some(item) = self.lanes[lane].item.take() {
-                self.report(network, lane, &item, Outcome::Unfinished);
+                self.report(world, lane, &item, Outcome::Unfinished);
             }
         }
     }

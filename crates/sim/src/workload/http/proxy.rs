@@ -15,9 +15,10 @@ use super::PORT;
 use super::cache::Cache;
 use super::exchange::Exchange;
 use super::lane::Wanted;
-use crate::network::{Leg, Network, Side};
 use crate::packet::ConnectionId;
+use crate::seat::{Leg, Side};
 use crate::sink::Role;
+use crate::world::World;
 use bentpipe_path::time::Nanos;
 use bentpipe_tcp::{Notice, Socket};
 
@@ -64,8 +65,8 @@ struct Fetch {
     retransmits_before: u64,
 }
 
-fn retransmits(network: &Network, id: ConnectionId) -> u64 {
-    network
+fn retransmits(world: &World, id: ConnectionId) -> u64 {
+    world
         .socket(id, Side::Server)
         .map_or(0, Socket::retransmits)
 }
@@ -90,11 +91,11 @@ impl Proxy {
     }
 
     /// Asks the server for the object that this is of.
-    pub fn fetch(&mut self, network: &mut Network, wanted: &Wanted, client: Client) {
+    pub fn fetch(&mut self, world: &mut World, wanted: &Wanted, client: Client) {
         let idle = |each: &Upstream| each.connected && each.fetch.is_none();
         let place = self.upstreams.iter().position(idle).unwrap_or_else(|| {
-            let id = network.connect_on(Leg::Path, self.place, PORT);
-            network.set_role(id, Role::Upstream);
+            let id = world.connect_on(Leg::Path, self.place, PORT);
+            world.set_role(id, Role::Upstream);
             self.upstreams.push(Upstream {
                 id,
                 connected: false,
@@ -110,10 +111,10 @@ impl Proxy {
             client,
             skip: wanted.range.start,
             pass: wanted.bytes(),
-            retransmits_before: retransmits(network, upstream.id),
+            retransmits_before: retransmits(world, upstream.id),
         });
         if upstream.connected {
-            upstream.ask(network);
+            upstream.ask(world);
         }
     }
 
@@ -124,7 +125,7 @@ impl Proxy {
     /// Something happened at a socket that may be one of these.
     pub fn on_notice(
         &mut self,
-        network: &mut Network,
+        world: &mut World,
         id: ConnectionId,
         side: Side,
         notice: Notice,
@@ -133,10 +134,10 @@ impl Proxy {
         match (notice, side) {
             (Notice::Connected, Side::Client) => {
                 self.upstreams[place].connected = true;
-                self.upstreams[place].ask(network);
+                self.upstreams[place].ask(world);
             }
-            (Notice::Read(bytes), Side::Server) => self.read_request(network, place, bytes),
-            (Notice::Read(bytes), Side::Client) => return self.read_answer(network, place, bytes),
+            (Notice::Read(bytes), Side::Server) => self.read_request(world, place, bytes),
+            (Notice::Read(bytes), Side::Client) => return self.read_answer(world, place, bytes),
             (Notice::PeerClosed | Notice::Closed(_), _) => {
                 let lost = self.upstreams.remove(place);
                 return Some((lost.fetch?.client, Passed::Nothing));
@@ -146,7 +147,7 @@ impl Proxy {
         None
     }
 
-    fn read_request(&mut self, network: &mut Network, place: usize, bytes: u64) {
+    fn read_request(&mut self, world: &mut World, place: usize, bytes: u64) {
         let Upstream { id, fetch, .. } = &mut self.upstreams[place];
         let Some(fetch) = fetch else {
             return;
@@ -157,14 +158,14 @@ impl Proxy {
         }
         if self.think > Nanos::ZERO {
             let token = u64::from(id.generation) << 32 | TOKEN | u64::from(id.index);
-            network.call_at(network.now() + self.think, self.place, token);
+            world.call_at(world.now() + self.think, self.place, token);
         } else {
-            network.write(*id, Side::Server, fetch.exchange.answer_bytes());
+            world.write(*id, Side::Server, fetch.exchange.answer_bytes());
         }
     }
 
     /// The server has thought.
-    pub fn on_timer(&mut self, network: &mut Network, token: u64) {
+    pub fn on_timer(&mut self, world: &mut World, token: u64) {
         let id = ConnectionId {
             index: (token & (TOKEN - 1)) as u32,
             generation: (token >> 32) as u32,
@@ -172,13 +173,13 @@ impl Proxy {
         if let Some(place) = self.place_of(id)
             && let Some(fetch) = &self.upstreams[place].fetch
         {
-            network.write(id, Side::Server, fetch.exchange.answer_bytes());
+            world.write(id, Side::Server, fetch.exchange.answer_bytes());
         }
     }
 
     fn read_answer(
         &mut self,
-        network: &mut Network,
+        world: &mut World,
         place: usize,
         bytes: u64,
     ) -> Option<(Client, Passed)> {
@@ -195,7 +196,7 @@ impl Proxy {
             fetch.client,
             Passed::Bytes {
                 bytes: head_before - head + passed,
-                retransmits: retransmits(network, upstream.id) - fetch.retransmits_before,
+                retransmits: retransmits(world, upstream.id) - fetch.retransmits_before,
             },
         );
         if fetch.exchange.answer_bytes() == 0 {
@@ -207,9 +208,9 @@ impl Proxy {
 }
 
 impl Upstream {
-    fn ask(&self, network: &mut Network) {
+    fn ask(&self, world: &mut World) {
         if let Some(fetch) = &self.fetch {
-            network.write(self.id, Side::Client, fetch.exchange.request_bytes());
+            world.write(self.id, Side::Client, fetch.exchange.request_bytes());
         }
     }
 }

@@ -2,32 +2,33 @@
 
 use super::Http;
 use super::lane::Item;
-use crate::network::{Network, Side};
+use crate::seat::Side;
 use crate::sink::{Cached, FlowDetail, FlowRow, Outcome};
+use crate::world::World;
 use bentpipe_path::time::Nanos;
 
 impl Http {
-    pub(super) fn report(&self, network: &mut Network, lane: usize, item: &Item, outcome: Outcome) {
+    pub(super) fn report(&self, world: &mut World, lane: usize, item: &Item, outcome: Outcome) {
         let Some(id) = self.lanes[lane].connection else {
             return;
         };
-        let (local_port, remote_port) = network.ports(id);
-        let retransmits = self.retransmits(network, id);
+        let (local_port, remote_port) = world.ports(id);
+        let retransmits = self.retransmits(world, id);
         let retransmits = retransmits - item.retransmits_before.min(retransmits);
         // What asks for the whole file before its length is known has no size of its own.
         let first = item.wanted.piece.is_some() && item.wanted.range == (0..item.wanted.size);
-        network.flows.push(FlowRow {
+        world.flows.push(FlowRow {
             flow: item.flow,
             workload: self.place,
             opener: Side::Client,
             receiver: self.sender().other(),
-            ip: network.hosts[0].tcp.ip,
+            ip: world.ip(),
             local_port,
             remote_port,
             size_bytes: (!first).then(|| item.wanted.bytes()),
             start: item.start,
             first_byte: item.first_byte,
-            end: (outcome == Outcome::Finished).then_some(network.now()),
+            end: (outcome == Outcome::Finished).then_some(world.now()),
             counted_from: item.start,
             bytes: item.carried,
             omitted_bytes: 0,

@@ -4,12 +4,13 @@ use super::exchange::Exchange;
 use super::lane::{After, Item, Lane, Wanted};
 use super::pieces::Pieces;
 use super::{Http, PORT, Split};
-use crate::network::{Network, Side};
+use crate::seat::Side;
 use crate::sink::Outcome;
+use crate::world::World;
 use bentpipe_draws::Popularity;
 
 impl Http {
-    pub(super) fn begin_visit(&mut self, network: &mut Network) {
+    pub(super) fn begin_visit(&mut self, world: &mut World) {
         self.object = self.popularity.as_mut().map(Popularity::draw);
         let size = self.spec.size_bytes.unwrap_or(0);
         self.waiting = match &self.spec.objects_bytes {
@@ -26,10 +27,10 @@ impl Http {
                 pieces: Pieces::new(size),
                 length_known: false,
             });
-            self.take_next(network, 0);
+            self.take_next(world, 0);
         } else {
             for lane in 0..self.lanes.len() {
-                self.take_next(network, lane);
+                self.take_next(world, lane);
             }
         }
     }
@@ -49,7 +50,7 @@ impl Http {
     }
 
     /// Begins the next item on a free lane, if there is one.
-    pub(super) fn take_next(&mut self, network: &mut Network, lane: usize) {
+    pub(super) fn take_next(&mut self, world: &mut World, lane: usize) {
         if self.lanes[lane].failed || self.lanes[lane].item.is_some() {
             return;
         }
@@ -57,13 +58,13 @@ impl Http {
             return;
         };
         let kept = self.lanes[lane].connection;
-        let retransmits_before = kept.map_or(0, |id| self.retransmits(network, id));
-        let flow = network.flow_number();
+        let retransmits_before = kept.map_or(0, |id| self.retransmits(world, id));
+        let flow = world.flow_number();
         self.lanes[lane].item = Some(Item {
             flow,
             exchange: Exchange::download(0),
             wanted,
-            start: network.now(),
+            start: world.now(),
             connected: None,
             first_byte: None,
             carried: 0,
@@ -72,17 +73,17 @@ impl Http {
             retransmits_upstream: 0,
         });
         if let Some(id) = kept {
-            network.set_flow(id, flow);
-            self.ask(network, lane);
+            world.set_flow(id, flow);
+            self.ask(world, lane);
         } else {
-            let id = network.connect_on(self.leg(), self.place, PORT);
-            network.set_flow(id, flow);
+            let id = world.connect_on(self.leg(), self.place, PORT);
+            world.set_flow(id, flow);
             self.lanes[lane].connection = Some(id);
         }
     }
 
     /// Sends a lane's request; only now is it known how much a range is to cover.
-    pub(super) fn ask(&mut self, network: &mut Network, lane: usize) {
+    pub(super) fn ask(&mut self, world: &mut World, lane: usize) {
         let Lane {
             connection: Some(id),
             item: Some(item),
@@ -101,13 +102,13 @@ impl Http {
             _ if self.spec.down => Exchange::download(item.wanted.bytes()),
             _ => Exchange::upload(item.wanted.bytes()),
         };
-        network.write(*id, Side::Client, item.exchange.request_bytes());
+        world.write(*id, Side::Client, item.exchange.request_bytes());
     }
 
     /// An item is over: the lane goes on, and after the visit's last item the next visit begins.
     pub(super) fn end_item(
         &mut self,
-        network: &mut Network,
+        world: &mut World,
         lane: usize,
         outcome: Outcome,
         after: After,
@@ -115,18 +116,18 @@ impl Http {
         let Some(item) = self.lanes[lane].item.take() else {
             return;
         };
-        self.report(network, lane, &item, outcome);
+        self.report(world, lane, &item, outcome);
         let place = &mut self.lanes[lane];
         place.turn += 1;
         match (after, place.connection) {
             (After::Keep, _) | (_, None) => {}
             (After::Close, Some(id)) => {
                 place.connection = None;
-                network.close(id, Side::Client);
+                world.close(id, Side::Client);
             }
             (After::Reset, Some(id)) => {
                 place.connection = None;
-                network.abort(id, Side::Client);
+                world.abort(id, Side::Client);
             }
             (After::Gone, Some(_)) => place.connection = None,
         }
@@ -136,17 +137,17 @@ impl Http {
             split.pieces.give_back(piece);
             place.failed = true;
             for other in 0..self.lanes.len() {
-                self.take_next(network, other);
+                self.take_next(world, other);
             }
         } else {
-            self.take_next(network, lane);
+            self.take_next(world, lane);
         }
         if self.waiting.is_empty() && self.lanes.iter().all(|lane| lane.item.is_none()) {
-            self.end_visit(network);
+            self.end_visit(world);
         }
     }
 
-    pub(super) fn end_visit(&mut self, network: &mut Network) {
+    pub(super) fn end_visit(&mut self, world: &mut World) {
         self.visit += 1;
         let last = self.visit >= self.spec.fetches;
         // A page, and a file in ranges, has a program of its own, and new connections.
@@ -154,18 +155,18 @@ impl Http {
             for lane in &mut self.lanes {
                 lane.failed = false;
                 if let Some(id) = lane.connection.take() {
-                    network.close(id, Side::Client);
+                    world.close(id, Side::Client);
                 }
             }
         }
         self.split = None;
         if !last {
-            self.begin_visit(network);
+            self.begin_visit(world);
         }
     }
 
     /// A lane has read more of its range: it goes on to the next piece, or elsewhere.
-    pub(super) fn advance(&mut self, network: &mut Network, lane: usize) {
+    pub(super) fn advance(&mut self, world: &mut World, lane: usize) {
         let (Some(split), Some(item)) = (&mut self.split, &mut self.lanes[lane].item) else {
             return;
         };
@@ -192,6 +193,6 @@ impl Http {
             };
             *piece = next;
         };
-        self.end_item(network, lane, Outcome::Finished, after);
+        self.end_item(world, lane, Outcome::Finished, after);
     }
 }

@@ -1,4 +1,4 @@
-//! Who sits where: the hosts, the two ends of a connection, and which hosts a connection joins.
+//! Who sits where: the seats along the way, the two ends of a connection, and which seats a connection joins.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,21 +21,33 @@ impl Side {
     }
 }
 
-/// A machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A place in the network, in their order along the way: `client - near = path = far - server`. Client and server are always
+/// taken, by hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Host {
+pub enum Seat {
     Client,
-    Server,
-    /// Between the client and the path, in some runs.
+    /// Between the client and the path.
     Near,
+    /// Between the path and the servers.
+    Far,
+    Server,
 }
 
-impl Host {
-    pub const COUNT: usize = 3;
+impl Seat {
+    pub const ALL: [Self; 4] = [Self::Client, Self::Near, Self::Far, Self::Server];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Near => "near",
+            Self::Far => "far",
+            Self::Server => "server",
+        }
+    }
 }
 
-impl From<Side> for Host {
+impl From<Side> for Seat {
     /// Who sits at this end of the whole way.
     fn from(side: Side) -> Self {
         match side {
@@ -58,36 +70,12 @@ pub enum Leg {
 }
 
 impl Leg {
-    /// The host at an end.
+    /// The seat at an end.
     #[must_use]
-    pub fn host(self, side: Side) -> Host {
+    pub fn seat(self, side: Side) -> Seat {
         match (self, side) {
-            (Self::Lan, Side::Server) | (Self::Path, Side::Client) => Host::Near,
+            (Self::Lan, Side::Server) | (Self::Path, Side::Client) => Seat::Near,
             _ => side.into(),
-        }
-    }
-
-    /// The end at which a host sits.
-    #[must_use]
-    pub fn side(self, host: Host) -> Side {
-        match host {
-            Host::Client => Side::Client,
-            Host::Near if self == Self::Path => Side::Client,
-            Host::Server | Host::Near => Side::Server,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_host_at_an_end_sits_at_that_end() {
-        for leg in [Leg::Whole, Leg::Lan, Leg::Path] {
-            for side in Side::BOTH {
-                assert_eq!(leg.side(leg.host(side)), side, "{leg:?} {side:?}");
-            }
         }
     }
 }

@@ -14,14 +14,14 @@ use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 #[derive(Debug)]
-pub(crate) struct Wakeups {
+pub(crate) struct Clock {
     median: Nanos,
     /// The latest instant at which the host has looked, or is about to.
     awake: Time,
     random: Xoshiro256PlusPlus,
 }
 
-impl Wakeups {
+impl Clock {
     pub fn new(median: Nanos, seed: u64, place: &str) -> Self {
         Self {
             median,
@@ -30,11 +30,17 @@ impl Wakeups {
         }
     }
 
-    /// Something has arrived: if the host is not waking already, it begins to.
-    pub fn arrival(&mut self, now: Time) {
+    /// Of a node that is always awake.
+    pub fn immediate() -> Self {
+        Self::new(Nanos::ZERO, 0, "")
+    }
+
+    /// Something has arrived: if the host is not waking already, it begins to. Returns the host's present.
+    pub fn arrival(&mut self, now: Time) -> Time {
         if now > self.awake {
             self.awake = now + self.draw();
         }
+        self.present(now)
     }
 
     /// The host's present: not before it is awake.
@@ -60,9 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_the_wakeups_take_longer_than_the_median_and_an_eighth_three_times_as_long() {
-        let mut wakeups = Wakeups::new(Nanos::from_micros(20), 1, "a host");
-        let drawn: Vec<i64> = (0..40_000).map(|_| wakeups.draw().0).collect();
+    fn half_the_clock_take_longer_than_the_median_and_an_eighth_three_times_as_long() {
+        let mut clock = Clock::new(Nanos::from_micros(20), 1, "a host");
+        let drawn: Vec<i64> = (0..40_000).map(|_| clock.draw().0).collect();
         for (above, share) in [(20_000, 0.5), (40_000, 0.25), (60_000, 0.125)] {
             let found = drawn.iter().filter(|&&ns| ns > above).count() as f64 / 40_000.0;
             assert!((found - share).abs() < 0.01, "{found} above {above} ns");
@@ -71,19 +77,19 @@ mod tests {
 
     #[test]
     fn what_comes_while_the_host_wakes_is_looked_at_together() {
-        let mut wakeups = Wakeups::new(Nanos::from_micros(20), 1, "a host");
-        wakeups.arrival(Time(0));
-        let awake = wakeups.present(Time(0));
-        wakeups.arrival(Time(awake.0 / 2));
-        assert_eq!(wakeups.present(Time(awake.0 / 2)), awake);
-        wakeups.arrival(awake + Nanos(1));
-        assert!(wakeups.present(awake + Nanos(1)) > awake + Nanos(1));
+        let mut clock = Clock::new(Nanos::from_micros(20), 1, "a host");
+        clock.arrival(Time(0));
+        let awake = clock.present(Time(0));
+        clock.arrival(Time(awake.0 / 2));
+        assert_eq!(clock.present(Time(awake.0 / 2)), awake);
+        clock.arrival(awake + Nanos(1));
+        assert!(clock.present(awake + Nanos(1)) > awake + Nanos(1));
     }
 
     #[test]
     fn without_a_median_the_host_is_always_awake() {
-        let mut wakeups = Wakeups::new(Nanos::ZERO, 1, "a host");
-        wakeups.arrival(Time(5));
-        assert_eq!(wakeups.present(Time(5)), Time(5));
+        let mut clock = Clock::new(Nanos::ZERO, 1, "a host");
+        clock.arrival(Time(5));
+        assert_eq!(clock.present(Time(5)), Time(5));
     }
 }

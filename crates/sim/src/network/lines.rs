@@ -1,0 +1,79 @@
+//! Beyond the far end: each server at its own delay. One direction of the way between the far end and the servers.
+//!
+//! The order of packets of one server is kept, so the order within a flow is. A server's packets wait for each other, not for
+//! those of other servers. What belongs to no server has no way to go and passes at once.
+
+use crate::event::EventQueue;
+use crate::packet::{Packet, ServerId};
+use bentpipe_base::time::Time;
+use bentpipe_path::Terrestrial;
+use core::num::NonZeroU16;
+use std::collections::VecDeque;
+
+/// Nothing between: packets leave when they enter.
+const DIRECT: usize = 0;
+
+#[derive(Debug, Default)]
+struct Line {
+    delay: Option<Terrestrial>,
+    under_way: VecDeque<(Time, Packet)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// By server, after the direct one.
+    lines: Vec<Line>,
+    /// When the first packet of each line that is not empty leaves.
+    first: EventQueue<usize>,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self {
+            lines: vec![Line::default()],
+            first: EventQueue::default(),
+        }
+    }
+}
+
+impl Lines {
+    /// A server behind this delay; `None` where there are more than 65535.
+    pub fn add(&mut self, delay: Terrestrial) -> Option<ServerId> {
+        let number = u16::try_from(self.lines.len()).ok()?;
+        self.lines.push(Line {
+            delay: Some(delay),
+            under_way: VecDeque::new(),
+        });
+        NonZeroU16::new(number).map(ServerId)
+    }
+
+    pub fn push(&mut self, now: Time, packet: Packet) {
+        let number = packet
+            .address
+            .server
+            .map_or(DIRECT, |server| server.0.get().into());
+        let line = &mut self.lines[number];
+        let leaves = line.delay.as_mut().map_or(now, |delay| delay.leaves(now));
+        if line.under_way.is_empty() {
+            self.first.push(leaves, number);
+        }
+        line.under_way.push_back((leaves, packet));
+    }
+
+    pub fn next_time(&self) -> Option<Time> {
+        self.first.next_time()
+    }
+
+    pub fn pop(&mut self, now: Time) -> Option<Packet> {
+        if self.first.next_time()? > now {
+            return None;
+        }
+        let (_, number) = self.first.pop()?;
+        let under_way = &mut self.lines[number].under_way;
+        let (_, packet) = under_way.pop_front()?;
+        if let Some(&(leaves, _)) = under_way.front() {
+            self.first.push(leaves, number);
+        }
+        Some(packet)
+    }
+}

@@ -1,0 +1,98 @@
+//! What sits in the network: a [`Node`] is handed packets and says what leaves it. A host is a node; so is a box on the way.
+//!
+//! A new kind of box is one file beside this one and one line in [`KINDS`].
+
+pub mod config;
+mod duplicator;
+pub(crate) mod host;
+
+use crate::packet::{ConnectionId, Packet};
+use crate::seat::{Seat, Side};
+use bentpipe_base::SplitMix64;
+use bentpipe_base::time::Time;
+use bentpipe_tcp::Notice;
+use core::fmt::Debug;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A state machine in the network. It does no I/O and reads no clock.
+pub trait Node: Debug {
+    /// A packet has come to this node, which looks at it at `now`. A packet that is addressed to another seat is to be sent
+    /// on, unless the node means to lose it.
+    fn handle(&mut self, now: Time, packet: Packet, out: &mut Outbox);
+
+    /// The next time at which [`on_timeout`](Self::on_timeout) has something to do. Asked after every call.
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+
+    /// The time that [`poll_timeout`](Self::poll_timeout) named has come.
+    fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+        let _ = (now, out);
+    }
+}
+
+/// What nodes leave behind at a call. The network carries the packets towards the seats that they are addressed to.
+#[derive(Debug)]
+pub struct Outbox {
+    pub(crate) packets: Vec<(Time, Packet)>,
+    /// What a workload's sockets did.
+    pub(crate) notices: VecDeque<(usize, ConnectionId, Side, Notice)>,
+    /// Answers to echo requests: workload and sequence number.
+    pub(crate) echoes: VecDeque<(usize, u32)>,
+    random: SplitMix64,
+}
+
+impl Outbox {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            packets: Vec::new(),
+            notices: VecDeque::new(),
+            echoes: VecDeque::new(),
+            random: SplitMix64(seed ^ 0x5851_f42d_4c95_7f2d),
+        }
+    }
+
+    /// The packet leaves the node at `at`, which is not before any that it sent earlier.
+    pub fn send(&mut self, at: Time, packet: Packet) {
+        self.packets.push((at, packet));
+    }
+
+    /// The run's own random numbers.
+    pub fn random(&mut self) -> u64 {
+        self.random.draw()
+    }
+}
+
+/// A box on the way, as the specification names it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoxSpec {
+    pub seat: Seat,
+    /// One of [`KINDS`].
+    pub kind: String,
+    #[serde(default)]
+    pub parameters: Parameters,
+}
+
+/// A box's parameters in plain numbers, by name.
+pub type Parameters = BTreeMap<String, f64>;
+
+type Build = fn(&Parameters) -> Result<Box<dyn Node>, String>;
+
+/// Every kind of box by its name.
+pub const KINDS: &[(&str, Build)] = &[("duplicator", duplicator::build)];
+
+/// The box that a specification names, or what is wrong with it.
+pub(crate) fn build(spec: &BoxSpec) -> Result<Box<dyn Node>, String> {
+    let known = KINDS.iter().find(|(name, _)| *name == spec.kind);
+    let Some((_, build)) = known else {
+        let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
+        return Err(format!(
+            "unknown kind of box `{}`; expected one of: {}",
+            spec.kind,
+            names.join(", ")
+        ));
+    };
+    build(&spec.parameters).map_err(|why| format!("box `{}`: {why}", spec.kind))
+}

@@ -1,0 +1,123 @@
+//! The standard topology, `client - near = path = far - server`, with the seats that a specification takes.
+
+use crate::near::NearConfig;
+use crate::network::Network;
+use crate::network::topology::{Joint, Occupant, Topology};
+use crate::node::config::HostConfig;
+use crate::node::host::Host;
+use crate::node::{self, Node};
+use crate::packet::Packet;
+use crate::seat::{Seat, Side};
+use crate::simulation::{SimSpec, SpecError};
+use crate::workload::WorkloadSpec;
+use crate::world::World;
+use bentpipe_base::time::Time;
+use bentpipe_path::Pipe;
+use std::sync::Arc;
+
+/// Boxes and the seats that they take.
+pub(crate) type Boxes = Vec<(Seat, Box<dyn Node>)>;
+
+/// The seats at the path's two ends: of the client's side, and of the server's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathEnds {
+    near: Seat,
+    far: Seat,
+}
+
+impl PathEnds {
+    /// Far is also taken where servers at delays of their own lie beyond it.
+    fn new(spec: &SimSpec, boxes: &Boxes) -> Self {
+        let boxed = |seat| boxes.iter().any(|(taken, _)| *taken == seat);
+        let beyond = |work: &WorkloadSpec| matches!(work, WorkloadSpec::Channels(_));
+        let near = spec.near.is_some() || boxed(Seat::Near);
+        let far = boxed(Seat::Far) || spec.workloads.iter().any(beyond);
+        Self {
+            near: if near { Seat::Near } else { Seat::Client },
+            far: if far { Seat::Far } else { Seat::Server },
+        }
+    }
+
+    /// The path's pipe to this side.
+    pub fn pipe(self, network: &mut Network, to: Side) -> Option<&mut Pipe<Packet>> {
+        match to {
+            Side::Client => network.pipe(self.far, self.near),
+            Side::Server => network.pipe(self.near, self.far),
+        }
+    }
+
+    /// Where a host's capture looks, and in which direction. Near, which has two links, is watched at the path's end, and the
+    /// server at the far end, where the packets of all servers pass.
+    fn watched(self, seat: Seat) -> (Seat, Seat) {
+        match seat {
+            Seat::Client if self.near == Seat::Near => (Seat::Client, Seat::Near),
+            Seat::Client | Seat::Near => (self.near, self.far),
+            Seat::Far | Seat::Server => (self.far, self.near),
+        }
+    }
+}
+
+/// The world of a specification before any workload has begun, at `start`. `boxes` sit beside those of the specification.
+pub(crate) fn build(
+    spec: &SimSpec,
+    mut boxes: Boxes,
+    start: Time,
+) -> Result<(World, PathEnds), SpecError> {
+    for each in &spec.boxes {
+        boxes.push((each.seat, node::build(each).map_err(SpecError::Box)?));
+    }
+    let ends = PathEnds::new(spec, &boxes);
+    let mut network = Network::new(topology(spec, ends, boxes)?, spec.seed, start)?;
+    network.recorder.ip = spec.client.tcp.ip;
+    for seat in &spec.capture {
+        let (at, towards) = ends.watched(*seat);
+        network.capture(at, towards, *seat);
+    }
+    let near = spec.near.as_ref().map_or(&spec.client, |near| &near.host);
+    let settings = Seat::ALL.map(|seat| match seat {
+        Seat::Client => Arc::new(spec.client.tcp.clone()),
+        Seat::Near => Arc::new(near.tcp.clone()),
+        Seat::Far | Seat::Server => Arc::new(spec.server.tcp.clone()),
+    });
+    let world = World::new(network, settings, spec.near.clone(), spec.seed);
+    Ok((world, ends))
+}
+
+fn topology(spec: &SimSpec, ends: PathEnds, boxes: Boxes) -> Result<Topology, SpecError> {
+    let PathEnds { near, far } = ends;
+    let pipe =
+        |config, place| Pipe::new(config, spec.mtu, spec.seed, place, spec.bin_ns).map(Box::new);
+    let host = |seat, config: &HostConfig| {
+        let host = Host::new(seat, config.clone(), spec.mtu);
+        (seat, Occupant::Host(host))
+    };
+    let mut topology = Topology::default();
+    topology.seats.push(host(Seat::Client, &spec.client));
+    topology.seats.push(host(Seat::Server, &spec.server));
+    let path = [pipe(&spec.down, "down")?, pipe(&spec.up, "up")?];
+    topology.links.push((far, near, Joint::Pipes(path)));
+    if let Some(NearConfig {
+        host: at_near,
+        down,
+        up,
+        ..
+    }) = &spec.near
+    {
+        topology.seats.push(host(Seat::Near, at_near));
+        let lan = [pipe(down, "lan-down")?, pipe(up, "lan-up")?];
+        topology.links.push((near, Seat::Client, Joint::Pipes(lan)));
+    } else if near == Seat::Near {
+        topology.links.push((near, Seat::Client, Joint::Lines));
+    }
+    if far == Seat::Far {
+        topology.links.push((far, Seat::Server, Joint::Lines));
+        if boxes.iter().all(|(seat, _)| *seat != Seat::Far) {
+            topology.seats.push((Seat::Far, Occupant::Nothing));
+        }
+    }
+    let boxes = boxes.into_iter();
+    topology
+        .seats
+        .extend(boxes.map(|(seat, node)| (seat, Occupant::Box(node))));
+    Ok(topology)
+}

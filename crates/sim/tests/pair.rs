@@ -1,0 +1,140 @@
+//! The bench for tests, and boxes on it.
+
+use bentpipe_base::{Ecn, Nanos, Time};
+use bentpipe_sim::node::{BoxSpec, Node, Outbox};
+use bentpipe_sim::packet::{Address, Body, Bytes, ConnectionId, Packet};
+use bentpipe_sim::pair::Pair;
+use bentpipe_sim::seat::{Seat, Side};
+use bentpipe_sim::simulation::SimSpec;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+const SECOND: Time = Time(1_000_000_000);
+
+/// 10 ms each way.
+fn spec() -> SimSpec {
+    let mut spec = SimSpec::default();
+    for pipe in [&mut spec.down, &mut spec.up] {
+        pipe.propagation.delay_ns = Nanos::from_millis(10);
+    }
+    spec
+}
+
+/// Bytes that the server has read a second after the client wrote 100 kB, and how many more segments
+/// arrived than were sent.
+fn upload(spec: &SimSpec) -> (u64, u64) {
+    let mut pair = Pair::new(spec, Vec::new()).expect("a sound specification");
+    let connection = pair.connect();
+    pair.write(connection, Side::Client, 100_000);
+    pair.run_until(SECOND);
+    let sample = |side| {
+        let socket = pair.socket(connection, side).expect("open");
+        socket.sample(pair.now())
+    };
+    let arrived = sample(Side::Server).segments_in;
+    (
+        pair.received(Side::Server),
+        arrived - sample(Side::Client).segments_out,
+    )
+}
+
+fn duplicator(seat: Seat) -> BoxSpec {
+    BoxSpec {
+        seat,
+        kind: "duplicator".into(),
+        parameters: BTreeMap::from([("every".into(), 10.0)]),
+    }
+}
+
+#[test]
+fn a_duplicator_at_either_end_of_the_path_duplicates_what_passes_and_loses_nothing() {
+    let (received, duplicates) = upload(&spec());
+    assert_eq!((received, duplicates), (100_000, 0));
+    for seat in [Seat::Near, Seat::Far] {
+        let boxes = vec![duplicator(seat)];
+        let (received, duplicates) = upload(&SimSpec { boxes, ..spec() });
+        assert_eq!(received, 100_000);
+        // Of 100 kB in segments of 1448 bytes with their ACKs, some 110 packets.
+        assert!((5..=15).contains(&duplicates), "{duplicates} at {seat:?}");
+    }
+}
+
+#[test]
+fn a_seat_taken_twice_and_an_unknown_box_are_named() {
+    let said = |boxes| {
+        let spec = SimSpec { boxes, ..spec() };
+        Pair::new(&spec, Vec::new())
+            .err()
+            .expect("refused")
+            .to_string()
+    };
+    assert_eq!(
+        said(vec![duplicator(Seat::Near), duplicator(Seat::Near)]),
+        "the seat `near` is taken twice; it has room for one"
+    );
+    assert_eq!(
+        said(vec![duplicator(Seat::Server)]),
+        "the seat `server` is taken twice; it has room for one"
+    );
+    let mut unknown = duplicator(Seat::Far);
+    unknown.kind = "shredder".into();
+    assert_eq!(
+        said(vec![unknown]),
+        "unknown kind of box `shredder`; expected one of: duplicator"
+    );
+    let mut never = duplicator(Seat::Far);
+    never.parameters.insert("every".into(), 0.0);
+    assert_eq!(
+        said(vec![never]),
+        "box `duplicator`: every: expected 1 or more, got 0"
+    );
+}
+
+/// Far takes datagrams for itself; everything else passes.
+#[derive(Debug)]
+struct Ends(Rc<RefCell<Vec<(Time, Vec<u8>)>>>);
+
+impl Node for Ends {
+    fn handle(&mut self, now: Time, packet: Packet, out: &mut Outbox) {
+        match &packet.body {
+            Body::Bytes(bytes) if packet.address.to == Seat::Far => {
+                self.0.borrow_mut().push((now, bytes.payload.to_vec()));
+            }
+            _ => out.send(now, packet),
+        }
+    }
+}
+
+#[test]
+fn a_datagram_carries_its_bytes_from_near_to_far_beside_tcp() {
+    let arrived = Rc::default();
+    let near = Ends(Rc::default());
+    let far = Ends(Rc::clone(&arrived));
+    let boxes: Vec<(Seat, Box<dyn Node>)> =
+        vec![(Seat::Near, Box::new(near)), (Seat::Far, Box::new(far))];
+    let mut pair = Pair::new(&spec(), boxes).expect("a sound specification");
+    let connection = pair.connect();
+    pair.write(connection, Side::Client, 100_000);
+    let address = Address {
+        from: Seat::Near,
+        to: Seat::Far,
+        server: None,
+    };
+    let bytes = Bytes {
+        payload: b"a repair".as_slice().into(),
+        header_bytes: 28,
+        ecn: Ecn::NotEct,
+    };
+    pair.send(Packet::new(
+        ConnectionId::default(),
+        address,
+        Body::Bytes(bytes),
+    ));
+    pair.run_until(SECOND);
+    assert_eq!(
+        *arrived.borrow(),
+        [(Time(10_000_000), b"a repair".to_vec())]
+    );
+    assert_eq!(pair.received(Side::Server), 100_000);
+}
