@@ -89,7 +89,7 @@ fn topology(spec: &SimSpec, ends: PathEnds, boxes: Boxes) -> Result<Topology, Sp
         |config, place| Pipe::new(config, spec.mtu, spec.seed, place, spec.bin_ns).map(Box::new);
     let host = |seat, config: &HostConfig| {
         let host = Host::new(seat, config.clone(), spec.mtu);
-        (seat, Occupant::Host(host))
+        (seat, Occupant::Host(Box::new(host)))
     };
     let mut topology = Topology::default();
     topology.seats.push(host(Seat::Client, &spec.client));

@@ -91,9 +91,12 @@ fn a_seat_taken_twice_and_an_unknown_box_are_named() {
     );
 }
 
+/// When each datagram came, and its bytes.
+type Arrivals = Rc<RefCell<Vec<(Time, Vec<u8>)>>>;
+
 /// Far takes datagrams for itself; everything else passes.
 #[derive(Debug)]
-struct Ends(Rc<RefCell<Vec<(Time, Vec<u8>)>>>);
+struct Ends(Arrivals);
 
 impl Node for Ends {
     fn handle(&mut self, now: Time, packet: Packet, out: &mut Outbox) {
@@ -108,7 +111,7 @@ impl Node for Ends {
 
 #[test]
 fn a_datagram_carries_its_bytes_from_near_to_far_beside_tcp() {
-    let arrived = Rc::default();
+    let arrived = Arrivals::default();
     let near = Ends(Rc::default());
     let far = Ends(Rc::clone(&arrived));
     let boxes: Vec<(Seat, Box<dyn Node>)> =

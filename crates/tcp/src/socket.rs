@@ -8,12 +8,12 @@
 //!    recovery.rs, `react`, marks losses, changes state, undoes; timers.rs sets the retransmission timer; rate.rs completes
 //!    the sample; `control_window` lets PRR or the congestion control change cwnd; what is lost is sent again.
 //! 3. receiver.rs, `on_data`: the payload is put in order.
-//! 4. `after_ack`: new data leaves (send_buffer.rs, then output.rs).
+//! 4. `after_ack`: new data leaves (`send_buffer.rs`, then output.rs).
 //! 5. `advance_close`: states of the closing.
-//! 6. delayed_ack.rs says whether an ACK leaves now; then the application reads (receive_buffer.rs opens the window).
+//! 6. `delayed_ack.rs` says whether an ACK leaves now; then the application reads (`receive_buffer.rs` opens the window).
 //!
 //! A timer's expiry is taken up in `on_timer` (timers.rs): retransmission first, then pacing, delayed ACKs, reading and writing. An
-//! application's call ends in `fill_and_push` (send_buffer.rs).
+//! application's call ends in `fill_and_push` (`send_buffer.rs`).
 //!
 //! Departures:
 //! 1. The final ACK of a handshake is assumed valid: there are no old duplicates of other connections.

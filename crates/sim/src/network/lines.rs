@@ -47,6 +47,7 @@ impl Lines {
         NonZeroU16::new(number).map(ServerId)
     }
 
+    #[inline]
     pub fn push(&mut self, now: Time, packet: Packet) {
         let number = packet
             .address
@@ -60,10 +61,12 @@ impl Lines {
         line.under_way.push_back((leaves, packet));
     }
 
+    #[inline]
     pub fn next_time(&self) -> Option<Time> {
         self.first.next_time()
     }
 
+    #[inline]
     pub fn pop(&mut self, now: Time) -> Option<Packet> {
         if self.first.next_time()? > now {
             return None;

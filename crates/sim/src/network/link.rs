@@ -13,6 +13,7 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
+    #[inline]
     pub fn push(&mut self, now: Time, packet: Packet) {
         match self {
             Self::Pipe(pipe) => pipe.push(now, packet),
@@ -20,6 +21,7 @@ impl Carrier {
         }
     }
 
+    #[inline]
     pub fn next_time(&self) -> Time {
         let next = match self {
             Self::Pipe(pipe) => pipe.next_time(),
@@ -28,6 +30,7 @@ impl Carrier {
         next.unwrap_or(Time::NEVER)
     }
 
+    #[inline]
     pub fn pop(&mut self, now: Time) -> Option<Packet> {
         match self {
             Self::Pipe(pipe) => pipe.pop(now).map(|(_, packet)| packet),

@@ -133,6 +133,7 @@ impl Network {
     }
 
     /// A packet comes to the end of a way.
+    #[inline]
     fn arrive(&mut self, link: usize, packet: Packet) {
         let Link { way, captured_as } = &self.links[link];
         let place = way.to;
@@ -168,6 +169,7 @@ impl Network {
     }
 
     /// Sends what a node left, and asks the links that it took and the node for their next times.
+    #[inline]
     fn carry(&mut self, place: usize) {
         if !self.out.packets.is_empty() {
             let mut packets = core::mem::take(&mut self.out.packets);

@@ -12,7 +12,7 @@ use core::fmt;
 /// What sits on a seat.
 #[derive(Debug)]
 pub(crate) enum Occupant {
-    Host(Host),
+    Host(Box<Host>),
     /// A box on the way.
     Box(Box<dyn Node>),
     /// Two links meet here, and every packet goes on.
