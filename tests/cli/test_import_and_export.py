@@ -27,8 +27,8 @@ def test_a_file_that_cannot_be_read_is_one_line_and_status_2(run: Command, tmp_p
     said = run("import", str(SAMPLES / "up.json"), "notes.json", "--out", "out")
     assert (said.status, said.stdout) == (2, "")
     assert said.stderr == (
-        "bentpipe: notes.json: found JSON of neither program; iperf3's JSON (iperf3 -J) or "
-        "expected flent's data file (.flent.gz)\n"
+        "bentpipe: notes.json: found JSON of neither program; expected iperf3's JSON (iperf3 -J) or "
+        "flent's data file (.flent.gz)\n"
     )
     assert not (tmp_path / "out").exists()
 

@@ -41,7 +41,7 @@ def test_nothing_is_left_but_whole_runs(tmp_path: Path, where: str, by: signal.S
     if by == signal.SIGINT:
         assert running.returncode == 130
         assert re.fullmatch(
-            r"bentpipe: interrupted: \d+ of 40 runs done and kept in out\. To go on:\n"
+            r"bentpipe: interrupted: \d+ of 400 runs done and kept in out\. To go on:\n"
             rf"  bentpipe {' '.join(command[3:])}\n",
             said.decode(),
         )

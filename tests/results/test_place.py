@@ -137,7 +137,7 @@ def test_what_is_not_there_is_said_with_its_place_and_lists_nothing(place: Place
 
 def test_a_url_of_no_known_kind_is_refused_with_those_known() -> None:
     with pytest.raises(
-        StoreError, match=r"zz://x: Protocol not known: zz; file, s3, gs, abfs, sftp or another"
+        StoreError, match=r"zz://x: Protocol not known: zz; expected file, s3, gs, abfs, sftp or another"
     ):
         Place.of("zz://x")
 
