@@ -39,7 +39,8 @@ def test_names_depend_on_no_time_no_place_and_no_hashes(
         f"--rootdir={root}",
         str(root / "tests"),
     ]
-    elsewhere = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": str(tmp_path)}
+    paths = [str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    elsewhere = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(paths)}
     elsewhere = {name: value for name, value in elsewhere.items() if not name.startswith("PYTEST_")}
     said = subprocess.run(command, cwd=tmp_path, env=elsewhere, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stdout[-2000:] + said.stderr

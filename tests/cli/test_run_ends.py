@@ -57,6 +57,7 @@ from bentpipe.results import RunFolder
 RunFolder.create(pathlib.Path("out"), "run")
 interruption.watch()
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+signal.signal(signal.SIGINT, lambda *_: None)  # in case it comes before the call has begun
 print("ready", flush=True)
 ctypes.CDLL(None).sleep(1000)
 """
