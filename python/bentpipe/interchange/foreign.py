@@ -1,6 +1,6 @@
 """Another program's file, of which nothing is trusted: read in bounds, every value checked.
 
-A fault is one message with the file, the place in it, what was found and what would do.
+A fault is one message with the file, the place in it, what was found and what was expected.
 """
 
 import bz2

@@ -1,4 +1,4 @@
-"""What is said of a wrong lab: one message with the place, the key, what was found and what would do."""
+"""What is said of a wrong lab: one message with the place, the key, what was found and what was expected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class LabError(Exception):
         where: file and line (`labs/geo.toml:12`), or the option that asked for it (`--set path.rtt=30`).
         key: dotted key of the lab, or "" where the fault is not in one.
         found: what stands there.
-        remedy: what would do.
+        remedy: what was expected.
     """
 
     def __init__(self, where: str, key: str, found: str, remedy: str) -> None:
@@ -32,7 +32,7 @@ class FaultError(ValueError):
 
     Attributes:
         found: what stands there, or None to show the value itself.
-        remedy: what would do.
+        remedy: what was expected.
         key: where below the checked value the fault lies ("" for the value itself).
     """
 

@@ -1,5 +1,5 @@
 """From a fault that a model found to the message for the user: which line or option, what stands there,
-what would do.
+what was expected.
 """
 
 from __future__ import annotations

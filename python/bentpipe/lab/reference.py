@@ -27,7 +27,7 @@ This page is written from the models by `python -m bentpipe.lab.reference`; edit
 A lab is a TOML file: the path, the hosts, the work, and what to try. `bentpipe run LAB` takes a file or
 the name of a lab that comes with bentpipe (`bentpipe labs` lists them). It is checked whole before
 anything runs: every cell of the sweep, every variant. An error is one message on stderr with the file
-and line (or the option), the key, what was found and what would do; the exit status is then 2.
+and line (or the option), the key, what was found and what was expected; the exit status is then 2.
 
 `bentpipe schema` prints a JSON schema for editors; it is also in [lab.schema.json](lab.schema.json).
 Save it beside a lab and begin the lab with `#:schema ./lab.schema.json`, and editors that use taplo

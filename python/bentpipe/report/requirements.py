@@ -24,7 +24,9 @@ def render(checks: Sequence[Check]) -> RenderableType:
             lines.add_row(Text("  broken", style="bold red"), Text(words(check)))
         if len(broken) < len(here):
             doubtful = sum(check.met and not check.sure for check in here)
-            unsure = f", {doubtful} of them not surely: the interval holds the bound" if doubtful else ""
+            unsure = (
+                f", {doubtful} of them inconclusive: the interval includes the threshold" if doubtful else ""
+            )
             lines.add_row(Text("  met"), Text(f"{len(here) - len(broken)} of {len(here)}{unsure}"))
         parts.append(lines)
     return Group(*parts)
