@@ -6,4 +6,4 @@ class StoreError(Exception):
 
 
 class ComparisonError(Exception):
-    """A comparison cannot be made as it was asked for; the message says what was found and what was expected."""
+    """A comparison cannot be made as asked; the message says what was found and what was expected."""
