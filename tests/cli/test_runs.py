@@ -35,6 +35,8 @@ TOLERANT = [
     "--set",
     "limits.bulk_wait_share=1",
     "--set",
+    "limits.channels_wait_share=1",
+    "--set",
     'limits.host_wait_max="1 h"',
     "--set",
     'limits.sampler_late="1 h"',

@@ -74,6 +74,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
             host_stopped_s=lab.limits.host_stopped / SECOND_NS,
             host_wait_share=lab.limits.host_wait_share,
             bulk_wait_share=lab.limits.bulk_wait_share,
+            channels_wait_share=lab.limits.channels_wait_share,
             host_wait_max_s=lab.limits.host_wait_max / SECOND_NS,
             sampler_late_s=lab.limits.sampler_late / SECOND_NS,
         ),

@@ -205,6 +205,7 @@ class LimitsSpec(_Spec):
     host_stopped_s: float
     host_wait_share: float
     bulk_wait_share: float
+    channels_wait_share: float
     host_wait_max_s: float
     sampler_late_s: float
 

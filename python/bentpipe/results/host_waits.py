@@ -3,17 +3,22 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-BUFFERED = frozenset({"iperf3", "ping", "channels", "channel servers"})
-"""Programs and threads whose waits cost the figures little until they fall behind. Buffers or other flows
+SHARE_LIMITS = {
+    "iperf3": "bulk_wait_share",
+    "ping": "bulk_wait_share",
+    "channels": "channels_wait_share",
+    "channel servers": "channels_wait_share",
+}
+"""By program or thread, where its waits cost the figures little until it falls behind. Buffers or other flows
 keep the path busy meanwhile; the kernel answers and stamps pings. docs/accuracy.md has the measurements."""
 
 
 def why_not(engine_error: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
     """One sentence for each limit passed.
 
-    `limits` has `host_stopped_s`, `host_wait_share`, `bulk_wait_share`, `host_wait_max_s` and
-    `sampler_late_s`; one that is absent or null does not bind. An engine without hosts has no `hosts` in its
-    report. Waits that are null were not counted by the kernel; they pass.
+    `limits` has `host_stopped_s`, `host_wait_share`, `bulk_wait_share`, `channels_wait_share`,
+    `host_wait_max_s` and `sampler_late_s`; one that is absent or null does not bind. An engine without hosts
+    has no `hosts` in its report. Waits that are null were not counted by the kernel; they pass.
     """
     hosts = engine_error.get("hosts")
     if hosts is None:
@@ -49,8 +54,7 @@ def _stopped(host: str, program: Mapping[str, Any], limit_s: float | None) -> st
 
 
 def _share(host: str, program: Mapping[str, Any], limits: Mapping[str, Any]) -> str | None:
-    buffered = program["program"] in BUFFERED
-    limit = limits.get("bulk_wait_share" if buffered else "host_wait_share")
+    limit = limits.get(SHARE_LIMITS.get(program["program"], "host_wait_share"))
     share = program.get("wait_share")
     if limit is None or share is None or share <= limit:
         return None

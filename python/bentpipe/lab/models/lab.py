@@ -70,15 +70,19 @@ class Limits(Table):
     host_wait_share: Annotated[
         Probability,
         doc(
-            "share of its time that a program of a host waited for a processor; for iperf3, ping and "
-            "`channels` the next limit holds",
+            "share of its time that a program of a host waited for a processor; iperf3, ping and "
+            "`channels` have limits of their own",
             "such a wait adds to the time that is measured",
         ),
     ] = 0.1
     bulk_wait_share: Annotated[
         Probability,
-        doc("the same of iperf3, ping and `channels`", "their waits cost little until they fall behind"),
+        doc("the same of iperf3 and ping", "buffers absorb waits until the program falls behind"),
     ] = 0.5
+    channels_wait_share: Annotated[
+        Probability,
+        doc("the same of the threads of `channels`", "other flows keep the path busy meanwhile"),
+    ] = 0.7
     host_wait_max: Annotated[
         Span,
         doc(
