@@ -2,14 +2,18 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from bentpipe import LabError, calc
 from bentpipe.calculator import advice
 from bentpipe.calculator.limits import window_share
 from bentpipe.calculator.question import ask
+from bentpipe.calculator.words import render
+from bentpipe.charts.wording import digits
 
 MEASURED = [
     # A kernel 6.18 over 411 ms: what was asked, what binds, Mbit/s measured.
@@ -132,11 +136,11 @@ def test_a_buffer_of_the_question_that_is_too_small_is_named_with_both_ways_to_r
     (tmp_path / "tcp_rmem").write_text("4096\t131072\t33554432\n")
     asked = ask("20 Mbit/s", "411 ms", rcvbuf="320 KiB")
     (change,) = advice.changes(asked, advice.settings(asked, tmp_path))
-    first, tuned, application = (line.replace("\N{NO-BREAK SPACE}", " ") for line in change.lines)
-    assert first == "Raise the receive buffer from 328 kB to at least 2.06 MB:"
-    assert "net.ipv4.tcp_rmem = 4096 131072 33554432" in tuned
-    assert "SO_RCVBUF = 1027500" in application
-    assert "net.core.rmem_max = 1027500" in application
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in change.lines]
+    assert lines[0] == "Raise the receive buffer from 328 kB to at least 2.06 MB."
+    assert "    net.ipv4.tcp_rmem = 4096 131072 33554432" in lines
+    assert "    SO_RCVBUF = 1027500" in lines
+    assert "    net.core.rmem_max = 1027500" in lines
 
 
 def test_buffers_that_are_large_enough_need_no_change() -> None:
@@ -149,6 +153,30 @@ def test_the_packets_agree_where_a_send_buffer_binds(program: str) -> None:
     found = calc("20 Mbit/s", "411 ms", sndbuf="256 KiB", program=program)
     assert found.binds.name == "send buffer"
     assert found.agrees
+
+
+@pytest.mark.parametrize("program", ["iperf3", "long", "short"])
+def test_the_packets_know_of_several_streams(program: str) -> None:
+    found = calc("20 Mbit/s", "411 ms", rcvbuf="64 KiB", program=program, streams=2, size="2 MB")
+    one = calc("20 Mbit/s", "411 ms", rcvbuf="64 KiB", program=program, streams=1, size="2 MB")
+    assert found.packet_level is not None and one.packet_level is not None
+    assert found.packet_level.goodput_bit_s.median > 1.5 * one.packet_level.goodput_bit_s.median
+    assert found.packet_level.completion_s is not None and one.packet_level.completion_s is not None
+    assert found.packet_level.completion_s.median < 0.8 * one.packet_level.completion_s.median
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_figure_is_cut_on_a_narrow_terminal(columns: int) -> None:
+    console = Console(width=columns, highlight=False)
+    found = calc("20 Mbit/s", "411 ms", rate_up="100 kbit/s", queue="100 kB", rcvbuf="320 KiB", sim=False)
+    with console.capture() as shown:
+        console.print(render(found))
+    text = shown.get()
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    for limit in found.limits:
+        (row,) = [line for line in text.splitlines() if line.startswith(f"{limit.name} ")]
+        assert f" {digits(limit.goodput_bit_s / 1e6)} " in row
+    assert "    SO_RCVBUF = 1027500\n" in re.sub(" +\n", "\n", text)
 
 
 def test_a_program_that_writes_short_blocks_keeps_within_its_send_buffer() -> None:

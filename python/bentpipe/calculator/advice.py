@@ -97,15 +97,17 @@ class Change:
         asks_bytes = math.ceil(self.wanted_bytes / 2)
         return [
             f"Raise the {self.buffer} buffer from {wording.size(self.now_bytes)} to at least "
-            f"{wording.size(self.wanted_bytes)}:",
-            f"  tuned by the kernel:       {self.setting.line}{self._state}",
-            f"  set by the application:    {option} = {asks_bytes}, which the kernel doubles, "
-            f"and {most} = {asks_bytes} or more",
+            f"{wording.size(self.wanted_bytes)}.",
+            f"  If the kernel tunes the buffer{self._state}:",
+            f"    {self.setting.line}",
+            f"  If the application sets {option} (the kernel doubles what it sets):",
+            f"    {option} = {asks_bytes}",
+            f"    {most} = {asks_bytes}",
         ]
 
     @property
     def _state(self) -> str:
-        return "    # this machine has it" if self.setting.is_enough and self.setting.here else ""
+        return " (this machine allows that already)" if self.setting.is_enough and self.setting.here else ""
 
 
 def changes(asked: Question, found: list[Setting]) -> list[Change]:

@@ -1,8 +1,8 @@
 """The same point packet by packet, in the `sim` engine, beside what the formulas say.
 
 1. The rate is that of a long transfer whose start is left out, sent by the program asked for: iperf3,
-   nginx (`long`) or curl's upload (`short`). The completion is that of one fetch. Without `--queue` the
-   bottleneck's queue is one BDP, the default of a lab.
+   nginx (`long`) or curl's upload (`short`). The completion is that of one fetch; of several streams each
+   carries its share. Without `--queue` the bottleneck's queue is one BDP, the default of a lab.
 2. Without loss there is no chance in it, and one run tells all. With loss the median of several seeds is
    compared.
 3. They agree within 15 %: what `sim` itself is meant to keep to beside a real kernel (docs/accuracy.md).
@@ -77,8 +77,8 @@ def packet_level(asked: Question, bound_bit_s: float) -> PacketLevel:
         from_start = [_goodput_bit_s(asked, bound_bit_s, asked.time_s, 0, seed) for seed in seeds]
         average = _estimate(from_start)
     if asked.size_bytes is not None and _can_be_fetched(asked, asked.size_bytes, goodput.median, len(seeds)):
-        fetch = _fetch(asked, asked.size_bytes)
-        completion = estimate([_run(asked, fetch, seed)["completion_s"] for seed in seeds])
+        fetches = _fetches(asked, asked.size_bytes)
+        completion = estimate([_last_s(_run(asked, fetches, seed)) for seed in seeds])
     return PacketLevel(goodput, completion, average, time_s, omit_s, len(seeds))
 
 
@@ -94,20 +94,30 @@ def _goodput_bit_s(asked: Question, bound_bit_s: float, time_s: float, omit_s: f
         # iperf3 takes whole seconds.
         times = {"time": f"{math.ceil(time_s)} s", "omit": f"{math.ceil(omit_s)} s"}
         work = {"kind": "bulk", "streams": asked.streams, **times}
-        return (_run(asked, work, seed)["goodput_mbit_s"] or 0.0) * 1e6
+        (entry,) = _run(asked, [work], seed)
+        return (entry["goodput_mbit_s"] or 0.0) * 1e6
     # A fetch has no `omit`; the same run cut short says what it carried until then.
     size = round(max(bound_bit_s, asked.rate_bit_s) / 8 * (time_s + omit_s)) + 1
     until_end, until_omit = (
-        _run(asked, _fetch(asked, size), seed, duration_s=end_s)["bytes"] if end_s else 0
+        sum(entry["bytes"] for entry in _run(asked, _fetches(asked, size), seed, duration_s=end_s))
+        if end_s
+        else 0
         for end_s in (time_s + omit_s, omit_s)
     )
     return float((until_end - until_omit) * 8 / time_s)
 
 
-def _fetch(asked: Question, size_bytes: int) -> dict[str, Any]:
-    direction = _data_pipe(asked)
-    connections = asked.streams if direction == "down" else 1
-    return {"kind": "http", "direction": direction, "connections": connections, "size": f"{size_bytes} B"}
+def _fetches(asked: Question, size_bytes: int) -> list[dict[str, Any]]:
+    """The workloads that carry the size over all streams: an upload has one connection for each."""
+    if _data_pipe(asked) == "down":
+        return [{"kind": "http", "connections": asked.streams, "size": f"{size_bytes} B"}]
+    share = f"{max(1, math.ceil(size_bytes / asked.streams))} B"
+    return [{"kind": "http", "direction": "up", "size": share}] * asked.streams
+
+
+def _last_s(entries: list[dict[str, Any]]) -> float:
+    """When the last of them was complete."""
+    return max(float(entry["completion_s"]) for entry in entries)
 
 
 def _can_be_fetched(asked: Question, size_bytes: int, rate_bit_s: float, seeds: int) -> bool:
@@ -132,15 +142,16 @@ def _length_s(asked: Question, bound_bit_s: float, seeds: int) -> tuple[int, int
     return math.ceil(min(wanted_s, affordable_s, _MOST_S)), omit_s
 
 
-def _run(asked: Question, work: dict[str, Any], seed: int, duration_s: float | None = None) -> dict[str, Any]:
-    """The workload's entry of one simulated run."""
-    lab = _lab(asked, work, duration_s)
+def _run(
+    asked: Question, works: list[dict[str, Any]], seed: int, duration_s: float | None = None
+) -> list[dict[str, Any]]:
+    """The workloads' entries of one simulated run."""
+    lab = _lab(asked, works, duration_s)
     with tempfile.TemporaryDirectory(prefix="bentpipe-calc-") as folder:
         point = Point("calc", "calc", None, "as is", {}, seed, 0, resolve(lab, Traces(Path())))
         options = EngineOptions(sample_interval_ns=10**9)
         record = SimEngine(options).run(point, RunFolder.create(Path(folder), "run"), lambda *_: None)
-    found: dict[str, Any] = record["workloads"]["transfer"]
-    return found
+    return list(record["workloads"].values())
 
 
 def _data_pipe(asked: Question) -> str:
@@ -148,7 +159,7 @@ def _data_pipe(asked: Question) -> str:
     return "up" if asked.program == "short" else "down"
 
 
-def _lab(asked: Question, work: dict[str, Any], duration_s: float | None = None) -> LabFile:
+def _lab(asked: Question, works: list[dict[str, Any]], duration_s: float | None = None) -> LabFile:
     data: dict[str, Any] = {"rate": f"{asked.rate_bit_s} bit/s", "loss": asked.loss}
     if asked.queue_bytes is not None:
         data["queue"] = f"{asked.queue_bytes} B"
@@ -161,7 +172,7 @@ def _lab(asked: Question, work: dict[str, Any], duration_s: float | None = None)
             "tcp_rmem": _triple(DEFAULT_RMEM, asked.rcvbuf_bytes),
             "tcp_wmem": _triple(DEFAULT_WMEM, asked.sndbuf_bytes),
         },
-        "workload": [{"name": "transfer", **work}],
+        "workload": [{"name": f"transfer-{number}", **work} for number, work in enumerate(works, 1)],
     }
     if duration_s is not None:
         lab["duration"] = f"{round(duration_s * 1e9)} ns"

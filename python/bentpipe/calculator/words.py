@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -17,18 +18,28 @@ from bentpipe.results.statistics import Estimate
 
 
 def render(found: Calculation) -> RenderableType:
-    parts: list[RenderableType] = [_heading(found), "", _limits(found), "", *_binding(found), ""]
-    parts += [*_times(found), "", *_buffers(found)]
+    parts: list[RenderableType] = [_heading(found), "", _limits(found), ""]
+    lines = [*_binding(found), "", *_times(found), "", *_buffers(found)]
     if found.packet_level:
-        parts += ["", *_packets(found)]
-    return Group(*parts, "", *(Text(f"{each.name}: {each.source}.", style="dim") for each in found.limits))
+        lines += ["", *_packets(found)]
+    sources = [f"{each.name}: {each.source}." for each in found.limits]
+    dim = [_line(line, "dim") for line in ("n: streams.", *sources)]
+    return Group(*parts, *map(_line, lines), "", *dim)
+
+
+def _line(line: str, style: str = "") -> RenderableType:
+    """A line that keeps its indent where it is folded."""
+    text = line.lstrip(" ")
+    if not text:
+        return ""
+    return Padding(Text(text, style=style), (0, 0, 0, len(line) - len(text)), expand=False)
 
 
 def _heading(found: Calculation) -> Text:
     asked = found.asked
     streams = wording.plural(asked.streams, "stream")
     loss = f"loss {asked.loss:g}" if asked.loss else "no loss but by a full queue"
-    bdp = f"{wording.size(asked.bdp_bytes)}, {digits(asked.bdp_segments, 5)} packets"
+    bdp = f"{wording.size(asked.bdp_bytes)}, {digits(asked.bdp_segments)} packets"
     both_ways = f" ({wording.rate(asked.rate_up_bit_s)} for ACKs)" if asked.rate_up_bit_s else ""
     queue = ""
     if asked.queue_bytes is not None:
@@ -51,7 +62,7 @@ def _limits(found: Calculation) -> Table:
     drawn.add_column("limit", no_wrap=True)
     drawn.add_column("Mbit/s", justify="right", no_wrap=True)
     drawn.add_column("", no_wrap=True)
-    drawn.add_column("formula", no_wrap=True)
+    drawn.add_column("formula")  # the only one that may fold: the figures must stay whole
     for each in found.limits:
         mark = "binds" if each is found.binds else "" if each.applies else each.note or "not here"
         style = "bold" if each is found.binds else "" if each.applies else "dim"
@@ -141,7 +152,7 @@ def _buffers(found: Calculation) -> list[str]:
     ]
     changes = advice.changes(found.asked, found.settings)
     if not changes:
-        lines.append("  Both of the question are enough.")
+        lines.append("  The buffers above are large enough.")
     return lines + [line for each in changes for line in each.lines]
 
 
