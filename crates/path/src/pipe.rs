@@ -104,6 +104,7 @@ impl<P: Packet> Pipe<P> {
             self.settle();
             self.meter.queue_holds(now, self.queue.depth().bytes);
         }
+        self.check_conservation();
     }
 
     /// The next packet that has left the pipe by `now`, with the instant at which it did; call until `None`.
@@ -112,7 +113,25 @@ impl<P: Packet> Pipe<P> {
         if self.departed.is_empty() {
             self.come_to(now);
         }
+        self.check_conservation();
         self.departed.pop_front()
+    }
+
+    /// Nothing comes from nowhere and nothing is lost without a cause, and what is held is what lies in the parts.
+    fn check_conservation(&self) {
+        if cfg!(debug_assertions) {
+            let totals = &self.totals;
+            let mut parts = self.queue.depth() + self.line.held();
+            if let Some((_, served)) = &self.in_service {
+                parts.add(served.bytes);
+            }
+            assert_eq!(parts, totals.held, "queued, in service and on the line");
+            assert_eq!(
+                totals.offered + totals.duplicated,
+                totals.delivered + totals.dropped_in_all() + totals.held,
+                "in, and out or dropped or held: {totals:?}"
+            );
+        }
     }
 
     /// The earliest instant at which [`Pipe::pop`] may give something new: no packet leaves before it, but the one

@@ -32,6 +32,7 @@ use bentpipe_tcp::{Notice, Socket};
 pub struct Pair {
     world: World,
     received: [u64; 2],
+    events: u64,
 }
 
 impl Pair {
@@ -41,6 +42,7 @@ impl Pair {
         Ok(Self {
             world,
             received: [0; 2],
+            events: 0,
         })
     }
 
@@ -72,6 +74,11 @@ impl Pair {
         self.received[side as usize]
     }
 
+    /// Steps of the network so far: packets that left a link, and timeouts of nodes.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     pub fn now(&self) -> Time {
         self.world.now()
     }
@@ -80,6 +87,7 @@ impl Pair {
     pub fn run_until(&mut self, until: Time) {
         let network = &mut self.world.network;
         while network.step(until) {
+            self.events += 1;
             network.out.echoes.clear();
             for (_, _, side, notice) in network.out.notices.drain(..) {
                 if let Notice::Read(bytes) = notice {

@@ -11,6 +11,7 @@ pub mod congestion;
 mod delayed_ack;
 mod handshake;
 mod header;
+mod invariants;
 mod newreno;
 mod output;
 mod pacing;

@@ -116,6 +116,7 @@ impl Socket {
             let segment = *self.board.get(id);
             next = self.board.sent_after(id);
             if segment.is(LOST) && !segment.is(RETRANS) {
+                self.board.pass_over(id);
                 continue;
             }
             if (segment.sent_at, segment.end()) >= (self.rack.sent_at, self.rack.end_seq) {

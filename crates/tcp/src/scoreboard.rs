@@ -1,23 +1,28 @@
 //! What is in flight: a ring of segments in sequence order, with a list through it in order of (re)transmission
 //! (RFC 8985, section 6.1; Linux's `tsorted_sent_queue`), the `SACKed` ranges, and a heap of what waits for
-//! retransmission. An ACK costs by what it says anew, not by the flight. Two events walk over the whole flight, both outside this
-//! file: a retransmission timeout (recovery.rs), which marks all of it lost, and the undoing of one (undo.rs).
+//! retransmission.
+//!
+//! An ACK costs by what it says anew, and by the logarithm of the flight; crates/sim/tests/cost.rs counts that. A retransmission
+//! timeout walks over the whole flight, to mark it lost (recovery.rs), and so does an undo that takes losses back (undo.rs).
 
 use bentpipe_base::time::Time;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-pub const SACKED: u8 = 1;
+pub const SACKED: u16 = 1;
 /// A retransmission is thought to be in flight.
-pub const RETRANS: u8 = 2;
-pub const LOST: u8 = 4;
-pub const EVER_RETRANS: u8 = 8;
-pub const APP_LIMITED: u8 = 16;
+pub const RETRANS: u16 = 2;
+pub const LOST: u16 = 4;
+pub const EVER_RETRANS: u16 = 8;
+pub const APP_LIMITED: u16 = 16;
 /// First of its burst: carries the overhead of one socket buffer.
-pub const BURST_HEAD: u8 = 32;
+pub const BURST_HEAD: u16 = 32;
 /// Its delivery has been counted in a rate sample.
-pub const RATED: u8 = 64;
-const LISTED: u8 = 128;
+pub const RATED: u16 = 64;
+const LISTED: u16 = 128;
+/// Lost and waiting for retransmission, and out of the transmission order until that or an undo.
+const PASSED_OVER: u16 = 256;
 
 const NONE: u32 = u32::MAX;
 
@@ -30,7 +35,7 @@ const NONE: u32 = u32::MAX;
 pub struct Sent {
     pub seq: u64,
     pub length: u32,
-    pub flags: u8,
+    pub flags: u16,
     /// Only for the SYN and FIN, which take sequence space without payload.
     pub header_flags: u8,
     earlier: u32,
@@ -68,7 +73,7 @@ impl Sent {
         self.seq + u64::from(self.length)
     }
 
-    pub fn is(&self, flags: u8) -> bool {
+    pub fn is(&self, flags: u16) -> bool {
         self.flags & flags != 0
     }
 }
@@ -81,9 +86,71 @@ pub struct Scoreboard {
     latest: Option<u64>,
     sacked: VecDeque<(u64, u64)>,
     waiting: BinaryHeap<Reverse<u64>>,
+    /// Segments and ranges touched; see [`Scoreboard::operations`].
+    operations: Cell<u64>,
 }
 
 impl Scoreboard {
+    /// How many segments and ranges have been looked at, moved or compared so far: the work done, for tests of what an ACK
+    /// costs. Counted only where debug assertions are on; else 0.
+    pub fn operations(&self) -> u64 {
+        self.operations.get()
+    }
+
+    #[inline]
+    fn count(&self, operations: usize) {
+        if cfg!(debug_assertions) {
+            let so_far = self.operations.get();
+            self.operations.set(so_far + operations as u64);
+        }
+    }
+
+    /// As many as a binary search of so many compares.
+    #[inline]
+    fn count_search(&self, among: usize) {
+        self.count(among.checked_ilog2().unwrap_or(0) as usize + 1);
+    }
+
+    /// The flight in sequence order, for checks; not counted among the operations.
+    pub fn segments(&self) -> impl Iterator<Item = &Sent> {
+        self.ring.iter()
+    }
+
+    /// Entries that wait for retransmission; some may have been settled meanwhile.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The `SACKed` ranges are in order, apart, and within the flight, and cover what is marked.
+    pub fn check_ranges(&self, snd_una: u64, snd_nxt: u64) {
+        let mut past = 0;
+        for &(start, end) in &self.sacked {
+            assert!(past < start && start < end, "{:?}", self.sacked);
+            past = end;
+        }
+        assert!(
+            past <= snd_nxt,
+            "SACKed beyond {snd_nxt}: {:?}",
+            self.sacked
+        );
+        let marked: u64 = self
+            .ring
+            .iter()
+            .filter(|sent| sent.is(SACKED))
+            .map(|sent| u64::from(sent.length))
+            .sum();
+        let covered: u64 = self
+            .sacked
+            .iter()
+            .map(|&(start, end)| end - start.max(snd_una).min(end))
+            .sum();
+        assert_eq!(
+            marked, covered,
+            "bytes marked and covered: {:?}",
+            self.sacked
+        );
+    }
+
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
@@ -94,10 +161,12 @@ impl Scoreboard {
     }
 
     pub fn get(&self, id: u64) -> &Sent {
+        self.count(1);
         &self.ring[(id - self.first) as usize]
     }
 
     pub fn get_mut(&mut self, id: u64) -> &mut Sent {
+        self.count(1);
         &mut self.ring[(id - self.first) as usize]
     }
 
@@ -113,6 +182,7 @@ impl Scoreboard {
     }
 
     pub fn push(&mut self, segment: Sent) -> u64 {
+        self.count(1);
         self.ring.push_back(segment);
         let id = self.first + self.ring.len() as u64 - 1;
         self.stamp(id, segment.sent_at);
@@ -121,6 +191,7 @@ impl Scoreboard {
 
     /// Takes the head if the cumulative acknowledgement covers it; trims it if only part is covered.
     pub fn pop_acked(&mut self, ack: u64) -> Option<Sent> {
+        self.count(1);
         let head = *self.ring.front()?;
         if head.end() > ack {
             if head.seq < ack {
@@ -134,6 +205,7 @@ impl Scoreboard {
         self.ring.pop_front();
         self.first += 1;
         while self.sacked.front().is_some_and(|range| range.1 <= ack) {
+            self.count(1);
             self.sacked.pop_front();
         }
         Some(head)
@@ -141,6 +213,7 @@ impl Scoreboard {
 
     /// Identity of the segment that holds `seq`, or the first above it. Full segments are found at once.
     pub fn find(&self, seq: u64) -> u64 {
+        self.count(1);
         let Some(head) = self.ring.front() else {
             return self.first;
         };
@@ -154,6 +227,7 @@ impl Scoreboard {
         {
             return self.first + guess as u64;
         }
+        self.count_search(self.ring.len());
         self.first + self.ring.partition_point(|segment| segment.end() <= seq) as u64
     }
 
@@ -161,6 +235,7 @@ impl Scoreboard {
 
     /// The first part of `from..to` that no SACK has covered yet.
     pub fn first_gap(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        self.count_search(self.sacked.len());
         let next = self.sacked.partition_point(|range| range.1 <= from);
         let mut from = from;
         let mut index = next;
@@ -179,9 +254,13 @@ impl Scoreboard {
 
     /// Notes that whole segments of `start..end` are `SACKed`, joining neighbours.
     pub fn cover(&mut self, start: u64, end: u64) {
+        self.count_search(self.sacked.len());
         let from = self.sacked.partition_point(|range| range.1 < start);
+        // What an insertion or a removal moves.
+        let moved = from.min(self.sacked.len() - from);
         let mut joined = (start, end);
         while let Some(&range) = self.sacked.get(from) {
+            self.count(1);
             if range.0 > joined.1 {
                 break;
             }
@@ -191,12 +270,14 @@ impl Scoreboard {
                 .get(from + 1)
                 .is_some_and(|next| next.0 <= joined.1)
             {
+                self.count(moved);
                 self.sacked.remove(from);
             } else {
                 self.sacked[from] = joined;
                 return;
             }
         }
+        self.count(moved);
         self.sacked.insert(from, joined);
     }
 
@@ -228,7 +309,7 @@ impl Scoreboard {
         let latest = self.latest;
         let segment = self.get_mut(id);
         segment.sent_at = at;
-        segment.flags |= LISTED;
+        segment.flags = segment.flags & !PASSED_OVER | LISTED;
         segment.earlier = latest.map_or(NONE, Self::link);
         segment.later = NONE;
         match latest {
@@ -256,6 +337,34 @@ impl Scoreboard {
         self.get_mut(id).flags &= !LISTED;
     }
 
+    /// Takes a segment that waits for its retransmission out of the transmission order, so that no later walk along it passes
+    /// over it again. [`restore_order`](Self::restore_order) puts it back.
+    pub fn pass_over(&mut self, id: u64) {
+        self.unlist(id);
+        self.get_mut(id).flags |= PASSED_OVER;
+    }
+
+    /// What was passed over may be found lost again: an undo has taken its loss back.
+    pub fn restore_order(&mut self) {
+        let returns = |sent: &Sent| sent.is(PASSED_OVER) && !sent.is(SACKED);
+        self.count(self.ring.len());
+        if !self.ring.iter().any(returns) {
+            return;
+        }
+        let mut order = Vec::new();
+        let mut next = self.earliest;
+        while let Some(id) = next {
+            order.push(id);
+            next = self.sent_after(id);
+        }
+        order.extend(self.ids().filter(|&id| returns(self.get(id))));
+        order.sort_by_key(|&id| self.get(id).sent_at);
+        for id in order {
+            let sent_at = self.get(id).sent_at;
+            self.stamp(id, sent_at);
+        }
+    }
+
     pub fn earliest_sent(&self) -> Option<u64> {
         self.earliest
     }
@@ -267,6 +376,7 @@ impl Scoreboard {
     // --- waiting for retransmission ---
 
     pub fn await_retransmission(&mut self, id: u64) {
+        self.count_search(self.waiting.len());
         self.waiting.push(Reverse(id));
     }
 
@@ -279,6 +389,7 @@ impl Scoreboard {
                     return Some(id);
                 }
             }
+            self.count_search(self.waiting.len());
             self.waiting.pop();
         }
         None

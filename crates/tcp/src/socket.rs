@@ -108,6 +108,7 @@ pub struct Socket {
     ts_offset: u32,
     /// Closed by [`abort`](Self::abort).
     aborted: bool,
+    pub(super) calls_since_recount: u32,
 }
 
 impl Socket {
@@ -143,6 +144,7 @@ impl Socket {
             ts_recent: 0,
             ts_offset: (random >> 32) as u32,
             aborted: false,
+            calls_since_recount: 0,
         })
     }
 
@@ -224,6 +226,10 @@ impl Socket {
                     }
                     self.establish(out);
                     self.in_established(packet, out);
+                    if self.can_send() && self.send.offered > 0 {
+                        // Written before the connection was there.
+                        self.fill_and_push(out);
+                    }
                 }
             }
             _ if packet.has(flag::SYN) => {
@@ -232,6 +238,7 @@ impl Socket {
             }
             _ => self.in_established(packet, out),
         }
+        self.check_invariants();
     }
 
     fn in_established(&mut self, packet: &Segment, out: &mut Outbox) {
@@ -290,6 +297,7 @@ impl Socket {
         if self.can_send() {
             self.fill_and_push(out);
         }
+        self.check_invariants();
     }
 
     /// The application writes no more: what it offered and has not yet written is dropped.
@@ -307,6 +315,7 @@ impl Socket {
             State::Established | State::CloseWait => self.fill_and_push(out),
             _ => {}
         }
+        self.check_invariants();
     }
 
     /// Ends the connection here and now; the peer is told by a RST, and by another for whatever still comes from it.
@@ -340,6 +349,11 @@ impl Socket {
         self.receiver
             .copied
             .saturating_sub(1 + u64::from(self.receiver.fin_reached))
+    }
+
+    /// Work done on the scoreboard so far, for tests of what an ACK costs. Counted only where debug assertions are on; else 0.
+    pub fn scoreboard_operations(&self) -> u64 {
+        self.board.operations()
     }
 
     pub fn retransmits(&self) -> u64 {

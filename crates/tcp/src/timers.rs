@@ -147,6 +147,7 @@ impl Socket {
         if due(&mut self.timers.writer, now) {
             self.writer_runs(out);
         }
+        self.check_invariants();
     }
 
     /// When the head's retransmission timeout would expire, from now on (`tcp_rto_delta_us`).

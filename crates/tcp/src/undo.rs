@@ -39,6 +39,7 @@ impl Socket {
             }
             self.window.view.lost_out = 0;
             self.board.forget_waiting();
+            self.board.restore_order();
         }
         if self.recovery.prior_ssthresh > 0 {
             self.window.cwnd = self.control.undo_cwnd(&mut self.window);

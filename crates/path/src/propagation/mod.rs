@@ -7,6 +7,7 @@ use crate::error::{ConfigError, span};
 use crate::handover::Steps;
 use crate::queue::Waiting;
 use crate::time::{Nanos, Time};
+use crate::totals::Count;
 pub(crate) use jitter::Jitter;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -106,6 +107,14 @@ impl<P> Line<P> {
         match &self.order {
             Order::Kept(line) => line.front().map(|passage| passage.leaves),
             Order::Free { heap, .. } => heap.peek().map(|Reverse(passage)| passage.leaves),
+        }
+    }
+
+    /// What is on the line.
+    pub fn held(&self) -> Count {
+        Count {
+            packets: self.packets() as u64,
+            bytes: self.bytes,
         }
     }
 
