@@ -28,4 +28,4 @@ pub mod topology;
 mod tun;
 mod watch;
 
-pub use bentpipe_spool::pcapng;
+pub use bentpipe_tables::pcapng;

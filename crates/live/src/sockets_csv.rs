@@ -1,116 +1,87 @@
-//! The `sockets` table's spool file (python/bentpipe/results/schema.py says what the columns mean). Whose a socket is
+//! The `sockets` table's spool file (`bentpipe_tables::Socket`). Whose a socket is
 //! is not known here: `workload`, `flow` and `role` are added later (`python/bentpipe/engines/socket_owners.py`), for
 //! which `server` has the number of the server beyond the far end that is one of the socket's ends.
 
 use crate::protocol::Host;
 use crate::sock_diag::TcpSocket;
-use std::fmt::{self, Display};
+use bentpipe_tables::{Cell, Socket, csv};
 use std::io::{self, Write};
 
-/// A value, or nothing where it is not known.
-#[derive(Clone, Copy)]
-enum Cell<'a> {
-    Nothing,
-    Text(&'a str),
-    Integer(i128),
-    Float(f64),
-    Flag(bool),
+/// Columns that are added later.
+const OWNER: [&str; 3] = ["workload", "flow", "role"];
+
+fn seconds(micros: Option<u64>) -> Option<f64> {
+    micros.map(|micros| micros as f64 / 1e6)
 }
 
-impl Display for Cell<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => Ok(()),
-            Self::Text(text) => out.write_str(text),
-            Self::Integer(number) => number.fmt(out),
-            Self::Float(number) => number.fmt(out),
-            Self::Flag(flag) => flag.fmt(out),
-        }
+fn sampled<'a>(time_s: f64, host: Host, socket: &TcpSocket<'a>) -> Socket<'a> {
+    let info = socket.tcp_info.unwrap_or_default();
+    let memory = socket.memory.unwrap_or_default();
+    Socket {
+        time_s,
+        host: host.name(),
+        workload: None,
+        flow: None,
+        role: None,
+        ip: socket.ip.into(),
+        local_port: socket.local_port.into(),
+        remote_port: socket.remote_port.into(),
+        state: socket.state,
+        congestion_control: socket.congestion_control,
+        ca_state: info.ca_state(),
+        cwnd_segments: info.snd_cwnd().map(u64::from),
+        ssthresh_segments: info.ssthresh().map(u64::from),
+        mss_bytes: info.snd_mss().map(u64::from),
+        srtt_s: info.srtt_s(),
+        rttvar_s: info.rttvar_s(),
+        min_rtt_s: info.min_rtt_s(),
+        rto_s: info.rto_s(),
+        backoff: info.backoff().map(u64::from),
+        unacked_segments: info.unacked().map(u64::from),
+        sacked_segments: info.sacked().map(u64::from),
+        lost_segments: info.lost().map(u64::from),
+        retrans_segments: info.retrans().map(u64::from),
+        reordering: info.reordering().map(u64::from),
+        in_flight_bytes: info.in_flight_bytes(),
+        bytes_sent: info.bytes_sent(),
+        bytes_acked: info.bytes_acked(),
+        bytes_received: info.bytes_received(),
+        bytes_retrans: info.bytes_retrans(),
+        segments_out: info.segs_out().map(u64::from),
+        segments_in: info.segs_in().map(u64::from),
+        retransmits: info.total_retrans().map(u64::from),
+        delivered: info.delivered().map(u64::from),
+        delivery_rate_bit_s: info.delivery_rate_bit_s(),
+        pacing_rate_bit_s: info.pacing_rate_bit_s(),
+        app_limited: info.app_limited(),
+        busy_s: seconds(info.busy_time_us()),
+        rwnd_limited_s: seconds(info.rwnd_limited_us()),
+        sndbuf_limited_s: seconds(info.sndbuf_limited_us()),
+        snd_wnd_bytes: info.snd_wnd().map(u64::from),
+        rcv_wnd_bytes: info.rcv_wnd().map(u64::from),
+        rcv_space_bytes: info.rcv_space().map(u64::from),
+        rcv_ssthresh_bytes: info.rcv_ssthresh().map(u64::from),
+        rcv_ooopack: info.rcv_ooopack().map(u64::from),
+        notsent_bytes: info.notsent_bytes().map(u64::from),
+        sndbuf_bytes: memory.sndbuf().map(u64::from),
+        rcvbuf_bytes: memory.rcvbuf().map(u64::from),
+        wmem_queued_bytes: memory.wmem_queued().map(u64::from),
+        rmem_alloc_bytes: memory.rmem_alloc().map(u64::from),
+        backlog_bytes: memory.backlog().map(u64::from),
+        drops: memory.drops().map(u64::from),
+        total_rto: info.total_rto().map(u64::from),
+        rcv_rtt_s: info.rcv_rtt_s(),
     }
 }
 
-fn cell<'a, T>(value: Option<T>, kind: impl FnOnce(T) -> Cell<'a>) -> Cell<'a> {
-    value.map_or(Cell::Nothing, kind)
-}
-
-fn text(value: Option<&str>) -> Cell<'_> {
-    cell(value, Cell::Text)
-}
-
-fn integer<'a, T: Into<i128>>(value: Option<T>) -> Cell<'a> {
-    cell(value, |value| Cell::Integer(value.into()))
-}
-
-fn float<'a>(value: Option<f64>) -> Cell<'a> {
-    cell(value, Cell::Float)
-}
-
-fn seconds<'a>(micros: Option<u64>) -> Cell<'a> {
-    cell(micros, |micros| Cell::Float(micros as f64 / 1e6))
-}
-
-/// Every column by name with a socket's value: the header and the rows are both made of this.
-fn cells<'a>(time_s: f64, host: Host, socket: &TcpSocket<'a>) -> [(&'static str, Cell<'a>); 51] {
-    let info = socket.tcp_info.unwrap_or_default();
-    let memory = socket.memory.unwrap_or_default();
-    [
-        ("time_s", Cell::Float(time_s)),
-        ("host", Cell::Text(host.name())),
-        ("ip", integer(Some(socket.ip))),
-        ("local_port", integer(Some(socket.local_port))),
-        ("remote_port", integer(Some(socket.remote_port))),
-        ("state", Cell::Text(socket.state)),
-        ("congestion_control", text(socket.congestion_control)),
-        ("ca_state", text(info.ca_state())),
-        ("cwnd_segments", integer(info.snd_cwnd())),
-        ("ssthresh_segments", integer(info.ssthresh())),
-        ("mss_bytes", integer(info.snd_mss())),
-        ("srtt_s", float(info.srtt_s())),
-        ("rttvar_s", float(info.rttvar_s())),
-        ("min_rtt_s", float(info.min_rtt_s())),
-        ("rto_s", float(info.rto_s())),
-        ("backoff", integer(info.backoff())),
-        ("unacked_segments", integer(info.unacked())),
-        ("sacked_segments", integer(info.sacked())),
-        ("lost_segments", integer(info.lost())),
-        ("retrans_segments", integer(info.retrans())),
-        ("reordering", integer(info.reordering())),
-        ("in_flight_bytes", integer(info.in_flight_bytes())),
-        ("bytes_sent", integer(info.bytes_sent())),
-        ("bytes_acked", integer(info.bytes_acked())),
-        ("bytes_received", integer(info.bytes_received())),
-        ("bytes_retrans", integer(info.bytes_retrans())),
-        ("segments_out", integer(info.segs_out())),
-        ("segments_in", integer(info.segs_in())),
-        ("retransmits", integer(info.total_retrans())),
-        ("delivered", integer(info.delivered())),
-        ("delivery_rate_bit_s", float(info.delivery_rate_bit_s())),
-        ("pacing_rate_bit_s", float(info.pacing_rate_bit_s())),
-        ("app_limited", cell(info.app_limited(), Cell::Flag)),
-        ("busy_s", seconds(info.busy_time_us())),
-        ("rwnd_limited_s", seconds(info.rwnd_limited_us())),
-        ("sndbuf_limited_s", seconds(info.sndbuf_limited_us())),
-        ("snd_wnd_bytes", integer(info.snd_wnd())),
-        ("rcv_wnd_bytes", integer(info.rcv_wnd())),
-        ("rcv_space_bytes", integer(info.rcv_space())),
-        ("rcv_ssthresh_bytes", integer(info.rcv_ssthresh())),
-        ("rcv_ooopack", integer(info.rcv_ooopack())),
-        ("notsent_bytes", integer(info.notsent_bytes())),
-        ("sndbuf_bytes", integer(memory.sndbuf())),
-        ("rcvbuf_bytes", integer(memory.rcvbuf())),
-        ("wmem_queued_bytes", integer(memory.wmem_queued())),
-        ("rmem_alloc_bytes", integer(memory.rmem_alloc())),
-        ("backlog_bytes", integer(memory.backlog())),
-        ("drops", integer(memory.drops())),
-        ("total_rto", integer(info.total_rto())),
-        ("rcv_rtt_s", float(info.rcv_rtt_s())),
-        ("server", integer(socket.server)),
-    ]
+/// Whether the cells of each column are written.
+fn is_sampled(name: &str) -> bool {
+    !OWNER.contains(&name)
 }
 
 pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
-    let columns = cells(0.0, Host::Client, &TcpSocket::default());
-    line(out, columns.iter().map(|(name, _)| name))
+    let names = Socket::COLUMNS.map(|column| column.name).into_iter();
+    csv::line(out, names.filter(|name| is_sampled(name)).chain(["server"]))
 }
 
 pub(crate) fn row(
@@ -119,20 +90,12 @@ pub(crate) fn row(
     host: Host,
     socket: &TcpSocket<'_>,
 ) -> io::Result<()> {
-    line(
-        out,
-        cells(time_s, host, socket).iter().map(|(_, value)| value),
-    )
-}
-
-fn line<T: Display>(out: &mut impl Write, mut values: impl Iterator<Item = T>) -> io::Result<()> {
-    if let Some(first) = values.next() {
-        write!(out, "{first}")?;
-    }
-    for value in values {
-        write!(out, ",{value}")?;
-    }
-    writeln!(out)
+    let cells = Socket::COLUMNS
+        .iter()
+        .zip(sampled(time_s, host, socket).cells());
+    let cells = cells.filter(|(column, _)| is_sampled(column.name));
+    let server = Cell::from(socket.server.map(u64::from));
+    csv::line(out, cells.map(|(_, cell)| cell).chain([server]))
 }
 
 #[cfg(test)]

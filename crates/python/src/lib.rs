@@ -4,6 +4,7 @@
 mod live_host;
 mod popularity;
 mod sim_run;
+mod tables;
 
 use pyo3::prelude::*;
 
@@ -17,6 +18,8 @@ mod _core {
     use super::popularity::popularity;
     #[pymodule_export]
     use super::sim_run::sim_run;
+    #[pymodule_export]
+    use super::tables::tables;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,7 +7,6 @@ mod outcome;
 mod pings;
 mod sockets;
 mod spool;
-mod table;
 mod wire;
 
 pub use outcome::Outcome;

@@ -1,7 +1,6 @@
 //! Takes a simulation's results and writes each to its file. The first error ends the run.
 
 use crate::outcome::{Outcome, Pipe, Work};
-use crate::table::Table;
 use crate::{RunError, flows, pings, sockets, wire};
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
@@ -9,8 +8,7 @@ use bentpipe_sim::seat::{Seat, Side};
 use bentpipe_sim::simulation::{SimSpec, Summary};
 use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::WorkloadSpec;
-use bentpipe_spool::cell::Column;
-use bentpipe_spool::{link, pcapng};
+use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng};
 use core::ops::ControlFlow;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -31,10 +29,10 @@ pub(crate) struct Spool<'a> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
     go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
-    link: Table<File>,
-    sockets: Table<File>,
-    flows: Table<File>,
-    pings: Table<File>,
+    link: parquet::Writer<File>,
+    sockets: parquet::Writer<File>,
+    flows: parquet::Writer<File>,
+    pings: parquet::Writer<File>,
     /// By host.
     captures: [Option<pcapng::Writer<BufWriter<File>>>; Seat::ALL.len()],
     bytes: Vec<u8>,
@@ -57,11 +55,9 @@ impl<'a> Spool<'a> {
                 spec.workloads.len()
             )));
         }
-        let table = |name: &str, columns: &[Column]| {
-            Table::create(
-                File::create(folder.join(format!("{name}.parquet")))?,
-                columns,
-            )
+        let create = |table: &Table| {
+            let name = format!("{}.parquet", table.name);
+            parquet::Writer::create(File::create(folder.join(name))?, table)
         };
         let capture = |host: Seat| -> io::Result<_> {
             if !spec.capture.contains(&host) {
@@ -80,10 +76,10 @@ impl<'a> Spool<'a> {
             specs: &spec.workloads,
             names,
             go_on,
-            link: table("link", &link::COLUMNS)?,
-            sockets: table("sockets", &sockets::COLUMNS)?,
-            flows: table("flows", &flows::COLUMNS)?,
-            pings: table("pings", &pings::COLUMNS)?,
+            link: create(&Link::TABLE)?,
+            sockets: create(&Socket::TABLE)?,
+            flows: create(&Flow::TABLE)?,
+            pings: create(&Ping::TABLE)?,
             captures: [
                 capture(Seat::Client)?,
                 capture(Seat::Near)?,
@@ -131,18 +127,22 @@ impl<'a> Spool<'a> {
 
 impl Sink for Spool<'_> {
     fn bin(&mut self, to: Side, bin: &Bin) {
-        let written = self.link.row(&link::cells(pipe_name(to), bin));
+        let written = self.link.row(&Link::new(pipe_name(to), bin).cells());
         self.note(written);
     }
 
     fn socket(&mut self, row: &SocketRow) {
-        let written = sockets::row(&mut self.sockets, &self.names[row.workload], row);
+        let written = self
+            .sockets
+            .row(&sockets::row(&self.names[row.workload], row).cells());
         self.note(written);
     }
 
     fn flow(&mut self, row: &FlowRow) {
         self.works[row.workload].flow(row);
-        let written = flows::row(&mut self.flows, &self.names[row.workload], row);
+        let written = flows::with_row(&self.names[row.workload], row, |row| {
+            self.flows.row(&row.cells())
+        });
         self.note(written);
     }
 
@@ -152,7 +152,9 @@ impl Sink for Spool<'_> {
 
     fn ping(&mut self, row: &PingRow) {
         self.works[row.workload].ping(row);
-        let written = pings::row(&mut self.pings, &self.names[row.workload], row);
+        let written = self
+            .pings
+            .row(&pings::row(&self.names[row.workload], row).cells());
         self.note(written);
     }
 

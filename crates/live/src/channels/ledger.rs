@@ -5,30 +5,17 @@
 
 use crate::protocol::Family;
 use bentpipe_draws::Flow;
-use bentpipe_spool::cell::{Cell, line};
+use bentpipe_tables::{Flow as Row, csv};
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-const COLUMNS: [&str; 17] = [
-    "workload",
-    "client",
-    "server",
-    "direction",
-    "ip",
-    "local_port",
-    "remote_port",
-    "size_bytes",
-    "start_s",
-    "connected_s",
-    "first_byte_s",
-    "end_s",
-    "bytes",
-    "goodput_bit_s",
-    "retransmits",
-    "outcome",
-    "why",
-];
+/// Columns that are not written: the flow's number among all of the run's is not known here, and no cache lies between.
+const LEFT_OUT: [&str; 3] = ["flow", "object", "cache"];
+
+fn is_written(name: &str) -> bool {
+    !LEFT_OUT.contains(&name)
+}
 
 /// A flow's number in the order in which they were begun.
 pub(super) type Number = u64;
@@ -79,7 +66,8 @@ pub(super) struct Ledger<W> {
 
 impl<W: Write> Ledger<W> {
     pub fn new(mut out: W, workload: &str, family: Family) -> io::Result<Self> {
-        line(&mut out, COLUMNS)?;
+        let names = Row::COLUMNS.map(|column| column.name).into_iter();
+        csv::line(&mut out, names.filter(|name| is_written(name)))?;
         Ok(Self {
             out,
             workload: workload.into(),
@@ -169,26 +157,31 @@ impl<W: Write> Ledger<W> {
             Outcome::Unfinished => ("unfinished", Some("the run ended")),
             Outcome::Failed(why) => ("failed", Some(why.as_str())),
         };
-        let cells: [Cell<'_>; COLUMNS.len()] = [
-            self.workload.as_str().into(),
-            client.as_str().into(),
-            server.as_str().into(),
-            "down".into(),
-            self.ip.into(),
-            row.local_port.into(),
-            super::PORT.into(),
-            row.flow.size_bytes.into(),
-            seconds(row.start_ns).into(),
-            row.connected_ns.map(seconds).into(),
-            row.first_byte_ns.map(seconds).into(),
-            end_ns.map(seconds).into(),
-            row.bytes.into(),
-            goodput.into(),
-            retransmits.into(),
-            outcome.into(),
-            why.into(),
-        ];
-        line(&mut self.out, cells)
+        let row = Row {
+            flow: 0,
+            workload: &self.workload,
+            client: &client,
+            server: &server,
+            direction: "down",
+            ip: self.ip.into(),
+            local_port: row.local_port.into(),
+            remote_port: super::PORT.into(),
+            size_bytes: Some(row.flow.size_bytes),
+            start_s: seconds(row.start_ns),
+            connected_s: row.connected_ns.map(seconds),
+            first_byte_s: row.first_byte_ns.map(seconds),
+            end_s: end_ns.map(seconds),
+            bytes: row.bytes,
+            goodput_bit_s: goodput,
+            retransmits: retransmits.map(u64::from),
+            outcome,
+            why,
+            object: None,
+            cache: None,
+        };
+        let cells = Row::COLUMNS.iter().zip(row.cells());
+        let cells = cells.filter(|(column, _)| is_written(column.name));
+        csv::line(&mut self.out, cells.map(|(_, cell)| cell))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Most columns of a table take few values over and over, so each group's chunk of a column is a dictionary and run
 //! lengths (Parquet's default), compressed by Snappy. Statistics of chunks are left out: nothing here selects by value.
 
-use bentpipe_spool::cell::{Cell, Column, Kind};
+use crate::column::{Cell, Column, Kind, Table};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Rows of a group: some 13 MB of the widest table.
 const GROUP_ROWS: usize = 1 << 15;
 
-pub(crate) struct Table<W: Write + Send> {
+pub struct Writer<W: Write + Send> {
     out: SerializedFileWriter<W>,
     columns: Vec<Chunk>,
     rows: usize,
@@ -41,18 +41,19 @@ enum Values {
     Flag(Vec<bool>),
 }
 
-impl<W: Write + Send> Table<W> {
-    pub fn create(out: W, columns: &[Column]) -> io::Result<Self> {
+impl<W: Write + Send> Writer<W> {
+    pub fn create(out: W, table: &Table) -> io::Result<Self> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_offset_index_disabled(true)
             .build();
-        let schema = schema(columns).map_err(plain)?;
+        let schema = schema(table.columns).map_err(plain)?;
         Ok(Self {
             out: SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))
                 .map_err(plain)?,
-            columns: columns
+            columns: table
+                .columns
                 .iter()
                 .map(|column| Chunk::new(column.kind))
                 .collect(),
@@ -118,7 +119,7 @@ impl Chunk {
     /// Adds the cell of the group's row number `row`.
     fn push(&mut self, cell: Cell<'_>, row: usize) {
         match (&mut self.values, cell) {
-            (_, Cell::Nothing) => {
+            (_, Cell::Null) => {
                 self.levels.resize(row, 1);
                 self.levels.push(0);
                 return;
@@ -212,30 +213,39 @@ fn plain(error: ParquetError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::column::table;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
-    const COLUMNS: [Column; 4] = [
-        Column::text("name"),
-        Column::integer("number"),
-        Column::float("seconds"),
-        Column::flag("odd"),
-    ];
+    table! {
+        /// Of all kinds.
+        Mixed in "mixed" {
+            /// one or other
+            name: &'a str,
+            /// some
+            number: Option<i64>,
+            /// at first
+            seconds: Option<f64>,
+            /// every second
+            odd: bool,
+        }
+    }
     const ROWS: i64 = GROUP_ROWS as i64 + 1000;
 
     fn cells(row: i64) -> [Cell<'static>; 4] {
-        [
-            ["one", "other"][row as usize % 2].into(),
-            (row % 3 > 0).then_some(row).into(),
-            (row < ROWS / 2).then_some(row as f64 / 2.0).into(),
-            (row % 2 == 1).into(),
-        ]
+        let mixed = Mixed {
+            name: ["one", "other"][row as usize % 2],
+            number: (row % 3 > 0).then_some(row),
+            seconds: (row < ROWS / 2).then_some(row as f64 / 2.0),
+            odd: row % 2 == 1,
+        };
+        mixed.cells()
     }
 
     #[test]
     fn what_is_written_in_groups_is_read_back_row_by_row() {
         let mut file = Vec::new();
-        let mut table = Table::create(&mut file, &COLUMNS).expect("a Vec takes all");
+        let mut table = Writer::create(&mut file, &Mixed::TABLE).expect("a Vec takes all");
         for row in 0..ROWS {
             table.row(&cells(row)).expect("a Vec takes all");
         }
@@ -247,7 +257,7 @@ mod tests {
             let found = found.expect("a row");
             let values = found.get_column_iter().map(|(_, value)| value.clone());
             let expected = cells(row).map(|cell| match cell {
-                Cell::Nothing => Field::Null,
+                Cell::Null => Field::Null,
                 Cell::Text(text) => Field::Str(text.into()),
                 Cell::Integer(number) => Field::Long(number),
                 Cell::Float(number) => Field::Double(number),
