@@ -46,6 +46,7 @@ test-loop:
 lint:
 	@scripts/setup
 	cargo fmt --check
+	rustfmt --check --edition 2024 crates/sim/src/node/*.rs crates/tcp/src/congestion/*.rs # files that a macro names
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check

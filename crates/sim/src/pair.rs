@@ -27,6 +27,7 @@ use crate::simulation::{SimSpec, SpecError};
 use crate::standard;
 use crate::world::World;
 use bentpipe_base::time::Time;
+use bentpipe_tcp::congestion::Registry;
 use bentpipe_tcp::{Notice, Socket};
 
 pub struct Pair {
@@ -37,8 +38,25 @@ pub struct Pair {
 
 impl Pair {
     /// At time zero, with nothing under way. The specification's workloads are not begun. `boxes` sit at their seats.
+    ///
+    /// # Errors
+    /// If the specification cannot be run.
     pub fn new(spec: &SimSpec, boxes: Vec<(Seat, Box<dyn Node>)>) -> Result<Self, SpecError> {
-        let (world, _) = standard::build(spec, boxes, Time::ZERO)?;
+        Self::with_controls(spec, boxes, &Registry::default())
+    }
+
+    /// The same with the congestion controls of this registry.
+    ///
+    /// # Errors
+    /// If the specification cannot be run.
+    pub fn with_controls(
+        spec: &SimSpec,
+        boxes: Vec<(Seat, Box<dyn Node>)>,
+        controls: &Registry,
+    ) -> Result<Self, SpecError> {
+        let mut spec = spec.clone();
+        spec.resolve_controls(controls)?;
+        let (world, _) = standard::build(&spec, boxes, Time::ZERO)?;
         Ok(Self {
             world,
             received: [0; 2],

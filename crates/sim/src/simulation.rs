@@ -68,6 +68,25 @@ impl Default for SimSpec {
     }
 }
 
+impl SimSpec {
+    /// Checks the choices of congestion controls and ties them to a registry.
+    pub(crate) fn resolve_controls(&mut self, controls: &Registry) -> Result<(), ControlError> {
+        let near_host = self.near.as_mut().map(|near| &mut near.host);
+        for host in [&mut self.client, &mut self.server]
+            .into_iter()
+            .chain(near_host)
+        {
+            controls.resolve(&mut host.tcp.congestion_control)?;
+        }
+        for work in &mut self.workloads {
+            if let Some(control) = work.congestion_control_mut() {
+                controls.resolve(control)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Why a specification cannot be run.
 #[derive(Debug)]
 pub enum SpecError {
@@ -158,18 +177,7 @@ impl Simulation {
         if !(576..=65_535).contains(&spec.mtu) {
             return Err(SpecError::Mtu(spec.mtu));
         }
-        let near_host = spec.near.as_mut().map(|near| &mut near.host);
-        for host in [&mut spec.client, &mut spec.server]
-            .into_iter()
-            .chain(near_host)
-        {
-            controls.resolve(&mut host.tcp.congestion_control)?;
-        }
-        for work in &mut spec.workloads {
-            if let Some(control) = work.congestion_control_mut() {
-                controls.resolve(control)?;
-            }
-        }
+        spec.resolve_controls(controls)?;
         let endless = |work: &WorkloadSpec| {
             matches!(
                 work,

@@ -1,10 +1,10 @@
-//! A congestion control written from nothing, as docs/congestion-control.md shows it, in a simulation.
+//! A congestion control written from nothing, as docs/congestion-control.md shows it, in a connection over a path.
 
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::simulation::{SimSpec, Simulation, SpecError};
-use bentpipe_sim::sink::{FlowRow, Sink};
-use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_sim::pair::Pair;
+use bentpipe_sim::seat::Side;
+use bentpipe_sim::simulation::{SimSpec, SpecError};
 use bentpipe_tcp::congestion::{
     Choice, CongestionControl, ControlError, Parameters, Registry, Value, Window,
 };
@@ -44,17 +44,8 @@ impl CongestionControl for Additive {
     }
 }
 
-#[derive(Default)]
-struct Bytes(u64);
-
-impl Sink for Bytes {
-    fn flow(&mut self, row: &FlowRow) {
-        self.0 += row.bytes;
-    }
-}
-
-/// A minute down a lossy GEO path.
-fn lab(control: Choice) -> SimSpec {
+/// Bytes that the server has read after a minute's upload over a lossy GEO path.
+fn bytes(control: Choice) -> Result<u64, SpecError> {
     let mut pipe = PipeConfig {
         shaper: ShaperConfig::Fixed {
             rate_bit_s: 16_000_000,
@@ -64,29 +55,18 @@ fn lab(control: Choice) -> SimSpec {
     pipe.queue.limit = QueueLimit::Bytes { bytes: 1_100_000 };
     pipe.propagation.delay_ns = Nanos::from_millis(275);
     let mut spec = SimSpec {
-        up: pipe.clone(),
-        workloads: vec![WorkloadSpec::Bulk {
-            start_ns: Time::ZERO,
-            down: true,
-            streams: 1,
-            size_bytes: None,
-            time_ns: Some(Nanos::from_secs(60)),
-            omit_ns: Nanos::ZERO,
-        }],
-        duration_ns: Some(Nanos::from_secs(60)),
+        down: pipe.clone(),
         ..SimSpec::default()
     };
     pipe.channel.loss = LossConfig::Bernoulli { p: 0.001 };
-    spec.down = pipe;
-    spec.server.tcp.congestion_control = control;
-    spec
-}
-
-fn bytes(control: Choice) -> Result<u64, SpecError> {
+    spec.up = pipe;
+    spec.client.tcp.congestion_control = control;
     let controls = Registry::default().with("additive", additive);
-    let mut sink = Bytes::default();
-    Simulation::with_controls(lab(control), &controls)?.run(&mut sink);
-    Ok(sink.0)
+    let mut pair = Pair::with_controls(&spec, Vec::new(), &controls)?;
+    let connection = pair.connect();
+    pair.write(connection, Side::Client, u64::MAX >> 8);
+    pair.run_until(Time(60_000_000_000));
+    Ok(pair.received(Side::Server))
 }
 
 #[test]
@@ -105,7 +85,9 @@ fn its_parameter_reaches_it_from_the_choice() {
 
 #[test]
 fn it_is_there_only_where_it_was_given() {
-    let refused = Simulation::new(lab("additive".into())).err();
+    let mut spec = SimSpec::default();
+    spec.client.tcp.congestion_control = "additive".into();
+    let refused = Pair::new(&spec, Vec::new()).err();
     assert!(matches!(
         refused,
         Some(SpecError::CongestionControl(ControlError::UnknownName { name, .. })) if name == "additive"
@@ -117,6 +99,6 @@ fn the_page_shows_this_file() {
     let page = include_str!("../../../docs/congestion-control.md");
     let file = include_str!("own_control.rs");
     let begin = file.find("/// Adds `increase`").unwrap();
-    let end = file.find("#[derive(Default)]").unwrap();
+    let end = file.find("/// Bytes that the server").unwrap();
     assert!(page.contains(file[begin..end].trim_end()));
 }

@@ -1,9 +1,8 @@
 //! What sits in the network: a [`Node`] is handed packets and says what leaves it. A host is a node; so is a box on the way.
 //!
-//! A new kind of box is one file beside this one and one line in [`KINDS`].
+//! A new kind of box is one file beside this one and one line in `kinds!` below.
 
 pub mod config;
-mod duplicator;
 pub(crate) mod host;
 
 use crate::packet::{ConnectionId, Packet};
@@ -80,8 +79,19 @@ pub type Parameters = BTreeMap<String, f64>;
 
 type Build = fn(&Parameters) -> Result<Box<dyn Node>, String>;
 
-/// Every kind of box by its name.
-pub const KINDS: &[(&str, Build)] = &[("duplicator", duplicator::build)];
+/// Names the files and makes the table of what is in them.
+macro_rules! kinds {
+    ($($file:ident),* $(,)?) => {
+        $(mod $file;)*
+        /// Every kind of box by its name.
+        pub const KINDS: &[(&str, Build)] = &[$((stringify!($file), $file::build)),*];
+    };
+}
+
+// Every kind of box: its file, which is also the name by which a specification asks for it. One line each.
+kinds! {
+    duplicator,
+}
 
 /// The box that a specification names, or what is wrong with it.
 pub(crate) fn build(spec: &BoxSpec) -> Result<Box<dyn Node>, String> {

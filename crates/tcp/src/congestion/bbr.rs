@@ -8,7 +8,9 @@
 
 use super::delivery_rate::{self, Gain, Rate, UNIT};
 use super::windowed_max::WindowedMax;
-use super::{AckSample, CaState, CongestionControl, CwndEvent, INFINITE_SSTHRESH, Window};
+use super::{
+    AckSample, CaState, CongestionControl, CwndEvent, INFINITE_SSTHRESH, Made, Parameters, Window,
+};
 use bentpipe_base::time::Time;
 
 mod aggregation;
@@ -150,6 +152,10 @@ impl Bbr {
             Mode::ProbeRtt => (UNIT, UNIT),
         };
     }
+}
+
+pub(super) fn make(_: &mut Parameters) -> Made {
+    Ok(Box::new(Bbr::new()))
 }
 
 impl CongestionControl for Bbr {

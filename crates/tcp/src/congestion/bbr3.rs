@@ -12,7 +12,9 @@
 
 use super::delivery_rate::{self, Gain, Rate, UNIT};
 use super::windowed_max::WindowedMax;
-use super::{AckSample, CaState, CongestionControl, CwndEvent, LostSegment, Window};
+use super::{
+    AckSample, CaState, CongestionControl, CwndEvent, LostSegment, Made, Parameters, Window,
+};
 use bentpipe_base::time::{Nanos, Time};
 
 mod model;
@@ -211,6 +213,10 @@ impl Bbr3 {
             extra_delivered: 0,
         }
     }
+}
+
+pub(super) fn make(_: &mut Parameters) -> Made {
+    Ok(Box::new(Bbr3::new()))
 }
 
 impl CongestionControl for Bbr3 {

@@ -11,7 +11,7 @@
 //! 2. A target beyond 32 bits saturates where Linux wraps.
 
 use super::startup::Startup;
-use super::{CaState, CongestionControl, ControlError, CwndEvent, JIFFY, Parameters, Window};
+use super::{CaState, CongestionControl, ControlError, CwndEvent, JIFFY, Made, Parameters, Window};
 use bentpipe_base::time::{Nanos, Time};
 
 /// Fixed-point one of beta and of time (units of 1/1024 s).
@@ -146,6 +146,10 @@ impl Cubic {
             self.count = self.count.min(cwnd / (self.reno_cwnd - cwnd));
         }
     }
+}
+
+pub(super) fn make(parameters: &mut Parameters) -> Made {
+    Ok(Box::new(Cubic::new(parameters)?))
 }
 
 impl CongestionControl for Cubic {

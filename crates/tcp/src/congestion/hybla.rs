@@ -8,7 +8,7 @@
 //! as Reno's.
 
 use super::reno::Reno;
-use super::{CaState, CongestionControl, Window};
+use super::{CaState, CongestionControl, Made, Parameters, Window};
 use bentpipe_base::time::Nanos;
 
 const REFERENCE_US: u64 = 25_000;
@@ -52,6 +52,10 @@ impl Hybla {
             2 * self.rho_eighths * self.rho_eighths / window.cwnd
         }
     }
+}
+
+pub(super) fn make(_: &mut Parameters) -> Made {
+    Ok(Box::new(Hybla::new()))
 }
 
 impl CongestionControl for Hybla {

@@ -1,5 +1,5 @@
 //! Congestion control behind one trait, with the hook points that Linux gives (`struct tcp_congestion_ops`,
-//! `include/net/tcp.h`). Each algorithm is one file beside this one and one line in [`Registry`].
+//! `include/net/tcp.h`). Each algorithm is one file beside this one, with a function `make`, and one line in `controls!` below.
 //!
 //! An algorithm reads a [`View`] of the connection and sets a [`Window`]; all else is out of its reach. Counts are
 //! segments, as in Linux; sequence numbers are offsets in the stream (64 bits, the SYN is 0); times are
@@ -8,25 +8,37 @@
 use bentpipe_base::SplitMix64;
 use bentpipe_base::time::{Nanos, Time};
 
-mod bbr;
-mod bbr3;
-mod cubic;
 mod delivery_rate;
-mod hybla;
 mod hystart;
 mod hystart_plus;
 mod registry;
-mod reno;
 mod search;
-mod slow_start;
 mod startup;
-#[cfg(test)]
-mod testing;
-#[cfg(test)]
-mod testing_flow;
+pub mod testing;
 mod windowed_max;
 
-pub use registry::{Choice, Constructor, ControlError, Parameters, Registry, Value};
+/// Names the files and makes the table of what is in them.
+macro_rules! controls {
+    ($($file:ident = $name:literal),* $(,)?) => {
+        $(
+            #[allow(clippy::unnecessary_wraps, reason = "`make` may fail where parameters may be wrong")]
+            mod $file;
+        )*
+        const CONTROLS: &[(&str, Constructor)] = &[$(($name, $file::make)),*];
+    };
+}
+
+// The congestion controls that come with this crate: the file, and the name by which a lab asks for it. One line each.
+controls! {
+    bbr = "bbr",
+    bbr3 = "bbr3",
+    cubic = "cubic",
+    hybla = "hybla",
+    reno = "reno",
+    slow_start = "slow-start",
+}
+
+pub use registry::{Choice, Constructor, ControlError, Made, Parameters, Registry, Value};
 
 /// The kernel's tick, by which some algorithms count time: HZ = 250, as Debian builds it.
 pub const JIFFY: Nanos = Nanos::from_millis(4);

@@ -3,14 +3,17 @@
 //! A [`Registry`] maps a name to a constructor. The constructor takes its parameters from [`Parameters`], which checks
 //! each one and knows them all afterwards: a parameter that no one asked for is an error that names the known ones.
 
-use super::{CongestionControl, bbr, bbr3, cubic, hybla, reno, slow_start};
+use super::{CONTROLS, CongestionControl};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
+/// A congestion control for one connection, or why it cannot be made.
+pub type Made = Result<Box<dyn CongestionControl>, ControlError>;
+
 /// Makes a congestion control for one connection.
-pub type Constructor = fn(&mut Parameters) -> Result<Box<dyn CongestionControl>, ControlError>;
+pub type Constructor = fn(&mut Parameters) -> Made;
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -237,7 +240,7 @@ impl Choice {
     ///
     /// # Errors
     /// If the name or a parameter is not known, or a value will not do.
-    pub fn make(&self) -> Result<Box<dyn CongestionControl>, ControlError> {
+    pub fn make(&self) -> Made {
         let constructor = match self.constructor {
             Some(constructor) => constructor,
             None => Registry::default().constructor(&self.name)?,
@@ -273,14 +276,7 @@ impl Default for Registry {
     /// Those that come with this crate: the names are Linux's, and `slow-start` for the plain reference of RFC 5681.
     fn default() -> Self {
         Self {
-            entries: vec![
-                ("bbr", |_| Ok(Box::new(bbr::Bbr::new()))),
-                ("bbr3", |_| Ok(Box::new(bbr3::Bbr3::new()))),
-                ("cubic", |given| Ok(Box::new(cubic::Cubic::new(given)?))),
-                ("hybla", |_| Ok(Box::new(hybla::Hybla::new()))),
-                ("reno", |given| Ok(Box::new(reno::Reno::new(given)?))),
-                ("slow-start", |_| Ok(Box::new(slow_start::SlowStart))),
-            ],
+            entries: CONTROLS.to_vec(),
         }
     }
 }
@@ -380,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_control_from_outside_is_found_by_its_name() {
-        let registry = Registry::default().with("mine", |_| Ok(Box::new(slow_start::SlowStart)));
+        let registry = Registry::default().with("mine", super::super::slow_start::make);
         let mut mine = Choice::from("mine");
         assert!(mine.make().is_err());
         assert_eq!(registry.resolve(&mut mine), Ok(()));

@@ -4,7 +4,7 @@
 //! Parameter: `slow_start`, how slow start ends; Linux's is `standard`.
 
 use super::startup::Startup;
-use super::{CaState, CongestionControl, ControlError, Parameters, Window};
+use super::{CaState, CongestionControl, ControlError, Made, Parameters, Window};
 use bentpipe_base::time::Nanos;
 
 #[derive(Debug)]
@@ -31,6 +31,10 @@ impl Reno {
         )?;
         Ok(Self { startup: startup() })
     }
+}
+
+pub(super) fn make(parameters: &mut Parameters) -> Made {
+    Ok(Box::new(Reno::new(parameters)?))
 }
 
 impl CongestionControl for Reno {

@@ -4,10 +4,14 @@
 //! 1. Counts segments where the RFC counts bytes.
 //! 2. One segment per ACK whatever the ACK covers (no RFC 3465), so a delayed ACK slows the growth, as the RFC has it.
 
-use super::{CongestionControl, Window};
+use super::{CongestionControl, Made, Parameters, Window};
 
 #[derive(Debug, Default)]
 pub struct SlowStart;
+
+pub(super) fn make(_: &mut Parameters) -> Made {
+    Ok(Box::new(SlowStart))
+}
 
 impl CongestionControl for SlowStart {
     fn name(&self) -> &'static str {

@@ -1,7 +1,7 @@
 use super::policer::Verdict;
 use super::*;
+use crate::congestion::testing::Flow;
 use crate::congestion::testing::window;
-use crate::congestion::testing_flow::Flow;
 use bentpipe_base::time::Nanos;
 
 const RTT: Nanos = Nanos::from_millis(100);

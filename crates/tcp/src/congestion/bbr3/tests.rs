@@ -1,6 +1,6 @@
 use super::*;
+use crate::congestion::testing::Flow;
 use crate::congestion::testing::window;
-use crate::congestion::testing_flow::Flow;
 
 const RTT: Nanos = Nanos::from_millis(100);
 

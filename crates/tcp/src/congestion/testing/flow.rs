@@ -1,11 +1,12 @@
-//! For the tests of the algorithms that control all: a sender with endless data, a bottleneck with a queue, and one
-//! ACK per segment. What the queue drops is known to be lost at the next ACK, and new data goes in its place.
+//! A sender with endless data, a bottleneck with a queue, and one ACK per segment. What the queue drops is known to be lost at
+//! the next ACK, and new data goes in its place. A reduction takes cwnd to ssthresh at once.
 
-use super::testing::window;
-use super::{AckSample, CaState, CongestionControl, LostSegment, Window};
+use super::window;
+use crate::congestion::{AckSample, CaState, CongestionControl, CwndEvent, LostSegment, Window};
 use bentpipe_base::time::{Nanos, Time};
 use std::collections::VecDeque;
 
+#[derive(Debug)]
 struct Sent {
     number: u64,
     /// When its ACK comes; `None` if the queue drops it.
@@ -19,12 +20,16 @@ struct Sent {
     app_limited: bool,
 }
 
+/// One sender under the control of `C`.
+#[derive(Debug)]
 pub struct Flow<C> {
     pub control: C,
     pub window: Window,
-    /// Time per segment at the bottleneck; the RTT without queue; the queue's length in segments.
+    /// Time per segment at the bottleneck.
     pub per_segment: Nanos,
+    /// The RTT without queue.
     pub rtt: Nanos,
+    /// Segments that the queue holds.
     pub queue: i64,
     free_at: Time,
     first_sent_at: Time,
@@ -34,9 +39,12 @@ pub struct Flow<C> {
 }
 
 impl<C: CongestionControl> Flow<C> {
+    /// With a window of ten segments, at time zero.
     pub fn new(mut control: C, segments_per_s: i64, rtt: Nanos, queue: i64) -> Self {
         let mut window = window(10, rtt);
         window.view.packets_out = 0;
+        window.view.snd_nxt = 0;
+        window.view.max_packets_out = 0;
         control.init(&mut window);
         Self {
             control,
@@ -84,7 +92,7 @@ impl<C: CongestionControl> Flow<C> {
     fn send(&mut self) {
         let w = &mut self.window;
         if w.packets_out == 0 {
-            self.control.cwnd_event(w, super::CwndEvent::TxStart);
+            self.control.cwnd_event(w, CwndEvent::TxStart);
             self.first_sent_at = w.now;
             w.view.delivered_at = w.now;
         }
@@ -106,9 +114,15 @@ impl<C: CongestionControl> Flow<C> {
             app_limited: w.app_limited > 0,
         });
         self.next_number += 1;
-        let rate = w.pacing_rate.unwrap_or(u64::MAX).max(1);
-        let gap = (u64::from(w.mss) * 1_000_000_000).div_ceil(rate);
-        w.view.next_departure = w.next_departure.max(w.now) + Nanos(gap as i64);
+        w.view.snd_nxt = self.next_number * u64::from(w.mss);
+        w.view.max_packets_out = w.packets_out;
+        w.view.cwnd_limited = w.in_flight() >= w.cwnd;
+        if self.control.paces()
+            && let Some(rate) = w.pacing_rate
+        {
+            let gap = (u64::from(w.mss) * 1_000_000_000).div_ceil(rate.max(1));
+            w.view.next_departure = w.next_departure.max(w.now) + Nanos(gap as i64);
+        }
         w.view.last_sent = w.now;
     }
 
@@ -139,6 +153,7 @@ impl<C: CongestionControl> Flow<C> {
         };
         let w = &mut self.window;
         w.view.packets_out -= 1;
+        w.view.snd_una = (sent.number + 1) * u64::from(w.mss);
         w.view.delivered += 1;
         w.view.delivered_at = w.now;
         if w.app_limited > 0 && w.delivered > w.app_limited {
@@ -149,15 +164,25 @@ impl<C: CongestionControl> Flow<C> {
         let send_interval = sent.at - sent.first_sent_at;
         if losses > 0 && w.state == CaState::Open {
             w.view.prior_cwnd = w.cwnd;
+            w.view.high_seq = w.snd_nxt;
+            w.cwnd_count = 0;
             w.ssthresh = self.control.ssthresh(w);
+            if !self.control.controls_all() {
+                w.cwnd = w.ssthresh;
+            }
             self.control.set_state(w, CaState::Recovery);
             w.view.state = CaState::Recovery;
             self.recovery_end = self.next_number;
         } else if w.state == CaState::Recovery && sent.number >= self.recovery_end {
+            if !self.control.controls_all() {
+                self.control.cwnd_event(w, CwndEvent::CompleteCwr);
+            }
             self.control.set_state(w, CaState::Open);
             w.view.state = CaState::Open;
         }
         let rtt = w.now - sent.at;
+        w.view.srtt = Nanos((w.srtt.0 * 7 + rtt.0) / 8);
+        w.view.min_rtt = Some(w.min_rtt.map_or(rtt, |least| least.min(rtt)));
         let sample = AckSample {
             prior_delivered_at: sent.delivered_at,
             prior_delivered: sent.delivered,
@@ -175,6 +200,10 @@ impl<C: CongestionControl> Flow<C> {
             ..AckSample::default()
         };
         self.control.packets_acked(w, 1, Some(rtt));
-        self.control.cong_control(w, &sample);
+        if self.control.controls_all() {
+            self.control.cong_control(w, &sample);
+        } else if w.state == CaState::Open {
+            self.control.cong_avoid(w, 1);
+        }
     }
 }

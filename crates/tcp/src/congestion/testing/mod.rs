@@ -1,5 +1,38 @@
-//! For the tests of this folder: a window without a network around it, and acknowledgements that come at a steady
-//! rate, in virtual time.
+//! A bench for tests of a congestion control, without a network: a window whose acknowledgements the test makes ([`window`],
+//! [`round`], [`lose`]), and a sender at a bottleneck with a queue ([`Flow`]). In virtual time. For an algorithm in a whole
+//! connection over a path there is `bentpipe_sim::pair::Pair`.
+//!
+//! ```
+//! use bentpipe_base::{Nanos, Time};
+//! use bentpipe_tcp::congestion::testing::{Flow, lose, round, window};
+//! use bentpipe_tcp::congestion::{CongestionControl, Window};
+//!
+//! #[derive(Debug)]
+//! struct Halving;
+//! impl CongestionControl for Halving {
+//!     fn name(&self) -> &'static str { "halving" }
+//!     fn ssthresh(&mut self, window: &mut Window) -> u32 { window.cwnd / 2 }
+//!     fn cong_avoid(&mut self, window: &mut Window, acked: u32) {
+//!         window.additive_increase(window.cwnd, acked);
+//!     }
+//! }
+//!
+//! let rtt = Nanos::from_millis(100);
+//! let mut w = window(100, rtt);
+//! lose(&mut Halving, &mut w);
+//! assert_eq!(w.cwnd, 50);
+//! round(&mut Halving, &mut w, 1, rtt);
+//! assert_eq!(w.cwnd, 51);
+//!
+//! // 1000 segments/s, 100 ms, and a queue for 100 segments: a BDP of 100.
+//! let mut flow = Flow::new(Halving, 1000, rtt, 100);
+//! flow.run_until(Time(60_000_000_000), |flow| assert!(flow.window.cwnd <= 202));
+//! assert!(flow.window.lost > 0 && flow.window.delivered > 45_000);
+//! ```
+
+mod flow;
+
+pub use flow::Flow;
 
 use super::{CongestionControl, Window};
 use bentpipe_base::time::{Nanos, Time};
