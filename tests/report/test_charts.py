@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import synthetic
@@ -15,6 +16,8 @@ from bentpipe.charts import lateness, over_time, plotly, throughput_rtt, windows
 from bentpipe.charts.decimate import envelope, indices
 from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
 from bentpipe.charts.palette import DARK, LIGHT
+from bentpipe.charts.plotly_values import short, shorts
+from bentpipe.charts.socket_samples import Socket
 from bentpipe.results import Results
 from bentpipe.results.schema import SOCKETS
 
@@ -120,7 +123,7 @@ def test_a_run_is_drawn_on_one_clock_with_what_limits_it(geo: Results) -> None:
     assert list(found) == ["rate", "queue", "drops", "windows-down", "cwnd", "rtt"]
     assert [level.value for level in found["rate"].levels] == [16.0]
     assert [level.value for level in found["queue"].levels] == [100.0]
-    dropped = sum(y or 0 for series in found["drops"].series for y in series.y)
+    dropped = round(sum(y or 0 for series in found["drops"].series for y in series.y))
     assert dropped == geo.link["drops_tail"].sum()
     assert f"dropped {dropped} packets down by tail drop" in found["drops"].sentence
     assert "CUBIC's window down peaks" in found["cwnd"].sentence
@@ -180,7 +183,7 @@ def test_windows_of_several_connections_are_summed_and_what_is_full_is_said() ->
     )
     other = one.with_columns(remote_port=pl.lit(40001, dtype=pl.Int64))
     receiver = socket("client", (40000, 80), rcv_wnd_bytes=[65_000] * 4)
-    found = windows.panel([one, other], [receiver], "down")
+    found = windows.panel([Socket.of(one), Socket.of(other)], [Socket.of(receiver)], "down")
     assert found is not None
     by_label = {series.label: series for series in found.series}
     assert list(by_label["in flight down"].y) == [20, 40, 40, 40]
@@ -198,7 +201,7 @@ def test_two_samples_of_a_socket_at_about_one_time_are_not_two_sockets() -> None
         "server", (80, 40000), in_flight_bytes=[10_000] * 5, cwnd_segments=[20] * 5, mss_bytes=[1000] * 5
     )
     drifting = steady.with_columns(time_s=pl.Series([0.0, 0.1, 0.196, 0.204, 0.3]))
-    found = windows.panel([drifting], [], "down")
+    found = windows.panel([Socket.of(drifting)], [], "down")
     assert found is not None
     assert {value for series in found.series if series.label == "cwnd" for value in series.y} == {20.0}
 
@@ -206,7 +209,7 @@ def test_two_samples_of_a_socket_at_about_one_time_are_not_two_sockets() -> None
 def test_a_socket_that_is_not_connected_has_no_windows() -> None:
     opening = socket("server", (80, 40000), in_flight_bytes=[1], cwnd_segments=[10], mss_bytes=[1000])
     state = pl.lit("SYN-RECV").alias("state")
-    assert windows.panel([opening.with_columns(state)], [], "down") is None
+    assert windows.panel([Socket.of(opening.with_columns(state))], [], "down") is None
 
 
 def test_virtual_time_has_no_lateness_to_draw() -> None:
@@ -218,7 +221,7 @@ def test_virtual_time_has_no_lateness_to_draw() -> None:
     st.integers(1, 50),
 )
 def test_thinning_keeps_every_pixels_extremes_and_every_gap(y: list[float | None], width: int) -> None:
-    kept = indices(y, width)
+    kept = indices(np.array(y, dtype=float), width).tolist()
     assert kept == sorted(set(kept))
     assert kept[0] == 0
     assert kept[-1] == len(y) - 1
@@ -233,7 +236,7 @@ def test_thinning_keeps_every_pixels_extremes_and_every_gap(y: list[float | None
 
 
 def test_thinning_a_long_series_keeps_four_points_a_pixel_at_most() -> None:
-    assert len(indices([float(i % 97) for i in range(100_000)], 900)) <= 4 * 900
+    assert len(indices(np.arange(100_000.0) % 97, 900)) <= 4 * 900
 
 
 def test_a_panel_of_many_long_series_is_thinned_to_what_a_page_can_hold() -> None:
@@ -280,11 +283,17 @@ def test_the_same_chart_gives_the_same_file(tmp_path: Path, geo: Results, form: 
 def test_an_outline_keeps_the_extremes_and_curves_on_one_clock_share_theirs(
     y: list[float | None], width: int
 ) -> None:
-    x = [0.1 * i for i in range(len(y))]
-    places, kept = envelope(x, y, width)
+    x = 0.1 * np.arange(len(y))
+    found = envelope(x, np.array(y, dtype=float), width)
+    places, kept = found[0].tolist(), found[1].tolist()
     known = [value for value in y if value is not None]
     assert len(kept) <= max(2 * width, 1) or len(y) <= 2 * width
     if known:
         assert max(known) in kept
         assert min(known) in kept
-    assert places == envelope(x, [1.0] * len(y), width)[0]
+    assert places == envelope(x, np.ones(len(y)), width)[0].tolist()
+
+
+@given(st.lists(st.one_of(st.floats(), st.integers(-(10**7), 10**7).map(lambda n: n / 1000)), min_size=40))
+def test_figures_are_rounded_together_as_one_by_one(values: list[float]) -> None:
+    assert shorts(np.array(values)) == [short(value) for value in values]

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from bentpipe.charts import completion, holders, progress
+from bentpipe.charts.socket_samples import RunSockets
 from bentpipe.results import Results, RunFolder
 from bentpipe.results.schema import TABLES
 
@@ -36,7 +37,7 @@ def test_progress_is_what_the_workloads_own_connections_had_acknowledged() -> No
         "sockets",
         [sample(t, port, bytes_acked=int(t * 1e6)) for t in (1.0, 2.0) for port in (7, 8)],
     )
-    panel = progress.panel(RECORD, flows, sockets)
+    panel = progress.panel(RECORD, flows, RunSockets(sockets))
     assert panel is not None
     assert panel.series[0].y == [1.0, 2.0]
     assert "came to 5" in panel.sentence
@@ -45,7 +46,9 @@ def test_progress_is_what_the_workloads_own_connections_had_acknowledged() -> No
 
 def test_a_run_without_a_given_size_has_no_progress() -> None:
     assert (
-        progress.panel({"workloads": {"rtt": {"kind": "ping"}}}, table("flows", []), table("sockets", []))
+        progress.panel(
+            {"workloads": {"rtt": {"kind": "ping"}}}, table("flows", []), RunSockets(table("sockets", []))
+        )
         is None
     )
 
@@ -59,7 +62,7 @@ def test_a_flow_holds_of_the_queue_what_it_sends_times_the_wait() -> None:
             for port, flying in ((1, 100_000), (2, 50_000), (3, 10_000), (4, 5_000), (5, 2_000), (6, 1_000))
         ],
     )
-    queue, windows = holders.panels(RECORD, link, sockets, "down")
+    queue, windows = holders.panels(RECORD, link, RunSockets(sockets), "down")
     assert [line.y for line in queue.series] == [[10.0], [5.0], [1.0], [0.5], [pytest.approx(0.3)]]
     assert queue.series[-1].label == "the other 2"
     assert len(windows.series) == 4
@@ -68,7 +71,7 @@ def test_a_flow_holds_of_the_queue_what_it_sends_times_the_wait() -> None:
 def test_a_queue_that_holds_nothing_has_no_holders() -> None:
     link = table("link", [{"time_s": 0.0, "pipe": "down", "queue_delay_s_mean": 0.0}])
     sockets = table("sockets", [sample(0.05, port, cwnd_segments=10, in_flight_bytes=9) for port in (1, 2)])
-    assert holders.panels(RECORD, link, sockets, "down") == ()
+    assert holders.panels(RECORD, link, RunSockets(sockets), "down") == ()
 
 
 def test_completion_by_size_has_the_median_of_flows_of_like_size(tmp_path: Path) -> None:

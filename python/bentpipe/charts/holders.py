@@ -5,11 +5,15 @@ wait / RTT, from its sender's samples and the wait of the packets that leave in 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from bentpipe.charts.description import Axis, Dash, Panel, Role, Series
+from bentpipe.charts.socket_samples import SENDING_HOST, Floats, RunSockets, floats, listed
 from bentpipe.charts.wording import percent, plural, size
 
 _NAMED = 4
@@ -18,48 +22,75 @@ _DASHES = (Dash.SOLID, Dash.DASHED, Dash.DOTTED, Dash.DASH_DOT)
 _FEWEST = 2
 
 
-def panels(
-    record: Mapping[str, Any], link: pl.DataFrame, sockets: pl.DataFrame, pipe: str
-) -> Sequence[Panel]:
+@dataclass(frozen=True)
+class _Held:
+    """A row for each sample of a sender, by time; NaN is what is not known."""
+
+    time_s: Floats
+    flow: NDArray[np.intp]
+    """Its number in `names`."""
+    cwnd_bytes: Floats
+    held_bytes: Floats
+    names: Sequence[str]
+
+
+def panels(record: Mapping[str, Any], link: pl.DataFrame, sockets: RunSockets, pipe: str) -> Sequence[Panel]:
     """Nothing for a run without `channels`, or whose queue never held anything."""
     kinds = {figures.get("kind") for figures in record.get("workloads", {}).values()}
     if "channels" not in kinds:
         return ()
     held = _held(link.filter(pl.col("pipe") == pipe), sockets, pipe)
-    if held.is_empty():
+    if held is None:
         return ()
-    totals = held.group_by("flow").agg(pl.col("held_bytes").sum()).filter(pl.col("held_bytes") > 0)
-    order = totals.sort("held_bytes", "flow", descending=True)["flow"].to_list()
+    totals = np.bincount(held.flow, np.nan_to_num(held.held_bytes), minlength=len(held.names))
+    order = [number for number in np.argsort(-totals, kind="stable").tolist() if totals[number] > 0]
     if len(order) < _FEWEST:
         return ()
     longest = order[:_NAMED]
     return _queue(held, longest, len(order), pipe), _windows(held, longest, pipe)
 
 
-def _held(link: pl.DataFrame, sockets: pl.DataFrame, pipe: str) -> pl.DataFrame:
-    """time_s, flow, cwnd_bytes, held_bytes: one row for each sample of a sender."""
-    sender = "server" if pipe == "down" else "client"
-    waits = link.select("time_s", pl.col("queue_delay_s_mean").fill_null(0).alias("wait_s")).sort("time_s")
-    samples = sockets.filter((pl.col("host") == sender) & (pl.col("srtt_s") > 0)).sort("time_s")
-    return samples.join_asof(waits, on="time_s").select(
-        "time_s",
-        pl.format("{}-{}", "local_port", "remote_port").alias("flow"),
-        (pl.col("cwnd_segments") * pl.col("mss_bytes")).alias("cwnd_bytes"),
-        (pl.col("in_flight_bytes") * pl.col("wait_s") / pl.col("srtt_s")).alias("held_bytes"),
+def _held(link: pl.DataFrame, sockets: RunSockets, pipe: str) -> _Held | None:
+    """None where nothing waited, or nobody sampled."""
+    bins = link.sort("time_s")
+    waits_s = np.nan_to_num(floats(bins["queue_delay_s_mean"]))
+    if not waits_s.any():
+        return None
+    own = [(f"{local}-{remote}", rows) for (_, local, remote), rows in sockets.at(SENDING_HOST[pipe])]
+    if not own:
+        return None
+    # The last of the name first, so that of flows that hold the same the order is that of their names.
+    names = sorted({name for name, _ in own}, reverse=True)
+    numbers = {name: number for number, name in enumerate(names)}
+    columns = sockets.columns
+    rows = np.concatenate([rows for _, rows in own])
+    flow = np.repeat([numbers[name] for name, _ in own], [rows.size for _, rows in own])
+    kept = np.flatnonzero(columns["srtt_s"][rows] > 0)
+    kept = kept[np.lexsort((rows[kept], columns["time_s"][rows[kept]]))]
+    rows, flow = rows[kept], flow[kept]
+    time_s = columns["time_s"][rows]
+    bin_before = np.searchsorted(bins["time_s"].to_numpy(), time_s, side="right") - 1
+    wait_s = np.where(bin_before < 0, np.nan, waits_s[bin_before])
+    return _Held(
+        time_s,
+        flow,
+        columns["cwnd_segments"][rows] * columns["mss_bytes"][rows],
+        columns["in_flight_bytes"][rows] * wait_s / columns["srtt_s"][rows],
+        names,
     )
 
 
-def _queue(held: pl.DataFrame, longest: Sequence[str], flows: int, pipe: str) -> Panel:
-    times = held.select("time_s").unique().sort("time_s")
-    series = []
-    for flow, dash in zip(longest, _DASHES, strict=False):
-        own = held.filter(pl.col("flow") == flow)
-        series.append(_line(f"flow {longest.index(flow) + 1}", own, "held_bytes", Role(pipe), dash))
-    others = held.filter(~pl.col("flow").is_in(longest)).group_by("time_s").agg(pl.col("held_bytes").sum())
-    rest = times.join(others, on="time_s", how="left").fill_null(0).sort("time_s")
-    series.append(_line(f"the other {flows - len(longest)}", rest, "held_bytes", Role.RIVAL, Dash.SOLID))
-    all_bytes = float(held["held_bytes"].sum())
-    of_longest = float(held.filter(pl.col("flow").is_in(longest))["held_bytes"].sum())
+def _queue(held: _Held, longest: Sequence[int], flows: int, pipe: str) -> Panel:
+    series = [
+        _line(f"flow {number}", held, (held.held_bytes, flow), Role(pipe), dash)
+        for number, (flow, dash) in enumerate(zip(longest, _DASHES, strict=False), 1)
+    ]
+    held_bytes = np.nan_to_num(held.held_bytes)
+    is_longest = np.isin(held.flow, longest)
+    times, sample = np.unique(held.time_s, return_inverse=True)
+    rest_kb: list[float] = (np.bincount(sample, np.where(is_longest, 0.0, held_bytes)) / 1000).tolist()
+    series.append(Series(f"the other {flows - len(longest)}", times.tolist(), rest_kb, Role.RIVAL))
+    all_bytes, of_longest = float(held_bytes.sum()), float(held_bytes[is_longest].sum())
     share = percent(of_longest / all_bytes) if all_bytes else "none"
     return Panel(
         f"holders-{pipe}",
@@ -71,15 +102,9 @@ def _queue(held: pl.DataFrame, longest: Sequence[str], flows: int, pipe: str) ->
     )
 
 
-def _windows(held: pl.DataFrame, longest: Sequence[str], pipe: str) -> Panel:
+def _windows(held: _Held, longest: Sequence[int], pipe: str) -> Panel:
     series = tuple(
-        _line(
-            f"flow {number}",
-            held.filter(pl.col("flow") == flow),
-            "cwnd_bytes",
-            Role.CWND,
-            dash,
-        )
+        _line(f"flow {number}", held, (held.cwnd_bytes, flow), Role.CWND, dash)
         for number, (flow, dash) in enumerate(zip(longest, _DASHES, strict=False), 1)
     )
     peak = max((value for line in series for value in line.y if value is not None), default=0)
@@ -92,6 +117,8 @@ def _windows(held: pl.DataFrame, longest: Sequence[str], pipe: str) -> Panel:
     )
 
 
-def _line(label: str, frame: pl.DataFrame, column: str, role: Role, dash: Dash) -> Series:
-    y = [None if value is None else value / 1000 for value in frame[column].to_list()]
-    return Series(label, frame["time_s"].to_list(), y, role, dash=dash)
+def _line(label: str, held: _Held, of: tuple[Floats, int], role: Role, dash: Dash) -> Series:
+    values, flow = of
+    rows = np.flatnonzero(held.flow == flow)
+    time_s: list[float] = held.time_s[rows].tolist()
+    return Series(label, time_s, listed(values[rows] / 1000), role, dash=dash)

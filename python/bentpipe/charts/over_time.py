@@ -4,15 +4,19 @@ A panel is left out where there is nothing to draw, and only then.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from bentpipe.charts import holders, progress, windows
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
-from bentpipe.charts.wording import duration, listed, percent, plural, point_words, rate, size
+from bentpipe.charts.socket_samples import Floats, RunSockets, Socket, floats, listed
+from bentpipe.charts.wording import duration, percent, plural, point_words, rate, size
+from bentpipe.charts.wording import listed as in_words
 from bentpipe.results.asked import (
     base_rtt_s,
     capacity_bit_s,
@@ -26,11 +30,27 @@ from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
 _PIPES = ("down", "up")
-_SOCKET = ("ip", "local_port", "remote_port")
-"""What tells a host's sockets apart."""
-_DATA_BYTES = 100_000
-"""A socket that sent less than this carried control messages, not a workload's payload."""
-_SOCKETS_DRAWN = 32
+_SOCKET_COLUMNS = (
+    "time_s",
+    "host",
+    "ip",
+    "local_port",
+    "remote_port",
+    "state",
+    "congestion_control",
+    "cwnd_segments",
+    "ssthresh_segments",
+    "mss_bytes",
+    "srtt_s",
+    "min_rtt_s",
+    "in_flight_bytes",
+    "bytes_sent",
+    "bytes_acked",
+    "retransmits",
+    "snd_wnd_bytes",
+    "rcv_wnd_bytes",
+    "sndbuf_bytes",
+)
 _MOVING_SHARE = 0.005
 """Of the best bin: what has less carried the words that iperf3's two ends exchange, not the transfer."""
 
@@ -47,11 +67,26 @@ _CAUSES = {
 
 
 @dataclass(frozen=True)
+class _Pipe:
+    """A pipe's bins, by time."""
+
+    table: pl.DataFrame
+
+    def __getitem__(self, column: str) -> Floats:
+        return floats(self.table[column])
+
+    @cached_property
+    def time_s(self) -> list[float]:
+        return self.table["time_s"].to_list()
+
+
+@dataclass(frozen=True)
 class _Run:
     record: Mapping[str, Any]
-    link: pl.DataFrame
-    senders: Mapping[str, list[pl.DataFrame]]
-    """Samples of each socket that sent payload, by direction."""
+    pipes: Mapping[str, _Pipe]
+    """By name; empty where nothing was counted."""
+    senders: Mapping[str, list[Socket]]
+    """Each socket that sent payload, by direction."""
     flows: pl.DataFrame
     pings: pl.DataFrame
     bin_s: float
@@ -66,23 +101,23 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
     """None for a run that measured nothing over time."""
     name = record["run"]
     link = results.of_run(name, "link").sort("time_s")
-    sockets = results.of_run(name, "sockets")
+    sockets = RunSockets(results.of_run(name, "sockets", columns=_SOCKET_COLUMNS))
+    pipes = link.partition_by("pipe", as_dict=True)
     run = _Run(
         record=record,
-        link=link,
-        senders=_senders(sockets),
+        pipes={pipe: _Pipe(pipes.get((pipe,), link.clear())) for pipe in _PIPES} if link.height else {},
+        senders={direction: sockets.senders(direction) for direction in _PIPES},
         flows=results.of_run(name, "flows"),
         pings=results.of_run(name, "pings").sort("time_s"),
         bin_s=_bin_s(link),
     )
-    every = [windows.panel(run.senders[d], _receivers(sockets, run.senders[d]), d) for d in _PIPES]
     found = (
         _rates(run),
         _queue(run),
         _drops(run),
         *(panel for d in _PIPES for panel in holders.panels(record, link, sockets, d)),
         progress.panel(record, run.flows, sockets),
-        *every,
+        *(windows.panel(run.senders[d], sockets.receivers(run.senders[d]), d) for d in _PIPES),
         _windows(run),
         _round_trips(run),
     )
@@ -105,61 +140,29 @@ def heading(record: Mapping[str, Any]) -> str:
     return ", ".join([*point, record.get("variant", "as is"), f"{counted} {record.get('seed', 1)}"])
 
 
-def _senders(sockets: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
-    """By direction, the largest first, and no more than can be drawn."""
-    found = {}
-    for direction, host in (("down", "server"), ("up", "client")):
-        of_host = sockets.filter(pl.col("host") == host)
-        sent = of_host.group_by(_SOCKET, maintain_order=True).agg(pl.col("bytes_sent").max().alias("sent"))
-        payload = sent.filter(
-            (pl.col("sent") >= _DATA_BYTES) | (pl.col("sent").is_null() & pl.col("local_port").is_not_null())
-        ).sort("sent", descending=True, maintain_order=True)
-        largest = payload.head(_SOCKETS_DRAWN).select(_SOCKET)
-        found[direction] = list(_parted(of_host, largest, _SOCKET).values())
-    return found
-
-
-def _parted(
-    sockets: pl.DataFrame, wanted: pl.DataFrame, keys: Sequence[str]
-) -> dict[tuple[Any, ...], pl.DataFrame]:
-    """The samples of each wanted socket that has any, in that order and by time."""
-    samples = sockets.join(wanted, on=keys, how="semi", nulls_equal=True).sort("time_s", maintain_order=True)
-    parts = samples.partition_by(keys, as_dict=True)
-    return {key: parts[key] for key in wanted.iter_rows() if key in parts}
-
-
-def _receivers(sockets: pl.DataFrame, senders: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
-    """The other ends of these, each at its host."""
-    if not senders:
-        return []
-    ends = pl.concat([sender.select("host", *_SOCKET).head(1) for sender in senders])
-    elsewhere = sockets.filter(~pl.col("host").is_in(ends["host"].unique().to_list()))
-    ends = ends.select("ip", local_port="remote_port", remote_port="local_port")
-    return list(_parted(elsewhere, ends, _SOCKET).values())
-
-
 def _bin_s(link: pl.DataFrame) -> float:
-    times = link["time_s"].unique().sort()
-    step = times.diff().drop_nulls().min() if times.len() > 1 else None
-    return float(step) if isinstance(step, float) and step > 0 else 0.1
+    times = np.unique(link["time_s"].to_numpy())
+    step = float(np.diff(times).min()) if times.size > 1 else 0.0
+    return step if step > 0 else 0.1
 
 
 def _rates(run: _Run) -> Panel | None:
-    if run.link.is_empty():
+    if not run.pipes:
         told = tuple(_per_second(run))
         return Panel("rate", "Rate, second by second", "", Axis("rate", "Mbit/s"), told) if told else None
     series, parts = [], []
-    for pipe in run.directions or _PIPES:
-        of_pipe = run.link.filter(pl.col("pipe") == pipe)
-        x = of_pipe["time_s"].to_list()
-        for name, dash, faint in (("throughput", Dash.DOTTED, True), ("goodput", Dash.SOLID, False)):
-            y = (of_pipe[f"{name}_bytes"] * (8e-6 / run.bin_s)).to_list()
-            series.append(Series(f"{name} {pipe}", x, y, Role(pipe), Mark.STEPS, dash, faint=faint))
-        parts.append(_rate_sentence(run, pipe, of_pipe))
+    for name in run.directions or _PIPES:
+        pipe = run.pipes[name]
+        for figure, dash, faint in (("throughput", Dash.DOTTED, True), ("goodput", Dash.SOLID, False)):
+            y = listed(pipe[f"{figure}_bytes"] * (8e-6 / run.bin_s))
+            series.append(
+                Series(f"{figure} {name}", pipe.time_s, y, Role(name), Mark.STEPS, dash, faint=faint)
+            )
+        parts.append(_rate_sentence(run, name))
     series += _per_second(run)
     levels: list[Level] = []
-    for pipe in run.directions:
-        capacity = capacity_bit_s(run.record, pipe)
+    for name in run.directions:
+        capacity = capacity_bit_s(run.record, name)
         if capacity is not None and all(level.value != capacity / 1e6 for level in levels):
             levels.append(Level(capacity / 1e6, f"rate set, {rate(capacity)}", Role.CAPACITY))
     return Panel(
@@ -172,13 +175,15 @@ def _rates(run: _Run) -> Panel | None:
     )
 
 
-def _rate_sentence(run: _Run, pipe: str, of_pipe: pl.DataFrame) -> str:
-    moving = of_pipe.filter(pl.col("goodput_bytes") > _MOVING_SHARE * pl.col("goodput_bytes").max())
-    if moving.is_empty():
+def _rate_sentence(run: _Run, pipe: str) -> str:
+    goodput = run.pipes[pipe]["goodput_bytes"]
+    moving = np.flatnonzero(goodput > _MOVING_SHARE * goodput.max(initial=0.0))
+    if not moving.size:
         return f"No TCP payload went {pipe}."
-    first, last = moving["time_s"][0], moving["time_s"][-1] + run.bin_s
-    mean = moving["goodput_bytes"].sum() * 8 / (last - first)
-    best = float(moving["goodput_bytes"].to_numpy().max()) * 8 / run.bin_s
+    times = run.pipes[pipe].time_s
+    first, last = times[moving[0]], times[moving[-1]] + run.bin_s
+    mean = float(goodput[moving].sum()) * 8 / (last - first)
+    best = float(goodput[moving].max()) * 8 / run.bin_s
     capacity = capacity_bit_s(run.record, pipe)
     of = f", {percent(mean / capacity)} of the rate set" if capacity else ""
     return (
@@ -196,8 +201,9 @@ def _per_second(run: _Run) -> Iterable[Series]:
             omitted = (workload_spec(run.record, name).get("omit_ns") or 0) / 1e9
             start = _payload_began(run, name) + omitted
             ends = start + len(values)
-            if not run.link.is_empty():  # the last of the seconds may be a part of one, cut by the run's end
-                ends = min(ends, float(run.link["time_s"].to_numpy().max()) + run.bin_s)
+            if run.pipes:  # the last of the seconds may be a part of one, cut by the run's end
+                last_s = max((pipe.time_s[-1] for pipe in run.pipes.values() if pipe.time_s), default=ends)
+                ends = min(ends, last_s + run.bin_s)
             tool = run.record.get("source", {}).get("tool", "iperf3")
             began = [start + second for second in range(len(values)) if start + second < ends]
             yield Series(
@@ -219,27 +225,31 @@ def _payload_began(run: _Run, workload: str) -> float:
     ports = set(flows.select("local_port", "remote_port").iter_rows())
     seen = []
     for socket in (socket for sockets in run.senders.values() for socket in sockets):
-        host, local, remote = socket.select("host", "local_port", "remote_port").row(0)
-        if ((local, remote) if host == "client" else (remote, local)) in ports:
-            seen += socket.filter(pl.col("bytes_sent") > 0)["time_s"].head(1).to_list()
+        _, local, remote = socket.key
+        if ((local, remote) if socket.host == "client" else (remote, local)) in ports:
+            seen += socket["time_s"][socket["bytes_sent"] > 0][:1].tolist()
     return min(seen, default=(workload_spec(run.record, workload).get("start_ns") or 0) / 1e9)
 
 
 def _queue(run: _Run) -> Panel | None:
-    held = [pipe for pipe in _PIPES if _most(run.link.filter(pl.col("pipe") == pipe), "queue_bytes_max")]
+    most = {name: np.nanmax(pipe["queue_bytes_max"], initial=0.0) for name, pipe in run.pipes.items()}
+    held = [name for name in most if most[name] > 0]
     if not held:
         return None
     series, parts = [], []
-    for pipe in held:
-        of_pipe = run.link.filter(pl.col("pipe") == pipe)
-        x = of_pipe["time_s"].to_list()
-        for name, dash, faint in (("mean", Dash.SOLID, False), ("max", Dash.DOTTED, True)):
-            y = (of_pipe[f"queue_bytes_{name}"] / 1000).to_list()
-            series.append(Series(f"{name} {pipe}", x, y, Role(pipe), Mark.STEPS, dash, faint=faint))
-        longest = of_pipe["queue_delay_s_max"].drop_nulls().to_list()
-        waited = f", the longest wait {duration(max(longest))}" if longest else ""
-        parts.append(f"the one {pipe} held at most {size(_most(of_pipe, 'queue_bytes_max'))}{waited}")
-    limits = {pipe: queue_limit_bytes(run.record, pipe) for pipe in held}
+    for name in held:
+        pipe = run.pipes[name]
+        for figure, dash, faint in (("mean", Dash.SOLID, False), ("max", Dash.DOTTED, True)):
+            y = listed(pipe[f"queue_bytes_{figure}"] * 1e-3)
+            series.append(
+                Series(f"{figure} {name}", pipe.time_s, y, Role(name), Mark.STEPS, dash, faint=faint)
+            )
+        longest_s = pipe["queue_delay_s_max"]
+        waited = (
+            "" if np.isnan(longest_s).all() else f", the longest wait {duration(float(np.nanmax(longest_s)))}"
+        )
+        parts.append(f"the one {name} held at most {size(float(most[name]))}{waited}")
+    limits = {name: queue_limit_bytes(run.record, name) for name in held}
     levels = {
         limit: Level(limit / 1000, f"limit, {size(limit)}", Role.CAPACITY)
         for limit in limits.values()
@@ -248,7 +258,7 @@ def _queue(run: _Run) -> Panel | None:
     return Panel(
         "queue",
         "Queue",
-        f"Of the queues, {listed(parts)}.",
+        f"Of the queues, {in_words(parts)}.",
         Axis("waiting", "kB"),
         tuple(series),
         tuple(levels.values()),
@@ -257,25 +267,25 @@ def _queue(run: _Run) -> Panel | None:
 
 def _drops(run: _Run) -> Panel | None:
     series, parts = [], []
-    for pipe in _PIPES:
-        of_pipe = run.link.filter(pl.col("pipe") == pipe)
+    for name, pipe in run.pipes.items():
         for cause in DROP_CAUSES:
-            dropped = of_pipe.filter(pl.col(f"drops_{cause}") > 0)
-            if dropped.is_empty():
+            dropped = pipe[f"drops_{cause}"]
+            rows = np.flatnonzero(dropped > 0)
+            if not rows.size:
                 continue
-            x = (dropped["time_s"] + run.bin_s / 2).to_list()
-            y = dropped[f"drops_{cause}"].to_list()
-            dash = Dash.SOLID if pipe == "down" else Dash.DOTTED
-            series.append(Series(f"{cause} {pipe}", x, y, Role.DROPS, Mark.BARS, dash, bar_width=run.bin_s))
+            x: list[float] = (pipe["time_s"][rows] + run.bin_s / 2).tolist()
+            y: list[float] = dropped[rows].tolist()
+            dash = Dash.SOLID if name == "down" else Dash.DOTTED
+            series.append(Series(f"{cause} {name}", x, y, Role.DROPS, Mark.BARS, dash, bar_width=run.bin_s))
             parts.append(
-                f"{plural(sum(y), 'packet')} {pipe} by {_CAUSES[cause]}, the first at {duration(x[0])}"
+                f"{plural(round(sum(y)), 'packet')} {name} by {_CAUSES[cause]}, the first at {duration(x[0])}"
             )
     if not series:
         return None
     return Panel(
         "drops",
         f"Drops per {duration(run.bin_s)}",
-        f"The path dropped {listed(parts)}.",
+        f"The path dropped {in_words(parts)}.",
         Axis("dropped", "packets"),
         tuple(series),
     )
@@ -292,11 +302,11 @@ def _windows(run: _Run) -> Panel | None:
                 ),
             ]
         largest = run.senders[direction][0]
-        name = largest["congestion_control"].drop_nulls().to_list()
+        name = largest.text("congestion_control")
         peak = _most(largest, "cwnd_segments")
-        at = largest.filter(pl.col("cwnd_segments") == peak)["time_s"][0] if peak else 0.0
+        at = float(largest["time_s"][largest["cwnd_segments"] == peak][0]) if peak else 0.0
         start = "" if is_imported(run.record) else f"; {_slow_start(largest)}"
-        window = f"{name[-1].upper()}'s window" if name else "The window"
+        window = f"{name.upper()}'s window" if name else "The window"
         parts.append(f"{window} {direction} peaks at {plural(peak, 'segment')}, at {duration(at)}{start}.")
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:
@@ -304,16 +314,15 @@ def _windows(run: _Run) -> Panel | None:
     return Panel("cwnd", "Congestion window", " ".join(parts), Axis("window", "segments"), tuple(series))
 
 
-def _slow_start(socket: pl.DataFrame) -> str:
+def _slow_start(socket: Socket) -> str:
     """How it ended: never, by a delay (HyStart) before anything was lost, or by loss."""
-    ended = socket.drop_nulls("ssthresh_segments")
-    if ended.is_empty():
+    ended = np.flatnonzero(~np.isnan(socket["ssthresh_segments"]))
+    if not ended.size:
         return "slow start never ended"
     count = _most(socket, "retransmits")
     again = f"{plural(count, 'segment')} {'was' if count == 1 else 'were'} sent again"
-    first = ended.row(0, named=True)
-    if first["retransmits"] == 0:
-        at = plural(first["ssthresh_segments"], "segment")
+    if socket["retransmits"][ended[0]] == 0:
+        at = plural(round(socket["ssthresh_segments"][ended[0]]), "segment")
         return f"slow start ended at {at} before any retransmission, {again} in all"
     return again
 
@@ -335,10 +344,10 @@ def _round_trips(run: _Run) -> Panel | None:
                 ),
             ]
         largest = run.senders[direction][0]
-        smooth, lowest = largest["srtt_s"].drop_nulls(), largest["min_rtt_s"].drop_nulls()
-        if not smooth.is_empty() and not lowest.is_empty():
-            least = float(lowest.to_numpy().min())
-            over = float(smooth.to_numpy().max()) - least
+        smooth, lowest = largest["srtt_s"], largest["min_rtt_s"]
+        if not np.isnan(smooth).all() and not np.isnan(lowest).all():
+            least = float(np.nanmin(lowest))
+            over = float(np.nanmax(smooth)) - least
             parts.append(
                 f"srtt {direction} rises at most {duration(over)} above min_rtt."
                 if over > 0.01 * least
@@ -365,7 +374,7 @@ def _round_trips(run: _Run) -> Panel | None:
 
 
 def _of_socket(
-    socket: pl.DataFrame,
+    socket: Socket,
     column: str,
     label: str,
     direction: str,
@@ -374,13 +383,16 @@ def _of_socket(
     dash: Dash = Dash.SOLID,
     scale: float = 1.0,
 ) -> Series:
-    values = [None if value is None else value * scale for value in socket[column].to_list()]
-    x = socket["time_s"].to_list()
     return Series(
-        label, x, values, Role(direction), dash=dash, in_legend=number == 0, faint=dash != Dash.SOLID
+        label,
+        socket.time_s,
+        socket.values(column, scale),
+        Role(direction),
+        dash=dash,
+        in_legend=number == 0,
+        faint=dash != Dash.SOLID,
     )
 
 
-def _most(frame: pl.DataFrame, column: str) -> int:
-    values: Sequence[int] = frame[column].drop_nulls().to_list()
-    return max(values, default=0)
+def _most(socket: Socket, column: str) -> int:
+    return round(np.nanmax(socket[column], initial=0.0))

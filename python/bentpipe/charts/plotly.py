@@ -7,13 +7,15 @@ reader wants that, links the time axes of a run's panels, and draws a panel when
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from plotly.offline import get_plotlyjs
 
 from bentpipe.charts import plotly_cells, plotly_rows
 from bentpipe.charts.decimate import envelope, indices
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import DARK, LIGHT
-from bentpipe.charts.plotly_values import plain, scale, short
+from bentpipe.charts.plotly_values import plain, scale, short, shorts
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
 from bentpipe.charts.wording import digits
 
@@ -57,8 +59,8 @@ def figures(chart: Chart, pixels: int = PIXELS) -> list[dict[str, Any]]:
     if chart.of_categories:
         return plotly_rows.figures(chart)
     shared = y_range(chart.panels) if chart.side_by_side else None
-    ends = x_range(chart)
-    return [_figure(chart, panel, ends, shared or y_range([panel]), pixels) for panel in chart.panels]
+    drawing = _Drawing(chart, pixels)
+    return [_figure(drawing, panel, shared or y_range([panel])) for panel in chart.panels]
 
 
 def keys(chart: Chart) -> list[list[str]]:
@@ -71,9 +73,37 @@ def _sign(series: Series) -> str:
     return _STROKES[series.dash] if series.mark is Mark.LINE else _SIGNS[series.hollow].get(series.symbol, "")
 
 
-def _figure(chart: Chart, panel: Panel, across: Range, heights: Range, pixels: int) -> dict[str, Any]:
+class _Drawing:
+    """A chart for a width in pixels. Series that share their x and keep the same points share the list of it
+    too, which is then made, and packed, once."""
+
+    def __init__(self, chart: Chart, pixels: int) -> None:
+        self.chart = chart
+        self.pixels = pixels
+        self.across = x_range(chart)
+        self._values: dict[int, tuple[Sequence[float], NDArray[np.float64]]] = {}
+        self._short: dict[bytes, list[float | None]] = {}
+
+    def x(self, series: Series) -> NDArray[np.float64]:
+        x = series.x
+        # The sequence is held, so that no other takes its id.
+        return self._values.setdefault(id(x), (x, np.asarray(x, dtype=np.float64)))[1]
+
+    def short_x(self, values: NDArray[np.float64]) -> list[float | None]:
+        key = values.tobytes()
+        if key not in self._short:
+            self._short[key] = shorts(_at(self.chart.x, values))
+        return self._short[key]
+
+
+def _at(axis: Axis, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values if axis.zero is None else np.where(values == 0, axis.zero, values)
+
+
+def _figure(drawing: _Drawing, panel: Panel, heights: Range) -> dict[str, Any]:
+    chart, across = drawing.chart, drawing.across
     bands = [_band(series, panel, chart) for series in panel.series if series.band]
-    traces = [*bands, *(_trace(series, panel, chart, pixels) for series in panel.series)]
+    traces = [*bands, *(_trace(series, panel, drawing) for series in panel.series)]
     for level in panel.levels:
         line = {"color": LIGHT[level.role], "width": 1.2, "dash": "8px,5px"}
         ends = [short(across[0]), short(across[1])]
@@ -118,13 +148,15 @@ def _hover(chart: Chart) -> str:
     return "closest" if chart.side_by_side else "x unified"
 
 
-def _trace(series: Series, panel: Panel, chart: Chart, pixels: int) -> dict[str, Any]:
-    x, y = _thinned(series, int(pixels * max(min(1.0, _SERIES_WHOLE / len(panel.series)), _SHARE_LEAST)))
+def _trace(series: Series, panel: Panel, drawing: _Drawing) -> dict[str, Any]:
+    chart = drawing.chart
+    pixels = int(drawing.pixels * max(min(1.0, _SERIES_WHOLE / len(panel.series)), _SHARE_LEAST))
+    x, y = _thinned(series, drawing.x(series), pixels)
     colour = LIGHT[series.role]
     trace: dict[str, Any] = {
         "name": plain(series.label),
-        "x": [short(chart.x.at(value)) for value in x],
-        "y": [short(None if value is None else panel.y.at(value)) for value in y],
+        "x": drawing.short_x(x),
+        "y": shorts(_at(panel.y, y)),
         "showlegend": series.in_legend,
         "opacity": 0.75 if series.faint else 1,
         "hovertemplate": f"%{{y:.4~g}} {panel.y.unit}<extra>%{{fullData.name}}</extra>"
@@ -147,7 +179,7 @@ def _trace(series: Series, panel: Panel, chart: Chart, pixels: int) -> dict[str,
         width = 1.2 if series.faint else 1.9
         trace["line"] = {"color": colour, "dash": _DASHES[series.dash], "width": width, "shape": shape}
     if points:
-        size = 9 if series.mark is Mark.LINE_AND_POINTS or len(x) < 20 else 6
+        size = 9 if series.mark is Mark.LINE_AND_POINTS or x.size < 20 else 6
         trace["marker"] = {"color": colour, "symbol": _SYMBOLS[series.symbol], "size": size}
         if series.hollow:
             trace["marker"]["symbol"] += "-open"
@@ -182,11 +214,14 @@ def _band(series: Series, panel: Panel, chart: Chart) -> dict[str, Any]:
     }
 
 
-def _thinned(series: Series, pixels: int) -> tuple[Sequence[float], Sequence[float | None]]:
+def _thinned(
+    series: Series, x: NDArray[np.float64], pixels: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    y = np.asarray(series.y, dtype=np.float64)
     if pixels < _PIXELS_FINE and series.mark in {Mark.LINE, Mark.STEPS}:
-        return envelope(series.x, series.y, max(pixels, 1))
-    kept = indices(series.y, max(pixels, 1))
-    return [series.x[i] for i in kept], [series.y[i] for i in kept]
+        return envelope(x, y, max(pixels, 1))
+    kept = indices(y, max(pixels, 1))
+    return x[kept], y[kept]
 
 
 def _error_bars(

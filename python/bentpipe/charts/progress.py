@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from bentpipe.charts.description import Axis, Level, Panel, Role, Series
+from bentpipe.charts.socket_samples import SENDING_HOST, Floats, RunSockets
 from bentpipe.charts.wording import duration, listed, percent, size
 from bentpipe.results.asked import direction_of, workload_spec
 from bentpipe.results.called import called
 
 
-def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: pl.DataFrame) -> Panel | None:
+def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: RunSockets) -> Panel | None:
     """None for a run without a `bulk` of a given size."""
     series, levels, parts = [], {}, []
     for name, figures in record.get("workloads", {}).items():
@@ -20,12 +22,13 @@ def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: pl.DataFrame)
         if figures.get("kind") != "bulk" or not size_bytes:
             continue
         direction = direction_of(record, name) or "down"
-        acked = _acked(flows.filter(pl.col("workload") == name), sockets, direction)
-        if acked.is_empty():
+        time_s, acked_bytes = _acked(flows.filter(pl.col("workload") == name), sockets, direction)
+        if not time_s.size:
             continue
-        y = (acked["bytes_acked"] / 1e6).to_list()
+        x: list[float] = time_s.tolist()
+        y: list[float] = (acked_bytes * 1e-6).tolist()
         shown = called(record, name)
-        series.append(Series(shown, acked["time_s"].to_list(), y, Role(direction)))
+        series.append(Series(shown, x, y, Role(direction)))
         levels[size_bytes] = Level(size_bytes / 1e6, f"all of it, {size(size_bytes)}", Role.CAPACITY)
         completion_s = figures.get("completion_s")
         parts.append(
@@ -46,15 +49,17 @@ def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: pl.DataFrame)
     )
 
 
-def _acked(flows: pl.DataFrame, sockets: pl.DataFrame, direction: str) -> pl.DataFrame:
-    """Summed over the workload's connections, at each sample's time (time_s, bytes_acked)."""
-    host = "server" if direction == "down" else "client"
+def _acked(flows: pl.DataFrame, sockets: RunSockets, direction: str) -> tuple[Floats, Floats]:
+    """Each sample's time, and the bytes acknowledged until then on all of the workload's connections."""
+    host = SENDING_HOST[direction]
     ports = {
-        (row["remote_port"], row["local_port"])
-        if row["client"] != host
-        else (row["local_port"], row["remote_port"])
-        for row in flows.select("client", "local_port", "remote_port").iter_rows(named=True)
+        (remote, local) if client != host else (local, remote)
+        for client, local, remote in flows.select("client", "local_port", "remote_port").iter_rows()
     }
-    wanted = pl.DataFrame(list(ports), schema={"local_port": pl.Int64, "remote_port": pl.Int64}, orient="row")
-    own = sockets.filter(pl.col("host") == host).join(wanted, on=["local_port", "remote_port"], how="semi")
-    return own.group_by("time_s").agg(pl.col("bytes_acked").sum()).sort("time_s")
+    rows = [rows for (_, *pair), rows in sockets.at(host) if tuple(pair) in ports]
+    if not rows:
+        return np.empty(0), np.empty(0)
+    own = np.concatenate(rows)
+    time_s, sample = np.unique(sockets.columns["time_s"][own], return_inverse=True)
+    acked = np.nan_to_num(sockets.columns["bytes_acked"][own])
+    return time_s, np.bincount(sample, acked).astype(np.float64)

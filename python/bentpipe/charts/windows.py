@@ -4,41 +4,50 @@ the congestion window, the send buffer, and the payload that TCP holds to be und
 Where a transfer has several connections, each line is their sum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-import polars as pl
+import numpy as np
 
 from bentpipe.charts.description import Axis, Dash, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import listed, percent, plural, size
+from bentpipe.charts.socket_samples import Floats, Socket, listed
+from bentpipe.charts.wording import listed as in_words
+from bentpipe.charts.wording import percent, plural, size
 
 _FULL = 0.9
 """Share of a window at which it counts as full."""
 _BUFFER_FULL = 0.6
 """Of a send buffer, whose memory holds headers too: payload filled 0.67 of it, as measured on kernel 6.18."""
-_OPENING = ("SYN-SENT", "SYN-RECV", "TIME-WAIT", "CLOSE", "LISTEN")
-_SENT = {
-    "in_flight": "in_flight_bytes",
-    "cwnd": "cwnd_bytes",
-    "believed": "snd_wnd_bytes",
-    "send_buffer": "sndbuf_bytes",
-}
 
 
-def panel(senders: Sequence[pl.DataFrame], receivers: Sequence[pl.DataFrame], direction: str) -> Panel | None:
-    """`senders` and `receivers` are one frame of samples per socket. None where nobody sampled."""
+@dataclass(frozen=True)
+class _Sum:
+    """Samples of several sockets, added up where taken at about the same time; NaN where none is known."""
+
+    time_s: Floats
+    columns: Mapping[str, Floats]
+
+    def __getitem__(self, column: str) -> Floats:
+        return self.columns[column]
+
+
+def panel(senders: Sequence[Socket], receivers: Sequence[Socket], direction: str) -> Panel | None:
+    """None where nobody sampled."""
     if not senders:
         return None
     step_s = _step_s(senders[0])
-    sent = _summed([_with_cwnd(socket) for socket in senders], _SENT, step_s)
-    received = _summed(receivers, {"advertised": "rcv_wnd_bytes"}, step_s)
-    again = _sent_again(senders)
+    sent = _summed(senders, step_s, ("in_flight_bytes", "cwnd_bytes", "snd_wnd_bytes", "sndbuf_bytes"))
+    received = _summed(receivers, step_s, ("rcv_wnd_bytes",))
+    again_s = _sent_again_s(senders)
     lines = (
-        _line("send buffer", sent, "send_buffer", Role.SEND_BUFFER, Dash.DASH_DOT),
-        _line("receive window, advertised", received, "advertised", Role.RECEIVE_WINDOW, Dash.SOLID),
-        _line("receive window, as the sender has it", sent, "believed", Role.RECEIVE_WINDOW, Dash.DOTTED),
-        _line(f"in flight {direction}", sent, "in_flight", Role(direction), Dash.SOLID),
-        _line("cwnd", sent, "cwnd", Role.CWND, Dash.DASHED),
-        _marks(again, sent),
+        _line("send buffer", sent, "sndbuf_bytes", Role.SEND_BUFFER, Dash.DASH_DOT),
+        _line("receive window, advertised", received, "rcv_wnd_bytes", Role.RECEIVE_WINDOW, Dash.SOLID),
+        _line(
+            "receive window, as the sender has it", sent, "snd_wnd_bytes", Role.RECEIVE_WINDOW, Dash.DOTTED
+        ),
+        _line(f"in flight {direction}", sent, "in_flight_bytes", Role(direction), Dash.SOLID),
+        _line("cwnd", sent, "cwnd_bytes", Role.CWND, Dash.DASHED),
+        _marks(again_s, sent),
     )
     series = tuple(line for line in lines if any(value is not None for value in line.y))
     if not series:
@@ -53,80 +62,98 @@ def panel(senders: Sequence[pl.DataFrame], receivers: Sequence[pl.DataFrame], di
     )
 
 
-def _with_cwnd(socket: pl.DataFrame) -> pl.DataFrame:
-    return socket.with_columns(cwnd_bytes=pl.col("cwnd_segments") * pl.col("mss_bytes"))
+def _step_s(socket: Socket) -> float:
+    steps = np.diff(socket["time_s"])
+    median = float(np.median(steps)) if steps.size else 0.0
+    return median if median > 0 else 0.1
 
 
-def _step_s(socket: pl.DataFrame) -> float:
-    steps = socket["time_s"].diff().drop_nulls()
-    median = steps.median() if steps.len() else None
-    return median if isinstance(median, float) and median > 0 else 0.1
-
-
-def _summed(sockets: Sequence[pl.DataFrame], columns: dict[str, str], step_s: float) -> pl.DataFrame:
-    """Over the sockets sampled at about the same time; null where none of them knows."""
-    if not sockets:
-        return pl.DataFrame(schema={"time_s": pl.Float64, **dict.fromkeys(columns, pl.Float64)})
-    wanted = [pl.col(column).cast(pl.Float64).alias(name) for name, column in columns.items()]
-    every = pl.concat(
-        [
-            socket.filter(~_opening()).select("time_s", *wanted, socket=pl.lit(number))
-            for number, socket in enumerate(sockets)
-        ]
+def _summed(sockets: Sequence[Socket], step_s: float, columns: Sequence[str]) -> _Sum:
+    times: list[Floats] = []
+    numbers: list[Floats] = []
+    values: list[list[Floats]] = [[] for _ in columns]
+    for socket in sockets:
+        rows = np.flatnonzero(socket.connected)
+        time_s = socket["time_s"][rows]
+        number = np.rint(time_s / step_s)
+        # Of two samples with one number, since the clock drifts, the later.
+        last = np.flatnonzero(np.append(number[1:] != number[:-1], True)) if rows.size else rows
+        times.append(time_s[last])
+        numbers.append(number[last])
+        for column, found in zip(columns, values, strict=True):
+            found.append(_column(socket, column)[rows[last]])
+    if not times:
+        return _Sum(np.empty(0), {column: np.empty(0) for column in columns})
+    _, sample = np.unique(np.concatenate(numbers), return_inverse=True)
+    counts = np.bincount(sample)
+    return _Sum(
+        np.bincount(sample, np.concatenate(times)) / counts,
+        {
+            column: _known_sum(sample, np.concatenate(found))
+            for column, found in zip(columns, values, strict=True)
+        },
     )
-    sample = (
-        (pl.col("time_s") / step_s).round().alias("sample")
-    )  # of two in one, since the clock drifts, the later
-    one_each = every.group_by(sample, "socket", maintain_order=True).last()
-    sums = [pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in columns]
-    return one_each.group_by("sample").agg(pl.col("time_s").mean(), *sums).sort("time_s")
 
 
-def _opening() -> pl.Expr:
-    """No connection yet, or none any more: its windows mean nothing."""
-    return pl.col("state").is_in(_OPENING)
+def _known_sum(sample: np.ndarray, values: Floats) -> Floats:
+    known = ~np.isnan(values)
+    sums = np.bincount(sample, np.where(known, values, 0.0))
+    return np.where(np.bincount(sample, known) > 0, sums, np.nan)
 
 
-def _line(label: str, frame: pl.DataFrame, column: str, role: Role, dash: Dash) -> Series:
-    """In kB; a logarithmic axis has no zero, so that what is zero is a gap."""
-    y = [value / 1000 if value else None for value in frame[column].to_list()]
-    return Series(label, frame["time_s"].to_list(), y, role, dash=dash, faint=dash is Dash.DOTTED)
+def _column(socket: Socket, name: str) -> Floats:
+    return socket["cwnd_segments"] * socket["mss_bytes"] if name == "cwnd_bytes" else socket[name]
 
 
-def _sent_again(sockets: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _line(label: str, of: _Sum, column: str, role: Role, dash: Dash) -> Series:
+    time_s: list[float] = of.time_s.tolist()
+    return Series(label, time_s, _kilobytes(of[column]), role, dash=dash, faint=dash is Dash.DOTTED)
+
+
+def _kilobytes(values: Floats) -> list[float | None]:
+    """A logarithmic axis has no zero, so that what is zero is a gap."""
+    return listed(np.where(values == 0, np.nan, values / 1000))
+
+
+def _sent_again_s(sockets: Sequence[Socket]) -> Floats:
     """When a socket is first seen to have retransmitted more."""
-    found = [
-        socket.select("time_s", again=pl.col("retransmits").diff().fill_null(pl.col("retransmits")))
-        for socket in sockets
-    ]
-    return pl.concat(found).filter(pl.col("again") > 0).sort("time_s")
+    return np.sort(np.concatenate([socket["time_s"][_grew(socket["retransmits"])] for socket in sockets]))
 
 
-def _marks(again: pl.DataFrame, sent: pl.DataFrame) -> Series:
+def _grew(counted: Floats) -> np.ndarray:
+    more = np.diff(counted, prepend=np.nan)
+    return np.where(np.isnan(more), counted, more) > 0
+
+
+def _marks(again_s: Floats, sent: _Sum) -> Series:
     """On the line of what is in flight."""
-    x = again["time_s"].to_list()
-    at = again.join_asof(sent.select("time_s", "in_flight"), on="time_s", strategy="nearest")
-    y = [value / 1000 if value else None for value in at["in_flight"].to_list()]
-    return Series("sent again", x, y, Role.DROPS, Mark.POINTS, symbol=Symbol.CROSS)
+    found = sent["in_flight_bytes"][_nearest(sent.time_s, again_s)] if sent.time_s.size else again_s * np.nan
+    times: list[float] = again_s.tolist()
+    return Series("sent again", times, _kilobytes(found), Role.DROPS, Mark.POINTS, symbol=Symbol.CROSS)
 
 
-def _sentence(sent: pl.DataFrame, direction: str) -> str:
-    known = sent.filter((pl.col("in_flight") > 0) & (pl.col("cwnd") > 0))
-    if known.is_empty():
+def _nearest(times: Floats, wanted: Floats) -> np.ndarray:
+    """Of each wanted time, the number of the nearest one; of two as near, the later."""
+    after = np.searchsorted(times, wanted).clip(1, max(times.size - 1, 1))
+    before = after - 1
+    nearer = wanted - times[before] < times[np.minimum(after, times.size - 1)] - wanted
+    return np.minimum(np.where(nearer, before, after), times.size - 1)
+
+
+def _sentence(sent: _Sum, direction: str) -> str:
+    in_flight, cwnd = sent["in_flight_bytes"], sent["cwnd_bytes"]
+    known = (in_flight > 0) & (cwnd > 0)
+    if not known.any():
         return ""
     full = {
-        "the congestion window": pl.col("in_flight") >= _FULL * pl.col("cwnd"),
-        "the receive window": pl.col("in_flight") >= _FULL * pl.col("believed"),
-        "the send buffer": pl.col("in_flight") >= _BUFFER_FULL * pl.col("send_buffer"),
+        "the congestion window": in_flight >= _FULL * cwnd,
+        "the receive window": in_flight >= _FULL * sent["snd_wnd_bytes"],
+        "the send buffer": in_flight >= _BUFFER_FULL * sent["sndbuf_bytes"],
     }
-    shares = {
-        name: float(known.select(is_full.fill_null(False).mean()).item()) for name, is_full in full.items()
-    }
-    peak = float(known["in_flight"].to_numpy().max())
-    parts = [f"{name} {_often(share)}" for name, share in shares.items()]
+    parts = [f"{name} {_often(float(is_full[known].mean()))}" for name, is_full in full.items()]
     return (
-        f"At most {size(peak)} are in flight {direction}. While something is, {listed(parts)} "
-        "(as full counts 90 % of a window, 60 % of the buffer)."
+        f"At most {size(float(in_flight[known].max()))} are in flight {direction}. While something is, "
+        f"{in_words(parts)} (as full counts 90 % of a window, 60 % of the buffer)."
     )
 
 

@@ -23,6 +23,7 @@ SAMPLED_RUNS = _SAMPLES * _NEIGHBOURS
 _POINT = "$"
 _LONG_TEXT = 60
 _LONG_LIST = 8
+_PLAIN = (int, float, str, type(None))
 
 Part = Mapping[str, Any]
 Draw = Callable[[int, int], Part]
@@ -74,32 +75,33 @@ def _widths(count: int, part: Draw, most_bytes: int, mapped: Map) -> Iterator[in
         return
     starts = [(count - _NEIGHBOURS) * at // (_SAMPLES - 1) for at in range(_SAMPLES)]
     samples = [range(start, start + _NEIGHBOURS) for start in starts]
-    sizes = list(mapped(partial(_sizes, part), samples))
-    for at, pixels in enumerate(PIXELS):
-        if pixels == PIXELS[-1] or sum(size[at] for size in sizes) * count / SAMPLED_RUNS <= most_bytes:
+    for pixels in PIXELS:
+        if (
+            pixels == PIXELS[-1]
+            or sum(mapped(partial(_size, part, pixels), samples)) * count / SAMPLED_RUNS <= most_bytes
+        ):
             yield pixels
 
 
 def pack(value: Any) -> str:
     """As the page's script unpacks it."""
     pool: dict[str, int] = {}
-    held: list[Any] = []
+    seen: dict[int, int] = {}
 
     def pooled(of: Any) -> Any:
         if isinstance(of, Mapping):
             return {key: pooled(inner) for key, inner in of.items()}
         is_text = isinstance(of, str)
-        if isinstance(of, (list, tuple)) and not (len(of) >= _LONG_LIST and all(map(_is_plain, of))):
+        if isinstance(of, (list, tuple)) and not (len(of) >= _LONG_LIST and _are_plain(of)):
             return [pooled(inner) for inner in of]
         if not isinstance(of, (list, tuple)) and not (is_text and len(of) >= _LONG_TEXT):
             return of
-        number = pool.setdefault(_json(of), len(held))
-        if number == len(held):
-            held.append(of)
-        return {_POINT: number}
+        if id(of) not in seen:  # `value` holds it, so that nothing else takes its id
+            seen[id(of)] = pool.setdefault(_json(of), len(pool))
+        return {_POINT: seen[id(of)]}
 
-    found = pooled(value)
-    return b64encode(zlib.compress(_json([found, held]).encode(), 9)).decode()
+    found = _json(pooled(value))
+    return b64encode(zlib.compress(f"[{found},[{','.join(pool)}]]".encode(), 9)).decode()
 
 
 def _groups(count: int) -> list[range]:
@@ -110,14 +112,12 @@ def _group(part: Draw, pixels: int, numbers: Sequence[int]) -> str:
     return pack([part(number, pixels) for number in numbers])
 
 
-def _sizes(part: Draw, numbers: Sequence[int]) -> list[int]:
-    """At each width but the last."""
-    return [len(_group(part, pixels, numbers)) for pixels in PIXELS[:-1]]
+def _size(part: Draw, pixels: int, numbers: Sequence[int]) -> int:
+    return len(_group(part, pixels, numbers))
 
 
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (int, float, str))
+def _are_plain(values: Sequence[Any]) -> bool:
+    return all(issubclass(kind, _PLAIN) for kind in set(map(type, values)))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode

@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -108,13 +108,18 @@ class Results:
         ends = {of(stamps, key=lambda place: stamps[place].changed) for of in (min, max) if stamps}
         return any(_lacks_columns(table, place, stamps[place].size_bytes) for place in ends)
 
-    def of_run(self, run: str, name: str) -> pl.DataFrame:
-        """One run's table, without the column `run`."""
+    def of_run(self, run: str, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """One run's table, or those columns of it, without the column `run`."""
         table = table_named(name)
         if run not in self._names:
             raise StoreError(f"{self.folder} holds no run {run!r}")
         place = self._runs.folder(run) / f"{table.name}.parquet"
-        return _whole(table, pl.read_parquet(place.path or place.read_bytes(), glob=False))
+        file = place.path or place.read_bytes()
+        wanted = list(columns or table.names)
+        try:
+            return _whole(table, pl.read_parquet(file, columns=wanted, glob=False), wanted)
+        except pl.exceptions.ColumnNotFoundError:
+            return _whole(table, pl.read_parquet(file, glob=False), wanted)
 
     @cached_property
     def link(self) -> pl.DataFrame:
@@ -152,7 +157,7 @@ def _scan_remote(table: Table, files: dict[str, Place]) -> pl.LazyFrame:
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
         for run, place in files.items():
-            frame = _whole(table, pl.read_parquet(place.read_bytes()))
+            frame = _whole(table, pl.read_parquet(place.read_bytes()), table.names)
             frame = frame.insert_column(
                 0, pl.repeat(run, frame.height, dtype=pl.String, eager=True).alias("run")
             )
@@ -183,7 +188,9 @@ def _lacks_columns(table: Table, place: Place, size_bytes: int) -> bool:
     return any(name not in schema for name in table.names)
 
 
-def _whole(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
+def _whole(table: Table, frame: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
     """With the columns that an older bentpipe did not write, as nulls."""
+    if frame.columns == list(wanted):
+        return frame
     missing = [pl.lit(None, c.dtype).alias(c.name) for c in table.columns if c.name not in frame.columns]
-    return frame.with_columns(missing).select(table.names)
+    return frame.with_columns(missing).select(wanted)
