@@ -17,6 +17,7 @@ from bentpipe.calculator.command import calc
 from bentpipe.commands.compare import compare
 from bentpipe.commands.export import export
 from bentpipe.commands.import_ import import_
+from bentpipe.commands.plain_help import PlainCommand, without_types
 from bentpipe.commands.query import query
 from bentpipe.commands.run import run
 from bentpipe.commands.saying import print_table, say, tell
@@ -48,6 +49,9 @@ class _Commands(TyperGroup):
         except _UsageError as error:
             _fail(_usage(error, "bentpipe"), _WRONG)
 
+    def get_params(self, ctx: Any) -> Any:
+        return without_types(super().get_params(ctx))
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -72,7 +76,7 @@ app = typer.Typer(
     name="bentpipe",
     cls=_Commands,
     help="A laboratory for TCP over long paths: reproduce, see, try, prove.",
-    epilog="Begin with `bentpipe labs`, then `bentpipe run effects-of-latency`.",
+    epilog="Begin with `bentpipe labs`, then `bentpipe run intercontinental-tuning --engine sim`.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -96,10 +100,10 @@ def _options(
 ) -> None: ...
 
 
-app.command()(run)
+app.command(cls=PlainCommand)(run)
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def report(
     folders: Annotated[
         list[str] | None,
@@ -156,7 +160,7 @@ def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) 
     results = Results.open(folder)
     print_table(results, full=full)
     file = html or (results.folder.path or Path()) / "report.html"
-    with counting("runs drawn", len(results.names)) as told:
+    with counting("preparing the page", "runs drawn", len(results.names)) as told:
         write(results, file, told)
     say(f"Written: {file}")
     if charts:
@@ -170,15 +174,15 @@ def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) 
             )
 
 
-app.command()(shell)
-app.command()(calc)
-app.command()(compare)
-app.command()(query)
-app.command("import")(import_)
-app.command()(export)
+app.command(cls=PlainCommand)(shell)
+app.command(cls=PlainCommand)(calc)
+app.command(cls=PlainCommand)(compare)
+app.command(cls=PlainCommand)(query)
+app.command("import", cls=PlainCommand)(import_)
+app.command(cls=PlainCommand)(export)
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def labs() -> None:
     """List the labs that come with bentpipe."""
     from bentpipe.lab import catalogue  # noqa: PLC0415 - as above
@@ -187,7 +191,7 @@ def labs() -> None:
         tell(f"{name:24} {title}")
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def schema() -> None:
     """Print the lab file's JSON schema, for editors."""
     from bentpipe.lab import json_schema  # noqa: PLC0415 - as above
@@ -195,7 +199,7 @@ def schema() -> None:
     print(json.dumps(json_schema(), indent=1, ensure_ascii=False))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def version() -> None:
     """Print bentpipe's version."""
     from bentpipe import _core  # noqa: PLC0415 - as above

@@ -19,6 +19,7 @@ from bentpipe.results import RunFolder
 
 INTERRUPTED = 130
 _ORDERLY_S = 1.4
+_CLEARING_S = 0.2
 
 
 def _nothing() -> str:
@@ -27,6 +28,10 @@ def _nothing() -> str:
 
 how_to_go_on: Callable[[], str] = _nothing
 """What to say beside "interrupted": what is kept, and how to go on."""
+
+
+clear_display: Callable[[], None] | None = None
+"""Takes a progress bar off the terminal and shows the cursor again."""
 
 
 def watch() -> None:
@@ -49,6 +54,15 @@ def _wait(readable: int) -> None:
     with suppress(Exception):
         for folder in tuple(RunFolder.unfinished):
             shutil.rmtree(folder, ignore_errors=True)
+        _clear()
         sys.stderr.write(f"{said()}\n")
         sys.stderr.flush()
     os._exit(INTERRUPTED)
+
+
+def _clear() -> None:
+    """In a thread of its own: whoever holds the display's lock may be in a long call."""
+    if clear_display:
+        clearing = threading.Thread(target=clear_display, daemon=True)
+        clearing.start()
+        clearing.join(_CLEARING_S)

@@ -12,9 +12,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column
 from rich.text import Text
 
-from bentpipe.charts.wording import digits
+from bentpipe import interruption
+from bentpipe.charts.wording import digits, plural
 from bentpipe.console import SafeConsole
 from bentpipe.durations import spoken
 from bentpipe.printable import printable
@@ -157,32 +159,34 @@ class Bar:
         self._state = _State()
         self._doubtful = 0
         self._progress = Progress(
-            TextColumn("[bold]{task.fields[count]}"),
-            BarColumn(),
+            TextColumn("[bold]{task.fields[count]}", table_column=_whole()),
+            BarColumn(bar_width=24),
             _TimeLeft(self._state),
-            TextColumn("{task.fields[name]}", markup=False),
+            _Name(),
             console=SafeConsole(stderr=True),
             transient=True,
         )
         self._task = self._progress.add_task("", total=1.0, count="", name="", start=False)
 
     def __enter__(self) -> Self:
+        interruption.clear_display = self._progress.stop
         return self
 
     def __exit__(
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        interruption.clear_display = None
         self._progress.stop()
 
     def sweep_begins(self, runs: int, done: int, length_s: float, at_once: int) -> None:
         self._state.begins(runs, done, length_s, at_once)
         if length_s / at_once >= _LONG_S:
-            self._progress.console.print(f"{runs - done} runs, about {spoken(length_s / at_once)}")
+            self._progress.console.print(f"{plural(runs - done, 'run')}, about {spoken(length_s / at_once)}")
         if warning := _warning(length_s / at_once):
             self._progress.console.print(Text(warning, style="yellow"))
+        self._show()
         self._progress.start()  # not before: there may have been a question
         self._progress.start_task(self._task)
-        self._show()
 
     def say(self, line: str) -> None:
         self._progress.console.print(Text(f"bentpipe: {line}"))
@@ -216,11 +220,24 @@ class Bar:
 
 class _TimeLeft(ProgressColumn):
     def __init__(self, state: _State) -> None:
-        super().__init__()
+        super().__init__(_whole())
         self._state = state
 
     def render(self, task: Task) -> Text:  # noqa: ARG002 - the state knows more
-        return Text(f"{spoken(self._state.left_s)} left" if self._state.runs else "", style="cyan")
+        left_s = max(1.0, self._state.left_s)  # "0 s left" would be said for a second
+        return Text(f"{spoken(left_s)} left" if self._state.runs else "", style="cyan")
+
+
+class _Name(ProgressColumn):
+    """What is running: cut where the terminal is narrow."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["name"], no_wrap=True, overflow="ellipsis")
+
+
+def _whole() -> Column:
+    """A column that keeps its width: where the terminal is narrow the others give way."""
+    return Column(no_wrap=True)
 
 
 @contextmanager
@@ -235,18 +252,34 @@ def watcher(*, quiet: bool) -> Iterator[Watcher]:
 
 
 @contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """How far something of `total` parts is: a bar, or a line every few seconds. Tell it of each step."""
-    if sys.stderr.isatty():
-        columns = (
-            TextColumn("{task.completed}/{task.total} {task.description}"),
-            BarColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as progress:
-            task = progress.add_task(what, total=total)
-            yield lambda more: progress.advance(task, more)
+def counting(before: str, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """How far something of `total` parts is: a bar, or a line every few seconds. Tell it of each step.
+
+    `before` is what goes on until the first step. What is told can be 0, or negative if
+    steps are repeated.
+    """
+    if not sys.stderr.isatty():
+        yield _counted_lines(what, total)
         return
+    count = TextColumn("{task.fields[count]}", markup=False, table_column=_whole())
+    columns = (count, BarColumn(), TimeRemainingColumn(elapsed_when_finished=True, table_column=_whole()))
+    with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None, count=before)
+        interruption.clear_display = progress.stop
+        done = 0
+
+        def told(more: int) -> None:
+            nonlocal done
+            done += more
+            progress.update(task, total=total, completed=done, count=f"{done}/{total} {what}")
+
+        try:
+            yield told
+        finally:
+            interruption.clear_display = None
+
+
+def _counted_lines(what: str, total: int) -> Callable[[int], None]:
     done, said_s = 0, time.monotonic()
 
     def told(more: int) -> None:
@@ -256,7 +289,7 @@ def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
             said_s = time.monotonic()
             _say(f"[{done}/{total}] {what}")
 
-    yield told
+    return told
 
 
 def _warning(length_s: float) -> str:

@@ -112,7 +112,7 @@ def test_a_simulation_tells_the_time_that_it_has_reached_and_its_speed(
     engines.create("sim").run(point, RunFolder.create(tmp_path, "run"), hear)
     assert len(heard) > 2
     assert [seconds for seconds, _ in heard] == sorted(seconds for seconds, _ in heard)
-    words = r"(\d+ s|\d+ min \d\d s) of 20 min 00 s simulated, [\d.]+ times real time"
+    words = r"(\d+ s|\d+ min \d\d s) of 20 min 00 s simulated, [\d.\u202f]+ times real time"
     assert all(re.fullmatch(words, detail) for _, detail in heard), heard
 
 

@@ -49,7 +49,7 @@ def test_without_a_terminal_progress_is_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bentpipe.progress._BETWEEN_S", -1.0)
-    with counting("runs drawn", 300) as told:
+    with counting("preparing the page", "runs drawn", 300) as told:
         told(16)
         told(16)
     assert capsys.readouterr().err == "[16/300] runs drawn\n[32/300] runs drawn\n"

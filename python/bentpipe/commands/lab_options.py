@@ -27,12 +27,13 @@ VariantOption = Annotated[
     typer.Option(
         "--variant",
         metavar="NAME",
-        help="Run only this variant; repeatable.",
+        help="Only this variant; repeatable.",
         autocompletion=completion.variants,
     ),
 ]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", help="Seed of the first repeat; the next one adds 1.")
+    int | None,
+    typer.Option("--seed", metavar="N", help="Seed of the random numbers; each further repeat adds 1."),
 ]
 
 

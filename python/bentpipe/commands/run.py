@@ -31,52 +31,57 @@ def run(
     engine: Annotated[
         engines.Name,
         typer.Option(
-            help="`live`: this machine's kernel and real programs, and so the default: what really happens. "
-            "`sim`: virtual time, on any machine, and the default in Python, where runs are many."
+            help="`live`: this machine's kernel and real programs, in real time. "
+            "`sim`: a model of Linux's TCP in virtual time, on any machine; the default in Python."
         ),
     ] = engines.DEFAULT,
     set_: SetOption = None,
     variant: VariantOption = None,
     seed: SeedOption = None,
     repeat: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each point, each with a seed of its own.")
+        int | None, typer.Option(min=1, metavar="N", help="Runs of each point, each with a seed of its own.")
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
             metavar="DIR",
             help="Where the runs go: a folder, or a URL such as s3://bucket/sweep. Default runs/LAB-DATE. "
-            "An interrupted sweep goes on.",
+            "If an interrupted sweep of the lab is there, it goes on.",
         ),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Runs at once on this machine. `live` takes one at a time.")
+        int,
+        typer.Option(min=1, metavar="N", help="Runs at once on this machine. `live` takes one at a time."),
     ] = 1,
     cluster: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Do the runs on a Dask cluster: its scheduler's address, or `local:4` for four workers.",
+            help="Run on a Dask cluster: its scheduler's address, or `local:4` for four workers.",
         ),
     ] = None,
     again: Annotated[
         Again | None,
-        typer.Option(help="Run only what is in DIR and failed, or is unreliable, and replace it."),
+        typer.Option(
+            help="Repeat only the runs in --out that failed, or that are unreliable, and replace them."
+        ),
     ] = None,
     json_: Annotated[
         bool,
         typer.Option(
-            "--json", help="One JSON object per run, on a line, as it ends; those there already first."
+            "--json", help="Print one JSON object per run on a line when it ends, instead of the table."
         ),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
     pcap: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST", help="Keep a pcapng of this end (client, near or server); repeatable."),
+        typer.Option(
+            metavar="HOST", help="Keep a pcapng capture of this host: client, near or server; repeatable."
+        ),
     ] = None,
     allow_exec: Annotated[
         bool,
-        typer.Option("--allow-exec", help="Let the lab run its commands (`exec`) without a question."),
+        typer.Option("--allow-exec", help="Let the lab run its commands (`exec`) without asking."),
     ] = False,
     sample: Annotated[
         str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")

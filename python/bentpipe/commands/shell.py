@@ -28,19 +28,20 @@ def shell(
     variant: VariantOption = None,
     seed: SeedOption = None,
     host: Annotated[
-        Literal["client", "near", "server"], typer.Option(help="The host at which you are.")
+        Literal["client", "near", "server"], typer.Option(help="The host where the shell or command runs.")
     ] = "client",
     listen: Annotated[
         list[Listen] | None,
         typer.Option(
-            help="A server at the other end, or none; repeatable. "
-            "Default: iperf3 and http, as far as they are installed.",
+            metavar="iperf3|http|none",
+            help="A server to start at the other end, or none; repeatable. "
+            "Default: iperf3 and http, if installed.",
         ),
     ] = None,
 ) -> None:
     """Open a shell, or run a command, at a host of the lab's path: the client, or another by `--host`.
 
-    At the other end run an iperf3 server (port 5201) and a web server (port 80) with files of 1MB to 10GB.
+    The other end runs an iperf3 server (port 5201) and a web server (port 80) with files of 1MB to 10GB.
 
     Examples:
 

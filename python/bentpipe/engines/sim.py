@@ -122,10 +122,11 @@ class SimEngine:
             # The bar is of the seconds that the computation takes; the run's own tell how far it is.
             simulated_s = run_s - begins_s
             speed = simulated_s / max(time.monotonic() - begun_s, 1e-3)
+            grouped = f"{speed:,.{int(speed < 10)}f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
             of = f"{spoken(simulated_s)} of {spoken(max(whole_s, simulated_s))} simulated"
             on_progress(
                 length_s * min(simulated_s / whole_s, 1.0),
-                f"{of}, {speed:.{int(speed < 10)}f} times real time",
+                f"{of}, {grouped} times real time",
             )
 
         names = [work.name for work in spec.workloads]

@@ -177,7 +177,10 @@ def find(path_or_name: str | Path) -> Path:
         asked = did_you_mean(file.stem, shipped)
         listing = ", ".join(shipped)
         raise LabError(
-            text, "", "no such file and no shipped lab of that name", f"{asked}Shipped labs: {listing}"
+            text,
+            "",
+            "neither a file nor a lab of that name",
+            f"{asked}labs that come with bentpipe: {listing}",
         )
     return file
 

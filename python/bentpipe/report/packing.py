@@ -56,6 +56,7 @@ def packed_runs(
     `mapped` applies a function to each of several groups; `told` hears how many more runs are packed.
     """
     for pixels in _widths(count, part, most_bytes, mapped):
+        told(0)
         groups = []
         for numbers, packed in zip(
             _groups(count), mapped(partial(_group, part, pixels), _groups(count)), strict=True

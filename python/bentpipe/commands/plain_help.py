@@ -1,0 +1,30 @@
+"""Help as a manual page has it: `LAB` and `DIR ...` as typed, no Python types, nothing beside a flag."""
+
+from typing import Any
+
+from typer.core import TyperArgument, TyperCommand, TyperOption
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help names no type."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return without_types(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer asks with a context
+        arguments = [each for each in self.params if isinstance(each, TyperArgument)]
+        return ["[OPTIONS]", *(each.display_name_raw for each in arguments)]
+
+
+def without_types(parameters: Any) -> Any:
+    """The same parameters; they no longer show a type that the name or the text says already."""
+    for each in parameters:
+        if isinstance(each, TyperArgument):
+            each.display_type_rich = _nothing  # type: ignore[method-assign]
+        elif isinstance(each, TyperOption) and each.is_flag:
+            each.metavar = ""
+    return parameters
+
+
+def _nothing(ctx: Any) -> str:  # noqa: ARG001 - typer asks with a context
+    return ""
