@@ -256,6 +256,8 @@ def test_a_table_that_is_replaced_while_it_is_asked_is_said_to_be_so(sweep: Path
         ("select 1; select 2", "found 2 statements; expected one question at a time"),
         ("--", "found 0 statements"),
         ("drop view runs", "found DROP; a query only reads"),
+        ("update extensions", "found a statement of another kind; a query only reads"),
+        ("select interval '100000000 years'", "Python cannot hold a value of the answer"),
         ("select now()", "expected ::timestamp or ::text behind it"),
         (
             "from read_text('/etc/hostname')",
@@ -276,6 +278,13 @@ def test_a_damaged_table_is_said_to_be_so(sweep: Path) -> None:
     (sweep / "1-a" / "pings.parquet").write_bytes(b"PAR1 nothing")
     with Questions.open([Results.open(sweep)]) as questions, pytest.raises(QueryError, match="1-a"):
         answer(questions, "select count(sequence) from pings")
+
+
+def test_a_damaged_name_of_a_column_is_said_though_it_is_no_text(sweep: Path) -> None:
+    table = sweep / NAMES[1] / "pings.parquet"
+    table.write_bytes(table.read_bytes().replace(b"workload", b"workl\xffad"))
+    with Questions.open([Results.open(sweep)]) as questions, pytest.raises(QueryError, match=r"\\xff"):
+        answer(questions, "from pings")
 
 
 def test_a_long_answer_ends_at_an_interrupt(questions: Questions) -> None:

@@ -87,9 +87,11 @@ class Questions:
         if len(statements) != 1:
             raise QueryError(f"found {len(statements)} statements; expected one question at a time")
         (statement,) = statements
-        if statement.type not in _READS:
+        kind = _kind(statement)
+        if kind not in _READS:
+            found = kind.name if kind else "a statement of another kind"
             raise QueryError(
-                f"found {statement.type.name}; a query only reads: select, from, with, describe, summarize, "
+                f"found {found}; a query only reads: select, from, with, describe, summarize, "
                 "pivot or explain. --csv and --json write the answer to stdout"
             )
         words = re.findall(r"\w+", sql.lower())
@@ -200,12 +202,26 @@ class _Connection:
         return running.result()
 
 
+def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """None for a kind that DuckDB's Python module has no name for."""
+    try:
+        return statement.type
+    except ValueError:
+        return None
+
+
 @contextmanager
 def _said() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
         raise QueryError(_words(str(error))) from error
+    except UnicodeDecodeError as error:  # a message that quotes a damaged file
+        raise QueryError(_words(error.object.decode(errors="backslashreplace"))) from error
+    except (ValueError, OverflowError) as error:
+        raise QueryError(
+            f"Python cannot hold a value of the answer: {error}; expected ::text behind it"
+        ) from error
 
 
 def _words(message: str) -> str:
