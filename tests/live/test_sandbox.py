@@ -1,6 +1,7 @@
 """A command of a lab changes nothing on the machine and reaches none of its services and processes."""
 
 import os
+import platform
 import shutil
 import signal
 import socket
@@ -141,6 +142,65 @@ def test_it_has_two_capabilities_and_gains_none(user: str) -> None:
     devices = [line for line in said.splitlines() if ":\t" not in line]
     expected = {"fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"}
     assert {"null", "urandom"} <= set(devices) <= expected
+
+
+REFUSED = """
+import ctypes, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    failed = getattr(libc, name)(*arguments) == -1
+    print(name, os.strerror(ctypes.get_errno()) if failed else "done")
+def system_call(number, *arguments):
+    call("syscall", number, *arguments)
+"""
+
+
+def test_key_rings_of_the_machine_are_out_of_reach(user: str) -> None:
+    # The numbers of the kernel's own interface, on x86-64 and elsewhere.
+    add_key, keyctl = (248, 250) if platform.machine() == "x86_64" else (217, 219)
+    of_user = -4
+    script = REFUSED + (
+        f"system_call({add_key}, b'user', b'bentpipe-test', b'x', 1, {of_user})\n"
+        f"system_call({keyctl}, 0, {of_user}, 0)\n"
+    )
+    with Host(user) as host:
+        host.setup()
+        said = inside(host, "", ["/usr/bin/python3", "-c", script])
+    assert said.splitlines() == ["syscall Operation not permitted"] * 2
+
+
+def test_sockets_that_no_network_namespace_divides_are_refused(user: str) -> None:
+    script = "import socket\nfor family in (socket.AF_INET, socket.AF_VSOCK, socket.AF_ALG):\n"
+    script += "  try: print(socket.socket(family, 5 if family == socket.AF_ALG else 1).family.name)\n"
+    script += "  except OSError as error: print(error.strerror)\n"
+    with Host(user) as host:
+        host.setup()
+        said = inside(host, "", ["/usr/bin/python3", "-c", script])
+    assert said.splitlines() == ["AF_INET", *["Operation not permitted"] * 2]
+
+
+def test_a_file_that_it_writes_never_gives_its_owners_rights_to_others(user: str) -> None:
+    script = REFUSED + (
+        "call('fchmod', 1, 0o4755)\ncall('chmod', b'/proc/self/fd/1', 0o2755)\ncall('fchmod', 1, 0o640)\n"
+        "call('fchmodat', -100, b'/proc/self/fd/1', 0o6755, 0)\n"
+        "print(oct(os.fstat(1).st_mode & 0o7777))\n"
+    )
+    with Host(user) as host:
+        host.setup()
+        said = inside(host, "", ["/usr/bin/python3", "-c", script])
+    no = "Operation not permitted"
+    assert said.splitlines() == [f"fchmod {no}", f"chmod {no}", "fchmod done", f"fchmodat {no}", "0o640"]
+
+
+@AS_ROOT
+def test_the_homes_of_others_are_empty_too(user: str) -> None:
+    with tempfile.TemporaryDirectory(dir="/home") as name, Host(user) as host:
+        Path(name).chmod(0o755)
+        (Path(name) / "key").write_text("secret")
+        host.setup()
+        said = inside(host, f"cat {name}/key; ls -A /home")
+    assert "secret" not in said
+    assert said.splitlines()[1:] == []
 
 
 def test_what_the_caller_has_in_its_environment_is_not_handed_on(

@@ -13,6 +13,7 @@ mod node;
 mod programs;
 pub mod protocol;
 mod refusal;
+mod refused_calls;
 pub mod report;
 mod routing;
 mod sampler;

@@ -167,7 +167,7 @@ fn not_started(name: &str, error: &io::Error, sandbox: Option<&Sandbox>) -> Stri
     match (sandbox, sandbox.and_then(Sandbox::failed_at)) {
         (_, Some(doing)) => format!("the sandbox of {name}: {doing} gave {error}"),
         (Some(_), None) if error.kind() == io::ErrorKind::NotFound => format!(
-            "{name}: {error}; a lab's command sees the home folder, /tmp, /var/tmp and /run empty, but for the working folder"
+            "{name}: {error}; a lab's command sees the home folders, /tmp, /var/tmp and /run empty, but for the working folder"
         ),
         _ => format!("{name}: {error}"),
     }

@@ -1,13 +1,14 @@
 //! What a command of a lab may reach: it reads the machine's files and changes nothing.
 //!
-//! Its mounts are its own: everything read-only and without devices, with empty folders over the home folder, /tmp, /var/tmp
+//! Its mounts are its own: everything read-only and without devices, with empty folders over the home folders, /tmp, /var/tmp
 //! and /run, a /dev of a few harmless devices, and a /proc that shows its own processes. It is in a process and an IPC
-//! namespace of its own, keeps two capabilities, and gains none by executing a file.
+//! namespace of its own, keeps two capabilities, and gains none by executing a file. Some system calls are refused.
 //!
 //! Three processes: the one that was asked for waits, so that it can be signalled and reaped as any other program; its child
 //! is the first of the new process namespace, makes the mounts, and takes orphans; the child of that one is the command.
 //! Between fork and exec there are system calls alone, and no allocation: what they need is made before.
 
+use crate::refused_calls::RefusedCalls;
 use crate::signals;
 use rustix::io::Result;
 use std::collections::BTreeMap;
@@ -19,8 +20,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 
-/// Folders that it sees empty and may write to, beside the home folder.
-const EMPTY: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
+/// Folders that it sees empty and may write to, beside the user's home folder.
+const EMPTY: [&str; 4] = ["/home", "/tmp", "/var/tmp", "/run"];
 const DEVICES: [&CStr; 6] = [
     c"/dev/null",
     c"/dev/zero",
@@ -62,10 +63,11 @@ enum Step {
     Folder,
     Proc,
     Capabilities,
+    Calls,
 }
 
 impl Step {
-    const WORDS: [&str; 8] = [
+    const WORDS: [&str; 9] = [
         "making its namespaces",
         "making its processes",
         "making the machine's files read-only",
@@ -74,6 +76,7 @@ impl Step {
         "showing its working folder",
         "making its /proc",
         "dropping capabilities",
+        "refusing system calls",
     ];
 }
 
@@ -95,6 +98,7 @@ pub(crate) struct Sandbox {
     /// Empty folders within the working folder.
     after: Vec<Empty>,
     cwd: CString,
+    calls: RefusedCalls,
     /// The step that failed goes through here.
     said: (OwnedFd, OwnedFd),
 }
@@ -104,7 +108,8 @@ impl Sandbox {
     pub(crate) fn new(cwd: &Path) -> io::Result<Self> {
         // One that the user may not enter is none.
         let cwd = cwd.canonicalize().unwrap_or_else(|_| "/".into());
-        let home = env::var_os("HOME").map(PathBuf::from);
+        // Without the variable, that of the user's entry in passwd(5).
+        let home = env::home_dir();
         let mut empty: Vec<PathBuf> = EMPTY.iter().map(PathBuf::from).collect();
         empty.extend(home.filter(|home| home.is_absolute()));
         if rustix::process::geteuid().is_root() {
@@ -153,6 +158,7 @@ impl Sandbox {
                 .map(one)
                 .collect::<io::Result<_>>()?,
             cwd: text(&cwd)?,
+            calls: RefusedCalls::new()?,
             said: pipe(libc::O_CLOEXEC | libc::O_NONBLOCK)?,
         })
     }
@@ -204,6 +210,7 @@ impl Sandbox {
             take_orphans(command, ends[1]);
         }
         drop_capabilities().map_err(at(Step::Capabilities))?;
+        self.calls.refuse().map_err(at(Step::Calls))?;
         signals::restore_defaults();
         Ok(())
     }
