@@ -19,6 +19,9 @@ from bentpipe.calculator.question import HEADER_BYTES, Question
 from bentpipe.calculator.transfer import sawtooth_bit_s
 from bentpipe.calculator.window import HYBLA_RTT_S
 
+CAPACITY = "capacity"
+RECEIVE_WINDOW = "receive window"
+SEND_BUFFER = "send buffer"
 ACK_PATH = "ACK path"
 QUEUE = "queue"
 FEW_PACKETS = 10
@@ -51,32 +54,37 @@ class Limit:
 
 def limits(asked: Question) -> list[Limit]:
     """Every limit, in the order in which a reader meets them."""
-    share = window_share(asked.mtu_bytes)
-    found = [
-        Limit(
-            "capacity",
-            asked.capacity_bit_s,
-            "rate x MSS / MTU",
-            f"{asked.mss_bytes} of {asked.mtu_bytes} bytes: IPv4, TCP, timestamps (RFC 9293, 7323)",
-        ),
-        Limit(
-            "receive window",
-            _windowed(asked, share * asked.rcvbuf_bytes),
-            f"n x {share:.3g} x rcvbuf / RTT",
-            "RFC 9293, 3.8.6; tcp_win_from_space: a packet's payload beside its memory, Linux 6.18",
-        ),
-        Limit(
-            "send buffer",
-            send_buffer.goodput_bit_s(asked) * asked.streams,
-            "n x k B / (RTT + (B - r) / C), B: " + send_buffer.WRITES[asked.program],
-            "tcp_sendmsg, sk_stream_is_writeable; docs/calc.md derives it",
-        ),
-    ]
+    found = link_and_buffers(asked)
     if asked.rate_up_bit_s is not None:
         found.append(_ack_path(asked, asked.rate_up_bit_s))
     if asked.queue_bytes is not None:
         found.append(_queue(asked))
     return found + (_losses(asked) if asked.loss else [])
+
+
+def link_and_buffers(asked: Question) -> list[Limit]:
+    """What the link and the hosts' buffers allow, whatever the congestion control makes of it."""
+    share = window_share(asked.mtu_bytes)
+    return [
+        Limit(
+            CAPACITY,
+            asked.capacity_bit_s,
+            "rate x MSS / MTU",
+            f"{asked.mss_bytes} of {asked.mtu_bytes} bytes: IPv4, TCP, timestamps (RFC 9293, 7323)",
+        ),
+        Limit(
+            RECEIVE_WINDOW,
+            _windowed(asked, share * asked.rcvbuf_bytes),
+            f"n x {share:.3g} x rcvbuf / RTT",
+            "RFC 9293, 3.8.6; tcp_win_from_space: a packet's payload beside its memory, Linux 6.18",
+        ),
+        Limit(
+            SEND_BUFFER,
+            send_buffer.goodput_bit_s(asked) * asked.streams,
+            "n x k B / (RTT + (B - r) / C), B: " + send_buffer.WRITES[asked.program],
+            "tcp_sendmsg, sk_stream_is_writeable; docs/calc.md derives it",
+        ),
+    ]
 
 
 def window_share(mtu_bytes: int) -> float:

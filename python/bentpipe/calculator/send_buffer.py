@@ -18,9 +18,9 @@ With B written at each wake-up and f left in flight then, a burst follows when t
 acknowledged and the first B - r bytes of the next one are too: k = floor(f / B) + 1, r = f mod B. So k B
 bytes cross in RTT + (B - r) / C.
 
-1. Bursts are as in a kernel whose `gso_max_size` is 64 KiB, and a path above 5 ms: a millisecond of the
-   pacing rate, 1.2 cwnd / RTT, and two segments at least (`tcp_tso_autosize`).
-2. Where cwnd is what ends a burst, it grows until a burst is more than the bottleneck's queue holds, and
+send_memory.py has the sizes of bursts and what is left in flight.
+
+1. Where cwnd is what ends a burst, it grows until a burst is more than the bottleneck's queue holds, and
    falls by the congestion control's factor. BBR, whose bursts are paced, is taken as if it kept the
    largest cwnd.
 """
@@ -30,16 +30,10 @@ from __future__ import annotations
 import math
 
 from bentpipe.calculator.question import PROGRAMS, Question
+from bentpipe.calculator.send_memory import in_flight_at_wake
 
-WAKES_AT = 2 / 3
-"""Share of the buffer's size in use, below which the program is woken (`sk_stream_min_wspace`)."""
-_BUFFER_OVERHEAD_BYTES = 832
-"""sk_buff (256) and its small head (576) on x86-64, Linux 6.18; as crates/sim's `sent_overhead`."""
 _IPERF3_TURN_BYTES = 10 * 128 * 1024
 _SHORT_BLOCK_BYTES = 64 * 1024
-_LARGEST_BURST_BYTES = 65_536
-_PACED = 1.2
-"""tcp_pacing_ca_ratio."""
 _STEPS = 64
 assert PROGRAMS == ("iperf3", "long", "short")
 
@@ -80,18 +74,9 @@ def goodput_bit_s(asked: Question) -> float:
     return 8 * (capacity if mean > capacity * (1 - 1e-6) else mean)
 
 
-def payload_share(asked: Question, window_bytes: float) -> float:
-    """Of memory, where cwnd is `window_bytes`: a burst's payload beside its buffer's overhead."""
-    paced_bytes = _PACED * window_bytes / asked.rtt_s / 1024
-    segments = max(min(paced_bytes, _LARGEST_BURST_BYTES) // asked.mss_bytes, 2)
-    if segments * asked.mss_bytes > _LARGEST_BURST_BYTES:
-        segments = max(_LARGEST_BURST_BYTES // asked.mss_bytes, 1)
-    burst_bytes = segments * asked.mss_bytes
-    return burst_bytes / (burst_bytes + _BUFFER_OVERHEAD_BYTES)
-
-
 def _in_flight_at_wake(asked: Question, window_bytes: float) -> float:
-    return WAKES_AT * asked.sndbuf_bytes * payload_share(asked, window_bytes)
+    sndbuf_bytes, mss_bytes = float(asked.sndbuf_bytes), float(asked.mss_bytes)
+    return float(in_flight_at_wake(sndbuf_bytes, window_bytes, asked.rtt_s, mss_bytes))
 
 
 def _before_loss(asked: Question) -> float:

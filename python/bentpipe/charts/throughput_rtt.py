@@ -1,26 +1,20 @@
 """Goodput of the bulk transfers against the path's round trip: ours per variant, published, and the ceiling.
 
-The ceiling is the most that may be in flight, over the RTT: by the send buffer, by the receive buffer, by
-what the delay line holds, and by the pipe's rate. It is a bound and not a forecast: the kernel charges a
-packet's whole memory to its buffers. On kernel 6.18 payload filled 0.67 of the send buffer with one packet
-per segment, 0.94 with segmentation offload, and 0.62 of the receive buffer became window.
+The ceiling is what the link, the buffers and the delay line allow, as `bentpipe calc` reckons it
+(ceilings.py).
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from bentpipe.charts.ceilings import Ceiling
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import digits, duration, listed, plural, rate, size
-from bentpipe.results.asked import base_rtt_s, capacity_bit_s
+from bentpipe.charts.wording import digits, duration, listed, plural, rate
 from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.published import figures
 from bentpipe.results.statistics import Estimate
 from bentpipe.results.store import Results
-
-_PAYLOAD_BYTES = 1448
-"""Of a full segment at an MTU of 1500, with timestamps."""
 
 _DIRECTIONS = {"down": "Down: server to client", "up": "Up: client to server"}
 _STYLES = tuple(zip(Symbol, (Dash.SOLID, Dash.DASHED, Dash.DOTTED, Dash.DASH_DOT), strict=False))
@@ -141,30 +135,6 @@ def sentence(lines: Sequence[_Line]) -> str:
     return text
 
 
-def window_bytes(record: Mapping[str, Any], direction: str) -> float | None:
-    """The most payload in flight that the buffers and the delay line allow; None where neither is known."""
-    sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
-    sysctl = record.get("sysctl", {})
-    send = _third(sysctl.get(sender, {}).get("net.ipv4.tcp_wmem"))
-    receive = _third(sysctl.get(receiver, {}).get("net.ipv4.tcp_rmem"))
-    limits = (send, receive, _held_by_line(record, direction))
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _held_by_line(record: Mapping[str, Any], direction: str) -> float | None:
-    """Payload in flight over a whole round trip when the delay line is full; None where it has no limit."""
-    propagation = record.get("spec", {}).get("path", {}).get(direction, {}).get("propagation", {})
-    limit, delay_ns, rtt_s = propagation.get("limit", {}), propagation.get("delay_ns"), base_rtt_s(record)
-    held = limit["packets"] * _PAYLOAD_BYTES if limit.get("unit") == "packets" else limit.get("bytes")
-    return held * rtt_s * 1e9 / delay_ns if held and delay_ns and rtt_s else None
-
-
-def _third(text: str | None) -> float | None:
-    """`min default max`, as the sysctl has it."""
-    words = (text or "").split()
-    return float(words[2]) if len(words) == 3 else None
-
-
 def _measured(lines: Sequence[_Line]) -> Iterable[Series]:
     for line in lines:
         estimates = [ours for ours in map(_ours, line.cells) if ours is not None]
@@ -214,24 +184,26 @@ def _published(key: str, direction: str) -> Iterable[Series]:
 
 
 def _ceilings(lines: Sequence[_Line]) -> Iterable[Series]:
-    """One line per window and rate: what has the same shares it."""
-    found: dict[tuple[float, float], list[_Line]] = {}
-    for line in lines:
-        record, direction = line.cells[0].runs[0], line.cells[0].direction
-        window = window_bytes(record, direction)
-        if window is not None:
-            limits = (float(f"{window:.4g}"), capacity_bit_s(record, direction) or math.inf)
-            found.setdefault(limits, []).append(line)
+    """What allows the same at every round trip is one line."""
     rtts = [_rtt(c) for line in lines for c in line.cells]
-    for (window, rate_bit_s), sharing in found.items():
-        grid = _spaced(min(rtts), max(rtts), 60)
-        of = f", {listed([line.name for line in sharing])}" if len(sharing) < len(lines) else ""
+    if not rtts:
+        return
+    grid = _spaced(min(rtts), max(rtts), 60)
+    found: dict[tuple[float, ...], list[tuple[_Line, Ceiling]]] = {}
+    for line in lines:
+        cell = line.cells[0]
+        ceiling = Ceiling(cell.runs[0], cell.workload, cell.direction or "down")
+        if ceiling.is_known:
+            allowed = tuple(float(f"{ceiling.goodput_bit_s(rtt_s) / 1e6:.4g}") for rtt_s in grid)
+            found.setdefault(allowed, []).append((line, ceiling))
+    for allowed, sharing in found.items():
+        of = f", {listed([line.name for line, _ in sharing])}" if len(sharing) < len(lines) else ""
         yield Series(
-            label=f"{size(window)} / RTT{of}",
+            label=f"allowed by {sharing[0][1].words(grid[-1])}{of}",
             x=[rtt * 1000 for rtt in grid],
-            y=[min(window * 8 / rtt, rate_bit_s) / 1e6 for rtt in grid],
+            y=list(allowed),
             role=Role.CEILING,
-            dash=sharing[0].dash,
+            dash=sharing[0][0].dash,
             sets_range=False,
             faint=True,
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bentpipe.calculator import send_memory
 from bentpipe.charts.description import Axis, Dash, Mark, Panel, Role, Series, Symbol
 from bentpipe.charts.socket_samples import Floats, Socket, listed
 from bentpipe.charts.wording import listed as in_words
@@ -16,8 +17,8 @@ from bentpipe.charts.wording import percent, plural, size
 
 _FULL = 0.9
 """Share of a window at which it counts as full."""
-_BUFFER_FULL = 0.6
-"""Of a send buffer, whose memory holds headers too: payload filled 0.67 of it, as measured on kernel 6.18."""
+_WOKEN_AT = "woken_at_bytes"
+"""What is in flight when the program may write again (calculator/send_memory.py). While more is, it waits."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ def panel(senders: Sequence[Socket], receivers: Sequence[Socket], direction: str
     if not senders:
         return None
     step_s = _step_s(senders[0])
-    sent = _summed(senders, step_s, ("in_flight_bytes", "cwnd_bytes", "snd_wnd_bytes", "sndbuf_bytes"))
+    sent = _summed(
+        senders, step_s, ("in_flight_bytes", "cwnd_bytes", "snd_wnd_bytes", "sndbuf_bytes", _WOKEN_AT)
+    )
     received = _summed(receivers, step_s, ("rcv_wnd_bytes",))
     again_s = _sent_again_s(senders)
     lines = (
@@ -102,7 +105,16 @@ def _known_sum(sample: np.ndarray, values: Floats) -> Floats:
 
 
 def _column(socket: Socket, name: str) -> Floats:
-    return socket["cwnd_segments"] * socket["mss_bytes"] if name == "cwnd_bytes" else socket[name]
+    if name not in {"cwnd_bytes", _WOKEN_AT}:
+        return socket[name]
+    cwnd_bytes = socket["cwnd_segments"] * socket["mss_bytes"]
+    if name == "cwnd_bytes":
+        return cwnd_bytes
+    with np.errstate(all="ignore"):
+        found: Floats = send_memory.in_flight_at_wake(
+            socket["sndbuf_bytes"], cwnd_bytes, socket["srtt_s"], socket["mss_bytes"]
+        )
+    return found
 
 
 def _line(label: str, of: _Sum, column: str, role: Role, dash: Dash) -> Series:
@@ -148,12 +160,12 @@ def _sentence(sent: _Sum, direction: str) -> str:
     full = {
         "the congestion window": in_flight >= _FULL * cwnd,
         "the receive window": in_flight >= _FULL * sent["snd_wnd_bytes"],
-        "the send buffer": in_flight >= _BUFFER_FULL * sent["sndbuf_bytes"],
+        "the send buffer": in_flight >= sent[_WOKEN_AT],
     }
     parts = [f"{name} {_often(float(is_full[known].mean()))}" for name, is_full in full.items()]
     return (
         f"At most {size(float(in_flight[known].max()))} are in flight {direction}. While something is, "
-        f"{in_words(parts)} (as full counts 90 % of a window, 60 % of the buffer)."
+        f"{in_words(parts)} (as full counts 90 % of a window, and a buffer while its program waits to write)."
     )
 
 

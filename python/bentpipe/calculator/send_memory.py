@@ -1,0 +1,38 @@
+"""How much payload the memory of a send buffer holds (net/core/stream.c).
+
+Each buffer (sk_buff) of a burst takes its payload and 832 bytes more.
+
+1. Bursts are as in a kernel whose `gso_max_size` is 64 KiB, and a path above 5 ms: a millisecond of the
+   pacing rate, 1.2 cwnd / RTT, and two segments at least (`tcp_tso_autosize`).
+"""
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+F = TypeVar("F", float, NDArray[np.float64])
+"""A number, or an array of them."""
+
+WAKES_AT = 2 / 3
+"""Share of the buffer's size in use, below which the program is woken (`sk_stream_min_wspace`)."""
+_BUFFER_OVERHEAD_BYTES = 832
+"""sk_buff (256) and its small head (576) on x86-64, Linux 6.18; as crates/sim's `sent_overhead`."""
+_LARGEST_BURST_BYTES = 65_536
+_PACED = 1.2
+"""tcp_pacing_ca_ratio."""
+
+
+def payload_share(window_bytes: F, rtt_s: F, mss_bytes: F) -> F:
+    """Of memory, where cwnd is `window_bytes`: a burst's payload beside its buffer's overhead."""
+    paced_bytes = _PACED * window_bytes / rtt_s / 1024
+    most = np.maximum(_LARGEST_BURST_BYTES // mss_bytes, 1)
+    segments = np.minimum(np.maximum(np.minimum(paced_bytes, _LARGEST_BURST_BYTES) // mss_bytes, 2), most)
+    burst_bytes = segments * mss_bytes
+    share: F = burst_bytes / (burst_bytes + _BUFFER_OVERHEAD_BYTES)
+    return share
+
+
+def in_flight_at_wake(sndbuf_bytes: F, window_bytes: F, rtt_s: F, mss_bytes: F) -> F:
+    """Payload that is still in flight when the program is woken to write more. While more is, it waits."""
+    return WAKES_AT * sndbuf_bytes * payload_share(window_bytes, rtt_s, mss_bytes)
