@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bentpipe.charts import completion, matplotlib, over_time, waterfall
+from bentpipe.charts import completion, over_time, waterfall
 from bentpipe.charts.description import Chart
-from bentpipe.charts.overviews import overviews
 from bentpipe.results.store import Results
 
 RUNS_DRAWN = 100
@@ -15,6 +14,9 @@ RUNS_DRAWN = 100
 
 def over_all(results: Results) -> list[Chart]:
     """The charts that put the runs side by side."""
+    # Statistics take a while to import, and who draws single runs needs none.
+    from bentpipe.charts.overviews import overviews  # noqa: PLC0415 - as above
+
     return [chart for each in overviews(results) for chart in each.charts.values()]
 
 
@@ -27,6 +29,8 @@ def of_run(results: Results, record: Mapping[str, Any]) -> list[Chart]:
 def save_all(results: Results, folder: Path, formats: Sequence[str] = ("png", "svg", "pdf")) -> list[Path]:
     """Write the charts over all runs, and of `RUNS_DRAWN` or fewer each one's own, into `folder`. The paths
     written."""
+    from bentpipe.charts import matplotlib  # noqa: PLC0415 - a page does without
+
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for chart in _all(results):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from plotly.offline import get_plotlyjs
 
 from bentpipe.charts import plotly_cells, plotly_rows
 from bentpipe.charts.decimate import envelope, indices
@@ -48,6 +47,8 @@ DARK_FOR_LIGHT: Mapping[str, str] = {LIGHT[role]: DARK[role] for role in LIGHT}
 
 def library() -> str:
     """plotly.js, whole."""
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - who draws single runs has no use for it
+
     return str(get_plotlyjs())
 
 
