@@ -1,8 +1,8 @@
 """bentpipe: a laboratory for TCP over long paths.
 
 `Lab.load(path)` reads a lab file, `lab.run(engine="sim", out=None)` runs it, and `Results` holds what came
-out: `link`, `flows`, `sockets`, `pings` as data frames over all runs. `calc(rate, rtt)` says what a path
-allows.
+out: `link`, `flows`, `sockets`, `pings` as data frames over all runs. `simulate(lab)` is one run in memory.
+`calc(rate, rtt)` says what a path allows.
 
 The names are loaded when first used, since the live engine's host process may load nothing that starts a
 thread.
@@ -19,18 +19,22 @@ if TYPE_CHECKING:
     from bentpipe.lab import LabError as LabError
     from bentpipe.results import Results as Results
     from bentpipe.results import StoreError as StoreError
+    from bentpipe.results.run import Run as Run
     from bentpipe.run import Lab as Lab
+    from bentpipe.simulation import simulate as simulate
 
 _HOMES = {
     "EngineError": "bentpipe.engines.base",
     "Lab": "bentpipe.run",
     "LabError": "bentpipe.lab",
     "Results": "bentpipe.results",
+    "Run": "bentpipe.results.run",
     "StoreError": "bentpipe.results",
     "calc": "bentpipe.calculator.calculation",
+    "simulate": "bentpipe.simulation",
 }
 
-__all__ = ["EngineError", "Lab", "LabError", "Results", "StoreError", "calc"]
+__all__ = ["EngineError", "Lab", "LabError", "Results", "Run", "StoreError", "calc", "simulate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,10 @@
 """The Rust side of bentpipe (crates/python): one stub per operation, named as its Rust file."""
 
+from bentpipe._figures import flow_times as flow_times
+from bentpipe._figures import pause_s as pause_s
+from bentpipe._figures import percentile as percentile
+from bentpipe._figures import pipe_figures as pipe_figures
+from bentpipe._figures import queue_behaviour as queue_behaviour
 from bentpipe._live_host import live_host as live_host
 from bentpipe._popularity import popularity as popularity
 from bentpipe._sim_run import sim_run as sim_run

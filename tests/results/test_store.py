@@ -81,20 +81,6 @@ def test_a_spool_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     assert pl.read_parquet(folder.path("pings.parquet")).height == 1
 
 
-def test_a_table_that_an_engine_wrote_is_taken_as_it_is_or_refused(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path / "a [pattern*]", "a")
-    written = folder.path("spool", "pings.parquet")
-    PING.write_parquet(written)
-    folder.adopt_table("pings", written)
-    assert pl.read_parquet(folder.path("pings.parquet"), glob=False).equals(PING)
-    PING.drop("rtt_s").write_parquet(written)
-    with pytest.raises(StoreError, match="columns missing: rtt_s"):
-        folder.adopt_table("pings", written)
-    written.write_bytes(b"PAR1")
-    with pytest.raises(StoreError, match=r"pings\.parquet"):
-        folder.adopt_table("pings", written)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,6 +1,7 @@
 //! The Python module `bentpipe._core`: converts and releases the GIL; the logic is elsewhere. One file per
 //! operation, with the stub of the same name in python/bentpipe.
 
+mod figures;
 mod live_host;
 mod popularity;
 mod sim_run;
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
+    #[pymodule_export]
+    use super::figures::{flow_times, pause_s, percentile, pipe_figures, queue_behaviour};
     #[pymodule_export]
     use super::live_host::live_host;
     #[pymodule_export]

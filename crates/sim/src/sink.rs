@@ -1,6 +1,6 @@
 //! Where a run's results go while it runs: nothing of them is kept inside, so memory does not grow with time.
 
-use crate::packet::Packet;
+use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Leg, Seat, Side};
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
@@ -23,6 +23,9 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct SocketRow {
     pub time: Time,
+    pub id: ConnectionId,
+    /// Which of the connection's ends it is.
+    pub side: Side,
     pub host: Seat,
     /// Place of the workload in the specification.
     pub workload: usize,

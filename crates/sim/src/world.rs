@@ -185,6 +185,8 @@ impl World {
                 let host = connection.leg.seat(side);
                 take(&SocketRow {
                     time: self.now(),
+                    id,
+                    side,
                     host,
                     workload: connection.workload,
                     flow: connection.flow,

@@ -7,8 +7,10 @@ use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::Discard;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
+use bentpipe_simrun::Question;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::process::Command;
 
@@ -211,12 +213,16 @@ fn with_files() -> Result<(), Box<dyn std::error::Error>> {
     let mut spec = spec(&case)?;
     spec.sample_interval_ns = Some(Nanos::from_millis(100));
     let began = cpu_s();
-    let outcome = bentpipe_simrun::run(&spec, &["download".into()], &folder, &mut |_| {
-        ControlFlow::Continue(())
-    });
+    let outcome = bentpipe_simrun::run(
+        &spec,
+        &["download".into()],
+        &Question::default(),
+        |name| File::create(folder.join(name)),
+        &mut |_| ControlFlow::Continue(()),
+    );
     let cpu = cpu_s() - began;
     std::fs::remove_dir_all(&folder)?;
-    let packets = outcome?.pipes["down"].delivered_packets;
+    let packets = outcome?.0.totals["down"].delivered_packets;
     println!(
         "{:45} {packets:>10} {:>12.0} {cpu:>8.2}",
         "the first case with its tables",

@@ -2,20 +2,33 @@
 //! caller look on and stop it. The simulation itself does no I/O.
 #![forbid(unsafe_code)]
 
+mod figures;
 mod flows;
 mod outcome;
 mod pings;
+mod recorder;
 mod sockets;
-mod spool;
 mod wire;
 
 pub use outcome::Outcome;
 
 use bentpipe_path::time::Time;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_tables::figures::QueueQuestion;
 use core::ops::ControlFlow;
-use spool::Spool;
-use std::path::Path;
+use recorder::Recorder;
+use serde::Deserialize;
+use std::io::{self, Write};
+
+/// What the figures take that the simulation does not.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Question {
+    /// Of the pipes whose queue is asked about.
+    pub down: Option<QueueQuestion>,
+    pub up: Option<QueueQuestion>,
+    /// A flow of so much fits in the initial window.
+    pub small_bytes: u64,
+}
 
 /// Why a run gave nothing.
 #[derive(Debug)]
@@ -23,7 +36,7 @@ pub enum RunError {
     /// The specification is no JSON of a [`SimSpec`], or one that cannot be run.
     Spec(String),
     /// A file cannot be written.
-    Spool(std::io::Error),
+    Write(io::Error),
     /// `go_on` said so.
     Stopped,
 }
@@ -32,7 +45,7 @@ impl core::fmt::Display for RunError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Spec(why) => f.write_str(why),
-            Self::Spool(error) => write!(f, "the run's folder cannot be written: {error}"),
+            Self::Write(error) => write!(f, "the run's folder cannot be written: {error}"),
             Self::Stopped => f.write_str("stopped"),
         }
     }
@@ -40,24 +53,26 @@ impl core::fmt::Display for RunError {
 
 impl core::error::Error for RunError {}
 
-impl From<std::io::Error> for RunError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Spool(error)
+impl From<io::Error> for RunError {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
     }
 }
 
-/// Runs `spec`. `folder`, which exists, gets link.parquet, sockets.parquet, flows.parquet, pings.parquet and the captures asked
-/// for;
-/// `names` are the workloads'. `go_on` is told the run's time every few ten milliseconds of CPU.
-pub fn run(
+/// Runs `spec`, whose workloads have these names. `create` is asked for something to write each file to: link.parquet,
+/// sockets.parquet, flows.parquet, pings.parquet and the captures asked for. `go_on` is told the run's time every few ten
+/// milliseconds of CPU. Returns what the run amounted to and the tables by their names.
+#[expect(clippy::type_complexity, reason = "a list of names and what they name")]
+pub fn run<W: Write + Send>(
     spec: &SimSpec,
     names: &[String],
-    folder: &Path,
+    question: &Question,
+    create: impl FnMut(&str) -> io::Result<W>,
     go_on: &mut dyn FnMut(Time) -> ControlFlow<()>,
-) -> Result<Outcome, RunError> {
+) -> Result<(Outcome, Vec<(&'static str, W)>), RunError> {
     let simulation =
         Simulation::new(spec.clone()).map_err(|error| RunError::Spec(error.to_string()))?;
-    let mut spool = Spool::create(folder, spec, names, go_on)?;
-    let summary = simulation.run(&mut spool);
-    spool.finish(&summary)
+    let mut recorder = Recorder::create(spec, names, question, create, go_on)?;
+    let summary = simulation.run(&mut recorder);
+    recorder.finish(&summary)
 }

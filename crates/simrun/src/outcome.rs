@@ -5,6 +5,7 @@ use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{DropCause, Totals};
 use bentpipe_sim::sink::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
 use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_tables::figures::{FlowTimes, PipeFigures, QueueBehaviour, Times};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,8 +16,11 @@ pub struct Outcome {
     pub events: u64,
     /// In the specification's order.
     pub workloads: Vec<Work>,
-    /// By pipe.
-    pub pipes: BTreeMap<&'static str, Pipe>,
+    /// What each pipe counted.
+    pub totals: BTreeMap<&'static str, PipeTotals>,
+    pub pipes: BTreeMap<&'static str, PipeFigures>,
+    /// Of the pipes that were asked about.
+    pub queue: BTreeMap<&'static str, QueueBehaviour>,
 }
 
 /// One workload; what its kind does not have stays empty.
@@ -41,6 +45,12 @@ pub struct Work {
     /// Requests that a cache had the answer to, and those that it had not.
     pub hits: u64,
     pub misses: u64,
+    /// Of a workload of channels.
+    #[serde(flatten)]
+    pub times: Option<FlowTimes>,
+    pub pause_s: Option<f64>,
+    /// Of a page.
+    pub object_times: Option<Times>,
 }
 
 /// What a web client fetched at one time: a file, its ranges, or a page.
@@ -118,14 +128,14 @@ pub struct Interval {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Pipe {
+pub struct PipeTotals {
     pub offered_packets: u64,
     pub delivered_packets: u64,
     pub delivered_bytes: u64,
     pub dropped_packets: BTreeMap<&'static str, u64>,
 }
 
-impl From<&Totals> for Pipe {
+impl From<&Totals> for PipeTotals {
     fn from(totals: &Totals) -> Self {
         Self {
             offered_packets: totals.offered.packets,

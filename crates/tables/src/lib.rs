@@ -10,6 +10,7 @@
 
 mod column;
 pub mod csv;
+pub mod figures;
 mod flow;
 mod link;
 pub mod parquet;

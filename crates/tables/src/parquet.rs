@@ -74,11 +74,12 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    pub fn finish(mut self) -> io::Result<()> {
+    /// Ends the table, and gives back what it was written to.
+    pub fn finish(mut self) -> io::Result<W> {
         if self.rows > 0 {
             self.write_group()?;
         }
-        self.out.close().map(drop).map_err(plain)
+        self.out.into_inner().map_err(plain)
     }
 
     fn write_group(&mut self) -> io::Result<()> {

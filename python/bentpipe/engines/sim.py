@@ -1,17 +1,16 @@
 """The sim engine: both hosts and the path in virtual time, on any machine and without privilege.
 
 A run: the point becomes the simulator's specification (sim_spec.py); the simulator writes the tables as it
-goes; what each workload carried becomes its entry in the record (sim_entries.py), with the same keys as
-`live`'s.
+goes, into a folder or into memory, and computes the record's figures beside it; what each workload carried
+becomes its entry in the record (sim_entries.py), with the same keys as `live`'s.
 """
 
 import datetime
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from bentpipe import _core
 from bentpipe.durations import spoken
@@ -21,13 +20,11 @@ from bentpipe.engines.lengths import run_end_s
 from bentpipe.engines.sim_entries import entry
 from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.lab import Point
-from bentpipe.lab.spec import RunSpec, WorkloadSpec
+from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
-from bentpipe.results.flow_times import flow_times, initial_window_bytes, pause_s
-from bentpipe.results.queue_behaviour import queues_of_run
-from bentpipe.results.record import pipes_summary
+from bentpipe.results.flow_times import initial_window_bytes
+from bentpipe.results.queue_behaviour import queue_questions
 from bentpipe.results.reliability import assess
-from bentpipe.results.times import of_spans
 
 _BYTES_A_CPU_SECOND = 1.5e9
 """About what the simulator carries (docs/performance.md); for the bar only."""
@@ -63,101 +60,102 @@ class SimEngine:
         return _START_S + carried_s + bins * _CPU_S_A_BIN + samples * _CPU_S_A_SAMPLE
 
     def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
-        spec = point.spec
-        self.check(spec)
-        started = datetime.datetime.now(datetime.UTC)
-        begun_s, begun_cpu_s = time.monotonic(), time.process_time()
-        outcome = self._simulate(point, str(folder.path()), on_progress)
-        cpu_s = time.process_time() - begun_cpu_s
-        for name in ("link", "sockets", "flows", "pings"):
-            folder.adopt_table(name, folder.path(f"{name}.parquet"))
-        wall_s = time.monotonic() - begun_s
-        end_s = outcome["ended_ns"] / 1e9
-        engine_error = _no_error(cpu_s, wall_s)
-        reliable, doubts = assess(engine_error, spec.limits.model_dump())
-        workloads = {
-            work.name: entry(work, found)
-            for work, found in zip(spec.workloads, outcome["workloads"], strict=True)
-        }
-        for work in spec.workloads:
-            if work.kind in {"channels", "http"}:
-                workloads[work.name] |= _times(work, _flows(folder, work), workloads[work.name], spec)
-        failures = [f"{name}: {work['why']}" for name, work in workloads.items() if work.get("why")]
-        record = {
-            "lab": point.lab,
-            "title": point.title,
-            "published": point.published,
-            "engine": self.name,
-            "seed": point.seed,
-            "repeat_index": point.repeat_index,
-            "variant": point.variant,
-            "point": dict(point.point),
-            "status": "failed" if failures else "done",
-            "reliable": reliable,
-            "why": failures + doubts,
-            "folder": folder.called,
-            "workloads": workloads,
-            "pipes": pipes_summary(pl.read_parquet(folder.path("link.parquet"), glob=False), end_s),
-            "engine_error": engine_error,
-            "events": outcome["events"],
-            "totals": outcome["pipes"],
-            "spec": spec.model_dump(mode="json"),
-            "machine": machine.facts(),
-            "versions": machine.versions(set()),
-            "sysctl": {"client": sysctls(spec.client), "server": sysctls(spec.server)},
-            "started": started.isoformat(timespec="seconds"),
-            "wall_s": wall_s,
-        }
-        record["queue"] = queues_of_run(folder.path(), record, end_s)
+        self.check(point.spec)
+        record, _ = simulated(
+            point, self._options, on_progress, into=folder.path(), length_s=self.length_s(point.spec)
+        )
+        record["folder"] = folder.called
         folder.finish(record)
         return record
 
-    def _simulate(self, point: Point, spool: str, on_progress: Progress) -> dict[str, Any]:
-        spec = point.spec
-        begins_s, length_s = spec.earliest_start_ns / 1e9, self.length_s(spec)
-        whole_s = max(run_end_s(spec) - begins_s, 1e-9)
-        begun_s = time.monotonic()
 
-        def at(run_s: float) -> None:
-            # The bar is of the seconds that the computation takes; the run's own tell how far it is.
-            simulated_s = run_s - begins_s
-            speed = simulated_s / max(time.monotonic() - begun_s, 1e-3)
-            grouped = f"{speed:,.{int(speed < 10)}f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-            of = f"{spoken(simulated_s)} of {spoken(max(whole_s, simulated_s))} simulated"
-            on_progress(
-                length_s * min(simulated_s / whole_s, 1.0),
-                f"{of}, {grouped} times real time",
-            )
+def simulated(
+    point: Point, options: EngineOptions, on_progress: Progress, *, into: Path | None, length_s: float
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The run's record, and its tables as Parquet by their names; with `into` the tables are in that folder.
 
-        names = [work.name for work in spec.workloads]
-        try:
-            text = _core.sim_run(json.dumps(sim_spec(point, self._options)), names, spool, at)
-        except ValueError as error:
-            raise EngineError(str(error), what="lab") from error
-        except RuntimeError as error:
-            raise EngineFaultError(
-                f"the simulator broke off {point.lab} with seed {point.seed} by a fault of its own: {error}. "
-                "The lab and this message are what a report of the fault needs",
-                what="engine",
-            ) from error
-        outcome: dict[str, Any] = json.loads(text)
-        return outcome
+    `length_s` is what it is expected to take. Raises EngineError.
+    """
+    spec = point.spec
+    started = datetime.datetime.now(datetime.UTC)
+    begun_s, begun_cpu_s = time.monotonic(), time.process_time()
+    document = spec.model_dump(mode="json")
+    outcome, tables = _computed(point, document, options, into, _told(spec, length_s, on_progress))
+    cpu_s, wall_s = time.process_time() - begun_cpu_s, time.monotonic() - begun_s
+    engine_error = _no_error(cpu_s, wall_s)
+    reliable, doubts = assess(engine_error, spec.limits.model_dump())
+    workloads = {
+        work.name: entry(work, found)
+        for work, found in zip(spec.workloads, outcome["workloads"], strict=True)
+    }
+    failures = [f"{name}: {work['why']}" for name, work in workloads.items() if work.get("why")]
+    record = {
+        "lab": point.lab,
+        "title": point.title,
+        "published": point.published,
+        "engine": SimEngine.name,
+        "seed": point.seed,
+        "repeat_index": point.repeat_index,
+        "variant": point.variant,
+        "point": dict(point.point),
+        "status": "failed" if failures else "done",
+        "reliable": reliable,
+        "why": failures + doubts,
+        "folder": None,
+        "workloads": workloads,
+        "pipes": outcome["pipes"],
+        "engine_error": engine_error,
+        "events": outcome["events"],
+        "totals": outcome["totals"],
+        "spec": document,
+        "machine": machine.facts(),
+        "versions": machine.versions(set()),
+        "sysctl": {"client": sysctls(spec.client), "server": sysctls(spec.server)},
+        "started": started.isoformat(timespec="seconds"),
+        "wall_s": wall_s,
+        "queue": outcome["queue"],
+    }
+    return record, tables
 
 
-def _flows(folder: RunFolder, work: WorkloadSpec) -> pl.DataFrame:
-    flows = pl.read_parquet(folder.path("flows.parquet"), glob=False)
-    return flows.filter(pl.col("workload") == work.name)
+def _told(spec: RunSpec, length_s: float, on_progress: Progress) -> Callable[[float], None]:
+    """Tells how far the run is, given its own seconds."""
+    begins_s = spec.earliest_start_ns / 1e9
+    whole_s = max(run_end_s(spec) - begins_s, 1e-9)
+    begun_s = time.monotonic()
+
+    def at(run_s: float) -> None:
+        # The bar is of the seconds that the computation takes; the run's own tell how far it is.
+        simulated_s = run_s - begins_s
+        speed = simulated_s / max(time.monotonic() - begun_s, 1e-3)
+        grouped = f"{speed:,.{int(speed < 10)}f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        of = f"{spoken(simulated_s)} of {spoken(max(whole_s, simulated_s))} simulated"
+        on_progress(length_s * min(simulated_s / whole_s, 1.0), f"{of}, {grouped} times real time")
+
+    return at
 
 
-def _times(
-    work: WorkloadSpec, flows: pl.DataFrame, found: Mapping[str, Any], spec: RunSpec
-) -> dict[str, Any]:
-    """What the flows' rows tell beyond the simulator's own sums."""
-    if work.kind == "channels":
-        paused_s = pause_s(flows, work.channels, work.start_ns / 1e9, found["duration_s"])
-        return {**flow_times(flows, initial_window_bytes(spec)), "pause_s": paused_s}
-    page = work.kind == "http" and work.objects_bytes is not None
-    return {"object_times": of_spans(flows.select("start_s", "end_s").rows()) if page else None}
+def _computed(
+    point: Point,
+    document: Mapping[str, Any],
+    options: EngineOptions,
+    into: Path | None,
+    at: Callable[[float], None],
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    question = {**queue_questions(document), "small_bytes": initial_window_bytes(point.spec)}
+    names = [work.name for work in point.spec.workloads]
+    spec = json.dumps(sim_spec(point, options))
+    try:
+        text, tables = _core.sim_run(spec, names, json.dumps(question), into, at)
+    except ValueError as error:
+        raise EngineError(str(error), what="lab") from error
+    except RuntimeError as error:
+        raise EngineFaultError(
+            f"the simulator broke off {point.lab} with seed {point.seed} by a fault of its own: {error}. "
+            "The lab and this message are what a report of the fault needs",
+            what="engine",
+        ) from error
+    return json.loads(text), dict(tables)
 
 
 def _sockets(spec: RunSpec) -> int:

@@ -8,6 +8,7 @@ from bentpipe.engines.base import EngineError
 from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, WorkloadSpec
 from bentpipe.results.times import Request, of_fetches, percentile, seconds_goodput, think_s
 
+_OF_FLOWS = ("flows", "finished", "failed", "flow_times", "small_flows", "fct_by_size", "pause_s")
 _TOO_SHORT_S = 0.05
 """A rate over less says nothing."""
 
@@ -59,6 +60,7 @@ def _http(work: HttpSpec, found: Mapping[str, Any]) -> dict[str, Any]:
         **carried,
         "cache": {key: found[key] for key in ("hits", "misses")} if found["hits"] + found["misses"] else None,
         **of_fetches(fetches, work.start_ns / 1e9, carried["duration_s"]),
+        "object_times": found["object_times"],
     }
     return result | {"why": found["why"]} if found["why"] else result
 
@@ -93,7 +95,7 @@ def _channels(work: ChannelsSpec, found: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "channels",
         "channels": work.channels,
         **_carried(work, found),
-        **{key: found[key] for key in ("flows", "finished", "failed")},
+        **{key: found[key] for key in _OF_FLOWS},
     }
 
 

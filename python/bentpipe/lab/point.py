@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from bentpipe.lab.spec import RunSpec
 
@@ -31,3 +31,6 @@ class Point:
     seed: int
     repeat_index: int
     spec: RunSpec
+
+    def with_seed(self, seed: int) -> Self:
+        return replace(self, seed=seed)

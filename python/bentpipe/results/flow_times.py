@@ -4,14 +4,14 @@ A flow is small if it fits in the server's initial window: it is sent at once, s
 and what loss and queues add, whatever the congestion control. Longer ones take further round trips.
 """
 
+import json
 from typing import Any
 
 import polars as pl
 
+from bentpipe import _core
 from bentpipe.lab.spec import RunSpec
-from bentpipe.results.times import times
 
-_BOUNDS_BYTES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _DEFAULT_INITCWND = 10
 _HEADERS_BYTES = {4: 20, 6: 40}
 _TCP_BYTES = 20
@@ -31,30 +31,13 @@ def flow_times(flows: pl.DataFrame, small_bytes: int) -> dict[str, Any]:
 
     The percentiles are those of `times`: of the flows that finished.
     """
-    took = flows.select("size_bytes", "outcome", seconds=pl.col("end_s") - pl.col("start_s"))
-    lower = (0, *_BOUNDS_BYTES)
-    upper: tuple[int | None, ...] = (*_BOUNDS_BYTES, None)
-    size = pl.col("size_bytes")
-    bins = []
-    for at_least, below in zip(lower, upper, strict=True):
-        within = took.filter((size >= at_least) & (size < below if below is not None else pl.lit(True)))
-        if within.height:
-            bins.append({"at_least_bytes": at_least, "below_bytes": below, **_times(within)})
-    small = took.filter(size <= small_bytes)
-    return {
-        "flow_times": _times(took),
-        "small_flows": {"up_to_bytes": small_bytes, **_times(small)},
-        "fct_by_size": bins,
-    }
+    finished_s = pl.when(pl.col("outcome") == "finished").then("end_s")
+    ends_s = flows.select(finished_s).to_series().to_list()
+    sizes, starts_s = flows["size_bytes"].to_list(), flows["start_s"].to_list()
+    found: dict[str, Any] = json.loads(_core.flow_times(sizes, starts_s, ends_s, small_bytes))
+    return found
 
 
 def pause_s(flows: pl.DataFrame, channels: int, start_s: float, duration_s: float) -> float:
     """For how much of the duration one of the channels had no flow under way, on average."""
-    ends = pl.col("end_s").fill_null(start_s + duration_s)
-    under_way_s = float(flows.select((ends - pl.col("start_s")).clip(0.0).sum()).item())
-    return max(0.0, duration_s - under_way_s / channels)
-
-
-def _times(took: pl.DataFrame) -> dict[str, Any]:
-    seconds = took.filter(pl.col("outcome") == "finished")["seconds"].to_list()
-    return times(seconds, took.height - len(seconds))
+    return _core.pause_s(flows["start_s"].to_list(), flows["end_s"].to_list(), channels, start_s, duration_s)

@@ -1,11 +1,12 @@
 """run.json, and what the command line's `--json` prints of it."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from bentpipe import _core
 from bentpipe.results.schema import DROP_CAUSES
 
 _SUMMARY_KEYS = (
@@ -41,45 +42,23 @@ def summary(record: Mapping[str, Any]) -> dict[str, Any]:
 def pipes_summary(link: pl.DataFrame, end_s: float, bin_s: float = BIN_S) -> dict[str, dict[str, Any]]:
     """Each pipe's means from time 0 to `end_s`, and its drops over the whole run.
 
-    `link` is one run's table. A bin counts whole if it starts in that time; throughput and goodput are over
-    the bins' time, so that a run of 60 s is measured over 60 s even where its last bins were empty.
+    `link` is one run's table, each pipe's rows in the order of time. A bin counts whole if it starts in that
+    time; throughput and goodput are over the bins' time, so that a run of 60 s is measured over 60 s even
+    where its last bins were empty.
     """
-    measured = (link["time_s"] > -bin_s / 2) & (link["time_s"] < end_s - bin_s / 2)
-    seconds = max(round(end_s / bin_s), 1) * bin_s
     return {
-        pipe: {
-            "throughput_mbit_s": _total(of_pipe, "throughput_bytes") * 8e-6 / seconds,
-            "goodput_mbit_s": _total(of_pipe, "goodput_bytes") * 8e-6 / seconds,
-            "drops": {cause: _total(whole, f"drops_{cause}") for cause in DROP_CAUSES},
-            "queue_bytes_mean": _mean(of_pipe, "queue_bytes_mean"),
-            "queue_bytes_max": _most(of_pipe, "queue_bytes_max"),
-        }
+        pipe: json.loads(
+            _core.pipe_figures(
+                of_pipe["time_s"].to_list(),
+                of_pipe["throughput_bytes"].to_list(),
+                of_pipe["goodput_bytes"].to_list(),
+                of_pipe["queue_bytes_mean"].to_list(),
+                of_pipe["queue_bytes_max"].to_list(),
+                [int(of_pipe[f"drops_{cause}"].sum()) for cause in DROP_CAUSES],
+                end_s,
+                bin_s,
+            )
+        )
         for pipe in ("down", "up")
-        for whole in (_Part(link, link["pipe"] == pipe),)
-        for of_pipe in (_Part(link, measured & (link["pipe"] == pipe)),)
+        for of_pipe in (link.filter(pl.col("pipe") == pipe),)
     }
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some rows of a table, of which only single columns are wanted: much quicker than a table of them."""
-
-    table: pl.DataFrame
-    rows: pl.Series
-
-    def __getitem__(self, column: str) -> pl.Series:
-        return self.table[column].filter(self.rows)
-
-
-def _total(part: _Part, column: str) -> int:
-    return int(part[column].sum())
-
-
-def _mean(part: _Part, column: str) -> float | None:
-    values = part[column].drop_nulls().to_list()
-    return sum(values) / len(values) if values else None
-
-
-def _most(part: _Part, column: str) -> int | None:
-    values = part[column].drop_nulls().to_list()
-    return max(values) if values else None

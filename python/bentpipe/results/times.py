@@ -15,19 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from bentpipe import _core
+
 PERCENTILES = (50, 95, 99)
 _LISTED = 1000
 """Fetches that the record lists; the flows table has all."""
 
 
-def least_count(percent: float) -> int:
-    """How many values it takes for one of them to lie beyond the percentile, on the side that it is of."""
-    return max(1, round(100 / min(percent, 100 - percent))) if percent != 50 else 1
-
-
 def percentile(values: Sequence[float], percent: float) -> float | None:
     """By linear interpolation. None: too few values."""
-    return float(np.percentile(values, percent)) if len(values) >= least_count(percent) else None
+    return _core.percentile(values, percent)
 
 
 def times(seconds: Sequence[float], not_finished: int = 0) -> dict[str, Any]:

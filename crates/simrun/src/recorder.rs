@@ -1,7 +1,9 @@
-//! Takes a simulation's results and writes each to its file. The first error ends the run.
+//! Takes a simulation's results as they come: each goes to its table, and to what the record will say. The first error
+//! ends the run.
 
-use crate::outcome::{Outcome, Pipe, Work};
-use crate::{RunError, flows, pings, sockets, wire};
+use crate::figures::Figures;
+use crate::outcome::{Outcome, Work};
+use crate::{Question, RunError, flows, pings, sockets, wire};
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
 use bentpipe_sim::seat::{Seat, Side};
@@ -10,9 +12,7 @@ use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRo
 use bentpipe_sim::workload::WorkloadSpec;
 use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng};
 use core::ops::ControlFlow;
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
 
 /// A pipe is named after the side that it leads to.
 fn pipe_name(to: Side) -> &'static str {
@@ -25,27 +25,29 @@ fn pipe_name(to: Side) -> &'static str {
 /// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.
 const ZERO_NS: i64 = 946_684_800_000_000_000;
 
-pub(crate) struct Spool<'a> {
+pub(crate) struct Recorder<'a, W: Write + Send> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
     go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
-    link: parquet::Writer<File>,
-    sockets: parquet::Writer<File>,
-    flows: parquet::Writer<File>,
-    pings: parquet::Writer<File>,
+    link: parquet::Writer<W>,
+    sockets: parquet::Writer<W>,
+    flows: parquet::Writer<W>,
+    pings: parquet::Writer<W>,
     /// By host.
-    captures: [Option<pcapng::Writer<BufWriter<File>>>; Seat::ALL.len()],
+    captures: [Option<pcapng::Writer<BufWriter<W>>>; Seat::ALL.len()],
     bytes: Vec<u8>,
     works: Vec<Work>,
+    figures: Figures<'a>,
     stopped: bool,
     failed: Option<io::Error>,
 }
 
-impl<'a> Spool<'a> {
+impl<'a, W: Write + Send> Recorder<'a, W> {
     pub fn create(
-        folder: &Path,
         spec: &'a SimSpec,
         names: &'a [String],
+        question: &'a Question,
+        mut create: impl FnMut(&str) -> io::Result<W>,
         go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
     ) -> Result<Self, RunError> {
         if names.len() != spec.workloads.len() {
@@ -55,67 +57,65 @@ impl<'a> Spool<'a> {
                 spec.workloads.len()
             )));
         }
-        let create = |table: &Table| {
-            let name = format!("{}.parquet", table.name);
-            parquet::Writer::create(File::create(folder.join(name))?, table)
+        let mut table = |table: &Table| {
+            parquet::Writer::create(create(&format!("{}.parquet", table.name))?, table)
         };
-        let capture = |host: Seat| -> io::Result<_> {
-            if !spec.capture.contains(&host) {
-                return Ok(None);
-            }
+        let [link, sockets, flows, pings] = [
+            table(&Link::TABLE)?,
+            table(&Socket::TABLE)?,
+            table(&Flow::TABLE)?,
+            table(&Ping::TABLE)?,
+        ];
+        let mut captures = [None, None, None, None];
+        for &host in &spec.capture {
             let name = host.name();
-            let out = File::create(folder.join(format!("{name}.pcapng")))?;
-            pcapng::Writer::new(
-                BufWriter::new(out),
-                name,
-                "a simulated host's end of the path",
-            )
-            .map(Some)
-        };
+            let out = BufWriter::new(create(&format!("{name}.pcapng"))?);
+            let about = "a simulated host's end of the path";
+            captures[host as usize] = Some(pcapng::Writer::new(out, name, about)?);
+        }
         Ok(Self {
             specs: &spec.workloads,
             names,
             go_on,
-            link: create(&Link::TABLE)?,
-            sockets: create(&Socket::TABLE)?,
-            flows: create(&Flow::TABLE)?,
-            pings: create(&Ping::TABLE)?,
-            captures: [
-                capture(Seat::Client)?,
-                capture(Seat::Near)?,
-                capture(Seat::Far)?,
-                capture(Seat::Server)?,
-            ],
+            link,
+            sockets,
+            flows,
+            pings,
+            captures,
             bytes: Vec::new(),
             works: vec![Work::default(); names.len()],
+            figures: Figures::new(&spec.workloads, question),
             stopped: false,
             failed: None,
         })
     }
 
-    pub fn finish(mut self, summary: &Summary) -> Result<Outcome, RunError> {
+    /// What the run amounted to, and its tables, by their names.
+    #[expect(clippy::type_complexity, reason = "a list of names and what they name")]
+    pub fn finish(
+        mut self,
+        summary: &Summary,
+    ) -> Result<(Outcome, Vec<(&'static str, W)>), RunError> {
         if let Some(error) = self.failed {
             return Err(error.into());
         }
         if self.stopped {
             return Err(RunError::Stopped);
         }
-        for table in [self.link, self.sockets, self.flows, self.pings] {
-            table.finish()?;
-        }
+        let tables = vec![
+            (Link::TABLE.name, self.link.finish()?),
+            (Socket::TABLE.name, self.sockets.finish()?),
+            (Flow::TABLE.name, self.flows.finish()?),
+            (Ping::TABLE.name, self.pings.finish()?),
+        ];
         for writer in self.captures.into_iter().flatten() {
             writer.finish((ZERO_NS + summary.ended.0) as u64, 0)?;
         }
         for (work, spec) in self.works.iter_mut().zip(self.specs) {
             work.end(spec, summary.ended);
         }
-        let [down, up] = &summary.totals;
-        Ok(Outcome {
-            ended_ns: summary.ended,
-            events: summary.events,
-            workloads: self.works,
-            pipes: [("down", Pipe::from(down)), ("up", Pipe::from(up))].into(),
-        })
+        let outcome = self.figures.outcome(self.works, summary);
+        Ok((outcome, tables))
     }
 
     fn note(&mut self, written: io::Result<()>) {
@@ -125,21 +125,23 @@ impl<'a> Spool<'a> {
     }
 }
 
-impl Sink for Spool<'_> {
+impl<W: Write + Send> Sink for Recorder<'_, W> {
     fn bin(&mut self, to: Side, bin: &Bin) {
+        self.figures.bin(to, bin);
         let written = self.link.row(&Link::new(pipe_name(to), bin).cells());
         self.note(written);
     }
 
     fn socket(&mut self, row: &SocketRow) {
-        let written = self
-            .sockets
-            .row(&sockets::row(&self.names[row.workload], row).cells());
+        self.figures.socket(row);
+        let socket = sockets::row(&self.names[row.workload], row);
+        let written = self.sockets.row(&socket.cells());
         self.note(written);
     }
 
     fn flow(&mut self, row: &FlowRow) {
         self.works[row.workload].flow(row);
+        self.figures.flow(row);
         let written = flows::with_row(&self.names[row.workload], row, |row| {
             self.flows.row(&row.cells())
         });
@@ -152,9 +154,8 @@ impl Sink for Spool<'_> {
 
     fn ping(&mut self, row: &PingRow) {
         self.works[row.workload].ping(row);
-        let written = self
-            .pings
-            .row(&pings::row(&self.names[row.workload], row).cells());
+        let ping = pings::row(&self.names[row.workload], row);
+        let written = self.pings.row(&ping.cells());
         self.note(written);
     }
 

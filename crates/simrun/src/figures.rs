@@ -1,0 +1,173 @@
+//! What the record says beyond sums, gathered while the events are there: of each pipe and its queue, and how long flows
+//! took.
+
+use crate::Question;
+use crate::outcome::{Outcome, PipeTotals, Work};
+use bentpipe_path::Bin;
+use bentpipe_path::time::{Nanos, Time};
+use bentpipe_sim::seat::{Seat, Side};
+use bentpipe_sim::simulation::Summary;
+use bentpipe_sim::sink::{self, FlowRow, SocketRow};
+use bentpipe_sim::workload::WorkloadSpec;
+use bentpipe_tables::figures::{
+    Bins, PipeFigures, QueueBehaviour, Retransmitting, Span, Times, flow_times, pause_s,
+    queue_behaviour,
+};
+use std::collections::{BTreeMap, HashSet};
+
+/// Rates are over bins of this length, whatever the table's are.
+const BIN_S: f64 = 0.1;
+
+/// One direction: its pipe, its flows and their senders.
+#[derive(Debug, Default)]
+struct Direction {
+    bins: Bins,
+    /// From when to when each flow had data to send.
+    under_way: Vec<(f64, f64)>,
+    /// When a flow ended that had retransmitted, and its sender's ports.
+    retransmitted: Vec<(f64, u64)>,
+    /// When a sender's sample had more retransmissions than the one before, and its ports.
+    seen: Vec<(f64, u64)>,
+    /// Instants at which the sender's host was sampled.
+    samples_s: Vec<f64>,
+    /// By the connection's place: its generation, and how often its sender had retransmitted.
+    senders: Vec<(u32, u64)>,
+}
+
+pub(crate) struct Figures<'a> {
+    specs: &'a [WorkloadSpec],
+    question: &'a Question,
+    /// By the side that the data goes to: down, up.
+    directions: [Direction; 2],
+    /// Of the workloads whose flows' times are asked for.
+    spans: Vec<Vec<Span>>,
+}
+
+fn ports(sender: u16, receiver: u16) -> u64 {
+    u64::from(sender) << 16 | u64::from(receiver)
+}
+
+impl<'a> Figures<'a> {
+    pub fn new(specs: &'a [WorkloadSpec], question: &'a Question) -> Self {
+        Self {
+            specs,
+            question,
+            directions: Default::default(),
+            spans: vec![Vec::new(); specs.len()],
+        }
+    }
+
+    pub fn bin(&mut self, to: Side, bin: &Bin) {
+        self.directions[to as usize].bins.push(bin);
+    }
+
+    pub fn socket(&mut self, row: &SocketRow) {
+        if row.host != Seat::from(row.side) {
+            return; // between: no end of the whole path
+        }
+        let direction = &mut self.directions[row.side.other() as usize];
+        let time_s = row.time.as_secs_f64();
+        if direction.samples_s.last() != Some(&time_s) {
+            direction.samples_s.push(time_s);
+        }
+        let place = row.id.index as usize;
+        if direction.senders.len() <= place {
+            direction.senders.resize(place + 1, (0, 0));
+        }
+        let (generation, before) = &mut direction.senders[place];
+        if *generation != row.id.generation {
+            (*generation, *before) = (row.id.generation, 0);
+        }
+        if row.sample.retransmits > *before {
+            *before = row.sample.retransmits;
+            let sender = ports(row.local_port, row.remote_port);
+            direction.seen.push((time_s, sender));
+        }
+    }
+
+    pub fn flow(&mut self, row: &FlowRow) {
+        let end_s = row.end.map(Time::as_secs_f64);
+        let direction = &mut self.directions[row.receiver as usize];
+        let begun = row.detail.connected.unwrap_or(row.start);
+        let under_way = (begun.as_secs_f64(), end_s.unwrap_or(f64::INFINITY));
+        direction.under_way.push(under_way);
+        if let Some(end_s) = end_s
+            && row.retransmits > row.omitted_retransmits
+        {
+            let sender = match row.receiver {
+                Side::Client => ports(row.remote_port, row.local_port),
+                Side::Server => ports(row.local_port, row.remote_port),
+            };
+            direction.retransmitted.push((end_s, sender));
+        }
+        if let WorkloadSpec::Channels(_) | WorkloadSpec::Http(_) = self.specs[row.workload] {
+            self.spans[row.workload].push(Span {
+                size_bytes: row.size_bytes.unwrap_or(row.bytes),
+                start_s: row.start.as_secs_f64(),
+                end_s: end_s.filter(|_| row.outcome == sink::Outcome::Finished),
+            });
+        }
+    }
+
+    pub fn outcome(mut self, mut works: Vec<Work>, summary: &Summary) -> Outcome {
+        let end_s = summary.ended.as_secs_f64();
+        for ((work, spec), spans) in works.iter_mut().zip(self.specs).zip(&self.spans) {
+            self.question.times(work, spec, spans);
+        }
+        let [down, up] = &summary.totals;
+        let figures = |direction: &Direction| direction.bins.figures(end_s, BIN_S);
+        let [of_down, of_up] = &self.directions;
+        let pipes: BTreeMap<&str, PipeFigures> =
+            [("down", figures(of_down)), ("up", figures(of_up))].into();
+        let mut queue: BTreeMap<&str, QueueBehaviour> = BTreeMap::new();
+        let asked = [("down", &self.question.down), ("up", &self.question.up)];
+        for ((pipe, asked), direction) in asked.into_iter().zip(&mut self.directions) {
+            if let Some(asked) = asked {
+                let under_way = core::mem::take(&mut direction.under_way);
+                let seen = direction.retransmitting();
+                let found = queue_behaviour(&direction.bins, under_way, &seen, end_s, asked);
+                queue.insert(pipe, found);
+            }
+        }
+        Outcome {
+            ended_ns: summary.ended,
+            events: summary.events,
+            workloads: works,
+            totals: [
+                ("down", PipeTotals::from(down)),
+                ("up", PipeTotals::from(up)),
+            ]
+            .into(),
+            pipes,
+            queue,
+        }
+    }
+}
+
+impl Question {
+    fn times(&self, work: &mut Work, spec: &WorkloadSpec, spans: &[Span]) {
+        match spec {
+            WorkloadSpec::Channels(channels) => {
+                work.times = Some(flow_times(spans, self.small_bytes));
+                let start_s = spec.start().as_secs_f64();
+                let (channels, seconds) = (channels.channels, Nanos::as_secs_f64);
+                let paused_s = pause_s(spans, channels.into(), start_s, seconds(work.measured_ns));
+                work.pause_s = Some(paused_s);
+            }
+            WorkloadSpec::Http(http) if http.objects_bytes.is_some() => {
+                work.object_times = Some(Times::of(spans.iter()));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Direction {
+    /// Those seen in samples, and at their flow's end those that never were.
+    fn retransmitting(&self) -> Retransmitting {
+        let sampled: HashSet<u64> = self.seen.iter().map(|(_, sender)| *sender).collect();
+        let unseen = self.retransmitted.iter();
+        let unseen = unseen.filter(|(_, sender)| !sampled.contains(sender));
+        Retransmitting::new(self.seen.iter().chain(unseen).copied(), &self.samples_s)
+    }
+}

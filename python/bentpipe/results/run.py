@@ -1,0 +1,46 @@
+"""One run in memory: its record, and its tables on request."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bentpipe.results.run_folder import RunFolder, write_file
+from bentpipe.results.schema import table_named
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in memory.
+
+    Attributes:
+        record: what run.json would hold; `folder` is None.
+    """
+
+    record: dict[str, Any]
+    _tables: Mapping[str, bytes]
+    """As Parquet; a table without rows may be missing."""
+
+    def table(self, name: str) -> pl.DataFrame:
+        """`link`, `flows`, `sockets`, `pings` or `tools` (docs/results.md). Raises StoreError for others."""
+        table = table_named(name)
+        parquet = self._tables.get(name)
+        return table.empty() if parquet is None else pl.read_parquet(io.BytesIO(parquet))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it to `folder`, as `lab.run` would have, and return that. It is there whole or not at all.
+
+        Raises StoreError if something is there already.
+        """
+        place = Path(folder)
+        staging = RunFolder.create(place.parent, place.name)
+        try:
+            for name, parquet in self._tables.items():
+                write_file(staging.path(f"{name}.parquet"), parquet)
+            return staging.finish({**self.record, "folder": str(place)})
+        except BaseException:
+            staging.abandon()
+            raise
