@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bentpipe_live::sock_diag::{Message, messages};
+use bentpipe_wire::sock_diag::{Message, messages};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         // A message has a header of 16 bytes.
         assert!(count * 16 <= bytes.len() + 16);
         let Message::Socket(socket) = message else { continue };
-        assert!(socket.ip == 4 || socket.ip == 6);
+        assert!(socket.ip() == 4 || socket.ip() == 6);
         if let Some(name) = socket.congestion_control {
             assert!(!name.contains([',', '\n', '"']), "{name:?} would break a table");
         }

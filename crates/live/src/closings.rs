@@ -6,7 +6,7 @@
 
 use crate::clock::monotonic_ns;
 use crate::protocol::Host;
-use crate::sock_diag::{Message, TcpSocket, messages};
+use bentpipe_wire::sock_diag::{Message, TcpSocket, messages};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
@@ -139,7 +139,7 @@ fn line(time_s: f64, host: Host, socket: &TcpSocket<'_>) -> String {
     format!(
         "{time_s},{},{},{},{},{},{},{}\n",
         host.name(),
-        socket.ip,
+        socket.ip(),
         socket.local_port,
         socket.remote_port,
         number(info.bytes_received()),

@@ -57,11 +57,11 @@ pub fn number_in(packet: &[u8], field: Field) -> Option<u32> {
     place.checked_sub(1)
 }
 
-/// The number of the server whose address this is: an IPv4 or IPv6 address as the wire has it.
-pub fn number_of(address: &[u8]) -> Option<u32> {
-    let place = match address.len() {
-        4 => v4_place(address)?,
-        _ => v6_place(address)?,
+/// The number of the server whose address this is.
+pub fn number_of(address: IpAddr) -> Option<u32> {
+    let place = match address {
+        IpAddr::V4(address) => v4_place(&address.octets())?,
+        IpAddr::V6(address) => v6_place(&address.octets())?,
     };
     place.checked_sub(1)
 }
@@ -115,12 +115,8 @@ mod tests {
                 assert_eq!(number_in(&to, Field::Destination), Some(number));
                 assert_eq!(number_in(&from, Field::Source), Some(number));
                 assert_eq!(number_in(&to, Field::Source), None);
-                let bytes = |address: IpAddr| match address {
-                    IpAddr::V4(address) => address.octets().to_vec(),
-                    IpAddr::V6(address) => address.octets().to_vec(),
-                };
-                assert_eq!(number_of(&bytes(server)), Some(number));
-                assert_eq!(number_of(&bytes(client)), None);
+                assert_eq!(number_of(server), Some(number));
+                assert_eq!(number_of(client), None);
             }
         }
         assert_eq!(number_in(&[0x45; 10], Field::Source), None);

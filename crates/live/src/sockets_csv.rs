@@ -3,8 +3,9 @@
 //! which `server` has the number of the server beyond the far end that is one of the socket's ends.
 
 use crate::protocol::Host;
-use crate::sock_diag::TcpSocket;
+use crate::sock_diag::server_of;
 use bentpipe_tables::{Cell, Socket, csv};
+use bentpipe_wire::sock_diag::TcpSocket;
 use std::io::{self, Write};
 
 /// Columns that are added later.
@@ -23,7 +24,7 @@ fn sampled<'a>(time_s: f64, host: Host, socket: &TcpSocket<'a>) -> Socket<'a> {
         workload: None,
         flow: None,
         role: None,
-        ip: socket.ip.into(),
+        ip: socket.ip().into(),
         local_port: socket.local_port.into(),
         remote_port: socket.remote_port.into(),
         state: socket.state,
@@ -94,14 +95,15 @@ pub(crate) fn row(
         .iter()
         .zip(sampled(time_s, host, socket).cells());
     let cells = cells.filter(|(column, _)| is_sampled(column.name));
-    let server = Cell::from(socket.server.map(u64::from));
+    let server = Cell::from(server_of(socket).map(u64::from));
     csv::line(out, cells.map(|(_, cell)| cell).chain([server]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp_info::TcpInfo;
+    use bentpipe_wire::tcp_info::TcpInfo;
+    use std::net::Ipv6Addr;
 
     fn written(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
         let mut out = Vec::new();
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn what_the_kernel_does_not_give_is_an_empty_cell() {
         let socket = TcpSocket {
-            ip: 6,
+            local: Ipv6Addr::LOCALHOST.into(),
             state: "SYN-SENT",
             local_port: 1,
             remote_port: 2,

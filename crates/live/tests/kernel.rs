@@ -7,13 +7,13 @@ mod bed;
 
 use bed::{Bed, Host, VNET_BYTES, in_thread};
 use bentpipe_live::datapath::{self, DatapathReport, DatapathSpec};
-use bentpipe_live::tcp_info::TcpInfo;
 use bentpipe_live::topology::Link;
 use bentpipe_path::config::{
     ChannelConfig, Discipline, LossConfig, PipeConfig, PropagationConfig, QueueConfig, QueueLimit,
     ShaperConfig,
 };
 use bentpipe_path::time::Nanos;
+use bentpipe_wire::tcp_info::TcpInfo;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;

@@ -1,7 +1,7 @@
 //! Sockets and clocks of the channels' threads, by the calls that they make.
 
 use super::PORT;
-use crate::tcp_info::TcpInfo;
+use bentpipe_wire::tcp_info::TcpInfo;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseaddr};

@@ -1,11 +1,10 @@
 //! The thread that writes what one host sent and received to a pcapng file: one record per wire segment, its
 //! checksums finished, as a tap on the wire would have it, so that tshark's TCP analysis reads it as such.
 
-use super::pool::Frame;
-use super::superpacket::SuperPacket;
 use super::tap::{Direction, Record, Waiting};
 use crate::pcapng;
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_wire::SuperPacket;
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -25,6 +24,7 @@ pub fn write<W: Write>(
 ) -> io::Result<()> {
     let wall = |at: Time| (zero_realtime_ns + at.0) as u64;
     let mut held = BinaryHeap::new();
+    let mut bytes = Vec::new();
     let mut newest = Time(i64::MIN);
     let mut order = 0_u64;
     while let Ok(record) = records.recv() {
@@ -35,7 +35,13 @@ pub fn write<W: Write>(
             && newest - oldest.record.at > HOLD
         {
             if let Some(Held { record, .. }) = held.pop() {
-                put(&mut writer, &record, vnet_bytes, wall(record.at))?;
+                put(
+                    &mut writer,
+                    &record,
+                    vnet_bytes,
+                    wall(record.at),
+                    &mut bytes,
+                )?;
                 waiting
                     .bytes
                     .fetch_sub(record.frame.len(), Ordering::Relaxed);
@@ -43,28 +49,37 @@ pub fn write<W: Write>(
         }
     }
     while let Some(Held { record, .. }) = held.pop() {
-        put(&mut writer, &record, vnet_bytes, wall(record.at))?;
+        put(
+            &mut writer,
+            &record,
+            vnet_bytes,
+            wall(record.at),
+            &mut bytes,
+        )?;
     }
     let end = if order == 0 { Time::ZERO } else { newest };
     writer.finish(wall(end), waiting.dropped.load(Ordering::Relaxed))?;
     Ok(())
 }
 
+/// `bytes`: room for a segment.
 fn put<W: Write>(
     writer: &mut pcapng::Writer<W>,
     record: &Record,
     vnet_bytes: usize,
     at_ns: u64,
+    bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let direction = match record.direction {
         Direction::In => pcapng::Direction::In,
         Direction::Out => pcapng::Direction::Out,
     };
-    let Ok(whole) = SuperPacket::parse(Frame::from(record.frame.clone()), vnet_bytes) else {
+    let Ok(whole) = SuperPacket::parse(&record.frame[..], vnet_bytes) else {
         return Ok(());
     };
     for index in 0..whole.segments() {
-        writer.packet(at_ns, direction, &whole.wire_segment(index, false).bytes)?;
+        whole.write_segment(index, false, bytes);
+        writer.packet(at_ns, direction, bytes)?;
     }
     Ok(())
 }

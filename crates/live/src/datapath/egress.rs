@@ -3,10 +3,10 @@
 
 use super::clock::RunClock;
 use super::lateness::{self, Achieved, RateCheck, UnintendedLoss};
-use super::packet::LivePacket;
-use super::superpacket::{Checksum, Run, SuperPacket};
+use super::packet::{Arrived, LivePacket};
 use super::tap::{Direction, Tap};
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_wire::super_packet::{Checksum, SegmentRun, flip_bit};
 use hdrhistogram::Histogram;
 use rustix::io::{Errno, writev};
 use std::io::{self, IoSlice};
@@ -37,8 +37,8 @@ pub struct Egress {
 /// A run that may still grow.
 #[derive(Debug)]
 struct Open {
-    whole: Rc<SuperPacket>,
-    run: Run,
+    whole: Rc<Arrived>,
+    run: SegmentRun,
     first_departure: Time,
 }
 
@@ -112,13 +112,14 @@ impl Egress {
             return Ok(());
         };
         let now = self.account(whole.late_read);
+        let whole = &whole.packet;
         if whole.is_whole(run) {
             let frame = whole.frame();
             let written = rustix::io::write(&*self.device, frame);
             self.record(now, written, &[frame]);
             return self.written(written, u64::from(run.count));
         }
-        let head = whole.head(run, Checksum::AsItCame);
+        let head = whole.head(run, Checksum::Unchanged);
         let vnet = head.vnet.to_bytes();
         let payload = &whole.packet()[head.payload.clone()];
         let pieces = [&vnet[..self.vnet_bytes], head.bytes(), payload];
@@ -129,11 +130,13 @@ impl Egress {
 
     fn write_corrupted(&mut self, packet: &LivePacket, draw: u64) -> io::Result<()> {
         let run = packet.run();
-        let mut wire = packet.whole().wire_segment(run.first, run.ce);
-        wire.flip_bit(draw);
-        let now = self.account(packet.whole().late_read);
-        let vnet = wire.vnet.to_bytes();
-        let pieces = [&vnet[..self.vnet_bytes], &wire.bytes];
+        let mut bytes = Vec::new();
+        let whole = packet.whole();
+        let vnet = whole.packet.write_segment(run.first, run.ce, &mut bytes);
+        flip_bit(&mut bytes, draw);
+        let now = self.account(whole.late_read);
+        let vnet = vnet.to_bytes();
+        let pieces = [&vnet[..self.vnet_bytes], &bytes];
         let written = writev(&*self.device, &pieces.map(IoSlice::new));
         self.record(now, written, &pieces);
         self.written(written, 1)

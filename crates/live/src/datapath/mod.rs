@@ -1,6 +1,6 @@
 //! The datapath of a link: what one host's TUN device sends crosses a [`bentpipe_path`] pipe and leaves at the other's.
 //!
-//! One thread per pipe ([`pump`]). A device hands over super-packets of up to 64 kB ([`superpacket`]); the model is
+//! One thread per pipe ([`pump`]). A device hands over super-packets of up to 64 kB ([`bentpipe_wire::super_packet`]); the model is
 //! given one entry per wire segment ([`packet`]), and what leaves within a short window leaves as one super-packet
 //! again ([`egress`]). The model's departure times are authoritative: a late wake-up is reported ([`lateness`]) and
 //! changes no departure. Files are written by threads of their own.
@@ -8,7 +8,6 @@
 mod absence;
 mod arrival;
 mod capture;
-pub mod checksum;
 mod clock;
 mod egress;
 pub mod lateness;
@@ -18,11 +17,8 @@ pub mod pool;
 pub(crate) mod priority;
 mod pump;
 mod report;
-pub mod superpacket;
 mod tap;
 mod terrestrial;
-pub mod vnet;
-pub mod wire;
 
 pub use lateness::UnintendedLoss;
 pub use priority::Priority;
@@ -316,7 +312,5 @@ fn joined<T>(thread: JoinHandle<T>) -> io::Result<T> {
 
 #[cfg(test)]
 mod starvation_tests;
-#[cfg(test)]
-mod superpacket_tests;
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,26 @@
 //! What the model is given: one entry per wire segment, a handle into the super-packet it came in.
 
-use super::superpacket::{Run, SuperPacket};
+use super::pool::Frame;
 use bentpipe_path::packet::{Ecn, FlowKey, Packet, Segment};
+use bentpipe_path::time::Nanos;
+use bentpipe_wire::SuperPacket;
+use bentpipe_wire::super_packet::SegmentRun;
 use std::num::NonZeroU64;
 use std::rc::Rc;
+
+/// A frame that a device handed over.
+#[derive(Debug)]
+pub struct Arrived {
+    pub packet: SuperPacket<Frame>,
+    /// It came at most this much earlier than the model was told.
+    pub late_read: Nanos,
+}
 
 /// One wire segment of a super-packet. A clone shares the bytes; what befalls one of them stands in the handle
 /// and is applied to the bytes that leave.
 #[derive(Clone, Debug)]
 pub struct LivePacket {
-    whole: Rc<SuperPacket>,
+    whole: Rc<Arrived>,
     flip: Option<NonZeroU64>,
     wire_bytes: u32,
     index: u16,
@@ -17,9 +28,9 @@ pub struct LivePacket {
 }
 
 impl LivePacket {
-    pub fn new(whole: &Rc<SuperPacket>, index: u16) -> Self {
+    pub fn new(whole: &Rc<Arrived>, index: u16) -> Self {
         Self {
-            wire_bytes: whole.wire_bytes(index),
+            wire_bytes: whole.packet.wire_bytes(index),
             whole: Rc::clone(whole),
             flip: None,
             index,
@@ -27,7 +38,7 @@ impl LivePacket {
         }
     }
 
-    pub fn whole(&self) -> &Rc<SuperPacket> {
+    pub fn whole(&self) -> &Rc<Arrived> {
         &self.whole
     }
 
@@ -37,8 +48,8 @@ impl LivePacket {
     }
 
     /// It alone, as a run.
-    pub fn run(&self) -> Run {
-        Run {
+    pub fn run(&self) -> SegmentRun {
+        SegmentRun {
             first: self.index,
             count: 1,
             ce: self.ce,
@@ -46,7 +57,7 @@ impl LivePacket {
     }
 
     /// Whether it may leave as the next segment of `run`, which holds segments of `whole`.
-    pub fn follows(&self, whole: &Rc<SuperPacket>, run: Run) -> bool {
+    pub fn follows(&self, whole: &Rc<Arrived>, run: SegmentRun) -> bool {
         Rc::ptr_eq(&self.whole, whole)
             && self.flip.is_none()
             && self.ce == run.ce
@@ -60,11 +71,15 @@ impl Packet for LivePacket {
     }
 
     fn flow(&self) -> FlowKey {
-        self.whole.flow()
+        FlowKey(self.whole.packet.flow_hash())
     }
 
     fn ecn(&self) -> Ecn {
-        if self.ce { Ecn::Ce } else { self.whole.ecn() }
+        if self.ce {
+            Ecn::Ce
+        } else {
+            self.whole.packet.ecn()
+        }
     }
 
     fn mark_ce(&mut self) {
@@ -76,6 +91,11 @@ impl Packet for LivePacket {
     }
 
     fn segment(&self) -> Option<Segment> {
-        self.whole.segment(self.index)
+        let range = self.whole.packet.segment(self.index)?;
+        Some(Segment {
+            seq: range.seq,
+            payload_bytes: range.payload_bytes,
+            syn: range.syn,
+        })
     }
 }

@@ -9,14 +9,14 @@ use super::arrival::{Arrival, Arrivals, Sleep};
 use super::clock::{self, RunClock, Spin};
 use super::egress::{Egress, WINDOW};
 use super::lateness;
-use super::packet::LivePacket;
-use super::pool::Pool;
+use super::packet::{Arrived, LivePacket};
+use super::pool::{Frame, Pool};
 use super::priority::Priority;
-use super::superpacket::SuperPacket;
 use super::tap::{Direction, Tap};
 use super::terrestrial::LiveLines;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{Bin, Pipe};
+use bentpipe_wire::SuperPacket;
 use hdrhistogram::Histogram;
 use rustix::io::Errno;
 use std::io;
@@ -162,16 +162,18 @@ impl Pump {
         Ok(true)
     }
 
-    fn offer(&mut self, Arrival { at, late }: Arrival, mut whole: SuperPacket) {
-        lateness::record(&mut self.late_reads, late, u64::from(whole.segments()));
-        whole.late_read = late;
+    fn offer(&mut self, Arrival { at, late }: Arrival, packet: SuperPacket<Frame>) {
+        lateness::record(&mut self.late_reads, late, u64::from(packet.segments()));
         if let Some(tap) = &mut self.tap {
-            tap.record(at, Direction::Out, &[whole.frame()]);
+            tap.record(at, Direction::Out, &[packet.frame()]);
         }
-        let whole = Rc::new(whole);
-        let packets = (0..whole.segments()).map(|index| LivePacket::new(&whole, index));
+        let whole = Rc::new(Arrived {
+            packet,
+            late_read: late,
+        });
+        let packets = (0..whole.packet.segments()).map(|index| LivePacket::new(&whole, index));
         if let Some(lines) = &mut self.before {
-            if let Some(server) = lines.server_of(whole.packet()) {
+            if let Some(server) = lines.server_of(whole.packet.packet()) {
                 packets.for_each(|packet| lines.enter(server, at, packet));
                 return;
             }
@@ -189,7 +191,7 @@ impl Pump {
         while let Some((at, packet)) = self.pipe.pop(now) {
             if let Some(lines) = &mut self.after {
                 last = arrive(&mut self.egress, lines, at)?.or(last);
-                if let Some(server) = lines.server_of(packet.whole().packet()) {
+                if let Some(server) = lines.server_of(packet.whole().packet.packet()) {
                     lines.enter(server, at, packet);
                     continue;
                 }

@@ -1,7 +1,6 @@
 //! The datapath between two socket pairs that stand for TUN devices: the same frames, no privilege, and what a host
 //! would send and see is in the test's hands.
 
-use super::vnet::{self, VnetHeader};
 use super::{Capture, Datapath, DatapathReport, DatapathSpec, ServersSpec, start};
 use crate::topology::Link;
 use bentpipe_draws::Distribution;
@@ -9,6 +8,8 @@ use bentpipe_path::config::{
     ChannelConfig, LossConfig, PipeConfig, PropagationConfig, ShaperConfig,
 };
 use bentpipe_path::{DropCause, Nanos};
+use bentpipe_wire::checksum::{fold, sum};
+use bentpipe_wire::virtio_net::{self, VirtioNetHeader};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::{AsFd, OwnedFd};
@@ -109,9 +110,13 @@ fn device() -> (OwnedFd, OwnedFd) {
 /// A TCP super-packet of this much payload, numbered from `seq`.
 pub(super) fn super_packet(seq: u32, payload_bytes: usize) -> Vec<u8> {
     let gso = payload_bytes > MSS;
-    let vnet = VnetHeader {
-        flags: vnet::NEEDS_CSUM,
-        gso_type: if gso { vnet::GSO_TCPV4 } else { vnet::GSO_NONE },
+    let vnet = VirtioNetHeader {
+        flags: virtio_net::NEEDS_CSUM,
+        gso_type: if gso {
+            virtio_net::GSO_TCPV4
+        } else {
+            virtio_net::GSO_NONE
+        },
         hdr_len: HEADERS as u16,
         gso_size: if gso { MSS as u16 } else { 0 },
         csum_start: 20,
@@ -122,16 +127,16 @@ pub(super) fn super_packet(seq: u32, payload_bytes: usize) -> Vec<u8> {
     let mut network = vec![0x45, 0];
     network.extend(total.to_be_bytes());
     network.extend([0, 7, 0x40, 0, 64, 6, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2]);
-    let sum = !super::checksum::fold(super::checksum::sum(&network));
-    network[10..12].copy_from_slice(&sum.to_be_bytes());
+    let checksum = !fold(sum(&network));
+    network[10..12].copy_from_slice(&checksum.to_be_bytes());
     frame.extend(network);
     frame.extend([0x9c, 0x40, 0x14, 0x51]);
     frame.extend(seq.to_be_bytes());
     frame.extend([0, 0, 0, 1, 0x80, 0x18, 1, 0, 0, 0, 0, 0]);
     let pseudo = [10, 77, 0, 1, 10, 77, 0, 2, 0, 6];
-    let pseudo = super::checksum::sum(&pseudo) + u64::from(total - 20);
+    let pseudo = sum(&pseudo) + u64::from(total - 20);
     let at = frame.len() - 4;
-    frame[at..at + 2].copy_from_slice(&super::checksum::fold(pseudo).to_be_bytes());
+    frame[at..at + 2].copy_from_slice(&fold(pseudo).to_be_bytes());
     frame.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0]);
     frame.extend((0..payload_bytes).map(|at| at as u8));
     frame
@@ -224,8 +229,8 @@ fn a_slow_shaper_sends_segments_one_by_one() {
             (index * MSS as u32, MSS)
         );
         assert_eq!(
-            VnetHeader::parse(&frame).expect("a header").gso_type,
-            vnet::GSO_NONE
+            VirtioNetHeader::parse(&frame).expect("a header").gso_type,
+            virtio_net::GSO_NONE
         );
     }
     assert_eq!(bed.stop().up.writes, 5);
@@ -262,12 +267,12 @@ fn a_corrupted_segment_leaves_alone_with_a_checksum_that_fails() {
     bed.send(&super_packet(0, 2 * MSS));
     for _ in 0..2 {
         let frame = bed.receive().expect("a segment");
-        let vnet = VnetHeader::parse(&frame).expect("a header");
+        let vnet = VirtioNetHeader::parse(&frame).expect("a header");
         assert!(!vnet.needs_csum(), "the receiver must look at the checksum");
         let mut covered = vec![10, 77, 0, 1, 10, 77, 0, 2, 0, 6];
         covered.extend(((frame.len() - VNET_BYTES - 20) as u16).to_be_bytes());
         covered.extend(&frame[VNET_BYTES + 20..]);
-        assert_ne!(super::checksum::tests::plain(&covered), 0xffff);
+        assert_ne!(fold(sum(&covered)), 0xffff);
     }
     assert_eq!(bed.stop().up.totals.corrupted_packets, 2);
 }

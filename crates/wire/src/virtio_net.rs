@@ -1,9 +1,13 @@
 //! The header that a TUN device with `IFF_VNET_HDR` puts before each packet (`include/uapi/linux/virtio_net.h`):
 //! how far the checksum is done, and how a super-packet is to be cut.
 
+use crate::WireError;
+use crate::bytes::array;
+
 /// Lengths that `TUNSETVNETHDRSZ` may have set: with and without `num_buffers`, which a TUN device does not use.
 pub const MAX_BYTES: usize = 12;
-const BYTES: usize = 10;
+/// The shorter of them.
+pub const BYTES: usize = 10;
 
 pub const NEEDS_CSUM: u8 = 1;
 
@@ -16,7 +20,7 @@ pub const GSO_ECN: u8 = 0x80;
 
 /// In this machine's byte order, which is what a TUN device uses unless asked otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VnetHeader {
+pub struct VirtioNetHeader {
     pub flags: u8,
     pub gso_type: u8,
     /// Bytes of headers before the payload.
@@ -28,12 +32,15 @@ pub struct VnetHeader {
     pub csum_offset: u16,
 }
 
-impl VnetHeader {
-    /// `None` where `bytes` is shorter than the header.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let bytes = bytes.get(..BYTES)?;
+impl VirtioNetHeader {
+    pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        let bytes: [u8; BYTES] = array(bytes, 0).ok_or(WireError::TooShort {
+            what: "virtio-net header",
+            needed: BYTES,
+            found: bytes.len(),
+        })?;
         let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
-        Some(Self {
+        Ok(Self {
             flags: bytes[0],
             gso_type: bytes[1],
             hdr_len: word(2),
@@ -69,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_header_survives_the_round_trip() {
-        let header = VnetHeader {
+        let header = VirtioNetHeader {
             flags: NEEDS_CSUM,
             gso_type: GSO_TCPV4 | GSO_ECN,
             hdr_len: 52,
@@ -77,7 +84,7 @@ mod tests {
             csum_start: 20,
             csum_offset: 16,
         };
-        assert_eq!(VnetHeader::parse(&header.to_bytes()), Some(header));
-        assert_eq!(VnetHeader::parse(&header.to_bytes()[..9]), None);
+        assert_eq!(VirtioNetHeader::parse(&header.to_bytes()), Ok(header));
+        assert!(VirtioNetHeader::parse(&header.to_bytes()[..9]).is_err());
     }
 }

@@ -1,19 +1,15 @@
 //! Where the headers of an IP packet begin and end: IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200),
-//! TCP (RFC 9293), UDP (RFC 768). Views over bytes; nothing is copied, and no input panics.
+//! TCP (RFC 9293), UDP (RFC 768).
+//!
+//! This is what a datapath needs of a packet that it passes on. It is lenient: of what it does not understand it says
+//! [`Transport::Other`]. The headers' fields are read by [`crate::Ipv4Header`], [`crate::TcpHeader`] and the others.
 
-use bentpipe_base::SplitMix64;
-use bentpipe_path::packet::{Ecn, FlowKey};
+use crate::bytes::{be16, be32};
+use crate::{Version, WireError, protocol};
+use bentpipe_base::{Ecn, SplitMix64};
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 /// Beyond this a chain of IPv6 extension headers is passed on unread.
 const MAX_EXTENSION_BYTES: usize = 256;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    V4,
-    V6,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
@@ -23,9 +19,9 @@ pub enum Transport {
     Other,
 }
 
-/// What was found at the head of a packet.
+/// The lengths that were found at the head of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Headers {
+pub struct Layout {
     pub version: Version,
     pub transport: Transport,
     /// The IP header with its options or extension headers; the transport header begins here.
@@ -38,47 +34,42 @@ pub struct Headers {
     pub protocol: u8,
 }
 
-fn be16(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
-}
-
-fn be32(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-impl Headers {
-    /// `None` where `packet` is not an IP packet or its IP header is cut short.
-    pub fn parse(packet: &[u8]) -> Option<Self> {
-        let network = match packet.first()? >> 4 {
-            4 => Self::parse_v4(packet)?,
-            6 => Self::parse_v6(packet)?,
-            _ => return None,
+impl Layout {
+    /// An error where `packet` is not an IP packet or its IP header is cut short.
+    pub fn parse(packet: &[u8]) -> Result<Self, WireError> {
+        let network = match Version::of(packet)? {
+            Version::V4 => Self::parse_v4(packet)?,
+            Version::V6 => Self::parse_v6(packet)?,
         };
-        Some(network.with_transport(packet))
+        Ok(network.with_transport(packet))
     }
 
-    fn parse_v4(packet: &[u8]) -> Option<Self> {
+    fn parse_v4(packet: &[u8]) -> Result<Self, WireError> {
         let network_bytes = usize::from(packet[0] & 0x0f) * 4;
-        if network_bytes < 20 || packet.len() < network_bytes {
-            return None;
+        if network_bytes < 20 {
+            return Err(WireError::Invalid {
+                what: "IPv4 header length in bytes",
+                found: network_bytes,
+                expected: "at least 20",
+            });
         }
-        let fragment = be16(packet, 6)? & 0x3fff != 0;
+        WireError::unless_long_enough("IPv4 header", packet.len(), network_bytes)?;
+        let word = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+        let fragment = word(6) & 0x3fff != 0;
         let protocol = packet[9];
-        Some(Self {
+        Ok(Self {
             version: Version::V4,
             transport: Transport::of(protocol, fragment),
             network_bytes,
             header_bytes: network_bytes,
-            total_bytes: usize::from(be16(packet, 2)?),
+            total_bytes: usize::from(word(2)),
             protocol,
         })
     }
 
-    fn parse_v6(packet: &[u8]) -> Option<Self> {
-        if packet.len() < 40 {
-            return None;
-        }
-        let payload_bytes = usize::from(be16(packet, 4)?);
+    fn parse_v6(packet: &[u8]) -> Result<Self, WireError> {
+        WireError::unless_long_enough("IPv6 header", packet.len(), 40)?;
+        let payload_bytes = usize::from(be16(packet, 4).unwrap_or(0));
         let mut protocol = packet[6];
         let mut at = 40;
         let mut fragment = false;
@@ -103,7 +94,7 @@ impl Headers {
                 break;
             }
         }
-        Some(Self {
+        Ok(Self {
             version: Version::V6,
             transport: Transport::of(protocol, fragment),
             network_bytes: at,
@@ -139,21 +130,18 @@ impl Headers {
         self
     }
 
+    /// `packet` is the one that this was found in.
     pub fn ecn(&self, packet: &[u8]) -> Ecn {
         let bits = match self.version {
             Version::V4 => packet[1],
             Version::V6 => packet[1] >> 4,
         };
-        match bits & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
+        Ecn::from_bits(bits)
     }
 
-    /// A hash of addresses, protocol and ports (of addresses and protocol for what has no ports to be seen).
-    pub fn flow(&self, packet: &[u8]) -> FlowKey {
+    /// A hash of addresses, protocol and ports (of addresses and protocol for what has no ports to be seen). `packet` is the
+    /// one that this was found in.
+    pub fn flow_hash(&self, packet: &[u8]) -> u64 {
         let (source, destination, length) = match self.version {
             Version::V4 => (12, 16, 4),
             Version::V6 => (8, 24, 16),
@@ -169,15 +157,15 @@ impl Headers {
                     mix(key ^ u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]])));
             }
         }
-        FlowKey(key)
+        key
     }
 }
 
 impl Transport {
     fn of(protocol: u8, fragment: bool) -> Self {
         match protocol {
-            TCP if !fragment => Self::Tcp,
-            UDP if !fragment => Self::Udp,
+            protocol::TCP if !fragment => Self::Tcp,
+            protocol::UDP if !fragment => Self::Udp,
             _ => Self::Other,
         }
     }
@@ -186,24 +174,4 @@ impl Transport {
 /// Each input bit reaches each output bit.
 fn mix(value: u64) -> u64 {
     SplitMix64(value).draw()
-}
-
-/// The fields of a TCP header that cutting changes or counting needs; `tcp` begins at the header.
-pub mod tcp {
-    pub const FIN: u8 = 0x01;
-    pub const SYN: u8 = 0x02;
-    pub const PSH: u8 = 0x08;
-    pub const CWR: u8 = 0x80;
-    pub const SEQ_AT: usize = 4;
-    pub const FLAGS_AT: usize = 13;
-    pub const CHECKSUM_AT: usize = 16;
-
-    pub fn seq(tcp: &[u8]) -> u32 {
-        u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]])
-    }
-}
-
-pub mod udp {
-    pub const LENGTH_AT: usize = 4;
-    pub const CHECKSUM_AT: usize = 6;
 }
