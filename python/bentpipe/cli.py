@@ -189,6 +189,7 @@ def labs() -> None:
 
     for name, title in catalogue():
         tell(f"{name:24} {title}")
+    say("Run one in virtual time: bentpipe run NAME --engine sim")
 
 
 @app.command(cls=PlainCommand)

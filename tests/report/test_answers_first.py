@@ -1,5 +1,6 @@
 """A page begins with what was changed, says figures in words and units, and lays variants over each other."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import synthetic
 from test_page import parts
 
 from bentpipe.charts import lines, plotly, speed_up
-from bentpipe.charts.description import Axis
+from bentpipe.charts.description import Axis, Cells, Chart, Panel
 from bentpipe.charts.ranges import apart, log_ticks, spans_a_decade
 from bentpipe.report import html
 from bentpipe.report.figure_words import figures, shown
@@ -127,3 +128,41 @@ def test_panels_of_rows_may_stand_below_each_other_on_a_narrow_screen(tmp_path: 
     (figure,) = plotly.figures(chart)
     assert figure["layout"]["stackable"]
     assert len(figure["layout"]["xaxis"]["tickvals"]) >= 3
+
+
+def test_maps_may_stand_below_each_other_on_a_narrow_screen_with_room_for_their_titles() -> None:
+    cells = Cells(words=(("1", "2"),), shades=((0.1, 0.2),), best=frozenset())
+    axis = Axis("channels", "", categories=("20", "50"))
+    y = Axis("queue", "", categories=("30 kB",))
+    panels = tuple(Panel(name, name, "", y, (), cells=cells, x=axis) for name in ("a long title", "another"))
+    chart = Chart("maps", "Maps", "", axis, panels, columns=2)
+    (figure,) = plotly.figures(chart)
+    stackable = figure["layout"]["stackable"]
+    assert stackable["gap"] > 60  # two lines of a title and one of names
+    assert stackable["least_width"] < 376
+
+
+def test_a_ratio_table_says_that_its_figures_are_means_and_the_other_that_they_are_medians(
+    tmp_path: Path,
+) -> None:
+    page = html.render(_two_variants(tmp_path, repeats=3))
+    assert "As is and ours: means over the pairs." in page
+    assert "Figures are medians over 3 runs." in page
+
+
+def test_a_table_names_the_columns_that_a_narrow_screen_may_leave_out(tmp_path: Path) -> None:
+    page = html.render(_two_variants(tmp_path, repeats=3))
+    heads = re.findall(r'<table class="figures[^"]*" data-spare="([^"]*)">\n<thead><tr>(.*?)</tr>', page)
+    assert heads
+    named = [re.findall(r">([^<]*)</th>", head)[int(n)] for spare, head in heads for n in spare.split()]
+    assert "pairs" in named
+    assert not {"times as fast", "interval"} & set(named)
+
+
+def _two_variants(folder: Path, repeats: int) -> Results:
+    for number in range(2 * repeats):
+        seed, variant = number // 2, ("as is", "tuned")[number % 2]
+        transfer = records.bulk(1.0 + number % 2 + 0.01 * seed, bytes=10**6)
+        record = records.run({"download": transfer}, variant=variant, seed=seed)
+        synthetic.run(folder, f"{number}", changes=record | {"published": None})
+    return Results.open(folder)

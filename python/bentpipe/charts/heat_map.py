@@ -128,9 +128,10 @@ def _sentence(found: Grid, ratio: Mapping[Place, Value]) -> str:
         parts.append(f"{where} {value(found.rows[row])} ({digits(ratio[row, column].of)})")
     what = f"The best {row_name}: {listed(parts)}. " if parts else ""
     return (
-        f"{what}In brackets the compromise, the geometric mean of three ratios, each to the best of its "
-        "column: the download's time, small flows' 95th percentile, and the round trip with the queue's mean "
-        "delay in it. 1 would be the best in all three. Light is good; the best of each column is framed."
+        f"{what}The compromise{' (in brackets)' if parts else ''} is the geometric mean of three ratios, "
+        "each to the best of its column: the download's time, small flows' 95th percentile, and the round "
+        "trip with the queue's mean delay in it. 1 would be the best in all three. Light is good; the best "
+        "of each column is framed."
     )
 
 

@@ -12,6 +12,8 @@ _GAP = 0.02
 _ROW_PIXELS = 25
 _AROUND_PIXELS = 112
 _LINE_PIXELS = 15
+_LABELS_PIXELS, _LEAST_CELL_PIXELS = 120, 34
+"""Widths of the rows' names and of a cell where panels stand below each other."""
 _SCALE = [[number / (len(CELLS) - 1), colour] for number, colour in enumerate(CELLS)]
 
 
@@ -36,11 +38,17 @@ def _figure(chart: Chart, row: Sequence[Panel]) -> dict[str, Any]:
     weights = [len(x.categories) for x in axes]
     words = [column_words(x.categories, sum(weights)) for x in axes]
     lines = max(len(lines) for of in words for lines in of)
+    around = _AROUND_PIXELS + _LINE_PIXELS * (lines - 1)
     layout: dict[str, Any] = {
         "yaxis": y,
         "hovermode": "closest",
-        "height": _AROUND_PIXELS + _LINE_PIXELS * (lines - 1) + _ROW_PIXELS * len(names),
+        "height": around + _ROW_PIXELS * len(names),
         "categories": True,
+        "stackable": {
+            "around": around,
+            "gap": around - 16,
+            "least_width": _LABELS_PIXELS + _LEAST_CELL_PIXELS * max(weights),
+        },
     }
     traces: list[dict[str, Any]] = []
     for number, (panel, x) in enumerate(zip(row, axes, strict=True)):

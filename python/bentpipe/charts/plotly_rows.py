@@ -19,6 +19,8 @@ _FIRST_WIDTH = 2.4
 _GAP = 0.03
 _ROW_PIXELS = 21
 _AROUND_PIXELS = 84
+_STACKED = {"around": 66, "gap": 60}
+"""Pixels of the margins and between two panels, where they stand below each other."""
 
 
 def figures(chart: Chart) -> list[dict[str, Any]]:
@@ -44,7 +46,7 @@ def _figure(chart: Chart, row: Sequence[Panel]) -> dict[str, Any]:
         "hovermode": "closest",
         "height": _AROUND_PIXELS + _ROW_PIXELS * len(names),
         "categories": True,
-        "stackable": True,
+        "stackable": _STACKED,
     }
     traces: list[dict[str, Any]] = []
     weights = [_FIRST_WIDTH, *[1.0] * (len(row) - 1)]

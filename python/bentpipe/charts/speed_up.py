@@ -189,7 +189,10 @@ def _sentence(rows: Sequence[_Row]) -> str:
         best = [_helps(*max(rest, key=lambda pair: pair[1].ratio))] if rest else []
         words = ", of the rest ".join([", ".join(far), *best] if far else best)
         parts.append(f"{name}: {words}" if name else words)
-    return "; ".join(parts) + "." if parts else ""
+    words = "; ".join(parts)
+    if words.startswith("nothing"):  # and no name, which would stay as it is
+        words = f"N{words[1:]}"
+    return f"{words}." if words else ""
 
 
 def _helps(name: str, faster: SpeedUp) -> str:

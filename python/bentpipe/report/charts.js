@@ -58,20 +58,26 @@ const charts = (() => {
   }
 
   // On a narrow screen panels that stand side by side and share their rows stand below each other.
-  const AROUND = 66;  // pixels of a chart's margins above and below
   const narrow = matchMedia("(max-width: 620px)");
   function stacked(figure) {
     const names = Object.keys(figure.layout).filter((key) => key.startsWith("xaxis"));
     if (!figure.layout.stackable || !narrow.matches || names.length < 2) return figure;
-    const each = figure.layout.height - AROUND, step = each + 48;
-    const all = step * names.length - 48;
-    const layout = { ...figure.layout, height: all + AROUND };
+    const { around, gap } = figure.layout.stackable;
+    const each = figure.layout.height - around, step = each + gap;
+    const all = step * names.length - gap;
+    const layout = { ...figure.layout, height: all + around };
     names.forEach((name, at) => {
       const number = name.slice("xaxis".length), top = 1 - at * step / all;
       layout[name] = { ...figure.layout[name], domain: [0, 1], anchor: `y${number}` };
       layout[`yaxis${number}`] = { ...figure.layout.yaxis, domain: [Math.max(0, top - each / all), top], anchor: `x${number}` };
     });
     return { layout, data: figure.data.map((trace) => ({ ...trace, yaxis: (trace.xaxis ?? "x").replace("x", "y") })) };
+  }
+
+  function sized(div, figure) {
+    const { height, stackable } = figure.layout;
+    if (height) div.style.height = `${height}px`;
+    div.style.minWidth = narrow.matches && stackable?.least_width ? `${stackable.least_width}px` : "";
   }
 
   const settings = { displayModeBar: false, responsive: true, doubleClick: "reset" };
@@ -81,7 +87,7 @@ const charts = (() => {
     drawn.set(div, given);
     waiting.delete(div);
     const figure = stacked(given);
-    if (figure.layout.height) div.style.height = `${figure.layout.height}px`;
+    sized(div, figure);
     await Plotly.react(div, recoloured(figure.data), layout(figure, div), settings);
   }
 
@@ -95,8 +101,7 @@ const charts = (() => {
   // Draws the figure when the div comes into sight. The promise is kept when it is drawn.
   function show(div, figure) {
     div.classList.toggle("wide", Boolean(figure.layout.categories && !figure.layout.stackable));
-    const { height } = stacked(figure).layout;
-    if (height) div.style.height = `${height}px`;
+    sized(div, stacked(figure));
     return new Promise((done) => {
       waiting.set(div, () => draw(div, figure).then(done));
       inSight.observe(div);

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from bentpipe.charts.wording import digits, value
+from bentpipe.charts.wording import digits, plural, value
 from bentpipe.results.cells import Cell, counts, is_imported
 from bentpipe.results.intervals import LEVEL
 from bentpipe.results.speed_up import SpeedUp, place, speed_up
@@ -12,7 +12,7 @@ from bentpipe.results.statistics import LEAST_COUNT, Estimate
 
 Plain = Mapping[tuple[str, str, str], Cell]
 SPARE = ("range", "measure goodput", "measure sent again", "measure queue delay", "measure retransmits")
-"""Columns that a narrow terminal may leave out, the first one first. The page has all."""
+"""Columns that a narrow terminal or screen may leave out, the first one first."""
 
 
 def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> dict[str, str]:
@@ -90,7 +90,8 @@ def interval(of: Estimate | None) -> str:
 def coverage(found: Sequence[Cell], plain: Plain) -> str:
     """How to read the intervals, or why there is none."""
     if plain:
-        return _of_speed_ups([speed_up(cell, plain[place(cell)]) for cell in found if place(cell) in plain])
+        ratios = _of_speed_ups([speed_up(cell, plain[place(cell)]) for cell in found if place(cell) in plain])
+        return " ".join(filter(None, (_of_medians(found), ratios)))
     several = [c.ours for c in found if c.ours and c.ours.count > 1]
     if not several:
         return ""
@@ -102,6 +103,12 @@ def coverage(found: Sequence[Cell], plain: Plain) -> str:
         return f"{words}; an interval of it takes {LEAST_COUNT}."
     held = min(of.coverage for of in shown)
     return f"{words}; the interval holds the true median with {digits(held * 100, 2)} % or more."
+
+
+def _of_medians(found: Sequence[Cell]) -> str:
+    """Which of the runs' figures a table shows; compare's are means."""
+    counts = [len(cell.runs) - len(cell.left_out) for cell in found]
+    return f"Figures are medians over {plural(max(counts), 'run')}." if max(counts) > 1 else ""
 
 
 def _of_speed_ups(found: Sequence[SpeedUp | None]) -> str:

@@ -154,12 +154,9 @@ def _sheet(rows: Mapping[str, Sequence[Row]]) -> Sheet:
 
 def _headers(points: Sequence[Comparison], beside: Mapping[str, Comparison]) -> tuple[str, ...]:
     some = points[0]
-    baselines = {of.thing.baseline for of in points}
-    name = baselines.pop() if len(baselines) == 1 else ""
-    shown = name if 0 < len(name) <= _NAME else "baseline"
     return (
         "",
-        f"{shown}\n{some.metric.unit}",
+        f"{_baseline_name(points)}\n{some.metric.unit}",
         f"ours\n{some.metric.unit}",
         "times\nas fast" if faster(some) else "ratio",
         "interval",
@@ -171,6 +168,13 @@ def _headers(points: Sequence[Comparison], beside: Mapping[str, Comparison]) -> 
             for each in beside.values()
         ),
     )
+
+
+def _baseline_name(compared: Sequence[Comparison]) -> str:
+    """What heads the baseline's column."""
+    baselines = {of.thing.baseline for of in compared}
+    name = baselines.pop() if len(baselines) == 1 else ""
+    return name if 0 < len(name) <= _NAME else "baseline"
 
 
 def _cells(row: Row, beside: Mapping[str, Comparison], swept: bool) -> list[str]:
@@ -242,6 +246,9 @@ def _intervals(compared: Sequence[Comparison]) -> list[Interval]:
 def _note(compared: Sequence[Comparison]) -> str:
     known = _intervals(compared)
     words = []
+    if any(each.pairs > 1 for each in compared):
+        name = _baseline_name(compared)
+        words.append(f"{name[:1].upper()}{name[1:]} and ours: means over the pairs. ")
     if known:
         least = min(known, key=lambda each: each.held)
         words.append(

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from bentpipe.charts import plotly
 from bentpipe.charts.description import Chart
 from bentpipe.charts.overviews import Overview, overviews
+from bentpipe.charts.wording import size
 from bentpipe.report import columns, comparison, run_part
 from bentpipe.report.drawing import Parts, mapping, shown
 from bentpipe.report.packing import PAGE_BYTES, Packed, pack, packed_runs
@@ -28,7 +29,7 @@ _HERE = Path(__file__).parent
 _LONG_TABLE = 40
 """More rows are not shown at once; and where there are more in all tables, the charts come first."""
 Told = Callable[[int], None]
-_SCRIPTS = ("page.js", "charts.js", "runs.js")
+_SCRIPTS = ("page.js", "tables.js", "charts.js", "runs.js")
 
 
 def write(results: Results, path: Path, told: Told = lambda _runs: None) -> None:
@@ -150,8 +151,10 @@ def _facts(results: Results) -> Iterable[tuple[str, str]]:
     for group in ("versions", "machine"):
         names = dict.fromkeys(name for run in results.runs for name in run.get(group, {}))
         for name in names:
-            values = dict.fromkeys(_fact(run.get(group, {}).get(name)) for run in results.runs)
-            yield name.replace("_", " "), "; ".join(values)
+            found = [run.get(group, {}).get(name) for run in results.runs]
+            of_bytes = name.endswith("_bytes")
+            said = (size(each) if of_bytes and isinstance(each, int) else _fact(each) for each in found)
+            yield name.removesuffix("_bytes").replace("_", " "), "; ".join(dict.fromkeys(said))
 
 
 def _fact(value: Any) -> str:

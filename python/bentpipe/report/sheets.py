@@ -44,7 +44,7 @@ class Sheet:
     variants: bool
     """Whether the first column names variants, and a group is a point."""
     spare: tuple[int, ...]
-    """Columns that a narrow terminal may leave out, the first one first."""
+    """Columns that a narrow terminal or screen may leave out, the first one first."""
     groups: tuple[tuple[str, tuple[Row, ...]], ...]
     """Heading and rows."""
     note: str
