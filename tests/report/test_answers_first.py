@@ -166,3 +166,14 @@ def _two_variants(folder: Path, repeats: int) -> Results:
         record = records.run({"download": transfer}, variant=variant, seed=seed)
         synthetic.run(folder, f"{number}", changes=record | {"published": None})
     return Results.open(folder)
+
+
+def test_what_changed_nothing_stands_behind_a_line_that_opens(tmp_path: Path) -> None:
+    for number in range(9):
+        seed, variant = number // 3, ("as is", "tuned", "same")[number % 3]
+        transfer = records.bulk((2.0 if variant == "tuned" else 1.0) + 0.01 * seed, bytes=10**6)
+        record = records.run({"download": transfer}, variant=variant, seed=seed)
+        synthetic.run(tmp_path, f"{number}", changes=record | {"published": None})
+    page = html.render(Results.open(tmp_path))
+    shown, folded = page.index("<dt>tuned</dt>"), page.index("<summary>No difference seen: same</summary>")
+    assert shown < folded < page.index("<dt>same</dt>") < page.index("</details>")

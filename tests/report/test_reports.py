@@ -95,7 +95,7 @@ def test_each_kind_of_work_has_a_table_of_its_own(tmp_path: Path) -> None:
     text = printed(results, 80)
     assert text.index("Transfers") < text.index("Fetches")
     assert max(len(line) for line in text.splitlines()) <= 80
-    assert html.render(results).count('<table class="figures">') == 2
+    assert html.render(results).count('<table class="figures" data-spare=') == 2
 
 
 def compared(*folders: Path, width: int = 80) -> list[str]:

@@ -142,10 +142,23 @@ const charts = (() => {
     return { element: page.made("figure", {}, words, div), div };
   }
 
+  // Many charts of rows would make a narrow page very long: all but the first open with a click on their words.
+  const UNFOLDED = 2;
+  function folded(figures) {
+    if (!narrow.matches || figures.length <= UNFOLDED + 1) return figures;
+    return figures.map((element, at) => {
+      if (at < UNFOLDED) return element;
+      const words = element.querySelector("figcaption");
+      const summary = page.made("summary", {}, ...words.childNodes);
+      words.remove();
+      return page.made("details", { class: "plain folded" }, summary, element);
+    });
+  }
+
   const redraw = () => drawn.forEach((figure, div) => draw(div, figure));
   wantsDark.addEventListener("change", redraw);
   narrow.addEventListener("change", redraw);
   addEventListener("beforeprint", () => { printing = true; waiting.forEach((begin) => begin()); redraw(); });
   addEventListener("afterprint", () => { printing = false; redraw(); });
-  return { show, forget, link, figure };
+  return { show, forget, link, figure, folded };
 })();

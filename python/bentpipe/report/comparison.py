@@ -18,7 +18,7 @@ from bentpipe.report.sheets import Sheet
 from bentpipe.report.terminal import Fitted
 from bentpipe.report.verdicts import exceeds, faster, place, signed, span, speed, verdict
 from bentpipe.results.cells import is_imported
-from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, Comparison
+from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, NO_PAIR, Comparison
 from bentpipe.results.intervals import LEVEL, Interval, together_at
 from bentpipe.results.kinds import KINDS
 from bentpipe.results.pairs import LeftOut, matched, together
@@ -69,7 +69,9 @@ class Told:
 
     title: str
     verdicts: Sequence[tuple[str, str]]
-    """Of each thing tried, its name and what it changed."""
+    """Of each thing tried that changed something, its name and what it changed."""
+    unchanged: Sequence[tuple[str, str]]
+    """The same of things of which no difference was seen, over all points or at one, in any figure."""
     sheet: Sheet
     """Ratios and intervals, at each point."""
 
@@ -77,7 +79,20 @@ class Told:
 def told(compared: Sequence[Comparison]) -> list[Told]:
     """The same as data, for a page."""
     blocks = _blocks([each for each in compared if not each.one_sided])
-    return [Told(_title(group), _verdict_words(rows), _sheet(rows)) for group, rows in blocks.items()]
+    found = []
+    for group, rows in blocks.items():
+        words, quiet = _verdict_words(rows), {name for name, of_thing in rows.items() if _is_quiet(of_thing)}
+        changed = [each for each in words if each[0] not in quiet]
+        unchanged = [each for each in words if each[0] in quiet]
+        found.append(Told(_title(group), changed, unchanged, _sheet(rows)))
+    return found
+
+
+def _is_quiet(rows: Sequence[Row]) -> bool:
+    """Whether no figure of a thing is seen to differ."""
+    unseen = (NO_DIFFERENCE, IDENTICAL)
+    every = [each for row in rows for each in (row.first, *row.beside.values())]
+    return rows[0].first.verdict in unseen and all(each.verdict in (*unseen, NO_PAIR) for each in every)
 
 
 def how_compared(compared: Sequence[Comparison]) -> str:

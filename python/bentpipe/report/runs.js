@@ -131,7 +131,8 @@
       const made_ = choice.panels.map((panel) => charts.figure(panel, choice.shape === "rows" ? "" : choice.shape));
       divs = made_.map(({ div }) => div);
       panels.className = `panels ${choice.shape}`;
-      panels.replaceChildren(...made_.map(({ element: figure }) => figure));
+      const figures = made_.map(({ element: figure }) => figure);
+      panels.replaceChildren(...(choice.shape === "rows" ? charts.folded(figures) : figures));
       keys.replaceChildren(...choice.keys.map(([label, light, dark, sign]) =>
         made("li", {}, made("span", { style: `--light: ${light}; --dark: ${dark}` }, sign), ` ${label}`)));
       section.querySelector("p.note").textContent = choice.note;
