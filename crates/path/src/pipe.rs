@@ -12,7 +12,7 @@ use crate::ingress::Ingress;
 use crate::meter::{Bin, Meter};
 use crate::packet::Packet;
 use crate::propagation::Line;
-use crate::queue::{Discipline, Limit, Queue, Room, Tally, Waiting};
+use crate::queue::{Discipline, Limit, Queue, Tally, Waiting};
 use crate::shaper::Shaper;
 use crate::time::{Nanos, Time};
 use crate::totals::{DropCause, Totals};
@@ -93,10 +93,9 @@ impl<P: Packet> Pipe<P> {
         };
         let nothing_before = self.in_service.is_none() && self.queue.depth().packets == 0;
         if nothing_before && self.shaper.idle(now) {
-            // It passes through the discipline, which may have its own reasons to drop it, but not through the limit.
-            self.queue
-                .enqueue(now, arrival, Room::UNLIMITED, &mut self.tally);
-            self.begin_service(now);
+            if let Some(arrival) = self.queue.pass(now, arrival, &mut self.tally) {
+                self.serve(now, arrival);
+            }
             self.settle();
         } else {
             let room = self.limit.room(now, &self.shaper);
@@ -109,12 +108,26 @@ impl<P: Packet> Pipe<P> {
 
     /// The next packet that has left the pipe by `now`, with the instant at which it did; call until `None`.
     pub fn pop(&mut self, now: Time) -> Option<(Time, P)> {
-        while self.departed.is_empty() && self.step(now) {}
-        if self.departed.is_empty() {
-            self.come_to(now);
+        if let Some(left) = self.departed.pop_front() {
+            return Some(left);
         }
+        let left = self.live_until_one_leaves(now);
         self.check_conservation();
-        self.departed.pop_front()
+        left
+    }
+
+    fn live_until_one_leaves(&mut self, now: Time) -> Option<(Time, P)> {
+        loop {
+            match self.step(now) {
+                Step::Nothing => break,
+                // A packet and its twin stand there.
+                Step::Moved if !self.departed.is_empty() => return self.departed.pop_front(),
+                Step::Moved => {}
+                Step::Left(at, packet) => return Some((at, packet)),
+            }
+        }
+        self.come_to(now);
+        None
     }
 
     /// Nothing comes from nowhere and nothing is lost without a cause, and what is held is what lies in the parts.
@@ -172,7 +185,13 @@ impl<P: Packet> Pipe<P> {
     }
 
     fn live_until(&mut self, now: Time) -> Time {
-        while self.step(now) {}
+        loop {
+            match self.step(now) {
+                Step::Nothing => break,
+                Step::Moved => {}
+                Step::Left(at, packet) => self.departed.push_back((at, packet)),
+            }
+        }
         self.come_to(now);
         self.present
     }
@@ -195,33 +214,40 @@ impl<P: Packet> Pipe<P> {
         (at < Time::NEVER).then_some(at)
     }
 
-    /// Lives through the next event at or before `now`, if there is one.
-    fn step(&mut self, now: Time) -> bool {
+    /// Lives through the next event at or before `now`, if there is one. What leaves stands behind all that has departed.
+    #[inline]
+    fn step(&mut self, now: Time) -> Step<P> {
         let service = self.next_service().unwrap_or(Time::NEVER);
         let exit = self.line.next_exit().unwrap_or(Time::NEVER);
         let at = service.min(exit);
         if at > now || at == Time::NEVER {
-            return false;
+            return Step::Nothing;
         }
         self.come_to(at);
         if exit <= service {
-            self.leave_line();
-        } else if let Some((_, packet)) = self.in_service.take() {
+            return self.leave_line();
+        }
+        if let Some((_, packet)) = self.in_service.take() {
             self.enter_line(at, packet);
         } else {
             self.begin_service(at);
             self.settle();
             self.meter.queue_holds(at, self.queue.depth().bytes);
         }
-        true
+        Step::Moved
     }
 
     fn begin_service(&mut self, now: Time) {
         if let Some(next) = self.queue.dequeue(now, &mut self.tally) {
-            self.meter.left_queue(now - next.arrived);
-            let end = self.shaper.serve(now, next.bytes);
-            self.in_service = Some((end, next));
+            self.serve(now, next);
         }
+    }
+
+    #[inline]
+    fn serve(&mut self, now: Time, next: Waiting<P>) {
+        self.meter.left_queue(now - next.arrived);
+        let end = self.shaper.serve(now, next.bytes);
+        self.in_service = Some((end, next));
     }
 
     /// Writes down what the discipline did.
@@ -252,27 +278,30 @@ impl<P: Packet> Pipe<P> {
         self.meter.dropped(cause, 1);
     }
 
-    fn leave_line(&mut self) {
+    #[inline]
+    fn leave_line(&mut self) -> Step<P> {
         let Some((now, Waiting { packet, bytes, .. })) = self.line.leave() else {
-            return;
+            return Step::Moved;
         };
         if let Some(cause) = self.channel.refuses(now) {
             self.drop_held(cause, bytes);
-            return;
+            return Step::Moved;
         }
         self.totals.held.remove(bytes);
         if self.channel.duplicates() {
             self.totals.duplicated.add(bytes);
             self.meter.duplicated();
-            let twin = packet.clone();
-            self.depart(now, packet, bytes);
-            self.depart(now, twin, bytes);
-        } else {
-            self.depart(now, packet, bytes);
+            let first = self.depart(now, packet.clone(), bytes);
+            let twin = self.depart(now, packet, bytes);
+            self.departed.push_back((now, first));
+            self.departed.push_back((now, twin));
+            return Step::Moved;
         }
+        Step::Left(now, self.depart(now, packet, bytes))
     }
 
-    fn depart(&mut self, now: Time, mut packet: P, bytes: u32) {
+    #[inline]
+    fn depart(&mut self, now: Time, mut packet: P, bytes: u32) -> P {
         let flipped = self.channel.corrupts();
         let carried = || packet.segment().map(|segment| (packet.flow(), segment));
         self.meter.left(now, bytes, flipped.is_some(), carried);
@@ -281,8 +310,17 @@ impl<P: Packet> Pipe<P> {
             self.totals.corrupted_packets += 1;
         }
         self.totals.delivered.add(bytes);
-        self.departed.push_back((now, packet));
+        packet
     }
+}
+
+/// One thing that happened in a pipe.
+enum Step<P> {
+    /// Nothing was due.
+    Nothing,
+    /// A packet moved within the pipe, or was lost, or two stand among those departed.
+    Moved,
+    Left(Time, P),
 }
 
 #[cfg(test)]

@@ -64,6 +64,13 @@ impl<E> EventQueue<E> {
             .map(|Reverse(entry)| (entry.at, entry.event))
     }
 
+    /// What [`pop`](Self::pop) would take.
+    pub fn first(&self) -> Option<(Time, &E)> {
+        self.heap
+            .peek()
+            .map(|Reverse(entry)| (entry.at, &entry.event))
+    }
+
     pub fn len(&self) -> usize {
         self.heap.len()
     }

@@ -63,19 +63,16 @@ impl Timers {
         Time(fires * tick - self.phase.0)
     }
 
+    /// The first of those that are armed. Asked after every call, so it takes no branch per timer.
     pub fn next(&self) -> Option<Time> {
-        let retransmit = self.retransmit.map(|(_, at)| at);
-        [
-            retransmit,
-            self.delayed_ack,
-            self.compressed_ack,
-            self.pacing,
-            self.read,
-            self.writer,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let at = |timer: Option<Time>| timer.unwrap_or(Time::NEVER);
+        let first = at(self.retransmit.map(|(_, at)| at))
+            .min(at(self.delayed_ack))
+            .min(at(self.compressed_ack))
+            .min(at(self.pacing))
+            .min(at(self.read))
+            .min(at(self.writer));
+        (first < Time::NEVER).then_some(first)
     }
 
     pub fn arm(&mut self, kind: Retransmit, now: Time, after: Nanos) {

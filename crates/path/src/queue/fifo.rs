@@ -20,11 +20,13 @@ impl<P> Fifo<P> {
         }
     }
 
+    #[inline]
     pub fn push(&mut self, arrival: Waiting<P>) {
         self.depth.add(arrival.bytes);
         self.waiting.push_back(arrival);
     }
 
+    #[inline]
     pub fn pop(&mut self) -> Option<Waiting<P>> {
         let head = self.waiting.pop_front()?;
         self.depth.remove(head.bytes);
@@ -45,6 +47,14 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
         }
     }
 
+    /// As [`enqueue`](Self::enqueue) and [`dequeue`](Self::dequeue) would, without moving the packet through the queue.
+    #[inline]
+    fn pass(&mut self, _now: Time, arrival: Waiting<P>, _tally: &mut Tally) -> Option<Waiting<P>> {
+        debug_assert_eq!(self.depth.packets, 0);
+        Some(arrival)
+    }
+
+    #[inline]
     fn dequeue(&mut self, _now: Time, _tally: &mut Tally) -> Option<Waiting<P>> {
         self.pop()
     }

@@ -69,6 +69,13 @@ pub(crate) trait Discipline<P: Packet> {
     /// A packet arrives at `now`. The discipline keeps what it holds within `room`, dropping as it sees fit.
     fn enqueue(&mut self, now: Time, arrival: Waiting<P>, room: Room, tally: &mut Tally);
 
+    /// A packet arrives where nothing waits and the shaper begins to serve it at once: no limit holds for it. `None` where
+    /// the discipline has its own reasons to drop it.
+    fn pass(&mut self, now: Time, arrival: Waiting<P>, tally: &mut Tally) -> Option<Waiting<P>> {
+        self.enqueue(now, arrival, Room::UNLIMITED, tally);
+        self.dequeue(now, tally)
+    }
+
     /// The shaper begins to serve at `now`. `None` where nothing is left to serve, which may be because the
     /// discipline dropped all that waited.
     fn dequeue(&mut self, now: Time, tally: &mut Tally) -> Option<Waiting<P>>;
@@ -85,12 +92,21 @@ macro_rules! disciplines {
         }
 
         impl<P: Packet> Discipline<P> for Queue<P> {
+            #[inline]
             fn enqueue(&mut self, now: Time, arrival: Waiting<P>, room: Room, tally: &mut Tally) {
                 match self {
                     $(Self::$variant(queue) => queue.enqueue(now, arrival, room, tally)),*
                 }
             }
 
+            #[inline]
+            fn pass(&mut self, now: Time, arrival: Waiting<P>, tally: &mut Tally) -> Option<Waiting<P>> {
+                match self {
+                    $(Self::$variant(queue) => queue.pass(now, arrival, tally)),*
+                }
+            }
+
+            #[inline]
             fn dequeue(&mut self, now: Time, tally: &mut Tally) -> Option<Waiting<P>> {
                 match self {
                     $(Self::$variant(queue) => queue.dequeue(now, tally)),*

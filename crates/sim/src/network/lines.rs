@@ -68,14 +68,19 @@ impl Lines {
 
     #[inline]
     pub fn pop(&mut self, now: Time) -> Option<Packet> {
-        if self.first.next_time()? > now {
+        let (at, &number) = self.first.first()?;
+        if at > now {
             return None;
         }
-        let (_, number) = self.first.pop()?;
         let under_way = &mut self.lines[number].under_way;
         let (_, packet) = under_way.pop_front()?;
-        if let Some(&(leaves, _)) = under_way.front() {
-            self.first.push(leaves, number);
+        let next = under_way.front().map(|&(leaves, _)| leaves);
+        // A burst's packets leave one after the other before those of other servers at the same instant.
+        if next != Some(at) {
+            self.first.pop();
+            if let Some(leaves) = next {
+                self.first.push(leaves, number);
+            }
         }
         Some(packet)
     }
