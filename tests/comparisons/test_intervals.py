@@ -151,3 +151,9 @@ def test_equal_values_have_an_interval_without_width() -> None:
     found = interval([0.1 + 0.2, 0.3, 0.3])
     assert found is not None
     assert found.low == found.high == found.mean
+
+
+def test_an_interval_of_ratios_ends_at_a_number_that_can_be_written() -> None:
+    ratios = interval([0.0, 700.0])
+    assert ratios is not None
+    assert 1e300 < ratios.exp().high < math.inf

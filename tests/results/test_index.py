@@ -87,7 +87,7 @@ scalars = (
     st.none()
     | st.booleans()
     | st.integers(-(2**65), 2**65)
-    | st.floats(allow_nan=False)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text("ab1", max_size=3)
 )
 keys = st.sampled_from(("path.rtt", "path.rate", "path.rate.burst", "streams", "Streams"))

@@ -205,12 +205,12 @@ def test_a_spool_without_a_whole_line_is_an_empty_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "place"),
     [
-        ('{"workloads": 5}', "workloads is no object"),
-        ('{"workloads": {"download": 5}}', "workloads.download is no object"),
-        ('{"pipes": {"down": []}}', "pipes.down is no object"),
-        ('{"spec": 7}', "spec is no object"),
-        ('{"spec": {"path": 7}}', "spec.path is no object"),
-        ('{"why": "x"}', "why is no list"),
+        ('{"workloads": 5}', "workloads: found 5; expected an object"),
+        ('{"workloads": {"download": 5}}', "workloads.download: found 5; expected an object"),
+        ('{"pipes": {"down": []}}', r"pipes.down: found \[\]; expected an object"),
+        ('{"spec": 7}', "spec: found 7; expected an object"),
+        ('{"spec": {"path": 7}}', "spec.path: found 7; expected an object"),
+        ('{"why": "x"}', 'why: found "x"; expected a list'),
         ("[" * 100_000, "cannot be read.*without that run's folder the others can"),
     ],
 )

@@ -1,12 +1,11 @@
 """What was found of a thing tried, in a sentence: `3.1 times as fast, 2.8–3.4; queue delay +140 ms`."""
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 
 from bentpipe.charts.wording import digits, plural, point_words
 from bentpipe.results.comparisons import IDENTICAL, LESS, MORE, NO_DIFFERENCE, NO_INTERVAL, Comparison
-from bentpipe.results.intervals import MOST_REPEATS
+from bentpipe.results.intervals import MOST_REPEATS, ratio_of
 
 _FASTER = {"Mbit/s", "s"}
 _NO_SPEED = re.compile("delay|period")
@@ -147,9 +146,9 @@ def _settled(of: Comparison) -> list[str]:
     assert of.judged is not None
     least, repeats = of.judged.seen_from(), of.judged.repeats()
     assert least is not None
-    much = _percent(math.expm1(least)) if of.log_ratio else f"{digits(least)}{unit(of)}"
+    much = _percent(ratio_of(least) - 1) if of.log_ratio else f"{digits(least)}{unit(of)}"
     if of.log_ratio and of.metric.unit == "%":
-        much = f"{digits(math.exp(least))} times as much"
+        much = f"{digits(ratio_of(least))} times as much"
     count = f"more than {digits(MOST_REPEATS, 5)}" if repeats is None else f"about {digits(repeats, 5)}"
     return [f"one of {much} would have been seen", f"{count} repeats would settle it"]
 

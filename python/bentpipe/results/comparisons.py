@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from bentpipe.results.errors import ComparisonError
-from bentpipe.results.intervals import LEVEL, Interval, together_at
+from bentpipe.results.intervals import LEVEL, Interval, ratio_of, together_at
 from bentpipe.results.means import Mean, differences, log_ratios
 from bentpipe.results.metrics import Metric, known, matching, named, of_kinds
 from bentpipe.results.pairs import LeftOut, Place, Thing, matched, things, together
@@ -97,7 +97,7 @@ class Comparison:
     @property
     def ratio(self) -> float | None:
         """The geometric mean of ours over theirs."""
-        return None if self.log_ratio is None else math.exp(self.log_ratio.value)
+        return None if self.log_ratio is None else ratio_of(self.log_ratio.value)
 
     @property
     def ratio_interval(self) -> Interval | None:
@@ -122,7 +122,7 @@ class Comparison:
             "difference": None if self.difference is None else self.difference.value,
             "difference_interval": _ends(self.difference),
             "ratio": self.ratio,
-            "ratio_interval": _ends(self.log_ratio, math.exp),
+            "ratio_interval": _ends(self.log_ratio, ratio_of),
             **_rate(self.judged),
             "judged_among": self.among,
             "verdict": self.verdict,

@@ -11,6 +11,7 @@ Departure: 1. the narrowness is taken out of the residuals, and so not out of th
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,9 +58,13 @@ class Interval:
 
     def exp(self) -> "Interval":
         """Of logarithms: the geometric mean and its interval."""
-        return Interval(
-            math.exp(self.mean), math.exp(self.low), math.exp(self.high), self.level, self.method, self.count
-        )
+        mean, low, high = map(ratio_of, (self.mean, self.low, self.high))
+        return Interval(mean, low, high, self.level, self.method, self.count)
+
+
+def ratio_of(logarithm: float) -> float:
+    """The ratio that has this logarithm; at most the largest float, so that it can be written."""
+    return math.exp(min(logarithm, math.log(sys.float_info.max)))
 
 
 def interval(values: Sequence[float], level: float = LEVEL) -> Interval | None:

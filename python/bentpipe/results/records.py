@@ -12,13 +12,12 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.results import record_shape
 from bentpipe.results.errors import StoreError
 from bentpipe.results.layout import RECORD
 from bentpipe.results.place import Place
 
 _REPEATED = ("spec", "sysctl", "machine", "versions")
-_OBJECTS = ("point", "workloads", "pipes", "queue", "engine_error", "spec")
-_OF_OBJECTS = ("workloads", "pipes", "queue")
 TEXT_COLUMNS = ("record_json", *(f"{part}_json" for part in _REPEATED))
 
 
@@ -26,24 +25,8 @@ def read_record(folder: Place) -> dict[str, Any]:
     """With the folder as it is named and found now: it may have been moved since."""
     place = folder / RECORD
     record = read_object(place)
-    for part in _OBJECTS:
-        _check_objects(place, part, record.get(part), 1 + (part in _OF_OBJECTS))
-    if isinstance(spec := record.get("spec"), dict):
-        _check_objects(place, "spec.path", spec.get("path"), 1)
-    if not isinstance(record.get("why") or [], list):
-        raise StoreError(f"{place}: why is no list")
+    record_shape.check(record, place)
     return located(record, folder.name, folder)
-
-
-def _check_objects(place: Place, part: str, found: Any, depth: int) -> None:
-    """Null or an object; down to that depth."""
-    if found is None:
-        return
-    if not isinstance(found, dict):
-        raise StoreError(f"{place}: {part} is no object, which a run's record wants there")
-    if depth > 1:
-        for name, value in found.items():
-            _check_objects(place, f"{part}.{name}", value, depth - 1)
 
 
 def located(record: dict[str, Any], run: str, folder: Place) -> dict[str, Any]:

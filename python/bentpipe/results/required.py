@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from bentpipe.results.cells import counts
+from bentpipe.results.intervals import ratio_of
 from bentpipe.results.means import Mean, mean
 from bentpipe.results.metrics import Metric, known, matching, named
 from bentpipe.results.pairs import Place, Thing, alone, failure, matched, things
@@ -130,7 +131,7 @@ def _judged(
     def told(value: float) -> float:
         """What was found, of how far it is beyond the bound."""
         if as_ratio:
-            return factor * math.exp(value)
+            return factor * ratio_of(value)
         return value + offset + (factor - 1) * of_theirs if requirement.paired else value + offset
 
     sense = 1 if requirement.at_least else -1

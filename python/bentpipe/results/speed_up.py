@@ -4,7 +4,6 @@ Runs are compared in pairs of the same seed, whose paths draw the same. The rati
 of `bentpipe compare` (means.py). Where one run of a pair does not count, the pair does not.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -12,7 +11,7 @@ from typing import Any
 
 from bentpipe.results.cells import Cell
 from bentpipe.results.figures import figure_of
-from bentpipe.results.intervals import Interval
+from bentpipe.results.intervals import Interval, ratio_of
 from bentpipe.results.means import log_ratios
 
 PLAIN = "as is"
@@ -63,7 +62,7 @@ def speed_up(cell: Cell, plain: Cell) -> SpeedUp | None:
     found = log_ratios({0: pairs})
     if found is None:
         return None
-    return SpeedUp(math.exp(found.value), found.interval.exp() if found.interval else None, len(pairs))
+    return SpeedUp(ratio_of(found.value), found.interval.exp() if found.interval else None, len(pairs))
 
 
 def _by_seed(cell: Cell) -> dict[int, float]:

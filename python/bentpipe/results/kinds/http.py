@@ -11,7 +11,7 @@ from bentpipe.results.times import times
 
 def _fetch_s(record: Record, workload: str) -> list[float]:
     """Of each fetch that finished; the median where the record lists none."""
-    listed = [fetch["total_s"] for fetch in record["workloads"].get(workload, {}).get("per_fetch") or []]
+    listed = [fetch.get("total_s") for fetch in record["workloads"].get(workload, {}).get("per_fetch") or []]
     return [time_s for time_s in listed if time_s is not None] or entry("median_fetch_s")(record, workload)
 
 
@@ -59,9 +59,10 @@ def _views(record: Record, workload: str) -> list[tuple[str, Record]]:
 
 def _together(fetches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures of some of a workload's fetches."""
-    carried, again = [fetch["bytes"] for fetch in fetches], [fetch.get("retransmits") for fetch in fetches]
-    times_s = [fetch["total_s"] for fetch in fetches]
-    took_s = None if None in times_s else sum(times_s)
+    carried: list[float] = [fetch.get("bytes") or 0 for fetch in fetches]
+    again = [fetch.get("retransmits") for fetch in fetches]
+    times_s = [time_s for fetch in fetches if (time_s := fetch.get("total_s")) is not None]
+    took_s = sum(times_s) if len(times_s) == len(fetches) else None
     return {
         "fetch_times": None,
         "bytes": sum(carried),
