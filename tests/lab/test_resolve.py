@@ -351,6 +351,20 @@ def test_a_congestion_control_is_a_name_or_a_table_with_its_parameters(spec_of: 
     assert tuned.congestion_control_parameters == {"slow_start": "search", "beta": 0.5}
 
 
+def test_careful_resume_knows_the_paths_bdp_and_rtt_unless_the_lab_says_what_was_saved(
+    spec_of: SpecOf,
+) -> None:
+    path = '[path]\nrtt = "500 ms"\nrate = "16 Mbit/s"\n[path.up]\nrate = "2 Mbit/s"\n'
+    resume = '{ name = "cubic", slow_start = "careful-resume" }'
+    spec = spec_of(f"{path}[host]\ncongestion_control = {resume}\n")
+    sent = [host.congestion_control_parameters["saved_cwnd"] for host in (spec.server, spec.client)]
+    assert sent == [1_000_000, 125_000]
+    assert spec.server.congestion_control_parameters["saved_rtt"] == 500_000_000
+    said = '{ name = "cubic", slow_start = "careful-resume", saved_cwnd = "2 MB", saved_rtt = "600 ms" }'
+    known = spec_of(f"{path}[host]\ncongestion_control = {said}\n").server.congestion_control_parameters
+    assert (known["saved_cwnd"], known["saved_rtt"]) == (2_000_000, 600_000_000)
+
+
 def test_parameters_that_are_linuxs_are_none(spec_of: SpecOf) -> None:
     control = '{ name = "cubic", slow_start = "hystart", beta = 0.7 }'
     assert spec_of(f"[host]\ncongestion_control = {control}\n").server.congestion_control_parameters == {}

@@ -125,7 +125,7 @@ def test_slow_starts_are_compared_alone_and_beside_plain_cubic_on_three_long_pat
         (path, rivals, slow_start)
         for path in ("GEO", "LEO", "transoceanic")
         for rivals in (0, 1)
-        for slow_start in ("hystart", "hystart++", "search", "standard")
+        for slow_start in ("hystart", "hystart++", "search", "standard", "careful-resume")
     }
 
 

@@ -50,14 +50,14 @@ WRONG: Mapping[str, Wrong] = {
         ":2",
         "host.congestion_control.slowstart",
         "not known",
-        'did you mean "slow_start"? Keys here: beta, name, slow_start',
+        'did you mean "slow_start"? Keys here: beta, name, saved_cwnd, saved_rtt, slow_start',
     ),
     "a parameter of another congestion control": (
         '[host]\ncongestion_control = { name = "reno", beta = 0.5 }\n' + WORK,
         ":2",
         "host.congestion_control.beta",
         "not known",
-        "Keys here: name, slow_start",
+        "Keys here: name, saved_cwnd, saved_rtt, slow_start",
     ),
     "a slow start that is not there": (
         '[host]\ncongestion_control = { name = "cubic", slow_start = "fast" }\n' + WORK,
@@ -65,6 +65,13 @@ WRONG: Mapping[str, Wrong] = {
         "host.congestion_control.slow_start",
         '"fast"',
         '"hystart++"',
+    ),
+    "a saved window without Careful Resume": (
+        '[host]\ncongestion_control = { name = "cubic", saved_cwnd = "1 MB" }\n' + WORK,
+        ":2",
+        "host.congestion_control.saved_cwnd",
+        "`saved_cwnd`",
+        'expected slow_start = "careful-resume" beside it',
     ),
     "a beta out of range": (
         '[host]\ncongestion_control = { name = "cubic", beta = 1.5 }\n' + WORK,

@@ -1,6 +1,7 @@
 //! The Python module `bentpipe._core`: converts and releases the GIL; the logic is elsewhere. One file per
 //! operation, with the stub of the same name in python/bentpipe.
 
+mod congestion_controls;
 mod figures;
 mod live_host;
 mod popularity;
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
+    #[pymodule_export]
+    use super::congestion_controls::congestion_controls;
     #[pymodule_export]
     use super::figures::{flow_times, pause_s, percentile, pipe_figures, queue_behaviour};
     #[pymodule_export]

@@ -28,6 +28,9 @@ pub struct Config {
     pub initcwnd: u32,
     /// Initial receive window in segments.
     pub initrwnd: Option<u32>,
+    /// What the receiver allows from the handshake on, in bytes, as a QUIC receiver's `initial_max_data`. Linux has no such setting:
+    /// its window begins at 64 kB and grows by two segments for each that arrives.
+    pub open_receive_window: Option<u64>,
     pub slow_start_after_idle: bool,
     /// 4 or 6.
     pub ip: u8,
@@ -97,6 +100,7 @@ impl Default for Config {
             sndbuf: None,
             initcwnd: 10,
             initrwnd: None,
+            open_receive_window: None,
             slow_start_after_idle: true,
             ip: 4,
             nagle: true,

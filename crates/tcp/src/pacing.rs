@@ -40,18 +40,12 @@ impl Socket {
         self.check_space();
     }
 
-    /// The default rate: twice the window per RTT in slow start, 1.2 times later; it sizes bursts.
     pub(super) fn update_pacing_rate(&mut self) {
         if self.control.controls_all() {
             return;
         }
-        let w = &mut self.window;
-        let percent = if w.cwnd < w.ssthresh / 2 { 200 } else { 120 };
-        let bytes = u128::from(w.mss) * u128::from(w.cwnd.max(w.packets_out)) * percent;
-        if w.srtt.0 > 0 {
-            let rate = bytes * 10_000_000 / w.srtt.0 as u128;
-            w.pacing_rate = Some(rate.min(u128::from(u64::MAX)) as u64);
-        }
+        let percent = self.control.pacing_percent(&self.window);
+        self.window.pace(percent);
     }
 
     /// Segments per burst: about a millisecond's worth, more where the RTT is tiny (`tcp_tso_autosize`).

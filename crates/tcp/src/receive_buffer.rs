@@ -94,6 +94,10 @@ impl ReceiveBuffer {
     }
 
     pub fn establish(&mut self, config: &Config, mss: u32) {
+        if let Some(window) = config.open_receive_window {
+            self.rcvbuf = self.rcvbuf.max(self.memory_for(window));
+            self.ssthresh = self.ssthresh.max(window);
+        }
         let full = self.window_from(self.rcvbuf);
         self.window_clamp = self.window_clamp.min(full);
         if !config.window_scaling {

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from bentpipe.engines.sim_spec import CONTROLS, DEFAULT_RMEM, DEFAULT_WMEM
+from bentpipe.engines.sim_spec import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
 from bentpipe.lab.quantities import UNLIMITED, parse_queue_amount
 from bentpipe.lab.units import parse_probability, parse_rate, parse_size, parse_time
 
+CONTROLS = ("reno", "cubic", "bbr", "bbr3", "hybla")
+"""Those whose response to loss is known."""
 DEFAULT_MTU_BYTES = 1500
 HEADER_BYTES = 52
 """IPv4 and TCP with timestamps (RFC 9293, 7323): a packet without payload, which is also an ACK's size."""

@@ -60,6 +60,13 @@ class LiveEngine:
             )
             if refusal:
                 raise EngineError(f"workload {work.name}: {refusal}", what=work.kind)
+        for side, host in (("client", spec.client), ("server", spec.server)):
+            if host.open_receive_window is not None:
+                raise EngineError(
+                    f"{side}: open_receive_window: no setting of Linux opens its receive window beyond 64 kB "
+                    "at first; use `--engine sim`",
+                    what="open_receive_window",
+                )
         for who, parameters in _control_parameters(spec):
             for name in parameters:
                 raise EngineError(

@@ -7,11 +7,12 @@ same lab gives the same bits everywhere.
 from collections.abc import Mapping
 from typing import Any
 
+from bentpipe._core import congestion_controls
 from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
 
-CONTROLS = ("reno", "cubic", "bbr", "bbr3", "hybla")
+CONTROLS = tuple(congestion_controls())
 DEFAULT_RMEM = (4096, 131072, 33554432)
 DEFAULT_WMEM = (4096, 16384, 4194304)
 _UNSEEN_KINDS = {
@@ -80,6 +81,7 @@ def _host(host: HostSpec, *, asks_ecn: bool) -> dict[str, Any]:
         "tcp_wmem": list(host.tcp_wmem or DEFAULT_WMEM),
         "initcwnd": host.initcwnd or 10,
         "initrwnd": host.initrwnd,
+        "open_receive_window": host.open_receive_window,
         "slow_start_after_idle": _or(host.slow_start_after_idle, default=True),
         "ip": host.ip,
     }

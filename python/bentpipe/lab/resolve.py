@@ -25,6 +25,7 @@ from bentpipe.lab.models.workload import (
     name_of,
 )
 from bentpipe.lab.pipes import lan_pipes, path_spec
+from bentpipe.lab.retained import with_retained
 from bentpipe.lab.traces import Traces
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
@@ -53,7 +54,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
     """
     client, server = (_host(own, lab.host) for own in (lab.client, lab.server))
     until: Literal["duration", "done"] = lab.until or ("done" if lab.duration is None else "duration")
-    return spec.RunSpec(
+    run = spec.RunSpec(
         path=path_spec(lab.path, traces),
         client=client,
         server=server,
@@ -79,6 +80,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
             sampler_late_s=lab.limits.sampler_late / SECOND_NS,
         ),
     )
+    return with_retained(run)
 
 
 def _near(near: Near, both: Host) -> spec.NearSpec:

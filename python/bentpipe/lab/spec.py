@@ -45,6 +45,7 @@ class HostSpec(_Spec):
     ip: Literal[4, 6]
     initcwnd: int | None
     initrwnd: int | None
+    open_receive_window: int | None = None
     sack: bool | None
     dsack: bool | None
     window_scaling: bool | None

@@ -5,7 +5,8 @@
 //! Where Linux departs from RFC 9438, so does this: the cubic curve is recomputed at most once per jiffy; the Reno
 //! estimate grows by one segment per 15/8 windows (alpha 8/15); a timeout forgets the last maximum.
 //!
-//! Parameters: `slow_start` (how slow start ends; Linux's is `hystart`) and `beta` (what a loss leaves of the window).
+//! Parameters: `slow_start` (how slow start ends; Linux's is `hystart`), with `careful-resume` also `saved_cwnd` in bytes and
+//! `saved_rtt` in nanoseconds, and `beta` (what a loss leaves of the window).
 //!
 //! 1. The cube root is exact; Linux's table with one Newton step errs by about 0.2 %.
 //! 2. A target beyond 32 bits saturates where Linux wraps.
@@ -59,17 +60,9 @@ pub struct Cubic {
 
 impl Cubic {
     pub fn new(parameters: &mut Parameters) -> Result<Self, ControlError> {
-        let startup = parameters.one_of(
-            "slow_start",
-            &[
-                ("hystart", Startup::hystart as fn() -> Startup),
-                ("hystart++", Startup::hystart_plus),
-                ("search", Startup::search),
-                ("standard", Startup::standard),
-            ],
-        )?;
+        let startup = Startup::named(parameters, "hystart")?;
         let beta = parameters.number("beta", 0.1..=0.95, BETA)?;
-        Ok(Self::with(startup(), (beta * ONE as f64).round() as u64))
+        Ok(Self::with(startup, (beta * ONE as f64).round() as u64))
     }
 
     fn with(startup: Startup, beta: u64) -> Self {
@@ -163,6 +156,10 @@ impl CongestionControl for Cubic {
 
     fn ssthresh(&mut self, window: &mut Window) -> u32 {
         self.epoch = None;
+        if let Some(ssthresh) = self.startup.on_congestion(window) {
+            self.last_max = 0;
+            return ssthresh;
+        }
         let cwnd = u64::from(window.cwnd);
         // Fast convergence (section 4.7): a flow that lost before its last maximum makes room.
         self.last_max = if window.cwnd < self.last_max {
@@ -189,6 +186,7 @@ impl CongestionControl for Cubic {
     }
 
     fn packets_acked(&mut self, window: &mut Window, _acked: u32, rtt: Option<Nanos>) {
+        self.startup.on_delivered(window);
         let Some(rtt) = rtt else { return };
         let now = jiffies(window.now);
         if self
@@ -215,6 +213,9 @@ impl CongestionControl for Cubic {
     }
 
     fn cwnd_event(&mut self, window: &mut Window, event: CwndEvent) {
+        if event == CwndEvent::CompleteCwr {
+            self.startup.on_reduced(window);
+        }
         if event != CwndEvent::TxStart {
             return;
         }
@@ -224,6 +225,14 @@ impl CongestionControl for Cubic {
         if let Some(epoch) = self.epoch.as_mut().filter(|_| idle > 0) {
             epoch.start = (epoch.start + idle).min(now);
         }
+    }
+
+    fn pacing_percent(&self, window: &Window) -> u32 {
+        self.startup.pacing_percent(window)
+    }
+
+    fn paces(&self) -> bool {
+        self.startup.paces()
     }
 }
 

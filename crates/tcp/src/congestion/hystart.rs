@@ -5,8 +5,8 @@
 //! as long as half the round trip, and a round whose smallest RTT has risen above the smallest ever.
 //!
 //! 1. The largest burst (`sk_gso_max_size`) is a constant, that of a device with 64 kB of segmentation offload.
-//! 2. The connection is taken as not paced (`SK_PACING_NONE`): with the fq queueing discipline Linux would wait
-//!    for a train of a whole RTT.
+//! 2. A connection is taken as not paced (`SK_PACING_NONE`), but for one that Careful Resume has paced: with the fq queueing
+//!    discipline Linux would wait for a train of a whole RTT.
 
 use super::Window;
 use bentpipe_base::time::{Nanos, Time};
@@ -21,6 +21,8 @@ const BURST_BYTES: u64 = 65_536 - 321;
 #[derive(Debug)]
 pub struct HyStart {
     found: bool,
+    /// What the ACKs answer left paced, so they are a train of a whole round trip at best.
+    paced: bool,
     round_start: Time,
     round_end: u64,
     last_ack: Time,
@@ -33,6 +35,7 @@ impl HyStart {
     pub const fn new() -> Self {
         Self {
             found: false,
+            paced: false,
             round_start: Time::ZERO,
             round_end: 0,
             last_ack: Time::ZERO,
@@ -45,6 +48,11 @@ impl HyStart {
     pub fn restart(&mut self, window: &Window) {
         self.found = false;
         self.begin_round(window);
+    }
+
+    /// From now on the sender's segments leave paced.
+    pub fn expect_pacing(&mut self) {
+        self.paced = true;
     }
 
     fn begin_round(&mut self, window: &Window) {
@@ -68,7 +76,8 @@ impl HyStart {
         }
         if window.now - self.last_ack <= ACK_SPACING {
             self.last_ack = window.now;
-            let longest = Nanos(delay_min.0.midpoint(burst_time(window.pacing_rate).0));
+            let whole = delay_min.0 + burst_time(window.pacing_rate).0;
+            let longest = Nanos(if self.paced { whole } else { whole / 2 });
             if window.now - self.round_start > longest {
                 self.exit(window);
             }

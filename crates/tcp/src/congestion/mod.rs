@@ -8,6 +8,7 @@
 use bentpipe_base::SplitMix64;
 use bentpipe_base::time::{Nanos, Time};
 
+mod careful_resume;
 mod delivery_rate;
 mod hystart;
 mod hystart_plus;
@@ -268,6 +269,25 @@ impl Window {
         self.cwnd_limited || (self.in_slow_start() && self.cwnd < 2 * self.max_packets_out)
     }
 
+    /// Linux's default pacing in percent of a window per RTT: 200 in slow start, 120 later.
+    pub fn pacing_percent(&self) -> u32 {
+        if self.cwnd < self.ssthresh / 2 {
+            200
+        } else {
+            120
+        }
+    }
+
+    /// Sets the pacing rate to this percentage of a window per RTT.
+    pub(crate) fn pace(&mut self, percent: u32) {
+        let segments = self.cwnd.max(self.packets_out);
+        let bytes = u128::from(self.mss) * u128::from(segments) * u128::from(percent);
+        if self.srtt.0 > 0 {
+            let rate = bytes * 10_000_000 / self.srtt.0 as u128;
+            self.pacing_rate = Some(rate.min(u128::from(u64::MAX)) as u64);
+        }
+    }
+
     /// Slow start by `acked` segments; returns what is left over once ssthresh is reached.
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = (self.cwnd.saturating_add(acked)).min(self.ssthresh);
@@ -359,7 +379,12 @@ pub trait CongestionControl: core::fmt::Debug + Send {
         2
     }
 
-    /// Whether bursts are spaced at `Window::pacing_rate`.
+    /// The default pacing rate in percent of a window per RTT; not asked where [`controls_all`](Self::controls_all).
+    fn pacing_percent(&self, window: &Window) -> u32 {
+        window.pacing_percent()
+    }
+
+    /// Whether bursts are spaced at `Window::pacing_rate`; asked at each burst.
     fn paces(&self) -> bool {
         false
     }

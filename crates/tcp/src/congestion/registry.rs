@@ -110,32 +110,49 @@ impl<'a> Parameters<'a> {
         range: RangeInclusive<f64>,
         default: f64,
     ) -> Result<f64, ControlError> {
-        match self.take(name) {
-            None => Ok(default),
-            Some(Value::Number(number)) if range.contains(number) => Ok(*number),
-            Some(other) => Err(self.wrong(
-                name,
-                other,
-                format!("a number from {} to {}", range.start(), range.end()),
-            )),
+        let given = self.take(name);
+        given.map_or(Ok(default), |value| self.within(name, value, &range))
+    }
+
+    fn within(
+        &self,
+        name: &'static str,
+        value: &Value,
+        range: &RangeInclusive<f64>,
+    ) -> Result<f64, ControlError> {
+        match value {
+            Value::Number(number) if range.contains(number) => Ok(*number),
+            other => Err(self.wrong(name, other.to_string(), expected_within(range))),
         }
     }
 
-    /// One of named alternatives, or the first of them where it is not given.
+    /// A number within `range` that has to be given.
+    ///
+    /// # Errors
+    /// If it is not given, no number, or out of range.
+    pub fn required(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<f64, ControlError> {
+        match self.take(name) {
+            Some(value) => self.within(name, value, &range),
+            None => Err(self.wrong(name, "not given".into(), expected_within(&range))),
+        }
+    }
+
+    /// One of named alternatives, or `default`, which names one of them, where it is not given.
     ///
     /// # Errors
     /// If the value given is none of them.
-    ///
-    /// # Panics
-    /// If there is no alternative.
     pub fn one_of<T: Copy>(
         &mut self,
         name: &'static str,
         alternatives: &[(&'static str, T)],
+        default: &'static str,
     ) -> Result<T, ControlError> {
-        let Some(value) = self.take(name) else {
-            return Ok(alternatives[0].1);
-        };
+        let default = Value::Text(default.into());
+        let value = self.take(name).unwrap_or(&default);
         let found = alternatives
             .iter()
             .find(|(word, _)| matches!(value, Value::Text(text) if text == word));
@@ -144,7 +161,7 @@ impl<'a> Parameters<'a> {
                 .iter()
                 .map(|(word, _)| format!("{word:?}"))
                 .collect();
-            self.wrong(name, value, words.join(" or "))
+            self.wrong(name, value.to_string(), words.join(" or "))
         })
     }
 
@@ -153,14 +170,18 @@ impl<'a> Parameters<'a> {
         self.choice.parameters.get(name)
     }
 
-    fn wrong(&self, parameter: &'static str, found: &Value, expected: String) -> ControlError {
+    fn wrong(&self, parameter: &'static str, found: String, expected: String) -> ControlError {
         ControlError::WrongValue {
             control: self.choice.name.clone(),
             parameter,
-            found: found.to_string(),
+            found,
             expected,
         }
     }
+}
+
+fn expected_within(range: &RangeInclusive<f64>) -> String {
+    format!("a number from {} to {}", range.start(), range.end())
 }
 
 /// A congestion control by name, with its parameters; written as a name alone or as a table.
@@ -245,6 +266,14 @@ impl Choice {
             Some(constructor) => constructor,
             None => Registry::default().constructor(&self.name)?,
         };
+        self.with_parameters(constructor)
+    }
+
+    /// Gives the parameters to a constructor and checks that it asked for all.
+    pub(super) fn with_parameters<T>(
+        &self,
+        constructor: impl FnOnce(&mut Parameters) -> Result<T, ControlError>,
+    ) -> Result<T, ControlError> {
         let mut parameters = Parameters {
             choice: self,
             known: Vec::new(),
@@ -369,9 +398,22 @@ mod tests {
         }
         let refused = refusal(&Choice::from("reno").with("slow_start", text("fast")));
         assert!(
-            refused.contains("expected \"standard\" or \"hystart++\" or \"search\""),
+            refused.contains("expected \"standard\" or \"hystart\" or \"hystart++\" or"),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn a_parameter_that_has_to_be_given_is_asked_for_by_name() {
+        let resume = Choice::from("cubic").with("slow_start", text("careful-resume"));
+        assert_eq!(
+            refusal(&resume),
+            "congestion control \"cubic\": saved_cwnd is not given; expected a number from 1000 to 1000000000000"
+        );
+        let resume = resume.with("saved_cwnd", Value::Number(1e6));
+        assert_eq!(refusal(&resume.with("saved_rtt", Value::Number(5e8))), "");
+        let useless = Choice::from("cubic").with("saved_rtt", Value::Number(5e8));
+        assert!(refusal(&useless).contains("unknown parameter \"saved_rtt\""));
     }
 
     #[test]

@@ -7,7 +7,7 @@ So a lab says only what it is about, and the settings in force are recorded with
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -19,15 +19,16 @@ from pydantic import (
     model_validator,
 )
 
+from bentpipe._core import congestion_controls
 from bentpipe.lab.errors import FaultError, did_you_mean, shown
-from bentpipe.lab.models.base import Table, doc, tag
+from bentpipe.lab.models.base import PositiveSize, PositiveSpan, Table, doc, tag
 
 CONGESTION_CONTROLS = (
-    *("reno", "cubic", "bbr", "hybla", "bbr3"),
+    *congestion_controls(),
     *("bic", "cdg", "dctcp", "highspeed", "htcp", "illinois", "lp", "nv", "scalable", "vegas"),
     *("veno", "westwood", "yeah"),
 )
-"""Those that both engines aim at come first; the rest are the ones that Linux has or has had as modules."""
+"""The simulator's come first; the rest are the ones that Linux has or has had as modules."""
 
 SYSCTL_FIELDS = {
     "net.ipv4.tcp_congestion_control": "congestion_control",
@@ -132,15 +133,47 @@ class PlainControl(Table):
         return table
 
 
-class CubicControl(Table):
+_SlowStart = Literal["standard", "hystart", "hystart++", "search", "careful-resume"]
+
+
+class _WithSlowStart(Table):
+    """What a window-based congestion control knows from an earlier connection."""
+
+    saved_cwnd: Annotated[
+        PositiveSize | None,
+        Field(ge=1000),
+        doc(
+            "with `careful-resume`: the bytes per RTT that an earlier connection could use",
+            "what a transfer that has the path alone can use",
+            default="the path's BDP",
+        ),
+    ] = None
+    saved_rtt: Annotated[
+        PositiveSpan | None,
+        doc("with `careful-resume`: the smallest RTT that it saw", default="the path's base RTT"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _saved_for_careful_resume(self) -> Self:
+        if getattr(self, "slow_start", None) != "careful-resume":
+            for key in ("saved_cwnd", "saved_rtt"):
+                if getattr(self, key) is not None:
+                    raise FaultError(
+                        'expected slow_start = "careful-resume" beside it', found=f"`{key}`", key=key
+                    )
+        return self
+
+
+class CubicControl(_WithSlowStart):
     """CUBIC (RFC 9438) with parameters, for `sim`: a kernel has them for the whole machine, if at all."""
 
     name: Annotated[Literal["cubic"], doc("CUBIC")]
     slow_start: Annotated[
-        Literal["hystart", "hystart++", "search", "standard"],
+        _SlowStart,
         doc(
             "what ends slow start before a loss does: `hystart` as in Linux, `hystart++` (RFC 9406), "
-            "`search` (draft-chung-ccwg-search), or `standard`: nothing",
+            "`search` (draft-chung-ccwg-search), or `standard`: nothing; `careful-resume` (RFC 9959) "
+            "jumps to half of what an earlier connection could use",
             "Linux's",
         ),
     ] = "hystart"
@@ -151,12 +184,12 @@ class CubicControl(Table):
     ] = 0.7
 
 
-class RenoControl(Table):
+class RenoControl(_WithSlowStart):
     """Reno (RFC 5681) with parameters, for `sim`."""
 
     name: Annotated[Literal["reno"], doc("Reno")]
     slow_start: Annotated[
-        Literal["standard", "hystart++", "search"],
+        _SlowStart,
         doc("what ends slow start before a loss does, as for CUBIC", "Linux's"),
     ] = "standard"
 
@@ -186,7 +219,9 @@ def control_parameters(control: AnyControl | None) -> dict[str, str | float]:
     """Those that differ from Linux's."""
     if control is None or isinstance(control, str):
         return {}
-    return control.model_dump(exclude={"name"}, exclude_defaults=True)
+    fields = type(control).model_fields
+    values = {name: getattr(control, name) for name in fields if name != "name"}
+    return {name: value for name, value in values.items() if value != fields[name].default}
 
 
 MinDefaultMax = Annotated[
@@ -257,6 +292,15 @@ class Host(Table):
         int | None,
         Field(ge=1, le=1000),
         doc("initial receive window in segments", _SAYS_NOTHING, default=_KERNEL),
+    ] = None
+    open_receive_window: Annotated[
+        PositiveSize | None,
+        doc(
+            "what the receiver allows from the handshake on, as a QUIC receiver does; for `sim`: no setting "
+            "opens Linux's window beyond 64 kB at first",
+            _SAYS_NOTHING,
+            default=_KERNEL,
+        ),
     ] = None
     slow_start_after_idle: Annotated[
         bool | None,

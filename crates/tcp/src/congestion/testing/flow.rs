@@ -202,8 +202,12 @@ impl<C: CongestionControl> Flow<C> {
         self.control.packets_acked(w, 1, Some(rtt));
         if self.control.controls_all() {
             self.control.cong_control(w, &sample);
-        } else if w.state == CaState::Open {
-            self.control.cong_avoid(w, 1);
+        } else {
+            if w.state == CaState::Open {
+                self.control.cong_avoid(w, 1);
+            }
+            let percent = self.control.pacing_percent(w);
+            w.pace(percent);
         }
     }
 }

@@ -1,0 +1,2 @@
+def congestion_controls() -> list[str]:
+    """The names of the simulator's congestion controls, in alphabetical order."""
