@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-hosts check-interrupted validate calibrate check-intervals check-query check-calc docs clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-hosts check-interrupted validate calibrate check-intervals check-query check-calc docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -71,6 +71,10 @@ bench-sim:
 # What a sweep costs beyond its simulations, one by one, by processes and on a cluster; peak memory.
 bench-sweep: setup
 	$(python) benches/sweep
+
+# What `bentpipe report` of many runs costs. BESIDE=../other: also by the code of another checkout, in turns.
+bench-report: setup
+	@$(python) benches/report $(if $(BESIDE),--beside $(BESIDE))
 
 # What it costs a run's figures that its hosts' programs wait for a processor.
 bench-hosts: setup

@@ -19,7 +19,7 @@ from bentpipe.engines.lab_commands import LabCommand
 from bentpipe.executors.base import Outcome, Task, Work
 from bentpipe.executors.choice import Where, chosen
 from bentpipe.failed_run import keep_failed
-from bentpipe.lab import AS_IS, Point, unreached
+from bentpipe.lab import AS_IS, Point, unreached, unused
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import Results, StoreError
 from bentpipe.results.index import Runs, refresh
@@ -137,8 +137,9 @@ def execute(
             pass
         if not left.runs and again:
             watcher.say(f"No run in {place} is {again}.")
-        if left.runs and (words := unreached.warning(cells())):
-            on_warning(words)
+        for warning in (unreached.warning, unused.warning):
+            if left.runs and (words := warning(cells())):
+                on_warning(words)
         if left.runs:
             options = _with_commands_allowed(options, cells(), the_lab, allows)
         work = Work(engine, options, str(place), replaces=again is not None)

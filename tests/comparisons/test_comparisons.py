@@ -34,6 +34,16 @@ def printed(runs: list[Record], width: int = 80) -> str:
     return console.file.getvalue()
 
 
+def test_an_upload_by_a_download_is_called_an_upload() -> None:
+    up = tried(lambda seed: 20.0 + seed, entry={"direction": "up"})
+    assert "Transfers: upload" in printed(up)
+    assert "Transfers: download" in printed(tried(lambda seed: 20.0 + seed))
+
+
+def test_a_comparison_says_over_which_interval_goodput_is_counted() -> None:
+    assert "over the transfer's own time" in " ".join(printed(tried(lambda seed: 20.0 + seed)).split())
+
+
 def wobble(seed: int, much: float = 0.02) -> float:
     return math.exp(random.Random(seed).gauss(0, much))
 

@@ -57,12 +57,26 @@ def test_a_slow_path_and_a_long_duration_make_a_simulation_long(lab: Callable[..
     assert long > 3600
 
 
+def by_size(lab: Lab, rate: str, size: str) -> Lab:
+    text = lab.text.replace('duration = "60 s"', 'until = "done"').replace("16 Mbit/s", rate)
+    lab.file.write_text(f'{text}size = "{size}"\n')
+    return Lab.load(lab.file)
+
+
 def test_a_transfer_by_size_over_a_slow_path_is_long_too(lab: Callable[..., Lab]) -> None:
-    text = lab().text.replace('duration = "60 s"', 'until = "done"').replace("16 Mbit/s", "1 bit/s")
-    file = lab().file
-    file.write_text(f'{text}size = "40 MB"\n')
-    assert expected_s(Lab.load(file), "live") > 300e6
-    assert expected_s(Lab.load(file), "sim") > 3600
+    slow = by_size(lab(), "100 bit/s", "40 GB")
+    assert expected_s(slow, "live") > 300e6
+    assert expected_s(slow, "sim") > 3600
+
+
+def test_where_no_handshake_crosses_in_time_the_run_ends_when_the_client_gives_up(
+    lab: Callable[..., Lab], tmp_path: Path
+) -> None:
+    slow = by_size(lab(), "1 bit/s", "40 MB")
+    assert expected_s(slow, "live") == pytest.approx(131, abs=5)
+    assert expected_s(slow, "sim") < 1
+    record = engines.create("sim").run(slow.points()[0], RunFolder.create(tmp_path, "run"), lambda *_: None)
+    assert record["workloads"]["download"]["why"] == "the connection failed"
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,21 @@
 """A page begins with what was changed, says figures in words and units, and lays variants over each other."""
 
+import io
 import re
 from pathlib import Path
 
 import pytest
 import records
 import synthetic
+from rich.console import Console
 from test_page import parts
 
 from bentpipe.charts import lines, plotly, speed_up
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
 from bentpipe.charts.ranges import apart, log_ticks, spans_a_decade
-from bentpipe.report import html
+from bentpipe.report import html, terminal
 from bentpipe.report.figure_words import figures, shown
+from bentpipe.report.run_rows import run_rows
 from bentpipe.results import Results
 
 
@@ -177,3 +180,12 @@ def test_what_changed_nothing_stands_behind_a_line_that_opens(tmp_path: Path) ->
     page = html.render(Results.open(tmp_path))
     shown, folded = page.index("<dt>tuned</dt>"), page.index("<summary>No difference seen: same</summary>")
     assert shown < folded < page.index("<dt>same</dt>") < page.index("</details>")
+
+
+def test_every_table_says_over_which_interval_its_goodput_is_counted(tmp_path: Path) -> None:
+    results = Results.open(synthetic.sweep(tmp_path))
+    file = io.StringIO()
+    Console(file=file, width=100).print(terminal.table(results))
+    words = "over the transfer's own time, without what the lab leaves out (omit)"
+    assert words in " ".join(file.getvalue().split())
+    assert words in run_rows(results).counted

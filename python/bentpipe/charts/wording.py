@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bentpipe.printable import printable
+from bentpipe.written import written
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _THOUSANDS = "\N{NARROW NO-BREAK SPACE}"
@@ -75,7 +76,7 @@ def slug(words: str) -> str:
 
 def value(of: Any) -> str:
     """A swept value as the lab has it."""
-    return printable(of if isinstance(of, str) else str(of))
+    return printable(written(of))
 
 
 def _scaled(value: float, units: tuple[str, ...]) -> str:

@@ -9,6 +9,9 @@ _UNKNOWN_QUEUE_S = 10.0
 _MOST_QUEUE_S = 60.0
 _SETUP_S = 1.5
 _GUESSED_RATE_BIT_S = 1e8
+_SYN_BYTES = 60
+_GIVES_UP_S = 131.0
+"""Without an answer, connect(2) fails: tcp_syn_linear_timeouts and tcp_syn_retries of Linux 6.18."""
 
 
 def queueing_s(pipe: dict[str, Any]) -> float:
@@ -31,6 +34,13 @@ def queueing_s(pipe: dict[str, Any]) -> float:
     return float(min(seconds, _MOST_QUEUE_S))
 
 
+def connects(spec: RunSpec) -> bool:
+    """Whether an answer to a first SYN comes before the client gives up."""
+    rates = [_lowest_rate(pipe["shaper"]) for pipe in (spec.path.down, spec.path.up)]
+    sent_s = sum(_SYN_BYTES * 8 / rate_bit_s for rate_bit_s in rates if rate_bit_s)
+    return sent_s + spec.base_rtt_ns / 1e9 < _GIVES_UP_S
+
+
 def run_length_s(spec: RunSpec) -> float:
     """Of a live run: its set-up, and from the earliest start to the run's end, as far as the lab tells."""
     return _SETUP_S - spec.earliest_start_ns / 1e9 + run_end_s(spec)
@@ -45,6 +55,8 @@ def run_end_s(spec: RunSpec) -> float:
 
 
 def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
+    if work.kind in {"bulk", "http"} and not connects(spec):
+        return _GIVES_UP_S
     match work.kind:
         case "ping":
             return (work.count * work.interval_ns + spec.base_rtt_ns) / 1e9

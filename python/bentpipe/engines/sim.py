@@ -16,7 +16,7 @@ from bentpipe import _core
 from bentpipe.durations import spoken
 from bentpipe.engines import machine
 from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions, Progress
-from bentpipe.engines.lengths import run_end_s
+from bentpipe.engines.lengths import connects, run_end_s
 from bentpipe.engines.sim_entries import entry
 from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.lab import Point
@@ -168,6 +168,8 @@ def _sockets(spec: RunSpec) -> int:
 
 
 def _bytes_to_carry(spec: RunSpec, work: Any) -> float:
+    if not connects(spec):
+        return 0.0
     if work.kind == "http":
         return float(work.fetches * (sum(work.objects_bytes or ()) or work.size_bytes))
     if work.kind == "channels":

@@ -17,6 +17,7 @@ from bentpipe.report.sheets import Row as SheetRow
 from bentpipe.report.sheets import Sheet
 from bentpipe.report.terminal import Fitted
 from bentpipe.report.verdicts import exceeds, faster, place, signed, span, speed, verdict
+from bentpipe.results.called import called_in_all
 from bentpipe.results.cells import is_imported
 from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, NO_PAIR, Comparison
 from bentpipe.results.intervals import LEVEL, Interval, together_at
@@ -53,11 +54,11 @@ def render(compared: Sequence[Comparison]) -> RenderableType:
     several = len(blocks) > 1
     for group, rows in blocks.items():
         if several:
-            parts.append(Text(_title(group), style="bold underline"))
+            parts.append(Text(_title(group, rows), style="bold underline"))
         parts.append(_verdicts(rows))
     parts.append(Text(_pairs_words(compared), style="dim"))
     for group, rows in blocks.items():
-        parts += [Text(f"\n{_title(group)}", style="bold underline"), Fitted(_sheet(rows))]
+        parts += [Text(f"\n{_title(group, rows)}", style="bold underline"), Fitted(_sheet(rows))]
     if note := _note(compared):
         parts.append(Text(note, style="dim"))
     return Group(*parts, *_left_out(compared))
@@ -84,7 +85,7 @@ def told(compared: Sequence[Comparison]) -> list[Told]:
         words, quiet = _verdict_words(rows), {name for name, of_thing in rows.items() if _is_quiet(of_thing)}
         changed = [each for each in words if each[0] not in quiet]
         unchanged = [each for each in words if each[0] in quiet]
-        found.append(Told(_title(group), changed, unchanged, _sheet(rows)))
+        found.append(Told(_title(group, rows), changed, unchanged, _sheet(rows)))
     return found
 
 
@@ -120,8 +121,13 @@ def _blocks(compared: Sequence[Comparison]) -> dict[tuple[str, str], dict[str, l
     return found
 
 
-def _title(group: tuple[str, str]) -> str:
-    kind, subject = group
+def _title(group: tuple[str, str], rows: Mapping[str, Sequence[Row]]) -> str:
+    """The kind of work and its name, as people read it: an upload by a `download` is called an upload."""
+    kind, name = group
+    things = [row.first.thing for each in rows.values() for row in each]
+    sides = [side for thing in things for side in (thing.theirs, thing.ours)]
+    runs = {id(run): run for side in sides for run in side if name in run.get("workloads", {})}
+    subject = called_in_all(runs.values(), name)
     title = next((each.title for each in KINDS if each.name == kind), "")
     return f"{title}: {subject}" if title else subject
 
@@ -164,7 +170,9 @@ def _sheet(rows: Mapping[str, Sequence[Row]]) -> Sheet:
         (name, tuple(SheetRow(tuple(line), doubtful=False) for line in group))
         for name, group in lines.items()
     )
-    return Sheet("", headers, True, (*quiet, *([5] if equal else [])), groups, "")
+    kind = next((kind for kind in KINDS if kind.name == points[0].metric.group[0]), None)
+    spare = (*quiet, *([5] if equal else []))
+    return Sheet("", headers, True, spare, groups, "", kind.counted if kind else "")
 
 
 def _headers(points: Sequence[Comparison], beside: Mapping[str, Comparison]) -> tuple[str, ...]:

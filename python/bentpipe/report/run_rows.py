@@ -32,6 +32,8 @@ class RunRows:
     texts: int
     """How many of them, from the left, are no figures."""
     rows: tuple[Row, ...]
+    counted: str
+    """Over which interval and where the figures were counted."""
 
 
 def run_rows(results: Results) -> RunRows:
@@ -49,7 +51,15 @@ def run_rows(results: Results) -> RunRows:
             Row(run["run"], (*_swept(run, keys, variants), *_measured(run, figures)), badge(run), counts(run))
             for run in runs
         ),
+        _counted(runs),
     )
+
+
+def _counted(runs: Sequence[Mapping[str, Any]]) -> str:
+    there = [kind for kind in KINDS if any(kind.subjects(run) for run in runs)]
+    if len(there) == 1:
+        return there[0].counted
+    return " ".join(f"{kind.title}: {kind.counted}" for kind in there if kind.counted)
 
 
 def _figures(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Measure]]:

@@ -17,14 +17,6 @@ from bentpipe.results.kinds.costs import is_rival
 from bentpipe.results.speed_up import baselines, place, things_tried
 from bentpipe.results.store import Results
 
-_COUNTED = {
-    "bulk": "Goodput is a transfer's payload at its receiver over the transfer's own time, without what the "
-    "lab leaves out (omit).",
-    "http": "A fetch's time is from its request to its last byte.",
-    "channels": "Goodput is the payload of all flows at their receivers over the workload's own time.",
-    "pipe": "Throughput and goodput are what left the pipe, over the whole run.",
-}
-
 
 @dataclass(frozen=True)
 class Row:
@@ -51,6 +43,11 @@ class Sheet:
     """How to read the intervals; empty where there is none."""
     counted: str = ""
     """Over which interval and where its goodput was counted."""
+
+    @property
+    def legend(self) -> str:
+        """What is said below it."""
+        return " ".join(filter(None, (self.counted, self.note)))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "headers", tuple(map(printable_lines, self.headers)))
@@ -113,5 +110,5 @@ def _sheet(found: Sequence[Cell], keys: Sequence[str]) -> Sheet:
         spare,
         groups,
         note,
-        _COUNTED.get(found[0].kind.name, ""),
+        found[0].kind.counted,
     )

@@ -77,8 +77,8 @@ def _sheet(sheet: Sheet, room: int) -> Iterator[RenderableType]:
             if row.doubtful:
                 drawn.stylize("bold red", len(drawn) - len(row.values[kept[-1]]))
             yield drawn
-    if sheet.note:
-        yield Text(sheet.note, style="dim")
+    if sheet.legend:
+        yield Text(sheet.legend, style="dim")
 
 
 def _header_lines(sheet: Sheet) -> Iterator[tuple[str, ...]]:

@@ -13,6 +13,7 @@ from bentpipe.results.means import Mean, differences, log_ratios
 from bentpipe.results.metrics import Metric, known, matching, named, of_kinds
 from bentpipe.results.pairs import LeftOut, Place, Thing, matched, things, together
 from bentpipe.results.store import Results
+from bentpipe.written import written
 
 MORE, LESS, IDENTICAL = "more", "less", "identical in every pair"
 NO_DIFFERENCE, NO_INTERVAL, NO_PAIR = "no difference seen", "one pair: no interval", "no pair"
@@ -245,7 +246,9 @@ def _apart(thing: Thing) -> str:
     if not ours & theirs:
         return f"seeds {', '.join(map(str, sorted(ours)))} here, {', '.join(map(str, sorted(theirs)))} there"
     points = [side[0].get("point", {}) for side in sides]
-    here, there = (", ".join(f"{key} = {value}" for key, value in each.items()) or "none" for each in points)
+    here, there = (
+        ", ".join(f"{key} = {written(value)}" for key, value in each.items()) or "none" for each in points
+    )
     return f"points such as {here} here, {there} there"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.lab.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS, canonical_unit, unit_of
+from bentpipe.written import written
 
 VARIANT = "variant"
 
@@ -38,8 +39,8 @@ def coordinates(point: Mapping[str, Any], variant: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A swept value that may be compared and looked up."""
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    """A swept value that may be compared and looked up; a table of settings in words."""
+    return value if isinstance(value, str | int | float | bool | None) else written(value)
 
 
 def _axis(key: str, values: Sequence[Any]) -> SweptAxis:

@@ -23,4 +23,5 @@ CHANNELS = Kind(
     ),
     workloads_of("channels"),
     tuple(tail(*_SMALL, percent) for percent in (50, 95, 99)),
+    counted="Goodput is the payload of all flows at their receivers over the workload's own time.",
 )

@@ -89,5 +89,7 @@ HTTP = Kind(
     workloads_of("http"),
     (P99,),
     costs=COSTS,
+    counted="A fetch's time is from its request to its last byte. Goodput is the fetches' payload over "
+    "the time that they took.",
     views=_views,
 )

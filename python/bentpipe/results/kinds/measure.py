@@ -47,6 +47,8 @@ class Kind:
     """What it takes from others: of which a table speaks where things tried stand side by side."""
     views: Callable[[Record, str], Sequence[tuple[str, Record]]] = lambda record, _subject: [("", record)]
     """A run as one or several, each with what its variant is to be called beyond its name."""
+    counted: str = ""
+    """Over which interval and where its figures are counted: a legend of the columns' heads."""
     also_compared: Callable[[Record], Sequence[str]] = lambda _record: ()
     """Subjects of which `bentpipe compare` speaks though the tables of a report have no cells of them."""
 

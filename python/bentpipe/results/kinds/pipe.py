@@ -34,4 +34,5 @@ PIPE = Kind(
         ),
     ),
     _loaded,
+    counted="Throughput and goodput are what left the pipe, over the whole run.",
 )

@@ -1,0 +1,70 @@
+"""What `bentpipe report` of many runs costs: `make bench-report`.
+
+    python benches/report                           three sweeps in `sim`, in a folder of their own
+    python benches/report --folder runs/kept        kept there, and used again
+    python benches/report --beside ../other         also by the code of another checkout, in turns
+
+CPU is of all processes, user and system: the table on the terminal, the page, and Python's start. Medians.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+_HERE = Path(__file__).resolve().parents[2]
+_SWEEPS = {
+    "300 runs of 30 s, channels": ["satellite-baselines", "--set", 'duration="30 s"', "--repeat", "50"],
+    "78 runs of 30 s, channels": ["satellite-queue", "--set", 'duration="30 s"', "--repeat", "2"],
+    "300 runs of 30 s, one transfer": ["docs/examples/latency-and-loss.toml", "--repeat", "3"],
+}
+"""Of labs that come with bentpipe, with a shorter duration."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="report", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--folder", type=Path, help="where the sweeps are, or are to be")
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--beside", type=Path, action="append", default=[], help="another checkout")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = asked.folder or Path(temporary)
+        trees = [_HERE, *asked.beside]
+        print(f"Medians of {asked.times}, in turns.\n\n| runs | code | CPU s | wall s | page MB |")
+        print("|---|---|---|---|---|")
+        for number, (words, lab) in enumerate(_SWEEPS.items()):
+            sweep = folder / str(number)
+            if not (sweep / "runs.parquet").exists():
+                _bentpipe(_HERE, ["run", *lab, "--engine", "sim", "--quiet", "--out", str(sweep)])
+            page = Path(temporary) / "page.html"
+            took = {tree: list[tuple[float, float]]() for tree in trees}
+            for _ in range(asked.times):
+                for tree in trees:
+                    took[tree].append(_bentpipe(tree, ["report", str(sweep), "--html", str(page)]))
+            for tree, found in took.items():
+                cpu_s, wall_s = (median(each) for each in zip(*found, strict=True))
+                name = "this" if tree == _HERE else tree.name
+                size_mb = page.stat().st_size / 1e6
+                print(f"| {words} | {name} | {cpu_s:.1f} | {wall_s:.1f} | {size_mb:.1f} |", flush=True)
+    return 0
+
+
+def _bentpipe(tree: Path, arguments: Sequence[str]) -> tuple[float, float]:
+    """CPU and wall seconds."""
+    environment = os.environ | {"PYTHONPATH": str(tree.resolve() / "python")}
+    before, began_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [sys.executable, "-m", "bentpipe", *arguments]
+    subprocess.run(command, check=True, env=environment, cwd=_HERE, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu_s, time.perf_counter() - began_s
+
+
+if __name__ == "__main__":
+    sys.exit(main())

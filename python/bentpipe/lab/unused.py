@@ -1,0 +1,22 @@
+"""What a lab sets up and no work of it uses: a cache without fetches."""
+
+from collections.abc import Iterable
+
+from bentpipe.lab.point import Point
+from bentpipe.lab.spec import RunSpec
+
+
+def warning(cells: Iterable[list[Point]]) -> str | None:
+    """A sentence on it. None: all is used in every cell."""
+    unused = [cache_is_unused(point.spec) for point, *_ in cells]
+    if not any(unused):
+        return None
+    where = "" if all(unused) else f" in {sum(unused)} of {len(unused)} points"
+    return (
+        f'near.cache: only workloads of kind "http" use the cache, and there is none{where}; it does nothing'
+    )
+
+
+def cache_is_unused(spec: RunSpec) -> bool:
+    has_cache = spec.near is not None and spec.near.cache_bytes is not None
+    return has_cache and not any(work.kind == "http" for work in spec.workloads)
