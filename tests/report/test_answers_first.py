@@ -10,7 +10,7 @@ import synthetic
 from rich.console import Console
 from test_page import parts
 
-from bentpipe.charts import lines, plotly, speed_up
+from bentpipe.charts import lines, plotly, speed_up, wording
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
 from bentpipe.charts.ranges import apart, log_ticks, spans_a_decade
 from bentpipe.report import html, terminal
@@ -189,3 +189,22 @@ def test_every_table_says_over_which_interval_its_goodput_is_counted(tmp_path: P
     words = "over the transfer's own time, without what the lab leaves out (omit)"
     assert words in " ".join(file.getvalue().split())
     assert words in run_rows(results).counted
+
+
+def test_an_interval_that_says_nothing_has_no_digits(tmp_path: Path) -> None:
+    for number, goodput in enumerate((1.0, 2.0, 1.0, 200.0)):
+        seed, variant = number // 2, ("as is", "tuned")[number % 2]
+        record = records.run({"download": records.bulk(goodput, bytes=10**6)}, variant=variant, seed=seed)
+        synthetic.run(tmp_path, f"{number}", changes=record | {"published": None})
+    page = html.render(Results.open(tmp_path))
+    assert page.count("<td>too wide</td>") == 2
+    assert page.count("Too wide: its ends are a factor of 1000 or more apart") == 2
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"), [((0.9, 1.2), "0.9–1.2"), ((0.01, 9.0), "0.01–9"), ((0.01, 10.0), "too wide")]
+)
+def test_an_interval_of_a_ratio_is_written_up_to_a_factor_of_1000(
+    ends: tuple[float, float], said: str
+) -> None:
+    assert wording.ratio_interval(*ends) == said

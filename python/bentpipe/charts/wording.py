@@ -47,6 +47,18 @@ def percent(share: float) -> str:
     return f"{digits(share * 100, 2)}{_NO_BREAK}%"
 
 
+TOO_WIDE = "too wide"
+TOO_WIDE_NOTE = "Too wide: its ends are a factor of 1000 or more apart; more repeats narrow it."
+_TOO_WIDE = 1000.0
+
+
+def ratio_interval(low: float, high: float) -> str:
+    """An interval of a ratio. One that says nothing has no digits: a few pairs give ends far apart."""
+    if low > 0 and high / low >= _TOO_WIDE:
+        return TOO_WIDE
+    return f"{digits(low)}–{digits(high)}"
+
+
 def plural(count: int, noun: str) -> str:
     return f"{digits(count, 12)} {noun}{'' if count == 1 else 's'}"
 

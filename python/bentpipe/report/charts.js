@@ -142,12 +142,13 @@ const charts = (() => {
     return { element: page.made("figure", {}, words, div), div };
   }
 
-  // Many charts of rows would make a narrow page very long: all but the first open with a click on their words.
-  const UNFOLDED = 2;
-  function folded(figures) {
-    if (!narrow.matches || figures.length <= UNFOLDED + 1) return figures;
+  // Tall charts of rows would make a narrow page very long: all but the first open with a click on their words.
+  const LONG = 2400;  // pixels of all together
+  function folded(figures, drawn) {
+    const heights = drawn.map((figure) => stacked(figure).layout.height ?? 0);
+    if (!narrow.matches || heights.reduce((sum, each) => sum + each, 0) <= LONG) return figures;
     return figures.map((element, at) => {
-      if (at < UNFOLDED) return element;
+      if (at === 0) return element;
       const words = element.querySelector("figcaption");
       const summary = page.made("summary", {}, ...words.childNodes);
       words.remove();

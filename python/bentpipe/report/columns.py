@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from bentpipe.charts.wording import digits, plural, value
+from bentpipe.charts.wording import TOO_WIDE, TOO_WIDE_NOTE, digits, plural, ratio_interval, value
 from bentpipe.results.cells import Cell, counts, is_imported
 from bentpipe.results.intervals import LEVEL
 from bentpipe.results.speed_up import SpeedUp, place, speed_up
@@ -60,7 +60,7 @@ def row(cell: Cell, titles: Mapping[str, str], plain: Cell | None) -> list[str]:
         "range": _span(published.low, published.high) if published and len(published.values) > 1 else "",
         "ratio": digits(cell.ratio) if cell.ratio is not None else "–",
         "speed-up": "1" if plain is cell and cell.ours else digits(faster.ratio) if faster else "–",
-        "speed-up interval": _span(faster.interval.low, faster.interval.high)
+        "speed-up interval": ratio_interval(faster.interval.low, faster.interval.high)
         if faster and faster.interval
         else "",
         "ping": median(cell.ping_ms, 4),
@@ -119,7 +119,10 @@ def _of_speed_ups(found: Sequence[SpeedUp | None]) -> str:
     words = f"Times as fast: the geometric mean over {least} or more pairs of runs"
     if not any(of.interval for of in known):
         return "Times as fast: of one pair of runs, which says nothing of chance; use --repeat."
-    return f"{words}, with its interval at {digits(LEVEL * 100)} %, as `bentpipe compare` has them."
+    known_intervals = [of.interval for of in known if of.interval]
+    wide = any(ratio_interval(each.low, each.high) == TOO_WIDE for each in known_intervals)
+    more = f" {TOO_WIDE_NOTE}" if wide else ""
+    return f"{words}, with its interval at {digits(LEVEL * 100)} %, as `bentpipe compare` has them.{more}"
 
 
 def mark(cell: Cell) -> str:

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bentpipe.charts.wording import digits, plural
+from bentpipe.charts.wording import TOO_WIDE, TOO_WIDE_NOTE, digits, plural, ratio_interval
 from bentpipe.printable import printable
 from bentpipe.report.sheets import Row as SheetRow
 from bentpipe.report.sheets import Sheet
@@ -230,8 +230,15 @@ def _ratio(of: Comparison) -> tuple[str, str]:
     told = digits(speed(of, of.ratio))
     if of.ratio_interval is None:
         return told, ""
+    return told, _interval(of)
+
+
+def _interval(of: Comparison) -> str:
+    """Of the ratio."""
+    if of.ratio_interval is None:
+        return ""
     low, high = sorted(speed(of, end) for end in (of.ratio_interval.low, of.ratio_interval.high))
-    return told, span(low, high)
+    return ratio_interval(low, high)
 
 
 def _difference(of: Comparison) -> str:
@@ -287,6 +294,8 @@ def _note(compared: Sequence[Comparison]) -> str:
             words.append(f"The {most} percentiles of a thing are judged together, each at {level} %. ")
     if any(each.metric.unit == "%" and each.metric.role == "beside" and each.pairs for each in compared):
         words.append(f"{_POINTS}: percentage points. ")
+    if any(_interval(each) == TOO_WIDE for each in compared if each.metric.role == "first"):
+        words.append(f"{TOO_WIDE_NOTE} ")
     if any(each.verdict == NO_DIFFERENCE for each in compared):
         words.append(f"{_NOT_SEEN} no difference seen. ")
     if any(each.verdict == IDENTICAL for each in compared):

@@ -132,7 +132,7 @@
       divs = made_.map(({ div }) => div);
       panels.className = `panels ${choice.shape}`;
       const figures = made_.map(({ element: figure }) => figure);
-      panels.replaceChildren(...(choice.shape === "rows" ? charts.folded(figures) : figures));
+      panels.replaceChildren(...(choice.shape === "rows" ? charts.folded(figures, choice.figures) : figures));
       keys.replaceChildren(...choice.keys.map(([label, light, dark, sign]) =>
         made("li", {}, made("span", { style: `--light: ${light}; --dark: ${dark}` }, sign), ` ${label}`)));
       section.querySelector("p.note").textContent = choice.note;
