@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.charts.description import Axis, Chart, Level, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import digits, point_words
+from bentpipe.charts.wording import TOO_WIDE, digits, point_words, ratio_interval
 from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.kinds.costs import LEFT, QUEUE_DELAY, SENT_AGAIN, is_rival
 from bentpipe.results.kinds.measure import Measure
@@ -202,7 +202,8 @@ def _helps(name: str, faster: SpeedUp) -> str:
     words = f"{name} is fastest, {digits(faster.ratio)} times as fast as the plain lab"
     if faster.interval is None:
         return f"{words} in one pair of runs, which says nothing of chance: repeat it"
-    ends = f"{digits(faster.interval.low)} to {digits(faster.interval.high)}"
+    told = ratio_interval(faster.interval.low, faster.interval.high)
+    ends = f"an interval {told}" if told == TOO_WIDE else told.replace("–", " to ")
     if not faster.sure:
         return f"nothing is surely faster: {name} comes nearest, {digits(faster.ratio)} times ({ends})"
     return f"{name} helps most, {digits(faster.ratio)} times as fast ({ends})"
