@@ -20,6 +20,8 @@ from bentpipe.results import RunFolder
 INTERRUPTED = 130
 _ORDERLY_S = 1.4
 _CLEARING_S = 0.2
+_CLEAR_LINE = "\r\x1b[2K\x1b[?25h"
+"""Erases the bar's line and shows the cursor."""
 
 
 def _nothing() -> str:
@@ -66,3 +68,5 @@ def _clear() -> None:
         clearing = threading.Thread(target=clear_display, daemon=True)
         clearing.start()
         clearing.join(_CLEARING_S)
+        if clearing.is_alive():
+            sys.stderr.write(_CLEAR_LINE)
