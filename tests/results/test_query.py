@@ -199,6 +199,12 @@ def test_sql_changes_nothing_and_reaches_nothing_but_the_tables(
     assert contents(tmp_path) == before
 
 
+def test_each_guard_is_up_though_another_would_do(questions: Questions) -> None:
+    settings = ("enable_external_access", "lock_configuration", "allowed_directories")
+    asked = ", ".join(f"current_setting('{name}')" for name in settings)
+    assert answer(questions, f"select {asked}") == [(False, True, ["results://"])]
+
+
 def test_there_is_nothing_in_the_sandbox_but_the_tables(questions: Questions) -> None:
     assert answer(questions, "select count(*) from pings")
     up = ("../../etc/hostname", "pings/0/../../etc/hostname", "pings/0/1-a/../../../../etc/hostname")
