@@ -3,14 +3,31 @@
 //! are lost outside a probe (`bandwidth_shortterm`, `inflight_shortterm`), and probes in four steps: down, cruise,
 //! refill, up.
 //!
+//! Compared with the draft step by step, and with Google's Linux branch (`net/ipv4/tcp_bbr.c`, version 3) where the draft leaves
+//! something open. Never compared with a kernel: none in use here has it. Departures from the draft:
+//!
 //! 1. Counts segments where the draft counts bytes. Segments are lost one at a time, hence the part of a burst that
 //!    was safe (`InflightAtLoss`) is all that was sent before the lost segment.
-//! 2. Lost ranges in a round of `Startup` are counted as ACKs that tell of a loss, as Google's Linux branch does.
+//! 2. Lost ranges in a round of `Startup` are counted as ACKs that tell of a loss, as Google's branch does.
 //! 3. ECN changes nothing: the draft defines no response to it.
 //! 4. An ACK without a valid rate sample updates neither rates nor rounds.
-//! 5. SACK is taken as present: without it, `Startup` does not end at the first loss.
+//! 5. SACK is taken as present (`C.has_selective_acks`): without it, neither does `Startup` end at the first loss, nor is a flight too
+//!    high that lost one segment.
+//! 6. `SaveStateUponLoss` is called at the first loss of a round (`NoteLoss`) and not again when a recovery or a timeout begins. As in
+//!    Linux, losses are marked before that: by then the model may have been reduced, and cwnd been cut.
+//! 7. A timeout outside a probe starts `inflight_shortterm` at cwnd before it, as Google's branch does. In the draft it would start at
+//!    the next round's cwnd, which the timeout has cut to a segment.
+//! 8. A loss that a tail-loss probe repaired counts as one lost segment, as in Google's branch; the draft says only that it counts.
+//! 9. Where nothing was sampled in a cycle, the maximum of the rate keeps that of the cycle before, as in Google's branch.
+//! 10. The initial pacing rate too is 1 % below what it is computed from, as in Google's branch.
+//! 11. The send quantum is Linux's (`tcp_tso_autosize`), which is larger than the draft's where the RTT is below 3 ms.
+//! 12. In `Drain` `inflight_longterm` does not bound cwnd: so says `BoundCwndForModel`, though not the table of section 5.6.1.
+//!
+//! Google's branch differs from the draft in more, and there the draft is followed: gains of `Drain` (0.35) and `ProbeDown` (0.91), a
+//! full window's flight in `ProbeRtt`, at most 100 ms of extra acknowledged data over 5 to 10 rounds, a plateau found at any ACK, the flight
+//! at the earliest departure, a reset of the plateau's estimate by a timeout, and ECN.
 
-use super::delivery_rate::{self, Gain, Rate, UNIT};
+use super::delivery_rate::{Gain, Rate, UNIT};
 use super::windowed_max::WindowedMax;
 use super::{
     AckSample, CaState, CongestionControl, CwndEvent, LostSegment, Made, Parameters, Window,
@@ -29,6 +46,8 @@ const CWND_GAIN: Gain = UNIT * 2;
 const UP_CWND_GAIN: Gain = UNIT * 9 / 4;
 const PROBE_RTT_CWND_GAIN: Gain = UNIT / 2;
 const MIN_CWND: u32 = 4;
+/// Least send quantum in segments (section 5.6.3).
+const MIN_BURST: u32 = 2;
 /// No limit of the flight is known.
 const INFINITE: u32 = u32::MAX;
 
@@ -152,6 +171,7 @@ pub struct Bbr3 {
     inflight_longterm: u32,
     undo: Undo,
     prior_cwnd: u32,
+    initial_cwnd: u32,
     // ACK aggregation (section 5.5.9).
     extra_acked: WindowedMax,
     extra_start: Time,
@@ -208,6 +228,7 @@ impl Bbr3 {
                 inflight_longterm: INFINITE,
             },
             prior_cwnd: 0,
+            initial_cwnd: 0,
             extra_acked: WindowedMax::default(),
             extra_start: Time::ZERO,
             extra_delivered: 0,
@@ -230,6 +251,7 @@ impl CongestionControl for Bbr3 {
         self.min_rtt_at = window.now;
         self.probe_rtt_min_at = window.now;
         self.extra_start = window.now;
+        self.initial_cwnd = window.initial_cwnd;
         self.init_pacing_rate(window);
     }
 
@@ -262,13 +284,18 @@ impl CongestionControl for Bbr3 {
 
     fn set_state(&mut self, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
-            self.save_state_upon_loss(window);
+            if self.inflight_shortterm == INFINITE && !self.state.accelerates() {
+                self.inflight_shortterm = window.cwnd.max(self.prior_cwnd);
+            }
         } else if window.state >= CaState::Recovery && new < CaState::Recovery {
             window.cwnd = window.cwnd.max(self.prior_cwnd);
         }
     }
 
     fn cwnd_event(&mut self, window: &mut Window, event: CwndEvent) {
+        if event == CwndEvent::TlpRecovered {
+            self.handle_probe_repair(window);
+        }
         if event != CwndEvent::TxStart || window.app_limited == 0 {
             return;
         }
@@ -286,7 +313,8 @@ impl CongestionControl for Bbr3 {
     }
 
     fn min_tso_segments(&self, window: &Window) -> u32 {
-        delivery_rate::min_burst(window)
+        let _ = window;
+        MIN_BURST
     }
 
     fn paces(&self) -> bool {

@@ -195,11 +195,7 @@ impl Bbr3 {
 
     /// Section 5.5.10.2: a segment sent while probing was lost; was the flight then too high?
     pub(super) fn handle_lost(&mut self, window: &mut Window, segment: &LostSegment) {
-        if !self.loss_in_round {
-            self.loss_round_end = window.delivered;
-            self.save_state_upon_loss(window);
-        }
-        self.loss_in_round = true;
+        self.note_loss(window);
         if !self.is_probe_sample {
             return;
         }
@@ -212,7 +208,28 @@ impl Bbr3 {
         }
     }
 
-    pub(super) fn save_state_upon_loss(&mut self, window: &Window) {
+    fn note_loss(&mut self, window: &Window) {
+        if !self.loss_in_round {
+            self.loss_round_end = window.delivered;
+            self.save_state_upon_loss(window);
+        }
+        self.loss_in_round = true;
+    }
+
+    /// A tail-loss probe has repaired a loss that nothing else has told of.
+    pub(super) fn handle_probe_repair(&mut self, window: &mut Window) {
+        self.note_loss(window);
+        if !self.is_probe_sample {
+            return;
+        }
+        self.sample.lost = 1;
+        self.sample.sent_in_flight = self.inflight_latest + 1;
+        if self.is_inflight_too_high() {
+            self.handle_inflight_too_high(window);
+        }
+    }
+
+    fn save_state_upon_loss(&mut self, window: &Window) {
         self.save_cwnd(window);
         self.undo.state = None;
         self.undo.bandwidth_shortterm = self.bandwidth_shortterm;
@@ -263,8 +280,8 @@ impl Bbr3 {
 
     fn check_probe_rtt(&mut self, window: &mut Window, ack: &AckSample) {
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            self.save_cwnd(window);
             self.state = State::ProbeRtt;
+            self.save_cwnd(window);
             self.probe_rtt_end = None;
             self.ack_phase = super::AckPhase::ProbeStopping;
             self.start_round(window);

@@ -169,6 +169,6 @@ impl Bbr3 {
 
     pub(super) fn bdp_of(&self, rate: Rate, gain: u32) -> u32 {
         self.min_rtt_us
-            .map_or(super::sending::INITIAL_CWND, |us| rate.product(us, gain))
+            .map_or(self.initial_cwnd, |us| rate.product(us, gain))
     }
 }

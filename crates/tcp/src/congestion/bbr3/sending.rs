@@ -1,11 +1,9 @@
 //! BBR v3's pacing rate and window (draft-ietf-ccwg-bbr-06, section 5.6).
 
-use super::{Bbr3, INFINITE, MIN_CWND, PROBE_RTT_CWND_GAIN, STARTUP_GAIN, State};
+use super::{Bbr3, INFINITE, MIN_BURST, MIN_CWND, PROBE_RTT_CWND_GAIN, STARTUP_GAIN, State};
 use crate::congestion::delivery_rate::{self, Gain, Rate, UNIT};
 use crate::congestion::{CaState, Window};
 use bentpipe_base::time::Nanos;
-
-pub(super) const INITIAL_CWND: u32 = 10;
 
 impl Bbr3 {
     pub(super) fn init_pacing_rate(&mut self, window: &mut Window) {
@@ -31,7 +29,7 @@ impl Bbr3 {
 
     /// At least three bursts and four segments, so that the hosts' batches do not starve the path.
     pub(super) fn with_batches(&self, window: &Window, segments: u32) -> u32 {
-        let least = (3 * delivery_rate::burst(window)).max(MIN_CWND);
+        let least = (3 * delivery_rate::burst(window).max(MIN_BURST)).max(MIN_CWND);
         segments.max(least) + if self.state == State::ProbeUp { 2 } else { 0 }
     }
 
@@ -59,7 +57,7 @@ impl Bbr3 {
         let mut cwnd = window.cwnd;
         if self.full_reached {
             cwnd = (cwnd + acked).min(most);
-        } else if cwnd < most || window.delivered < u64::from(INITIAL_CWND) {
+        } else if cwnd < most || window.delivered < u64::from(self.initial_cwnd) {
             cwnd += acked;
         }
         cwnd = cwnd.max(MIN_CWND);

@@ -200,3 +200,83 @@ fn a_spurious_recovery_gives_back_what_it_took() {
         (INFINITE, State::ProbeRefill)
     );
 }
+
+/// As `tcp_enter_loss` of a window with this much in flight: losses first, then ssthresh, then cwnd, then the state.
+fn time_out(bbr: &mut Bbr3, w: &mut Window, lost: u32) {
+    for _ in 0..lost {
+        w.view.lost += 1;
+        let segment = LostSegment {
+            sent_in_flight: lost,
+            prior_lost: 0,
+            prior_delivered: 0,
+            app_limited: false,
+        };
+        bbr.segment_lost(w, &segment);
+    }
+    w.ssthresh = bbr.ssthresh(w);
+    w.cwnd = 1;
+    bbr.set_state(w, CaState::Loss);
+    w.view.state = CaState::Loss;
+}
+
+#[test]
+fn after_a_timeout_the_window_is_again_what_it_was_before() {
+    let mut w = window(200, RTT);
+    let mut bbr = Bbr3::new();
+    bbr.init(&mut w);
+    (bbr.full_reached, bbr.state) = (true, State::ProbeCruise);
+    time_out(&mut bbr, &mut w, 100);
+    assert_eq!((w.cwnd, bbr.inflight_shortterm), (1, 200));
+    bbr.set_state(&mut w, CaState::Open);
+    assert_eq!(w.cwnd, 200);
+}
+
+#[test]
+fn a_spurious_timeout_in_a_probe_gives_back_the_limit_and_the_probe() {
+    let mut w = window(200, RTT);
+    let mut bbr = Bbr3::new();
+    bbr.init(&mut w);
+    (bbr.full_reached, bbr.is_probe_sample, bbr.state) = (true, true, State::ProbeUp);
+    // One loss: a second would save the state anew, since the end of a probe forgets the first.
+    time_out(&mut bbr, &mut w, 1);
+    assert_eq!(bbr.state, State::ProbeDown);
+    assert_eq!(bbr.undo_cwnd(&mut w), 200);
+    assert_eq!(
+        (bbr.inflight_longterm, bbr.state),
+        (INFINITE, State::ProbeRefill)
+    );
+}
+
+#[test]
+fn a_loss_that_a_tail_loss_probe_repaired_counts_as_one_segment() {
+    for (latest, too_high) in [(48, true), (50, false)] {
+        let mut w = window(200, RTT);
+        let mut bbr = Bbr3::new();
+        bbr.init(&mut w);
+        (bbr.full_reached, bbr.is_probe_sample, bbr.state) = (true, true, State::ProbeUp);
+        bbr.inflight_latest = latest;
+        bbr.cwnd_event(&mut w, CwndEvent::TlpRecovered);
+        assert_eq!(bbr.state == State::ProbeDown, too_high, "1 of {latest}");
+        // The end of a probe forgets it.
+        assert_eq!(bbr.loss_in_round, !too_high);
+    }
+}
+
+#[test]
+fn bursts_are_of_two_segments_at_least_however_slow_the_path() {
+    let mut w = window(10, RTT);
+    w.pacing_rate = Some(10_000);
+    let bbr = Bbr3::new();
+    assert_eq!(bbr.min_tso_segments(&w), 2);
+    assert_eq!(bbr.with_batches(&w, 1), 6);
+}
+
+#[test]
+fn before_a_round_trip_is_known_the_initial_window_stands_for_the_bdp() {
+    let mut w = window(30, RTT);
+    w.view.min_rtt = None;
+    w.view.initial_cwnd = 30;
+    let mut bbr = Bbr3::new();
+    bbr.init(&mut w);
+    assert_eq!(bbr.bdp(), 30);
+}
