@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.text import Text
@@ -33,6 +34,8 @@ _RUNNING_S = 300.0
 _LONG_S = 60.0
 _DAY_S = 86_400.0
 _FAILED_LINES = 20
+_INTERRUPT_ECHO = 3
+"""Columns: `^C` and the cursor."""
 _TRUST_S = 5.0
 """The expected lengths weigh as much as so many seconds of measured speed."""
 
@@ -158,7 +161,7 @@ class Bar:
     def __init__(self) -> None:
         self._state = _State()
         self._doubtful = 0
-        self._progress = Progress(
+        self._progress = _OneLine(
             TextColumn("[bold]{task.fields[count]}", table_column=_whole()),
             BarColumn(bar_width=24),
             _TimeLeft(self._state),
@@ -218,6 +221,27 @@ class Bar:
         )
 
 
+class _OneLine(Progress):
+    """Bars with room beside them for the `^C` that a terminal shows.
+
+    On a full line `^C` would begin another line, and then that one would be erased instead of the bar.
+    """
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        for each in super().get_renderables():
+            yield _WithRoom(each)
+
+
+class _WithRoom:
+    def __init__(self, drawn: RenderableType) -> None:
+        self._drawn = drawn
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(
+            self._drawn, options.update(width=max(1, options.max_width - _INTERRUPT_ECHO))
+        )
+
+
 class _TimeLeft(ProgressColumn):
     def __init__(self, state: _State) -> None:
         super().__init__(_whole())
@@ -263,7 +287,7 @@ def counting(before: str, what: str, total: int) -> Iterator[Callable[[int], Non
         return
     count = TextColumn("{task.fields[count]}", markup=False, table_column=_whole())
     columns = (count, BarColumn(), TimeRemainingColumn(elapsed_when_finished=True, table_column=_whole()))
-    with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as progress:
+    with _OneLine(*columns, console=SafeConsole(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None, count=before)
         interruption.clear_display = progress.stop
         done = 0

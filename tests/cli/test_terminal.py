@@ -81,7 +81,7 @@ def test_a_bar_stays_on_one_line_and_leaves_the_cursor_visible_when_interrupted(
         terminal.process.wait()
     bars = [CONTROL.sub("", line) for line in re.split(r"[\r\n]+", text) if "running" in line]
     assert bars
-    assert all(len(line) <= columns for line in bars)
+    assert all(len(line) <= columns - len("^C") for line in bars)
     assert re.search(r"1 running \S* .* left", bars[-1])
     assert CONTROL.sub("", text).startswith("1 run, about")
     assert text.rfind(SHOW_CURSOR) > text.rfind(HIDE_CURSOR) >= 0
