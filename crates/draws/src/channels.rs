@@ -2,6 +2,7 @@
 //! delay beyond the far end.
 
 use crate::Distribution;
+use bentpipe_base::Direction;
 use bentpipe_path::stream;
 use bentpipe_path::time::Nanos;
 use rand_core::Rng;
@@ -53,9 +54,9 @@ fn server_place(name: &str, server: u32) -> String {
     format!("{name}/server/{server}")
 }
 
-/// Where the jitter between the far end and a server is drawn; `pipe` is `down` or `up`.
-pub fn terrestrial_place(name: &str, server: u32, pipe: &str) -> String {
-    format!("{}/{pipe}", server_place(name, server))
+/// Where the jitter between the far end and a server is drawn.
+pub fn terrestrial_place(name: &str, server: u32, direction: Direction) -> String {
+    format!("{}/{direction}", server_place(name, server))
 }
 
 #[cfg(test)]

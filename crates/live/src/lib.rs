@@ -24,7 +24,7 @@ mod signals;
 mod sock_diag;
 mod sockets_csv;
 mod sysctl;
-pub mod topology;
+mod topology;
 mod tun;
 mod watch;
 

@@ -5,8 +5,9 @@ use crate::protocol::{Family, Host, HostReady, HostSetup, Offload, Refused, Setu
 use crate::refusal::{self, Machine, Step};
 use crate::routing::{DeviceDrops, Routing};
 use crate::sock_diag::SockDiag;
-use crate::topology::{self, Attachment, Link, PLAIN};
+use crate::topology::{self, Attachment, PLAIN, Plan};
 use crate::{servers, sysctl, tun};
+use bentpipe_base::topology::Link;
 use netlink_packet_route::route::RouteMetric;
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +32,7 @@ pub(crate) struct Node {
 struct Device {
     link: Link,
     /// Who is reached by it.
-    to: &'static [Host],
+    to: Vec<Host>,
     /// The device lives as long as one descriptor of it, and its drop counts are read after the datapath's end.
     descriptor: OwnedFd,
     index: u32,
@@ -73,6 +74,7 @@ pub(crate) fn build(
     host: Host,
     own: &HostSetup,
     setup: &Setup,
+    plan: &Plan,
     root: bool,
     machine: &Machine,
     global: &BTreeMap<String, String>,
@@ -88,8 +90,8 @@ pub(crate) fn build(
     };
     site.raise_loopback()?;
     let mut offload = Offload::default();
-    for attachment in topology::attachments(host, setup.near.is_some()) {
-        offload = site.attach(&attachment, machine)?;
+    for attachment in plan.attachments(host) {
+        offload = site.attach(attachment, machine)?;
     }
     if host == Host::Near {
         forward().map_err(at(host, "turning on the forwarding"))?;
@@ -154,8 +156,8 @@ impl Site<'_> {
     }
 
     /// Makes the host's end of a link.
-    fn attach(&mut self, attachment: &Attachment, machine: &Machine) -> Result<Offload, Refused> {
-        let name = attachment.link.device();
+    fn attach(&mut self, attachment: Attachment, machine: &Machine) -> Result<Offload, Refused> {
+        let name = attachment.link.name();
         let (descriptor, offload) =
             tun::make(name).map_err(|error| refusal::tun(error, machine))?;
         let index = self
@@ -205,7 +207,7 @@ impl Site<'_> {
                     .add_address(device.index, from)
                     .map_err(at(self.host, "giving an address"))?;
             }
-            for &other in device.to {
+            for &other in &device.to {
                 let theirs = topology::addresses(other, network, families);
                 for (&from, to) in ours.iter().zip(theirs) {
                     self.routing
@@ -247,7 +249,7 @@ impl Site<'_> {
         for device in &mut self.devices {
             device.drops_before = self
                 .routing
-                .drops(device.link.device())
+                .drops(device.link.name())
                 .map_err(at(self.host, "reading the drop counts"))?;
         }
         Ok(())
@@ -257,7 +259,7 @@ impl Site<'_> {
 impl Node {
     fn device(&self, link: Link) -> io::Result<&Device> {
         let found = self.devices.iter().find(|device| device.link == link);
-        found.ok_or_else(|| io::Error::other(format!("there is no device {}", link.device())))
+        found.ok_or_else(|| io::Error::other(format!("there is no device {}", link.name())))
     }
 
     /// Another descriptor of the host's end of a link.
@@ -268,7 +270,7 @@ impl Node {
     /// Packets that a device lost since the host was built.
     pub(crate) fn device_drops(&mut self, link: Link) -> io::Result<DeviceDrops> {
         let before = self.device(link)?.drops_before;
-        let now = self.routing.drops(link.device())?;
+        let now = self.routing.drops(link.name())?;
         Ok(DeviceDrops {
             transmit: now.transmit - before.transmit,
             receive: now.receive - before.receive,

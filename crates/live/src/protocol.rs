@@ -2,6 +2,7 @@
 
 use crate::channels::ChannelsSetup;
 use crate::report::Report;
+use bentpipe_base::topology::{Link, Seat};
 use bentpipe_path::config::PipeConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,16 @@ impl Host {
             Self::Client => "client",
             Self::Near => "near",
             Self::Server => "server",
+        }
+    }
+
+    /// Who sits there; nobody at the seat `far`.
+    pub(crate) fn at(seat: Seat) -> Option<Self> {
+        match seat {
+            Seat::Client => Some(Self::Client),
+            Seat::Near => Some(Self::Near),
+            Seat::Far => None,
+            Seat::Server => Some(Self::Server),
         }
     }
 }
@@ -146,6 +157,15 @@ impl Setup {
             client: &self.hosts.client,
             near: self.near.as_ref().map(|near| &near.host),
             server: &self.hosts.server,
+        }
+    }
+
+    /// A link's pipes, down and up, where the run has that link.
+    pub(crate) fn pipes(&self, link: Link) -> Option<[&PipeConfig; 2]> {
+        match link {
+            Link::Path => Some([&self.path.down, &self.path.up]),
+            Link::Lan => self.near.as_ref().map(|near| [&near.down, &near.up]),
+            Link::Terrestrial => None,
         }
     }
 }

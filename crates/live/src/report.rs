@@ -123,7 +123,7 @@ impl PipeTotals {
 mod tests {
     use super::*;
     use crate::datapath::PipeReport;
-    use crate::topology::Link;
+    use bentpipe_base::topology::Link;
 
     fn crossing(link: Link, client_side: DeviceDrops, server_side: DeviceDrops) -> Crossing {
         Crossing {

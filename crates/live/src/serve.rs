@@ -4,6 +4,7 @@ use crate::channels::{self, Generators, Over};
 use crate::clock::monotonic_ns;
 use crate::control::{Arrival, Control};
 use crate::links::Links;
+use crate::names;
 use crate::namespaces::settle_mounts;
 use crate::node::{self, Node};
 use crate::programs::{Ended, Programs};
@@ -13,8 +14,8 @@ use crate::report::Report;
 use crate::sampler::Sampler;
 use crate::signals::ChildEnded;
 use crate::sock_diag::SockDiag;
+use crate::topology::{self, Plan};
 use crate::watch::{HostsReport, KernelThreads, Watch};
-use crate::{names, topology};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -34,6 +35,7 @@ const NO_NEAR: &str = "this run has no host between client and path";
 /// A run's hosts and what happens in them.
 struct Run {
     setup: Setup,
+    plan: Plan,
     nodes: PerHost<Node>,
     /// Until `start` hands them to the sampler.
     sockets: Option<PerHost<SockDiag>>,
@@ -151,9 +153,14 @@ fn build(
         ),
         remedy: None,
     })?;
+    let plan = Plan::new(setup.near.is_some()).map_err(|error| Refused {
+        what: "topology".into(),
+        message: error.to_string(),
+        remedy: None,
+    })?;
     let (parts, hosts) = setup
         .each_host()
-        .try_map(|host, own| node::build(host, own, &setup, root, machine, global))?
+        .try_map(|host, own| node::build(host, own, &setup, &plan, root, machine, global))?
         .unzip();
     let (nodes, sockets) = parts.unzip();
     let ready = Ready {
@@ -167,6 +174,7 @@ fn build(
     };
     let run = Run {
         setup,
+        plan,
         nodes,
         sockets: Some(sockets),
         programs: Programs::default(),
@@ -213,7 +221,7 @@ impl Run {
             .take()
             .ok_or("a second start: the run has begun already")?;
         let zero_monotonic_ns = monotonic_ns() + start.zero_in_ns;
-        let links = Links::start(&self.setup, &self.nodes, zero_monotonic_ns)?;
+        let links = Links::start(&self.setup, &self.plan, &self.nodes, zero_monotonic_ns)?;
         let sampler = Sampler::start(
             sockets,
             self.setup.sample_interval_ns,

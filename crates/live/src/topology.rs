@@ -1,65 +1,71 @@
 //! The hosts of a run, the links that join them, and their addresses.
 //!
-//! Without a near host: client, path, server. With one: client, LAN, near, path, server; near forwards.
+//! The topology is the standard one ([`bentpipe_base::topology`]): client, path, server; with a near host: client, LAN, near, path,
+//! server. Near forwards. The servers beyond the far end are addresses of the host `server`, and the path's datapath has
+//! their lines, so nothing sits at the seat `far`.
 //!
 //! Every host has an address in each of the run's networks, and a route from it to the others' in the same one. The
 //! first network is the plain one; each further one has a congestion control of its own as a metric of its routes,
 //! so that who connects to a host's address in it has that control, at both ends.
 
 use crate::protocol::{Family, Host};
+use bentpipe_base::topology::{Checked, Link, Seat, Standard, Topology, TopologyError};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What joins two hosts: a TUN device at both, and two pipes between them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// The long path.
-    Path,
-    /// Between the client and the near host.
-    Lan,
-}
-
-impl Link {
-    /// The device's name, at both ends.
-    pub(crate) fn device(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Lan => "lan",
-        }
-    }
-
-    /// What the pipe to the client is called, in reports, tables and the draws.
-    pub fn down(self) -> &'static str {
-        match self {
-            Self::Path => "down",
-            Self::Lan => "lan-down",
-        }
-    }
-
-    pub fn up(self) -> &'static str {
-        match self {
-            Self::Path => "up",
-            Self::Lan => "lan-up",
-        }
-    }
-}
-
 /// A host's end of a link, and who is reached by it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attachment {
     pub link: Link,
-    pub to: &'static [Host],
+    pub to: Vec<Host>,
 }
 
-/// The ends of links that a host has. `near`: whether there is a near host.
-pub(crate) fn attachments(host: Host, near: bool) -> Vec<Attachment> {
-    use Host::{Client, Near, Server};
-    let at = |link, to| Attachment { link, to };
-    match (host, near) {
-        (Client, false) => vec![at(Link::Path, &[Server])],
-        (Client, true) => vec![at(Link::Lan, &[Near, Server])],
-        (Near, _) => vec![at(Link::Lan, &[Client]), at(Link::Path, &[Server])],
-        (Server, false) => vec![at(Link::Path, &[Client])],
-        (Server, true) => vec![at(Link::Path, &[Near, Client])],
+/// What a run's namespaces and devices are built from.
+#[derive(Debug)]
+pub(crate) struct Plan(Checked<Host, Link>);
+
+impl Plan {
+    /// `near`: whether there is a near host.
+    pub(crate) fn new(near: bool) -> Result<Self, TopologyError> {
+        let standard = Standard { near, far: false };
+        let seats = standard.seats();
+        let topology = Topology {
+            seats: seats
+                .filter_map(|seat| Some((seat, Host::at(seat)?)))
+                .collect(),
+            links: standard.links().collect(),
+        };
+        topology.check().map(Self)
+    }
+
+    /// The ends of links that a host has, those towards the client first.
+    pub(crate) fn attachments(&self, host: Host) -> Vec<Attachment> {
+        let Self(plan) = self;
+        let place = plan.seats.iter().position(|(_, other)| *other == host);
+        let routes = place.map_or([None; Seat::ALL.len()], |place| plan.routes[place]);
+        let mut attachments: Vec<Attachment> = Vec::new();
+        for (other, way) in Seat::ALL.into_iter().zip(routes) {
+            let (Some(way), Some(other)) = (way, Host::at(other)) else {
+                continue;
+            };
+            let link = plan.links[way.link].1;
+            match attachments.iter_mut().find(|known| known.link == link) {
+                Some(known) => known.to.push(other),
+                None => attachments.push(Attachment {
+                    link,
+                    to: vec![other],
+                }),
+            }
+        }
+        attachments
+    }
+
+    /// Each link with the hosts at its ends, the one on the server's side first. The path comes first.
+    pub(crate) fn links(&self) -> impl Iterator<Item = (Link, [Host; 2])> {
+        let Self(plan) = self;
+        let host = |place: usize| plan.seats[place].1;
+        plan.links
+            .iter()
+            .map(move |(ends, link)| (*link, ends.map(host)))
     }
 }
 
@@ -98,16 +104,50 @@ mod tests {
             } else {
                 &[Host::Client, Host::Server]
             };
+            let plan = Plan::new(near).expect("the standard topology");
             for &host in hosts {
-                let mut reached: Vec<Host> = attachments(host, near)
+                let mut reached: Vec<Host> = plan
+                    .attachments(host)
                     .iter()
-                    .flat_map(|attachment| attachment.to.to_vec())
+                    .flat_map(|attachment| attachment.to.clone())
                     .collect();
                 reached.sort_by_key(|host| host.name());
                 let others = hosts.iter().copied().filter(|&other| other != host);
                 assert_eq!(reached, others.collect::<Vec<_>>(), "{host:?}, near {near}");
             }
         }
+    }
+
+    #[test]
+    fn near_has_an_end_of_the_lan_and_one_of_the_path_and_the_others_have_one_end() {
+        let plan = Plan::new(true).expect("the standard topology");
+        let of = |host| {
+            let found = plan.attachments(host).into_iter();
+            found.map(|it| (it.link, it.to)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(Host::Client),
+            [(Link::Lan, vec![Host::Near, Host::Server])]
+        );
+        assert_eq!(
+            of(Host::Near),
+            [
+                (Link::Lan, vec![Host::Client]),
+                (Link::Path, vec![Host::Server])
+            ]
+        );
+        assert_eq!(
+            of(Host::Server),
+            [(Link::Path, vec![Host::Client, Host::Near])]
+        );
+        let links: Vec<_> = plan.links().collect();
+        assert_eq!(
+            links,
+            [
+                (Link::Path, [Host::Server, Host::Near]),
+                (Link::Lan, [Host::Near, Host::Client])
+            ]
+        );
     }
 
     #[test]

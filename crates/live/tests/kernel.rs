@@ -6,8 +6,8 @@
 mod bed;
 
 use bed::{Bed, Host, VNET_BYTES, in_thread};
+use bentpipe_base::topology::Link;
 use bentpipe_live::datapath::{self, DatapathReport, DatapathSpec};
-use bentpipe_live::topology::Link;
 use bentpipe_path::config::{
     ChannelConfig, Discipline, LossConfig, PipeConfig, PropagationConfig, QueueConfig, QueueLimit,
     ShaperConfig,

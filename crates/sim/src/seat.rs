@@ -1,6 +1,8 @@
 //! Who sits where: the seats along the way, the two ends of a connection, and which seats a connection joins.
 
-use serde::{Deserialize, Serialize};
+use bentpipe_base::Direction;
+
+pub use bentpipe_base::topology::Seat;
 
 /// An end of a connection, and of the path: what the client's end opens is drawn towards the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,30 +21,12 @@ impl Side {
             Self::Server => Self::Client,
         }
     }
-}
 
-/// A place in the network, in their order along the way: `client - near = path = far - server`. Client and server are always
-/// taken, by hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Seat {
-    Client,
-    /// Between the client and the path.
-    Near,
-    /// Between the path and the servers.
-    Far,
-    Server,
-}
-
-impl Seat {
-    pub const ALL: [Self; 4] = [Self::Client, Self::Near, Self::Far, Self::Server];
-
-    pub fn name(self) -> &'static str {
+    /// Which way it is to this side.
+    pub fn direction(self) -> Direction {
         match self {
-            Self::Client => "client",
-            Self::Near => "near",
-            Self::Far => "far",
-            Self::Server => "server",
+            Self::Client => Direction::Down,
+            Self::Server => Direction::Up,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A run: the specification, the loop over virtual time, and the streams of results.
 
 use crate::near::NearConfig;
-use crate::network::topology::TopologyError;
 use crate::node::BoxSpec;
 use crate::node::config::HostConfig;
 use crate::seat::{Seat, Side};
@@ -9,6 +8,7 @@ use crate::sink::Sink;
 use crate::standard::{self, PathEnds};
 use crate::workload::{self, Workload, WorkloadSpec};
 use crate::world::{Call, World};
+use bentpipe_base::topology::TopologyError;
 use bentpipe_path::Totals;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::{Nanos, Time};

@@ -11,7 +11,9 @@ use crate::seat::{Seat, Side};
 use crate::simulation::{SimSpec, SpecError};
 use crate::workload::WorkloadSpec;
 use crate::world::World;
+use bentpipe_base::Direction;
 use bentpipe_base::time::Time;
+use bentpipe_base::topology::{Link, Standard};
 use bentpipe_path::Pipe;
 use std::sync::Arc;
 
@@ -25,17 +27,20 @@ pub(crate) struct PathEnds {
     far: Seat,
 }
 
+/// Which seats a specification takes. Far is also taken where servers at delays of their own lie beyond it.
+fn standard(spec: &SimSpec, boxes: &Boxes) -> Standard {
+    let boxed = |seat| boxes.iter().any(|(taken, _)| *taken == seat);
+    let beyond = |work: &WorkloadSpec| matches!(work, WorkloadSpec::Channels(_));
+    Standard {
+        near: spec.near.is_some() || boxed(Seat::Near),
+        far: boxed(Seat::Far) || spec.workloads.iter().any(beyond),
+    }
+}
+
 impl PathEnds {
-    /// Far is also taken where servers at delays of their own lie beyond it.
-    fn new(spec: &SimSpec, boxes: &Boxes) -> Self {
-        let boxed = |seat| boxes.iter().any(|(taken, _)| *taken == seat);
-        let beyond = |work: &WorkloadSpec| matches!(work, WorkloadSpec::Channels(_));
-        let near = spec.near.is_some() || boxed(Seat::Near);
-        let far = boxed(Seat::Far) || spec.workloads.iter().any(beyond);
-        Self {
-            near: if near { Seat::Near } else { Seat::Client },
-            far: if far { Seat::Far } else { Seat::Server },
-        }
+    fn new(standard: Standard) -> Self {
+        let [far, near] = standard.path_ends();
+        Self { near, far }
     }
 
     /// The path's pipe to this side.
@@ -66,8 +71,9 @@ pub(crate) fn build(
     for each in &spec.boxes {
         boxes.push((each.seat, node::build(each).map_err(SpecError::Box)?));
     }
-    let ends = PathEnds::new(spec, &boxes);
-    let mut network = Network::new(topology(spec, ends, boxes)?, spec.seed, start)?;
+    let standard = standard(spec, &boxes);
+    let ends = PathEnds::new(standard);
+    let mut network = Network::new(topology(spec, standard, boxes)?, spec.seed, start)?;
     network.recorder.ip = spec.client.tcp.ip;
     for seat in &spec.capture {
         let (at, towards) = ends.watched(*seat);
@@ -83,10 +89,17 @@ pub(crate) fn build(
     Ok((world, ends))
 }
 
-fn topology(spec: &SimSpec, ends: PathEnds, boxes: Boxes) -> Result<Topology, SpecError> {
-    let PathEnds { near, far } = ends;
-    let pipe =
-        |config, place| Pipe::new(config, spec.mtu, spec.seed, place, spec.bin_ns).map(Box::new);
+fn topology(spec: &SimSpec, standard: Standard, boxes: Boxes) -> Result<Topology, SpecError> {
+    let pipes = |link: Link, down, up| -> Result<Joint, SpecError> {
+        let pipe = |config, direction| {
+            let place = link.pipe_name(direction);
+            Pipe::new(config, spec.mtu, spec.seed, place, spec.bin_ns).map(Box::new)
+        };
+        Ok(Joint::Pipes([
+            pipe(down, Direction::Down)?,
+            pipe(up, Direction::Up)?,
+        ]))
+    };
     let host = |seat, config: &HostConfig| {
         let host = Host::new(seat, config.clone(), spec.mtu);
         (seat, Occupant::Host(Box::new(host)))
@@ -94,26 +107,22 @@ fn topology(spec: &SimSpec, ends: PathEnds, boxes: Boxes) -> Result<Topology, Sp
     let mut topology = Topology::default();
     topology.seats.push(host(Seat::Client, &spec.client));
     topology.seats.push(host(Seat::Server, &spec.server));
-    let path = [pipe(&spec.down, "down")?, pipe(&spec.up, "up")?];
-    topology.links.push((far, near, Joint::Pipes(path)));
-    if let Some(NearConfig {
-        host: at_near,
-        down,
-        up,
-        ..
-    }) = &spec.near
-    {
-        topology.seats.push(host(Seat::Near, at_near));
-        let lan = [pipe(down, "lan-down")?, pipe(up, "lan-up")?];
-        topology.links.push((near, Seat::Client, Joint::Pipes(lan)));
-    } else if near == Seat::Near {
-        topology.links.push((near, Seat::Client, Joint::Lines));
+    for (first, second, link) in standard.links() {
+        topology.links.push(match (link, &spec.near) {
+            (Link::Path, _) => (first, second, pipes(link, &spec.down, &spec.up)?),
+            (Link::Lan, Some(NearConfig { down, up, .. })) => {
+                (first, second, pipes(link, down, up)?)
+            }
+            (Link::Lan, None) => (first, second, Joint::Lines),
+            // Of equal times, what goes to the servers comes before what comes from them.
+            (Link::Terrestrial, _) => (second, first, Joint::Lines),
+        });
     }
-    if far == Seat::Far {
-        topology.links.push((far, Seat::Server, Joint::Lines));
-        if boxes.iter().all(|(seat, _)| *seat != Seat::Far) {
-            topology.seats.push((Seat::Far, Occupant::Nothing));
-        }
+    if let Some(near) = &spec.near {
+        topology.seats.push(host(Seat::Near, &near.host));
+    }
+    if standard.far && boxes.iter().all(|(seat, _)| *seat != Seat::Far) {
+        topology.seats.push((Seat::Far, Occupant::Nothing));
     }
     let boxes = boxes.into_iter();
     topology

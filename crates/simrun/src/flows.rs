@@ -1,7 +1,6 @@
 //! The `flows` table's rows.
 
 use bentpipe_path::time::Time;
-use bentpipe_sim::seat::Side;
 use bentpipe_sim::sink::{Cached, FlowRow, Outcome};
 use bentpipe_tables::Flow;
 
@@ -36,10 +35,7 @@ pub(crate) fn with_row<T>(workload: &str, row: &FlowRow, take: impl FnOnce(&Flow
         workload,
         client: &client,
         server: &server,
-        direction: match row.receiver {
-            Side::Client => "down",
-            Side::Server => "up",
-        },
+        direction: row.receiver.direction().name(),
         ip: row.ip.into(),
         local_port: row.local_port.into(),
         remote_port: row.remote_port.into(),

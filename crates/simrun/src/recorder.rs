@@ -16,10 +16,7 @@ use std::io::{self, BufWriter, Write};
 
 /// A pipe is named after the side that it leads to.
 fn pipe_name(to: Side) -> &'static str {
-    match to {
-        Side::Client => "down",
-        Side::Server => "up",
-    }
+    to.direction().name()
 }
 
 /// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.

@@ -7,8 +7,8 @@ mod bed;
 mod plain;
 
 use bed::{Bed, VNET_BYTES};
+use bentpipe_base::topology::Link;
 use bentpipe_live::datapath::{self, Capture, Datapath, DatapathReport, DatapathSpec, PipeError};
-use bentpipe_live::topology::Link;
 use bentpipe_path::config::{PipeConfig, PropagationConfig, QueueConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::time::Nanos;
 use std::io;

@@ -4,6 +4,7 @@
 //! kernel sent again. What one side never says stays empty.
 
 use crate::protocol::Family;
+use bentpipe_base::Direction;
 use bentpipe_draws::Flow;
 use bentpipe_tables::{Flow as Row, csv};
 use std::collections::HashMap;
@@ -162,7 +163,7 @@ impl<W: Write> Ledger<W> {
             workload: &self.workload,
             client: &client,
             server: &server,
-            direction: "down",
+            direction: Direction::Down.name(),
             ip: self.ip.into(),
             local_port: row.local_port.into(),
             remote_port: super::PORT.into(),

@@ -26,7 +26,8 @@ pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
 pub use terrestrial::ServersSpec;
 
 use crate::pcapng;
-use crate::topology::Link;
+use bentpipe_base::Direction;
+use bentpipe_base::topology::Link;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::Nanos;
 use bentpipe_path::{Bin, Pipe};
@@ -124,7 +125,8 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         trouble: Arc::clone(&trouble),
     };
     let down = shared.start(Ends {
-        place: spec.link.down(),
+        link: spec.link,
+        direction: Direction::Down,
         config: spec.down,
         input: Arc::clone(&server),
         output: Arc::clone(&client),
@@ -132,7 +134,8 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         output_tap: client_tap.clone(),
     })?;
     let up = shared.start(Ends {
-        place: spec.link.up(),
+        link: spec.link,
+        direction: Direction::Up,
         config: spec.up,
         input: client,
         output: server,
@@ -171,7 +174,7 @@ fn tap(
     let Some(Capture { host, file }) = capture else {
         return Ok(None);
     };
-    let description = format!("the {host}'s end of the {}", spec.link.device());
+    let description = format!("the {host}'s end of the {}", spec.link.name());
     let writer = pcapng::Writer::new(BufWriter::new(create(file)?), host, &description)?;
     let waiting = Arc::new(Waiting::default());
     let (queue, records) = channel();
@@ -202,7 +205,8 @@ struct Shared {
 
 /// What one pipe joins.
 struct Ends {
-    place: &'static str,
+    link: Link,
+    direction: Direction,
     config: PipeConfig,
     input: Arc<OwnedFd>,
     output: Arc<OwnedFd>,
@@ -221,9 +225,9 @@ impl Shared {
         let trouble = Arc::clone(&self.trouble);
         let (ready, made) = channel();
         let thread = Builder::new()
-            .name(format!("{} pipe", ends.place))
+            .name(format!("{} pipe", ends.link.pipe_name(ends.direction)))
             .spawn(move || {
-                let place = ends.place;
+                let place = ends.link.pipe_name(ends.direction);
                 let pipe = match Pipe::new(&ends.config, mtu, seed, place, bin) {
                     Ok(pipe) => pipe,
                     Err(error) => {
@@ -231,7 +235,7 @@ impl Shared {
                         return PipeReport::default();
                     }
                 };
-                let lines = match Lines::new(&servers, seed, place) {
+                let lines = match Lines::new(&servers, seed, ends.direction) {
                     Ok(lines) => lines,
                     Err(error) => {
                         let _ = ready.send(Err(error));
@@ -240,10 +244,9 @@ impl Shared {
                 };
                 let _ = ready.send(Ok(()));
                 drop(ready);
-                let (before, after) = if place == "down" {
-                    (lines, None)
-                } else {
-                    (None, lines)
+                let (before, after) = match ends.direction {
+                    Direction::Down => (lines, None),
+                    Direction::Up => (None, lines),
                 };
                 // The lines to the servers hide when the shaper was busy.
                 let rate = RateCheck::new(&ends.config).filter(|_| after.is_none());

@@ -3,7 +3,8 @@
 use super::lateness::{self, Achieved, UnintendedLoss};
 use super::priority::Priority;
 use super::pump::Pump;
-use crate::topology::Link;
+use bentpipe_base::Direction;
+use bentpipe_base::topology::Link;
 use bentpipe_path::Totals;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -166,7 +167,10 @@ impl EngineError {
 impl DatapathReport {
     /// Both pipes by name.
     pub fn pipes(&self) -> [(&'static str, &PipeReport); 2] {
-        [(self.link.down(), &self.down), (self.link.up(), &self.up)]
+        [
+            (self.link.pipe_name(Direction::Down), &self.down),
+            (self.link.pipe_name(Direction::Up), &self.up),
+        ]
     }
 
     /// The error of this link alone.

@@ -8,6 +8,7 @@
 
 use super::packet::LivePacket;
 use crate::servers::{self, Field};
+use bentpipe_base::Direction;
 use bentpipe_draws::{Distribution, server_delays, terrestrial_place};
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::{Nanos, Time};
@@ -64,25 +65,27 @@ impl<P> PartialEq for UnderWay<P> {
 impl<P> Eq for UnderWay<P> {}
 
 impl<P> Lines<P> {
-    /// To the servers of these workloads, which are numbered through; `pipe` is `down` or `up`. `None` where there are
-    /// no servers. The error is a sentence.
-    pub fn new(specs: &[ServersSpec], seed: u64, pipe: &str) -> Result<Option<Self>, String> {
+    /// To the servers of these workloads, which are numbered through. `None` where there are no servers. The error is a sentence.
+    pub fn new(
+        specs: &[ServersSpec],
+        seed: u64,
+        direction: Direction,
+    ) -> Result<Option<Self>, String> {
         let mut lines = Vec::new();
         for spec in specs {
             let wrong = |why: &dyn std::fmt::Display| format!("servers of {}: {why}", spec.name);
             spec.delay.check().map_err(|error| wrong(&error))?;
             let delays = server_delays(&spec.delay, spec.servers, seed, &spec.name);
             for (delay, server) in delays.into_iter().zip(0..) {
-                let place = terrestrial_place(&spec.name, server, pipe);
+                let place = terrestrial_place(&spec.name, server, direction);
                 let line = Terrestrial::new(delay, spec.jitter, seed, &place);
                 lines.push(line.map_err(|error| wrong(&error))?);
             }
         }
         Ok((!lines.is_empty()).then(|| Self {
-            server_is: if pipe == "down" {
-                Field::Source
-            } else {
-                Field::Destination
+            server_is: match direction {
+                Direction::Down => Field::Source,
+                Direction::Up => Field::Destination,
             },
             by_server: lines,
             under_way: BinaryHeap::new(),
@@ -141,7 +144,7 @@ mod tests {
             delay: DELAY,
             jitter,
         });
-        let lines = Lines::new(&specs, 1, "up").expect("they are valid");
+        let lines = Lines::new(&specs, 1, Direction::Up).expect("they are valid");
         lines.expect("there are servers")
     }
 
@@ -200,6 +203,10 @@ mod tests {
             packet[16..20].copy_from_slice(&to.octets());
             assert_eq!(lines.server_of(&packet), expected);
         }
-        assert!(Lines::<u32>::new(&[], 1, "up").expect("valid").is_none());
+        assert!(
+            Lines::<u32>::new(&[], 1, Direction::Up)
+                .expect("valid")
+                .is_none()
+        );
     }
 }

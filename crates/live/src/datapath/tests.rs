@@ -2,7 +2,7 @@
 //! would send and see is in the test's hands.
 
 use super::{Capture, Datapath, DatapathReport, DatapathSpec, ServersSpec, start};
-use crate::topology::Link;
+use bentpipe_base::topology::Link;
 use bentpipe_draws::Distribution;
 use bentpipe_path::config::{
     ChannelConfig, LossConfig, PipeConfig, PropagationConfig, ShaperConfig,

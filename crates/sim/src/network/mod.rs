@@ -16,10 +16,11 @@ use crate::node::{Node, Outbox};
 use crate::packet::{Packet, ServerId};
 use crate::seat::Seat;
 use bentpipe_base::time::Time;
+use bentpipe_base::topology::TopologyError;
 use bentpipe_path::{Pipe, Terrestrial};
 use capture::Recorder;
 use link::Carrier;
-use topology::{Checked, Occupant, Routes, Topology, TopologyError, Way};
+use topology::{Laid, Occupant, Routes, Topology, Way, lay};
 
 #[derive(Debug)]
 struct Seated {
@@ -52,11 +53,11 @@ pub(crate) struct Network {
 impl Network {
     /// `start`: the time at which it stands.
     pub fn new(topology: Topology, seed: u64, start: Time) -> Result<Self, TopologyError> {
-        let Checked {
+        let Laid {
             seats,
             ways,
             routes,
-        } = topology.check()?;
+        } = lay(topology)?;
         let mut places = [None; Seat::ALL.len()];
         let mut seated = Vec::new();
         for (seat, occupant) in seats {

@@ -14,6 +14,7 @@ use crate::seat::Side;
 use crate::simulation::SpecError;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
 use crate::world::World;
+use bentpipe_base::Direction;
 use bentpipe_draws::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{ConfigError, Terrestrial};
@@ -199,11 +200,11 @@ fn add_servers(world: &mut World, spec: &ChannelsSpec) -> Result<Vec<ServerId>, 
     );
     let mut servers = Vec::new();
     for (delay, server) in delays.into_iter().zip(0..) {
-        let line = |pipe| {
-            let place = terrestrial_place(&spec.name, server, pipe);
+        let line = |direction| {
+            let place = terrestrial_place(&spec.name, server, direction);
             Terrestrial::new(delay, spec.terrestrial_jitter_ns, world.seed, &place)
         };
-        let (down, up) = (line("down")?, line("up")?);
+        let (down, up) = (line(Direction::Down)?, line(Direction::Up)?);
         servers.extend(world.add_server(down, up));
     }
     Ok(servers)
