@@ -12,10 +12,9 @@ from typing import Any
 from bentpipe.calculator.limits import CAPACITY, RECEIVE_WINDOW, SEND_BUFFER, link_and_buffers
 from bentpipe.calculator.question import DEFAULT_MTU_BYTES, HEADER_BYTES, Question
 from bentpipe.charts.wording import plural, size
+from bentpipe.direction import Direction
 from bentpipe.results.asked import base_rtt_s, capacity_bit_s, host, pipe, workload_spec
 
-_SENDER = {"down": "server", "up": "client"}
-_RECEIVER = {"down": "client", "up": "server"}
 _NO_BUFFER_BYTES = 2**40
 """Where a record does not say how large a buffer may be: so large that it is no limit."""
 _NO_RATE_BIT_S = 10**15
@@ -27,7 +26,7 @@ class Ceiling:
 
     record: Mapping[str, Any]
     workload: str
-    direction: str
+    direction: Direction
 
     @property
     def is_known(self) -> bool:
@@ -93,7 +92,7 @@ class Ceiling:
 
     @property
     def _sender(self) -> Mapping[str, Any]:
-        return host(self.record, _SENDER[self.direction])
+        return host(self.record, self.direction.sender)
 
     @property
     def _mtu_bytes(self) -> int:
@@ -101,11 +100,11 @@ class Ceiling:
 
     @property
     def _sndbuf(self) -> int | None:
-        return _third(self.record, _SENDER[self.direction], "net.ipv4.tcp_wmem")
+        return _third(self.record, self.direction.sender, "net.ipv4.tcp_wmem")
 
     @property
     def _rcvbuf(self) -> int | None:
-        return _third(self.record, _RECEIVER[self.direction], "net.ipv4.tcp_rmem")
+        return _third(self.record, self.direction.receiver, "net.ipv4.tcp_rmem")
 
     @property
     def _held_bytes(self) -> float | None:

@@ -13,8 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bentpipe.charts.description import Axis, Dash, Panel, Role, Series
-from bentpipe.charts.socket_samples import SENDING_HOST, Floats, RunSockets, floats, listed
+from bentpipe.charts.socket_samples import Floats, RunSockets, floats, listed
 from bentpipe.charts.wording import percent, plural, size
+from bentpipe.direction import Direction
 
 _NAMED = 4
 """Flows that are drawn by themselves; the others together."""
@@ -56,7 +57,7 @@ def _held(link: pl.DataFrame, sockets: RunSockets, pipe: str) -> _Held | None:
     waits_s = np.nan_to_num(floats(bins["queue_delay_s_mean"]))
     if not waits_s.any():
         return None
-    own = [(f"{local}-{remote}", rows) for (_, local, remote), rows in sockets.at(SENDING_HOST[pipe])]
+    own = [(f"{local}-{remote}", rows) for (_, local, remote), rows in sockets.at(Direction(pipe).sender)]
     if not own:
         return None
     # The last of the name first, so that of flows that hold the same the order is that of their names.

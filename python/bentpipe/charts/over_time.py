@@ -17,6 +17,7 @@ from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, R
 from bentpipe.charts.socket_samples import Floats, RunSockets, Socket, floats, listed
 from bentpipe.charts.wording import duration, percent, plural, point_words, rate, size
 from bentpipe.charts.wording import listed as in_words
+from bentpipe.direction import Direction
 from bentpipe.results.asked import (
     base_rtt_s,
     capacity_bit_s,
@@ -29,7 +30,7 @@ from bentpipe.results.cells import is_imported
 from bentpipe.results.schema import DROP_CAUSES
 from bentpipe.results.store import Results
 
-_PIPES = ("down", "up")
+_PIPES = tuple(Direction)
 _SOCKET_COLUMNS = (
     "time_s",
     "host",

@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 
 from bentpipe.charts.description import Axis, Level, Panel, Role, Series
-from bentpipe.charts.socket_samples import SENDING_HOST, Floats, RunSockets
+from bentpipe.charts.socket_samples import Floats, RunSockets
 from bentpipe.charts.wording import duration, listed, percent, size
+from bentpipe.direction import Direction
 from bentpipe.results.asked import direction_of, workload_spec
 from bentpipe.results.called import called
 
@@ -21,7 +22,7 @@ def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: RunSockets) -
         size_bytes = asked.get("size_bytes")
         if figures.get("kind") != "bulk" or not size_bytes:
             continue
-        direction = direction_of(record, name) or "down"
+        direction = direction_of(record, name) or Direction.DOWN
         time_s, acked_bytes = _acked(flows.filter(pl.col("workload") == name), sockets, direction)
         if not time_s.size:
             continue
@@ -49,9 +50,9 @@ def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: RunSockets) -
     )
 
 
-def _acked(flows: pl.DataFrame, sockets: RunSockets, direction: str) -> tuple[Floats, Floats]:
+def _acked(flows: pl.DataFrame, sockets: RunSockets, direction: Direction) -> tuple[Floats, Floats]:
     """Each sample's time, and the bytes acknowledged until then on all of the workload's connections."""
-    host = SENDING_HOST[direction]
+    host = direction.sender
     ports = {
         (remote, local) if client != host else (local, remote)
         for client, local, remote in flows.select("client", "local_port", "remote_port").iter_rows()

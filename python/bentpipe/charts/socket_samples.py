@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bentpipe.direction import Direction
+
 Floats = NDArray[np.float64]
 Key = tuple[int | None, int | None, int | None]
 """IP version, local port, remote port: what tells a host's sockets apart."""
@@ -22,7 +24,6 @@ DRAWN = 32
 """Sockets of a direction that are drawn, the largest."""
 _NOT_CONNECTED = ("SYN-SENT", "SYN-RECV", "TIME-WAIT", "CLOSE", "LISTEN")
 """No connection yet, or none any more: its windows mean nothing."""
-SENDING_HOST = {"down": "server", "up": "client"}
 
 
 class SocketColumns:
@@ -104,9 +105,9 @@ class RunSockets:
         every = zip(self._hosts, self._keys, self._rows, strict=False)
         return [(key, rows) for its, key, rows in every if its == host]
 
-    def senders(self, direction: str) -> list[Socket]:
+    def senders(self, direction: Direction) -> list[Socket]:
         """Those that sent payload, the largest first, and no more than can be drawn."""
-        host = SENDING_HOST[direction]
+        host = direction.sender
         payload = [
             (sent, number)
             for number, (its, key, sent) in enumerate(zip(self._hosts, self._keys, self._sent, strict=True))

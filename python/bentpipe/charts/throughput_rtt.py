@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from bentpipe.charts.ceilings import Ceiling
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series, Symbol
 from bentpipe.charts.wording import digits, duration, listed, plural, rate
+from bentpipe.direction import Direction
 from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.published import figures
 from bentpipe.results.statistics import Estimate
 from bentpipe.results.store import Results
 
-_DIRECTIONS = {"down": "Down: server to client", "up": "Up: client to server"}
+_DIRECTIONS = {Direction.DOWN: "Down: server to client", Direction.UP: "Up: client to server"}
 _STYLES = tuple(zip(Symbol, (Dash.SOLID, Dash.DASHED, Dash.DOTTED, Dash.DASH_DOT), strict=False))
 _ON_THE_AXES = ("rtt", "delay", "direction")
 """Last words of the swept keys that the axes and the panels show already."""
@@ -31,7 +32,7 @@ class _Line:
     dash: Dash
     cells: tuple[Cell, ...]
 
-    def of(self, direction: str) -> "_Line":
+    def of(self, direction: Direction) -> "_Line":
         found = tuple(c for c in self.cells if c.direction == direction)
         return _Line(self.name, self.symbol, self.dash, found)
 
@@ -170,7 +171,7 @@ def _unreliable(lines: Sequence[_Line]) -> Iterable[Series]:
             )
 
 
-def _published(key: str, direction: str) -> Iterable[Series]:
+def _published(key: str, direction: Direction) -> Iterable[Series]:
     found = [(f.rtt_s, f.median) for f in figures(key) if f.direction == direction and f.rtt_s]
     if found:
         yield Series(
@@ -192,7 +193,7 @@ def _ceilings(lines: Sequence[_Line]) -> Iterable[Series]:
     found: dict[tuple[float, ...], list[tuple[_Line, Ceiling]]] = {}
     for line in lines:
         cell = line.cells[0]
-        ceiling = Ceiling(cell.runs[0], cell.workload, cell.direction or "down")
+        ceiling = Ceiling(cell.runs[0], cell.workload, cell.direction)
         if ceiling.is_known:
             allowed = tuple(float(f"{ceiling.goodput_bit_s(rtt_s) / 1e6:.4g}") for rtt_s in grid)
             found.setdefault(allowed, []).append((line, ceiling))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.lab.spec import RunSpec, WorkloadSpec
 
 _FULL_PACKET_BYTES = 1500
@@ -75,8 +76,8 @@ def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
             return 0.0
 
 
-def _carried_s(size_bytes: int, direction: str, spec: RunSpec) -> float:
-    pipe = spec.path.up if direction == "up" else spec.path.down
+def _carried_s(size_bytes: int, direction: Direction, spec: RunSpec) -> float:
+    pipe = spec.path.up if direction is Direction.UP else spec.path.down
     return size_bytes * 8 / (_lowest_rate(pipe["shaper"]) or _GUESSED_RATE_BIT_S)
 
 

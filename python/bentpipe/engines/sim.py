@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe import _core
+from bentpipe.direction import Direction
 from bentpipe.durations import spoken
 from bentpipe.engines import machine
 from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions, Progress
@@ -173,7 +174,7 @@ def _bytes_to_carry(spec: RunSpec, work: Any) -> float:
     if work.kind == "http":
         return float(work.fetches * (sum(work.objects_bytes or ()) or work.size_bytes))
     if work.kind == "channels":
-        return (spec.duration_s or 0.0) * _rate(spec, "down")
+        return (spec.duration_s or 0.0) * _rate(spec, Direction.DOWN)
     if work.kind != "bulk":
         return 0.0
     length_s = ((work.omit_ns + work.time_ns) / 1e9) if work.time_ns is not None else 0.0
@@ -182,10 +183,10 @@ def _bytes_to_carry(spec: RunSpec, work: Any) -> float:
     return float(work.size_bytes or length_s * _rate(spec, work.direction))
 
 
-def _rate(spec: RunSpec, direction: str) -> float:
+def _rate(spec: RunSpec, direction: Direction) -> float:
     """Bytes per second: the pipe's rate, or where it has none what the buffers let through."""
     path = spec.path
-    rate_bit_s = path.rate_up_bit_s if direction == "up" else path.rate_down_bit_s
+    rate_bit_s = path.rate_up_bit_s if direction is Direction.UP else path.rate_down_bit_s
     by_window = _WINDOW_BYTES / max(path.base_rtt_ns / 1e9, 1e-4)
     return min(rate_bit_s / 8, by_window * 8) if rate_bit_s else by_window
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from statistics import fmean, median
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.engines.base import EngineError
 from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, WorkloadSpec
 from bentpipe.results.times import Request, of_fetches, percentile, seconds_goodput, think_s
@@ -37,7 +38,7 @@ def _bulk(work: BulkSpec, found: Mapping[str, Any]) -> dict[str, Any]:
     per_second_mbit_s = [size * 8e-6 / length for length, size in intervals if length >= _TOO_SHORT_S]
     result = {
         "kind": "bulk",
-        "direction": work.direction,
+        "direction": work.direction.value,
         "streams": work.streams,
         "goodput_mbit_s": found["bytes"] * 8e-6 / seconds if seconds > 0 else None,
         "bytes": found["bytes"],
@@ -52,10 +53,10 @@ def _bulk(work: BulkSpec, found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _http(work: HttpSpec, found: Mapping[str, Any]) -> dict[str, Any]:
     carried = _carried(work, found)
-    fetches = [_fetch(each, upload=work.direction == "up") for each in found["visits"]]
+    fetches = [_fetch(each, upload=work.direction is Direction.UP) for each in found["visits"]]
     result = {
         "kind": "http",
-        "direction": work.direction,
+        "direction": work.direction.value,
         "connections": work.connections,
         **carried,
         "cache": {key: found[key] for key in ("hits", "misses")} if found["hits"] + found["misses"] else None,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bentpipe._core import congestion_controls
+from bentpipe.direction import Direction
 from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
@@ -134,7 +135,7 @@ def _workload(work: WorkloadSpec) -> dict[str, Any]:
             return {
                 "kind": "iperf3",
                 "start_ns": work.start_ns,
-                "down": work.direction == "down",
+                "down": work.direction is Direction.DOWN,
                 "streams": work.streams,
                 "size_bytes": work.size_bytes,
                 "time_ns": work.time_ns,
@@ -148,7 +149,7 @@ def _workload(work: WorkloadSpec) -> dict[str, Any]:
                 "kind": "http",
                 "name": work.name,
                 "start_ns": work.start_ns,
-                "down": work.direction == "down",
+                "down": work.direction is Direction.DOWN,
                 "size_bytes": work.size_bytes,
                 "objects_bytes": work.objects_bytes,
                 "popularity": popularity and {"zipf": popularity.zipf, "objects": popularity.objects},

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.interchange.foreign import Found
 
 _Take = Callable[[Found], Any]
@@ -13,7 +14,7 @@ def _numbers(of: Found) -> list[float]:
 
 
 def _direction(of: Found) -> str | None:
-    if of.value not in {None, "down", "up"}:
+    if of.value is not None and Direction.parse(of.value) is None:
         raise of.fault("expected down or up")
     return of.text()
 

@@ -16,6 +16,7 @@ import datetime
 import statistics
 from collections.abc import Iterator, Sequence
 
+from bentpipe.direction import Direction
 from bentpipe.interchange import exported, flent_names, flent_pings
 from bentpipe.interchange.foreign import LONGEST_S, YEAR_3000_S, Found
 from bentpipe.interchange.imported import Imported, spread_over_seconds
@@ -92,7 +93,7 @@ class _File:
             names = [name for name, _ in members]
             match members[0][1].kind:
                 case "bulk":
-                    self._take_streams(run, workload, names, members[0][1].direction or "down")
+                    self._take_streams(run, workload, names, members[0][1].direction or Direction.DOWN)
                 case "ping":
                     self._take_pings(run, workload, names[0])
                 case _:
@@ -146,7 +147,7 @@ class _File:
             return seconds
         return seconds + round((min(times) - seconds) / _QUARTER_HOUR_S) * _QUARTER_HOUR_S
 
-    def _take_streams(self, run: Imported, workload: str, names: Sequence[str], direction: str) -> None:
+    def _take_streams(self, run: Imported, workload: str, names: Sequence[str], direction: Direction) -> None:
         rates, per_stream, spans = [], [], []
         for name in names:
             pieces = list(self._pieces(name))
@@ -163,7 +164,7 @@ class _File:
                     "workload": workload,
                     "client": "client",
                     "server": "server",
-                    "direction": direction,
+                    "direction": direction.value,
                     "ip": self._ip(),
                     "start_s": span_s[0] if span_s else 0.0,
                     "end_s": span_s[1] if span_s else None,
@@ -173,7 +174,7 @@ class _File:
                 }
             )
             whose = {
-                "host": "client" if direction == "up" else "server",
+                "host": direction.sender,
                 "workload": workload,
                 "flow": len(run.flows),
                 "role": "data",
@@ -184,7 +185,7 @@ class _File:
         seconds = _added(per_stream)
         run.entries[workload] = {
             "kind": "bulk",
-            "direction": direction,
+            "direction": direction.value,
             "streams": len(names),
             "goodput_mbit_s": sum(rates) if rates else None,
             "bytes": None,
@@ -200,7 +201,7 @@ class _File:
                 "name": workload,
                 "kind": "bulk",
                 "start_ns": round(start_s * 1e9),
-                "direction": direction,
+                "direction": direction.value,
                 "streams": len(names),
                 "size_bytes": None,
                 "time_ns": None if length_s is None else round(length_s * 1e9),

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from bentpipe.direction import Direction
+
 _COMPUTED = re.compile(r"(^| )(avg|sum|totals|fairness|total|average)$|::tcp_\w+$")
 _STREAM = re.compile(
     r"^TCP (?P<way>download|upload)(?: (?P<rest>.*?))??(?:::(?P<nth>\d+)|(?<=[A-Za-z])\d+)?$"
@@ -25,14 +27,14 @@ class Series:
 
     kind: Literal["bulk", "ping", "http", "computed", "other"]
     workload: str | None = None
-    direction: str | None = None
+    direction: Direction | None = None
 
 
 def understood(name: str) -> Series:
     if _COMPUTED.search(name):
         return Series("computed")
     if stream := _STREAM.match(name):
-        direction = "down" if stream["way"] == "download" else "up"
+        direction = Direction.DOWN if stream["way"] == "download" else Direction.UP
         return Series("bulk", _joined(stream["way"], stream["rest"]), direction)
     if ping := _PING.match(name):
         return Series("ping", _joined("ping", ping["rest"]))

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.interchange.foreign import Found
 from bentpipe.interchange.imported import Imported, Row, mbit_s, spread_over_seconds
 from bentpipe.results.times import seconds_goodput
@@ -109,10 +110,10 @@ class _Way:
         self._document, self._suffix = document, suffix
         self._udp = asked["protocol"].text() == "UDP"
         reverse = bool(asked["reverse"].flag())
-        self.direction = "down" if reverse or suffix else "up"
-        self.name = "download" if self.direction == "down" else "upload"
+        self.direction = Direction.DOWN if reverse or suffix else Direction.UP
+        self.name = "download" if self.direction is Direction.DOWN else "upload"
         self._is_client = "connecting_to" in start
-        self._sends = self._is_client == (self.direction == "up")
+        self._sends = self._is_client == (self.direction is Direction.UP)
         self._omit_s = asked["omit"].seconds() or 0.0
         self._intervals = list(_once(document["intervals"].elements(), f"sum{suffix}"))
         self._both_ways = both_ways
@@ -129,7 +130,7 @@ class _Way:
         seconds_mbit_s = [] if self._udp and self._sends else self._per_second()
         entry: Row = {
             "kind": "bulk",
-            "direction": self.direction,
+            "direction": self.direction.value,
             "streams": streams,
             "goodput_mbit_s": mbit_s(carried, seconds),
             "bytes": carried,
@@ -156,7 +157,7 @@ class _Way:
                 "name": self.name,
                 "kind": "bulk",
                 "start_ns": 0,
-                "direction": self.direction,
+                "direction": self.direction.value,
                 "streams": streams,
                 "size_bytes": size_bytes,
                 "time_ns": None if size_bytes else _nanoseconds(asked["duration"].seconds()),
@@ -235,7 +236,7 @@ class _Way:
                 "workload": self.name,
                 "client": "client",
                 "server": "server",
-                "direction": self.direction,
+                "direction": self.direction.value,
                 "ip": ip,
                 "local_port": client_port,
                 "remote_port": server_port,

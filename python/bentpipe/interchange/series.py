@@ -6,13 +6,14 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.direction import Direction
 from bentpipe.results import Results
 from bentpipe.results.asked import direction_of, workload_spec
 from bentpipe.results.record import BIN_S
 
 Value = dict[str, Any]
 """`t` in seconds on the run's clock, `val`, `dur` where it is a mean over the time before; or other keys."""
-_WAYS = {"down": "TCP download", "up": "TCP upload"}
+_WAYS = {Direction.DOWN: "TCP download", Direction.UP: "TCP upload"}
 _PIPES = ("down", "up")
 
 
@@ -60,7 +61,7 @@ def _names(record: Mapping[str, Any]) -> dict[str, str]:
     for workload, entry in record.get("workloads", {}).items():
         kinds = {"ping": "Ping (ms) ICMP", "http": "HTTP latency"}
         if entry.get("kind") == "bulk":
-            grouped.setdefault(_WAYS[direction_of(record, workload) or "down"], []).append(workload)
+            grouped.setdefault(_WAYS[direction_of(record, workload) or Direction.DOWN], []).append(workload)
         elif entry.get("kind") in kinds:
             grouped.setdefault(kinds[entry["kind"]], []).append(workload)
     return {
@@ -74,7 +75,7 @@ def _rates(record: Mapping[str, Any], workload: str, link: pl.DataFrame, *, alon
     """Bin by bin as it left the pipe, where nothing else did; else second by second, as the workload says."""
     entries = record.get("workloads", {}).values()
     alone = alone and all(entry.get("kind") in {"bulk", "ping"} for entry in entries)
-    of_pipe = link.filter(pl.col("pipe") == (direction_of(record, workload) or "down"))
+    of_pipe = link.filter(pl.col("pipe") == (direction_of(record, workload) or Direction.DOWN))
     moving = of_pipe.filter(pl.col("goodput_bytes") > 0)
     if alone and not moving.is_empty():
         began, ended = moving["time_s"][0], moving["time_s"][-1]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from bentpipe.direction import Direction
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.host import SYSCTL_FIELDS, Host, control_name, control_parameters
@@ -187,7 +188,7 @@ def _bulk(bulk: Bulk, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:
     if time_ns is None and bulk.size is None and duration_ns is not None:
         time_ns = duration_ns - bulk.start - bulk.omit
 
-    def one(name: str, direction: Literal["down", "up"]) -> spec.BulkSpec:
+    def one(name: str, direction: Direction) -> spec.BulkSpec:
         return spec.BulkSpec(
             name=name,
             start_ns=bulk.start,
@@ -201,8 +202,8 @@ def _bulk(bulk: Bulk, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:
         )
 
     if bulk.direction == "both":
-        return one(f"{name}-down", "down"), one(f"{name}-up", "up")
-    return (one(name, bulk.direction),)
+        return tuple(one(f"{name}-{direction}", direction) for direction in Direction)
+    return (one(name, Direction(bulk.direction)),)
 
 
 def _size(

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bentpipe.direction import Direction
+
 
 class _Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -76,7 +78,7 @@ class BulkSpec(_WorkloadSpec):
     """
 
     kind: Literal["bulk"] = "bulk"
-    direction: Literal["down", "up"]
+    direction: Direction
     streams: int
     size_bytes: int | None
     time_ns: int | None
@@ -99,7 +101,7 @@ class HttpSpec(_WorkloadSpec):
     """
 
     kind: Literal["http"] = "http"
-    direction: Literal["down", "up"]
+    direction: Direction
     size_bytes: int | None
     objects_bytes: tuple[int, ...] | None
     popularity: PopularitySpec | None

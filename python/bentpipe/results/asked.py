@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bentpipe.direction import Direction
+
 
 def base_rtt_s(record: Mapping[str, Any]) -> float | None:
     """The round trip between client and server without any queue, as configured."""
@@ -18,10 +20,10 @@ def workload_spec(record: Mapping[str, Any], workload: str) -> Mapping[str, Any]
     return next((spec for spec in asked if spec.get("name") == workload), {})
 
 
-def direction_of(record: Mapping[str, Any], workload: str) -> str | None:
-    """`down` or `up`; None for a workload that has no direction, or both."""
-    measured = record.get("workloads", {}).get(workload, {}).get("direction")
-    return measured or workload_spec(record, workload).get("direction")
+def direction_of(record: Mapping[str, Any], workload: str) -> Direction | None:
+    """The one that was measured, or else asked for; None for a workload that has no direction, or both."""
+    measured = Direction.parse(record.get("workloads", {}).get(workload, {}).get("direction"))
+    return measured or Direction.parse(workload_spec(record, workload).get("direction"))
 
 
 def capacity_bit_s(record: Mapping[str, Any], pipe: str) -> float | None:

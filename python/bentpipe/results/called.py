@@ -8,9 +8,10 @@ tables and dotted keys keep the lab's name.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.results.asked import direction_of
 
-_WAYS = {"download": "down", "upload": "up"}
+_WAYS = {"download": Direction.DOWN, "upload": Direction.UP}
 _BY_WAY = {way: name for name, way in _WAYS.items()}
 
 

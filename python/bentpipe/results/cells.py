@@ -9,6 +9,7 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.results.asked import base_rtt_s, direction_of
 from bentpipe.results.kinds import KINDS, Kind, Measure
 from bentpipe.results.published import Figure, figures_for
@@ -22,7 +23,7 @@ class Cell:
     point: Mapping[str, Any]
     workload: str
     kind: Kind
-    direction: str
+    direction: Direction
     rtt_s: float | None
     """Base round trip of the path."""
     figures: Mapping[str, Estimate]
@@ -132,7 +133,7 @@ def _cell(
         point=runs[0].get("point", {}),
         workload=subject,
         kind=kind,
-        direction=direction_of(runs[0], subject) or "down",
+        direction=direction_of(runs[0], subject) or Direction.DOWN,
         rtt_s=base_rtt_s(runs[0]),
         figures=_figures(kind, used, subject),
         doubtful=_figures(kind, left_out, subject),

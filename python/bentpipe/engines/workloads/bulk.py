@@ -20,6 +20,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, End, Program
 from bentpipe.engines.workloads import iperf3, listening
@@ -46,10 +47,10 @@ class Plan:
 
 
 def plan(spec: BulkSpec, *, server_address: str, port: int, ip: int) -> Plan:
-    client_at = "server" if spec.size_bytes is not None and spec.direction == "up" else "client"
+    client_at = "server" if spec.size_bytes is not None and spec.direction is Direction.UP else "client"
     argv = ["iperf3", f"-{ip}", "-c", server_address, "-p", str(port)]
     argv += ["-J", "-i", "1", "--connect-timeout", "60000"]
-    if spec.size_bytes is not None or spec.direction == "down":
+    if spec.size_bytes is not None or spec.direction is Direction.DOWN:
         argv.append("--reverse")
     if spec.streams > 1:
         argv += ["-P", str(spec.streams)]
@@ -77,7 +78,7 @@ def refusal(spec: BulkSpec) -> str | None:
 
 async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     name, start_s, ip, port = spec.name, spec.start_ns / 1e9, bench.spec.client.ip, bench.port()
-    at = "client" if spec.size_bytes is not None and spec.direction == "up" else "server"
+    at = "client" if spec.size_bytes is not None and spec.direction is Direction.UP else "server"
     way = plan(spec, server_address=bench.address(at, ip, spec.congestion_control), port=port, ip=ip)
     # A transfer by size is bounded by the run's end and by iperf3's own idle timeout.
     deadline_s = None
@@ -134,7 +135,7 @@ def result(
             "workload": name,
             "client": way.client_at,
             "server": way.server_at,
-            "direction": spec.direction,
+            "direction": spec.direction.value,
             "ip": 6 if "-6" in way.argv else 4,
             "local_port": local if receiver is said["client"] else remote,
             "remote_port": remote if receiver is said["client"] else local,
@@ -156,7 +157,7 @@ def result(
 def _entry(spec: BulkSpec) -> dict[str, Any]:
     return {
         "kind": "bulk",
-        "direction": spec.direction,
+        "direction": spec.direction.value,
         "streams": spec.streams,
         "goodput_mbit_s": None,
         "bytes": 0,

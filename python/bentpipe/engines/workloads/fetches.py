@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.engines.workloads.nginx import Served
 from bentpipe.engines.workloads.transfer import Transfer
 from bentpipe.lab.spec import HttpSpec
@@ -55,7 +56,7 @@ def entry(
     carried = sum(each.bytes for each in transfers)
     return {
         "kind": "http",
-        "direction": spec.direction,
+        "direction": spec.direction.value,
         "connections": spec.connections,
         "goodput_mbit_s": carried * 8e-6 / seconds if seconds > 0 else None,
         "bytes": carried,
@@ -93,7 +94,7 @@ def _visit(spec: HttpSpec, transfers: Sequence[Transfer]) -> dict[str, Any]:
 
 def _request(spec: HttpSpec, of: Transfer) -> Request:
     """What a cache has is answered without thinking."""
-    answered_s = of.end_s if spec.direction == "up" else of.first_byte_s
+    answered_s = of.end_s if spec.direction is Direction.UP else of.first_byte_s
     return Request(of.start_s, answered_s, of.end_s, 0.0 if of.cache == "hit" else spec.think_ns / 1e9)
 
 
@@ -121,7 +122,7 @@ def rows(spec: HttpSpec, transfers: Iterable[Transfer], *, ip: int) -> list[dict
             "workload": spec.name,
             "client": "client",
             "server": each.server,
-            "direction": spec.direction,
+            "direction": spec.direction.value,
             "ip": ip,
             "local_port": each.local_port,
             "remote_port": each.remote_port,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bentpipe import _core
+from bentpipe.direction import Direction
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, Program, Running
 from bentpipe.engines.closings import Connection
@@ -45,7 +46,7 @@ def refusal(spec: HttpSpec) -> str | None:
         return (
             f"connections: aria2c opens {aria2c.MOST} to one server at most, {spec.connections} are asked for"
         )
-    if spec.think_ns and spec.direction == "down" and not nginx.can_think():
+    if spec.think_ns and spec.direction is Direction.DOWN and not nginx.can_think():
         return "think: nginx here has no echo module, by which it waits; Debian's nginx-light brings one"
     return None
 
@@ -83,7 +84,7 @@ class _Job:
 
 async def run(spec: HttpSpec, bench: Bench) -> WorkloadResult:
     planned = _planned(spec, bench.seed)
-    start_s, upload = spec.start_ns / 1e9, spec.direction == "up"
+    start_s, upload = spec.start_ns / 1e9, spec.direction is Direction.UP
     await bench.sleep_until(start_s - _SERVER_LEAD_S)
     web = await _web(spec, planned, bench)
     if isinstance(web, str):
@@ -128,13 +129,13 @@ async def _web(spec: HttpSpec, planned: Sequence[Sequence[Item]], bench: Bench) 
         "server",
         spec.name,
         sizes=(item.size_bytes for item in planned[0]),
-        upload=spec.direction == "up",
+        upload=spec.direction is Direction.UP,
         think_s=spec.think_ns / 1e9,
     )
     if isinstance(origin, str):
         return origin
     near = bench.spec.near
-    if near is None or near.cache_bytes is None or spec.direction == "up":
+    if near is None or near.cache_bytes is None or spec.direction is Direction.UP:
         return _Web(origin, None)
     objects = len({item.object for visit in planned for item in visit})
     cache = await nginx.cached(
@@ -179,7 +180,7 @@ def _jobs(
             curl.Order(
                 items,
                 url,
-                (lambda item: site.file(item.size_bytes)) if spec.direction == "up" else None,
+                (lambda item: site.file(item.size_bytes)) if spec.direction is Direction.UP else None,
                 spec.connections if page else None,
                 spec.keep_alive,
             ),

@@ -1,5 +1,6 @@
 """What a transfer takes from others: capacity for what is sent again, queueing delay, a rival's share."""
 
+from bentpipe.direction import Direction
 from bentpipe.results.asked import base_rtt_s, capacity_bit_s, direction_of, workload_spec
 from bentpipe.results.kinds.measure import Measure, Record
 
@@ -39,7 +40,7 @@ def _queue_delay(record: Record, workload: str) -> list[float]:
         meanwhile = entry.get("kind") == "ping" and (workload_spec(record, name).get("start_ns") or 0) >= 0
         if meanwhile and entry.get("median_ms") is not None and base_s is not None:
             return [max(entry["median_ms"] - base_s * 1000, 0.0)]
-    direction = direction_of(record, workload) or "down"
+    direction = direction_of(record, workload) or Direction.DOWN
     rate_bit_s = capacity_bit_s(record, direction)
     waiting = record.get("pipes", {}).get(direction, {}).get("queue_bytes_mean")
     return [waiting * 8000 / rate_bit_s] if rate_bit_s and waiting is not None else []

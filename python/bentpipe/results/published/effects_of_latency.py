@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.results.asked import base_rtt_s, direction_of
 from bentpipe.results.published.figure import Figure
 
@@ -15,12 +16,12 @@ def read(table: Mapping[str, Any]) -> list[Figure]:
     """Forward is client to server (up), reverse is iperf3's --reverse (down)."""
     return [
         _figure(rtt_ms / 1000, direction, goodput)
-        for direction, name in (("up", "forward"), ("down", "reverse"))
+        for direction, name in ((Direction.UP, "forward"), (Direction.DOWN, "reverse"))
         for rtt_ms, goodput in zip(table["rtt_ms"], table[f"{name}_mbit_s"], strict=True)
     ]
 
 
-def _figure(rtt_s: float, direction: str, goodput_mbit_s: float) -> Figure:
+def _figure(rtt_s: float, direction: Direction, goodput_mbit_s: float) -> Figure:
     def fits(record: Mapping[str, Any], workload: str) -> bool:
         found_s = base_rtt_s(record)
         near = found_s is not None and math.isclose(rtt_s, found_s, rel_tol=0.05, abs_tol=1e-4)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bentpipe.direction import Direction
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -22,7 +24,7 @@ class Figure:
     """Whether a run's workload (or pipe) of that name is what was measured."""
     rtt_s: float | None = None
     """Where a series of round trips was measured."""
-    direction: str = "down"
+    direction: Direction = Direction.DOWN
 
     @property
     def median(self) -> float:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bentpipe.direction import Direction
 from bentpipe.results.asked import base_rtt_s, capacity_bit_s, direction_of, host, workload_spec
 from bentpipe.results.published.figure import Figure
 
@@ -54,8 +55,8 @@ def _single(spec: Mapping[str, Any]) -> bool:
 
 def _figure(label: str, kib_s: tuple[float, ...], path: tuple[float, float], asked: _Asked) -> Figure:
     def fits(record: Mapping[str, Any], workload: str) -> bool:
-        rtt_s, direction = base_rtt_s(record), direction_of(record, workload) or "down"
-        sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
+        rtt_s, direction = base_rtt_s(record), direction_of(record, workload) or Direction.DOWN
+        sender, receiver = direction.sender, direction.receiver
         return (
             rtt_s is not None
             and math.isclose(rtt_s, path[0], rel_tol=0.05)
