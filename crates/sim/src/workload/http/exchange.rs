@@ -50,6 +50,11 @@ impl Exchange {
         self.answer_head + self.answer_body
     }
 
+    /// Whether the answer's head has been read.
+    pub fn is_begun(&self) -> bool {
+        self.answer_head == 0
+    }
+
     /// Of the answer's head alone.
     pub fn head_bytes(&self) -> u64 {
         self.answer_head

@@ -2,8 +2,9 @@
 //! `SegmentMan`, `HttpRequestCommand`, `DownloadCommand`).
 //!
 //! The file is pieces of 1 MiB. A connection takes one piece, asks for all that follows it up to the next piece that another
-//! has, and goes on from piece to piece until it meets one that is no longer free. A connection that looks for work is
-//! sent to the middle of the longest stretch that nobody has begun.
+//! has, and goes on from piece to piece until it meets one that is no longer free. From one whose connection has had no answer
+//! yet it takes that piece too (`getCleanSegmentIfOwnerIsIdle`), if what it asked for goes so far. A connection that looks for work
+//! is sent to the middle of the longest stretch that nobody has begun.
 
 use std::ops::Range;
 

@@ -62,6 +62,8 @@ struct Fetch {
     /// Of the body: still to be left out before the client's part of it, and of that part still to be passed on.
     skip: u64,
     pass: u64,
+    /// Of the head, not yet passed on.
+    head_held: u64,
     retransmits_before: u64,
 }
 
@@ -111,6 +113,7 @@ impl Proxy {
             client,
             skip: wanted.range.start,
             pass: wanted.bytes(),
+            head_held: 0,
             retransmits_before: retransmits(world, upstream.id),
         });
         if upstream.connected {
@@ -191,11 +194,18 @@ impl Proxy {
         let passed = (body - skipped).min(fetch.pass);
         fetch.skip -= skipped;
         fetch.pass -= passed;
-        let head = fetch.exchange.head_bytes();
+        fetch.head_held += head_before - fetch.exchange.head_bytes();
+        // The head waits for the first of the body (nginx's `postpone_output`), which of a range may be long in coming.
+        let goes = passed > 0 || fetch.pass == 0;
+        let head = if goes {
+            core::mem::take(&mut fetch.head_held)
+        } else {
+            0
+        };
         let answer = (
             fetch.client,
             Passed::Bytes {
-                bytes: head_before - head + passed,
+                bytes: head + passed,
                 retransmits: retransmits(world, upstream.id) - fetch.retransmits_before,
             },
         );

@@ -165,8 +165,22 @@ impl Http {
         }
     }
 
+    /// The pieces of lanes that have had no answer yet, not even its head.
+    fn unanswered(&self) -> Vec<(usize, usize)> {
+        let lanes = self.lanes.iter().enumerate();
+        lanes
+            .filter_map(|(lane, of)| {
+                let item = of.item.as_ref()?;
+                let piece = item.wanted.piece?;
+                (!item.exchange.is_begun()).then_some((piece, lane))
+            })
+            .collect()
+    }
+
     /// A lane has read more of its range: it goes on to the next piece, or elsewhere.
     pub(super) fn advance(&mut self, world: &mut World, lane: usize) {
+        let unanswered = self.unanswered();
+        let mut cancelled = Vec::new();
         let (Some(split), Some(item)) = (&mut self.split, &mut self.lanes[lane].item) else {
             return;
         };
@@ -181,18 +195,28 @@ impl Http {
         let after = loop {
             let end = split.pieces.end(*piece);
             if range.start + item.carried < end {
-                return;
+                break None;
             }
             split.pieces.arrived(*piece);
             if end >= range.end {
-                break After::Keep;
+                break Some(After::Keep);
             }
-            let Some(next) = split.pieces.take_after(*piece) else {
+            let idle = unanswered.iter().find(|(held, _)| *held == *piece + 1);
+            if let Some(&(next, owner)) = idle {
+                cancelled.push(owner);
+                *piece = next;
+            } else if let Some(next) = split.pieces.take_after(*piece) {
+                *piece = next;
+            } else {
                 item.carried = end - range.start;
-                break After::Reset;
-            };
-            *piece = next;
+                break Some(After::Reset);
+            }
         };
-        self.end_item(world, lane, Outcome::Finished, after);
+        for owner in cancelled {
+            self.end_item(world, owner, Outcome::Finished, After::Reset);
+        }
+        if let Some(after) = after {
+            self.end_item(world, lane, Outcome::Finished, after);
+        }
     }
 }
