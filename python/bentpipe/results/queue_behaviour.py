@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from bentpipe import _core
+from bentpipe.direction import Direction
 from bentpipe.results.asked import capacity_bit_s, queue_limit_bytes
 
 
@@ -132,7 +133,7 @@ def queue_behaviour(
 
 def _retransmitting(tables: Mapping[str, pl.DataFrame], pipe: str) -> tuple[pl.DataFrame, float]:
     """When which flow was seen to retransmit (time_s, flow), and how far apart samples are."""
-    sender = "server" if pipe == "down" else "client"
+    sender = Direction(pipe).sender
     key = ("local_port", "remote_port")
     # Samples stand in the order in which they were taken.
     sampled = tables["sockets"].filter(pl.col("host") == sender)
