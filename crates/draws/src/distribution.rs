@@ -1,7 +1,7 @@
 //! Distributions of a size in bytes or a delay in nanoseconds: drawn by inversion, so that one draw takes one uniform
 //! number (the mixture two) and a larger number never gives a smaller value.
 
-use crate::normal::quantile;
+use bentpipe_base::normal::quantile;
 use bentpipe_base::random::unit;
 use core::fmt;
 use rand_xoshiro::Xoshiro256PlusPlus;

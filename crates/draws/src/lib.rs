@@ -9,7 +9,6 @@
 
 mod channels;
 mod distribution;
-mod normal;
 mod popularity;
 
 pub use channels::{Channel, Flow, server_delays, terrestrial_place};

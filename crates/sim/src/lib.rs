@@ -3,7 +3,6 @@
 
 mod clock;
 mod connection;
-pub mod event;
 pub mod near;
 mod network;
 pub mod node;

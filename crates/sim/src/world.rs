@@ -1,12 +1,12 @@
 //! What the workloads act on: the hosts at the ends of connections, the clock's calls, and the rows of results.
 
 use crate::connection::Connection;
-use crate::event::EventQueue;
 use crate::near::NearConfig;
 use crate::network::Network;
 use crate::packet::{ConnectionId, ServerId};
 pub use crate::seat::{Leg, Seat, Side};
 use crate::sink::{FlowRow, IntervalRow, PingRow, SocketRow};
+use bentpipe_base::EventQueue;
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::Time;
 use bentpipe_tcp::{Config, Outbox, Socket, Writer};

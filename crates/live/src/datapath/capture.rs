@@ -3,9 +3,9 @@
 
 use super::tap::{Direction, Record, Waiting};
 use crate::pcapng;
+use bentpipe_base::EventQueue;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_wire::SuperPacket;
-use std::collections::BinaryHeap;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -13,6 +13,8 @@ use std::sync::mpsc::Receiver;
 /// The two threads that record at one device hand over with a little disorder; records are held this long and
 /// written in the order of their times.
 const HOLD: Nanos = Nanos::from_millis(200);
+/// Before every record.
+const NO_TIME: Time = Time(i64::MIN);
 
 /// Writes records until both ends of the path have let go of the queue.
 pub fn write<W: Write>(
@@ -23,41 +25,31 @@ pub fn write<W: Write>(
     zero_realtime_ns: i64,
 ) -> io::Result<()> {
     let wall = |at: Time| (zero_realtime_ns + at.0) as u64;
-    let mut held = BinaryHeap::new();
+    let mut held = EventQueue::default();
     let mut bytes = Vec::new();
-    let mut newest = Time(i64::MIN);
-    let mut order = 0_u64;
+    let mut newest = NO_TIME;
     while let Ok(record) = records.recv() {
         newest = newest.max(record.at);
-        order += 1;
-        held.push(Held { record, order });
-        while let Some(oldest) = held.peek()
-            && newest - oldest.record.at > HOLD
+        held.push(record.at, record);
+        while let Some(oldest) = held.next_time()
+            && newest - oldest > HOLD
         {
-            if let Some(Held { record, .. }) = held.pop() {
-                put(
-                    &mut writer,
-                    &record,
-                    vnet_bytes,
-                    wall(record.at),
-                    &mut bytes,
-                )?;
+            if let Some((at, record)) = held.pop() {
+                put(&mut writer, &record, vnet_bytes, wall(at), &mut bytes)?;
                 waiting
                     .bytes
                     .fetch_sub(record.frame.len(), Ordering::Relaxed);
             }
         }
     }
-    while let Some(Held { record, .. }) = held.pop() {
-        put(
-            &mut writer,
-            &record,
-            vnet_bytes,
-            wall(record.at),
-            &mut bytes,
-        )?;
+    while let Some((at, record)) = held.pop() {
+        put(&mut writer, &record, vnet_bytes, wall(at), &mut bytes)?;
     }
-    let end = if order == 0 { Time::ZERO } else { newest };
+    let end = if newest == NO_TIME {
+        Time::ZERO
+    } else {
+        newest
+    };
     writer.finish(wall(end), waiting.dropped.load(Ordering::Relaxed))?;
     Ok(())
 }
@@ -83,30 +75,3 @@ fn put<W: Write>(
     }
     Ok(())
 }
-
-/// A heap gives its greatest first, so the order is turned round.
-#[derive(Debug)]
-struct Held {
-    record: Record,
-    order: u64,
-}
-
-impl Ord for Held {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (other.record.at, other.order).cmp(&(self.record.at, self.order))
-    }
-}
-
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Held {}

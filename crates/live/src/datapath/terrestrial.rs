@@ -8,12 +8,10 @@
 
 use super::packet::LivePacket;
 use crate::servers::{self, Field};
-use bentpipe_base::Direction;
+use bentpipe_base::{Direction, EventQueue};
 use bentpipe_draws::{Distribution, server_delays, terrestrial_place};
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::{Nanos, Time};
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
 
 /// The servers of one workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,37 +30,9 @@ pub struct ServersSpec {
 pub struct Lines<P> {
     server_is: Field,
     by_server: Vec<Terrestrial>,
-    under_way: BinaryHeap<Reverse<UnderWay<P>>>,
-    entered: u64,
-}
-
-#[derive(Debug)]
-struct UnderWay<P> {
-    leaves: Time,
     /// What leaves at the same instant leaves as it came.
-    order: u64,
-    packet: P,
+    under_way: EventQueue<P>,
 }
-
-impl<P> Ord for UnderWay<P> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.leaves, self.order).cmp(&(other.leaves, other.order))
-    }
-}
-
-impl<P> PartialOrd for UnderWay<P> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<P> PartialEq for UnderWay<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl<P> Eq for UnderWay<P> {}
 
 impl<P> Lines<P> {
     /// To the servers of these workloads, which are numbered through. `None` where there are no servers. The error is a sentence.
@@ -88,8 +58,7 @@ impl<P> Lines<P> {
                 Direction::Up => Field::Destination,
             },
             by_server: lines,
-            under_way: BinaryHeap::new(),
-            entered: 0,
+            under_way: EventQueue::default(),
         }))
     }
 
@@ -102,25 +71,18 @@ impl<P> Lines<P> {
     /// Puts a packet on the line of a server that [`Lines::server_of`] gave.
     pub fn enter(&mut self, server: u32, now: Time, packet: P) {
         let leaves = self.by_server[server as usize].leaves(now);
-        let order = self.entered;
-        self.entered += 1;
-        self.under_way.push(Reverse(UnderWay {
-            leaves,
-            order,
-            packet,
-        }));
+        self.under_way.push(leaves, packet);
     }
 
     /// The next packet that has come to its line's end by `now`, and when; call until `None`.
     pub fn leave(&mut self, now: Time) -> Option<(Time, P)> {
         self.next_time().filter(|next| *next <= now)?;
-        let Reverse(first) = self.under_way.pop()?;
-        Some((first.leaves, first.packet))
+        self.under_way.pop()
     }
 
     /// When the next packet comes to its line's end.
     pub fn next_time(&self) -> Option<Time> {
-        self.under_way.peek().map(|Reverse(first)| first.leaves)
+        self.under_way.next_time()
     }
 }
 

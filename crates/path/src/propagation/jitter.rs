@@ -10,6 +10,7 @@
 use crate::config::{JitterConfig, JitterDistribution};
 use crate::error::{ConfigError, probability, span};
 use crate::time::Nanos;
+use bentpipe_base::normal;
 use bentpipe_base::stream;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -78,7 +79,7 @@ impl Jitter {
 }
 
 /// Made once, by `libm`'s functions, which give the same bits on every platform: with a server's line each, many jitters share one.
-static NORMAL: LazyLock<Vec<i16>> = LazyLock::new(|| table(inverse_normal));
+static NORMAL: LazyLock<Vec<i16>> = LazyLock::new(|| table(normal::quantile));
 static PARETO: LazyLock<Vec<i16>> = LazyLock::new(|| table(inverse_pareto));
 
 fn upper(rng: &mut Xoshiro256PlusPlus) -> u32 {
@@ -96,29 +97,4 @@ fn table(inverse: fn(f64) -> f64) -> Vec<i16> {
 
 fn inverse_pareto(u: f64) -> f64 {
     (libm::cbrt(1.0 - u).recip() - 1.5) * 4.0 / 3.0
-}
-
-/// The quantile of the normal distribution by bisection of its series, for tables only.
-fn inverse_normal(u: f64) -> f64 {
-    let (mut low, mut high) = (-6.0, 6.0);
-    for _ in 0..50 {
-        let middle = f64::midpoint(low, high);
-        if normal(middle) < u {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
-}
-
-/// The distribution function: 1/2 + density(x) (x + x^3/3 + x^5/(3 5) + ...).
-fn normal(x: f64) -> f64 {
-    let (mut term, mut sum, mut odd) = (x, x, 1.0);
-    while term.abs() > 1e-17 {
-        odd += 2.0;
-        term *= x * x / odd;
-        sum += term;
-    }
-    0.5 + sum * libm::exp(-x * x / 2.0) / (2.0 * core::f64::consts::PI).sqrt()
 }

@@ -8,9 +8,9 @@ use crate::handover::Steps;
 use crate::queue::Waiting;
 use crate::time::{Nanos, Time};
 use crate::totals::Count;
+use bentpipe_base::EventQueue;
 pub(crate) use jitter::Jitter;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 /// What is under way. A packet counts against the limit until the instant at which it leaves the line.
 #[derive(Debug)]
@@ -28,36 +28,9 @@ pub(crate) struct Line<P> {
 #[derive(Debug)]
 enum Order<P> {
     /// A packet leaves no earlier than the one before it.
-    Kept(VecDeque<Passage<P>>),
+    Kept(VecDeque<(Time, Waiting<P>)>),
     /// Each leaves at its own time; those of the same time in order of arrival.
-    Free {
-        heap: BinaryHeap<Reverse<Passage<P>>>,
-        entered: u64,
-    },
-}
-
-#[derive(Debug)]
-struct Passage<P> {
-    leaves: Time,
-    order: u64,
-    packet: Waiting<P>,
-}
-
-impl<P> PartialEq for Passage<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl<P> Eq for Passage<P> {}
-impl<P> PartialOrd for Passage<P> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<P> Ord for Passage<P> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.leaves, self.order).cmp(&(other.leaves, other.order))
-    }
+    Free(EventQueue<Waiting<P>>),
 }
 
 impl<P> Line<P> {
@@ -72,10 +45,7 @@ impl<P> Line<P> {
             None => None,
         };
         let order = if config.jitter.is_some_and(|jitter| jitter.reorder) {
-            Order::Free {
-                heap: BinaryHeap::new(),
-                entered: 0,
-            }
+            Order::Free(EventQueue::default())
         } else {
             Order::Kept(VecDeque::new())
         };
@@ -105,8 +75,8 @@ impl<P> Line<P> {
 
     pub fn next_exit(&self) -> Option<Time> {
         match &self.order {
-            Order::Kept(line) => line.front().map(|passage| passage.leaves),
-            Order::Free { heap, .. } => heap.peek().map(|Reverse(passage)| passage.leaves),
+            Order::Kept(line) => line.front().map(|&(leaves, _)| leaves),
+            Order::Free(queue) => queue.next_time(),
         }
     }
 
@@ -121,7 +91,7 @@ impl<P> Line<P> {
     fn packets(&self) -> usize {
         match &self.order {
             Order::Kept(line) => line.len(),
-            Order::Free { heap, .. } => heap.len(),
+            Order::Free(queue) => queue.len(),
         }
     }
 
@@ -146,33 +116,22 @@ impl<P> Line<P> {
         let mut leaves = now + delay;
         match &mut self.order {
             Order::Kept(line) => {
-                if let Some(last) = line.back() {
-                    leaves = leaves.max(last.leaves);
+                if let Some(&(last, _)) = line.back() {
+                    leaves = leaves.max(last);
                 }
-                line.push_back(Passage {
-                    leaves,
-                    order: 0,
-                    packet,
-                });
+                line.push_back((leaves, packet));
             }
-            Order::Free { heap, entered } => {
-                *entered += 1;
-                heap.push(Reverse(Passage {
-                    leaves,
-                    order: *entered,
-                    packet,
-                }));
-            }
+            Order::Free(queue) => queue.push(leaves, packet),
         }
         Ok(())
     }
 
     pub fn leave(&mut self) -> Option<(Time, Waiting<P>)> {
-        let passage = match &mut self.order {
+        let (leaves, packet) = match &mut self.order {
             Order::Kept(line) => line.pop_front(),
-            Order::Free { heap, .. } => heap.pop().map(|Reverse(passage)| passage),
+            Order::Free(queue) => queue.pop(),
         }?;
-        self.bytes -= u64::from(passage.packet.bytes);
-        Some((passage.leaves, passage.packet))
+        self.bytes -= u64::from(packet.bytes);
+        Some((leaves, packet))
     }
 }

@@ -3,8 +3,8 @@
 //! The order of packets of one server is kept, so the order within a flow is. A server's packets wait for each other, not for
 //! those of other servers. What belongs to no server has no way to go and passes at once.
 
-use crate::event::EventQueue;
 use crate::packet::{Packet, ServerId};
+use bentpipe_base::EventQueue;
 use bentpipe_base::time::Time;
 use bentpipe_path::Terrestrial;
 use core::num::NonZeroU16;

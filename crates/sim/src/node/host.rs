@@ -7,9 +7,9 @@
 
 use super::config::HostConfig;
 use super::{Node, Outbox};
-use crate::event::EventQueue;
 use crate::packet::{Address, Body, ConnectionId, Echo, Packet, ServerId};
 use crate::seat::{Seat, Side};
+use bentpipe_base::EventQueue;
 use bentpipe_base::time::Time;
 use bentpipe_tcp::segment::{Segment, flag};
 use bentpipe_tcp::{Config, Socket};

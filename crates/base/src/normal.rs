@@ -67,7 +67,7 @@ fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
 }
 
 /// How many standard deviations from the mean the share `p` of all lies below; 0 < p < 1.
-pub(crate) fn quantile(p: f64) -> f64 {
+pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
         let r = 0.180_625 - q * q;

@@ -1,7 +1,6 @@
-//! The event queue: a binary heap of instants, ties broken by insertion order. What lies in a pipe is not here:
-//! a pipe knows its own next time, so the heap holds a few timers per connection and stays small.
+//! The event queue: a binary heap of instants, ties broken by insertion order.
 
-use bentpipe_path::time::Time;
+use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
