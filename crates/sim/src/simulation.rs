@@ -276,7 +276,7 @@ impl Simulation {
                 self.workloads[workload].on_timer(&mut self.world, token);
             }
             Call::Sample => {
-                self.world.sample(|row| sink.socket(row));
+                self.world.sample(|seen| sink.socket_seen(seen));
                 if let Some(interval) = self.spec.sample_interval_ns {
                     let at = self.world.now() + interval;
                     self.world.calls.push(at, Call::Sample);

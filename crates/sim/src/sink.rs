@@ -2,6 +2,7 @@
 
 use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Leg, Seat, Side};
+use crate::world::SeenSocket;
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::SocketSample;
@@ -144,6 +145,10 @@ pub trait Sink {
     /// A finished bin of the pipe that leads to `to`.
     fn bin(&mut self, to: Side, bin: &Bin) {
         let _ = (to, bin);
+    }
+    /// An open socket, at every sample, in the order of their connections. Making its row takes a while.
+    fn socket_seen(&mut self, seen: &SeenSocket<'_>) {
+        self.socket(&seen.row());
     }
     fn socket(&mut self, row: &SocketRow) {
         let _ = row;

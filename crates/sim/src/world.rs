@@ -8,7 +8,7 @@ pub use crate::seat::{Leg, Seat, Side};
 use crate::sink::{FlowRow, IntervalRow, PingRow, SocketRow};
 use bentpipe_base::EventQueue;
 use bentpipe_path::Terrestrial;
-use bentpipe_path::time::Time;
+use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Config, Outbox, Socket, Writer};
 use std::sync::Arc;
 
@@ -165,38 +165,80 @@ impl World {
         }
     }
 
-    /// A row for each open socket.
-    pub(crate) fn sample(&self, mut take: impl FnMut(&SocketRow)) {
+    /// Shows each open socket.
+    pub(crate) fn sample(&self, mut see: impl FnMut(&SeenSocket<'_>)) {
         for (index, connection) in (0..).zip(&self.connections) {
             let generation = connection.generation;
             let id = ConnectionId { index, generation };
             for side in Side::BOTH {
-                let Some(socket) = self.socket(id, side) else {
-                    continue;
-                };
-                if socket.is_closed() {
-                    continue;
-                }
-                let (client_port, server_port) = self.ports(id);
-                let (local_port, remote_port) = match side {
-                    Side::Client => (client_port, server_port),
-                    Side::Server => (server_port, client_port),
-                };
                 let host = connection.leg.seat(side);
-                take(&SocketRow {
+                let found = self
+                    .network
+                    .host(host)
+                    .and_then(|host| host.watched_socket(id));
+                let Some((socket, changes)) = found.filter(|(socket, _)| !socket.is_closed())
+                else {
+                    continue;
+                };
+                see(&SeenSocket {
+                    world: self,
+                    connection,
+                    socket,
                     time: self.now(),
                     id,
                     side,
                     host,
-                    workload: connection.workload,
-                    flow: connection.flow,
-                    role: connection.role,
-                    ip: self.settings[host as usize].ip,
-                    local_port,
-                    remote_port,
-                    sample: socket.sample(self.network.present(host)),
+                    changes,
                 });
             }
+        }
+    }
+}
+
+/// An open socket at the instant of a sample.
+#[derive(Clone, Copy)]
+pub struct SeenSocket<'a> {
+    world: &'a World,
+    connection: &'a Connection,
+    socket: &'a Socket,
+    pub time: Time,
+    pub id: ConnectionId,
+    /// Which of the connection's ends it is.
+    pub side: Side,
+    pub host: Seat,
+    /// How often something has happened to it: as long as that stays, only [`waits`](Self::waits) differs.
+    changes: u64,
+}
+
+impl SeenSocket<'_> {
+    /// What its row is of: if that is the same, so is the row, but for its time and [`waits`](Self::waits).
+    pub fn version(&self) -> (ConnectionId, Option<u64>, u64) {
+        (self.id, self.connection.flow, self.changes)
+    }
+
+    /// How long it has been busy, and of that waiting for the peer's window and for room in the send buffer.
+    pub fn waits(&self) -> [Nanos; 3] {
+        self.socket.waits(self.world.network.present(self.host))
+    }
+
+    pub fn row(&self) -> SocketRow {
+        let (client_port, server_port) = self.world.ports(self.id);
+        let (local_port, remote_port) = match self.side {
+            Side::Client => (client_port, server_port),
+            Side::Server => (server_port, client_port),
+        };
+        SocketRow {
+            time: self.time,
+            id: self.id,
+            side: self.side,
+            host: self.host,
+            workload: self.connection.workload,
+            flow: self.connection.flow,
+            role: self.connection.role,
+            ip: self.world.settings[self.host as usize].ip,
+            local_port,
+            remote_port,
+            sample: self.socket.sample(self.world.network.present(self.host)),
         }
     }
 }

@@ -61,15 +61,26 @@ impl<'a> Figures<'a> {
         self.directions[to as usize].bins.push(bin);
     }
 
+    /// A socket of this host.
+    pub fn sampled(&mut self, host: Seat, time_s: f64) {
+        let direction = match host {
+            Seat::Client => Side::Server,
+            Seat::Server => Side::Client,
+            Seat::Near | Seat::Far => return,
+        };
+        let samples_s = &mut self.directions[direction as usize].samples_s;
+        if samples_s.last() != Some(&time_s) {
+            samples_s.push(time_s);
+        }
+    }
+
+    /// A socket to which something has happened since the last sample.
     pub fn socket(&mut self, row: &SocketRow) {
         if row.host != Seat::from(row.side) {
             return; // between: no end of the whole path
         }
         let direction = &mut self.directions[row.side.other() as usize];
         let time_s = row.time.as_secs_f64();
-        if direction.samples_s.last() != Some(&time_s) {
-            direction.samples_s.push(time_s);
-        }
         let place = row.id.index as usize;
         if direction.senders.len() <= place {
             direction.senders.resize(place + 1, (0, 0));

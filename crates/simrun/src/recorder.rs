@@ -5,12 +5,14 @@ use crate::figures::Figures;
 use crate::outcome::{Outcome, Work};
 use crate::{Question, RunError, flows, pings, sockets, wire};
 use bentpipe_path::Bin;
-use bentpipe_path::time::Time;
+use bentpipe_path::time::{Nanos, Time};
+use bentpipe_sim::packet::ConnectionId;
 use bentpipe_sim::seat::{Seat, Side};
 use bentpipe_sim::simulation::{SimSpec, Summary};
-use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink, SocketRow};
+use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink};
 use bentpipe_sim::workload::WorkloadSpec;
-use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng};
+use bentpipe_sim::world::SeenSocket;
+use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng, samples};
 use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
 
@@ -22,12 +24,15 @@ fn pipe_name(to: Side) -> &'static str {
 /// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.
 const ZERO_NS: i64 = 946_684_800_000_000_000;
 
+/// Of a socket's row.
+type Version = (ConnectionId, Option<u64>, u64);
+
 pub(crate) struct Recorder<'a, W: Write + Send> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
     go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
     link: parquet::Writer<W>,
-    sockets: parquet::Writer<W>,
+    sockets: samples::Writer<W, Version>,
     flows: parquet::Writer<W>,
     pings: parquet::Writer<W>,
     /// By host.
@@ -57,12 +62,12 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
         let mut table = |table: &Table| {
             parquet::Writer::create(create(&format!("{}.parquet", table.name))?, table)
         };
-        let [link, sockets, flows, pings] = [
+        let [link, flows, pings] = [
             table(&Link::TABLE)?,
-            table(&Socket::TABLE)?,
             table(&Flow::TABLE)?,
             table(&Ping::TABLE)?,
         ];
+        let sockets = samples::Writer::create(create("sockets.parquet")?)?;
         let mut captures = [None, None, None, None];
         for &host in &spec.capture {
             let name = host.name();
@@ -129,10 +134,22 @@ impl<W: Write + Send> Sink for Recorder<'_, W> {
         self.note(written);
     }
 
-    fn socket(&mut self, row: &SocketRow) {
-        self.figures.socket(row);
-        let socket = sockets::row(&self.names[row.workload], row);
-        let written = self.sockets.row(&socket.cells());
+    fn socket_seen(&mut self, seen: &SeenSocket<'_>) {
+        let time_s = seen.time.as_secs_f64();
+        self.figures.sampled(seen.host, time_s);
+        let slot = 2 * seen.id.index as usize + seen.side as usize;
+        let version = seen.version();
+        let waits_s = seen.waits().map(Nanos::as_secs_f64);
+        let mut write = || -> io::Result<()> {
+            if !self.sockets.unchanged(slot, &version, time_s, waits_s)? {
+                let row = seen.row();
+                self.figures.socket(&row);
+                let row = sockets::row(&self.names[row.workload], &row);
+                self.sockets.row(slot, version, &row)?;
+            }
+            Ok(())
+        };
+        let written = write();
         self.note(written);
     }
 

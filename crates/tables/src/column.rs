@@ -39,31 +39,74 @@ pub enum Cell<'a> {
 pub(crate) trait Value<'a>: Copy + Into<Cell<'a>> {
     const KIND: Kind;
     const NULLABLE: bool = false;
+
+    /// What stands in a page; of a text, what tells it from others. `None`: null.
+    fn bits(self) -> Option<u64>;
+}
+
+/// A row's cells as [`Value::bits`], zero for null, and which are null.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Raw<const COLUMNS: usize> {
+    pub bits: [u64; COLUMNS],
+    pub nulls: u64,
+}
+
+impl<const COLUMNS: usize> Default for Raw<COLUMNS> {
+    fn default() -> Self {
+        Self {
+            bits: [0; COLUMNS],
+            nulls: 0,
+        }
+    }
 }
 
 impl<'a> Value<'a> for &'a str {
     const KIND: Kind = Kind::Text;
+
+    fn bits(self) -> Option<u64> {
+        Some(self.as_ptr().addr() as u64 ^ (self.len() as u64) << 48)
+    }
 }
 
 impl Value<'_> for f64 {
     const KIND: Kind = Kind::Float;
+
+    fn bits(self) -> Option<u64> {
+        Some(self.to_bits())
+    }
 }
 
 impl Value<'_> for u64 {
     const KIND: Kind = Kind::Integer;
+
+    fn bits(self) -> Option<u64> {
+        Some(self.min(i64::MAX as u64))
+    }
 }
 
 impl Value<'_> for i64 {
     const KIND: Kind = Kind::Integer;
+
+    fn bits(self) -> Option<u64> {
+        Some(self as u64)
+    }
 }
 
 impl Value<'_> for bool {
     const KIND: Kind = Kind::Flag;
+
+    fn bits(self) -> Option<u64> {
+        Some(self.into())
+    }
 }
 
 impl<'a, T: Value<'a>> Value<'a> for Option<T> {
     const KIND: Kind = T::KIND;
     const NULLABLE: bool = true;
+
+    fn bits(self) -> Option<u64> {
+        self.and_then(T::bits)
+    }
 }
 
 impl<'a> From<&'a str> for Cell<'a> {
@@ -103,6 +146,25 @@ impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
     }
 }
 
+pub(crate) const fn index_of(columns: &[Column], name: &str) -> usize {
+    let mut place = 0;
+    while place < columns.len() {
+        if is_same(columns[place].name.as_bytes(), name.as_bytes()) {
+            return place;
+        }
+        place += 1;
+    }
+    panic!("no column of that name")
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut place = 0;
+    while place < one.len() && place < other.len() && one[place] == other[place] {
+        place += 1;
+    }
+    place == one.len() && place == other.len()
+}
+
 /// Defines a table by its row: the comment is the table's, each field is a column, an `Option` is one that may be null.
 macro_rules! table {
     (
@@ -132,6 +194,23 @@ macro_rules! table {
                 doc: concat!($($doc),+),
                 columns: &Self::COLUMNS,
             };
+
+            /// The place of a column, which there is.
+            #[allow(dead_code, reason = "not of every table")]
+            pub(crate) const fn index_of(name: &str) -> usize {
+                $crate::column::index_of(&Self::COLUMNS, name)
+            }
+
+            #[allow(dead_code, reason = "not of every table")]
+            pub(crate) fn raw(&self) -> $crate::column::Raw<{ [$(stringify!($column)),+].len() }> {
+                let mut raw = $crate::column::Raw::default();
+                let cells = [$($crate::column::Value::bits(self.$column)),+];
+                for (place, cell) in cells.into_iter().enumerate() {
+                    raw.bits[place] = cell.unwrap_or(0);
+                    raw.nulls |= u64::from(cell.is_none()) << place;
+                }
+                raw
+            }
 
             /// In the order of the columns.
             pub fn cells(&self) -> [$crate::Cell<'a>; [$(stringify!($column)),+].len()] {

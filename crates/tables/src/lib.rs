@@ -16,6 +16,7 @@ mod link;
 pub mod parquet;
 pub mod pcapng;
 mod ping;
+pub mod samples;
 mod socket;
 mod tool;
 

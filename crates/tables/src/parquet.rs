@@ -18,7 +18,7 @@ use std::sync::Arc;
 const GROUP_ROWS: usize = 1 << 15;
 
 pub struct Writer<W: Write + Send> {
-    out: SerializedFileWriter<W>,
+    pub(crate) out: SerializedFileWriter<W>,
     columns: Vec<Chunk>,
     rows: usize,
 }
@@ -201,7 +201,7 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
 }
 
 /// The file's own error where there is one: a full disk is known by its number.
-fn plain(error: ParquetError) -> io::Error {
+pub(crate) fn plain(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(of_file) => *of_file,

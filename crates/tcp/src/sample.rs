@@ -101,6 +101,12 @@ impl Socket {
         &self.counters
     }
 
+    /// How long it has been busy, and of that waiting for the peer's window and for room in the send buffer. Of a
+    /// [`sample`](Self::sample), only these change while nothing happens to the socket.
+    pub fn waits(&self, now: Time) -> [Nanos; 3] {
+        self.chrono.totals(now)
+    }
+
     pub fn sample(&self, now: Time) -> SocketSample {
         let w = &self.window;
         let c = &self.counters;

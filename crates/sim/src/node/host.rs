@@ -36,6 +36,8 @@ struct Slot {
     socket: Option<Socket>,
     /// The entry among the timers that will look at the socket, if any.
     scheduled: Time,
+    /// How often something has happened to the socket.
+    changes: u64,
 }
 
 /// An arrival held back to be joined with what follows.
@@ -80,10 +82,14 @@ impl Host {
     }
 
     pub fn socket(&self, id: ConnectionId) -> Option<&Socket> {
+        self.watched_socket(id).map(|(socket, _)| socket)
+    }
+
+    /// With how often something has happened to it.
+    pub fn watched_socket(&self, id: ConnectionId) -> Option<(&Socket, u64)> {
         let slot = self.slots.get(id.index as usize)?.as_ref()?;
-        (slot.end.id == id)
-            .then_some(slot.socket.as_ref())
-            .flatten()
+        let socket = slot.socket.as_ref().filter(|_| slot.end.id == id)?;
+        Some((socket, slot.changes))
     }
 
     /// Takes a place at a connection; the socket appears with [`connect`](Self::connect), or when a SYN comes.
@@ -96,6 +102,7 @@ impl Host {
             end,
             socket: None,
             scheduled: Time::NEVER,
+            changes: 0,
         });
     }
 
@@ -154,6 +161,7 @@ impl Host {
         let Some(Some(slot)) = self.slots.get_mut(id.index as usize) else {
             return;
         };
+        slot.changes += 1;
         let address = Address {
             from: self.seat,
             to: slot.end.to,

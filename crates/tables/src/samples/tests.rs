@@ -1,0 +1,139 @@
+use super::*;
+use crate::Cell;
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::record::Field;
+use proptest::prelude::*;
+
+const STATES: [&str; 3] = ["ESTAB", "SYN-SENT", "CLOSE-WAIT"];
+
+/// A row of few different values, all of which follow from `seed`.
+fn row(time_s: f64, seed: u64, waited_s: f64) -> Socket<'static> {
+    Socket {
+        time_s,
+        host: ["client", "server"][seed as usize % 2],
+        workload: Some("download"),
+        flow: (!seed.is_multiple_of(3)).then_some(seed / 4),
+        role: Some("data"),
+        ip: 4,
+        local_port: seed,
+        remote_port: 80,
+        state: STATES[seed as usize / 2 % 3],
+        congestion_control: Some("cubic"),
+        ca_state: Some("open"),
+        cwnd_segments: Some(seed % 7),
+        ssthresh_segments: (seed % 5 > 2).then_some(seed % 11),
+        mss_bytes: Some(1448),
+        srtt_s: (seed > 4).then_some(seed as f64 / 8.0),
+        rttvar_s: None,
+        min_rtt_s: Some(0.5),
+        rto_s: Some(1.0),
+        backoff: Some(0),
+        unacked_segments: Some(seed / 2),
+        sacked_segments: Some(0),
+        lost_segments: Some(0),
+        retrans_segments: Some(0),
+        reordering: Some(3),
+        in_flight_bytes: Some(-(seed as i64)),
+        bytes_sent: Some(seed * 1000),
+        bytes_acked: Some(u64::MAX),
+        bytes_received: Some(0),
+        bytes_retrans: Some(0),
+        segments_out: Some(seed),
+        segments_in: Some(seed),
+        retransmits: Some(0),
+        delivered: Some(seed),
+        delivery_rate_bit_s: Some(1e6),
+        pacing_rate_bit_s: (seed % 4 == 1).then_some(2e6),
+        app_limited: Some(seed % 4 > 1),
+        busy_s: Some(waited_s),
+        rwnd_limited_s: Some(0.0),
+        sndbuf_limited_s: Some(0.0),
+        snd_wnd_bytes: Some(seed),
+        rcv_wnd_bytes: Some(65_535),
+        rcv_space_bytes: Some(14_480),
+        rcv_ssthresh_bytes: Some(65_535),
+        rcv_ooopack: Some(0),
+        notsent_bytes: Some(0),
+        sndbuf_bytes: Some(87_040),
+        rcvbuf_bytes: Some(131_072),
+        wmem_queued_bytes: Some(seed),
+        rmem_alloc_bytes: Some(0),
+        backlog_bytes: Some(0),
+        drops: Some(0),
+        total_rto: Some(0),
+        rcv_rtt_s: seed.is_multiple_of(6).then_some(0.6),
+    }
+}
+
+/// At each instant, of each slot that is there, what its row follows from.
+fn check(instants: &[Vec<Option<u64>>]) {
+    let mut writer = Writer::create(Vec::new()).expect("a Vec takes all");
+    let mut expected = Vec::new();
+    for (number, slots) in instants.iter().enumerate() {
+        let time_s = number as f64 / 10.0;
+        for (slot, seed) in slots.iter().enumerate() {
+            let Some(seed) = *seed else { continue };
+            let waited_s = time_s * (slot % 2) as f64;
+            let row = row(time_s, seed, waited_s);
+            let known = writer.unchanged(slot, &seed, time_s, [waited_s, 0.0, 0.0]);
+            if !known.expect("a Vec takes all") {
+                writer.row(slot, seed, &row).expect("a Vec takes all");
+            }
+            expected.push(row);
+        }
+    }
+    let file = writer.finish().expect("a Vec takes all");
+    let reader = SerializedFileReader::new(bytes::Bytes::from(file)).expect("a Parquet file");
+    let mut found = reader.get_row_iter(None).expect("rows");
+    for (number, row) in expected.iter().enumerate() {
+        let found = found.next().expect("a row").expect("a row");
+        let cells = row.cells().map(|cell| match cell {
+            Cell::Null => Field::Null,
+            Cell::Text(text) => Field::Str(text.into()),
+            Cell::Integer(number) => Field::Long(number),
+            Cell::Float(number) => Field::Double(number),
+            Cell::Flag(flag) => Field::Bool(flag),
+        });
+        let values = found.get_column_iter().map(|(_, value)| value.clone());
+        assert!(values.eq(cells), "{number}: {found} {row:?}");
+    }
+    assert!(found.next().is_none());
+}
+
+#[test]
+fn what_never_changes_is_read_back_at_every_instant() {
+    check(&vec![vec![Some(5), Some(6)]; 100]);
+    check(&vec![vec![Some(7)]; 3]);
+    check(&[vec![Some(7)]]);
+    check(&[]);
+}
+
+#[test]
+fn a_table_of_more_rows_than_a_group_is_read_back() {
+    let sockets = 1000;
+    let instants = GROUP_ROWS as usize / sockets + 20;
+    let seed = |instant: usize, slot: usize| Some((slot + instant / (slot + 1)) as u64);
+    let of = |instant| (0..sockets).map(|slot| seed(instant, slot)).collect();
+    check(&(0..instants).map(of).collect::<Vec<_>>());
+}
+
+#[test]
+fn more_sockets_than_a_reference_reaches_back_are_read_back() {
+    let counts = [7000, 7990, 9500, 9500, 20];
+    let of = |count: usize| (0..count).map(|slot| Some(slot as u64 % 50)).collect();
+    check(&counts.map(of));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn sockets_that_come_change_and_go_are_read_back(
+        instants in prop::collection::vec(
+            prop::collection::vec(prop::option::of(0_u64..12), 0..9),
+            0..12,
+        )
+    ) {
+        check(&instants);
+    }
+}
