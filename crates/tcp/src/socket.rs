@@ -15,6 +15,8 @@
 //! A timer's expiry is taken up in `on_timer` (timers.rs): retransmission first, then pacing, delayed ACKs, reading and writing. An
 //! application's call ends in `fill_and_push` (`send_buffer.rs`).
 //!
+//! What holds between two calls is checked in invariants.rs wherever debug assertions are on.
+//!
 //! Departures:
 //! 1. The final ACK of a handshake is assumed valid: there are no old duplicates of other connections.
 //! 2. TIME-WAIT holds no port and no timer, as ports are not modelled as scarce; a FIN that comes again is acknowledged.
