@@ -136,7 +136,9 @@ def test_a_wrong_path_is_told_where_what_and_what_would_do(name: str, lab_file: 
     ("text", "place", "found", "remedy"),
     [
         ("0\n5\n4\n", ":3", "4 after 5", "never go back"),
-        ("0\n5 ms\n", ":2", '"5 ms"', "whole milliseconds"),
+        ("0\n5 ms\n", ":2", "text that is not shown", "whole milliseconds"),
+        ("0\n1.5\n", ":2", '"1.5"', "whole milliseconds"),
+        ("0\n\n1\n", ":2", "an empty line", "whole milliseconds"),
         ("-1\n", ":1", '"-1"', "whole milliseconds"),
         ("0\n0\n", ":2", "a trace that ends at 0 ms", "above 0"),
         ("", "", "an empty trace", "at least one line"),
@@ -158,8 +160,33 @@ def test_a_wrong_line_of_a_rate_trace_is_named(
 def test_a_wrong_mark_of_a_loss_trace_is_named(lab_file: WriteLab) -> None:
     file = lab_file('[path]\nloss = { model = "trace", file = "loss.trace" }\n' + WORK)
     file.with_name("loss.trace").write_text("0010 # a burst\n01x0\n")
-    with pytest.raises(LabError, match=r'loss.trace:2: found "x"; expected 0 \(arrives\) and 1 \(lost\)'):
+    with pytest.raises(
+        LabError, match=r"loss.trace:2: found another character; expected 0 \(arrives\) and 1 \(lost\)"
+    ):
         Lab.load(file)
+
+
+@pytest.mark.parametrize(
+    "lab",
+    [
+        f'[path]\nrate = {{ trace = "secret" }}\n{WORK}',
+        f'[path]\nloss = {{ model = "trace", file = "secret" }}\n{WORK}',
+        'duration = "5 s"\n[[workload]]\nkind = "channels"\nchannels = 5\n'
+        'size = { distribution = "file", file = "secret" }\n',
+    ],
+    ids=["rate", "loss", "sizes"],
+)
+@pytest.mark.parametrize(
+    "secret", ["xyzzy:$6$salt$hash:19000:0:99999:7:::", "-----BEGIN xyzzy KEY-----", "1" * 41 + "x", "9" * 41]
+)
+def test_a_file_that_is_no_trace_is_not_quoted(lab: str, secret: str, lab_file: WriteLab) -> None:
+    file = lab_file(lab)
+    file.with_name("secret").write_text(f"{secret}\n")
+    with pytest.raises(LabError) as raised:
+        Lab.load(file)
+    assert raised.value.where == f"{file.with_name('secret')}:1"
+    message = str(raised.value).replace(raised.value.where, "")
+    assert not any(part in message for part in ("xyzzy", "salt", "11111", "99999"))
 
 
 def test_a_device_is_no_trace(lab_file: WriteLab) -> None:

@@ -101,6 +101,9 @@ Names are relative to the lab file. A trace of delivery opportunities (`format =
 line per chance to send 1500 bytes: whole milliseconds since its start, never going back. After the last
 line it starts again. A trace of losses is a text of `0` (arrives) and `1` (lost), one per packet, blanks
 and lines as you like, `#` for remarks; it repeats too.
+
+A message about such a file names its line. It quotes only numbers of at most 20 characters, since a lab
+may name any file that its user can read.
 """
 
 # Headings of the page in order, each with the model whose keys it lists and what is said before them.

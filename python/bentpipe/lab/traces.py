@@ -3,10 +3,14 @@
 mahimahi's format (mahimahi(1), mm-link): one line per opportunity to deliver 1500 bytes, the milliseconds
 since the trace's start as a whole number; lines may repeat a number and never go back; after the last the
 trace starts again.
+
+A lab may name any file that its user can read. So a message about a line never quotes it, unless it is a
+short number: the file need not be a trace, and messages are passed on.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from bentpipe.lab.errors import FaultError, LabError, shown
@@ -14,6 +18,7 @@ from bentpipe.lab.errors import FaultError, LabError, shown
 _MOST_BYTES = 64 * 2**20
 _MOST_MS = 10**12
 _LARGEST_BYTES = 10**15
+_QUOTED_NUMBER = re.compile(r"(?=.{1,20}\Z)[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 
 
 class Traces:
@@ -79,7 +84,7 @@ def _read_opportunities(file: Path, text: str) -> list[int]:
             raise LabError(
                 where,
                 "",
-                shown(word),
+                _found(word),
                 "expected whole milliseconds since the trace's start, one number per line",
             )
         time_ns = int(word) * 1_000_000
@@ -110,7 +115,7 @@ def _read_losses(file: Path, text: str) -> list[bool]:
                 raise LabError(
                     f"{file}:{number}",
                     "",
-                    shown(mark),
+                    "another character",
                     "expected 0 (arrives) and 1 (lost), and # for a remark",
                 )
     if not lost:
@@ -126,9 +131,16 @@ def _read_sizes(file: Path, text: str) -> list[int]:
             continue
         if not word.isdigit() or not 0 < int(word) <= _LARGEST_BYTES:
             raise LabError(
-                f"{file}:{number}", "", shown(word), "expected a whole number of bytes above 0, one per line"
+                f"{file}:{number}", "", _found(word), "expected a whole number of bytes above 0, one per line"
             )
         sizes.append(int(word))
     if not sizes:
         raise LabError(str(file), "", "no sizes", "expected at least one line with a number of bytes")
     return sizes
+
+
+def _found(word: str) -> str:
+    """What stands in a line, without its text if that is no short number."""
+    if not word:
+        return "an empty line"
+    return f'"{word}"' if _QUOTED_NUMBER.fullmatch(word) else "text that is not shown"
