@@ -7,10 +7,11 @@ workload and not the run; and when the run is over, what still runs is interrupt
 import asyncio
 import contextlib
 import itertools
+import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from bentpipe.engines.host_process import Exit, HostProcess
 from bentpipe.engines.lengths import queueing_s
 from bentpipe.lab.spec import RunSpec
 
+OUTPUT_LIMIT_BYTES = 64 * 2**20
+"""Most that is read of each stream (stdout, stderr) of a lab's command."""
 _GRACE_S = 2.0
 _FIRST_PORT = 5201
 
@@ -42,6 +45,8 @@ class Program:
     started_s: float
     stdout: str
     stderr: str
+    omitted_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Of each stream that was cut, how many bytes were left out of its middle."""
 
     @property
     def fault(self) -> str | None:
@@ -160,8 +165,8 @@ class Bench:
         preparation: bool = False,
     ) -> "Running":
         """Start a program at `host`; what it prints goes to files of its own. With `sandbox` it reaches only
-        what a command of a lab may (docs/live.md). What a `preparation` waits for a processor is not
-        reported."""
+        what a command of a lab may (docs/live.md), and at most `OUTPUT_LIMIT_BYTES` of each of its streams
+        are read. What a `preparation` waits for a processor is not reported."""
         name = f"{next(self._numbers)}-{Path(argv[0]).name}"
         stdout, stderr = self.spool / f"{name}.out", self.spool / f"{name}.err"
         started_s = self.now_s
@@ -178,7 +183,9 @@ class Bench:
             sandbox=sandbox,
             preparation=preparation,
         )
-        return Running(self, self._host, name, argv, started_s, exiting, (stdout, stderr))
+        output = {"stdout": stdout, "stderr": stderr}
+        limit = OUTPUT_LIMIT_BYTES if sandbox else None
+        return Running(self, self._host, name, argv, started_s, exiting, output, limit)
 
 
 @dataclass(frozen=True)
@@ -191,7 +198,8 @@ class Running:
     _argv: Sequence[str]
     _started_s: float
     _exiting: asyncio.Future[Exit]
-    _output: tuple[Path, Path]
+    _output: Mapping[str, Path]
+    _output_limit_bytes: int | None
 
     @property
     def has_ended(self) -> bool:
@@ -211,8 +219,13 @@ class Running:
         end = await self._watch(deadline_s, cut=cut)
         if end is not End.EXITED:
             await self._stop()
-        stdout, stderr = (path.read_text(errors="replace") if path.exists() else "" for path in self._output)
-        return Program(self._argv, end, await self._exiting, self._started_s, stdout, stderr)
+        texts: dict[str, str] = {}
+        omitted: dict[str, int] = {}
+        for stream, file in self._output.items():
+            texts[stream], left_out = read_output(file, self._output_limit_bytes)
+            if left_out:
+                omitted[stream] = left_out
+        return Program(self._argv, end, await self._exiting, self._started_s, **texts, omitted_bytes=omitted)
 
     async def _watch(self, deadline_s: float | None, *, cut: bool) -> End:
         timeout = None if deadline_s is None else max(0.0, deadline_s - self._bench.now_s)
@@ -233,6 +246,30 @@ class Running:
             done, _ = await asyncio.wait({self._exiting}, timeout=_GRACE_S)
             if done:
                 return
+
+
+def read_output(file: Path, limit_bytes: int | None) -> tuple[str, int]:
+    """What a program printed to a file, and how many bytes of it were left out. Of a file above the limit
+    the first and the last half of the limit are read, with a line about the rest between them."""
+    try:
+        with file.open("rb") as stream:
+            size_bytes = os.fstat(stream.fileno()).st_size
+            if limit_bytes is None or size_bytes <= limit_bytes:
+                return _text(stream.read(limit_bytes)), 0
+            half = limit_bytes // 2
+            begin = stream.read(half)
+            stream.seek(size_bytes - half)
+            end = stream.read(half)
+    except FileNotFoundError:
+        return "", 0
+    omitted = size_bytes - 2 * half
+    note = f"\n[bentpipe: {omitted} bytes are left out here: the limit is {limit_bytes} bytes]\n"
+    return _text(begin) + note + _text(end), omitted
+
+
+def _text(raw: bytes) -> str:
+    """With the line endings of Python's text files."""
+    return raw.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _signal_name(number: int) -> str:

@@ -23,6 +23,8 @@ async def run(spec: ExecSpec, bench: Bench) -> WorkloadResult:
         "duration_s": program.exit.at_s - program.started_s,
         "completion_s": program.exit.at_s - start_s if program.end is End.EXITED else None,
     }
+    for stream, omitted in program.omitted_bytes.items():
+        entry[f"{stream}_omitted_bytes"] = omitted
     # Ended at the time that the lab gave it: as asked, not hung.
     if program.fault and program.end is not End.HUNG:
         entry["why"] = program.fault
