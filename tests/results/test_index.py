@@ -238,7 +238,69 @@ def test_an_index_that_is_none_does_no_harm(tmp_path: Path, harm: Callable[[byte
     assert_reads_the_same(tmp_path)
     assert file.read_bytes() == harmed, "reading never writes"
     index.refresh(Place.of(tmp_path))
-    assert index.Index(file.read_bytes()).stamps.keys() == set(NAMES)
+    assert index.Index(file.read_bytes(), Place.of(file)).stamps.keys() == set(NAMES)
+
+
+def forge(out: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """Change the index, with marks and stamps that are right."""
+    file = out / "runs.parquet"
+    file.write_bytes(index._file(change(pl.read_parquet(file))))
+
+
+def text_of(column: str, old: str, new: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    return lambda rows: rows.with_columns(pl.col(column).str.replace(old, new, literal=True))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        text_of("record_json", '"goodput_mbit_s": 1.5', '"goodput_mbit_s": "much"'),
+        text_of("record_json", '"goodput_mbit_s": 1.5', '"goodput_mbit_s": NaN'),
+        text_of("record_json", '{"download": {"kind": "bulk", "goodput_mbit_s": 1.5}}', "[]"),
+        lambda rows: rows.with_columns(record_json=pl.lit("[]")),
+        lambda rows: rows.with_columns(record_json=pl.lit("{")),
+        lambda rows: rows.with_columns(record_json=pl.lit(None, pl.String)),
+        lambda rows: rows.with_columns(spec_json=pl.lit('{"path": 5}')),
+        lambda rows: rows.with_columns(machine_json=pl.lit("7")),
+        lambda rows: rows.with_columns(workload=pl.lit(5)),
+        lambda rows: rows.with_columns(point=pl.struct(x=pl.lit([1, 2]))),
+        lambda rows: rows.with_columns(other=pl.lit("x")),
+    ],
+    ids=lambda change: getattr(change, "__name__", None),
+)
+def test_what_a_forged_index_says_in_another_shape_is_read_from_the_records(
+    tmp_path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> None:
+    for name in NAMES:
+        write(tmp_path, name, record(seed=len(name)))
+    index.refresh(Place.of(tmp_path))
+    before = (tmp_path / "runs.parquet").read_bytes()
+    forge(tmp_path, change)
+    assert (tmp_path / "runs.parquet").read_bytes() != before
+    assert_reads_the_same(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("sound", "wrong"),
+    [
+        ('"goodput_mbit_s": 1.5', '"goodput_mbit_s": 1e400'),
+        ('"goodput_mbit_s": 1.5', '"goodput_mbit_s": 1e25'),
+        ('"goodput_mbit_s": 1.5', '"goodput_mbit_s": 10000000000000000000000'),
+        ('"goodput_mbit_s": 1.5', '"goodput_mbit_s": "1.5"'),
+        ('"kind": "bulk"', '"kind": 5'),
+        ('"kind": "bulk"', '"direct\\u0069on": 5'),
+    ],
+)
+def test_a_record_in_an_index_is_checked_also_after_others_that_look_like_it(
+    tmp_path: Path, sound: str, wrong: str
+) -> None:
+    for name in ("a", "b", "c"):
+        write(tmp_path, name, record(seed=ord(name)))
+    index.refresh(Place.of(tmp_path))
+    only_last = pl.col("run") == "c"
+    change = text_of("record_json", sound, wrong)
+    forge(tmp_path, lambda rows: pl.concat([rows.filter(~only_last), change(rows.filter(only_last))]))
+    assert_reads_the_same(tmp_path)
 
 
 def test_a_refresh_that_is_broken_off_leaves_the_old_index(

@@ -2,7 +2,8 @@
 
 The records (run.json) are the truth. A row counts only as long as its record has the size and the time of
 writing that it had when the row was made; every other run is read from its record. So a file that is old,
-damaged or another program's costs time and nothing else.
+damaged or another program's costs time and nothing else. Its columns' types are checked when it is
+opened, and a row's record when it is read (record_shape.py).
 """
 
 import hashlib
@@ -26,9 +27,10 @@ from bentpipe.results.records import (
     read_record,
     unpacked,
 )
-from bentpipe.results.runs_table import FIXED, RunRows, runs_table
+from bentpipe.results.runs_table import FIXED, STRUCTS, RunRows, runs_table
 
 _STAMP = {"record_bytes": pl.Int64(), "record_changed": pl.String()}
+_FIGURE_TYPES = {pl.Boolean(), pl.Int64(), pl.Float64(), pl.String()}
 _FORMAT = "1"
 """Counts up when the same record gives another row."""
 
@@ -36,14 +38,17 @@ _FORMAT = "1"
 class Index:
     """A sweep's runs.parquet as it was when it was opened."""
 
-    def __init__(self, content: bytes) -> None:
-        """Raises StoreError for what is none."""
-        self._content = content
+    def __init__(self, content: bytes, place: Place) -> None:
+        """Raises StoreError for what is none. `place` is the file's."""
+        self._content, self._place = content, place
         try:
             schema = pl.read_parquet_schema(io.BytesIO(content))
             metadata = pl.read_parquet_metadata(io.BytesIO(content))
             expected = {c.name: c.dtype for c in FIXED} | dict.fromkeys(TEXT_COLUMNS, pl.String()) | _STAMP
             same = {name: schema.get(name) for name in expected} == expected
+            rest = {name: dtype for name, dtype in schema.items() if name not in expected}
+            if not all(name in STRUCTS and _holds_figures(dtype) for name, dtype in rest.items()):
+                raise StoreError("not a table of runs")
             if not same or not _marks(content).items() <= metadata.items():
                 raise StoreError("not a table of runs")
             stamps = self._columns(["run", *_STAMP])
@@ -59,7 +64,7 @@ class Index:
     def of(cls, folder: Place) -> "Index | None":
         """The folder's; None where it has none that can be used."""
         with suppress(StoreError):
-            return cls((folder / RUNS).read_bytes())
+            return cls((folder / RUNS).read_bytes(), folder / RUNS)
         return None
 
     def known(self, stamps: dict[str, Stamp]) -> set[str]:
@@ -71,9 +76,10 @@ class Index:
         all."""
         return self._columns(self._table_columns)[[self._row_of[run] for run in runs]]
 
-    def records(self, runs: Sequence[str], repeated: Repeated) -> Iterator[dict[str, Any]]:
+    def records(self, runs: Sequence[str], repeated: Repeated) -> Iterator[dict[str, Any] | None]:
+        """Each run's; None where the row holds no record."""
         texts = self._columns(list(TEXT_COLUMNS))
-        return unpacked(texts[[self._row_of[run] for run in runs]], repeated)
+        return unpacked(texts[[self._row_of[run] for run in runs]], repeated, self._place)
 
     def _columns(self, names: list[str]) -> pl.DataFrame:
         return pl.read_parquet(io.BytesIO(self._content), columns=names)
@@ -101,7 +107,7 @@ class Runs:
     def records(self) -> list[dict[str, Any]]:
         indexed = [name for name in self.names if name not in self._read]
         with many_objects():
-            found = dict(_indexed(self._index, indexed, self._repeated)) if self._index else {}
+            found = dict(_indexed(self._index, self._folder, indexed, self._repeated)) if self._index else {}
         every = self._read | found
         return [located(every[name], name, self.folder(name)) for name in self.names]
 
@@ -132,7 +138,7 @@ def refresh(folder: Place) -> None:
         return
     repeated = Repeated()
     rows, texts, made_of = RunRows(), Packed(repeated), dict[str, Stamp]()
-    indexed = _indexed(index, sorted(known), repeated) if index else iter(())
+    indexed = _indexed(index, folder, sorted(known), repeated) if index else iter(())
     others = [name for name in stamps if name not in known]
     for name, record in chain(indexed, _from_records(folder, others, repeated)):
         located(record, name, folder / name)
@@ -147,9 +153,15 @@ def refresh(folder: Place) -> None:
     (folder / RUNS).write_bytes(_file(pl.concat(columns, how="horizontal")))
 
 
-def _indexed(index: Index, runs: Sequence[str], repeated: Repeated) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each run's record, from the index."""
-    return zip(runs, index.records(runs, repeated), strict=True)
+def _indexed(
+    index: Index, folder: Place, runs: Sequence[str], repeated: Repeated
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each run's record, from the index, or from its folder where the index holds none."""
+    for run, record in zip(runs, index.records(runs, repeated), strict=True):
+        if record is None:
+            yield from _from_records(folder, [run], repeated)
+        else:
+            yield run, record
 
 
 def _from_records(
@@ -162,6 +174,14 @@ def _from_records(
         except StoreError:
             if (folder / name / RECORD).exists():
                 raise
+
+
+def _holds_figures(dtype: Any) -> bool:
+    """Whether it is a struct of structs and of the types of a run's figures (runs_table.py)."""
+    if not isinstance(dtype, pl.Struct):
+        return False
+    leaves = [field.dtype for field in dtype.fields]
+    return all(leaf in _FIGURE_TYPES or _holds_figures(leaf) for leaf in leaves)
 
 
 def _file(rows: pl.DataFrame) -> bytes:

@@ -40,6 +40,9 @@ class Repeated:
     def __init__(self) -> None:
         self._parts: dict[str, Any] = {}
         self._texts: dict[int, str] = {}
+        self._checked: set[tuple[str, str]] = set()
+        self.shapes = record_shape.Shapes()
+        """Of the rest of the records."""
 
     def of(self, text: str) -> Any:
         """The part that is written so."""
@@ -47,6 +50,14 @@ class Repeated:
             self._parts[text] = part = json.loads(text)
             self._texts[id(part)] = text
         return self._parts[text]
+
+    def checked(self, key: str, text: str, place: Place) -> Any:
+        """The record's part of that key. Its shape is checked once for each text. Raises StoreError."""
+        part = self.of(text)
+        if (key, text) not in self._checked:
+            record_shape.check({key: part}, place)
+            self._checked.add((key, text))
+        return part
 
     def text(self, part: Any) -> str:
         """How it is written; known at once of a part that came from here."""
@@ -98,14 +109,25 @@ def _texts(name: str, texts: Sequence[str | None]) -> pl.Series:
     return pl.Series(name, list(number), pl.String).gather([number[text] for text in texts])
 
 
-def unpacked(rows: pl.DataFrame, repeated: Repeated) -> Iterator[dict[str, Any]]:
-    """The records."""
+def unpacked(rows: pl.DataFrame, repeated: Repeated, place: Place) -> Iterator[dict[str, Any] | None]:
+    """The records; None for a row whose texts are no record. `place` is the file that the rows are from."""
     for record_json, *texts in rows.select(TEXT_COLUMNS).iter_rows():
-        record = json.loads(record_json)
-        for key, text in zip(_REPEATED, texts, strict=True):
-            if text is not None:
-                record[key] = repeated.of(text)
-        yield record
+        try:
+            yield _unpacked(record_json, texts, repeated, place)
+        except (StoreError, ValueError, TypeError, RecursionError):
+            yield None
+
+
+def _unpacked(
+    record_json: str, texts: Sequence[str | None], repeated: Repeated, place: Place
+) -> dict[str, Any]:
+    record = repeated.shapes.read(record_json, place, apart=_REPEATED)
+    for key, text in zip(_REPEATED, texts, strict=True):
+        if text is not None:
+            record[key] = repeated.checked(key, text, place)
+        else:
+            record.pop(key, None)
+    return record
 
 
 @contextmanager

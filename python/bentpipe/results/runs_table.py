@@ -58,12 +58,12 @@ class RunRows:
     def __init__(self) -> None:
         self._count = 0
         self._plain: dict[str, list[Any]] = {column.name: [] for column in FIXED}
-        self._leaves: dict[str, dict[Path, list[Any]]] = {name: {} for name in _STRUCTS}
+        self._leaves: dict[str, dict[Path, list[Any]]] = {name: {} for name in STRUCTS}
 
     def add(self, record: Record) -> None:
         for column in FIXED:
             self._plain[column.name].append(_plain(column, record))
-        for name, of in _STRUCTS.items():
+        for name, of in STRUCTS.items():
             leaves = self._leaves[name]
             for path, value in of(record).items():
                 values = leaves.setdefault(path, [])
@@ -146,7 +146,7 @@ def _scalars(found: dict[Path, Any], within: Path, part: Mapping[str, Any]) -> N
             found[(*within, key)] = value
 
 
-_STRUCTS: Mapping[str, Callable[[Record], dict[Path, Any]]] = {
+STRUCTS: Mapping[str, Callable[[Record], dict[Path, Any]]] = {
     "point": _point,
     "workload": _part("workloads"),
     "pipe": _part("pipes"),
