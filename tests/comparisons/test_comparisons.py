@@ -131,6 +131,25 @@ def test_costs_stand_in_the_verdict_where_they_are_seen() -> None:
     assert "; queue delay +140 ms" in printed(runs)
 
 
+def test_a_cost_is_named_in_words_and_not_by_its_key() -> None:
+    def pinged(each: Record) -> Record:
+        shortest_ms = 50.0 + each["seed"] / 100 + (56.17 if each["variant"] == "tuned" else 0)
+        ping = {"kind": "ping", "median_ms": 200.0, "min_ms": shortest_ms, "sent": 1, "lost": 0}
+        return each | {"workloads": {"rtt": ping}}
+
+    text = " ".join(
+        printed([pinged(each) for each in tried(lambda seed: 31.0 * wobble(seed), seeds=6)]).split()
+    )
+    assert "; shortest round trip +56.17 ms" in text
+
+
+def test_an_interval_that_says_nothing_has_no_digits_in_a_verdict() -> None:
+    ratios = [1.1, 3000.0]
+    text = " ".join(printed(tried(lambda seed: 10.0 * ratios[seed % 2], seeds=2)).split())
+    assert "interval too wide" in text
+    assert " to +" not in text
+
+
 def test_equal_runs_are_identical_in_every_pair() -> None:
     assert found(tried(lambda _seed: 10.0)).verdict == IDENTICAL
     assert "tuned: goodput identical in every pair" in printed(tried(lambda _seed: 10.0))

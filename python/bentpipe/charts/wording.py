@@ -54,9 +54,12 @@ _TOO_WIDE = 1000.0
 
 def ratio_interval(low: float, high: float) -> str:
     """An interval of a ratio. One that says nothing has no digits: a few pairs give ends far apart."""
-    if low > 0 and high / low >= _TOO_WIDE:
-        return TOO_WIDE
-    return f"{digits(low)}–{digits(high)}"
+    return TOO_WIDE if is_too_wide(low, high) else f"{digits(low)}–{digits(high)}"
+
+
+def is_too_wide(low: float, high: float) -> bool:
+    """Whether an interval of a ratio says nothing."""
+    return low > 0 and high / low >= _TOO_WIDE
 
 
 def plural(count: int, noun: str) -> str:

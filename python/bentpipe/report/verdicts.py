@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from bentpipe.charts.wording import digits, plural, point_words
+from bentpipe.charts.wording import TOO_WIDE, digits, is_too_wide, plural, point_words
 from bentpipe.results.comparisons import IDENTICAL, LESS, MORE, NO_DIFFERENCE, NO_INTERVAL, Comparison
 from bentpipe.results.intervals import MOST_REPEATS, ratio_of
 
@@ -15,6 +15,7 @@ _APART = 1.2
 _MUCH = 1.5
 _LEAST = 0.001
 _POINTS = "percentage points"
+_TOO_WIDE = f"interval {TOO_WIDE}"
 
 
 def verdict(overall: Comparison, beside: Iterable[Comparison], at_points: Sequence[Comparison]) -> str:
@@ -53,7 +54,7 @@ def tail(of: Comparison) -> str:
     if of.ratio is None or of.ratio_interval is None:
         return words
     low, high = of.ratio_interval.low, of.ratio_interval.high
-    return f"{words} ({digits(of.ratio)} times as long, {span(low, high)})"
+    return f"{words} ({digits(of.ratio)} times as long, {_factors(low, high)})"
 
 
 def cost(of: Comparison) -> str:
@@ -117,6 +118,8 @@ def _interval(of: Comparison) -> str:
         found = of.difference.interval
         return span(found.low, found.high) + unit(of)
     low, high = sorted(speed(of, end) for end in (of.ratio_interval.low, of.ratio_interval.high))
+    if is_too_wide(low, high):
+        return _TOO_WIDE
     if of.verdict == NO_DIFFERENCE and of.metric.unit == "%":
         return f"{span(low, high)} times"
     if of.verdict == NO_DIFFERENCE:
@@ -126,6 +129,10 @@ def _interval(of: Comparison) -> str:
         count = 2 if digits(100 * least, 2) != digits(100 * most, 2) else 3
         return f"{digits(100 * least, count)}–{digits(100 * most, count)} %"
     return span(low, high)
+
+
+def _factors(low: float, high: float) -> str:
+    return _TOO_WIDE if is_too_wide(low, high) else span(low, high)
 
 
 def _in_percent(of: Comparison) -> bool:

@@ -15,6 +15,26 @@ NOT_A_UNIT = "segm."
 """Of a count; words for a table's column, not for a sentence."""
 
 
+_SENTENCES = {
+    "left": "rival's share",
+    "fetch": "fetch time",
+    "completion": "time",
+    "median": "round trip",
+    "transfer": "transfer time",
+    "p95": "round trip p95",
+    "p99": "round trip p99",
+    "min": "shortest round trip",
+    "max": "longest round trip",
+    "sent": "pings sent",
+    "lost": "pings lost",
+    "hits": "cache hits",
+    "misses": "cache misses",
+    "failed": "flows failed",
+    "queue": "mean queue",
+    "status": "exit status",
+}
+
+
 @dataclass(frozen=True)
 class Metric:
     name: str
@@ -124,16 +144,8 @@ def _in_view(kind: Kind, subject: str, part: str, measure: Measure, record: Reco
 
 
 def _words(measure: Measure) -> str:
-    words = {
-        "left": "rival's share",
-        "fetch": "fetch time",
-        "completion": "time",
-        "median": "round trip",
-        "transfer": "transfer time",
-        "p95": "round trip p95",
-        "p99": "round trip p99",
-    }
-    return words.get(measure.name, measure.name)
+    """In a sentence. A measure's name may be a word that only its table's title explains."""
+    return _SENTENCES.get(measure.name, measure.name)
 
 
 def _unit(measure: Measure) -> str:
