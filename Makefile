@@ -66,7 +66,7 @@ bench-live: setup
 
 # Packets per CPU second, memory, and how the cost grows with rate, RTT and flows.
 bench-sim:
-	cargo run --quiet --release -p bentpipe-simrun --example bench_sim
+	cargo run --quiet --release -p bentpipe-sim --example bench_sim
 
 # What a sweep costs beyond its simulations, one by one, by processes and on a cluster; peak memory.
 bench-sweep: setup

@@ -1,8 +1,8 @@
-use bentpipe_draws::Popularity;
+use bentpipe_workloads::Popularity;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The first requests that a workload draws from a set (`bentpipe_draws::Popularity`).
+/// The first requests that a workload draws from a set (`bentpipe_workloads::Popularity`).
 #[pyfunction]
 pub fn popularity(
     zipf: f64,

@@ -1,4 +1,4 @@
-use bentpipe_simrun::{Outcome, RunError};
+use bentpipe_sim::record::{Outcome, RunError};
 use core::ops::ControlFlow;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 type Tables = Vec<(&'static str, Py<PyBytes>)>;
 
-/// Runs a simulation and returns what it amounted to, as JSON (`bentpipe_simrun::run`), and its tables as Parquet unless
+/// Runs a simulation and returns what it amounted to, as JSON (`bentpipe_sim::record::run`), and its tables as Parquet unless
 /// they are in `folder`. A panic is a `RuntimeError`: `PanicException` is no `Exception`, so nobody would catch it.
 #[pyfunction]
 #[expect(
@@ -32,12 +32,12 @@ pub fn sim_run(
     if let Some(folder) = folder {
         let (outcome, _) = watched(py, on_progress.as_ref(), |go_on| {
             let create = |name: &str| File::create(folder.join(name));
-            bentpipe_simrun::run(&spec, &names, &question, create, go_on)
+            bentpipe_sim::record::run(&spec, &names, &question, create, go_on)
         })?;
         return Ok((json(&outcome)?, Vec::new()));
     }
     let (outcome, tables) = watched(py, on_progress.as_ref(), |go_on| {
-        bentpipe_simrun::run(&spec, &names, &question, |_| Ok(Vec::new()), go_on)
+        bentpipe_sim::record::run(&spec, &names, &question, |_| Ok(Vec::new()), go_on)
     })?;
     let as_bytes =
         |(name, parquet): (&'static str, Vec<u8>)| (name, PyBytes::new(py, &parquet).unbind());

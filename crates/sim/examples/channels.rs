@@ -1,13 +1,13 @@
 //! Many channels over a satellite link, what they carried and what it cost: `channels CHANNELS RATE_MBIT RTT_MS QUEUE_KB
 //! SECONDS [SEED]`.
 
-use bentpipe_draws::Distribution;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Bin, Nanos, Time};
 use bentpipe_sim::seat::Side;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{FlowRow, Outcome, Sink};
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
+use bentpipe_workloads::Distribution;
 
 #[derive(Default)]
 struct Sums {

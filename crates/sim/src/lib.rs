@@ -8,6 +8,7 @@ mod network;
 pub mod node;
 pub mod packet;
 pub mod pair;
+pub mod record;
 pub mod seat;
 pub mod simulation;
 pub mod sink;

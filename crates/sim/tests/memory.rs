@@ -1,11 +1,11 @@
 //! A run's memory is what is under way, not what has been.
 
-use bentpipe_draws::Distribution;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{FlowRow, Outcome, Sink};
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
+use bentpipe_workloads::Distribution;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

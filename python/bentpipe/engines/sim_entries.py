@@ -15,7 +15,7 @@ _TOO_SHORT_S = 0.05
 
 
 def entry(work: WorkloadSpec, found: Mapping[str, Any]) -> dict[str, Any]:
-    """`found` is the workload's `Work` (crates/simrun/src/outcome.rs)."""
+    """`found` is the workload's `Work` (crates/sim/src/record/outcome.rs)."""
     match work.kind:
         case "ping":
             return _ping(found)

@@ -1,7 +1,7 @@
 """How the queue of a pipe behaved over a run, in a few figures, from the run's tables.
 
 docs/queue-behaviour.md defines them for readers, crates/tables/src/figures/queue.rs computes them. For a
-simulated run they are computed while it goes on (crates/simrun/src/figures.rs); here they are of tables.
+simulated run they are computed while it goes on (crates/sim/src/record/figures.rs); here they are of tables.
 """
 
 import json

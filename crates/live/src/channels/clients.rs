@@ -7,7 +7,7 @@ use super::ledger::{self, Ledger, Number, Outcome, Received};
 use super::tcp::{self, Alarm, Bell};
 use super::{ChannelsSetup, Place};
 use crate::servers;
-use bentpipe_draws::{Channel as Draws, Flow};
+use bentpipe_workloads::{Channel as Draws, Flow};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;

@@ -5,8 +5,8 @@
 
 use crate::protocol::Family;
 use bentpipe_base::Direction;
-use bentpipe_draws::Flow;
 use bentpipe_tables::{Flow as Row, csv};
+use bentpipe_workloads::Flow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -9,9 +9,9 @@
 use super::packet::LivePacket;
 use crate::servers::{self, Field};
 use bentpipe_base::{Direction, EventQueue};
-use bentpipe_draws::{Distribution, server_delays, terrestrial_place};
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_workloads::{Distribution, server_delays, terrestrial_place};
 
 /// The servers of one workload.
 #[derive(Clone, Debug, PartialEq)]

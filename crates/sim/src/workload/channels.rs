@@ -1,6 +1,6 @@
 //! N channels, each a client with one connection after another: it connects to a server drawn at random, is sent a flow
 //! of drawn size, the server closes, and the client at once (or after `think`) connects again, until the run ends. The
-//! draws are those of the crate bentpipe-draws, so that real sockets can be given the same flows.
+//! draws are those of the crate bentpipe-workloads, so that real sockets can be given the same flows.
 //!
 //! 1. All channels begin at the workload's start.
 //! 2. A flow ends with its last byte; the client goes on when it reads the end of the stream, which most often comes with
@@ -15,10 +15,10 @@ use crate::simulation::SpecError;
 use crate::sink::{FlowDetail, FlowRow, Outcome};
 use crate::world::World;
 use bentpipe_base::Direction;
-use bentpipe_draws::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{ConfigError, Terrestrial};
 use bentpipe_tcp::{Notice, Socket, Writer};
+use bentpipe_workloads::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
 use serde::{Deserialize, Serialize};
 
 const PORT: u16 = 5001;

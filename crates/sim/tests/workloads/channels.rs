@@ -1,12 +1,12 @@
 //! Channels: one connection after another.
 
 use super::{MSS, assert_near, end_s, pipe, run, spec};
-use bentpipe_draws::{Channel, Distribution, server_delays};
 use bentpipe_path::config::LossConfig;
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::SimSpec;
 use bentpipe_sim::sink::Outcome;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
+use bentpipe_workloads::{Channel, Distribution, server_delays};
 
 fn channels(count: u32, size: Distribution) -> ChannelsSpec {
     ChannelsSpec {

@@ -7,7 +7,7 @@ use super::{Http, PORT, Split};
 use crate::seat::Side;
 use crate::sink::Outcome;
 use crate::world::World;
-use bentpipe_draws::Popularity;
+use bentpipe_workloads::Popularity;
 
 impl Http {
     pub(super) fn begin_visit(&mut self, world: &mut World) {

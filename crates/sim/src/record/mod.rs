@@ -1,6 +1,5 @@
-//! The driver of the `sim` engine: runs a specification, writes what it measures to files as it comes, and lets the
-//! caller look on and stop it. The simulation itself does no I/O.
-#![forbid(unsafe_code)]
+//! A run with its record and tables: runs a specification, writes what it measures to any `io::Write` as it comes, and
+//! lets the caller look on and stop it. Nothing here opens a file.
 
 mod figures;
 mod flows;
@@ -12,8 +11,8 @@ mod wire;
 
 pub use outcome::Outcome;
 
+use crate::simulation::{SimSpec, Simulation};
 use bentpipe_path::time::Time;
-use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_tables::figures::QueueQuestion;
 use core::ops::ControlFlow;
 use recorder::Recorder;

@@ -1,7 +1,7 @@
 //! The `flows` table's rows.
 
+use crate::sink::{Cached, FlowRow, Outcome};
 use bentpipe_path::time::Time;
-use bentpipe_sim::sink::{Cached, FlowRow, Outcome};
 use bentpipe_tables::Flow;
 
 /// A host, or one of many that it stands for; numbers from 1.

@@ -4,10 +4,10 @@
 
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::record::Question;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::Discard;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
-use bentpipe_simrun::Question;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::fs::File;
@@ -223,7 +223,7 @@ fn with_tables(name: &str, case: &Case) -> Result<(), Box<dyn std::error::Error>
         simulation.run(&mut Discard);
         alone.push(cpu_s() - began);
         let began = cpu_s();
-        bentpipe_simrun::run(
+        bentpipe_sim::record::run(
             &sampled,
             &names,
             &Question::default(),

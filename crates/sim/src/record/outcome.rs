@@ -1,10 +1,10 @@
 //! What a run amounted to, beside the tables: what each workload carried, and each pipe's sums.
 
-use crate::flows::cached;
+use super::flows::cached;
+use crate::sink::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
+use crate::workload::WorkloadSpec;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{DropCause, Totals};
-use bentpipe_sim::sink::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
-use bentpipe_sim::workload::WorkloadSpec;
 use bentpipe_tables::figures::{FlowTimes, PipeFigures, QueueBehaviour, Times};
 use serde::Serialize;
 use std::collections::BTreeMap;

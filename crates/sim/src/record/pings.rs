@@ -1,7 +1,7 @@
 //! The `pings` table's rows.
 
+use crate::sink::PingRow;
 use bentpipe_path::time::Nanos;
-use bentpipe_sim::sink::PingRow;
 use bentpipe_tables::Ping;
 
 pub(crate) fn row<'a>(workload: &'a str, row: &PingRow) -> Ping<'a> {

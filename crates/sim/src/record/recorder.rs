@@ -1,17 +1,17 @@
 //! Takes a simulation's results as they come: each goes to its table, and to what the record will say. The first error
 //! ends the run.
 
-use crate::figures::Figures;
-use crate::outcome::{Outcome, Work};
-use crate::{Question, RunError, flows, pings, sockets, wire};
+use super::figures::Figures;
+use super::outcome::{Outcome, Work};
+use super::{Question, RunError, flows, pings, sockets, wire};
+use crate::packet::ConnectionId;
+use crate::seat::{Seat, Side};
+use crate::simulation::{SimSpec, Summary};
+use crate::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink};
+use crate::workload::WorkloadSpec;
+use crate::world::SeenSocket;
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
-use bentpipe_sim::packet::ConnectionId;
-use bentpipe_sim::seat::{Seat, Side};
-use bentpipe_sim::simulation::{SimSpec, Summary};
-use bentpipe_sim::sink::{Captured, FlowRow, IntervalRow, PingRow, Sink};
-use bentpipe_sim::workload::WorkloadSpec;
-use bentpipe_sim::world::SeenSocket;
 use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng, samples};
 use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};

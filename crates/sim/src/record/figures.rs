@@ -1,14 +1,14 @@
 //! What the record says beyond sums, gathered while the events are there: of each pipe and its queue, and how long flows
 //! took.
 
-use crate::Question;
-use crate::outcome::{Outcome, PipeTotals, Work};
+use super::Question;
+use super::outcome::{Outcome, PipeTotals, Work};
+use crate::seat::{Seat, Side};
+use crate::simulation::Summary;
+use crate::sink::{self, FlowRow, SocketRow};
+use crate::workload::WorkloadSpec;
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
-use bentpipe_sim::seat::{Seat, Side};
-use bentpipe_sim::simulation::Summary;
-use bentpipe_sim::sink::{self, FlowRow, SocketRow};
-use bentpipe_sim::workload::WorkloadSpec;
 use bentpipe_tables::figures::{
     Bins, PipeFigures, QueueBehaviour, Retransmitting, Span, Times, flow_times, pause_s,
     queue_behaviour,

@@ -1,10 +1,10 @@
 //! A simulated packet as the bytes that a capture shows: TCP with Linux's options, an echo or a datagram, payload of zeros
 //! where it is a length only, checksums right unless the channel flipped a bit.
 
+use crate::packet::{Body, Bytes, Echo, Packet};
+use crate::seat::{Seat, Side};
+use crate::sink::Captured;
 use bentpipe_path::packet::Packet as _;
-use bentpipe_sim::packet::{Body, Bytes, Echo, Packet};
-use bentpipe_sim::seat::{Seat, Side};
-use bentpipe_sim::sink::Captured;
 use bentpipe_tcp::segment::{Segment, flag};
 use bentpipe_wire::{
     IcmpEcho, IpHeader, Ipv4Header, Ipv6Header, TcpHeader, TcpOption, TcpOptionBuffer, UdpHeader,
