@@ -79,9 +79,10 @@ fn a_seat_taken_twice_and_an_unknown_box_are_named() {
     );
     let mut unknown = duplicator(Seat::Far);
     unknown.kind = "shredder".into();
-    assert_eq!(
-        said(vec![unknown]),
-        "unknown kind of box `shredder`; expected one of: duplicator"
+    let refusal = said(vec![unknown]);
+    assert!(
+        refusal.starts_with("unknown kind of box `shredder`; expected one of: duplicator"),
+        "{refusal}"
     );
     let mut never = duplicator(Seat::Far);
     never.parameters.insert("every".into(), 0.0);
