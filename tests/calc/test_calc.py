@@ -4,16 +4,19 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from bentpipe import LabError, calc
-from bentpipe.calculator import advice
+from bentpipe.calculator import advice, packets
+from bentpipe.calculator.calculation import Calculation
 from bentpipe.calculator.limits import window_share
 from bentpipe.calculator.question import ask
 from bentpipe.calculator.words import render
 from bentpipe.charts.wording import digits
+from bentpipe.results.statistics import Estimate
 
 MEASURED = [
     # A kernel 6.18 over 411 ms: what was asked, what binds, Mbit/s measured.
@@ -30,6 +33,13 @@ MEASURED = [
     ({"rate": "100 Mbit/s", "loss": 1e-3}, "loss (CUBIC)", 2.80),
     ({"rate": "100 Mbit/s", "loss": 3e-4}, "loss (CUBIC)", 6.8),
 ]
+
+
+def shown(found: Calculation) -> str:
+    console = Console(width=120, highlight=False)
+    with console.capture() as text:
+        console.print(render(found))
+    return text.get()
 
 
 @pytest.mark.parametrize(("asked", "binds", "mbit_s"), MEASURED)
@@ -230,6 +240,65 @@ def test_slow_acks_are_named_but_bind_nothing() -> None:
     assert limit.goodput_bit_s == pytest.approx(1e6 * 2 * 1448 / 52)
     assert limit.note == "ACKs drop above"
     assert found.binds.name == "capacity"
+
+
+BEYOND_FORMULAS = [
+    # What is asked, and the limit that no formula answers.
+    ({"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "2 bdp", "rate_up": "64 kbit/s"}, "ACK path"),
+    ({"rate": "10 Mbit/s", "rtt": "60 ms", "rate_up": "128 kbit/s"}, "ACK path"),
+    ({"rate": "10 Mbit/s", "rtt": "600 ms", "rate_up": "128 kbit/s"}, "ACK path"),
+    ({"rate": "5 Mbit/s", "rtt": "20 ms", "queue": "0.3 bdp"}, "queue"),
+    ({"rate": "5 Mbit/s", "rtt": "20 ms", "queue": "0.3 bdp", "cc": "bbr"}, "queue"),
+    ({"rate": "1 Mbit/s", "rtt": "20 ms", "queue": "2 packets", "cc": "reno", "loss": 1e-4}, "queue"),
+]
+
+
+@pytest.mark.parametrize(("asked", "limit"), BEYOND_FORMULAS)
+def test_where_no_formula_holds_the_packets_are_the_answer(asked: dict[str, Any], limit: str) -> None:
+    found = calc(**asked, time="5 s", size="100 kB")
+    level = found.packet_level
+    assert level is not None and level.completion_s is not None and level.average_bit_s is not None
+    assert not found.formula_holds
+    assert found.goodput_bit_s == level.goodput_bit_s.median < found.binds.goodput_bit_s
+    assert (found.agrees, found.completion_agrees, found.average_agrees) == (None, None, None)
+    answer = found.as_json()
+    assert answer["goodput_mbit_s"] == level.goodput_bit_s.median / 1e6
+    assert answer["completion_s"] == level.completion_s.median
+    assert answer["average_mbit_s"] == level.average_bit_s.median / 1e6
+    assert [each["name"] for each in answer["limits"] if each["binds"]] == [answer["binds"]] == [limit]
+    text = shown(found)
+    assert text.index("Packet by packet") < text.index("No formula holds here") < text.index("\ncapacity ")
+    assert "agree" not in text
+    assert "binds" not in text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"queue": "10 packets"},
+        {"queue": "2 packets", "rcvbuf": "16 KiB"},
+        {"rate_up": "100 kbit/s"},
+    ],
+    ids=["ten packets", "a window that fills no queue", "ACKs that all pass"],
+)
+def test_formulas_hold_where_nothing_is_beyond_them(asked: dict[str, Any]) -> None:
+    found = calc("5 Mbit/s", "60 ms", **asked, sim=False)
+    assert found.formula_holds
+    assert found.goodput_bit_s == found.binds.goodput_bit_s
+
+
+def test_a_link_for_acks_that_is_as_fast_as_calc_says_lets_every_ack_pass() -> None:
+    slow = calc("10 Mbit/s", "60 ms", rate_up="128 kbit/s", sim=False)
+    assert slow.beyond_formulas is not None
+    (needed,) = re.findall(r"\d+ kbit/s", slow.beyond_formulas.remedy)
+    assert calc("10 Mbit/s", "60 ms", rate_up=needed).agrees
+
+
+def test_the_packets_agree_within_a_fixed_share() -> None:
+    assert packets.AGREES_WITHIN == 0.15
+    measured = [100.0, 85.1, 114.9, 84.9, 115.1]
+    agreed = [packets.agrees(100.0, Estimate(rate, rate, rate, 0.0, 1)) for rate in measured]
+    assert agreed == [True, True, True, False, False]
 
 
 def test_slow_acks_are_simulated() -> None:

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.calculator import advice, packets, transfer
-from bentpipe.calculator.limits import QUEUE, Limit, binding, limits, window_bytes
+from bentpipe.calculator.limits import (
+    ACK_PATH,
+    QUEUE,
+    BeyondFormulas,
+    Limit,
+    beyond_formulas,
+    binding,
+    limits,
+    window_bytes,
+)
 from bentpipe.calculator.packets import PacketLevel, packet_level
 from bentpipe.calculator.question import DEFAULT_MTU_BYTES, Question, ask
 from bentpipe.calculator.transfer import Loss
@@ -36,9 +45,18 @@ class Calculation:
     settings: list[advice.Setting]
     packet_level: PacketLevel | None
     """None where it was not asked for."""
+    beyond_formulas: BeyondFormulas | None
+    """Where this is not None no formula holds, and the packets alone answer."""
+
+    @property
+    def formula_holds(self) -> bool:
+        return self.beyond_formulas is None
 
     @property
     def goodput_bit_s(self) -> float:
+        """The answer: what binds, or what the packets carry where no formula holds and they were asked."""
+        if self.packet_level and not self.formula_holds:
+            return self.packet_level.goodput_bit_s.median
         return self.binds.goodput_bit_s
 
     @property
@@ -48,19 +66,20 @@ class Calculation:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the packets carry what the formulas say; None where they were not asked."""
-        if self.packet_level is None or self.simulated_bit_s is None:
+        """Whether the packets carry what the formulas say, within 15 %; None where they were not asked, or
+        where no formula holds."""
+        if self.packet_level is None or self.simulated_bit_s is None or not self.formula_holds:
             return None
         return packets.agrees(self.simulated_bit_s, self.packet_level.goodput_bit_s)
 
     @property
     def completion_agrees(self) -> bool | None:
-        found = self.packet_level and self.packet_level.completion_s
+        found = self.packet_level and self.formula_holds and self.packet_level.completion_s
         return packets.agrees(self.transfer.completion_s, found) if self.transfer and found else None
 
     @property
     def average_agrees(self) -> bool | None:
-        found = self.packet_level and self.packet_level.average_bit_s
+        found = self.packet_level and self.formula_holds and self.packet_level.average_bit_s
         return packets.agrees(self.average_bit_s, found) if self.average_bit_s and found else None
 
     def as_json(self) -> dict[str, Any]:
@@ -87,19 +106,21 @@ class Calculation:
                     "name": each.name,
                     "goodput_mbit_s": each.goodput_bit_s / 1e6,
                     "applies": each.applies,
-                    "binds": each is self.binds,
+                    "binds": each.name == self._bound_name,
                     "note": each.note or None,
                     "formula": each.formula,
                     "source": each.source,
                 }
                 for each in self.limits
             ],
-            "binds": self.binds.name,
+            "binds": self._bound_name,
             "goodput_mbit_s": self.goodput_bit_s / 1e6,
+            "formula_holds": self.formula_holds,
+            "why_no_formula_holds": self.beyond_formulas.why if self.beyond_formulas else None,
             "next": {"name": self.next.name, "times": self.headroom},
-            "slow_start_s": self.slow_start_s,
-            "completion_s": self.transfer.completion_s if self.transfer else None,
-            "average_mbit_s": self.average_bit_s / 1e6 if self.average_bit_s else None,
+            "slow_start_s": self.slow_start_s if self.formula_holds else None,
+            "completion_s": self._completion_s,
+            "average_mbit_s": self._average_bit_s / 1e6 if self._average_bit_s else None,
             "buffer_bytes": advice.buffer_bytes(asked),
             "sysctl": [
                 {
@@ -115,14 +136,34 @@ class Calculation:
             "sim": self._packets_as_json(),
         }
 
+    @property
+    def _bound_name(self) -> str:
+        return self.beyond_formulas.limit if self.beyond_formulas else self.binds.name
+
+    @property
+    def _completion_s(self) -> float | None:
+        """The answer, as `goodput_bit_s`."""
+        if self.formula_holds:
+            return self.transfer.completion_s if self.transfer else None
+        found = self.packet_level and self.packet_level.completion_s
+        return found.median if found else None
+
+    @property
+    def _average_bit_s(self) -> float | None:
+        """The answer, as `goodput_bit_s`."""
+        if self.formula_holds:
+            return self.average_bit_s
+        found = self.packet_level and self.packet_level.average_bit_s
+        return found.median if found else None
+
     def _packets_as_json(self) -> dict[str, Any] | None:
         found = self.packet_level
         if found is None:
             return None
         return {
             "goodput_mbit_s": _as_json(found.goodput_bit_s, 1e-6),
-            "ratio": found.goodput_bit_s.median / (self.simulated_bit_s or self.goodput_bit_s),
-            "formula_mbit_s": (self.simulated_bit_s or self.goodput_bit_s) / 1e6,
+            "ratio": found.goodput_bit_s.median / (self.simulated_bit_s or self.binds.goodput_bit_s),
+            "formula_mbit_s": (self.simulated_bit_s or self.binds.goodput_bit_s) / 1e6,
             "agrees": self.agrees,
             "completion_s": _as_json(found.completion_s, 1.0) if found.completion_s else None,
             "completion_agrees": self.completion_agrees,
@@ -167,7 +208,7 @@ def calc(
         mtu: largest IP packet in bytes.
         program: how the sender writes: "iperf3", "long" (sendfile of a web server, or writes of megabytes) or
             "short" (64 KiB each time the socket is writable, with TCP_NODELAY: curl's upload).
-        sim: whether to simulate the point too.
+        sim: whether to simulate the point too. Where no formula holds (`formula_holds`) that is the answer.
 
     Raises:
         LabError: for what is none or impossible, naming the option.
@@ -189,7 +230,9 @@ def calc(
     )
     found = limits(asked)
     binds, following = binding(found)
-    level = packet_level(asked, binds.goodput_bit_s) if sim else None
+    beyond = beyond_formulas(asked, found)
+    acks_drop = beyond is not None and beyond.limit == ACK_PATH
+    level = packet_level(asked, binds.goodput_bit_s, acks_drop=acks_drop) if sim else None
     most_bytes = transfer.largest_window_bytes(asked, window_bytes(asked))
     return Calculation(
         asked=asked,
@@ -205,6 +248,7 @@ def calc(
         simulated_bit_s=_over(asked, binds, level, most_bytes) if level else None,
         settings=advice.settings(asked),
         packet_level=level,
+        beyond_formulas=beyond,
     )
 
 

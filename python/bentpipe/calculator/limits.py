@@ -25,7 +25,7 @@ SEND_BUFFER = "send buffer"
 ACK_PATH = "ACK path"
 QUEUE = "queue"
 FEW_PACKETS = 10
-"""Single bursts overflow a queue of fewer; the formula leaves them out. An initial window is ten packets."""
+"""No formula holds for a queue of fewer: single bursts overflow it. An initial window is ten packets."""
 MANY_LOSSES = 0.02
 """Above it timeouts are about as frequent as halved windows (Padhye et al., SIGCOMM 1998, figure 7)."""
 _LEAST_MEASURED_BYTES = 536
@@ -116,6 +116,34 @@ def binding(found: list[Limit]) -> tuple[Limit, Limit]:
     """The limit that binds, and the next one."""
     ordered = sorted((each for each in found if each.applies), key=lambda each: each.goodput_bit_s)
     return ordered[0], ordered[1]
+
+
+@dataclass(frozen=True)
+class BeyondFormulas:
+    """What no formula here answers, so that only a simulation does."""
+
+    limit: str
+    """The name of the limit that it comes from."""
+    why: str
+    remedy: str
+
+
+def beyond_formulas(asked: Question, found: list[Limit]) -> BeyondFormulas | None:
+    """What the formulas leave out on this path; None where they hold."""
+    bound, _ = binding(found)
+    for each in found:
+        if each.name == ACK_PATH and each.goodput_bit_s < bound.goodput_bit_s:
+            needed_bit_s = bound.goodput_bit_s / (SEGMENTS_PER_ACK * asked.mss_bytes) * HEADER_BYTES
+            return BeyondFormulas(
+                ACK_PATH,
+                "ACKs wait and drop above the rate of the row ACK path",
+                f"a link of {math.ceil(needed_bit_s / 1000)} kbit/s or more for the ACKs",
+            )
+    few = asked.queue_bytes is not None and asked.queue_segments < FEW_PACKETS
+    if few and window_bytes(asked) * asked.streams > asked.full_window_bytes:
+        why = f"single bursts overflow a queue of fewer than {FEW_PACKETS} packets"
+        return BeyondFormulas(QUEUE, why, f"a queue of one BDP, and {FEW_PACKETS} packets at least")
+    return None
 
 
 def _ack_path(asked: Question, rate_up_bit_s: int) -> Limit:

@@ -29,6 +29,7 @@ from bentpipe.results import RunFolder
 from bentpipe.results.statistics import Estimate, estimate
 
 AGREES_WITHIN = 0.15
+"""Of what the formulas say."""
 SEEDS = 7
 """Their range holds the true median with 98 %."""
 _PACKETS = 2_000_000
@@ -36,6 +37,7 @@ _PACKETS = 2_000_000
 _PACKETS_OF_A_SIZE = 10_000_000
 """The same where a size is asked about: 15 GB without loss, 2 GB in each of seven runs with it."""
 _MOST_BYTES = 15e9
+_LEAST_QUEUE_PACKETS = 10
 _DAY_S = 86_400.0
 _LEAST_S, _MOST_S = 20.0, 3600.0
 _ROUND_TRIPS = 150
@@ -67,10 +69,12 @@ def agrees(said: float, found: Estimate) -> bool:
     return abs(found.median / said - 1) <= AGREES_WITHIN
 
 
-def packet_level(asked: Question, bound_bit_s: float) -> PacketLevel:
-    """Simulates the point; `bound_bit_s` is what the formulas say, and only decides for how long."""
+def packet_level(asked: Question, bound_bit_s: float, *, acks_drop: bool = False) -> PacketLevel:
+    """Simulates the point; `bound_bit_s` is what the formulas say, and only decides for how long. With
+    `acks_drop` the ACKs' queue is full, and a round trip lasts longer by what it holds."""
     seeds = range(1, (SEEDS if asked.loss else 1) + 1)
-    time_s, omit_s = _length_s(asked, bound_bit_s, len(seeds))
+    acks_wait_s = _full_ack_queue_s(asked) if acks_drop else 0.0
+    time_s, omit_s = _length_s(asked, bound_bit_s, len(seeds), acks_wait_s)
     goodput = _estimate([_goodput_bit_s(asked, bound_bit_s, time_s, omit_s, seed) for seed in seeds])
     average = completion = None
     if asked.time_s is not None and bound_bit_s * asked.time_s / 8 <= _MOST_BYTES / len(seeds):
@@ -127,19 +131,26 @@ def _can_be_fetched(asked: Question, size_bytes: int, rate_bit_s: float, seeds: 
     return size_bytes * 8 < rate_bit_s * _DAY_S
 
 
-def _length_s(asked: Question, bound_bit_s: float, seeds: int) -> tuple[int, int]:
+def _length_s(asked: Question, bound_bit_s: float, seeds: int, acks_wait_s: float = 0.0) -> tuple[int, int]:
     """Seconds measured, and the seconds left out before: slow start twice over, and CUBIC's first period."""
     packets_a_second = bound_bit_s / 8 / asked.mss_bytes
     segments = max(packets_a_second * asked.rtt_s / asked.streams, 1.0)
     period_s = (0.75 * segments) ** (1 / 3)  # RFC 9438, 4.2: K = cbrt(W (1 - 0.7) / 0.4)
-    omit_s = math.ceil(2 * slow_start_s(asked, bound_bit_s) + 5 * asked.rtt_s + period_s)
-    wanted_s = max(_LEAST_S, _ROUND_TRIPS * asked.rtt_s, 5 * period_s)
+    rtt_s = asked.rtt_s + acks_wait_s
+    omit_s = math.ceil(2 * slow_start_s(asked, bound_bit_s) + 5 * rtt_s + period_s)
+    wanted_s = max(_LEAST_S, _ROUND_TRIPS * rtt_s, 5 * period_s)
     if asked.loss:
         between_losses_s = asked.streams / asked.loss / packets_a_second
         omit_s = math.ceil(max(omit_s, min(_SETTLED_AFTER_LOSSES * between_losses_s, _MOST_S / 4)))
         wanted_s = max(wanted_s, _LOSSES * between_losses_s / asked.streams)
     affordable_s = max(_PACKETS / seeds / packets_a_second - omit_s, 30 * asked.rtt_s, 1.0)
     return math.ceil(min(wanted_s, affordable_s, _MOST_S)), omit_s
+
+
+def _full_ack_queue_s(asked: Question) -> float:
+    """How long an ACK waits in a full queue of a lab's default: one BDP, and ten packets at least."""
+    rate_bit_s = asked.rate_up_bit_s or asked.rate_bit_s
+    return max(asked.rtt_s, _LEAST_QUEUE_PACKETS * asked.mtu_bytes * 8 / rate_bit_s)
 
 
 def _run(

@@ -11,17 +11,23 @@ from rich.text import Text
 
 from bentpipe.calculator import advice, transfer
 from bentpipe.calculator.calculation import Calculation
-from bentpipe.calculator.limits import ACK_PATH, FEW_PACKETS, MANY_LOSSES, QUEUE, Limit
+from bentpipe.calculator.limits import MANY_LOSSES, QUEUE, BeyondFormulas, Limit
 from bentpipe.charts import wording
 from bentpipe.charts.wording import digits
 from bentpipe.results.statistics import Estimate
 
+_NOT_SIMULATED = "not simulated, too many packets or more than a day at that rate"
+
 
 def render(found: Calculation) -> RenderableType:
     parts: list[RenderableType] = [_heading(found), "", _limits(found), ""]
-    lines = [*_binding(found), "", *_times(found), "", *_buffers(found)]
-    if found.packet_level:
-        lines += ["", *_packets(found)]
+    if found.beyond_formulas:
+        parts[1:1] = ["", *map(_line, _packets_alone(found, found.beyond_formulas))]
+        lines = _buffers(found)
+    else:
+        lines = [*_binding(found), "", *_times(found), "", *_buffers(found)]
+        if found.packet_level:
+            lines += ["", *_packets(found)]
     sources = [f"{each.name}: {each.source}." for each in found.limits]
     dim = [_line(line, "dim") for line in ("n: streams.", *sources)]
     return Group(*parts, *map(_line, lines), "", *dim)
@@ -64,8 +70,11 @@ def _limits(found: Calculation) -> Table:
     drawn.add_column("", no_wrap=True)
     drawn.add_column("formula")  # the only one that may fold: the figures must stay whole
     for each in found.limits:
-        mark = "binds" if each is found.binds else "" if each.applies else each.note or "not here"
-        style = "bold" if each is found.binds else "" if each.applies else "dim"
+        binds = each is found.binds and found.formula_holds
+        mark = "binds" if binds else "" if each.applies else each.note or "not here"
+        if each.name == QUEUE and found.beyond_formulas and found.beyond_formulas.limit == QUEUE:
+            mark = "does not hold"
+        style = "bold" if binds else "" if each.applies else "dim"
         drawn.add_row(each.name, digits(each.goodput_bit_s / 1e6), mark, each.formula, style=style)
     return drawn
 
@@ -134,13 +143,10 @@ def _losses(found: Calculation) -> list[str]:
     ]
     if not words:
         return ["The queue does not overflow within an hour."]
-    lines = [
+    return [
         f"The queue overflows {' and then '.join(words)} of sending.",
         "  The rate above holds for the long run after that; --time and --size count from the start.",
     ]
-    if found.asked.queue_segments < FEW_PACKETS:
-        lines.append(f"  Bursts overflow a queue of fewer than {FEW_PACKETS} packets: believe the packets.")
-    return lines
 
 
 def _buffers(found: Calculation) -> list[str]:
@@ -185,10 +191,33 @@ def _packets(found: Calculation) -> list[str]:
         )
     elif found.transfer:
         size = wording.size(found.asked.size_bytes or 0)
-        lines.append(f"The {size}: not simulated, too many packets or more than a day at that rate.")
+        lines.append(f"The {size}: {_NOT_SIMULATED}.")
     if found.agrees is False:
         lines.append(f"Where they differ, believe the packets{_reason(found)}.")
     return lines
+
+
+def _packets_alone(found: Calculation, beyond: BeyondFormulas) -> list[str]:
+    """Where no formula holds: what the simulation says, and why it alone does."""
+    level, asked = found.packet_level, found.asked
+    reasons = [
+        f"No formula holds here: {beyond.why}.",
+        "  The rows below leave that out.",
+        f"What would help: {beyond.remedy}.",
+    ]
+    if level is None:
+        return [*reasons, "Only a simulation answers, and none was asked for."]
+    seconds = f"seconds {digits(level.omit_s)} to {digits(level.simulated_s, 4)}"
+    runs = f"{wording.plural(level.seeds, 'run')}, {seconds}"
+    lines = [f"Packet by packet (sim, {runs}): {_spread(level.goodput_bit_s, 1e-6)} Mbit/s of payload."]
+    if level.average_bit_s and asked.time_s:
+        lines.append(
+            f"The first {wording.duration(asked.time_s)}: {_spread(level.average_bit_s, 1e-6)} Mbit/s."
+        )
+    if asked.size_bytes:
+        took = f"{_spread(level.completion_s, 1.0)} s" if level.completion_s else _NOT_SIMULATED
+        lines.append(f"The {wording.size(asked.size_bytes)}: {took}.")
+    return [*lines, *reasons]
 
 
 def _reason(found: Calculation) -> str:
@@ -196,9 +225,6 @@ def _reason(found: Calculation) -> str:
         return ": the formula is for losses at equal distances"
     if found.binds.name == "send buffer":
         return ": the formula leaves out when a program's blocks end between two segments"
-    ack_path = next((each for each in found.limits if each.name == ACK_PATH), None)
-    if ack_path and ack_path.goodput_bit_s < found.goodput_bit_s:
-        return ": ACKs wait and drop, which no formula here answers"
     return ""
 
 
