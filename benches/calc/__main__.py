@@ -10,6 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import ack_cells
 import buffer_cells
 import queue_cells
 
@@ -31,6 +32,7 @@ def main() -> int:
     for mark, table in (
         ("buffers", buffer_cells.table(asked.out, here)),
         ("queues", queue_cells.table()),
+        ("acks", ack_cells.table()),
     ):
         print(table, end="\n\n")
         _put(asked.page, mark, table)
