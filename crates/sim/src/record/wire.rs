@@ -203,3 +203,66 @@ fn echo(
     header.write(version, out)?;
     IcmpEcho::finish_checksum(out, pseudo)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Address, ConnectionId};
+    use bentpipe_path::packet::Ecn;
+    use bentpipe_path::time::Time;
+    use bentpipe_wire::Layout;
+
+    /// A datagram of three bytes from far to near.
+    fn datagram(ip: u8, header_bytes: u16) -> Captured {
+        let body = Body::Bytes(Bytes {
+            payload: [1, 2, 3].into(),
+            header_bytes,
+            ecn: Ecn::Ect0,
+        });
+        let address = Address {
+            from: Seat::Far,
+            to: Seat::Near,
+            server: None,
+        };
+        Captured {
+            time: Time::ZERO,
+            at: Seat::Near,
+            sender: Side::Server,
+            outgoing: false,
+            client_port: 0,
+            server_port: 0,
+            initial_seq: 0,
+            initial_ack: 0,
+            ip,
+            packet: Packet::new(ConnectionId::default(), address, body),
+        }
+    }
+
+    #[test]
+    fn a_datagram_is_written_with_its_payload_at_the_end_and_a_checksum_that_is_right() {
+        // The headers of IP and UDP, then eight bytes of the protocol's own.
+        for (ip, header_bytes) in [(4, 36), (6, 56)] {
+            let mut bytes = Vec::new();
+            write(&datagram(ip, header_bytes), &mut bytes).expect("there is room");
+            assert!(bytes.ends_with(&[0, 0, 1, 2, 3]));
+            let layout = Layout::parse(&bytes).expect("a packet");
+            assert_eq!(layout.total_bytes, usize::from(header_bytes) + 3);
+            assert_eq!(layout.ecn(&bytes), Ecn::Ect0);
+            let header = IpHeader::parse(&bytes).expect("a packet");
+            let mut again = bytes[layout.network_bytes..].to_vec();
+            let found = UdpHeader::parse(&again).expect("a header");
+            assert_eq!(usize::from(found.length_bytes), again.len());
+            let pseudo = header.pseudo_header_sum(protocol::UDP, again.len());
+            UdpHeader::finish_checksum(&mut again, pseudo).expect("a header");
+            assert_eq!(again, bytes[layout.network_bytes..]);
+        }
+    }
+
+    #[test]
+    fn headers_that_do_not_fit_into_a_packet_are_an_error() {
+        // IPv6 and UDP take 48 bytes.
+        let mut bytes = Vec::new();
+        let error = write(&datagram(6, 28), &mut bytes).expect_err("28 bytes of headers");
+        assert!(matches!(error, WireError::TooShort { .. }), "{error}");
+    }
+}
