@@ -153,6 +153,26 @@ def test_a_table_that_is_missing_is_said_by_its_path(tmp_path: Path) -> None:
         Results.open(tmp_path).scan("pings")
 
 
+@pytest.mark.parametrize("damage", ["not Parquet", "cut short", "bits changed"])
+def test_a_damaged_table_is_said_by_its_path(tmp_path: Path, damage: str) -> None:
+    finished(tmp_path, "b")
+    file = finished(tmp_path, "a") / "pings.parquet"
+    whole = file.read_bytes()
+    middle = bytes(byte ^ 0x5A for byte in whole[8:-8])
+    broken = {
+        "not Parquet": b"hello",
+        "cut short": whole[:-9],
+        "bits changed": whole[:8] + middle + whole[-8:],
+    }
+    file.write_bytes(broken[damage])
+    results = Results.open(tmp_path)
+    for read in (lambda: results.of_run("a", "pings"), lambda: results.pings):
+        with pytest.raises(
+            StoreError, match=r"a/pings\.parquet cannot be read: .+; expected the Parquet file"
+        ):
+            read()
+
+
 def test_a_folder_named_like_a_pattern_is_only_a_folder(tmp_path: Path) -> None:
     out = tmp_path / "tcp_wmem=[4096,*]"
     out.mkdir()

@@ -4,6 +4,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
@@ -117,29 +118,39 @@ class Results:
         file = place.path or place.read_bytes()
         wanted = list(columns or table.names)
         try:
-            return _whole(table, pl.read_parquet(file, columns=wanted, glob=False), wanted)
-        except pl.exceptions.ColumnNotFoundError:
-            return _whole(table, pl.read_parquet(file, glob=False), wanted)
+            return _read(table, file, wanted)
+        except FileNotFoundError as error:
+            raise StoreError(f"{place} is missing") from error
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise StoreError(_damaged(place, error)) from error
 
     @cached_property
     def link(self) -> pl.DataFrame:
-        return self.scan("link").collect()
+        return self._collected("link")
 
     @cached_property
     def sockets(self) -> pl.DataFrame:
-        return self.scan("sockets").collect()
+        return self._collected("sockets")
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        return self.scan("flows").collect()
+        return self._collected("flows")
 
     @cached_property
     def pings(self) -> pl.DataFrame:
-        return self.scan("pings").collect()
+        return self._collected("pings")
 
     @cached_property
     def tools(self) -> pl.DataFrame:
-        return self.scan("tools").collect()
+        return self._collected("tools")
+
+    def _collected(self, name: str) -> pl.DataFrame:
+        try:
+            return self.scan(name).collect()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            for run in self.names:
+                self.of_run(run, name)  # The one that is damaged says so.
+            raise StoreError(_damaged(f"{self.folder}, table {name}", error)) from error
 
     @cached_property
     def _table_of_runs(self) -> pl.DataFrame:
@@ -172,6 +183,17 @@ def _scan_remote(table: Table, files: dict[str, Place]) -> pl.LazyFrame:
                 return
 
     return register_io_source(frames, schema={"run": pl.String()} | dict(table.schema))
+
+
+def _read(table: Table, file: Path | bytes, wanted: Sequence[str]) -> pl.DataFrame:
+    try:
+        return _whole(table, pl.read_parquet(file, columns=list(wanted), glob=False), wanted)
+    except pl.exceptions.ColumnNotFoundError:
+        return _whole(table, pl.read_parquet(file, glob=False), wanted)
+
+
+def _damaged(place: Place | str, error: BaseException) -> str:
+    return f"{place} cannot be read: {error}; expected the Parquet file that a run leaves"
 
 
 def _lacks_columns(table: Table, place: Place, size_bytes: int) -> bool:
