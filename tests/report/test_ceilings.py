@@ -13,6 +13,7 @@ from bentpipe.charts import throughput_rtt, windows
 from bentpipe.charts.ceilings import Ceiling
 from bentpipe.charts.description import Role
 from bentpipe.charts.socket_samples import Socket
+from bentpipe.direction import Direction
 from bentpipe.results import Results
 from bentpipe.results.schema import SOCKETS
 
@@ -49,7 +50,7 @@ def test_a_ceiling_is_the_lowest_of_calcs_limits(
         )
     )
     calculated = {limit.name: limit.goodput_bit_s for limit in found}
-    ceiling = Ceiling(record(tmp_path, wmem, rmem, streams=streams), "transfer", "down")
+    ceiling = Ceiling(record(tmp_path, wmem, rmem, streams=streams), "transfer", Direction.DOWN)
     least = min(calculated[name] for name in ("capacity", "receive window", "send buffer"))
     assert ceiling.goodput_bit_s(rtt_ms / 1000) == pytest.approx(least)
 
@@ -68,20 +69,20 @@ def test_with_a_small_send_buffer_the_queue_decides(
 ) -> None:
     found = record(tmp_path, wmem=262_144)
     found["spec"]["path"]["down"]["queue"] = {"limit": limit}
-    ceiling = Ceiling(found, "transfer", "down")
+    ceiling = Ceiling(found, "transfer", Direction.DOWN)
     assert ceiling.words(0.411).replace(NB, " ") == "the send buffer, 262 kB"
     assert ceiling.goodput_bit_s(0.411) / 1e6 == pytest.approx(mbit_s, rel=0.01)
 
 
 def test_a_receive_buffer_allows_the_share_that_becomes_window(tmp_path: Path) -> None:
-    ceiling = Ceiling(record(tmp_path, rmem=327_680), "transfer", "down")
+    ceiling = Ceiling(record(tmp_path, rmem=327_680), "transfer", Direction.DOWN)
     assert ceiling.words(0.411).replace(NB, " ") == "the receive buffer, 328 kB"
     assert ceiling.goodput_bit_s(0.411) < 0.63 * 327_680 * 8 / 0.411
 
 
 def test_without_sizes_of_buffers_there_is_no_ceiling(tmp_path: Path) -> None:
     found = record(tmp_path) | {"sysctl": {}}
-    assert not Ceiling(found, "transfer", "down").is_known
+    assert not Ceiling(found, "transfer", Direction.DOWN).is_known
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_delay_line_that_holds_little_lowers_the_ceiling(
 ) -> None:
     found = record(tmp_path)
     found["spec"]["path"]["down"]["propagation"] = {"delay_ns": 411_000_000 // 2, "limit": limit}
-    ceiling = Ceiling(found, "transfer", "down")
+    ceiling = Ceiling(found, "transfer", Direction.DOWN)
     assert ceiling.goodput_bit_s(0.411) == pytest.approx(window * 8 / 0.411)
     assert ceiling.words(0.411).replace(NB, " ") == words
 
