@@ -5,7 +5,7 @@
 
 use crate::protocol::Host;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Whose work a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,6 +125,7 @@ impl Account {
     pub fn look(&mut self, now_ns: i64, tasks: &[Seen]) {
         self.looks += 1;
         let passed_ns = self.looked_at_ns.map_or(0, |before| now_ns - before);
+        let mut stopped = HashSet::new();
         for seen in tasks {
             let waited_ns = self.see(now_ns, seen);
             let program = self.program(now_ns, seen);
@@ -133,8 +134,8 @@ impl Account {
                 .present
                 .get_mut(&seen.task)
                 .expect("it was seen just now");
-            // A stop is one of the whole process.
-            if seen.state == State::Stopped && seen.task.thread == seen.task.process {
+            // A signal stops all threads of a process, a debugger perhaps one: either way the process counts once.
+            if seen.state == State::Stopped && stopped.insert(seen.task.process) {
                 task.sum.stopped_ns += passed_ns;
                 task.sum.stopped_at_ns.get_or_insert(now_ns);
             }

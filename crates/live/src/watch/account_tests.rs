@@ -119,6 +119,22 @@ fn a_stop_is_as_long_as_it_was_seen_and_named_with_its_time() {
 }
 
 #[test]
+fn a_thread_that_a_debugger_stops_alone_is_a_stop_of_its_program() {
+    let mut account = Account::default();
+    let main = at(7, "iperf3", 0);
+    let mut worker = main.clone();
+    worker.task.thread = 8;
+    account.look(0, &[main.clone(), worker.clone()]);
+    worker.state = State::Stopped;
+    account.look(LOOK_NS, &[main.clone(), worker.clone()]);
+    worker.state = State::Other;
+    account.look(2 * LOOK_NS, &[main, worker]);
+    let iperf3 = &of_server(account, 3 * LOOK_NS)[0];
+    near(Some(iperf3.stopped_s), 0.1);
+    assert_eq!(iperf3.stopped_at_s, Some(0.1));
+}
+
+#[test]
 fn what_is_not_counted_is_not_zero() {
     let mut account = Account::default();
     let seen = Seen {
