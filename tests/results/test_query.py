@@ -282,7 +282,8 @@ def test_a_question_without_an_answer_is_one_message_with_its_hint(
 
 def test_a_damaged_table_is_said_to_be_so(sweep: Path) -> None:
     (sweep / "1-a" / "pings.parquet").write_bytes(b"PAR1 nothing")
-    with Questions.open([Results.open(sweep)]) as questions, pytest.raises(QueryError, match="1-a"):
+    said = r"^\S.*1-a/pings\.parquet cannot be read: .+; expected the Parquet file that a run leaves$"
+    with Questions.open([Results.open(sweep)]) as questions, pytest.raises(QueryError, match=said):
         answer(questions, "select count(sequence) from pings")
 
 

@@ -107,7 +107,22 @@ class Questions:
 
     def _make(self, views: Sequence[str]) -> None:
         for view in views:
-            self._connection.run(f"create view {view} as {self._views.pop(view)()}")
+            made = self._views.pop(view)()
+            try:
+                self._connection.run(f"create view {view} as {made}")
+            except QueryError as error:
+                self._name_damaged(view, error)
+                raise
+
+    def _name_damaged(self, table: str, error: QueryError) -> None:
+        """Raises QueryError with the path of a damaged file; DuckDB knows only the sandbox's name of it."""
+        for number, results in enumerate(self._sweeps if table in TABLES else []):
+            for run in results.names:
+                if f"'results://{table}/{number}/{run}'" in str(error):
+                    try:
+                        results.of_run(run, table, TABLES[table].names[:1])
+                    except StoreError as damage:
+                        raise QueryError(str(damage)) from error
 
     def _runs(self) -> str:
         """The table of runs as a file. Of several folders it is made anew: the types are those of all."""
