@@ -1,6 +1,12 @@
 """What holds for every test: whether it passes must not depend on chance, on the time or on other work."""
 
+import signal
+
 from hypothesis import HealthCheck, settings
+
+# A shell starts its background jobs with SIGINT ignored, and so would be every Ctrl-C that a test presses.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes, or takes to be drawn, says more of the machine's other work than of the code.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -2,15 +2,16 @@
 
 import json
 import os
-import threading
+import signal
 from collections.abc import Iterator
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from bentpipe.results import Results, RunFolder, index
+from bentpipe.results import Results, RunFolder, index, query
 from bentpipe.results.place import Place
 from bentpipe.results.query import QueryError, Questions
 from bentpipe.results.schema import PINGS, TABLES
@@ -294,12 +295,20 @@ def test_a_damaged_name_of_a_column_is_said_though_it_is_no_text(sweep: Path) ->
         answer(questions, "from pings")
 
 
-def test_a_long_answer_ends_at_an_interrupt(questions: Questions) -> None:
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), 2))
+def test_a_long_answer_ends_at_an_interrupt(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def look_and_press(running: Any, timeout: float) -> Any:
+        nonlocal looks
+        looks += 1
+        if looks == 5:  # DuckDB is at work, and the main thread waits for it
+            signal.raise_signal(signal.SIGINT)
+        return wait(running, timeout)
+
+    monkeypatch.setattr(query, "wait", look_and_press)
     with pytest.raises(KeyboardInterrupt):
-        timer.start()
         answer(questions, "select count(*) from range(1_000_000_000_000_000) as endless(i) where i % 7 = 5")
-    timer.join()
+    assert looks > 5
     assert answer(questions, "select 1") == [(1,)]
 
 
