@@ -1,7 +1,7 @@
 use crate::column::table;
 
 table! {
-    /// What real programs said, whole.
+    /// What real programs said. Of an `exec` at most 64 MiB of each stream is kept, with a note of what was left out.
     Tool in "tools" {
         /// name of the workload in the lab
         workload: &'a str,
