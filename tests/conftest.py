@@ -4,9 +4,12 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
-# A shell starts its background jobs with SIGINT ignored, and so would be every Ctrl-C that a test presses.
+# A shell starts its background jobs with SIGINT ignored, and nohup ignores SIGHUP. A signal that a test
+# sends would be lost there.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # How long an example takes, or takes to be drawn, says more of the machine's other work than of the code.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

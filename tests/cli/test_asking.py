@@ -48,7 +48,7 @@ def test_without_a_question_the_tables_are_listed_and_the_questions_shown_can_be
         "runs  One row per run; 2 here.",
         "point.path.rtt",
         "workload.rtt.median_ms",
-        "sockets  TCP",
+        "sockets  `TCP_INFO`",
     ):
         assert words in listed.stdout
     questions = " ".join(listed.stdout.partition("begin with:")[2].split()).split("bentpipe query out ")[1:]

@@ -44,7 +44,7 @@ _WORKLOAD: _Shape = {
     "fct_by_size": [_FIGURES],
     _OTHERS: _ANY,
 }
-_LOSS: _Shape = {"model": _TEXT, _OTHERS: _ANY}
+_LOSS: _Shape = {"model": _TEXT, "lost": [_FLAG], _OTHERS: _ANY}
 _PIPE: _Shape = {
     "ingress": {"policer": _FIGURES, "loss": _LOSS, _OTHERS: _ANY},
     "queue": {
@@ -52,7 +52,7 @@ _PIPE: _Shape = {
         "discipline": {"name": _TEXT, _OTHERS: _ANY},
         _OTHERS: _ANY,
     },
-    "shaper": {"kind": _TEXT, _OTHERS: _ANY},
+    "shaper": {"kind": _TEXT, "opportunities_ns": [_NUMBER], _OTHERS: _ANY},
     "propagation": {"jitter": _FIGURES, "limit": {"unit": _TEXT, _OTHERS: _ANY}, _OTHERS: _ANY},
     "channel": {"loss": _LOSS, "outages": [_FIGURES], _OTHERS: _ANY},
     _OTHERS: _ANY,
