@@ -104,7 +104,7 @@ struct Program {
     sum: Sum,
     /// How long there was at least one of it, and until when that was counted.
     there_ns: i64,
-    counted_to_ns: i64,
+    counted_to_ns: Option<i64>,
     /// What the thread waited that waited most between two looks, over all looks.
     waited_ns: u64,
     /// The same since the last look: of the threads that are there, and of those that have ended, one after another.
@@ -188,8 +188,9 @@ impl Account {
         let looked_at_ns = self.looked_at_ns.unwrap_or(now_ns);
         let of_owner = self.programs.entry(seen.owner).or_default();
         let program = of_owner.entry(seen.program.clone()).or_default();
-        program.there_ns += now_ns - program.counted_to_ns.max(looked_at_ns);
-        program.counted_to_ns = now_ns;
+        let counted_to_ns = program.counted_to_ns.unwrap_or(looked_at_ns);
+        program.there_ns += now_ns - counted_to_ns.max(looked_at_ns);
+        program.counted_to_ns = Some(now_ns);
         program
     }
 
