@@ -128,6 +128,18 @@ def test_a_lost_scheduler_ends_the_sweep_which_goes_on_elsewhere(tmp_path: Path)
     assert rows(tmp_path / "out") == rows(tmp_path / "undisturbed")
 
 
+def test_a_client_that_has_closed_itself_has_lost_its_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Work("sim", None, str(tmp_path))
+    scratch = tmp_path / ".scratch"
+    with cluster.joined("local:1", work, live=False, scratch=scratch, watcher=Quiet()) as joined:
+        closed: dict[str, Any] = {}  # what Client.scheduler_info answers once the client's status is "closed"
+        monkeypatch.setattr(joined._client, "scheduler_info", lambda **_: closed)
+        with pytest.raises(ExecutorError, match="is lost; what was finished is kept"):
+            joined._look()
+
+
 def test_a_worker_with_another_bentpipe_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = metadata.version("bentpipe")
     monkeypatch.setattr(cluster, "own_version", lambda: "0.0.1")

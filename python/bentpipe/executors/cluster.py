@@ -189,7 +189,8 @@ class Cluster:
             versions = (
                 self._client.run(metadata.version, "bentpipe", workers=new, on_error="return") if new else {}
             )
-        except (OSError, AttributeError) as error:  # a client whose connection is gone has no scheduler
+        except (OSError, AttributeError, KeyError) as error:
+            # A client whose connection is gone has no scheduler; one that has closed itself knows no workers.
             raise self._lost() from error
         for worker, version in versions.items():
             if isinstance(version, metadata.PackageNotFoundError | str):
