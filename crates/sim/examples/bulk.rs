@@ -130,17 +130,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         spec.sample_interval_ns = Some(Nanos(set("V").unwrap_or(100) as i64 * 1_000_000));
     }
     let simulation = Simulation::new(spec)?;
-    let began = std::time::Instant::now();
     let summary = simulation.run(&mut print);
-    let wall = began.elapsed().as_secs_f64();
     let packets = summary.totals[0].delivered.packets;
     println!(
-        "{control} {rate} bit/s {} ms {bdp} bdp loss {loss}: {:.3} Mbit/s, {} retransmits, queue {:.0} B, {packets} packets in {wall:.3} s = {:.0}/s, {} events",
+        "{control} {rate} bit/s {} ms {bdp} bdp loss {loss}: {:.3} Mbit/s, {} retransmits, queue {:.0} B, {packets} packets, {} events",
         rtt / 1_000_000,
         print.goodput,
         print.retransmits,
         print.queue / f64::from(print.bins.max(1)),
-        packets as f64 / wall,
         summary.events
     );
     Ok(())

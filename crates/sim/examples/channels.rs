@@ -90,12 +90,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut sums = Sums::default();
     let simulation = Simulation::new(spec)?;
-    let began = std::time::Instant::now();
     let summary = simulation.run(&mut sums);
-    let wall = began.elapsed().as_secs_f64();
     let down = &summary.totals[0];
     println!(
-        "{channels} channels, {seconds} s: {} flows finished, {} failed, {} unfinished; throughput {:.2} Mbit/s, carried {:.2} Mbit/s, {} retransmits, {} dropped, queue {:.0} B; {:.2} s, {:.0} packets/s, {} events, {} kB at most",
+        "{channels} channels, {seconds} s: {} flows finished, {} failed, {} unfinished; throughput {:.2} Mbit/s, carried {:.2} Mbit/s, {} retransmits, {} dropped, queue {:.0} B; {} events, {} kB at most",
         sums.finished,
         sums.failed,
         sums.unfinished,
@@ -104,8 +102,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sums.retransmits,
         down.offered.packets - down.delivered.packets,
         sums.queue / f64::from(sums.bins.max(1)),
-        wall,
-        down.delivered.packets as f64 / wall,
         summary.events,
         peak_memory_kb().unwrap_or(0),
     );
