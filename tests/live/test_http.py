@@ -72,7 +72,8 @@ def test_a_page_is_fetched_over_as_many_connections_as_it_may_have(tmp_path: Pat
     assert sorted(flow["size_bytes"] for flow in flows) == [1000, 1000, 10_000, 10_000, 20_000]
     assert len({flow["local_port"] for flow in flows}) == (2 if keep_alive == "true" else 5)
     instants = sorted(flow["start_s"] for flow in flows)
-    # As above, a start is known to a millisecond. It may lie just before the end that it followed.
+    # A start is the time of a line in curl's trace less what curl measured. It may lie just before the end
+    # that it followed.
     under_way = [sum(f["start_s"] <= at < f["end_s"] - 1e-3 for f in flows) for at in instants]
     assert max(under_way) == 2
 

@@ -2,15 +2,14 @@
 
 import os
 import pty
-import select
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import real_runs
+from pseudo_terminal import PseudoTerminal
 
 from bentpipe.engines.shell_prompt import interactive
 
@@ -26,12 +25,11 @@ kind = "ping"
 """
 
 
-class Terminal:
+class Terminal(PseudoTerminal):
     """A pseudo-terminal on which `bentpipe shell` runs."""
 
     def __init__(self, folder: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
         (folder / "my lab.toml").write_text(LAB)
-        self.seen = ""
         pid, self.master = pty.fork()
         if pid == 0:
             os.chdir(folder)
@@ -42,22 +40,6 @@ class Terminal:
                 {**os.environ, **own},
             )
         self.pid = pid
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-    def shows(self, text: str, seconds: float = 30) -> bool:
-        end = time.monotonic() + seconds
-        while text not in self.seen:
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([self.master], [], [], left)[0]:
-                return False
-            try:
-                self.seen += os.read(self.master, 4096).decode(errors="replace")
-            except OSError:
-                return False
-        self.seen = self.seen.partition(text)[2]
-        return True
 
     def status(self) -> int:
         while self.shows("\0", 0.2):

@@ -3,45 +3,28 @@
 import json
 import os
 import pty
-import select
 import signal
 import time
 from pathlib import Path
 
 import pytest
 from hosting import Host
+from pseudo_terminal import PseudoTerminal
 
 pytestmark = pytest.mark.live
 
 SHELL = ["bash", "--norc", "--noprofile", "-i"]
 
 
-class Terminal:
+class Terminal(PseudoTerminal):
     """A pseudo-terminal, and on it a session that holds a host process with a shell in it."""
 
     def __init__(self, user: str, tmp_path: Path) -> None:
-        self.seen = ""
         pid, self.master = pty.fork()
         if pid == 0:
             os.environ |= {"PS1": "ready> ", "TERM": "dumb"}
             os._exit(drive(user, tmp_path))
         self.session = pid
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-    def shows(self, text: str, seconds: float = 120) -> bool:
-        end = time.monotonic() + seconds
-        while text not in self.seen:
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([self.master], [], [], left)[0]:
-                return False
-            try:
-                self.seen += os.read(self.master, 4096).decode(errors="replace")
-            except OSError:  # the session has ended
-                return False
-        self.seen = self.seen.partition(text)[2]
-        return True
 
 
 class HostHere(Host):

@@ -27,6 +27,16 @@ fn states(flow: &mut Flow<Bbr3>, end: f64) -> Vec<(State, f64)> {
     passed
 }
 
+/// The first segment that was lost, sent when so many were in flight.
+fn lost_with(sent_in_flight: u32) -> LostSegment {
+    LostSegment {
+        sent_in_flight,
+        prior_lost: 0,
+        prior_delivered: 0,
+        app_limited: false,
+    }
+}
+
 #[test]
 fn startup_drains_and_then_cruises_below_two_bdp() {
     let mut flow = flow(1000);
@@ -135,12 +145,7 @@ fn the_long_term_limit_is_the_flight_that_lost_more_than_two_percent() {
     bbr.rate = Rate::of(100, 100_000);
     for lost in 1..=3 {
         w.view.lost = lost;
-        let segment = LostSegment {
-            sent_in_flight: 140,
-            prior_lost: 0,
-            prior_delivered: 0,
-            app_limited: false,
-        };
+        let segment = lost_with(140);
         bbr.segment_lost(&mut w, &segment);
         // 3 of 140 are 2.1 %.
         assert_eq!(bbr.inflight_longterm == INFINITE, lost < 3);
@@ -157,12 +162,7 @@ fn loss_outside_a_probe_slows_to_what_is_delivered_but_by_no_more_than_a_third()
     (bbr.full_reached, bbr.state) = (true, State::ProbeCruise);
     (bbr.rate, bbr.max_rate) = (Rate::of(100, 100_000), [Rate::of(100, 100_000); 2]);
     w.view.lost = 1;
-    let segment = LostSegment {
-        sent_in_flight: 100,
-        prior_lost: 0,
-        prior_delivered: 0,
-        app_limited: false,
-    };
+    let segment = lost_with(100);
     bbr.segment_lost(&mut w, &segment);
     let sample = AckSample {
         delivered: 90,
@@ -185,12 +185,7 @@ fn a_spurious_recovery_gives_back_what_it_took() {
     bbr.init(&mut w);
     (bbr.full_reached, bbr.is_probe_sample, bbr.state) = (true, true, State::ProbeUp);
     w.view.lost = 10;
-    let segment = LostSegment {
-        sent_in_flight: 140,
-        prior_lost: 0,
-        prior_delivered: 0,
-        app_limited: false,
-    };
+    let segment = lost_with(140);
     bbr.segment_lost(&mut w, &segment);
     assert_eq!(bbr.state, State::ProbeDown);
     w.cwnd = 50;
@@ -205,12 +200,7 @@ fn a_spurious_recovery_gives_back_what_it_took() {
 fn time_out(bbr: &mut Bbr3, w: &mut Window, lost: u32) {
     for _ in 0..lost {
         w.view.lost += 1;
-        let segment = LostSegment {
-            sent_in_flight: lost,
-            prior_lost: 0,
-            prior_delivered: 0,
-            app_limited: false,
-        };
+        let segment = lost_with(lost);
         bbr.segment_lost(w, &segment);
     }
     w.ssthresh = bbr.ssthresh(w);
