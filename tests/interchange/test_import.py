@@ -52,7 +52,7 @@ def test_one_bad_file_among_good_ones_leaves_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out"
     bad = tmp_path / "bad.json"
     bad.write_text('{"start": ')
-    with pytest.raises(StoreError, match=r"bad\.json, line 1, column 11: found what is no JSON"):
+    with pytest.raises(StoreError, match=r"bad\.json, line 1, column 11: found text that is not JSON"):
         take([SAMPLES / "up.json", bad], out, Called())
     assert not out.exists()
     taken(out, "down.json")
@@ -105,7 +105,7 @@ def test_tables_and_pages_say_that_nothing_is_known_of_their_error(tmp_path: Pat
         pytest.param(b"\x1f\x8b\x08\x00damaged", "found damaged gzip", id="damaged gzip"),
         pytest.param(gzip.compress(b"{}" * 50)[:-9], "found damaged gzip", id="gzip that is cut off"),
         pytest.param(b"BZh9damaged", "found damaged bzip2", id="damaged bzip2"),
-        pytest.param(b'{"a": "\xff"}', "byte 7: found what is not UTF-8", id="not UTF-8"),
+        pytest.param(b'{"a": "\xff"}', "byte 7: found a byte that is not UTF-8", id="not UTF-8"),
         pytest.param(b"[" * 200_000, "found values nested too deeply", id="nested deeply"),
         pytest.param(b'{"a": ' + b"9" * 5000 + b"}", "found a number too long", id="long number"),
         pytest.param(b"{}", "found JSON of neither program", id="empty object"),

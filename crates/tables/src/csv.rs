@@ -1,4 +1,4 @@
-//! Lines of CSV: what is not known is left empty.
+//! Lines of CSV. A null is an empty field.
 
 use crate::column::Cell;
 use std::fmt::{self, Display};

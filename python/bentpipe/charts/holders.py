@@ -25,7 +25,7 @@ _FEWEST = 2
 
 @dataclass(frozen=True)
 class _Held:
-    """A row for each sample of a sender, by time; NaN is what is not known."""
+    """A row for each sample of a sender, by time. A null is NaN."""
 
     time_s: Floats
     flow: NDArray[np.intp]

@@ -39,7 +39,7 @@ def read_text(path: Path) -> str:
     if not path.exists():
         raise ForeignFileError(where, "no such file", "name one that is there")
     if not path.is_file():
-        kind = "a folder" if path.is_dir() else "what is no file"
+        kind = "a folder" if path.is_dir() else "something that is not a file"
         raise ForeignFileError(where, kind, "expected a file, or several")
     try:
         content = _unpacked(path)
@@ -59,7 +59,7 @@ def read_text(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ForeignFileError(
-            f"{where}, byte {error.start}", "what is not UTF-8", "expected JSON as the tool wrote it"
+            f"{where}, byte {error.start}", "a byte that is not UTF-8", "expected JSON as the tool wrote it"
         ) from error
 
 
@@ -92,7 +92,7 @@ def documents(text: str, where: str) -> Iterator[tuple[str, Any]]:
         except json.JSONDecodeError as error:
             raise ForeignFileError(
                 f"{where}, line {error.lineno}, column {error.colno}",
-                f"what is no JSON ({error.msg[:1].lower()}{error.msg[1:]})",
+                f"text that is not JSON ({error.msg[:1].lower()}{error.msg[1:]})",
                 "expected JSON as the tool wrote it, whole",
             ) from error
         except (RecursionError, ValueError) as error:

@@ -253,7 +253,7 @@ impl<W: Write + Send, V: PartialEq> Writer<W, V> {
         Ok(())
     }
 
-    /// The page begins anew: nothing in it refers to what is not in it.
+    /// Begins a new page. A page refers to nothing outside itself.
     fn write_group(&mut self) -> io::Result<()> {
         if self.rows > 0 {
             let (slots, before) = (&self.slots, &self.before);
