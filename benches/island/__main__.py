@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
-from bentpipe.charts.wording import digits
+from bentpipe.digits import digits
 from bentpipe.results import Results
 from bentpipe.results.cells import counts
 from bentpipe.results.published import figures_for

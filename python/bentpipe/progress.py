@@ -17,8 +17,9 @@ from rich.table import Column
 from rich.text import Text
 
 from bentpipe import interruption
-from bentpipe.charts.wording import digits, plural
+from bentpipe.charts.wording import plural
 from bentpipe.console import SafeConsole
+from bentpipe.digits import digits
 from bentpipe.durations import spoken
 from bentpipe.printable import printable
 from bentpipe.results.called import called
@@ -51,7 +52,7 @@ def outcome(record: Mapping[str, Any]) -> str:
             figures.append(f"{called(record, name)} {digits(entry['goodput_mbit_s'], 4)} Mbit/s")
         elif entry.get("median_ms") is not None:
             figures.append(f"{name} {digits(entry['median_ms'], 4)} ms")
-    why = "; ".join(record["why"]).replace("\n", " ")
+    why = "; ".join(each.removesuffix(".") for each in record["why"]).replace("\n", " ")
     parts = [word, ", ".join(figures), f"({why[:_LONGEST_WHY]})" if why else ""]
     return "  ".join(part for part in parts if part)
 

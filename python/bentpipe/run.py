@@ -53,7 +53,7 @@ class Tally:
         if record["status"] == "failed":
             self.failed += 1
             if len(self.first_failed) < _FAILED_NAMED:
-                self.first_failed.append((name, "; ".join(record["why"])))
+                self.first_failed.append((name, "; ".join(each.removesuffix(".") for each in record["why"])))
         elif record["reliable"]:
             self.done += 1
         else:

@@ -15,7 +15,7 @@ from bentpipe.calculator.calculation import Calculation
 from bentpipe.calculator.limits import window_share
 from bentpipe.calculator.question import ask
 from bentpipe.calculator.words import render
-from bentpipe.charts.wording import digits
+from bentpipe.digits import digits
 from bentpipe.results.statistics import Estimate
 
 MEASURED = [

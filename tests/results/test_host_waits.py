@@ -66,6 +66,14 @@ def test_hosts_that_waited_little_leave_a_run_reliable() -> None:
             "iperf3 on the server waited for a processor for 64 % of its time; the limit is 50 %",
         ),
         (
+            program("nginx", wait_share=1.0),
+            "nginx on the server waited for a processor for 100 % of its time; the limit is 10 %",
+        ),
+        (
+            program("nginx", stopped_s=140.0, stopped_at_s=12.1),
+            "nginx on the server was stopped for about 140 s, from about 12.1 s; the limit is 0 s",
+        ),
+        (
             program("channel servers", wait_share=0.8),
             "channel servers on the server waited for a processor for 80 % of its time",
         ),

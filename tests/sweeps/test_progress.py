@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bentpipe.progress import Lines
+from bentpipe.progress import Lines, outcome
 
 
 def record(status: str = "done", *, reliable: bool = True, why: str = "") -> dict[str, Any]:
@@ -38,6 +38,11 @@ def test_each_of_few_runs_has_a_line_with_its_number_and_what_came_of_it(
         "[2/3] run 0: done  download 12 Mbit/s  0 s",
         "[3/3] run 1: unreliable  download 12 Mbit/s  (late)  0 s",
     ]
+
+
+def test_reasons_follow_each_other_with_one_mark_between_them() -> None:
+    found = {"status": "done", "reliable": False, "workloads": {}, "why": ["It was late.", "It lost one."]}
+    assert outcome(found) == "unreliable  (It was late; It lost one)"
 
 
 def test_of_very_many_runs_only_the_first_that_fail_have_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from bentpipe.calculator import advice, transfer
 from bentpipe.calculator.calculation import Calculation
 from bentpipe.calculator.limits import MANY_LOSSES, QUEUE, BeyondFormulas, Limit
 from bentpipe.charts import wording
-from bentpipe.charts.wording import digits
+from bentpipe.digits import digits
 from bentpipe.results.statistics import Estimate
 
 _NOT_SIMULATED = "not simulated, too many packets or more than a day at that rate"

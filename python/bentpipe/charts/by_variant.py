@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from math import isfinite
 
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import digits, point_words
+from bentpipe.charts.wording import point_words
+from bentpipe.digits import digits
 from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.speed_up import place, things_tried
 from bentpipe.results.store import Results

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series
-from bentpipe.charts.wording import digits, duration, plural, size
+from bentpipe.charts.wording import duration, plural, size
+from bentpipe.digits import digits
 from bentpipe.results.store import Results
 
 _FEWEST = 20

@@ -12,7 +12,8 @@ from typing import Any
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
 from bentpipe.charts.sweep_figures import Figure, figures
 from bentpipe.charts.sweep_layout import panel_words
-from bentpipe.charts.wording import digits, listed, short_names, slug, value
+from bentpipe.charts.wording import listed, short_names, slug, value
+from bentpipe.digits import digits
 from bentpipe.results.asked import base_rtt_s, direction_of, workload_spec
 from bentpipe.results.cells import cells
 from bentpipe.results.grid import Grid, Place, Record, Value, compromise, grids, values

@@ -14,7 +14,8 @@ from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
 from bentpipe.charts.ranges import apart, spans_a_decade, zero_place
 from bentpipe.charts.sweep_figures import Figure, figures
 from bentpipe.charts.sweep_layout import Layout, Line, laid_out, panel_words
-from bentpipe.charts.wording import digits, plural, short_names, slug, value
+from bentpipe.charts.wording import plural, short_names, slug, value
+from bentpipe.digits import digits
 from bentpipe.results.cells import cells, typical_first
 from bentpipe.results.statistics import LEAST_COUNT, Estimate
 from bentpipe.results.store import Results

@@ -16,7 +16,7 @@ from bentpipe.charts.description import Chart, Dash, Level, Mark, Panel, Series,
 from bentpipe.charts.matplotlib_rows import bold, literal
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
-from bentpipe.charts.wording import digits
+from bentpipe.digits import digits
 
 _DASHES = {Dash.SOLID: "-", Dash.DASHED: "--", Dash.DOTTED: ":", Dash.DASH_DOT: "-."}
 _SYMBOLS = {

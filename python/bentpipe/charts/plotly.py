@@ -16,7 +16,7 @@ from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Series, 
 from bentpipe.charts.palette import DARK, LIGHT
 from bentpipe.charts.plotly_values import plain, scale, short, shorts
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
-from bentpipe.charts.wording import digits
+from bentpipe.digits import digits
 
 _DASHES = {Dash.SOLID: "solid", Dash.DASHED: "dash", Dash.DOTTED: "dot", Dash.DASH_DOT: "dashdot"}
 _SYMBOLS = {

@@ -7,7 +7,7 @@ from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.plotly_values import plain, scale, short
 from bentpipe.charts.ranges import across, log_ticks
-from bentpipe.charts.wording import digits
+from bentpipe.digits import digits
 
 _SYMBOLS = {
     Symbol.CIRCLE: "circle",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.charts.description import Axis, Chart, Level, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import TOO_WIDE, digits, point_words, ratio_interval
+from bentpipe.charts.wording import TOO_WIDE, point_words, ratio_interval
+from bentpipe.digits import digits
 from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.kinds.costs import LEFT, QUEUE_DELAY, SENT_AGAIN, is_rival
 from bentpipe.results.kinds.measure import Measure

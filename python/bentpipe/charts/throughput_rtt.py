@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from bentpipe.charts.ceilings import Ceiling
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import digits, duration, listed, plural, rate
+from bentpipe.charts.wording import duration, listed, plural, rate
+from bentpipe.digits import digits
 from bentpipe.direction import Direction
 from bentpipe.results.cells import Cell, cells, typical_first
 from bentpipe.results.published import figures

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from bentpipe.charts.wording import TOO_WIDE, TOO_WIDE_NOTE, digits, plural, ratio_interval, value
+from bentpipe.charts.wording import TOO_WIDE, TOO_WIDE_NOTE, plural, ratio_interval, value
+from bentpipe.digits import digits
 from bentpipe.results.cells import Cell, counts, is_imported
 from bentpipe.results.intervals import LEVEL
 from bentpipe.results.speed_up import SpeedUp, place, speed_up

@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bentpipe.charts.wording import TOO_WIDE, TOO_WIDE_NOTE, digits, plural, ratio_interval
+from bentpipe.charts.wording import TOO_WIDE, TOO_WIDE_NOTE, plural, ratio_interval
+from bentpipe.digits import digits
 from bentpipe.printable import printable
 from bentpipe.report.sheets import Row as SheetRow
 from bentpipe.report.sheets import Sheet

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.charts.wording import digits, duration, percent, rate, size
+from bentpipe.charts.wording import duration, percent, rate, size
+from bentpipe.digits import digits
 
 _WORDS = {
     "goodput_mbit_s": "goodput, over the transfer's own time",

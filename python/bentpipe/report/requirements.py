@@ -6,7 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bentpipe.charts.wording import digits, plural, point_words
+from bentpipe.charts.wording import plural, point_words
+from bentpipe.digits import digits
 from bentpipe.report.verdicts import signed, span
 from bentpipe.results.figures import unit
 from bentpipe.results.intervals import MOST_REPEATS

@@ -8,7 +8,7 @@ from typing import Any
 
 from bentpipe.charts import files, lateness, over_time, plotly
 from bentpipe.charts.description import Chart
-from bentpipe.charts.wording import digits
+from bentpipe.digits import digits
 from bentpipe.report import engine_words
 from bentpipe.report.asked_words import asked_words
 from bentpipe.report.figure_words import Figure, figures

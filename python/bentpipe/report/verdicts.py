@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from bentpipe.charts.wording import TOO_WIDE, digits, is_too_wide, plural, point_words
+from bentpipe.charts.wording import TOO_WIDE, is_too_wide, plural, point_words
+from bentpipe.digits import digits
 from bentpipe.results.comparisons import IDENTICAL, LESS, MORE, NO_DIFFERENCE, NO_INTERVAL, Comparison
 from bentpipe.results.intervals import MOST_REPEATS, ratio_of
 

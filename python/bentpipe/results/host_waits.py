@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bentpipe.digits import digits
+
 SHARE_LIMITS = {
     "iperf3": "bulk_wait_share",
     "ping": "bulk_wait_share",
@@ -48,7 +50,7 @@ def _stopped(host: str, program: Mapping[str, Any], limit_s: float | None) -> st
     if limit_s is None or stopped_s <= limit_s:
         return None
     return (
-        f"{program['program']} on the {host} was stopped for about {stopped_s:.2g} s, from about "
+        f"{program['program']} on the {host} was stopped for about {digits(stopped_s, 2)} s, from about "
         f"{program['stopped_at_s']:.1f} s; the limit is {limit_s:g} s."
     )
 
@@ -59,8 +61,8 @@ def _share(host: str, program: Mapping[str, Any], limits: Mapping[str, Any]) -> 
     if limit is None or share is None or share <= limit:
         return None
     return (
-        f"{program['program']} on the {host} waited for a processor for {share * 100:.2g} % of its time; "
-        f"the limit is {limit * 100:g} %."
+        f"{program['program']} on the {host} waited for a processor for {digits(share * 100, 2)} % of "
+        f"its time; the limit is {limit * 100:g} %."
     )
 
 
@@ -82,6 +84,6 @@ def _late(late_ms: float | None, limit_s: float | None) -> str | None:
     if late_ms <= limit_s * 1e3:
         return None
     return (
-        f"The watch over the hosts was up to {late_ms / 1e3:.2g} s late; the limit is {limit_s:g} s. "
+        f"The watch over the hosts was up to {digits(late_ms / 1e3, 2)} s late; the limit is {limit_s:g} s. "
         "The machine stood still or was too busy."
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bentpipe.digits import digits
 from bentpipe.results import host_waits
 
 
@@ -58,10 +59,11 @@ def _rate(engine_error: Mapping[str, Any], limit: float | None) -> str | None:
     error = engine_error.get("rate_error")
     if limit is None or error is None or abs(error) <= limit:
         return None
-    return f"The rate was {abs(error) * 100:.2g} % off the one configured; the limit is {limit * 100:.2g} %."
+    found, most = digits(abs(error) * 100, 2), digits(limit * 100, 2)
+    return f"The rate was {found} % off the one configured; the limit is {most} %."
 
 
 def _late(us: float) -> str:
     if us >= 1e6:
         return f"{us / 1e6:.2f} s"
-    return f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.0f} µs"
+    return f"{digits(us / 1000)} ms" if us >= 1000 else f"{us:.0f} µs"
