@@ -266,6 +266,13 @@ def test_where_no_formula_holds_the_packets_are_the_answer(asked: dict[str, Any]
     assert answer["completion_s"] == level.completion_s.median
     assert answer["average_mbit_s"] == level.average_bit_s.median / 1e6
     assert [each["name"] for each in answer["limits"] if each["binds"]] == [answer["binds"]] == [limit]
+    assert answer["next"] == {"name": None, "times": None}
+    assert (answer["slow_start_s"], answer["sim"]["ratio"], answer["sim"]["formula_mbit_s"]) == (
+        None,
+        None,
+        None,
+    )
+    assert [each["name"] for each in answer["limits"] if not each["holds"]] == ["queue"] * (limit == "queue")
     text = shown(found)
     assert text.index("Packet by packet") < text.index("No formula holds here") < text.index("\ncapacity ")
     assert "agree" not in text
@@ -338,6 +345,28 @@ def test_the_answer_is_one_json_object() -> None:
     assert found["bdp_bytes"] == 20e6 / 8 * 0.411
     assert [each["name"] for each in found["limits"]] == ["capacity", "receive window", "send buffer"]
     assert found["sim"]["agrees"] in {True, False}
+
+
+def test_json_has_no_rate_where_no_formula_holds_and_nothing_was_simulated() -> None:
+    asked: dict[str, Any] = {
+        "rate": "5 Mbit/s",
+        "rtt": "20 ms",
+        "queue": "0.3 bdp",
+        "time": "5 s",
+        "size": "1 MB",
+    }
+    answer = calc(**asked, sim=False).as_json()
+    rates = [answer[key] for key in ("goodput_mbit_s", "average_mbit_s", "completion_s", "sim")]
+    assert rates == [None] * 4
+    assert answer["next"] == {"name": None, "times": None}
+
+
+def test_json_names_the_next_limit_and_its_headroom() -> None:
+    found = calc("20 Mbit/s", "411 ms", sndbuf="256 KiB", sim=False)
+    ordered = sorted(found.limits, key=lambda limit: limit.goodput_bit_s)
+    times = ordered[1].goodput_bit_s / ordered[0].goodput_bit_s
+    assert found.as_json()["next"] == {"name": ordered[1].name, "times": times}
+    assert all(limit["holds"] for limit in found.as_json()["limits"])
 
 
 def test_a_path_on_which_nothing_arrives_is_answered_with_no_rate() -> None:

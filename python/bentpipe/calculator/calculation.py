@@ -31,8 +31,8 @@ class Calculation:
     asked: Question
     limits: list[Limit]
     binds: Limit
-    next: Limit
-    """The limit that would bind if `binds` were lifted."""
+    next: Limit | None
+    """The limit that would bind if `binds` were lifted; None where no formula holds."""
     slow_start_s: float
     transfer: transfer.Transfer | None
     """None where no size was asked for."""
@@ -52,6 +52,16 @@ class Calculation:
     def formula_holds(self) -> bool:
         return self.beyond_formulas is None
 
+    def holds(self, limit: Limit) -> bool:
+        """Whether this limit's own formula holds here."""
+        return not (limit.name == QUEUE and self._bound_name == QUEUE and self.beyond_formulas)
+
+    def mark(self, limit: Limit) -> str:
+        """What stands beside a limit that does not bind; empty for one that applies."""
+        if not self.holds(limit):
+            return "does not hold"
+        return "" if limit.applies else limit.note
+
     @property
     def goodput_bit_s(self) -> float:
         """The answer: what binds, or what the packets carry where no formula holds and they were asked."""
@@ -60,9 +70,9 @@ class Calculation:
         return self.binds.goodput_bit_s
 
     @property
-    def headroom(self) -> float:
-        """How many times the next limit is what binds."""
-        return self.next.goodput_bit_s / self.binds.goodput_bit_s
+    def headroom(self) -> float | None:
+        """How many times the next limit is what binds; None where there is no next."""
+        return self.next.goodput_bit_s / self.binds.goodput_bit_s if self.next else None
 
     @property
     def agrees(self) -> bool | None:
@@ -84,6 +94,7 @@ class Calculation:
 
     def as_json(self) -> dict[str, Any]:
         asked = self.asked
+        is_unknown = self.packet_level is None and not self.formula_holds
         return {
             "path": {
                 "rate_mbit_s": asked.rate_bit_s / 1e6,
@@ -107,17 +118,18 @@ class Calculation:
                     "goodput_mbit_s": each.goodput_bit_s / 1e6,
                     "applies": each.applies,
                     "binds": each.name == self._bound_name,
-                    "note": each.note or None,
+                    "holds": self.holds(each),
+                    "note": self.mark(each) or None,
                     "formula": each.formula,
                     "source": each.source,
                 }
                 for each in self.limits
             ],
             "binds": self._bound_name,
-            "goodput_mbit_s": self.goodput_bit_s / 1e6,
+            "goodput_mbit_s": None if is_unknown else self.goodput_bit_s / 1e6,
             "formula_holds": self.formula_holds,
             "why_no_formula_holds": self.beyond_formulas.why if self.beyond_formulas else None,
-            "next": {"name": self.next.name, "times": self.headroom},
+            "next": {"name": self.next.name if self.next else None, "times": self.headroom},
             "slow_start_s": self.slow_start_s if self.formula_holds else None,
             "completion_s": self._completion_s,
             "average_mbit_s": self._average_bit_s / 1e6 if self._average_bit_s else None,
@@ -160,10 +172,11 @@ class Calculation:
         found = self.packet_level
         if found is None:
             return None
+        formula_bit_s = self.simulated_bit_s if self.formula_holds else None
         return {
             "goodput_mbit_s": _as_json(found.goodput_bit_s, 1e-6),
-            "ratio": found.goodput_bit_s.median / (self.simulated_bit_s or self.binds.goodput_bit_s),
-            "formula_mbit_s": (self.simulated_bit_s or self.binds.goodput_bit_s) / 1e6,
+            "ratio": found.goodput_bit_s.median / formula_bit_s if formula_bit_s else None,
+            "formula_mbit_s": formula_bit_s / 1e6 if formula_bit_s else None,
             "agrees": self.agrees,
             "completion_s": _as_json(found.completion_s, 1.0) if found.completion_s else None,
             "completion_agrees": self.completion_agrees,
@@ -238,7 +251,7 @@ def calc(
         asked=asked,
         limits=found,
         binds=binds,
-        next=following,
+        next=None if beyond else following,
         slow_start_s=transfer.slow_start_s(asked, binds.goodput_bit_s),
         transfer=None if asked.size_bytes is None else transfer.transfer(asked, asked.size_bytes, most_bytes),
         average_bit_s=None

@@ -71,9 +71,7 @@ def _limits(found: Calculation) -> Table:
     drawn.add_column("formula")  # the only one that may fold: the figures must stay whole
     for each in found.limits:
         binds = each is found.binds and found.formula_holds
-        mark = "binds" if binds else "" if each.applies else each.note or "not here"
-        if each.name == QUEUE and found.beyond_formulas and found.beyond_formulas.limit == QUEUE:
-            mark = "does not hold"
+        mark = "binds" if binds else found.mark(each) or ("" if each.applies else "not here")
         style = "bold" if binds else "" if each.applies else "dim"
         drawn.add_row(each.name, digits(each.goodput_bit_s / 1e6), mark, each.formula, style=style)
     return drawn
@@ -81,10 +79,10 @@ def _limits(found: Calculation) -> Table:
 
 def _binding(found: Calculation) -> list[str]:
     capacity = found.limits[0]
-    lines = [
-        f"What binds: {found.binds.name}, at {_mbit(found.goodput_bit_s)} of payload. "
-        f"The next is {found.next.name}, {digits(found.headroom)} times as much."
-    ]
+    next_ = ""
+    if found.next and found.headroom:
+        next_ = f" The next is {found.next.name}, {digits(found.headroom)} times as much."
+    lines = [f"What binds: {found.binds.name}, at {_mbit(found.goodput_bit_s)} of payload.{next_}"]
     if found.binds is not capacity:
         lines.append(
             f"It leaves {wording.percent(1 - found.goodput_bit_s / capacity.goodput_bit_s)} of the link idle."
