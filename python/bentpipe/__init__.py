@@ -16,17 +16,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bentpipe.calculator.calculation import calc as calc
     from bentpipe.engines.base import EngineError as EngineError
+    from bentpipe.errors import BentpipeError as BentpipeError
+    from bentpipe.executors.errors import ExecutorError as ExecutorError
     from bentpipe.lab import LabError as LabError
+    from bentpipe.results import ComparisonError as ComparisonError
     from bentpipe.results import Results as Results
     from bentpipe.results import StoreError as StoreError
+    from bentpipe.results.query import QueryError as QueryError
     from bentpipe.results.run import Run as Run
     from bentpipe.run import Lab as Lab
     from bentpipe.simulation import simulate as simulate
 
 _HOMES = {
+    "BentpipeError": "bentpipe.errors",
+    "ComparisonError": "bentpipe.results",
     "EngineError": "bentpipe.engines.base",
+    "ExecutorError": "bentpipe.executors.errors",
     "Lab": "bentpipe.run",
     "LabError": "bentpipe.lab",
+    "QueryError": "bentpipe.results.query",
     "Results": "bentpipe.results",
     "Run": "bentpipe.results.run",
     "StoreError": "bentpipe.results",
@@ -34,7 +42,20 @@ _HOMES = {
     "simulate": "bentpipe.simulation",
 }
 
-__all__ = ["EngineError", "Lab", "LabError", "Results", "Run", "StoreError", "calc", "simulate"]
+__all__ = [
+    "BentpipeError",
+    "ComparisonError",
+    "EngineError",
+    "ExecutorError",
+    "Lab",
+    "LabError",
+    "QueryError",
+    "Results",
+    "Run",
+    "StoreError",
+    "calc",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -58,17 +58,15 @@ def _chosen(whole: lab.Lab, variant: str, wanted: Mapping[str, Any]) -> Point:
     """The first run of the one cell that is meant."""
     if variant not in whole.variants:
         expected = f"expected one of {', '.join(whole.variants)}"
-        raise LabError(str(whole.file), "variant", repr(variant), expected)
+        raise LabError(whole.where, "variant", repr(variant), expected)
     cells = [cell[0] for cell in whole.cells() if cell[0].variant == variant]
     found = [each for each in cells if wanted.items() <= each.point.items()]
     if len(found) == 1:
         return found[0]
     keys = _swept(cells)
     if not found:
-        raise LabError(str(whole.file), "point", str(dict(wanted)), f"expected values that are swept: {keys}")
-    raise LabError(
-        str(whole.file), "point", f"{len(found)} points", f"expected values that leave one: {keys}"
-    )
+        raise LabError(whole.where, "point", str(dict(wanted)), f"expected values that are swept: {keys}")
+    raise LabError(whole.where, "point", f"{len(found)} points", f"expected values that leave one: {keys}")
 
 
 def _swept(cells: Sequence[Point]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from bentpipe.errors import BentpipeError
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
@@ -21,7 +22,7 @@ class Progress(Protocol):
     def __call__(self, seconds: float, detail: str = "", /) -> None: ...
 
 
-class EngineError(Exception):
+class EngineError(BentpipeError):
     """The engine cannot do what was asked, here or at all.
 
     `what` names the thing at fault, `remedy` is one shell command that would help, where there is one.

@@ -38,6 +38,8 @@ def of(specs: Iterable[RunSpec]) -> list[LabCommand]:
 
 
 def comes_with_bentpipe(lab: Lab) -> bool:
+    if lab.file is None:
+        return False
     file = lab.file.resolve()
     return any(file == shipped.resolve() for shipped in shipped_labs().values())
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from bentpipe.lab.errors import FaultError, LabError, shown
 from bentpipe.lab.keys import Document, Location, check_key
+from bentpipe.written import toml_value
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,36 @@ class Change:
     key: str
     value: Any
     origin: Origin
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value that was asked for over the lab, on the command line or in Python.
+
+    Attributes:
+        where: what a message calls it: `--set path.rtt=30`, `replace("path.rtt", ..)`.
+        option: what it is on the command line.
+        text: the value as it was typed.
+    """
+
+    where: str
+    option: str
+    key: str
+    value: Any
+    text: str
+
+    @classmethod
+    def typed(cls, text: str, option: str) -> Setting:
+        """Of `key=value`. Raises LabError."""
+        key, value = parse_set(text, option)
+        return cls(option, option, key, value, text.partition("=")[2].strip())
+
+    @classmethod
+    def replacing(cls, key: str, value: Any) -> Setting:
+        """Of a key and a plain value."""
+        where = f'replace("{key}", {shown(value)})'
+        written = toml_value(value)
+        return cls(where, f"--set {key}={written}", key, value, written)
 
 
 class ChangeError(Exception):

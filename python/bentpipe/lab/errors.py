@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from bentpipe.errors import BentpipeError
 
-class LabError(Exception):
+
+class LabError(BentpipeError):
     """A lab, or a change asked of it, that cannot be run as it stands. `str()` is the whole message for the
     user.
 

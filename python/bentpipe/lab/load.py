@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import numbers
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from pydantic import ValidationError
 
-from bentpipe.lab.changes import ChangeError
-from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
+from bentpipe.lab.changes import ChangeError, Setting
+from bentpipe.lab.errors import FaultError, LabError, shown
+from bentpipe.lab.facts import facts
 from bentpipe.lab.faults import Places, first_fault
+from bentpipe.lab.files import MOST_BYTES, WOULD_DO, find, parsed, read_text
 from bentpipe.lab.keys import Document
 from bentpipe.lab.locate import key_lines
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.lab.point import Point
 from bentpipe.lab.resolve import resolve
-from bentpipe.lab.shipped import shipped_labs
 from bentpipe.lab.spec import RunSpec
 from bentpipe.lab.sweep import Cell, Grid, grid_of
 from bentpipe.lab.traces import Traces
+from bentpipe.lab.values import LabKeys, document_of, plain
+from bentpipe.printable import printable
+from bentpipe.written import toml
 
 MOST_RUNS = 1_000_000
-_MOST_BYTES = 4 * 2**20
-_TOML_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+_LARGEST_SEED = 2**62
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
+_KEY_EXAMPLE = 'expected a dotted key of the lab, such as "path.rtt"'
 
 
 @dataclass(frozen=True)
@@ -41,31 +47,85 @@ class _Checked:
 
 
 @dataclass(frozen=True)
+class _Source:
+    """What a lab was made from, before anything was asked over it."""
+
+    file: Path | None
+    name: str
+    text: str
+    document: Document
+    places: Places
+    folder: Path
+    """Where the files are that the lab names."""
+
+    @classmethod
+    def read(cls, file: Path) -> _Source:
+        text = read_text(file)
+        return cls._parsed(text, str(file), file, file.stem, file.parent)
+
+    @classmethod
+    def of_text(cls, text: str, name: str, folder: Path) -> _Source:
+        if len(text.encode(errors="replace")) > MOST_BYTES:
+            raise LabError("Lab.loads", "", "a text of more than 4 MiB", WOULD_DO)
+        return cls._parsed(text, "Lab.loads", None, name, folder)
+
+    @classmethod
+    def of_values(cls, keys: Mapping[str, Any], name: str, folder: Path) -> _Source:
+        document = document_of(keys, "Lab(...)")
+        return cls(None, name, toml(document), document, Places("Lab(...)", {}), folder)
+
+    @classmethod
+    def _parsed(cls, text: str, where: str, file: Path | None, name: str, folder: Path) -> _Source:
+        return cls(file, name, text, parsed(text, where), Places(where, key_lines(text)), folder)
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class Lab:
     """A lab that is legal in every cell of its grid.
 
     Attributes:
-        file: where it was read from.
-        name: the file's name without its suffix.
+        file: where it was read from; None: from a text or from Python values.
+        name: the file's name without its suffix, or what it was called.
         title: its line for people.
         published: key of the published figures, or None.
         repeat: runs per cell.
+        seeds: of the runs of each cell; None: from the lab's own seed on.
         variants: names of the variants that were chosen, "as is" for the plain lab.
         asked: whether the variants were asked for by name.
-        text: the file as it was written.
-        options: what the command line changed of it, each as it would be typed there.
+        text: the file as it was written; of Python values, as it would be.
+        options: what was changed of it, each as it would be typed on the command line.
     """
 
-    file: Path
+    file: Path | None
     name: str
     title: str
     published: str | None
     repeat: int
+    seeds: tuple[int, ...] | None
     variants: tuple[str, ...]
     asked: bool
     text: str
     options: tuple[str, ...]
-    _cells: tuple[_Checked, ...]
+    _cells: tuple[_Checked, ...] = field(repr=False)
+    _source: _Source = field(repr=False)
+    _settings: tuple[Setting, ...] = field(repr=False)
+    _wanted: tuple[str, ...] | None = field(repr=False)
+
+    def __init__(self, *, name: str = "lab", folder: str | Path = ".", **keys: Unpack[LabKeys]) -> None:
+        """A lab from Python values: the keys of the lab file.
+
+        A table is a dict, or a model of `bentpipe.lab.models`. Quantities are texts with units, as in the
+        file: `path={"rtt": "550 ms", "rate": "16 Mbit/s"}`.
+
+        Args:
+            name: what runs and folders call the lab.
+            folder: where files are that the lab names (traces).
+            keys: docs/lab-file.md lists them.
+
+        Raises:
+            LabError: for anything that is wrong with it; the message is for the user.
+        """
+        self._check(_Source.of_values(keys, _lab_name(name), Path(folder)))
 
     @classmethod
     def load(
@@ -88,33 +148,128 @@ class Lab:
         Raises:
             LabError: for anything that is wrong with it; the message is for the user.
         """
-        options = [(f"--set {text}", text) for text in set]
-        options += [] if seed is None else [(f"--seed {seed}", f"seed={seed}")]
-        options += [] if repeat is None else [(f"--repeat {repeat}", f"repeat={repeat}")]
-        file = find(path_or_name)
-        text, document = _read(file)
-        places = Places(str(file), key_lines(text))
-        traces = Traces(file.parent)
+        source = _Source.read(find(path_or_name))
+        return cls._made(source, _typed(set, seed, repeat), variants)
+
+    @classmethod
+    def loads(
+        cls,
+        text: str,
+        set: Sequence[str] = (),
+        seed: int | None = None,
+        repeat: int | None = None,
+        variants: Sequence[str] | None = None,
+        *,
+        name: str = "lab",
+        folder: str | Path = ".",
+    ) -> Self:
+        """Reads and checks a lab that is given as the text of a lab file (TOML).
+
+        Args:
+            text: at most 4 MiB.
+            set, seed, repeat, variants: as of `load`.
+            name: what runs and folders call the lab.
+            folder: where files are that the lab names (traces).
+
+        Raises:
+            LabError: for anything that is wrong with it, with the line of the text.
+        """
+        source = _Source.of_text(text, _lab_name(name), Path(folder))
+        return cls._made(source, _typed(set, seed, repeat), variants)
+
+    def replace(self, key: str, value: Any) -> Self:
+        """A new lab with `value` over a dotted key, checked at once; this one stays as it is.
+
+        As `--set` does: the value is put over the sweep and the variants too, and set on a swept key it pins
+        that key. Give quantities as texts with units: `lab.replace("path.rtt", "300 ms")`.
+
+        Raises:
+            LabError: for a key or a value that the lab cannot take.
+        """
+        where = f"replace({key!r}, ..)"
+        if not isinstance(key, str):
+            raise LabError(where, "", f"a key of the type {type(key).__name__}", _KEY_EXAMPLE)
+        setting = Setting.replacing(key, plain(value, where, key))
+        return type(self)._made(self._source, (*self._settings, setting), self._wanted, self.seeds)
+
+    def with_seeds(self, seeds: Iterable[int]) -> Self:
+        """A new lab that runs each point once with each of these seeds, instead of `repeat` times.
+
+        Raises:
+            LabError: where there is none, one comes twice, or one is not a whole number from 0 to 2**62.
+        """
+        return type(self)._made(self._source, self._settings, self._wanted, _checked_seeds(seeds))
+
+    @classmethod
+    def _made(
+        cls,
+        source: _Source,
+        settings: Sequence[Setting],
+        variants: Sequence[str] | None,
+        seeds: tuple[int, ...] | None = None,
+    ) -> Self:
+        lab = cls.__new__(cls)
+        lab._check(source, settings, variants, seeds)
+        return lab
+
+    def _check(
+        self,
+        source: _Source,
+        settings: Sequence[Setting] = (),
+        variants: Sequence[str] | None = None,
+        seeds: tuple[int, ...] | None = None,
+    ) -> None:
+        """Sets every attribute. Raises LabError."""
+        places = source.places
         try:
-            grid = grid_of(document, options, variants)
-            first, cells = _all_checked(grid, places, traces)
+            grid = grid_of(source.document, settings, variants)
+            first, cells = _all_checked(grid, places, Traces(source.folder))
         except ChangeError as change:
             raise places.of_origin(change.origin, change.fault) from None
-        if first.repeat * len(cells) > MOST_RUNS:
-            found = f"{first.repeat} repeats of {len(cells)} points"
-            raise LabError(str(file), "repeat", found, f"expected at most {MOST_RUNS} runs")
-        return cls(
-            file=file,
-            name=file.stem,
-            title=first.title or file.stem,
-            published=first.published,
-            repeat=first.repeat,
-            variants=tuple(grid.variants),
-            asked=variants is not None,
-            text=text,
-            options=(*(name for name, _ in options), *(f"--variant {name}" for name in variants or ())),
-            _cells=tuple(cells),
-        )
+        repeat = first.repeat if seeds is None else len(seeds)
+        if repeat * len(cells) > MOST_RUNS:
+            found = f"{repeat} repeats of {len(cells)} points"
+            raise LabError(places.file, "repeat", found, f"expected at most {MOST_RUNS} runs")
+        attributes = {
+            "file": source.file,
+            "name": source.name,
+            "title": first.title or source.name,
+            "published": first.published,
+            "repeat": repeat,
+            "seeds": seeds,
+            "variants": tuple(grid.variants),
+            "asked": variants is not None,
+            "text": source.text,
+            "options": (
+                *(setting.option for setting in settings),
+                *(f"--variant {name}" for name in variants or ()),
+            ),
+            "_cells": tuple(cells),
+            "_source": source,
+            "_settings": tuple(settings),
+            "_wanted": None if variants is None else tuple(variants),
+        }
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return "\n".join([self._heading, *(f"  {name:10} {words}" for name, words in self._facts())])
+
+    def _repr_html_(self) -> str:
+        rows = (f"<tr><th>{escape(name)}</th><td>{escape(words)}</td></tr>" for name, words in self._facts())
+        return f"<table><caption>{escape(self._heading)}</caption><tbody>{''.join(rows)}</tbody></table>"
+
+    @property
+    def _heading(self) -> str:
+        return printable(f"Lab {self.name}" + (f": {self.title}" if self.title != self.name else ""))
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return facts(self._cells[0].spec, [cell.point for cell in self._cells], self.variants, self.repeat)
+
+    @property
+    def where(self) -> str:
+        """What messages call it: its file, or how it was made."""
+        return self._source.places.file
 
     def cells(self) -> Iterator[list[Point]]:
         """The runs of each cell of the grid, the plain lab's cells first."""
@@ -126,7 +281,7 @@ class Lab:
                     published=self.published,
                     variant=cell.variant,
                     point=dict(cell.point),
-                    seed=cell.seed + index,
+                    seed=cell.seed + index if self.seeds is None else self.seeds[index],
                     repeat_index=index,
                     spec=cell.spec,
                 )
@@ -136,6 +291,39 @@ class Lab:
     def points(self) -> list[Point]:
         """Every run to do: the plain lab's cells first, each cell's repeats together."""
         return [point for cell in self.cells() for point in cell]
+
+
+def _typed(sets: Sequence[str], seed: int | None, repeat: int | None) -> list[Setting]:
+    settings = [Setting.typed(text, f"--set {text}") for text in sets]
+    settings += [] if seed is None else [Setting.typed(f"seed={seed}", f"--seed {seed}")]
+    settings += [] if repeat is None else [Setting.typed(f"repeat={repeat}", f"--repeat {repeat}")]
+    return settings
+
+
+def _lab_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        expected = "expected up to 64 letters, digits, -, _ and ."
+        raise LabError("name", "", shown(name), f"{expected}: folders of runs are named after it")
+    return name
+
+
+def _checked_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
+    """Raises LabError."""
+    expected = "expected different whole numbers of 0 or more, such as range(20)"
+    found: list[int] = []
+    for seed in seeds:
+        if len(found) == MOST_RUNS:
+            raise LabError("seeds", "", f"more than {MOST_RUNS}", f"expected at most {MOST_RUNS} runs")
+        whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
+        if not whole or not 0 <= seed <= _LARGEST_SEED:
+            raise LabError("seeds", "", shown(seed), expected)
+        found.append(int(seed))
+    if not found:
+        raise LabError("seeds", "", "none", expected)
+    if len({*found}) < len(found):
+        twice = next(seed for index, seed in enumerate(found) if seed in found[:index])
+        raise LabError("seeds", "", f"{twice} twice", expected)
+    return tuple(found)
 
 
 def _all_checked(grid: Grid, places: Places, traces: Traces) -> tuple[LabFile, list[_Checked]]:
@@ -160,55 +348,3 @@ def _checked(cell: Cell, places: Places, traces: Traces) -> tuple[LabFile, RunSp
         location = tuple(int(part) if part.isdigit() else part for part in fault.key.split("."))
         raise places.error(cell.document, location, fault) from None
     return lab, spec
-
-
-def find(path_or_name: str | Path) -> Path:
-    """The file of a lab: the path itself, or a shipped lab of that name. Raises `LabError`."""
-    text = str(path_or_name)
-    shipped = shipped_labs()
-    if isinstance(path_or_name, str) and text in shipped and not Path(text).is_file():
-        return shipped[text]
-    if "\0" in text or not text:
-        raise LabError("LAB", "", shown(text), "expected a lab file or the name of a shipped lab")
-    file = Path(text)
-    if file.is_dir():
-        raise LabError(text, "", "a folder", "expected a lab file")
-    if not file.exists():
-        asked = did_you_mean(file.stem, shipped)
-        listing = ", ".join(shipped)
-        raise LabError(
-            text,
-            "",
-            "neither a file nor a lab of that name",
-            f"{asked}labs that come with bentpipe: {listing}",
-        )
-    return file
-
-
-def _read(file: Path) -> tuple[str, Document]:
-    would_do = "expected a lab file (TOML, in UTF-8)"
-    try:
-        if not file.is_file() or file.stat().st_size > _MOST_BYTES:
-            raise LabError(str(file), "", "no regular file of at most 4 MiB", would_do)
-        content = file.read_bytes()
-    except OSError as error:
-        raise LabError(str(file), "", f"a file that cannot be read ({error.strerror})", would_do) from None
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise LabError(
-            f"{file}:{line}", "", f"byte 0x{content[error.start]:02x}, which is not UTF-8", would_do
-        ) from None
-    try:
-        return text, tomllib.loads(text)
-    except RecursionError:
-        raise LabError(str(file), "", "tables nested beyond measure", would_do) from None
-    except ValueError as error:
-        match = _TOML_PLACE.fullmatch(str(error))
-        reason = match.group(1) if match else str(error)
-        at_end = f"{file}:{max(1, len(text.splitlines()))}"
-        at = f"{file}:{match.group(2)}:{match.group(3)}" if match and match.group(2) else at_end
-        raise LabError(
-            at, "", f"invalid TOML: {reason[:1].lower()}{reason[1:]}", f"{would_do}; see https://toml.io"
-        ) from None

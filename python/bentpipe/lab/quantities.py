@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from bentpipe.lab import units
@@ -69,3 +70,17 @@ def parse_line_limit(value: object) -> LineAmount | Unlimited:
             "expected a limit above zero: a line that holds nothing passes nothing", found=f"{shown(value)}"
         )
     return amount
+
+
+def format_amount(amount: QueueAmount | LineAmount | Unlimited) -> str:
+    """The limit as one would write it: "250 packets", "60 ms", "1 bdp"."""
+    if isinstance(amount, str):
+        return amount
+    unit, number = amount
+    match unit:
+        case "bytes":
+            return units.format_size(int(number))
+        case "delay":
+            return units.format_time(int(number))
+        case _:
+            return f"{Decimal(str(number)):f} {unit}"

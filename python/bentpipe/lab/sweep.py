@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.lab.axes import Axis, AxisValue, axes_of
-from bentpipe.lab.changes import Change, ChangeError, Origin, fault, known, parse_set
+from bentpipe.lab.changes import Change, ChangeError, Origin, Setting, fault, known
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.keys import Document, Location, put
 from bentpipe.lab.variants import Variant, chosen, variants_of
@@ -72,21 +72,18 @@ class Grid:
         return Cell(variant.name, point, document, placed)
 
 
-def grid_of(document: Document, sets: Sequence[tuple[str, str]], variants: Sequence[str] | None) -> Grid:
-    """The grid of a lab's document; `sets` are options as the user wrote them, each with its `key=value`.
-
-    Raises `ChangeError` or, for an option that cannot be read, `LabError`.
-    """
+def grid_of(document: Document, settings: Sequence[Setting], variants: Sequence[str] | None) -> Grid:
+    """The grid of a lab's document, with `settings` over it. Raises `ChangeError` or `LabError`."""
     base = {key: value for key, value in document.items() if key not in ("sweep", "variant")}
     axes = axes_of(document, base)
     named = chosen(variants_of(document, base, axes), variants)
     plain: list[Change] = []
-    for where, text in sets:
-        key, value = parse_set(text, where)
-        origin = Origin(where=where)
+    for setting in settings:
+        key, value = setting.key, setting.value
+        origin = Origin(where=setting.where)
         if key in axes:
             if axes[key].named and not isinstance(value, str):
-                value = text.partition("=")[2].strip()  # a name may look like a number
+                value = setting.text  # a name may look like a number
             axes[key] = axes[key].pinned(value, origin)
             continue
         known(key, base, origin)
@@ -97,16 +94,16 @@ def grid_of(document: Document, sets: Sequence[tuple[str, str]], variants: Seque
             raise fault(origin, key, "a key above a swept one", remedy)
         plain.append(Change(key, value, origin))
     grid = Grid(base, axes, named, plain)
-    _some_but_not_too_many(grid, sets)
+    _some_but_not_too_many(grid, settings)
     return grid
 
 
-def _some_but_not_too_many(grid: Grid, sets: Sequence[tuple[str, str]]) -> None:
+def _some_but_not_too_many(grid: Grid, settings: Sequence[Setting]) -> None:
     if len(grid) > MOST_CELLS:
         remedy = f"expected at most {MOST_CELLS}; --set pins a swept key"
         raise fault(Origin(("sweep",)), "sweep", f"{len(grid)} points", remedy)
     if not len(grid):
-        where = sets[-1][0] if sets else f"--variant {next(iter(grid.variants))}"
+        where = settings[-1].where if settings else f"--variant {next(iter(grid.variants))}"
         only = "; ".join(
             f"{variant.name} is crossed with {axis} = {' or '.join(sorted(values))} only"
             for variant in grid.variants.values()

@@ -15,6 +15,7 @@ from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
+    PlainSerializer,
     Tag,
     WithJsonSchema,
     model_validator,
@@ -38,7 +39,7 @@ from bentpipe.lab.models.loss import AnyLoss
 from bentpipe.lab.models.queue import AnyQueue
 from bentpipe.lab.models.rate import AnyRate
 from bentpipe.lab.presets import PRESETS
-from bentpipe.lab.quantities import Unlimited, parse_line_limit
+from bentpipe.lab.quantities import Unlimited, format_amount, parse_line_limit
 
 
 class Jitter(Table):
@@ -100,6 +101,7 @@ AnyJitter = Annotated[
 LineLimit = Annotated[
     tuple[Literal["bytes", "packets"], int] | Unlimited,
     BeforeValidator(parse_line_limit),
+    PlainSerializer(format_amount, return_type=str),
     WithJsonSchema({"type": "string", "title": "limit", "examples": ["1000 packets", "2 MB", "unlimited"]}),
 ]
 

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSize, PositiveSpan, Probability, Span, Table, doc, tag
-from bentpipe.lab.quantities import QueueAmount, Unlimited, parse_queue_amount
+from bentpipe.lab.quantities import QueueAmount, Unlimited, format_amount, parse_queue_amount
 
 PlainQueue = Annotated[
     QueueAmount | Unlimited,
     BeforeValidator(parse_queue_amount),
+    PlainSerializer(format_amount, return_type=str),
     WithJsonSchema(
         {
             "type": "string",

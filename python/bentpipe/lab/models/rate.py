@@ -6,7 +6,15 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from bentpipe.lab import units
 from bentpipe.lab.errors import FaultError
@@ -18,9 +26,14 @@ def _rate_or_unlimited(value: object) -> int | Unlimited:
     return UNLIMITED if value == "unlimited" else units.parse_rate(value)
 
 
+def _rate_as_written(rate: int | Unlimited) -> str:
+    return rate if isinstance(rate, str) else units.format_rate(rate)
+
+
 PlainRate = Annotated[
     int | Unlimited,
     BeforeValidator(_rate_or_unlimited),
+    PlainSerializer(_rate_as_written, return_type=str),
     WithJsonSchema({"type": "string", "title": "rate", "examples": ["16 Mbit/s", "2 MB/s", "unlimited"]}),
 ]
 
