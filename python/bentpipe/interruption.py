@@ -14,8 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-
-from bentpipe.results import RunFolder
+from pathlib import Path
 
 INTERRUPTED = 130
 _ORDERLY_S = 1.4
@@ -36,6 +35,10 @@ clear_display: Callable[[], None] | None = None
 """Takes a progress bar off the terminal and shows the cursor again."""
 
 
+unfinished: set[Path] = set()
+"""Folders that are removed where the process ends before they are finished."""
+
+
 def watch() -> None:
     """From here on SIGINT, SIGTERM and SIGHUP end the process within some 1.5 s. For the main thread."""
     readable, writable = os.pipe()
@@ -54,7 +57,7 @@ def _wait(readable: int) -> None:
         pass
     time.sleep(_ORDERLY_S)
     with suppress(Exception):
-        for folder in tuple(RunFolder.unfinished):
+        for folder in tuple(unfinished):
             shutil.rmtree(folder, ignore_errors=True)
         _clear()
         sys.stderr.write(f"{said()}\n")

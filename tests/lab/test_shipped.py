@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.lab import Lab, catalogue, json_schema, published, shipped_labs
-from bentpipe.lab.published import published_keys
+from bentpipe.lab import Lab, catalogue, json_schema, shipped_labs
+from bentpipe.lab.published import published, published_keys
 from bentpipe.lab.reference import PAGE, SCHEMA, page, schema_text
 from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, PingSpec
 

@@ -11,7 +11,7 @@ import synthetic
 from test_page import parts
 
 from bentpipe.charts import files
-from bentpipe.commands import saying
+from bentpipe.cli import saying
 from bentpipe.console import SafeConsole
 from bentpipe.printable import printable, printable_json, printable_lines
 from bentpipe.progress import Lines

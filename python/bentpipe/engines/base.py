@@ -10,36 +10,18 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from bentpipe.errors import BentpipeError
+from bentpipe.engines.errors import EngineError, EngineFaultError
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
+
+__all__ = ["Engine", "EngineError", "EngineFaultError", "EngineOptions", "Progress", "WorkloadResult"]
 
 
 class Progress(Protocol):
     """Told the seconds of the run's expected length that are over, and how far the run is, in words."""
 
     def __call__(self, seconds: float, detail: str = "", /) -> None: ...
-
-
-class EngineError(BentpipeError):
-    """The engine cannot do what was asked, here or at all.
-
-    `what` names the thing at fault, `remedy` is one shell command that would help, where there is one.
-    """
-
-    def __init__(self, message: str, *, what: str | None = None, remedy: str | None = None) -> None:
-        super().__init__(message)
-        self.what = what
-        self.remedy = remedy
-
-    def __str__(self) -> str:
-        message = str(self.args[0])
-        return f"{message}\n  to fix it, run:  {self.remedy}" if self.remedy else message
-
-
-class EngineFaultError(EngineError):
-    """The engine itself is at fault, not the request."""
 
 
 @dataclass(frozen=True)

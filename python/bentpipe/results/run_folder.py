@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import polars as pl
 from pydantic_core import to_json
 
+from bentpipe import interruption
 from bentpipe.results.errors import StoreError
 from bentpipe.results.layout import RECORD, STAGING_SUFFIX
 from bentpipe.results.schema import TABLES, Table, table_named
@@ -26,7 +27,7 @@ _READ_BYTES = 1 << 16
 class RunFolder:
     """One run while it is being written."""
 
-    unfinished: ClassVar[set[Path]] = set()
+    unfinished: ClassVar[set[Path]] = interruption.unfinished
     """Staging folders of this process."""
 
     def __init__(self, staging: Path, place: Path, called: str, *, replaces: bool) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bentpipe.commands import completion
+from bentpipe.cli import completion
 
 LabArgument = Annotated[
     str,
@@ -38,6 +38,6 @@ SeedOption = Annotated[
 
 
 def load(name: str, set_: list[str] | None, **more: Any) -> Any:
-    from bentpipe.run import Lab  # noqa: PLC0415 - `bentpipe --help` must not wait for data frames
+    from bentpipe.run import Lab
 
     return Lab.load(name, set=set_ or (), **more)

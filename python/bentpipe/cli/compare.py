@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from bentpipe.commands.saying import console, say
+from bentpipe.cli.saying import console, say
 from bentpipe.printable import printable_json
 
 
@@ -38,7 +38,9 @@ def compare(
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object per comparison, on a line.")] = False,
 ) -> None:
-    """Say what a change changed: over pairs of runs of the same point and seed, with intervals.
+    """Compare variants or folders: what a change changed, with confidence intervals.
+
+    Each pair of runs has the same point and seed.
 
     Compares the variants of one folder with `as is`, or several folders with the first.
 
@@ -50,13 +52,13 @@ def compare(
 
         bentpipe compare runs/before runs/after --require "workload.*.goodput_mbit_s >= 0.95 * baseline"
     """
-    from bentpipe.report import comparison, requirements  # noqa: PLC0415 - `--help` must not wait for data frames
-    from bentpipe.report.verdicts import first  # noqa: PLC0415 - as above
-    from bentpipe.results import Results  # noqa: PLC0415 - as above
-    from bentpipe.results.comparisons import compare_all  # noqa: PLC0415 - as above
-    from bentpipe.results.pairs import unmatched  # noqa: PLC0415 - as above
-    from bentpipe.results.required import check  # noqa: PLC0415 - as above
-    from bentpipe.results.requirement import parse  # noqa: PLC0415 - as above
+    from bentpipe.report import comparison, requirements
+    from bentpipe.report.verdicts import first
+    from bentpipe.results import Results
+    from bentpipe.results.comparisons import compare_all
+    from bentpipe.results.pairs import unmatched
+    from bentpipe.results.required import check
+    from bentpipe.results.requirement import parse
 
     asked = [parse(text) for text in require or []]
     sweeps = [Results.open(folder) for folder in folders]

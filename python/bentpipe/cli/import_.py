@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bentpipe.commands.saying import say, tell
+from bentpipe.cli.saying import say, tell
 from bentpipe.results.errors import StoreError
 
 
@@ -30,7 +30,9 @@ def import_(
         typer.Option(metavar="KEY=VALUE", help="Where they were made, as a lab's sweep says it; repeatable."),
     ] = None,
 ) -> None:
-    """Take what other programs measured in as runs, for `report`, `compare` and `query`.
+    """Import measurements of other programs (iperf3, flent) as runs.
+
+    `report`, `compare` and `query` then treat them like other runs.
 
     Every test becomes a run; tests of one variant and point are repeats of one thing. A test that is there
     is not counted twice. How reliable they are nobody knows, and every table says so.
@@ -41,7 +43,7 @@ def import_(
 
         bentpipe import rrul.flent.gz --point path.rtt="550 ms" --out runs/satellite
     """
-    from bentpipe.interchange.folder import Called, take  # noqa: PLC0415 - `--help` must not wait for it
+    from bentpipe.interchange.folder import Called, take
 
     taken = take(files, out, Called(name, variant, _point(point or [])))
     for file, run in taken.runs:

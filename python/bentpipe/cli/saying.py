@@ -5,10 +5,12 @@ All text from files goes through here on its way to a terminal.
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bentpipe.console import SafeConsole
 from bentpipe.printable import printable, printable_lines
+
+if TYPE_CHECKING:
+    from bentpipe.console import SafeConsole
 
 
 def say(message: str) -> None:
@@ -34,13 +36,15 @@ def width() -> int | None:
     return None if sys.stdout.isatty() else 160
 
 
-def console() -> SafeConsole:
+def console() -> "SafeConsole":
     """For tables."""
+    from bentpipe.console import SafeConsole
+
     return SafeConsole(width=width(), highlight=False)
 
 
 def print_table(results: Any, *, full: bool = False) -> None:
     """The table of `Results`: of a long one the first rows, unless all are asked for."""
-    from bentpipe.report.terminal import table  # noqa: PLC0415 - `bentpipe --help` must not wait for it
+    from bentpipe.report.terminal import table
 
     console().print(table(results, full=full))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bentpipe import engines, interruption
-from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
-from bentpipe.commands.saying import print_table, say
-from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.cli.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
+from bentpipe.cli.saying import print_table, say
+from bentpipe.engines.errors import EngineError
 from bentpipe.printable import printable_json
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def run(
         str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")
     ] = "100 ms",
 ) -> None:
-    """Run a lab: every point of its sweep, every variant.
+    """Run a lab: every point of its sweep and every variant.
 
     Examples:
 
@@ -101,9 +101,10 @@ def run(
 
         bentpipe run my.toml --engine sim --repeat 1000 --cluster tcp://10.0.0.1:8786 --out s3://bucket/sweep
     """
-    from bentpipe import run as runner  # noqa: PLC0415 - `bentpipe --help` must not wait for data frames
-    from bentpipe.executors.choice import Where  # noqa: PLC0415 - as above
-    from bentpipe.progress import watcher  # noqa: PLC0415 - as above
+    from bentpipe import run as runner
+    from bentpipe.engines.base import EngineOptions
+    from bentpipe.executors.choice import Where
+    from bentpipe.progress import watcher
 
     the_lab = load(lab, set_, variants=variant, seed=seed, repeat=repeat)
     options = EngineOptions(
@@ -139,7 +140,7 @@ def run(
 
 def _allows_commands(commands: "Sequence[LabCommand]") -> bool:
     """Ask, if there is somebody to be asked."""
-    from bentpipe.engines import lab_commands  # noqa: PLC0415 - as above
+    from bentpipe.engines import lab_commands
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
@@ -150,7 +151,7 @@ def _allows_commands(commands: "Sequence[LabCommand]") -> bool:
 
 
 def _print_summary(record: Mapping[str, Any]) -> None:
-    from bentpipe.results.record import summary  # noqa: PLC0415 - as above
+    from bentpipe.results.record import summary
 
     print(printable_json(summary(record)), flush=True)
 
@@ -200,7 +201,7 @@ def _hosts(names: list[str]) -> tuple[str, ...]:
 
 
 def _interval_ns(text: str) -> int:
-    from bentpipe.lab.units import parse_time  # noqa: PLC0415 - as above
+    from bentpipe.lab.units import parse_time
 
     try:
         interval_ns = parse_time(text)

@@ -65,7 +65,7 @@ def calc(
     ] = "iperf3",
     json_: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
-    """Say what a path allows a transfer: BDP, every limit, which one binds, how long it takes, what to set.
+    """Compute what a path allows a transfer: each limit, which one binds, how long it takes, what to set.
 
     Then the simulator says whether the packets agree.
 
@@ -77,8 +77,8 @@ def calc(
 
         bentpipe calc --rate 100Mbit/s --rtt 150ms --loss 1e-4 --streams 4 --size 100MB --json
     """
-    from bentpipe.calculator.calculation import calc as calculate  # noqa: PLC0415 - `--help` must not wait for it
-    from bentpipe.calculator.words import render  # noqa: PLC0415 - as above
+    from bentpipe.calculator.calculation import calc as calculate
+    from bentpipe.calculator.words import render
 
     found = calculate(
         rate,

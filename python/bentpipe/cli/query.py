@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from bentpipe.commands.saying import console, write_lines
+from bentpipe.cli.saying import console, write_lines
 
 
 def query(
@@ -19,7 +19,9 @@ def query(
     csv: Annotated[bool, typer.Option("--csv", help="The whole answer as CSV.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object per row, on a line.")] = False,
 ) -> None:
-    """Ask the runs of a folder in SQL (DuckDB's), read in place: runs, link, flows, sockets, pings, tools.
+    """Ask the runs of a folder in SQL: tables runs, link, flows, sockets, pings, tools.
+
+    The dialect is DuckDB's. The files are read in place.
 
     Without SQL, list the tables with their columns and some questions. Of several folders every table has the
     column `folder`. A query only reads, and only these tables.
@@ -32,9 +34,9 @@ def query(
 
         bentpipe query runs/before runs/after "from flows where outcome <> 'finished'" --csv
     """
-    from bentpipe.report import answer, tables_listed  # noqa: PLC0415 - `--help` must not wait for data frames
-    from bentpipe.results import Results  # noqa: PLC0415 - as above
-    from bentpipe.results.query import Questions  # noqa: PLC0415 - as above
+    from bentpipe.report import answer, tables_listed
+    from bentpipe.results import Results
+    from bentpipe.results.query import Questions
 
     if csv and json_:
         raise typer.BadParameter("expected one of --csv and --json")

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from bentpipe.commands.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
-from bentpipe.commands.saying import say
+from bentpipe.cli.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
+from bentpipe.cli.saying import say
 
 
 class Listen(StrEnum):
@@ -39,7 +39,9 @@ def shell(
         ),
     ] = None,
 ) -> None:
-    """Open a shell, or run a command, at a host of the lab's path: the client, or another by `--host`.
+    """Open a shell, or run a command, at a host of a live path.
+
+    The host is the client, or another by `--host`.
 
     The other end runs an iperf3 server (port 5201) and a web server (port 80) with files of 1MB to 10GB.
 
@@ -55,7 +57,7 @@ def shell(
 
         bentpipe shell my.toml --host server
     """
-    from bentpipe.engines import shell as live_shell  # noqa: PLC0415 - `bentpipe --help` must not wait for it
+    from bentpipe.engines import shell as live_shell
 
     points = load(lab, set_, variants=variant, seed=seed, repeat=1).points()
     point = points[0]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bentpipe.commands.saying import say, tell
+from bentpipe.cli.saying import say, tell
 from bentpipe.results.errors import StoreError
 
 
@@ -26,7 +26,7 @@ def export(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
 ) -> None:
-    """Write runs for other programs: tables as CSV, runs as flent's data files.
+    """Export runs for other programs: tables as CSV, or flent's data files.
 
     Examples:
 
@@ -38,8 +38,8 @@ def export(
         raise StoreError("export: found neither --csv nor --flent; expected one of them, with a folder")
     if table and not csv:
         raise StoreError("--table: found no --csv; tables are for it")
-    from bentpipe.interchange import csv_export, flent_export  # noqa: PLC0415 - `--help` must not wait for it
-    from bentpipe.results import Results  # noqa: PLC0415 - as above
+    from bentpipe.interchange import csv_export, flent_export
+    from bentpipe.results import Results
 
     results = Results.open(folder)
     paths = []

@@ -4,6 +4,8 @@ from typing import Any
 
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
+from bentpipe.cli.values import quickly_read
+
 
 class PlainCommand(TyperCommand):
     """A command whose help names no type."""
@@ -23,7 +25,7 @@ def without_types(parameters: Any) -> Any:
             each.display_type_rich = _nothing  # type: ignore[method-assign]
         elif isinstance(each, TyperOption) and each.is_flag:
             each.metavar = ""
-    return parameters
+    return quickly_read(parameters)
 
 
 def _nothing(ctx: Any) -> str:  # noqa: ARG001 - typer asks with a context

@@ -1,0 +1,58 @@
+"""The commands by name: where each is, and its line in `bentpipe --help`.
+
+The lines stand here because the help must not load the commands. They are the first lines of the commands'
+docstrings.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command that is not loaded yet."""
+
+    module: str
+    """In bentpipe.cli."""
+    function: str
+    line: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "run": Entry("run", "run", "Run a lab: every point of its sweep and every variant."),
+    "report": Entry(
+        "report",
+        "report",
+        "Print the table of a sweep, and write a page with every chart: one HTML file.",
+    ),
+    "shell": Entry(
+        "shell",
+        "shell",
+        "Open a shell, or run a command, at a host of a live path.",
+    ),
+    "calc": Entry(
+        "calc",
+        "calc",
+        "Compute what a path allows a transfer: each limit, which one binds, how long it takes, what to set.",
+    ),
+    "compare": Entry(
+        "compare",
+        "compare",
+        "Compare variants or folders: what a change changed, with confidence intervals.",
+    ),
+    "query": Entry(
+        "query",
+        "query",
+        "Ask the runs of a folder in SQL: tables runs, link, flows, sockets, pings, tools.",
+    ),
+    "import": Entry(
+        "import_",
+        "import_",
+        "Import measurements of other programs (iperf3, flent) as runs.",
+    ),
+    "export": Entry(
+        "export", "export", "Export runs for other programs: tables as CSV, or flent's data files."
+    ),
+    "labs": Entry("labs", "labs", "List the labs that come with bentpipe."),
+    "schema": Entry("schema", "schema", "Print the lab file's JSON schema, for editors."),
+    "version": Entry("version", "version", "Print bentpipe's version."),
+}

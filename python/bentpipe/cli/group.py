@@ -1,0 +1,100 @@
+"""The group of all commands: loads the one that is called, and turns errors into a message and a status."""
+
+import errno
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from bentpipe import interruption
+from bentpipe.cli.commands import COMMANDS, Entry
+from bentpipe.cli.plain_help import PlainCommand, without_types
+from bentpipe.cli.saying import say
+from bentpipe.engines.errors import EngineError, EngineFaultError
+from bentpipe.executors.errors import ExecutorError
+from bentpipe.lab.errors import LabError
+from bentpipe.results.errors import ComparisonError, StoreError
+
+_FAILED = 1
+_WRONG = 2
+
+# Typer keeps the class to itself, but not this child of it.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class _Listed(TyperCommand):
+    """A command in a list: its name and its line."""
+
+    def __init__(self, name: str, entry: Entry) -> None:
+        super().__init__(name, help=entry.line)
+
+    def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002 - the line is never cut
+        return self.help or ""
+
+
+class Commands(TyperGroup):
+    """Loads a command's module only when the command is called."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self.commands = {name: _Listed(name, entry) for name, entry in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and loaded(str(name)), rest
+
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:
+        if not args:
+            return super().make_context(info_name, args, *more, **named)  # raises the help as an error
+        try:
+            typed = tuple(args)
+            context = super().make_context(info_name, args, *more, **named)
+            context.obj = typed
+            return context  # noqa: TRY300 - what is raised above is answered below
+        except _UsageError as error:
+            _fail(_usage(error, "bentpipe"), _WRONG)
+
+    def get_params(self, ctx: Any) -> Any:
+        return without_types(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except _UsageError as error:
+            _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip()), _WRONG)
+        except (EngineFaultError, ExecutorError) as error:
+            _fail(f"bentpipe: {error}", _FAILED)
+        except (LabError, EngineError, StoreError, ComparisonError) as error:
+            _fail(f"bentpipe: {error}", _WRONG)
+        except KeyboardInterrupt:
+            _fail(interruption.said(), interruption.INTERRUPTED)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # whoever read our output has gone; click ends quietly
+            place = f"{error.filename}: " if error.filename else ""
+            running = ctx.invoked_subcommand == "run"
+            lost = "; the run under way is discarded, those that were finished are kept" if running else ""
+            _fail(f"bentpipe: {place}{error.strerror or error}{lost}", _FAILED)
+
+
+def loaded(name: str) -> Any:
+    """The command of that name, with its options."""
+    entry = COMMANDS[name]
+    function = getattr(import_module(f"bentpipe.cli.{entry.module}"), entry.function)
+    alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+    alone.command(name, cls=PlainCommand)(function)
+    return get_command(alone)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    say(message)
+    sys.exit(status)
+
+
+def _usage(error: Any, command: str) -> str:
+    """What is wrong with the command line itself, in one line."""
+    said = str(error.format_message()).rstrip(".?").replace(". Did", "; did")
+    return f"bentpipe: {said[:1].lower()}{said[1:]}; try {command} --help"

@@ -1,0 +1,80 @@
+"""`bentpipe report` on the command line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bentpipe.cli.saying import print_table, say
+from bentpipe.results.errors import StoreError
+
+
+def report(
+    folders: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DIR ...]",
+            help="Folders that `bentpipe run` wrote, or URLs of them. Default: the one in runs/ "
+            "that was written last.",
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the page goes. Default report.html in DIR; of a URL, here."),
+    ] = None,
+    charts: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write each chart there too, as PNG, SVG and PDF.")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print every row of the tables; of long ones the first by default.")
+    ] = False,
+) -> None:
+    """Print the table of a sweep, and write a page with every chart: one HTML file.
+
+    Of several folders each has a table and a page of its own; `bentpipe compare` compares them.
+
+    Examples:
+
+        bentpipe report
+
+        bentpipe report runs/effects-of-latency-2026-01-31 --html latency.html
+
+        bentpipe report runs/effects-of-latency-2026-01-31 --charts charts
+    """
+    if folders and len(folders) > 1 and (html or charts):
+        option = "--html" if html else "--charts"
+        raise typer.BadParameter(f"{option} is for one folder; {len(folders)} are given")
+    for folder in folders or [_newest()]:
+        _report(folder, html, charts, full=full)
+
+
+def _newest() -> str:
+    from bentpipe.sweep_folder import newest
+
+    folder = newest(Path("runs"))
+    if folder is None:
+        raise StoreError("there are no runs in runs/; say which folder: bentpipe report DIR")
+    say(f"The newest runs are in {folder}.")
+    return str(folder)
+
+
+def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) -> None:
+    from bentpipe.progress import counting
+    from bentpipe.report.html import write
+    from bentpipe.results import Results
+
+    results = Results.open(folder)
+    print_table(results, full=full)
+    file = html or (results.folder.path or Path()) / "report.html"
+    with counting("preparing the page", "runs drawn", len(results.names)) as told:
+        write(results, file, told)
+    say(f"Written: {file}")
+    if charts:
+        from bentpipe.charts.files import RUNS_DRAWN, save_all
+
+        say(f"Written: {len(save_all(results, charts))} files in {charts}")
+        if len(results.runs) > RUNS_DRAWN:
+            say(
+                f"Of {len(results.runs)} runs only the charts over all were drawn. A run's own: "
+                f"bentpipe report {results.folder / results.names[0]} --charts DIR"
+            )
