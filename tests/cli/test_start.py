@@ -22,7 +22,10 @@ finally:
 """
 
 
-@pytest.mark.parametrize("command", ["--help", "--version", "version", "labs", ""])
+CALC = "calc --rate 20Mbit/s --rtt 100ms --queue 100kB --loss 1e-4 --time 5s --size 1MB"
+
+
+@pytest.mark.parametrize("command", ["--help", "--version", "version", "labs", "", CALC])
 def test_what_needs_no_data_frames_loads_none(tmp_path: Path, command: str) -> None:
     assert loaded_by(command.split(), tmp_path) == set()
 

@@ -11,21 +11,11 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from bentpipe.calculator.question import Question
+from bentpipe.calculator.sim_point import LEAST_QUEUE_PACKETS, Work, bulk, data_pipe, fetch, simulate
 from bentpipe.calculator.transfer import slow_start_s
-from bentpipe.engines.base import EngineOptions
-from bentpipe.engines.sim import SimEngine
-from bentpipe.engines.sim_spec import DEFAULT_RMEM, DEFAULT_WMEM
-from bentpipe.lab.models.lab import LabFile
-from bentpipe.lab.point import Point
-from bentpipe.lab.resolve import resolve
-from bentpipe.lab.traces import Traces
-from bentpipe.results import RunFolder
 from bentpipe.results.statistics import Estimate, estimate
 
 AGREES_WITHIN = 0.15
@@ -37,7 +27,6 @@ _PACKETS = 2_000_000
 _PACKETS_OF_A_SIZE = 10_000_000
 """The same where a size is asked about: 15 GB without loss, 2 GB in each of seven runs with it."""
 _MOST_BYTES = 15e9
-_LEAST_QUEUE_PACKETS = 10
 _DAY_S = 86_400.0
 _LEAST_S, _MOST_S = 20.0, 3600.0
 _ROUND_TRIPS = 150
@@ -82,7 +71,7 @@ def packet_level(asked: Question, bound_bit_s: float, *, acks_drop: bool = False
         average = _estimate(from_start)
     if asked.size_bytes is not None and _can_be_fetched(asked, asked.size_bytes, goodput.median, len(seeds)):
         fetches = _fetches(asked, asked.size_bytes)
-        completion = estimate([_last_s(_run(asked, fetches, seed)) for seed in seeds])
+        completion = estimate([_last_s(asked, fetches, seed) for seed in seeds])
     return PacketLevel(goodput, completion, average, time_s, omit_s, len(seeds))
 
 
@@ -96,14 +85,13 @@ def _goodput_bit_s(asked: Question, bound_bit_s: float, time_s: float, omit_s: f
     """Of one run; 0 where nothing arrived in the time that is measured."""
     if asked.program == "iperf3":
         # iperf3 takes whole seconds.
-        times = {"time": f"{math.ceil(time_s)} s", "omit": f"{math.ceil(omit_s)} s"}
-        work = {"kind": "bulk", "streams": asked.streams, **times}
-        (entry,) = _run(asked, [work], seed)
-        return (entry["goodput_mbit_s"] or 0.0) * 1e6
+        work = bulk(asked.streams, math.ceil(time_s), math.ceil(omit_s))
+        (found,) = simulate(asked, [work], seed)
+        return float(found["bytes"] * 8e9 / found["measured_ns"]) if found["measured_ns"] else 0.0
     # A fetch has no `omit`; the same run cut short says what it carried until then.
     size = round(max(bound_bit_s, asked.rate_bit_s) / 8 * (time_s + omit_s)) + 1
     until_end, until_omit = (
-        sum(entry["bytes"] for entry in _run(asked, _fetches(asked, size), seed, duration_s=end_s))
+        sum(found["bytes"] for found in simulate(asked, _fetches(asked, size), seed, duration_s=end_s))
         if end_s
         else 0
         for end_s in (time_s + omit_s, omit_s)
@@ -111,17 +99,17 @@ def _goodput_bit_s(asked: Question, bound_bit_s: float, time_s: float, omit_s: f
     return float((until_end - until_omit) * 8 / time_s)
 
 
-def _fetches(asked: Question, size_bytes: int) -> list[dict[str, Any]]:
+def _fetches(asked: Question, size_bytes: int) -> list[Work]:
     """The workloads that carry the size over all streams: an upload has one connection for each."""
-    if _data_pipe(asked) == "down":
-        return [{"kind": "http", "connections": asked.streams, "size": f"{size_bytes} B"}]
-    share = f"{max(1, math.ceil(size_bytes / asked.streams))} B"
-    return [{"kind": "http", "direction": "up", "size": share}] * asked.streams
+    if data_pipe(asked) == "down":
+        return [fetch("down", size_bytes, connections=asked.streams)]
+    share_bytes = max(1, math.ceil(size_bytes / asked.streams))
+    return [fetch("up", share_bytes)] * asked.streams
 
 
-def _last_s(entries: list[dict[str, Any]]) -> float:
-    """When the last of them was complete."""
-    return max(float(entry["completion_s"]) for entry in entries)
+def _last_s(asked: Question, fetches: list[Work], seed: int) -> float:
+    """When the last of them was complete. All begin at time zero."""
+    return max(float(found["last_byte_ns"]) for found in simulate(asked, fetches, seed)) / 1e9
 
 
 def _can_be_fetched(asked: Question, size_bytes: int, rate_bit_s: float, seeds: int) -> bool:
@@ -150,46 +138,4 @@ def _length_s(asked: Question, bound_bit_s: float, seeds: int, acks_wait_s: floa
 def _full_ack_queue_s(asked: Question) -> float:
     """How long an ACK waits in a full queue of a lab's default: one BDP, and ten packets at least."""
     rate_bit_s = asked.rate_up_bit_s or asked.rate_bit_s
-    return max(asked.rtt_s, _LEAST_QUEUE_PACKETS * asked.mtu_bytes * 8 / rate_bit_s)
-
-
-def _run(
-    asked: Question, works: list[dict[str, Any]], seed: int, duration_s: float | None = None
-) -> list[dict[str, Any]]:
-    """The workloads' entries of one simulated run."""
-    lab = _lab(asked, works, duration_s)
-    with tempfile.TemporaryDirectory(prefix="bentpipe-calc-") as folder:
-        point = Point("calc", "calc", None, "as is", {}, seed, 0, resolve(lab, Traces(Path())))
-        options = EngineOptions(sample_interval_ns=10**9)
-        record = SimEngine(options).run(point, RunFolder.create(Path(folder), "run"), lambda *_: None)
-    return list(record["workloads"].values())
-
-
-def _data_pipe(asked: Question) -> str:
-    """The lab's pipe that carries the payload: a `short` writer is curl, which uploads."""
-    return "up" if asked.program == "short" else "down"
-
-
-def _lab(asked: Question, works: list[dict[str, Any]], duration_s: float | None = None) -> LabFile:
-    data: dict[str, Any] = {"rate": f"{asked.rate_bit_s} bit/s", "loss": asked.loss}
-    if asked.queue_bytes is not None:
-        data["queue"] = f"{asked.queue_bytes} B"
-    acks = {"rate": f"{asked.rate_up_bit_s or asked.rate_bit_s} bit/s"}
-    down, up = (acks, data) if _data_pipe(asked) == "up" else (data, acks)
-    lab: dict[str, Any] = {
-        "path": {"rtt": f"{round(asked.rtt_s * 1e9)} ns", "mtu": asked.mtu_bytes, "down": down, "up": up},
-        "host": {
-            "congestion_control": asked.congestion_control,
-            "tcp_rmem": _triple(DEFAULT_RMEM, asked.rcvbuf_bytes),
-            "tcp_wmem": _triple(DEFAULT_WMEM, asked.sndbuf_bytes),
-        },
-        "workload": [{"name": f"transfer-{number}", **work} for number, work in enumerate(works, 1)],
-    }
-    if duration_s is not None:
-        lab["duration"] = f"{round(duration_s * 1e9)} ns"
-    return LabFile.model_validate(lab)
-
-
-def _triple(default: tuple[int, int, int], most: int) -> list[int]:
-    least, first, _ = default
-    return [least, min(first, most), most]
+    return max(asked.rtt_s, LEAST_QUEUE_PACKETS * asked.mtu_bytes * 8 / rate_bit_s)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from bentpipe.engines.sim_spec import DEFAULT_RMEM, DEFAULT_WMEM
+from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
 from bentpipe.lab.quantities import UNLIMITED, parse_queue_amount
 from bentpipe.lab.units import parse_probability, parse_rate, parse_size, parse_time

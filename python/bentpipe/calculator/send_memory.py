@@ -6,13 +6,18 @@ Each buffer (sk_buff) of a burst takes its payload and 832 bytes more.
    pacing rate, 1.2 cwnd / RTT, and two segments at least (`tcp_tso_autosize`).
 """
 
-from typing import TypeVar
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
-F = TypeVar("F", float, NDArray[np.float64])
-"""A number, or an array of them."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+F = TypeVar("F", float, "NDArray[np.float64]")
+"""A number, or an array of them. For arrays `smaller` and `larger` are numpy's `minimum` and `maximum`.
+`calc` has only numbers, and does not load numpy."""
 
 WAKES_AT = 2 / 3
 """Share of the buffer's size in use, below which the program is woken (`sk_stream_min_wspace`)."""
@@ -23,16 +28,35 @@ _PACED = 1.2
 """tcp_pacing_ca_ratio."""
 
 
-def payload_share(window_bytes: F, rtt_s: F, mss_bytes: F) -> F:
+def payload_share(
+    window_bytes: F,
+    rtt_s: F,
+    mss_bytes: F,
+    *,
+    smaller: Callable[[Any, Any], Any] = min,
+    larger: Callable[[Any, Any], Any] = max,
+) -> F:
     """Of memory, where cwnd is `window_bytes`: a burst's payload beside its buffer's overhead."""
     paced_bytes = _PACED * window_bytes / rtt_s / 1024
-    most = np.maximum(_LARGEST_BURST_BYTES // mss_bytes, 1)
-    segments = np.minimum(np.maximum(np.minimum(paced_bytes, _LARGEST_BURST_BYTES) // mss_bytes, 2), most)
+    most = larger(_LARGEST_BURST_BYTES // mss_bytes, 1)
+    segments = smaller(larger(smaller(paced_bytes, _LARGEST_BURST_BYTES) // mss_bytes, 2), most)
     burst_bytes = segments * mss_bytes
     share: F = burst_bytes / (burst_bytes + _BUFFER_OVERHEAD_BYTES)
     return share
 
 
-def in_flight_at_wake(sndbuf_bytes: F, window_bytes: F, rtt_s: F, mss_bytes: F) -> F:
+def in_flight_at_wake(
+    sndbuf_bytes: F,
+    window_bytes: F,
+    rtt_s: F,
+    mss_bytes: F,
+    *,
+    smaller: Callable[[Any, Any], Any] = min,
+    larger: Callable[[Any, Any], Any] = max,
+) -> F:
     """Payload that is still in flight when the program is woken to write more. While more is, it waits."""
-    return WAKES_AT * sndbuf_bytes * payload_share(window_bytes, rtt_s, mss_bytes)
+    return (
+        WAKES_AT
+        * sndbuf_bytes
+        * payload_share(window_bytes, rtt_s, mss_bytes, smaller=smaller, larger=larger)
+    )

@@ -112,7 +112,12 @@ def _column(socket: Socket, name: str) -> Floats:
         return cwnd_bytes
     with np.errstate(all="ignore"):
         found: Floats = send_memory.in_flight_at_wake(
-            socket["sndbuf_bytes"], cwnd_bytes, socket["srtt_s"], socket["mss_bytes"]
+            socket["sndbuf_bytes"],
+            cwnd_bytes,
+            socket["srtt_s"],
+            socket["mss_bytes"],
+            smaller=np.minimum,
+            larger=np.maximum,
         )
     return found
 

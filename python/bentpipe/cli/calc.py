@@ -5,7 +5,6 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 
 def calc(
@@ -77,6 +76,8 @@ def calc(
 
         bentpipe calc --rate 100Mbit/s --rtt 150ms --loss 1e-4 --streams 4 --size 100MB --json
     """
+    from rich.console import Console
+
     from bentpipe.calculator.calculation import calc as calculate
     from bentpipe.calculator.words import render
 
@@ -98,4 +99,5 @@ def calc(
     if json_:
         print(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
     else:
-        Console(width=None if sys.stdout.isatty() else 120, highlight=False).print(render(found))
+        width = None if sys.stdout.isatty() else 120
+        Console(width=width, highlight=False, emoji=False).print(render(found))

@@ -6,18 +6,17 @@ becomes its entry in the record (sim_entries.py), with the same keys as `live`'s
 """
 
 import datetime
-import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bentpipe import _core
 from bentpipe.direction import Direction
 from bentpipe.durations import spoken
 from bentpipe.engines import machine
-from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions, Progress
+from bentpipe.engines.base import EngineError, EngineOptions, Progress
 from bentpipe.engines.lengths import connects, run_end_s
+from bentpipe.engines.sim_core import computed
 from bentpipe.engines.sim_entries import entry
 from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.lab import Point
@@ -81,7 +80,14 @@ def simulated(
     started = datetime.datetime.now(datetime.UTC)
     begun_s, begun_cpu_s = time.monotonic(), time.process_time()
     document = spec.model_dump(mode="json")
-    outcome, tables = _computed(point, document, options, into, _told(spec, length_s, on_progress))
+    outcome, tables = computed(
+        f"{point.lab} with seed {point.seed}",
+        sim_spec(point, options),
+        [work.name for work in spec.workloads],
+        {**queue_questions(document), "small_bytes": initial_window_bytes(spec)},
+        into=into,
+        at=_told(spec, length_s, on_progress),
+    )
     cpu_s, wall_s = time.process_time() - begun_cpu_s, time.monotonic() - begun_s
     engine_error = _no_error(cpu_s, wall_s)
     reliable, doubts = assess(engine_error, spec.limits.model_dump())
@@ -134,29 +140,6 @@ def _told(spec: RunSpec, length_s: float, on_progress: Progress) -> Callable[[fl
         on_progress(length_s * min(simulated_s / whole_s, 1.0), f"{of}, {grouped} times real time")
 
     return at
-
-
-def _computed(
-    point: Point,
-    document: Mapping[str, Any],
-    options: EngineOptions,
-    into: Path | None,
-    at: Callable[[float], None],
-) -> tuple[dict[str, Any], dict[str, bytes]]:
-    question = {**queue_questions(document), "small_bytes": initial_window_bytes(point.spec)}
-    names = [work.name for work in point.spec.workloads]
-    spec = json.dumps(sim_spec(point, options))
-    try:
-        text, tables = _core.sim_run(spec, names, json.dumps(question), into, at)
-    except ValueError as error:
-        raise EngineError(str(error), what="lab") from error
-    except RuntimeError as error:
-        raise EngineFaultError(
-            f"the simulator broke off {point.lab} with seed {point.seed} by a fault of its own: {error}. "
-            "The lab and this message are what a report of the fault needs",
-            what="engine",
-        ) from error
-    return json.loads(text), dict(tables)
 
 
 def _sockets(spec: RunSpec) -> int:

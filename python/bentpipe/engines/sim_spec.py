@@ -10,12 +10,11 @@ from typing import Any
 from bentpipe._core import congestion_controls
 from bentpipe.direction import Direction
 from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
 
 CONTROLS = tuple(congestion_controls())
-DEFAULT_RMEM = (4096, 131072, 33554432)
-DEFAULT_WMEM = (4096, 16384, 4194304)
 _UNSEEN_KINDS = {
     "exec": "a command is a real program, which needs a real kernel; `--engine live` runs it",
 }
