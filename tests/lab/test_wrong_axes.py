@@ -92,7 +92,7 @@ WRONG: Mapping[str, Wrong] = {
         + '[[variant]]\nname = "a"\nset = { "host.sack" = false }\nonly = { orbit = ["GOE"] }\n',
         ":10",
         "variant.0.only.orbit",
-        '"GOE", which is no value of orbit',
+        '"GOE", which is not a value of orbit',
         'did you mean "GEO"?',
     ),
 }
@@ -119,7 +119,7 @@ only = { orbit = ["GEO"] }
 @pytest.mark.parametrize(
     ("option", "key", "found", "remedy"),
     [
-        ("orbit=GOE", "orbit", '"GOE", which is no value of orbit', 'did you mean "GEO"?'),
+        ("orbit=GOE", "orbit", '"GOE", which is not a value of orbit', 'did you mean "GEO"?'),
         ("orbit=LEO", "", "no point that is left", 'many is crossed with orbit = "GEO" only'),
         ("path=5", "path", "a key above a swept one", '"path.rtt"'),
         (

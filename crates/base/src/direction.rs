@@ -36,7 +36,7 @@ impl fmt::Display for Direction {
     }
 }
 
-/// A word that is no direction.
+/// A word that is not a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDirection(pub String);
 

@@ -13,7 +13,7 @@ pub(crate) struct Control {
     lines: Lines,
 }
 
-/// What arrived: a request, a line that is none and why, or the other side's end.
+/// What arrived: a request, a line that is not a request and why, or the other side's end.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Arrival {
     Request(Request),

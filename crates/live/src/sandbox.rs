@@ -106,7 +106,7 @@ pub(crate) struct Sandbox {
 impl Sandbox {
     /// For a command that is started in `cwd`, an absolute path.
     pub(crate) fn new(cwd: &Path) -> io::Result<Self> {
-        // One that the user may not enter is none.
+        // One that the user may not enter does not count.
         let cwd = cwd.canonicalize().unwrap_or_else(|_| "/".into());
         // Without the variable, that of the user's entry in passwd(5).
         let home = env::home_dir();

@@ -200,7 +200,7 @@ impl Run {
             },
             Request::Signal(request) => {
                 match Signal::from_named_raw(request.signal) {
-                    // One that ended in the meantime is no mistake: its end is being reported.
+                    // One that ended in the meantime is not an error: its end is being reported.
                     Some(signal) => {
                         if !self.generators.end(&request.id) {
                             self.programs.signal(&request.id, signal);

@@ -92,7 +92,7 @@ pub struct Packet {
     pub corrupted: bool,
 }
 
-/// A packet without bytes is no larger than it was before there were bytes.
+/// A packet without bytes is not larger than it was before there were bytes.
 const _: () = assert!(size_of::<Packet>() <= 96);
 
 impl Packet {

@@ -216,7 +216,7 @@ impl Socket {
         self.send.window_seq = packet.seq;
         self.send.window_bytes = bytes;
         self.send.max_window = self.send.max_window.max(bytes);
-        // An ACK that advances over data is no duplicate anyway; only a real change says "not a duplicate".
+        // An ACK that advances over data is not a duplicate anyway; only a real change says "not a duplicate".
         changed || packet.ack > self.window.snd_una
     }
 

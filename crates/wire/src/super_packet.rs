@@ -135,7 +135,7 @@ impl<B: Deref<Target = [u8]>> SuperPacket<B> {
         &self.frame[..self.end]
     }
 
-    /// As [`Layout::flow_hash`]; 0 for what is no IP packet.
+    /// As [`Layout::flow_hash`]; 0 for anything but an IP packet.
     pub fn flow_hash(&self) -> u64 {
         self.flow_hash
     }
@@ -296,7 +296,7 @@ impl Head {
 }
 
 /// Flips one bit beyond the IP header, chosen by `draw`, of a packet as it stands on the wire. One that is all IP header
-/// stays as it is; of what is no IP packet any bit may flip.
+/// stays as it is; where there is no IP header any bit may flip.
 ///
 /// A flip that would leave an UDP checksum of zero (which says that there is none) takes the bit beside it.
 pub fn flip_bit(packet: &mut [u8], draw: u64) {

@@ -224,7 +224,7 @@ def calc(
         sim: whether to simulate the point too. Where no formula holds (`formula_holds`) that is the answer.
 
     Raises:
-        LabError: for what is none or impossible, naming the option.
+        LabError: for an invalid or impossible value, naming the option.
     """
     asked = ask(
         rate,

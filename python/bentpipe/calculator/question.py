@@ -104,7 +104,7 @@ def ask(
     mtu: int = DEFAULT_MTU_BYTES,
     program: str = "iperf3",
 ) -> Question:
-    """The question in plain numbers. Raises `LabError`, naming the option, for what is none or impossible."""
+    """The question in plain numbers. Raises `LabError`, naming an option of which the value is impossible."""
     rtt_ns = _read("rtt", rtt, parse_time)
     if not 0 < rtt_ns <= _LONGEST_RTT_NS:
         _refuse("rtt", shown(rtt), "expected a round trip above zero and of at most 60 s")

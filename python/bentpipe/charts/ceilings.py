@@ -16,7 +16,7 @@ from bentpipe.direction import Direction
 from bentpipe.results.asked import base_rtt_s, capacity_bit_s, host, pipe, workload_spec
 
 _NO_BUFFER_BYTES = 2**40
-"""Where a record does not say how large a buffer may be: so large that it is no limit."""
+"""Where a record does not say how large a buffer may be: so large that it does not limit."""
 _NO_RATE_BIT_S = 10**15
 
 

@@ -147,7 +147,7 @@ class Axis(_Shown):
     Of an x axis, only in panels of cells: their columns from the left.
     """
     headings: frozenset[int] = frozenset()
-    """Rows that are no more than a heading of those below."""
+    """Rows that are only a heading of those below."""
 
     def at(self, value: float) -> float:
         """The value's place."""

@@ -47,8 +47,8 @@ class _Line:
 
 
 def build(results: Results, log: bool) -> Chart | None:
-    """None where fewer than two round trips were measured, since a single point is no dependence; nor where
-    there are more lines than can be told apart (lines.py draws some of them)."""
+    """None where fewer than two round trips were measured, since a single point shows no dependence;
+    nor where there are more lines than can be told apart (lines.py draws some of them)."""
     drawn = [c for c in cells(results.runs) if _on_a_round_trip_axis(c) and (_ours(c) or _unsure(c))]
     rtts = sorted({_rtt(c) for c in drawn})
     if len(rtts) < 2:

@@ -32,7 +32,7 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def width() -> int | None:
-    """The terminal's, or enough for a table where stdout is none."""
+    """The terminal's, or enough for a table where stdout is not a terminal."""
     return None if sys.stdout.isatty() else 160
 
 

@@ -269,7 +269,7 @@ def _batches(tasks: Iterable[Task], most: int) -> Iterator[Batch]:
 
 
 def _check_answers(address: str) -> None:
-    """Before a client is made, which waits for ever for the answer of what is no Dask scheduler."""
+    """Checks that a Dask scheduler answers at the address: a client would wait for it for ever."""
     from distributed.core import rpc  # noqa: PLC0415 - as above
     from distributed.security import Security  # noqa: PLC0415 - as above
 

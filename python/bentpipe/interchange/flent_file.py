@@ -247,7 +247,7 @@ class _File:
             "lost": len(rows) - len(found_ms) if rows else None,
             "min_ms": min(found_ms, default=None),
             "median_ms": statistics.median(found_ms) if found_ms else None,
-            # A percentile of means over intervals is none of round trips.
+            # A percentile of means over intervals is not a percentile of round trips.
             "p95_ms": percentile(found_ms, 95) if rows else None,
             "p99_ms": percentile(found_ms, 99) if rows else None,
             "max_ms": max(found_ms, default=None),

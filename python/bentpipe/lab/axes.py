@@ -63,7 +63,7 @@ class Axis:
         raise fault(
             origin,
             key,
-            f"{shown(name)}, which is no value of {self.name}",
+            f"{shown(name)}, which is not a value of {self.name}",
             f"{asked}Values: {', '.join(there)}",
         )
 
@@ -127,7 +127,7 @@ def _named_axis(name: str, written: dict[str, Any], base: Document) -> Axis:
             place,
             f"a table {name}",
             f'expected the key in quotes: "{name}.{below}" = [..] (without them TOML makes it a table); '
-            "expected a named axis under a name that is no key of the lab",
+            "expected a named axis under a name that is not a key of the lab",
         )
     if not _NAME.fullmatch(name):
         raise fault(

@@ -100,7 +100,7 @@ def set_of_changes(table: dict[str, Any], base: Document, location: Location) ->
 
 def parse_set(text: str, where: str) -> tuple[str, Any]:
     """Reads `key=value`. The value is read as TOML (`0.01`, `true`, `["a", "b"]`), and as plain text where
-    it is none.
+    it is not TOML.
     """
     key, equals, written = text.partition("=")
     key, written = key.strip(), written.strip()

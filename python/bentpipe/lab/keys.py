@@ -74,7 +74,7 @@ def _walk(models: list[type[BaseModel]], parts: list[str], dotted: str, prefix: 
         return
     below = [model for annotation in annotations for model in _tables(annotation)]
     if not below:
-        raise FaultError(f'expected "{prefix}{part}" itself: it is no table', found=f'the key "{dotted}"')
+        raise FaultError(f'expected "{prefix}{part}" itself: it is not a table', found=f'the key "{dotted}"')
     _walk(below, parts[1:], dotted, f"{prefix}{part}.")
 
 

@@ -1,7 +1,7 @@
 """On which line of a TOML file each key stands. `tomllib` gives values without places, so this walks the
 text again.
 
-The text has already been parsed by `tomllib`: this is no second parser but a walker that trusts it. Where
+The text has already been parsed by `tomllib`: this is not a second parser but a walker that trusts it. Where
 it loses its way all the same, it stops, and what it found so far is still right.
 """
 

@@ -26,7 +26,7 @@ from bentpipe.lab.traces import Traces
 
 TRACE_OPPORTUNITY_BYTES = 1500
 LEAST_DEFAULT_QUEUE_PACKETS = 10
-"""The default of one BDP is no queue at all on a short path, and an initial window is a burst of ten (RFC
+"""The default of one BDP holds next to nothing on a short path, and an initial window is a burst of ten (RFC
 6928).
 """
 LAN_QUEUE_PACKETS = 1000

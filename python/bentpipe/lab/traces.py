@@ -140,7 +140,7 @@ def _read_sizes(file: Path, text: str) -> list[int]:
 
 
 def _found(word: str) -> str:
-    """What stands in a line, without its text if that is no short number."""
+    """What stands in a line, without its text unless that is a short number."""
     if not word:
         return "an empty line"
     return f'"{word}"' if _QUOTED_NUMBER.fullmatch(word) else "text that is not shown"

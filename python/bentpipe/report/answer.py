@@ -60,7 +60,7 @@ class Table:
 
 
 def csv_lines(answer: Answer) -> Iterator[str]:
-    """With a header. Empty: null. What is no single value is JSON."""
+    """With a header. Empty: null. A list or an object is JSON."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in _with_first([column.name for column in answer.columns], answer.rows()):

@@ -137,7 +137,7 @@ def _factors(low: float, high: float) -> str:
 
 
 def _in_percent(of: Comparison) -> bool:
-    """Whether a change is small enough; what is less of something that is no speed always is.
+    """Whether a change is small enough. A smaller value of something that is not a speed always is.
 
     Never that of a share, whose percent would be taken for points.
     """

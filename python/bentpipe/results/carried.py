@@ -1,7 +1,7 @@
 """A whole run on its way: from the folder in which it was made to where it is kept.
 
 Wherever that is, a run is there whole or not at all. A folder of this machine is renamed into place. At a URL
-the record comes last: what has no record is no run.
+the record comes last: a folder without a record is not a run.
 """
 
 import shutil

@@ -39,7 +39,7 @@ class Index:
     """A sweep's runs.parquet as it was when it was opened."""
 
     def __init__(self, content: bytes, place: Place) -> None:
-        """Raises StoreError for what is none. `place` is the file's."""
+        """Raises StoreError where the file is not an index. `place` is the file's."""
         self._content, self._place = content, place
         try:
             schema = pl.read_parquet_schema(io.BytesIO(content))

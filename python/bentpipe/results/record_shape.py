@@ -134,7 +134,7 @@ class Shapes:
         also where a number of any key is above what a figure may be."""
         record = json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_refused)
         if not isinstance(record, dict):
-            raise StoreError(f"{place} holds a record that is no object")
+            raise StoreError(f"{place} holds a record that is not a JSON object")
         # An escape may write a key's letter with digits.
         shape = None if "\\" in text else _NUMBER_IN_JSON.sub("0", text).replace(": -", ": ")
         if shape in self._sound:

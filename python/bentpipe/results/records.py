@@ -79,7 +79,7 @@ def read_object(place: Place) -> dict[str, Any]:
         remedy = "; without that run's folder the others can, and it is run again" * (place.name == RECORD)
         raise StoreError(f"{place} cannot be read: {error}{remedy}") from error
     if not isinstance(found, dict):
-        raise StoreError(f"{place} holds no object")
+        raise StoreError(f"{place} holds no JSON object")
     return found
 
 

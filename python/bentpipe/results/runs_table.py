@@ -117,7 +117,7 @@ def _moment(text: Any) -> datetime | None:
 
 
 def _point(record: Record) -> dict[Path, Any]:
-    """By the parts of its key; a value that is no single one as its text."""
+    """By the parts of its key; a list or an object as its text."""
     values = record.get("point", {}).items()
     return {tuple(key.split(".")): json.dumps(v) if isinstance(v, dict | list) else v for key, v in values}
 

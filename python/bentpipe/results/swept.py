@@ -17,7 +17,7 @@ class SweptAxis:
     values: tuple[Any, ...]
     """At least two, as the lab has them; numbers from the least."""
     numbers: tuple[float, ...] | None
-    """The same in `unit`; None where one of them is no number, or of another kind."""
+    """The same in `unit`; None where one of them is not a number, or has another kind of unit."""
     unit: str
 
 

@@ -62,7 +62,7 @@ pub(crate) struct Watch {
 enum Notice {
     /// The last look at a program, and its time.
     Ended(i64, Seen),
-    /// A process that is no part of the work.
+    /// A process that does not belong to the work.
     LeaveOut(Pid),
 }
 

@@ -25,7 +25,7 @@ const DEFERRED: [&str; 2] = ["ksoftirqd/", "ktimers/"];
 pub(crate) struct KernelThreads(Vec<(Task, String, File)>);
 
 impl KernelThreads {
-    /// Those that this process may see. In a container that is none.
+    /// Those that this process may see. In a container there are none.
     pub(crate) fn open() -> Self {
         let threads = numbers(Path::new("/proc")).filter_map(|process| {
             let folder = format!("/proc/{process}");
@@ -72,7 +72,7 @@ pub(super) struct Tasks {
     own_arguments: Vec<u8>,
     /// Whose a process is, by its number and start: that of its first namespace.
     owners: HashMap<(i32, u64), Host>,
-    /// Processes that are no part of the work.
+    /// Processes that do not belong to the work.
     left_out: HashSet<i32>,
     /// This kernel counts what a task waited.
     counted: bool,

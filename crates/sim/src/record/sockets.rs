@@ -13,7 +13,7 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-/// A measurement that may not have been made yet: zero is no round trip.
+/// A measurement that may not have been made yet: zero means none.
 fn measured(span: Nanos) -> Option<f64> {
     (span != Nanos::ZERO).then(|| span.as_secs_f64())
 }

@@ -219,7 +219,7 @@ impl CongestionControl for Cubic {
         if event != CwndEvent::TxStart {
             return;
         }
-        // Idle time is no time of the curve.
+        // Idle time does not count on the curve.
         let now = jiffies(window.now);
         let idle = now - jiffies(window.last_sent);
         if let Some(epoch) = self.epoch.as_mut().filter(|_| idle > 0) {

@@ -103,7 +103,7 @@ impl<'a> Parameters<'a> {
     /// A number within `range`, or `default` where it is not given.
     ///
     /// # Errors
-    /// If the value given is no number or out of range.
+    /// If the value given is not a number or out of range.
     pub fn number(
         &mut self,
         name: &'static str,
@@ -144,7 +144,7 @@ impl<'a> Parameters<'a> {
     /// One of named alternatives, or `default`, which names one of them, where it is not given.
     ///
     /// # Errors
-    /// If the value given is none of them.
+    /// If the value given is not one of them.
     pub fn one_of<T: Copy>(
         &mut self,
         name: &'static str,

@@ -10,7 +10,7 @@ Source: aria2 1.36's manual (-x, -s, -k) and log; experiments with it.
 3. Times are from the log, which has microseconds of the wall clock: when a connection was begun, when its
    request was sent, when the answer's header came, when the last piece of the range was whole.
 4. The ports are in nginx's log alone; the two logs are joined by the range asked for.
-5. Bytes are those of whole pieces: what a connection brought beyond the range it was left is no goodput. Of
+5. Bytes are those of whole pieces: what a connection brought beyond the range it was left is not goodput. Of
    a download that the run's end cut they are what the kernel had.
 6. What it fetches goes to /dev/null, by a link in the run's folder: no disk, no memory.
 """

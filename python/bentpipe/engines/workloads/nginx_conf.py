@@ -13,7 +13,7 @@ nginx-light.
 5. The cache keeps connections to the server for the next request. What it does not hold it passes on while
    it comes, and keeps when it has come whole. `proxy_cache_lock` is off: requests for what is on its way
    each fetch it.
-6. A range is no part of what the cache asks for: it fetches the whole file, and the range begins when it
+6. The cache does not ask for a range: it fetches the whole file, and the range begins when it
    gets there. So each of aria2c's ranges of a file that is not held fetches all of it. The slice module
    would mend that; no cache has it on unless told to.
 7. nginx removes what is beyond the cache's size, the least recently used first, when it looks: every ten

@@ -48,7 +48,7 @@ def _queue_delay(record: Record, workload: str) -> list[float]:
 
 def _left(record: Record, workload: str) -> list[float]:
     """The rivals' share of what all transfers carried, in percent. Nothing where there is no rival, nor of a
-    page: what it carried while it was fetched is no rate beside theirs."""
+    page: what it carried while it was fetched is not a rate beside theirs."""
     rates = {
         name: entry.get("goodput_mbit_s") or 0.0
         for name, entry in record["workloads"].items()

@@ -52,7 +52,7 @@ def _views(record: Record, workload: str) -> list[tuple[str, Record]]:
         fetches = [fetch for fetch in listed if fetch["cache"] == outcome]
         part = {**entry, **_together(fetches), "per_fetch": fetches, "cache": {count: len(fetches)}}
         view = {**record, "workloads": {**record["workloads"], workload: part}}
-        # What the long path's queue held is none of a hit's doing.
+        # A hit adds nothing to the long path's queue.
         found.append((outcome, view | {"pipes": {}} if outcome == "hit" else view))
     return found
 

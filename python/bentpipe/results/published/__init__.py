@@ -35,7 +35,7 @@ def _published() -> Mapping[str, Any]:
 
 
 def experiment(key: str | None) -> Mapping[str, Any] | None:
-    """Title, set-up and claims as published; None where the key is none that is known."""
+    """Title, set-up and claims as published; None for an unknown key."""
     return None if key is None else _published().get(key)
 
 
