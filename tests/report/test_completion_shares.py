@@ -8,7 +8,7 @@ import records
 
 from bentpipe.charts import completion_shares, matplotlib, plotly
 from bentpipe.charts.description import Chart, Series
-from bentpipe.results import Results
+from bentpipe.results import Results, StoreError
 from bentpipe.results.run_folder import RunFolder
 from bentpipe.results.schema import FLOWS
 
@@ -87,6 +87,26 @@ def test_few_flows_are_no_distribution(tmp_path: Path) -> None:
         record = records.run({"clients": entry}, point={"path.queue": queue})
         RunFolder.create(tmp_path, f"{number}").finish(record)
     assert completion_shares.build(Results.open(tmp_path)) == {}
+
+
+@pytest.mark.parametrize("damage", ["cut short", "text for numbers"])
+def test_a_damaged_table_is_named_by_its_path(queues: Path, damage: str) -> None:
+    file = queues / "002" / "flows.parquet"
+    if damage == "cut short":
+        file.write_bytes(file.read_bytes()[:-9])
+    else:
+        pl.read_parquet(file).with_columns(pl.col("end_s").cast(pl.String)).write_parquet(file)
+    with pytest.raises(StoreError, match=r"002/flows\.parquet"):
+        completion_shares.build(Results.open(queues))
+
+
+def test_times_that_no_engine_writes_are_not_on_the_logarithmic_axis(queues: Path) -> None:
+    file = queues / "001" / "flows.parquet"
+    before = pl.col("size_bytes") == SMALL
+    pl.read_parquet(file).with_columns(end_s=pl.when(before).then(1.0).otherwise("end_s")).write_parquet(file)
+    _, small, _ = charts(queues)
+    assert min(line(small, "queue 30 kB").x) > 0
+    assert "100 had not ended" in small.sentence
 
 
 def test_both_renderers_draw_it(queues: Path) -> None:

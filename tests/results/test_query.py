@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from concurrent.futures import wait
@@ -11,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from bentpipe.results import Results, RunFolder, index, query
+from bentpipe.results import Results, RunFolder, StoreError, index, query
 from bentpipe.results.place import Place
 from bentpipe.results.query import QueryError, Questions
 from bentpipe.results.schema import PINGS, TABLES
@@ -240,7 +241,7 @@ def test_a_table_that_is_no_file_is_said_and_not_waited_for(where: str, sweep: P
     table = sweep / "1-a" / "pings.parquet"
     table.unlink()
     os.mkfifo(table) if where == "pipe" else table.mkdir()
-    not_a_file = pytest.raises(QueryError, match=r"pings\.parquet is not a file")
+    not_a_file = pytest.raises(StoreError, match=r"pings\.parquet is not a file")
     with Questions.open([Results.open(sweep)]) as questions, not_a_file:
         answer(questions, "select count(rtt_s) from pings")
 
@@ -288,10 +289,46 @@ def test_a_damaged_table_is_said_to_be_so(sweep: Path) -> None:
         answer(questions, "select count(sequence) from pings")
 
 
-def test_a_damaged_name_of_a_column_is_said_though_it_is_no_text(sweep: Path) -> None:
+@pytest.mark.parametrize("run", ["1-a", "10-c"])
+@pytest.mark.parametrize("kind", [pl.String, pl.Float64])
+def test_a_column_of_another_type_is_said_and_not_reckoned_with(
+    sweep: Path, run: str, kind: type[pl.DataType]
+) -> None:
+    table = sweep / run / "pings.parquet"
+    pl.read_parquet(table).with_columns(pl.col("sequence").cast(kind)).write_parquet(table)
+    with Questions.open([Results.open(sweep)]) as questions:
+        if run == "1-a":
+            said = rf"1-a/pings\.parquet: column sequence: found {kind.__name__}; expected Int64"
+            with pytest.raises(QueryError, match=said):
+                answer(questions, "from pings")
+        else:  # read as what the first one has
+            assert answer(questions, "select sum(sequence) from pings") == [(9,)]
+
+
+def test_text_where_numbers_belong_is_said_by_the_path_of_its_table(sweep: Path) -> None:
+    table = sweep / "10-c" / "pings.parquet"
+    pl.read_parquet(table).with_columns(sequence=pl.lit("many")).write_parquet(table)
+    said = re.escape(f"{table}: column sequence: found String; expected Int64")
+    with Questions.open([Results.open(sweep)]) as questions, pytest.raises(QueryError, match=said):
+        answer(questions, "select sum(sequence) from pings")
+
+
+def test_a_column_too_many_is_left_out_and_one_too_few_is_null(sweep: Path) -> None:
+    more, less = (sweep / name / "pings.parquet" for name in ("1-a", "10-c"))
+    pl.read_parquet(more).with_columns(x=pl.lit(1)).write_parquet(more)
+    pl.read_parquet(less).drop("workload").write_parquet(less)
+    with Questions.open([Results.open(sweep)]) as questions:
+        assert answer(questions, "select count(*), count(workload) from pings") == [(6, 4)]
+        assert len(answer(questions, "from pings")[0]) == 1 + len(PINGS.names)
+
+
+def test_a_name_of_a_column_that_is_not_text_is_said_by_the_path_of_its_table(sweep: Path) -> None:
     table = sweep / NAMES[1] / "pings.parquet"
     table.write_bytes(table.read_bytes().replace(b"workload", b"workl\xffad"))
-    with Questions.open([Results.open(sweep)]) as questions, pytest.raises(QueryError, match=r"\\xff"):
+    with (
+        Questions.open([Results.open(sweep)]) as questions,
+        pytest.raises(QueryError, match=re.escape(str(table))),
+    ):
         answer(questions, "from pings")
 
 

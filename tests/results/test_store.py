@@ -1,6 +1,8 @@
 """A run's folder: whole or not there, and one schema for all."""
 
 import json
+import math
+import os
 from pathlib import Path
 
 import polars as pl
@@ -170,6 +172,44 @@ def test_a_damaged_table_is_said_by_its_path(tmp_path: Path, damage: str) -> Non
         with pytest.raises(
             StoreError, match=r"a/pings\.parquet cannot be read: .+; expected the Parquet file"
         ):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        (pl.col("sequence").cast(pl.String), "column sequence: found String; expected Int64"),
+        (pl.col("sequence").cast(pl.Float64), "column sequence: found Float64; expected Int64"),
+        (pl.concat_list("rtt_s").alias("rtt_s"), r"column rtt_s: found List\(Float64\); expected Float64"),
+        (pl.lit(math.nan).alias("rtt_s"), r"column rtt_s: found nan; expected a number of at most 1e\+19"),
+        (pl.lit(-math.inf).alias("time_s"), "column time_s: found -inf"),
+        (pl.lit(1e300).alias("time_s"), r"column time_s: found 1e\+300"),
+    ],
+)
+def test_a_table_with_another_type_or_without_a_finite_number_is_said_by_its_column(
+    tmp_path: Path, changed: pl.Expr, found: str
+) -> None:
+    finished(tmp_path, "b")
+    file = finished(tmp_path, "a") / "pings.parquet"
+    pl.read_parquet(file).with_columns(changed).write_parquet(file)
+    with pytest.raises(StoreError, match=rf"a/pings\.parquet: {found}"):
+        Results.open(tmp_path).of_run("a", "pings")
+
+
+def test_a_parquet_file_of_something_else_is_no_table(tmp_path: Path) -> None:
+    file = finished(tmp_path, "a") / "pings.parquet"
+    pl.DataFrame({"x": [1]}).write_parquet(file)
+    with pytest.raises(StoreError, match=r"a/pings\.parquet cannot be read"):
+        Results.open(tmp_path).of_run("a", "pings")
+
+
+def test_a_pipe_in_the_place_of_a_table_is_said_and_not_waited_for(tmp_path: Path) -> None:
+    file = finished(tmp_path, "a") / "pings.parquet"
+    file.unlink()
+    os.mkfifo(file)
+    results = Results.open(tmp_path)
+    for read in (lambda: results.of_run("a", "pings"), lambda: results.pings):
+        with pytest.raises(StoreError, match=r"a/pings\.parquet is not a file"):
             read()
 
 

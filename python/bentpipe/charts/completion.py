@@ -25,7 +25,7 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
     ]
     flows = results.of_run(record["run"], "flows")
     done = flows.filter(
-        pl.col("workload").is_in(names) & pl.col("end_s").is_not_null() & (pl.col("bytes") > 0)
+        pl.col("workload").is_in(names) & (pl.col("end_s") > pl.col("start_s")) & (pl.col("bytes") > 0)
     )
     if done.height < _FEWEST:
         return None
@@ -34,7 +34,7 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
         pl.col("direction"),
         (pl.col("end_s") - pl.col("start_s")).alias("time_s"),
         (pl.col("bytes").log10() * _BINS_A_DECADE).floor().alias("bin"),
-    ).filter(pl.col("time_s") > 0)
+    )
     role = Role(done["direction"][0])
     of_size = (
         done.group_by("bin")

@@ -49,14 +49,13 @@ def build(results: Results) -> dict[str, Chart]:
             continue
         layout = laid_out(None, axes, workload)
         members = _members(runs, layout, [axis.key for axis in axes])
-        flows = _flows(results, workload, members)
         classes: dict[str, pl.Expr] = {f"{workload}, all flows": pl.lit(True)}
         if small_bytes:
             is_small = pl.col("size_bytes") <= small_bytes
             classes |= {f"{workload}, small flows, up to {size(small_bytes)}": is_small}
             classes |= {f"{workload}, longer flows": ~is_small}
         for words, chosen in classes.items():
-            times = _times(flows.filter(chosen), members)
+            times = _times(results, workload, members, chosen)
             if any(each.done >= _FEWEST for each in times.values()):
                 found[words] = _chart(words, layout, times)
     return found
@@ -100,8 +99,11 @@ def _of_many(run: Mapping[str, Any], workload: str) -> bool:
     return many or (spec.get("fetches") or 1) >= _FEWEST
 
 
-def _flows(results: Results, workload: str, members: Mapping[tuple[int, int], Sequence[str]]) -> pl.LazyFrame:
-    """Size and time of each flow, null where it did not end, and in which line it is."""
+def _flows(
+    flows: pl.LazyFrame, workload: str, members: Mapping[tuple[int, int], Sequence[str]]
+) -> pl.LazyFrame:
+    """Size and time of each flow, null where it did not end, and in which line it is. A time that no engine
+    writes (none or less, or no number) is null too: the axis is logarithmic."""
     places = pl.LazyFrame(
         [
             {"run": run, "panel": panel, "line": line}
@@ -110,29 +112,34 @@ def _flows(results: Results, workload: str, members: Mapping[tuple[int, int], Se
         ],
         schema={"run": pl.String, "panel": pl.Int64, "line": pl.Int64},
     )
-    took_s = pl.when(pl.col("outcome") == "finished").then(pl.col("end_s") - pl.col("start_s"))
+    from_start_s = pl.col("end_s") - pl.col("start_s")
+    is_done = (pl.col("outcome") == "finished") & from_start_s.is_finite() & (from_start_s > 0)
+    took_s = pl.when(is_done).then(from_start_s)
     return (
-        results.scan("flows")
-        .filter(pl.col("workload") == workload)
+        flows.filter(pl.col("workload") == workload)
         .select("run", pl.coalesce("size_bytes", "bytes").alias("size_bytes"), took_s.alias("took_s"))
         .join(places, on="run")
     )
 
 
 def _times(
-    flows: pl.LazyFrame, members: Mapping[tuple[int, int], Sequence[str]]
+    results: Results, workload: str, members: Mapping[tuple[int, int], Sequence[str]], chosen: pl.Expr
 ) -> dict[tuple[int, int], _Times]:
-    """By panel and line."""
+    """Of the flows that are chosen, by panel and line."""
     quantiles = [pl.col("took_s").quantile(share, "nearest").alias(f"at_{share}") for share in _SHARES]
-    table = (
-        flows.group_by("panel", "line")
-        .agg(pl.len().alias("begun"), pl.col("took_s").count().alias("done"), *quantiles)
-        .sort("panel", "line")
-        .collect()
-    )
+
+    def asked(flows: pl.LazyFrame) -> pl.LazyFrame:
+        return (
+            _flows(flows, workload, members)
+            .filter(chosen)
+            .group_by("panel", "line")
+            .agg(pl.len().alias("begun"), pl.col("took_s").count().alias("done"), *quantiles)
+            .sort("panel", "line")
+        )
+
     return {
         (panel, line): _Times(begun, done, tuple(took_s), tuple(members[panel, line]))
-        for panel, line, begun, done, *took_s in table.iter_rows()
+        for panel, line, begun, done, *took_s in results.collect("flows", asked).iter_rows()
     }
 
 

@@ -183,7 +183,7 @@ def _rate_sentence(run: _Run, pipe: str) -> str:
         return f"No TCP payload went {pipe}."
     times = run.pipes[pipe].time_s
     first, last = times[moving[0]], times[moving[-1]] + run.bin_s
-    mean = float(goodput[moving].sum()) * 8 / (last - first)
+    mean = float(goodput[moving].sum()) * 8 / max(last - first, run.bin_s)
     best = float(goodput[moving].max()) * 8 / run.bin_s
     capacity = capacity_bit_s(run.record, pipe)
     of = f", {percent(mean / capacity)} of the rate set" if capacity else ""

@@ -32,7 +32,7 @@ def x_range(chart: Chart) -> Range:
     if chart.x.log:
         above = [v for v in map(chart.x.at, values) if v > 0]
         return (min(above) / 1.4, max(above) * 1.4) if above else (0.1, 10.0)
-    low, high = min(values), max(values)
+    low, high = min(values, default=0.0), max(values, default=1.0)
     room = 0.02 * (high - low) or 1.0
     return (low - room, high + room)
 

@@ -47,7 +47,7 @@ class WorkloadResult:
     pings: list[dict[str, Any]] = field(default_factory=list)
     tools: list[dict[str, Any]] = field(default_factory=list)
     ports: dict[int, str | None] = field(default_factory=dict)
-    """Of its own that its servers listen at, and the role of a connection there that belongs to no flow. None:
+    """Of its own that its servers listen at, and the role of connections there that belong to no flow. None:
     not known."""
 
     @property

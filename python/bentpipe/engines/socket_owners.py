@@ -4,8 +4,8 @@ The sampler knows hosts and ports, the workloads know the ports of their flows.
 1. A socket is a flow's if the flow has its host and ports, and its server beyond the far end where it has
    one. On a connection that is used again it is the flow that was begun last. A sample may be a little older
    than the time at which its flow was begun, as the tools tell it: then it is the next flow's.
-2. Each workload has listening ports of its own. A connection to one of them that belongs to no flow belongs to
-   the workload, and is what the workload says of such connections.
+2. Each workload has listening ports of its own. A connection to one of them without a flow belongs to the
+   workload, and is what the workload says of such connections.
 3. What nobody else owns is the `exec` workload's, if there is one. Of several it is not known whose.
 """
 

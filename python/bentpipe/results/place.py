@@ -81,7 +81,7 @@ class Place(ABC):
 
     @abstractmethod
     def stamp(self) -> Stamp | None:
-        """This file's; None where it is not there."""
+        """This file's; None where there is none, or something else of that name."""
 
     @abstractmethod
     def read_bytes(self) -> bytes: ...
@@ -168,6 +168,8 @@ class LocalPlace(Place):
 
     def read_bytes(self) -> bytes:
         with _said(self):
+            if self.path.exists() and not self.path.is_file():
+                raise StoreError(f"{self} is not a file")
             return self.path.read_bytes()
 
     def open(self) -> tuple[PositionalFile, Stamp | None]:
@@ -208,7 +210,7 @@ def _local_stamp(path: str) -> Stamp | None:
         found = os.stat(path)  # noqa: PTH116 - for each run of a sweep; a Path would cost as much again
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return _stamp_of(found)
+    return _stamp_of(found) if stat.S_ISREG(found.st_mode) else None
 
 
 def _stamp_of(found: os.stat_result) -> Stamp:

@@ -30,6 +30,8 @@ _OF_TABLES = ("show", "information_schema", "duckdb_", "pg_")
 _DENIED = ("Permission Error: Cannot access", "Permission Error: File system LocalFileSystem")
 _TRACE = "Traceback (most recent call last):"
 _SQL_TYPES = {FLOAT: "double", INTEGER: "bigint", TEXT: "varchar", FLAG: "boolean"}
+_DAMAGE = {duckdb.Error, duckdb.InvalidInputException, duckdb.IOException, duckdb.InternalException}
+"""What DuckDB raises for a damaged file, among other things. It may not name the file."""
 _LOOK_S = 0.05
 """How often it is looked whether somebody has pressed Ctrl-C."""
 _ROWS_AT_ONCE = 10_000
@@ -48,12 +50,13 @@ class Column:
 class Answer:
     """Columns, and rows as they come."""
 
-    def __init__(self, connection: "_Connection", columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[Column], fetch: Callable[[int], Sequence[tuple[Any, ...]]]) -> None:
         self.columns = columns
-        self._connection = connection
+        self._fetch = fetch
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        while rows := self._connection.fetch(_ROWS_AT_ONCE):
+        """Raises QueryError where a file turns out to be damaged."""
+        while rows := self._fetch(_ROWS_AT_ONCE):
             yield from rows
 
 
@@ -96,33 +99,68 @@ class Questions:
             )
         words = re.findall(r"\w+", sql.lower())
         of_tables = any(word.startswith(_OF_TABLES) for word in words)
+        asked = [table for table in TABLES if of_tables or table in words]
         self._make([view for view in self._views if of_tables or view in words])
         try:
-            return Answer(self._connection, self._connection.run(sql))
+            with self._damage_named(asked):
+                columns = self._connection.run(sql)
         except QueryError:
             if not self._views:
                 raise
-        self._make(list(self._views))  # for the hint of a name that DuckDB gives
-        return Answer(self._connection, self._connection.run(sql))
+            self._make(list(self._views))  # for the hint of a name that DuckDB gives
+            with self._damage_named(asked):
+                columns = self._connection.run(sql)
+
+        def fetch(rows: int) -> list[tuple[Any, ...]]:
+            with self._damage_named(asked):
+                return self._connection.fetch(rows)
+
+        return Answer(columns, fetch)
 
     def _make(self, views: Sequence[str]) -> None:
         for view in views:
-            made = self._views.pop(view)()
-            try:
-                self._connection.run(f"create view {view} as {made}")
-            except QueryError as error:
-                self._name_damaged(view, error)
-                raise
+            made = self._views.pop(view)
+            with self._damage_named([view]):
+                try:
+                    self._connection.run(f"create view {view} as {made()}")
+                except QueryError as error:
+                    if not isinstance(error.__cause__, duckdb.BinderException):
+                        raise
+                    # A file in the midst of others lacks a column.
+                    self._connection.run(f"create view {view} as {self._series(view, older=True)}")
+                if view in TABLES:
+                    self._check_types(view)
 
-    def _name_damaged(self, table: str, error: QueryError) -> None:
-        """Raises QueryError with the path of a damaged file; DuckDB knows only the sandbox's name of it."""
-        for number, results in enumerate(self._sweeps if table in TABLES else []):
-            for run in results.names:
-                if f"'results://{table}/{number}/{run}'" in str(error):
-                    try:
-                        results.of_run(run, table, TABLES[table].names[:1])
-                    except StoreError as damage:
-                        raise QueryError(str(damage)) from error
+    def _check_types(self, table: str) -> None:
+        """Raises QueryError where a file has a column of another type. DuckDB takes the first file's types
+        for all."""
+        types = {found.name: found.type.lower() for found in self._connection.run(f"from {table} limit 0")}
+        for column in TABLES[table].columns:
+            if types[column.name] != _SQL_TYPES[column.dtype]:
+                self._check_files(table)
+                raise QueryError(f"table {table}, column {column.name}: found {types[column.name]}")
+
+    @contextmanager
+    def _damage_named(self, tables: Sequence[str]) -> Iterator[None]:
+        """Names a damaged file by its path; DuckDB knows only the sandbox's name of it."""
+        try:
+            yield
+        except QueryError as error:
+            is_sandboxs = _TRACE in str(error.__cause__)  # and names the path already
+            is_of_file = type(error.__cause__) in _DAMAGE or f"{QuerySandbox.protocol}://" in str(error)
+            if is_of_file and not is_sandboxs:
+                for table in tables:
+                    self._check_files(table)
+            raise
+
+    def _check_files(self, table: str) -> None:
+        """Raises QueryError for the first file that is not such a table."""
+        try:
+            for results in self._sweeps if table in TABLES else []:
+                for run in results.names:
+                    results.of_run(run, table)
+        except StoreError as damage:
+            raise QueryError(str(damage)) from damage
 
     def _runs(self) -> str:
         """The table of runs as a file. Of several folders it is made anew: the types are those of all."""
@@ -130,10 +168,11 @@ class Questions:
         _runs(self._sweeps, self._names).write_parquet(content)
         return f"from read_parquet('{self._sandbox.put(RUNS.name, {'all': content.getvalue()})}')"
 
-    def _series(self, table: str) -> str:
-        """Of one table the files of all runs, one folder after the other."""
+    def _series(self, table: str, *, older: bool = False) -> str:
+        """Of one table the files of all runs, one folder after the other. With `older` some lack a column."""
         parts = []
-        older = any(results.written_by_older(table) for results in self._sweeps)
+        columns = ", ".join(column.name for column in TABLES[table].columns)
+        older = older or any(results.written_by_older(table) for results in self._sweeps)
         if older:
             # Gives the columns and their order; whoever has none of one has nulls.
             nothing = ", ".join(
@@ -146,10 +185,13 @@ class Questions:
             files = self._sandbox.put(f"{table}/{number}", results.files(table))
             folder = f"{_quoted(name)} as folder, " if len(self._sweeps) > 1 else ""
             parts.append(
-                f"select {folder}string_split(filename, '/')[-1] as run, * exclude (filename) "
+                f"select {folder}string_split(filename, '/')[-1] as run, "
+                f"{'* exclude (filename)' if older else columns} "
                 f"from read_parquet('{files}', filename = true{by_name})"
             )
-        return " union all by name ".join(parts)
+        every = " union all by name ".join(parts)
+        folder = "folder, " if len(self._sweeps) > 1 else ""
+        return f"select {folder}run, {columns} from ({every})" if older else every
 
 
 def _runs(sweeps: Sequence[Results], names: Sequence[str]) -> pl.DataFrame:

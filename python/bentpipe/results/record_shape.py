@@ -106,10 +106,10 @@ _RECORD: _Shape = {
     _OTHERS: _ANY,
 }
 _NAMED_HERE = {"workloads", "pipes", "queue", "engine_error", "spec"}
-_LARGEST = 1e19
+LARGEST = 1e19
 """Of a figure: beyond 64 bits, and far from where sums and ratios of floats end."""
 _DIGITS = 20
-"""More than `_LARGEST` has no number with fewer."""
+"""More than `LARGEST` has no number with fewer."""
 _SHOWN = 60
 
 
@@ -153,7 +153,7 @@ def _integer(text: str) -> int:
 
 def _float(text: str) -> float:
     value = float(text)
-    return value if abs(value) <= _LARGEST else _refused(text)
+    return value if abs(value) <= LARGEST else _refused(text)
 
 
 def _refused(text: str) -> NoReturn:
@@ -196,8 +196,8 @@ def _check_leaf(value: Any, wanted: str, at: str, place: Place) -> None:
         _DIRECTION: isinstance(value, str) and value in {"down", "up"},
         _ANY: True,
     }
-    if wanted == _NUMBER and is_number and abs(value) > _LARGEST:
-        raise _fault(place, at, value, f"a number of at most {_LARGEST:g}")
+    if wanted == _NUMBER and is_number and abs(value) > LARGEST:
+        raise _fault(place, at, value, f"a number of at most {LARGEST:g}")
     if not right[wanted]:
         raise _fault(place, at, value, wanted)
     if isinstance(value, dict):

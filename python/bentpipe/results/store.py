@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +14,7 @@ from bentpipe.results.errors import StoreError
 from bentpipe.results.index import Runs
 from bentpipe.results.layout import LAB, RECORD, STAGING_SUFFIX, by_number
 from bentpipe.results.place import Place
+from bentpipe.results.record_shape import LARGEST
 from bentpipe.results.records import read_object
 from bentpipe.results.runs_table import RUNS
 from bentpipe.results.schema import Table, table_named
@@ -97,8 +98,8 @@ class Results:
         there = None if self.folder.path is None else self.folder.stamps(file)
         places = {run: self._runs.folder(run) / file for run in self.names}
         for run, place in places.items():
-            if there is not None and run not in there and not place.exists():
-                raise StoreError(f"{place} is missing")
+            if there is not None and run not in there:
+                _check_file(place)
         return places
 
     def written_by_older(self, name: str) -> bool:
@@ -115,14 +116,16 @@ class Results:
         if run not in self._names:
             raise StoreError(f"{self.folder} holds no run {run!r}")
         place = self._runs.folder(run) / f"{table.name}.parquet"
+        if place.path:
+            _check_file(place)
         file = place.path or place.read_bytes()
         wanted = list(columns or table.names)
         try:
-            return _read(table, file, wanted)
-        except FileNotFoundError as error:
-            raise StoreError(f"{place} is missing") from error
+            frame = _read(table, file, wanted)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise StoreError(_damaged(place, error)) from error
+        _check(place, table, frame)
+        return frame
 
     @cached_property
     def link(self) -> pl.DataFrame:
@@ -144,13 +147,17 @@ class Results:
     def tools(self) -> pl.DataFrame:
         return self._collected("tools")
 
-    def _collected(self, name: str) -> pl.DataFrame:
+    def collect(self, name: str, asked: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
+        """What is asked of a table over all runs (`scan`). Raises StoreError, naming a damaged table."""
         try:
-            return self.scan(name).collect()
+            return asked(self.scan(name)).collect()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             for run in self.names:
                 self.of_run(run, name)  # The one that is damaged says so.
             raise StoreError(_damaged(f"{self.folder}, table {name}", error)) from error
+
+    def _collected(self, name: str) -> pl.DataFrame:
+        return self.collect(name, lambda table: table)
 
     @cached_property
     def _table_of_runs(self) -> pl.DataFrame:
@@ -189,7 +196,34 @@ def _read(table: Table, file: Path | bytes, wanted: Sequence[str]) -> pl.DataFra
     try:
         return _whole(table, pl.read_parquet(file, columns=list(wanted), glob=False), wanted)
     except pl.exceptions.ColumnNotFoundError:
-        return _whole(table, pl.read_parquet(file, glob=False), wanted)
+        frame = pl.read_parquet(file, glob=False)
+        if not set(table.names) & set(frame.columns):
+            raise
+        return _whole(table, frame, wanted)
+
+
+def _check_file(place: Place) -> None:
+    """Raises StoreError where there is no file; a pipe would be waited for."""
+    if not place.exists():
+        raise StoreError(f"{place} is missing")
+    if place.stamp() is None:
+        raise StoreError(f"{place} is not a file")
+
+
+def _check(place: Place, table: Table, frame: pl.DataFrame) -> None:
+    """Raises StoreError for a column of another type, and for a figure beyond what a record may hold."""
+    for name, dtype in frame.schema.items():
+        if dtype != table.schema[name]:
+            raise StoreError(f"{place}: column {name}: found {dtype}; expected {table.schema[name]}")
+    figures = frame.select(pl.col(pl.Float64))
+    wrong = figures.select((~pl.all().is_finite() | (pl.all().abs() > LARGEST)).any())
+    for column in wrong:
+        if column.item():
+            values = figures[column.name].drop_nulls()
+            found = values.filter(~values.is_finite() | (values.abs() > LARGEST))[0]
+            raise StoreError(
+                f"{place}: column {column.name}: found {found:g}; expected a number of at most {LARGEST:g}"
+            )
 
 
 def _damaged(place: Place | str, error: BaseException) -> str:
