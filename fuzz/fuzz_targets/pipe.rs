@@ -4,7 +4,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Unstructured};
-use bentpipe_path::{Ecn, FlowKey, Nanos, Packet, Pipe, PipeConfig, Segment, Time};
+use bentpipe_path::{Ecn, FlowKey, Nanos, Packet, Pipe, PipeConfig, SequenceRange, Time};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -28,8 +28,8 @@ impl Packet for Parcel {
     fn ecn(&self) -> Ecn {
         if self.capable { Ecn::Ect0 } else { Ecn::NotEct }
     }
-    fn segment(&self) -> Option<Segment> {
-        Some(Segment { seq: self.seq, payload_bytes: self.wire_bytes() / 2, syn: self.syn })
+    fn segment(&self) -> Option<SequenceRange> {
+        Some(SequenceRange { seq: self.seq, payload_bytes: self.wire_bytes() / 2, syn: self.syn })
     }
 }
 

@@ -6,7 +6,7 @@
 use bentpipe_path::config::{
     Discipline, JitterConfig, JitterDistribution, LossConfig, QueueLimit, ShaperConfig,
 };
-use bentpipe_path::{FlowKey, Nanos, Packet, Pipe, PipeConfig, Segment, Time};
+use bentpipe_path::{FlowKey, Nanos, Packet, Pipe, PipeConfig, SequenceRange, Time};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
@@ -30,8 +30,8 @@ impl Packet for Parcel {
     fn flow(&self) -> FlowKey {
         FlowKey(self.flow)
     }
-    fn segment(&self) -> Option<Segment> {
-        Some(Segment {
+    fn segment(&self) -> Option<SequenceRange> {
+        Some(SequenceRange {
             seq: self.seq,
             payload_bytes: self.payload_bytes,
             syn: false,

@@ -53,7 +53,7 @@ pub use bentpipe_base::{stream, time};
 pub use config::PipeConfig;
 pub use error::ConfigError;
 pub use meter::{Bin, Goodput, Meter};
-pub use packet::{Ecn, FlowKey, Packet, Segment};
+pub use packet::{Ecn, FlowKey, Packet, SequenceRange};
 pub use pipe::Pipe;
 pub use terrestrial::Terrestrial;
 pub use time::{Nanos, Time};

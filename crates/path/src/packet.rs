@@ -10,7 +10,7 @@ pub struct FlowKey(pub u64);
 
 /// The part of TCP's sequence space that a packet carries, for counting goodput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct SequenceRange {
     /// Sequence number of the first payload byte (that of the SYN plus one where the packet carries SYN).
     pub seq: u32,
     /// Payload bytes; 0 for a pure acknowledgement.
@@ -46,7 +46,7 @@ pub trait Packet: Clone {
     }
 
     /// The TCP sequence space carried, or `None` where the packet is not TCP.
-    fn segment(&self) -> Option<Segment> {
+    fn segment(&self) -> Option<SequenceRange> {
         None
     }
 }

@@ -12,7 +12,7 @@ use crate::ingress::Ingress;
 use crate::meter::{Bin, Meter};
 use crate::packet::Packet;
 use crate::propagation::Line;
-use crate::queue::{Discipline, Limit, Queue, Tally, Waiting};
+use crate::queue::{CheckedLimit, Queue, QueueDiscipline, Tally, Waiting};
 use crate::shaper::Shaper;
 use crate::time::{Nanos, Time};
 use crate::totals::{DropCause, Totals};
@@ -26,7 +26,7 @@ use std::collections::{VecDeque, vec_deque::Drain};
 pub struct Pipe<P: Packet> {
     ingress: Ingress,
     queue: Queue<P>,
-    limit: Limit,
+    limit: CheckedLimit,
     shaper: Shaper,
     in_service: Option<(Time, Waiting<P>)>,
     line: Line<P>,
@@ -56,7 +56,7 @@ impl<P: Packet> Pipe<P> {
         Ok(Self {
             ingress: Ingress::new(&config.ingress, mtu, seed, place)?,
             queue: Queue::new(&config.queue, mtu, rate_bit_s, seed, place)?,
-            limit: Limit::new(&config.queue.limit, &shaper)?,
+            limit: CheckedLimit::new(&config.queue.limit, &shaper)?,
             shaper,
             in_service: None,
             line: Line::new(&config.propagation, seed, place)?,

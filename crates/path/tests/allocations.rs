@@ -5,7 +5,7 @@ mod common;
 use bentpipe_path::config::{
     Discipline, JitterConfig, JitterDistribution, LossConfig, QueueLimit, RateStep, ShaperConfig,
 };
-use bentpipe_path::{Nanos, PipeConfig, Segment, Time};
+use bentpipe_path::{Nanos, PipeConfig, SequenceRange, Time};
 use common::{MS, Parcel, RATE, fixed, pipe, shaped_by};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -96,7 +96,7 @@ fn allocations_once_warm(config: &PipeConfig) -> u64 {
                 let mut parcel = Parcel::new(burst, 1500).of_flow(u64::from(n % 5)).capable();
                 // Segments arrive out of order; the first and last of a burst send again what was lost of late.
                 let behind = if (5..15).contains(&n) { 0 } else { 30_000 };
-                parcel.segment = Some(Segment {
+                parcel.segment = Some(SequenceRange {
                     seq: (now.0 / MS) as u32 * 100 + n * 100 - behind,
                     payload_bytes: behind + 100,
                     syn: false,

@@ -3,7 +3,7 @@
 mod common;
 
 use bentpipe_path::config::{LossConfig, QueueLimit, ShaperConfig};
-use bentpipe_path::{Bin, DropCause, FlowKey, Goodput, Nanos, PipeConfig, Segment, Time};
+use bentpipe_path::{Bin, DropCause, FlowKey, Goodput, Nanos, PipeConfig, SequenceRange, Time};
 use common::{MS, Parcel, drain, fixed, pipe, shaped_by};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -86,16 +86,16 @@ fn draining_with_never_leaves_the_present_at_the_last_event() {
     assert_eq!(pipe.take_bins().len(), 1);
 }
 
-fn segment(seq: u32, payload_bytes: u32) -> Segment {
-    Segment {
+fn segment(seq: u32, payload_bytes: u32) -> SequenceRange {
+    SequenceRange {
         seq,
         payload_bytes,
         syn: false,
     }
 }
 
-fn syn(seq: u32) -> Segment {
-    Segment {
+fn syn(seq: u32) -> SequenceRange {
+    SequenceRange {
         seq,
         payload_bytes: 0,
         syn: true,
@@ -103,7 +103,7 @@ fn syn(seq: u32) -> Segment {
 }
 
 /// What each segment of one flow counts for.
-fn counts(segments: &[Segment]) -> Vec<u32> {
+fn counts(segments: &[SequenceRange]) -> Vec<u32> {
     let mut goodput = Goodput::new();
     let count = |&segment| goodput.count(Time::ZERO, FlowKey(1), segment);
     segments.iter().map(count).collect()

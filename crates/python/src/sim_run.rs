@@ -1,4 +1,4 @@
-use bentpipe_sim::record::{Outcome, RunError};
+use bentpipe_sim::record::{RunError, RunResults};
 use core::ops::ControlFlow;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -30,26 +30,26 @@ pub fn sim_run(
     let spec = parsed(spec_json, "the specification")?;
     let question = parsed(question_json, "the question")?;
     if let Some(folder) = folder {
-        let (outcome, _) = watched(py, on_progress.as_ref(), |go_on| {
+        let (results, _) = watched(py, on_progress.as_ref(), |go_on| {
             let create = |name: &str| File::create(folder.join(name));
             bentpipe_sim::record::run(&spec, &names, &question, create, go_on)
         })?;
-        return Ok((json(&outcome)?, Vec::new()));
+        return Ok((json(&results)?, Vec::new()));
     }
-    let (outcome, tables) = watched(py, on_progress.as_ref(), |go_on| {
+    let (results, tables) = watched(py, on_progress.as_ref(), |go_on| {
         bentpipe_sim::record::run(&spec, &names, &question, |_| Ok(Vec::new()), go_on)
     })?;
     let as_bytes =
         |(name, parquet): (&'static str, Vec<u8>)| (name, PyBytes::new(py, &parquet).unbind());
-    Ok((json(&outcome)?, tables.into_iter().map(as_bytes).collect()))
+    Ok((json(&results)?, tables.into_iter().map(as_bytes).collect()))
 }
 
 fn parsed<T: DeserializeOwned>(text: &str, what: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
 }
 
-fn json(outcome: &Outcome) -> PyResult<String> {
-    serde_json::to_string(outcome).map_err(|error| PyValueError::new_err(error.to_string()))
+fn json(results: &RunResults) -> PyResult<String> {
+    serde_json::to_string(results).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Without the GIL, looking at signals and telling how far the run is.
@@ -59,8 +59,8 @@ fn watched<W: Write + Send>(
     run: impl Send
     + FnOnce(
         &mut dyn FnMut(bentpipe_path::Time) -> ControlFlow<()>,
-    ) -> Result<(Outcome, Vec<(&'static str, W)>), RunError>,
-) -> PyResult<(Outcome, Vec<(&'static str, W)>)> {
+    ) -> Result<(RunResults, Vec<(&'static str, W)>), RunError>,
+) -> PyResult<(RunResults, Vec<(&'static str, W)>)> {
     let mut raised = None;
     let simulate = || {
         run(&mut |now| {

@@ -5,7 +5,7 @@ use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Bin, Nanos, Time};
 use bentpipe_sim::seat::Side;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
-use bentpipe_sim::sink::{FlowRow, Outcome, Sink};
+use bentpipe_sim::sink::{FlowOutcome, FlowRow, Sink};
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
 use bentpipe_workloads::Distribution;
 
@@ -23,9 +23,9 @@ struct Sums {
 impl Sink for Sums {
     fn flow(&mut self, row: &FlowRow) {
         match row.outcome {
-            Outcome::Finished => self.finished += 1,
-            Outcome::Failed => self.failed += 1,
-            Outcome::Unfinished => self.unfinished += 1,
+            FlowOutcome::Finished => self.finished += 1,
+            FlowOutcome::Failed => self.failed += 1,
+            FlowOutcome::Unfinished => self.unfinished += 1,
         }
         self.bytes += row.bytes;
         self.retransmits += row.retransmits;

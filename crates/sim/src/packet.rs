@@ -1,7 +1,7 @@
 //! What the network carries: a TCP segment, an echo or a datagram's bytes, and where it goes.
 
 use crate::seat::{Seat, Side};
-use bentpipe_path::packet::{Ecn, FlowKey, Packet as PathPacket, Segment as SequenceRange};
+use bentpipe_path::packet::{Ecn, FlowKey, Packet as PathPacket, SequenceRange};
 use bentpipe_tcp::segment::{Segment, flag};
 use core::num::NonZeroU16;
 use std::sync::Arc;

@@ -40,7 +40,7 @@ pub struct SocketRow {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FlowOutcome {
     Finished,
     Unfinished,
     Failed,
@@ -71,7 +71,7 @@ pub struct FlowRow {
     /// Of the whole connection, and how many of them within the time to be left out.
     pub retransmits: u64,
     pub omitted_retransmits: u64,
-    pub outcome: Outcome,
+    pub outcome: FlowOutcome,
     pub why: Option<&'static str>,
     pub detail: FlowDetail,
 }

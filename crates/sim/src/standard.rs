@@ -113,9 +113,9 @@ fn topology(spec: &SimSpec, standard: Standard, boxes: Boxes) -> Result<Topology
             (Link::Lan, Some(NearConfig { down, up, .. })) => {
                 (first, second, pipes(link, down, up)?)
             }
-            (Link::Lan, None) => (first, second, Joint::Lines),
+            (Link::Lan, None) => (first, second, Joint::ServerLines),
             // Of equal times, what goes to the servers comes before what comes from them.
-            (Link::Terrestrial, _) => (second, first, Joint::Lines),
+            (Link::Terrestrial, _) => (second, first, Joint::ServerLines),
         });
     }
     if let Some(near) = &spec.near {

@@ -7,7 +7,7 @@ use bentpipe_path::config::{
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::near::NearConfig;
 use bentpipe_sim::simulation::{SimSpec, Simulation};
-use bentpipe_sim::sink::{FlowRow, Outcome, Sink};
+use bentpipe_sim::sink::{FlowOutcome, FlowRow, Sink};
 use bentpipe_sim::workload::{HttpSpec, WorkloadSpec};
 use proptest::prelude::*;
 
@@ -101,7 +101,7 @@ proptest! {
         let simulation = Simulation::new(spec).expect("a valid specification");
         simulation.run(&mut flows);
         let bytes: u64 = flows.0.iter().map(|row| row.bytes).sum();
-        prop_assert!(flows.0.iter().all(|row| row.outcome == Outcome::Finished), "{:?}", flows.0);
+        prop_assert!(flows.0.iter().all(|row| row.outcome == FlowOutcome::Finished), "{:?}", flows.0);
         prop_assert_eq!(bytes, size);
     }
 }
@@ -153,7 +153,7 @@ proptest! {
         };
         let mut flows = Flows::default();
         Simulation::new(spec).expect("a valid specification").run(&mut flows);
-        prop_assert!(flows.0.iter().all(|row| row.outcome == Outcome::Finished), "{:?}", flows.0);
+        prop_assert!(flows.0.iter().all(|row| row.outcome == FlowOutcome::Finished), "{:?}", flows.0);
         let bytes: u64 = flows.0.iter().map(|row| row.bytes).sum();
         prop_assert_eq!(bytes, expected * u64::from(fetches));
     }

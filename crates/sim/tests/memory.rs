@@ -3,7 +3,7 @@
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
-use bentpipe_sim::sink::{FlowRow, Outcome, Sink};
+use bentpipe_sim::sink::{FlowOutcome, FlowRow, Sink};
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
 use bentpipe_workloads::Distribution;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -42,7 +42,7 @@ struct Count {
 
 impl Sink for Count {
     fn flow(&mut self, row: &FlowRow) {
-        self.finished += u64::from(row.outcome == Outcome::Finished);
+        self.finished += u64::from(row.outcome == FlowOutcome::Finished);
         if row.flow % 25_000 == 24_999 {
             self.held_at.push(HELD.with(Cell::get));
         }

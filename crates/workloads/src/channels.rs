@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// What one channel's next connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flow {
+pub struct PlannedFlow {
     /// From 0.
     pub server: u32,
     pub size_bytes: u64,
@@ -18,12 +18,12 @@ pub struct Flow {
 
 /// One channel's flows, in their order.
 #[derive(Clone, Debug)]
-pub struct Channel {
+pub struct ChannelPlan {
     rng: Xoshiro256PlusPlus,
     servers: u32,
 }
 
-impl Channel {
+impl ChannelPlan {
     /// The channel with this number, from 0, of the workload `name`; `servers` is at least 1.
     pub fn new(seed: u64, name: &str, number: u32, servers: u32) -> Self {
         Self {
@@ -32,9 +32,9 @@ impl Channel {
         }
     }
 
-    pub fn next_flow(&mut self, size: &Distribution) -> Flow {
+    pub fn next_flow(&mut self, size: &Distribution) -> PlannedFlow {
         let upper = self.rng.next_u64() >> 32;
-        Flow {
+        PlannedFlow {
             server: ((upper * u64::from(self.servers)) >> 32) as u32,
             size_bytes: size.draw(&mut self.rng),
         }
@@ -69,8 +69,8 @@ mod tests {
         max: 50_000_000,
     };
 
-    fn first(seed: u64, number: u32) -> [Flow; 4] {
-        let mut channel = Channel::new(seed, "clients", number, 23);
+    fn first(seed: u64, number: u32) -> [PlannedFlow; 4] {
+        let mut channel = ChannelPlan::new(seed, "clients", number, 23);
         [(); 4].map(|()| channel.next_flow(&SIZE))
     }
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn servers_are_chosen_evenly_and_keep_their_delay_when_more_are_added() {
         let mut chosen = [0_u32; 23];
-        let mut channel = Channel::new(9, "clients", 3, 23);
+        let mut channel = ChannelPlan::new(9, "clients", 3, 23);
         for _ in 0..46_000 {
             chosen[channel.next_flow(&SIZE).server as usize] += 1;
         }

@@ -3,11 +3,11 @@
 //! What comes is discarded in the kernel (`MSG_TRUNC`, tcp(7)), as soon as it comes, so that the window opens as for a
 //! program that reads at once.
 
-use super::ledger::{self, Ledger, Number, Outcome, Received};
+use super::ledger::{self, FlowOutcome, Ledger, Number, Received};
 use super::tcp::{self, Alarm, Bell};
 use super::{ChannelsSetup, Place};
 use crate::servers;
-use bentpipe_workloads::{Channel as Draws, Flow};
+use bentpipe_workloads::{ChannelPlan, PlannedFlow};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
@@ -29,8 +29,8 @@ const DISCARDED_BYTES: usize = 1 << 22;
 const RETRY_NS: i64 = 1_000_000_000;
 
 #[derive(Debug)]
-struct Channel {
-    draws: Draws,
+struct Client {
+    plan: ChannelPlan,
     open: Option<Open>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Clients {
     ledger: Arc<Mutex<Ledger<BufWriter<File>>>>,
     epoll: OwnedFd,
     alarm: Alarm,
-    channels: Vec<Channel>,
+    channels: Vec<Client>,
     /// When a channel opens its next connection.
     thinking: BinaryHeap<Reverse<(i64, u32)>>,
     discarded: Vec<u8>,
@@ -67,13 +67,13 @@ impl Clients {
         epoll::add(&epoll, bell, EventData::new_u64(BELL), EventFlags::IN)?;
         let edges = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, &alarm, EventData::new_u64(ALARM), edges)?;
-        let channel = |number| Channel {
-            draws: Draws::new(place.seed, &setup.name, number, setup.servers),
+        let client = |number| Client {
+            plan: ChannelPlan::new(place.seed, &setup.name, number, setup.servers),
             open: None,
         };
         let at_start = |number| Reverse((setup.start_ns, number));
         Ok(Self {
-            channels: (0..setup.channels).map(channel).collect(),
+            channels: (0..setup.channels).map(client).collect(),
             thinking: (0..setup.channels).map(at_start).collect(),
             setup: setup.clone(),
             place,
@@ -120,7 +120,7 @@ impl Clients {
         let mut ledger = ledger::lock(&self.ledger);
         for channel in &mut self.channels {
             if let Some(open) = channel.open.take() {
-                let outcome = Outcome::Unfinished;
+                let outcome = FlowOutcome::Unfinished;
                 let known = Received {
                     outcome,
                     ..open.known
@@ -141,8 +141,8 @@ impl Clients {
     }
 
     fn open(&mut self, channel: u32) -> io::Result<()> {
-        let line = &mut self.channels[channel as usize];
-        let flow = line.draws.next_flow(&self.setup.size);
+        let client = &mut self.channels[channel as usize];
+        let flow = client.plan.next_flow(&self.setup.size);
         let address = servers::address(self.place.first_server + flow.server, self.setup.ip);
         // Held until the flow is expected: the server may accept before the port is known here.
         let mut ledger = ledger::lock(&self.ledger);
@@ -156,7 +156,7 @@ impl Clients {
             first_byte_ns: None,
             last_byte_ns: None,
             bytes: 0,
-            outcome: Outcome::Finished,
+            outcome: FlowOutcome::Finished,
         };
         match tcp::begin(address) {
             Ok((socket, port)) => {
@@ -165,14 +165,14 @@ impl Clients {
                 let wanted = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
                 let to = EventData::new_u64(u64::from(channel));
                 epoll::add(&self.epoll, &socket, to, wanted)?;
-                line.open = Some(Open {
+                client.open = Some(Open {
                     socket,
                     number,
                     known: known(port),
                 });
             }
             Err(error) => {
-                let outcome = Outcome::Failed(sentence(error));
+                let outcome = FlowOutcome::Failed(sentence(error));
                 let known = Received {
                     outcome,
                     ..known(0)
@@ -198,7 +198,7 @@ impl Clients {
     }
 
     /// The channel is done with its connection, and goes on.
-    fn close(&mut self, channel: u32, now_ns: i64, outcome: Outcome) -> io::Result<()> {
+    fn close(&mut self, channel: u32, now_ns: i64, outcome: FlowOutcome) -> io::Result<()> {
         if let Some(Open {
             socket,
             number,
@@ -225,12 +225,12 @@ impl Open {
         now_ns: i64,
         flags: EventFlags,
         discarded: &mut [u8],
-    ) -> Option<Outcome> {
+    ) -> Option<FlowOutcome> {
         let known = &mut self.known;
         if flags.contains(EventFlags::ERR)
             && let Ok(Err(error)) = socket_error(&self.socket)
         {
-            return Some(Outcome::Failed(sentence(error)));
+            return Some(FlowOutcome::Failed(sentence(error)));
         }
         if flags.contains(EventFlags::OUT) {
             known.connected_ns.get_or_insert(now_ns);
@@ -255,18 +255,18 @@ impl Open {
                 }
                 Err(Errno::AGAIN) => return None,
                 Err(Errno::INTR) => {}
-                Err(error) => return Some(Outcome::Failed(sentence(error))),
+                Err(error) => return Some(FlowOutcome::Failed(sentence(error))),
             }
         }
     }
 }
 
-fn ended(flow: Flow, bytes: u64) -> Outcome {
+fn ended(flow: PlannedFlow, bytes: u64) -> FlowOutcome {
     if bytes >= flow.size_bytes {
-        Outcome::Finished
+        FlowOutcome::Finished
     } else {
         let size = flow.size_bytes;
-        Outcome::Failed(format!("the server closed after {bytes} of {size} bytes"))
+        FlowOutcome::Failed(format!("the server closed after {bytes} of {size} bytes"))
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::protocol::Family;
 use bentpipe_base::Direction;
 use bentpipe_tables::{Flow as Row, csv};
-use bentpipe_workloads::Flow;
+use bentpipe_workloads::PlannedFlow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ pub(super) type Number = u64;
 
 /// How a flow ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum FlowOutcome {
     Finished,
     Unfinished,
     Failed(String),
@@ -34,14 +34,14 @@ pub(super) enum Outcome {
 pub(super) struct Received {
     /// From 0.
     pub channel: u32,
-    pub flow: Flow,
+    pub flow: PlannedFlow,
     pub local_port: u16,
     pub start_ns: i64,
     pub connected_ns: Option<i64>,
     pub first_byte_ns: Option<i64>,
     pub last_byte_ns: Option<i64>,
     pub bytes: u64,
-    pub outcome: Outcome,
+    pub outcome: FlowOutcome,
 }
 
 /// What one side has said while the other has not.
@@ -84,7 +84,7 @@ impl<W: Write> Ledger<W> {
     }
 
     /// A connection for this flow is on its way from that port.
-    pub fn expect(&mut self, flow: Flow, local_port: u16) -> Number {
+    pub fn expect(&mut self, flow: PlannedFlow, local_port: u16) -> Number {
         let number = self.begun;
         self.begun += 1;
         let key = (flow.server, local_port);
@@ -146,7 +146,7 @@ impl<W: Write> Ledger<W> {
         let seconds = |nanos: i64| nanos as f64 / 1e9;
         let end_ns = row
             .last_byte_ns
-            .filter(|_| row.outcome == Outcome::Finished);
+            .filter(|_| row.outcome == FlowOutcome::Finished);
         let goodput = end_ns
             .map(|end| seconds(end - row.start_ns))
             .filter(|&taken| taken > 0.0)
@@ -154,9 +154,9 @@ impl<W: Write> Ledger<W> {
         let client = format!("client-{}", row.channel + 1);
         let server = format!("server-{}", row.flow.server + 1);
         let (outcome, why) = match &row.outcome {
-            Outcome::Finished => ("finished", None),
-            Outcome::Unfinished => ("unfinished", Some("the run ended")),
-            Outcome::Failed(why) => ("failed", Some(why.as_str())),
+            FlowOutcome::Finished => ("finished", None),
+            FlowOutcome::Unfinished => ("unfinished", Some("the run ended")),
+            FlowOutcome::Failed(why) => ("failed", Some(why.as_str())),
         };
         let row = Row {
             flow: 0,
@@ -195,12 +195,12 @@ pub(super) fn lock<W>(ledger: &Mutex<Ledger<W>>) -> MutexGuard<'_, Ledger<W>> {
 mod tests {
     use super::*;
 
-    const FLOW: Flow = Flow {
+    const FLOW: PlannedFlow = PlannedFlow {
         server: 6,
         size_bytes: 3_000,
     };
 
-    fn received(channel: u32, outcome: Outcome) -> Received {
+    fn received(channel: u32, outcome: FlowOutcome) -> Received {
         Received {
             channel,
             flow: FLOW,
@@ -242,7 +242,7 @@ mod tests {
             if server_first {
                 ledger.sent(number, Some(2));
             }
-            ledger.received(number, received(2, Outcome::Finished));
+            ledger.received(number, received(2, FlowOutcome::Finished));
             if !server_first {
                 ledger.sent(number, Some(2));
             }
@@ -257,7 +257,7 @@ mod tests {
     fn what_no_server_accepted_has_no_retransmits_and_frees_its_port() {
         let mut ledger = ledger();
         let first = ledger.expect(FLOW, 40_000);
-        ledger.received(first, received(0, Outcome::Failed("timed out".into())));
+        ledger.received(first, received(0, FlowOutcome::Failed("timed out".into())));
         assert_eq!(ledger.accepted(6, 40_000), None);
         let rows = rows(ledger);
         assert!(rows[0].ends_with(",3000,,,failed,timed out"), "{}", rows[0]);
@@ -269,7 +269,7 @@ mod tests {
         let first = ledger.expect(FLOW, 40_000);
         ledger.accepted(6, 40_000);
         let second = ledger.expect(FLOW, 40_000);
-        ledger.received(first, received(0, Outcome::Finished));
+        ledger.received(first, received(0, FlowOutcome::Finished));
         assert_eq!(ledger.accepted(6, 40_000), Some((second, 3_000)));
     }
 
@@ -278,7 +278,7 @@ mod tests {
         let mut ledger = ledger();
         let number = ledger.expect(FLOW, 40_000);
         ledger.accepted(6, 40_000);
-        ledger.received(number, received(0, Outcome::Unfinished));
+        ledger.received(number, received(0, FlowOutcome::Unfinished));
         let rows = rows(ledger);
         assert!(
             rows[0].ends_with(",,unfinished,the run ended"),

@@ -1,7 +1,7 @@
 //! What the model is given: one entry per wire segment, a handle into the super-packet it came in.
 
 use super::pool::Frame;
-use bentpipe_path::packet::{Ecn, FlowKey, Packet, Segment};
+use bentpipe_path::packet::{Ecn, FlowKey, Packet, SequenceRange};
 use bentpipe_path::time::Nanos;
 use bentpipe_wire::SuperPacket;
 use bentpipe_wire::super_packet::SegmentRun;
@@ -90,9 +90,9 @@ impl Packet for LivePacket {
         self.flip = NonZeroU64::new(draw.max(1));
     }
 
-    fn segment(&self) -> Option<Segment> {
+    fn segment(&self) -> Option<SequenceRange> {
         let range = self.whole.packet.segment(self.index)?;
-        Some(Segment {
+        Some(SequenceRange {
             seq: range.seq,
             payload_bytes: range.payload_bytes,
             syn: range.syn,

@@ -8,7 +8,7 @@
 //! - A flow is forgotten some time after two minutes without payload (the longest retransmission timeout of Linux):
 //!   flows are looked through when their number has doubled, so the cost per packet stays constant.
 
-use crate::packet::{FlowKey, Segment};
+use crate::packet::{FlowKey, SequenceRange};
 use crate::time::{Nanos, Time};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -21,7 +21,7 @@ const FEWEST_LOOKED_THROUGH: usize = 1024;
 #[derive(Debug)]
 pub struct Goodput {
     places: HashMap<FlowKey, usize, BuildHasherDefault<Mixer>>,
-    flows: Vec<Flow>,
+    flows: Vec<SeenFlow>,
     /// Places in `flows` of flows that were forgotten; their buffers are used again.
     free: Vec<usize>,
     /// The flow of the last segment, which is most often that of the next.
@@ -30,7 +30,7 @@ pub struct Goodput {
 }
 
 #[derive(Debug, Default)]
-struct Flow {
+struct SeenFlow {
     key: FlowKey,
     /// First payload byte of the space.
     opened: u32,
@@ -64,7 +64,7 @@ impl Goodput {
     }
 
     /// Payload bytes of `segment` that were not seen before. Times must not go back by more than two minutes.
-    pub fn count(&mut self, now: Time, flow: FlowKey, segment: Segment) -> u32 {
+    pub fn count(&mut self, now: Time, flow: FlowKey, segment: SequenceRange) -> u32 {
         if segment.payload_bytes == 0 && !segment.syn {
             return 0;
         }
@@ -76,7 +76,7 @@ impl Goodput {
         self.flows[place].count(now, segment)
     }
 
-    fn find(&mut self, now: Time, key: FlowKey, segment: Segment) -> usize {
+    fn find(&mut self, now: Time, key: FlowKey, segment: SequenceRange) -> usize {
         if let Some(&place) = self.places.get(&key) {
             return place;
         }
@@ -84,7 +84,7 @@ impl Goodput {
             self.forget_idle(now);
         }
         let place = self.free.pop().unwrap_or_else(|| {
-            self.flows.push(Flow::default());
+            self.flows.push(SeenFlow::default());
             self.flows.len() - 1
         });
         self.places.insert(key, place);
@@ -108,14 +108,14 @@ impl Goodput {
     }
 }
 
-impl Flow {
+impl SeenFlow {
     fn open(&mut self, seq: u32) {
         self.opened = seq;
         self.edge = (1 << 32) + u64::from(seq);
         self.islands.clear();
     }
 
-    fn count(&mut self, now: Time, segment: Segment) -> u32 {
+    fn count(&mut self, now: Time, segment: SequenceRange) -> u32 {
         self.active = now;
         let mut ahead = segment.seq.wrapping_sub(self.edge as u32) as i32;
         let reopens = segment.syn && segment.seq != self.opened;

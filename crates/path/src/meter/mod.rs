@@ -10,7 +10,7 @@ pub use bin::Bin;
 pub use goodput::Goodput;
 
 use crate::packet::FlowKey;
-use crate::packet::Segment;
+use crate::packet::SequenceRange;
 use crate::time::{Nanos, Time};
 use crate::totals::DropCause;
 use bin::Sums;
@@ -119,7 +119,7 @@ impl Meter {
         now: Time,
         bytes: u32,
         corrupted: bool,
-        carried: impl FnOnce() -> Option<(FlowKey, Segment)>,
+        carried: impl FnOnce() -> Option<(FlowKey, SequenceRange)>,
     ) {
         let bin = &mut self.sums.bin;
         bin.throughput_packets += 1;

@@ -7,7 +7,7 @@
 //! 3. The control law's square root is that of the machine's floats, not the RFC's optional approximation.
 
 use super::fifo::Fifo;
-use super::{Discipline, Room, Tally, Waiting, mark};
+use super::{QueueDiscipline, Room, Tally, Waiting, mark};
 use crate::error::{ConfigError, positive, span};
 use crate::packet::Packet;
 use crate::time::{Nanos, Time};
@@ -44,7 +44,7 @@ impl CodelParameters {
     }
 }
 
-/// Where [`Control`] takes packets from.
+/// Where [`CodelState`] takes packets from.
 pub(crate) trait Source<P> {
     fn pop(&mut self) -> Option<Waiting<P>>;
     /// What still waits, for the rule that the last MTU is never dropped.
@@ -53,7 +53,7 @@ pub(crate) trait Source<P> {
 
 /// The state of one queue under `CoDel`, named as in the RFC.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Control {
+pub(crate) struct CodelState {
     first_above_time: Option<Time>,
     drop_next: Time,
     count: u32,
@@ -61,7 +61,7 @@ pub(crate) struct Control {
     dropping: bool,
 }
 
-impl Control {
+impl CodelState {
     pub fn dequeue<P: Packet>(
         &mut self,
         now: Time,
@@ -136,7 +136,7 @@ impl Control {
 #[derive(Debug)]
 pub(crate) struct Codel<P> {
     fifo: Fifo<P>,
-    control: Control,
+    control: CodelState,
     parameters: CodelParameters,
 }
 
@@ -144,7 +144,7 @@ impl<P> Codel<P> {
     pub fn new(parameters: CodelParameters) -> Self {
         Self {
             fifo: Fifo::new(),
-            control: Control::default(),
+            control: CodelState::default(),
             parameters,
         }
     }
@@ -160,7 +160,7 @@ impl<P> Source<P> for Fifo<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for Codel<P> {
+impl<P: Packet> QueueDiscipline<P> for Codel<P> {
     fn enqueue(&mut self, _now: Time, arrival: Waiting<P>, room: Room, tally: &mut Tally) {
         if room.takes(self.fifo.depth(), arrival.bytes) {
             self.fifo.push(arrival);

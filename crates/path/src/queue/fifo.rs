@@ -1,6 +1,6 @@
 //! First in, first out; a full queue drops the arriving packet (tail drop).
 
-use super::{Discipline, Room, Tally, Waiting};
+use super::{QueueDiscipline, Room, Tally, Waiting};
 use crate::packet::Packet;
 use crate::time::Time;
 use crate::totals::Count;
@@ -38,7 +38,7 @@ impl<P> Fifo<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for Fifo<P> {
+impl<P: Packet> QueueDiscipline<P> for Fifo<P> {
     fn enqueue(&mut self, _now: Time, arrival: Waiting<P>, room: Room, tally: &mut Tally) {
         if room.takes(self.depth, arrival.bytes) {
             self.push(arrival);

@@ -7,8 +7,8 @@
 //! 3. `CoDel` spares the last MTU of all queues together and not of each (as Linux, `net/sched/sch_fq_codel.c`).
 //! 4. The hash of the flow key is perturbed by the run's seed.
 
-use super::codel::{CodelParameters, Control, Source};
-use super::{Discipline, Room, Tally, Waiting};
+use super::codel::{CodelParameters, CodelState, Source};
+use super::{QueueDiscipline, Room, Tally, Waiting};
 use crate::error::{ConfigError, positive};
 use crate::packet::{FlowKey, Packet};
 use crate::time::Time;
@@ -22,7 +22,7 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct FqCodel<P> {
-    flows: Vec<Flow>,
+    flows: Vec<FlowQueue>,
     store: Store<P>,
     new_flows: List,
     old_flows: List,
@@ -32,11 +32,11 @@ pub(crate) struct FqCodel<P> {
 }
 
 #[derive(Clone, Debug)]
-struct Flow {
+struct FlowQueue {
     packets: List,
     bytes: u64,
     deficit: i64,
-    control: Control,
+    control: CodelState,
     /// In the list of new or of old flows.
     scheduled: bool,
     next: u32,
@@ -57,13 +57,13 @@ const EMPTY: List = List {
 /// The packets of all queues: one vector, linked, so that a new flow allocates nothing.
 #[derive(Debug)]
 struct Store<P> {
-    links: Vec<Link<P>>,
+    links: Vec<ListEntry<P>>,
     free: u32,
     depth: Count,
 }
 
 #[derive(Debug)]
-struct Link<P> {
+struct ListEntry<P> {
     packet: Option<Waiting<P>>,
     next: u32,
 }
@@ -71,7 +71,7 @@ struct Link<P> {
 impl<P> Store<P> {
     fn push(&mut self, list: &mut List, packet: Waiting<P>) {
         self.depth.add(packet.bytes);
-        let link = Link {
+        let link = ListEntry {
             packet: Some(packet),
             next: NONE,
         };
@@ -145,11 +145,11 @@ impl<P> FqCodel<P> {
             "queue.discipline.quantum_bytes",
             quantum_bytes.unwrap_or(parameters.mtu),
         )?;
-        let flow = Flow {
+        let flow = FlowQueue {
             packets: EMPTY,
             bytes: 0,
             deficit: 0,
-            control: Control::default(),
+            control: CodelState::default(),
             scheduled: false,
             next: NONE,
         };
@@ -174,7 +174,7 @@ impl<P> FqCodel<P> {
         ((u128::from(mixed) * self.flows.len() as u128) >> 64) as u32
     }
 
-    fn schedule(flows: &mut [Flow], list: &mut List, place: u32) {
+    fn schedule(flows: &mut [FlowQueue], list: &mut List, place: u32) {
         flows[place as usize].next = NONE;
         if list.last == NONE {
             list.first = place;
@@ -184,7 +184,7 @@ impl<P> FqCodel<P> {
         list.last = place;
     }
 
-    fn unschedule_first(flows: &[Flow], list: &mut List) {
+    fn unschedule_first(flows: &[FlowQueue], list: &mut List) {
         list.first = flows[list.first as usize].next;
         if list.first == NONE {
             list.last = NONE;
@@ -210,7 +210,7 @@ impl<P> FqCodel<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for FqCodel<P> {
+impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
     fn enqueue(&mut self, _now: Time, arrival: Waiting<P>, room: Room, tally: &mut Tally) {
         let place = self.place(arrival.packet.flow());
         let flow = &mut self.flows[place as usize];

@@ -3,7 +3,7 @@
 //! An arrival for which there is no room even in an empty queue is dropped itself, and what waits stays.
 
 use super::fifo::Fifo;
-use super::{Discipline, Room, Tally, Waiting};
+use super::{QueueDiscipline, Room, Tally, Waiting};
 use crate::packet::Packet;
 use crate::time::Time;
 use crate::totals::Count;
@@ -19,7 +19,7 @@ impl<P> HeadDrop<P> {
     }
 }
 
-impl<P: Packet> Discipline<P> for HeadDrop<P> {
+impl<P: Packet> QueueDiscipline<P> for HeadDrop<P> {
     fn enqueue(&mut self, _now: Time, arrival: Waiting<P>, room: Room, tally: &mut Tally) {
         if !room.takes(Count::default(), arrival.bytes) {
             tally.tail.add(arrival.bytes);

@@ -35,13 +35,13 @@ impl Room {
 }
 
 #[derive(Debug)]
-pub(crate) enum Limit {
+pub(crate) enum CheckedLimit {
     Constant(Room),
     /// So many nanoseconds at the rate of the moment.
     AtRate(Nanos),
 }
 
-impl Limit {
+impl CheckedLimit {
     pub fn new(config: &QueueLimit, shaper: &Shaper) -> Result<Self, ConfigError> {
         let bytes = |bytes| Room {
             bytes,

@@ -1,6 +1,6 @@
 //! The queue before the shaper: a discipline, and the limit over it.
 //!
-//! A discipline is one file that implements [`Discipline`] and one line in [`disciplines!`] below.
+//! A discipline is one file that implements [`QueueDiscipline`] and one line in [`disciplines!`] below.
 
 mod codel;
 mod fifo;
@@ -10,7 +10,7 @@ mod limit;
 mod pie;
 mod red;
 
-pub(crate) use limit::{Limit, Room};
+pub(crate) use limit::{CheckedLimit, Room};
 
 use crate::config::{self, QueueConfig};
 use crate::error::ConfigError;
@@ -65,7 +65,7 @@ pub(crate) fn mark<P: Packet>(waiting: &mut Waiting<P>, tally: &mut Tally) -> bo
 }
 
 /// A queue discipline. Times never go back from one call to the next.
-pub(crate) trait Discipline<P: Packet> {
+pub(crate) trait QueueDiscipline<P: Packet> {
     /// A packet arrives at `now`. The discipline keeps what it holds within `room`, dropping as it sees fit.
     fn enqueue(&mut self, now: Time, arrival: Waiting<P>, room: Room, tally: &mut Tally);
 
@@ -91,7 +91,7 @@ macro_rules! disciplines {
             $($variant($kind<P>)),*
         }
 
-        impl<P: Packet> Discipline<P> for Queue<P> {
+        impl<P: Packet> QueueDiscipline<P> for Queue<P> {
             #[inline]
             fn enqueue(&mut self, now: Time, arrival: Waiting<P>, room: Room, tally: &mut Tally) {
                 match self {

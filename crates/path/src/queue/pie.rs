@@ -8,7 +8,7 @@
 //! 4. A packet is marked below a drop probability of 10 % and dropped above it (section 5.1).
 
 use super::fifo::Fifo;
-use super::{Discipline, Room, Tally, Waiting, mark};
+use super::{QueueDiscipline, Room, Tally, Waiting, mark};
 use crate::error::{ConfigError, positive, span};
 use crate::packet::Packet;
 use crate::time::{Nanos, Time};
@@ -183,7 +183,7 @@ impl Controller {
     }
 }
 
-impl<P: Packet> Discipline<P> for Pie<P> {
+impl<P: Packet> QueueDiscipline<P> for Pie<P> {
     fn enqueue(&mut self, now: Time, mut arrival: Waiting<P>, room: Room, tally: &mut Tally) {
         self.controller.update_until(now, &self.parameters);
         if !room.takes(self.fifo.depth(), arrival.bytes) {

@@ -11,7 +11,7 @@
 //! 6. With ECN a packet is marked where the choice is random, and dropped from twice `max` on (RFC 3168, section 7).
 
 use super::fifo::Fifo;
-use super::{Discipline, Room, Tally, Waiting, mark};
+use super::{QueueDiscipline, Room, Tally, Waiting, mark};
 use crate::error::{ConfigError, positive, probability};
 use crate::packet::Packet;
 use crate::time::Time;
@@ -175,7 +175,7 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     product
 }
 
-impl<P: Packet> Discipline<P> for Red<P> {
+impl<P: Packet> QueueDiscipline<P> for Red<P> {
     fn enqueue(&mut self, now: Time, mut arrival: Waiting<P>, room: Room, tally: &mut Tally) {
         self.update_average(now);
         let passes = match self.early(arrival.bytes) {

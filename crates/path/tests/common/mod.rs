@@ -5,7 +5,7 @@
 pub mod any;
 
 use bentpipe_path::config::{QueueLimit, ShaperConfig};
-use bentpipe_path::{Ecn, FlowKey, Nanos, Packet, Pipe, PipeConfig, Segment, Time};
+use bentpipe_path::{Ecn, FlowKey, Nanos, Packet, Pipe, PipeConfig, SequenceRange, Time};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parcel {
@@ -13,7 +13,7 @@ pub struct Parcel {
     pub bytes: u32,
     pub flow: u64,
     pub ecn: Ecn,
-    pub segment: Option<Segment>,
+    pub segment: Option<SequenceRange>,
     pub corrupted: bool,
 }
 
@@ -54,7 +54,7 @@ impl Packet for Parcel {
     fn corrupt(&mut self, _draw: u64) {
         self.corrupted = true;
     }
-    fn segment(&self) -> Option<Segment> {
+    fn segment(&self) -> Option<SequenceRange> {
         self.segment
     }
 }

@@ -15,14 +15,14 @@ pub(crate) struct Numbers {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
+pub(crate) struct CaptureRecorder {
     /// By the connection's place in the slab.
     numbers: Vec<Numbers>,
     pub ip: u8,
     pub captured: Vec<Captured>,
 }
 
-impl Recorder {
+impl CaptureRecorder {
     /// A connection is opened.
     pub fn open(&mut self, id: ConnectionId, numbers: Numbers) {
         let index = id.index as usize;

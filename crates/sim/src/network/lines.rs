@@ -14,33 +14,33 @@ use std::collections::VecDeque;
 const DIRECT: usize = 0;
 
 #[derive(Debug, Default)]
-struct Line {
+struct ServerLine {
     delay: Option<Terrestrial>,
     under_way: VecDeque<(Time, Packet)>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct ServerLines {
     /// By server, after the direct one.
-    lines: Vec<Line>,
+    lines: Vec<ServerLine>,
     /// When the first packet of each line that is not empty leaves.
     first: EventQueue<usize>,
 }
 
-impl Default for Lines {
+impl Default for ServerLines {
     fn default() -> Self {
         Self {
-            lines: vec![Line::default()],
+            lines: vec![ServerLine::default()],
             first: EventQueue::default(),
         }
     }
 }
 
-impl Lines {
+impl ServerLines {
     /// A server behind this delay; `None` where there are more than 65535.
     pub fn add(&mut self, delay: Terrestrial) -> Option<ServerId> {
         let number = u16::try_from(self.lines.len()).ok()?;
-        self.lines.push(Line {
+        self.lines.push(ServerLine {
             delay: Some(delay),
             under_way: VecDeque::new(),
         });

@@ -1,6 +1,6 @@
 //! One direction of a link: a pipe, a line with a delay per server, or nothing.
 
-use super::lines::Lines;
+use super::lines::ServerLines;
 use crate::packet::Packet;
 use bentpipe_base::time::Time;
 use bentpipe_path::Pipe;
@@ -9,7 +9,7 @@ use bentpipe_path::Pipe;
 pub(crate) enum Carrier {
     Pipe(Box<Pipe<Packet>>),
     /// Without servers: nothing, what enters leaves at once.
-    Lines(Lines),
+    ServerLines(ServerLines),
 }
 
 impl Carrier {
@@ -17,7 +17,7 @@ impl Carrier {
     pub fn push(&mut self, now: Time, packet: Packet) {
         match self {
             Self::Pipe(pipe) => pipe.push(now, packet),
-            Self::Lines(lines) => lines.push(now, packet),
+            Self::ServerLines(lines) => lines.push(now, packet),
         }
     }
 
@@ -25,7 +25,7 @@ impl Carrier {
     pub fn next_time(&self) -> Time {
         let next = match self {
             Self::Pipe(pipe) => pipe.next_time(),
-            Self::Lines(lines) => lines.next_time(),
+            Self::ServerLines(lines) => lines.next_time(),
         };
         next.unwrap_or(Time::NEVER)
     }
@@ -34,7 +34,7 @@ impl Carrier {
     pub fn pop(&mut self, now: Time) -> Option<Packet> {
         match self {
             Self::Pipe(pipe) => pipe.pop(now).map(|(_, packet)| packet),
-            Self::Lines(lines) => lines.pop(now),
+            Self::ServerLines(lines) => lines.pop(now),
         }
     }
 }

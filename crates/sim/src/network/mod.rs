@@ -18,7 +18,7 @@ use crate::seat::Seat;
 use bentpipe_base::time::Time;
 use bentpipe_base::topology::TopologyError;
 use bentpipe_path::{Pipe, Terrestrial};
-use capture::Recorder;
+use capture::CaptureRecorder;
 use link::Carrier;
 use topology::{Laid, Occupant, Routes, Topology, Way, lay};
 
@@ -30,7 +30,7 @@ struct Seated {
 
 /// Where a packet enters and leaves a link, and whose capture shows it there.
 #[derive(Debug)]
-struct Link {
+struct WatchedWay {
     way: Way,
     /// At the way's two ends.
     captured_as: [Option<Seat>; 2],
@@ -40,14 +40,14 @@ struct Link {
 pub(crate) struct Network {
     now: Time,
     seated: Vec<Seated>,
-    links: Vec<Link>,
+    links: Vec<WatchedWay>,
     routes: Routes,
     /// Of the links, then of the nodes.
     next: Vec<Time>,
     /// By [`Seat`].
     places: [Option<usize>; Seat::ALL.len()],
     pub out: Outbox,
-    pub recorder: Recorder,
+    pub recorder: CaptureRecorder,
 }
 
 impl Network {
@@ -68,7 +68,7 @@ impl Network {
             };
             seated.push(Seated { occupant, clock });
         }
-        let links = ways.into_iter().map(|way| Link {
+        let links = ways.into_iter().map(|way| WatchedWay {
             way,
             captured_as: [None; 2],
         });
@@ -81,7 +81,7 @@ impl Network {
             routes,
             places,
             out: Outbox::new(seed),
-            recorder: Recorder::default(),
+            recorder: CaptureRecorder::default(),
         })
     }
 
@@ -136,7 +136,7 @@ impl Network {
     /// A packet comes to the end of a way.
     #[inline]
     fn arrive(&mut self, link: usize, packet: Packet) {
-        let Link { way, captured_as } = &self.links[link];
+        let WatchedWay { way, captured_as } = &self.links[link];
         let place = way.to;
         let Seated { occupant, clock } = &mut self.seated[place];
         let now = clock.arrival(self.now);
@@ -238,7 +238,7 @@ impl Network {
             .find(|link| Some(link.way.from) == from && Some(link.way.to) == to)?;
         match &mut link.way.carrier {
             Carrier::Pipe(pipe) => Some(pipe),
-            Carrier::Lines(_) => None,
+            Carrier::ServerLines(_) => None,
         }
     }
 
@@ -249,7 +249,7 @@ impl Network {
         let mut server = None;
         for link in &mut self.links {
             let backwards = Some(link.way.to) == far;
-            if let Carrier::Lines(lines) = &mut link.way.carrier
+            if let Carrier::ServerLines(lines) = &mut link.way.carrier
                 && (backwards || Some(link.way.from) == far)
                 && let Some(delay) = delays[usize::from(backwards)].take()
             {

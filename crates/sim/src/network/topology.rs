@@ -1,6 +1,6 @@
 //! What the simulator puts on the seats and links of a topology.
 
-use super::lines::Lines;
+use super::lines::ServerLines;
 use super::link::Carrier;
 use crate::node::Node;
 use crate::node::host::Host;
@@ -25,7 +25,7 @@ pub(crate) enum Joint {
     /// Towards the second seat, and back.
     Pipes([Box<Pipe<Packet>>; 2]),
     /// A line to each server, or nothing where there is none.
-    Lines,
+    ServerLines,
 }
 
 pub(crate) type Topology = topology::Topology<Occupant, Joint>;
@@ -60,7 +60,9 @@ pub(super) fn lay(topology: Topology) -> Result<Laid, TopologyError> {
     for ([first, second], joint) in links {
         let carriers = match joint {
             Joint::Pipes(pipes) => pipes.map(Carrier::Pipe),
-            Joint::Lines => [Lines::default(), Lines::default()].map(Carrier::Lines),
+            Joint::ServerLines => {
+                [ServerLines::default(), ServerLines::default()].map(Carrier::ServerLines)
+            }
         };
         for ((from, to), carrier) in [(first, second), (second, first)].into_iter().zip(carriers) {
             ways.push(Way { from, to, carrier });

@@ -2,7 +2,7 @@
 //! took.
 
 use super::Question;
-use super::outcome::{Outcome, PipeTotals, Work};
+use super::results::{PipeTotals, RunResults, Work};
 use crate::seat::{Seat, Side};
 use crate::simulation::Summary;
 use crate::sink::{self, FlowRow, SocketRow};
@@ -20,7 +20,7 @@ const BIN_S: f64 = 0.1;
 
 /// One direction: its pipe, its flows and their senders.
 #[derive(Debug, Default)]
-struct Direction {
+struct DirectionFigures {
     bins: Bins,
     /// From when to when each flow had data to send.
     under_way: Vec<(f64, f64)>,
@@ -38,7 +38,7 @@ pub(crate) struct Figures<'a> {
     specs: &'a [WorkloadSpec],
     question: &'a Question,
     /// By the side that the data goes to: down, up.
-    directions: [Direction; 2],
+    directions: [DirectionFigures; 2],
     /// Of the workloads whose flows' times are asked for.
     spans: Vec<Vec<Span>>,
 }
@@ -115,18 +115,18 @@ impl<'a> Figures<'a> {
             self.spans[row.workload].push(Span {
                 size_bytes: row.size_bytes.unwrap_or(row.bytes),
                 start_s: row.start.as_secs_f64(),
-                end_s: end_s.filter(|_| row.outcome == sink::Outcome::Finished),
+                end_s: end_s.filter(|_| row.outcome == sink::FlowOutcome::Finished),
             });
         }
     }
 
-    pub fn outcome(mut self, mut works: Vec<Work>, summary: &Summary) -> Outcome {
+    pub fn results(mut self, mut works: Vec<Work>, summary: &Summary) -> RunResults {
         let end_s = summary.ended.as_secs_f64();
         for ((work, spec), spans) in works.iter_mut().zip(self.specs).zip(&self.spans) {
             self.question.times(work, spec, spans);
         }
         let [down, up] = &summary.totals;
-        let figures = |direction: &Direction| direction.bins.figures(end_s, BIN_S);
+        let figures = |direction: &DirectionFigures| direction.bins.figures(end_s, BIN_S);
         let [of_down, of_up] = &self.directions;
         let pipes: BTreeMap<&str, PipeFigures> =
             [("down", figures(of_down)), ("up", figures(of_up))].into();
@@ -140,7 +140,7 @@ impl<'a> Figures<'a> {
                 queue.insert(pipe, found);
             }
         }
-        Outcome {
+        RunResults {
             ended_ns: summary.ended,
             events: summary.events,
             workloads: works,
@@ -173,7 +173,7 @@ impl Question {
     }
 }
 
-impl Direction {
+impl DirectionFigures {
     /// Those seen in samples, and at their flow's end those that never were.
     fn retransmitting(&self) -> Retransmitting {
         let sampled: HashSet<u64> = self.seen.iter().map(|(_, sender)| *sender).collect();

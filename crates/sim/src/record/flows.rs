@@ -1,6 +1,6 @@
 //! The `flows` table's rows.
 
-use crate::sink::{Cached, FlowRow, Outcome};
+use crate::sink::{Cached, FlowOutcome, FlowRow};
 use bentpipe_path::time::Time;
 use bentpipe_tables::Flow;
 
@@ -48,9 +48,9 @@ pub(crate) fn with_row<T>(workload: &str, row: &FlowRow, take: impl FnOnce(&Flow
         goodput_bit_s,
         retransmits: Some(row.retransmits - row.omitted_retransmits),
         outcome: match row.outcome {
-            Outcome::Finished => "finished",
-            Outcome::Unfinished => "unfinished",
-            Outcome::Failed => "failed",
+            FlowOutcome::Finished => "finished",
+            FlowOutcome::Unfinished => "unfinished",
+            FlowOutcome::Failed => "failed",
         },
         why: row.why,
         object: row.detail.object.map(u64::from),

@@ -3,13 +3,13 @@
 
 mod figures;
 mod flows;
-mod outcome;
 mod pings;
 mod recorder;
+mod results;
 mod sockets;
 mod wire;
 
-pub use outcome::Outcome;
+pub use results::RunResults;
 
 use crate::simulation::{SimSpec, Simulation};
 use bentpipe_path::time::Time;
@@ -68,7 +68,7 @@ pub fn run<W: Write + Send>(
     question: &Question,
     create: impl FnMut(&str) -> io::Result<W>,
     go_on: &mut dyn FnMut(Time) -> ControlFlow<()>,
-) -> Result<(Outcome, Vec<(&'static str, W)>), RunError> {
+) -> Result<(RunResults, Vec<(&'static str, W)>), RunError> {
     let simulation =
         Simulation::new(spec.clone()).map_err(|error| RunError::Spec(error.to_string()))?;
     let mut recorder = Recorder::create(spec, names, question, create, go_on)?;

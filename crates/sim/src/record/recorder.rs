@@ -2,7 +2,7 @@
 //! ends the run.
 
 use super::figures::Figures;
-use super::outcome::{Outcome, Work};
+use super::results::{RunResults, Work};
 use super::{Question, RunError, flows, pings, sockets, wire};
 use crate::packet::ConnectionId;
 use crate::seat::{Seat, Side};
@@ -25,14 +25,14 @@ fn pipe_name(to: Side) -> &'static str {
 const ZERO_NS: i64 = 946_684_800_000_000_000;
 
 /// Of a socket's row.
-type Version = (ConnectionId, Option<u64>, u64);
+type SampleVersion = (ConnectionId, Option<u64>, u64);
 
 pub(crate) struct Recorder<'a, W: Write + Send> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
     go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
     link: parquet::Writer<W>,
-    sockets: samples::Writer<W, Version>,
+    sockets: samples::Writer<W, SampleVersion>,
     flows: parquet::Writer<W>,
     pings: parquet::Writer<W>,
     /// By host.
@@ -97,7 +97,7 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
     pub fn finish(
         mut self,
         summary: &Summary,
-    ) -> Result<(Outcome, Vec<(&'static str, W)>), RunError> {
+    ) -> Result<(RunResults, Vec<(&'static str, W)>), RunError> {
         if let Some(error) = self.failed {
             return Err(error.into());
         }
@@ -116,8 +116,8 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
         for (work, spec) in self.works.iter_mut().zip(self.specs) {
             work.end(spec, summary.ended);
         }
-        let outcome = self.figures.outcome(self.works, summary);
-        Ok((outcome, tables))
+        let results = self.figures.results(self.works, summary);
+        Ok((results, tables))
     }
 
     fn note(&mut self, written: io::Result<()>) {

@@ -7,7 +7,7 @@
 use super::Workload;
 use crate::packet::ConnectionId;
 use crate::seat::Side;
-use crate::sink::{FlowDetail, FlowRow, Outcome};
+use crate::sink::{FlowDetail, FlowOutcome, FlowRow};
 use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket};
@@ -75,7 +75,7 @@ impl Bulk {
         &mut self,
         world: &mut World,
         index: usize,
-        outcome: Outcome,
+        outcome: FlowOutcome,
         why: Option<&'static str>,
     ) {
         let sender = self.sender();
@@ -96,7 +96,7 @@ impl Bulk {
             size_bytes: stream.size,
             start: stream.start,
             first_byte: stream.first_byte,
-            end: (outcome == Outcome::Finished).then_some(world.now()),
+            end: (outcome == FlowOutcome::Finished).then_some(world.now()),
             counted_from: stream.start + self.omit,
             bytes: stream.bytes,
             omitted_bytes: stream.omitted,
@@ -173,7 +173,7 @@ impl Workload for Bulk {
                     stream.bytes += bytes;
                 }
                 if stream.size.is_some_and(|size| stream.bytes >= size) && !stream.done {
-                    self.report(world, index, Outcome::Finished, None);
+                    self.report(world, index, FlowOutcome::Finished, None);
                     world.close(id, sender);
                 }
             }
@@ -185,7 +185,12 @@ impl Workload for Bulk {
                 }
             }
             Notice::Closed(false) => {
-                self.report(world, index, Outcome::Failed, Some("the connection failed"));
+                self.report(
+                    world,
+                    index,
+                    FlowOutcome::Failed,
+                    Some("the connection failed"),
+                );
                 world.release(id);
             }
             Notice::Read(_) | Notice::Drained => {}
@@ -197,7 +202,7 @@ impl Workload for Bulk {
             if token == OMIT {
                 self.streams[index].omitted = self.streams[index].bytes;
             } else {
-                self.report(world, index, Outcome::Finished, None);
+                self.report(world, index, FlowOutcome::Finished, None);
                 let id = self.streams[index].id;
                 world.release(id);
             }
@@ -207,15 +212,15 @@ impl Workload for Bulk {
     fn on_end(&mut self, world: &mut World) {
         for index in 0..self.streams.len() {
             let outcome = if self.size.is_none() && self.time.is_none() {
-                Outcome::Finished
+                FlowOutcome::Finished
             } else {
-                Outcome::Unfinished
+                FlowOutcome::Unfinished
             };
             self.report(
                 world,
                 index,
                 outcome,
-                (outcome == Outcome::Unfinished).then_some("the run ended"),
+                (outcome == FlowOutcome::Unfinished).then_some("the run ended"),
             );
         }
     }

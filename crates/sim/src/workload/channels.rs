@@ -12,13 +12,15 @@ use super::Workload;
 use crate::packet::{ConnectionId, ServerId};
 use crate::seat::Side;
 use crate::simulation::SpecError;
-use crate::sink::{FlowDetail, FlowRow, Outcome};
+use crate::sink::{FlowDetail, FlowOutcome, FlowRow};
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{ConfigError, Terrestrial};
 use bentpipe_tcp::{Notice, Socket, Writer};
-use bentpipe_workloads::{Channel as Draws, Distribution, Flow, server_delays, terrestrial_place};
+use bentpipe_workloads::{
+    ChannelPlan, Distribution, PlannedFlow, server_delays, terrestrial_place,
+};
 use serde::{Deserialize, Serialize};
 
 const PORT: u16 = 5001;
@@ -26,8 +28,8 @@ const PORT: u16 = 5001;
 const WRITER: Writer = Writer::UntilFull { block: 256 * 1024 };
 
 #[derive(Debug)]
-struct Channel {
-    draws: Draws,
+struct Client {
+    plan: ChannelPlan,
     open: Option<Open>,
 }
 
@@ -36,7 +38,7 @@ struct Channel {
 struct Open {
     id: ConnectionId,
     number: u64,
-    flow: Flow,
+    flow: PlannedFlow,
     start: Time,
     connected: Option<Time>,
     first_byte: Option<Time>,
@@ -68,7 +70,7 @@ pub struct Channels {
     size: Distribution,
     think: Nanos,
     servers: Vec<ServerId>,
-    lines: Vec<Channel>,
+    clients: Vec<Client>,
     /// The channel that last used each place among the connections.
     owners: Vec<u32>,
 }
@@ -89,8 +91,8 @@ impl Channels {
             .check()
             .map_err(|error| wrong("terrestrial_delay", &error))?;
         let seed = world.seed;
-        let channel = |number| Channel {
-            draws: Draws::new(seed, &spec.name, number, spec.servers),
+        let client = |number| Client {
+            plan: ChannelPlan::new(seed, &spec.name, number, spec.servers),
             open: None,
         };
         Ok(Self {
@@ -98,19 +100,19 @@ impl Channels {
             size: spec.size.clone(),
             think: spec.think_ns,
             servers: add_servers(world, spec)?,
-            lines: (0..spec.channels).map(channel).collect(),
+            clients: (0..spec.channels).map(client).collect(),
             owners: Vec::new(),
         })
     }
 
     fn open(&mut self, world: &mut World, channel: u32) {
-        let line = &mut self.lines[channel as usize];
-        let flow = line.draws.next_flow(&self.size);
+        let client = &mut self.clients[channel as usize];
+        let flow = client.plan.next_flow(&self.size);
         let server = self.servers[flow.server as usize];
         let id = world.connect_to(server, self.place, PORT);
         let number = world.flow_number();
         world.set_flow(id, number);
-        line.open = Some(Open {
+        client.open = Some(Open {
             id,
             number,
             flow,
@@ -130,7 +132,7 @@ impl Channels {
     /// The channel whose present connection this is.
     fn owner(&self, id: ConnectionId) -> Option<u32> {
         let channel = *self.owners.get(id.index as usize)?;
-        let open = self.lines[channel as usize].open.as_ref()?;
+        let open = self.clients[channel as usize].open.as_ref()?;
         (open.id == id).then_some(channel)
     }
 
@@ -138,10 +140,10 @@ impl Channels {
         &mut self,
         world: &mut World,
         channel: u32,
-        outcome: Outcome,
+        outcome: FlowOutcome,
         why: Option<&'static str>,
     ) {
-        let Some(open) = &mut self.lines[channel as usize].open else {
+        let Some(open) = &mut self.clients[channel as usize].open else {
             return;
         };
         if open.reported {
@@ -160,7 +162,7 @@ impl Channels {
             size_bytes: Some(open.flow.size_bytes),
             start: open.start,
             first_byte: open.first_byte,
-            end: (outcome == Outcome::Finished).then_some(world.now()),
+            end: (outcome == FlowOutcome::Finished).then_some(world.now()),
             counted_from: open.start,
             bytes: open.bytes,
             omitted_bytes: 0,
@@ -181,7 +183,7 @@ impl Channels {
 
     /// The channel is done with its connection.
     fn go_on(&mut self, world: &mut World, channel: u32) {
-        self.lines[channel as usize].open = None;
+        self.clients[channel as usize].open = None;
         if self.think > Nanos::ZERO {
             world.call_at(world.now() + self.think, self.place, u64::from(channel));
         } else {
@@ -212,14 +214,14 @@ fn add_servers(world: &mut World, spec: &ChannelsSpec) -> Result<Vec<ServerId>, 
 
 impl Workload for Channels {
     fn on_start(&mut self, world: &mut World) {
-        for channel in 0..self.lines.len() as u32 {
+        for channel in 0..self.clients.len() as u32 {
             self.open(world, channel);
         }
     }
 
     fn on_notice(&mut self, world: &mut World, id: ConnectionId, side: Side, notice: Notice) {
         let owner = self.owner(id);
-        let open = owner.and_then(|channel| self.lines[channel as usize].open.as_mut());
+        let open = owner.and_then(|channel| self.clients[channel as usize].open.as_mut());
         match (notice, side) {
             (Notice::Connected, Side::Client) => {
                 if let Some(open) = open {
@@ -238,7 +240,7 @@ impl Workload for Channels {
                     open.first_byte.get_or_insert(world.now());
                     open.bytes += bytes;
                     if open.bytes >= open.flow.size_bytes {
-                        self.report(world, channel, Outcome::Finished, None);
+                        self.report(world, channel, FlowOutcome::Finished, None);
                     }
                 }
             }
@@ -257,7 +259,7 @@ impl Workload for Channels {
             (Notice::Closed(false), _) => {
                 if let Some(channel) = owner {
                     let why = Some("the connection failed");
-                    self.report(world, channel, Outcome::Failed, why);
+                    self.report(world, channel, FlowOutcome::Failed, why);
                     world.release(id);
                     self.go_on(world, channel);
                 } else {
@@ -273,8 +275,13 @@ impl Workload for Channels {
     }
 
     fn on_end(&mut self, world: &mut World) {
-        for channel in 0..self.lines.len() as u32 {
-            self.report(world, channel, Outcome::Unfinished, Some("the run ended"));
+        for channel in 0..self.clients.len() as u32 {
+            self.report(
+                world,
+                channel,
+                FlowOutcome::Unfinished,
+                Some("the run ended"),
+            );
         }
     }
 

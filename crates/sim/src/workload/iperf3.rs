@@ -18,7 +18,7 @@
 use super::Workload;
 use crate::packet::ConnectionId;
 use crate::seat::Side;
-use crate::sink::{FlowDetail, FlowRow, IntervalRow, Outcome, Role};
+use crate::sink::{FlowDetail, FlowOutcome, FlowRow, IntervalRow, Role};
 use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket, Writer};
@@ -197,7 +197,7 @@ impl Iperf3 {
                         world.close(stream.id, server);
                     }
                 } else {
-                    self.end(world, Outcome::Finished, None);
+                    self.end(world, FlowOutcome::Finished, None);
                     for stream in &self.streams {
                         world.abort(stream.id, server);
                     }
@@ -317,7 +317,7 @@ impl Iperf3 {
         self.received += bytes;
         if self.size.is_some_and(|size| self.received >= size) {
             self.stop(world);
-            self.end(world, Outcome::Finished, None);
+            self.end(world, FlowOutcome::Finished, None);
         }
     }
 
@@ -358,7 +358,7 @@ impl Iperf3 {
         &mut self,
         world: &mut World,
         index: usize,
-        outcome: Outcome,
+        outcome: FlowOutcome,
         why: Option<&'static str>,
     ) {
         let retransmits = self.retransmits(world, index);
@@ -383,7 +383,7 @@ impl Iperf3 {
             size_bytes: self.size,
             start: stream.start,
             first_byte: stream.first_byte,
-            end: (outcome == Outcome::Finished).then_some(world.now()),
+            end: (outcome == FlowOutcome::Finished).then_some(world.now()),
             counted_from: self.counted_from,
             bytes: stream.bytes,
             omitted_bytes: stream.omitted_bytes,
@@ -405,7 +405,7 @@ impl Iperf3 {
             .map_or(0, Socket::retransmits)
     }
 
-    fn end(&mut self, world: &mut World, outcome: Outcome, why: Option<&'static str>) {
+    fn end(&mut self, world: &mut World, outcome: FlowOutcome, why: Option<&'static str>) {
         for index in 0..self.streams.len() {
             self.report(world, index, outcome, why);
         }
@@ -416,7 +416,7 @@ impl Iperf3 {
         if self.streams.is_empty() {
             self.open_stream(world);
         }
-        self.end(world, Outcome::Failed, Some("the connection failed"));
+        self.end(world, FlowOutcome::Failed, Some("the connection failed"));
     }
 }
 
@@ -449,7 +449,7 @@ impl Workload for Iperf3 {
                         world.stop_writing(stream.id, self.sender);
                     }
                 } else {
-                    self.end(world, Outcome::Finished, None);
+                    self.end(world, FlowOutcome::Finished, None);
                 }
             }
             OMITTED => {
@@ -474,9 +474,9 @@ impl Workload for Iperf3 {
         }
         let endless = self.size.is_none() && self.time.is_none();
         if endless {
-            self.end(world, Outcome::Finished, None);
+            self.end(world, FlowOutcome::Finished, None);
         } else {
-            self.end(world, Outcome::Unfinished, Some("the run ended"));
+            self.end(world, FlowOutcome::Unfinished, Some("the run ended"));
         }
     }
 

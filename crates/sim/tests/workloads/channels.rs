@@ -4,9 +4,9 @@ use super::{MSS, assert_near, end_s, pipe, run, spec};
 use bentpipe_path::config::LossConfig;
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::SimSpec;
-use bentpipe_sim::sink::Outcome;
+use bentpipe_sim::sink::FlowOutcome;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
-use bentpipe_workloads::{Channel, Distribution, server_delays};
+use bentpipe_workloads::{ChannelPlan, Distribution, server_delays};
 
 fn channels(count: u32, size: Distribution) -> ChannelsSpec {
     ChannelsSpec {
@@ -27,7 +27,9 @@ fn a_channel_carries_its_size_every_two_round_trips_where_nothing_queues() {
     let size = Distribution::Constant { value: 5 * MSS };
     let work = WorkloadSpec::Channels(channels(10, size));
     let (rows, _) = run(spec(pipe(0, 100, 0), work, Some(100)));
-    let finished = rows.iter().filter(|row| row.outcome == Outcome::Finished);
+    let finished = rows
+        .iter()
+        .filter(|row| row.outcome == FlowOutcome::Finished);
     let bytes: u64 = finished.clone().map(|row| row.bytes).sum();
     let rate = bytes as f64 / 100.0;
     let expected = 10.0 * (5 * MSS) as f64 / 0.4;
@@ -50,9 +52,9 @@ fn the_mean_rate_of_drawn_sizes_is_the_mean_size_over_the_mean_time() {
     };
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for number in 0..20 {
-        let mut draws = Channel::new(1, "clients", number, 1);
+        let mut plan = ChannelPlan::new(1, "clients", number, 1);
         for _ in 0..2_000 {
-            let flow = draws.next_flow(&size);
+            let flow = plan.next_flow(&size);
             let segments = flow.size_bytes.div_ceil(MSS);
             let rounds = (segments as f64 / 10.0 + 1.0).log2().ceil().max(1.0);
             bytes += flow.size_bytes as f64;
@@ -116,7 +118,10 @@ fn each_server_lies_at_its_own_drawn_delay_both_ways() {
     let work = WorkloadSpec::Channels(channels);
     let (rows, _) = run(spec(pipe(0, 50, 0), work, Some(60)));
     let mut seen = [false; 23];
-    for row in rows.iter().filter(|row| row.outcome == Outcome::Finished) {
+    for row in rows
+        .iter()
+        .filter(|row| row.outcome == FlowOutcome::Finished)
+    {
         let server = row.detail.server.expect("a server") as usize;
         let connected = row.detail.connected.expect("connected") - row.start;
         assert_eq!(connected, Nanos(100_000_000 + 2 * delays[server].0));
@@ -138,9 +143,9 @@ fn flows_are_those_that_the_seed_draws_whatever_the_path() {
         first.truncate(10);
         first
     };
-    let mut draws = Channel::new(1, "clients", 7, 23);
+    let mut plan = ChannelPlan::new(1, "clients", 7, 23);
     let expected: Vec<_> = (0..10)
-        .map(|_| draws.next_flow(&far_servers().size))
+        .map(|_| plan.next_flow(&far_servers().size))
         .map(|flow| (flow.server, Some(flow.size_bytes)))
         .collect();
     assert_eq!(drawn(16_000_000), expected);
@@ -177,9 +182,9 @@ fn every_flow_is_a_row_also_on_a_path_that_loses_and_duplicates() {
     assert!(numbers.len() > 1_000);
     for row in &rows {
         match row.outcome {
-            Outcome::Finished => assert_eq!(Some(row.bytes), row.size_bytes),
-            Outcome::Unfinished => assert!(row.end.is_none()),
-            Outcome::Failed => assert!(row.why.is_some()),
+            FlowOutcome::Finished => assert_eq!(Some(row.bytes), row.size_bytes),
+            FlowOutcome::Unfinished => assert!(row.end.is_none()),
+            FlowOutcome::Failed => assert!(row.why.is_some()),
         }
     }
 }
@@ -196,7 +201,9 @@ fn a_thousand_channels_run_at_a_gigabit() {
     let (rows, summary) = run(spec(path, work, Some(5)));
     let carried = summary.totals[0].delivered.bytes as f64 * 8.0 / 5.0;
     assert!((0.85e9..=1e9).contains(&carried), "{carried}");
-    let finished = rows.iter().filter(|row| row.outcome == Outcome::Finished);
+    let finished = rows
+        .iter()
+        .filter(|row| row.outcome == FlowOutcome::Finished);
     assert!(finished.count() > 1_500);
 }
 

@@ -4,7 +4,7 @@ use super::{MSS, assert_near, end_s, pipe, run, spec};
 use bentpipe_path::config::{LossConfig, PipeConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::SimSpec;
-use bentpipe_sim::sink::{FlowRow, Outcome};
+use bentpipe_sim::sink::{FlowOutcome, FlowRow};
 use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
 
 const HEADER: u64 = 263;
@@ -151,7 +151,7 @@ fn a_file_in_ranges_begins_with_one_connection_and_the_others_follow_when_its_le
         pipe(50_000_000, 100, 1_000_000),
     );
     assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 50_000_000);
-    assert!(rows.iter().all(|row| row.outcome == Outcome::Finished));
+    assert!(rows.iter().all(|row| row.outcome == FlowOutcome::Finished));
     let mut starts: Vec<_> = rows.iter().map(|row| row.start.as_secs_f64()).collect();
     starts.sort_by(f64::total_cmp);
     assert_eq!(starts[0].to_bits(), 0.0_f64.to_bits());
@@ -216,7 +216,7 @@ fn a_fetch_over_a_dead_path_fails_and_the_next_is_tried() {
         dead,
     );
     assert_eq!(rows.len(), 2);
-    assert!(rows.iter().all(|row| row.outcome == Outcome::Failed));
+    assert!(rows.iter().all(|row| row.outcome == FlowOutcome::Failed));
     assert!(rows[1].start > rows[0].start);
 }
 

@@ -6,7 +6,7 @@ use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::near::NearConfig;
 use bentpipe_sim::seat::{Leg, Seat, Side};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
-use bentpipe_sim::sink::{Cached, FlowRow, Outcome, PingRow, Sink, SocketRow};
+use bentpipe_sim::sink::{Cached, FlowOutcome, FlowRow, PingRow, Sink, SocketRow};
 use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
 
 /// A LAN of 20 ms before a path of 200 ms.
@@ -319,5 +319,5 @@ fn when_the_server_is_not_reached_what_is_not_held_fails() {
     spec.down.channel.loss = LossConfig::Bernoulli { p: 1.0 };
     let (rows, _) = run(spec);
     assert_eq!(rows.len(), 2);
-    assert!(rows.iter().all(|row| row.outcome == Outcome::Failed));
+    assert!(rows.iter().all(|row| row.outcome == FlowOutcome::Failed));
 }

@@ -4,7 +4,7 @@ use super::Http;
 use super::lane::{After, Lane};
 use super::proxy::{Client, Passed};
 use crate::seat::Side;
-use crate::sink::{Cached, Outcome};
+use crate::sink::{Cached, FlowOutcome};
 use crate::world::World;
 use bentpipe_path::time::Nanos;
 
@@ -67,7 +67,7 @@ impl Http {
                     world.write(id, Side::Server, bytes);
                 }
             }
-            Passed::Nothing => self.end_item(world, lane, Outcome::Failed, After::Reset),
+            Passed::Nothing => self.end_item(world, lane, FlowOutcome::Failed, After::Reset),
         }
     }
 
@@ -103,7 +103,7 @@ impl Http {
             } else {
                 After::Close
             };
-            self.end_item(world, lane, Outcome::Finished, after);
+            self.end_item(world, lane, FlowOutcome::Finished, after);
         }
     }
 }

@@ -27,7 +27,7 @@ use super::Workload;
 use crate::packet::ConnectionId;
 use crate::seat::{Leg, Side};
 use crate::simulation::SpecError;
-use crate::sink::Outcome;
+use crate::sink::FlowOutcome;
 use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket, Writer};
@@ -200,7 +200,7 @@ impl Workload for Http {
             }
             (Notice::Closed(false), _) => {
                 if let Some(lane) = lane {
-                    self.end_item(world, lane, Outcome::Failed, After::Gone);
+                    self.end_item(world, lane, FlowOutcome::Failed, After::Gone);
                     if self.lanes[lane].connection == Some(id) {
                         self.lanes[lane].connection = None;
                     }
@@ -231,7 +231,7 @@ impl Workload for Http {
     fn on_end(&mut self, world: &mut World) {
         for lane in 0..self.lanes.len() {
             if let Some(item) = self.lanes[lane].item.take() {
-                self.report(world, lane, &item, Outcome::Unfinished);
+                self.report(world, lane, &item, FlowOutcome::Unfinished);
             }
         }
     }

@@ -3,12 +3,12 @@
 use super::Http;
 use super::lane::Item;
 use crate::seat::Side;
-use crate::sink::{Cached, FlowDetail, FlowRow, Outcome};
+use crate::sink::{Cached, FlowDetail, FlowOutcome, FlowRow};
 use crate::world::World;
 use bentpipe_path::time::Nanos;
 
 impl Http {
-    pub(super) fn report(&self, world: &mut World, lane: usize, item: &Item, outcome: Outcome) {
+    pub(super) fn report(&self, world: &mut World, lane: usize, item: &Item, outcome: FlowOutcome) {
         let Some(id) = self.lanes[lane].connection else {
             return;
         };
@@ -28,7 +28,7 @@ impl Http {
             size_bytes: (!first).then(|| item.wanted.bytes()),
             start: item.start,
             first_byte: item.first_byte,
-            end: (outcome == Outcome::Finished).then_some(world.now()),
+            end: (outcome == FlowOutcome::Finished).then_some(world.now()),
             counted_from: item.start,
             bytes: item.carried,
             omitted_bytes: 0,
@@ -36,9 +36,9 @@ impl Http {
             omitted_retransmits: 0,
             outcome,
             why: match outcome {
-                Outcome::Finished => None,
-                Outcome::Unfinished => Some("the run ended"),
-                Outcome::Failed => Some("the connection failed"),
+                FlowOutcome::Finished => None,
+                FlowOutcome::Unfinished => Some("the run ended"),
+                FlowOutcome::Failed => Some("the connection failed"),
             },
             detail: FlowDetail {
                 leg: self.leg(),

@@ -5,7 +5,7 @@ use super::lane::{After, Item, Lane, Wanted};
 use super::pieces::Pieces;
 use super::{Http, PORT, Split};
 use crate::seat::Side;
-use crate::sink::Outcome;
+use crate::sink::FlowOutcome;
 use crate::world::World;
 use bentpipe_workloads::Popularity;
 
@@ -110,7 +110,7 @@ impl Http {
         &mut self,
         world: &mut World,
         lane: usize,
-        outcome: Outcome,
+        outcome: FlowOutcome,
         after: After,
     ) {
         let Some(item) = self.lanes[lane].item.take() else {
@@ -131,7 +131,7 @@ impl Http {
             }
             (After::Gone, Some(_)) => place.connection = None,
         }
-        if let (Some(split), Some(piece), Outcome::Failed) =
+        if let (Some(split), Some(piece), FlowOutcome::Failed) =
             (&mut self.split, item.wanted.piece, outcome)
         {
             split.pieces.give_back(piece);
@@ -213,10 +213,10 @@ impl Http {
             }
         };
         for owner in cancelled {
-            self.end_item(world, owner, Outcome::Finished, After::Reset);
+            self.end_item(world, owner, FlowOutcome::Finished, After::Reset);
         }
         if let Some(after) = after {
-            self.end_item(world, lane, Outcome::Finished, after);
+            self.end_item(world, lane, FlowOutcome::Finished, after);
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub struct RunResults {
     /// The run's end.
     pub ended_ns: Time,
     pub events: u64,
@@ -68,20 +68,20 @@ pub struct Visit {
     /// Whether the cache had all of it.
     pub cache: Option<&'static str>,
     /// Its requests, where the server takes its time to answer; else empty.
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestTimes>,
 }
 
 /// A request of a visit, and how long the server takes before it answers.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[allow(clippy::struct_field_names)]
-pub struct Request {
+pub struct RequestTimes {
     pub start_ns: Time,
     pub first_byte_ns: Option<Time>,
     pub end_ns: Option<Time>,
     pub think_ns: Nanos,
 }
 
-impl Request {
+impl RequestTimes {
     fn new(row: &FlowRow, think_ns: Nanos) -> Self {
         Self {
             start_ns: row.start,
@@ -153,9 +153,9 @@ impl Work {
         self.flows += 1;
         self.retransmits += row.retransmits - row.omitted_retransmits;
         match row.outcome {
-            sink::Outcome::Finished => self.finished += 1,
-            sink::Outcome::Unfinished => {}
-            sink::Outcome::Failed => {
+            sink::FlowOutcome::Finished => self.finished += 1,
+            sink::FlowOutcome::Unfinished => {}
+            sink::FlowOutcome::Failed => {
                 self.failed += 1;
                 self.why = row.why;
             }
@@ -173,7 +173,7 @@ impl Work {
             if let Some(think) = row.detail.think
                 && let Some(visit) = self.visits.get_mut(number as usize)
             {
-                visit.requests.push(Request::new(row, think));
+                visit.requests.push(RequestTimes::new(row, think));
             }
         }
         if row.detail != FlowDetail::default() {
