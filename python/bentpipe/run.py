@@ -16,7 +16,7 @@ from bentpipe import engines, lab
 from bentpipe.engines import lab_commands
 from bentpipe.engines.base import Engine, EngineError, EngineFaultError, EngineOptions
 from bentpipe.engines.lab_commands import LabCommand
-from bentpipe.executors.base import Outcome, Task, Work
+from bentpipe.executors.base import Task, TaskOutcome, Work
 from bentpipe.executors.choice import Where, chosen
 from bentpipe.failed_run import keep_failed
 from bentpipe.lab import AS_IS, Point, unreached, unused
@@ -269,7 +269,7 @@ def _is(record: Mapping[str, Any], again: Again) -> bool:
     return failed if again == "failed" else not failed and not record["reliable"]
 
 
-def _kept(outcome: Outcome, task: Task, work: Work, *, sound: bool) -> Mapping[str, Any]:
+def _kept(outcome: TaskOutcome, task: Task, work: Work, *, sound: bool) -> Mapping[str, Any]:
     """The record of the run that came out, or of the failed one that is kept in its stead.
 
     As long as no run was `sound`, what an engine refuses in a run is the request's or the machine's fault: it

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from bentpipe.engines.closings import Closings, Connection
 from bentpipe.engines.workloads import carried
-from bentpipe.engines.workloads.transfer import Item, Outcome, Transfer
+from bentpipe.engines.workloads.transfer import FlowOutcome, Item, Transfer
 
 HEADER = "time_s,host,ip,local_port,remote_port,bytes_received,bytes_acked,retransmits\n"
 
 
-def fetch(number: int, port: int | None, start_s: float, outcome: Outcome = "finished") -> Transfer:
+def fetch(number: int, port: int | None, start_s: float, outcome: FlowOutcome = "finished") -> Transfer:
     return Transfer(
         item=Item(number, number, 1, 500),
         server="server",

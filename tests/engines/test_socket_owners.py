@@ -8,7 +8,7 @@ import pytest
 
 from bentpipe import Lab
 from bentpipe.engines.base import WorkloadResult
-from bentpipe.engines.socket_owners import SPOOLED, with_owners
+from bentpipe.engines.socket_owners import SOCKETS_CSV, with_owners
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results.schema import FLOWS, SOCKETS
 
@@ -38,7 +38,7 @@ def owners(
 ) -> list[tuple[str | None, int | None, str | None]]:
     results = {name: WorkloadResult({}, ports=each) for name, each in ports.items()}
     sampled = pl.DataFrame(
-        {column: [row.get(column) for row in samples] for column in SPOOLED}, schema=SPOOLED
+        {column: [row.get(column) for row in samples] for column in SOCKETS_CSV}, schema=SOCKETS_CSV
     )
     of_flows = pl.DataFrame(
         {column: [row.get(column) for row in flows] for column in FLOWS.names}, schema=FLOWS.schema

@@ -65,8 +65,8 @@ class Host:
     in_new_session = True
 
     def __init__(self, user: str = "root", started_by: Sequence[str] | None = None) -> None:
-        self.spool = Path(tempfile.mkdtemp(prefix="bentpipe-test-"))
-        self.spool.chmod(0o777)
+        self.raw_folder = Path(tempfile.mkdtemp(prefix="bentpipe-test-"))
+        self.raw_folder.chmod(0o777)
         ours, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
@@ -92,7 +92,7 @@ class Host:
             self.process.wait()
             raise
         finally:
-            shutil.rmtree(self.spool, ignore_errors=True)
+            shutil.rmtree(self.raw_folder, ignore_errors=True)
 
     def say(self, op: str, **fields: Any) -> None:
         self.control.sendall(json.dumps({"op": op, **fields}).encode() + b"\n")
@@ -110,7 +110,7 @@ class Host:
             "seed": 1,
             "sample_interval_ns": 100_000_000,
             "bin_ns": 100_000_000,
-            "spool": str(self.spool),
+            "raw_folder": str(self.raw_folder),
             "pcap": [],
             "ip": [4, 6],
         }
@@ -122,7 +122,10 @@ class Host:
         return int(self.hear()["zero_monotonic_ns"])
 
     def spawn(self, name: str, host: str, argv: Sequence[str], **changes: Any) -> dict[str, Any]:
-        files = {"stdout": str(self.spool / f"{name}.out"), "stderr": str(self.spool / f"{name}.err")}
+        files = {
+            "stdout": str(self.raw_folder / f"{name}.out"),
+            "stderr": str(self.raw_folder / f"{name}.err"),
+        }
         rest = {"env": None, "stdin": None, "cwd": None, "tty": False}
         self.say("spawn", **{"id": name, "host": host, "argv": list(argv), **files, **rest, **changes})
         return self.hear()
@@ -133,7 +136,7 @@ class Host:
         spawned = self.spawn(name, host, ["sh", "-c", f"exec 2>&1\n{script}"])
         assert spawned["event"] == "spawned", spawned
         assert self.hear()["event"] == "exited"
-        return (self.spool / f"{name}.out").read_text()
+        return (self.raw_folder / f"{name}.out").read_text()
 
     def init(self) -> int | None:
         """The first process of the run's process namespace, where there is one yet."""
@@ -163,7 +166,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120) -> bool:
 
 def main() -> None:
     host = Host(sys.argv[1])
-    Path(sys.argv[2]).write_text(str(host.spool))
+    Path(sys.argv[2]).write_text(str(host.raw_folder))
     host.setup(near={"host": {}, "down": {}, "up": {}})
     host.start()
     host.spawn("a", "client", ["sh", "-c", "setsid sleep 1000 & exec sleep 1000"])

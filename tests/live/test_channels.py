@@ -139,7 +139,7 @@ def setup(csv_file: Path, **changes: Any) -> dict[str, Any]:
 
 def test_a_signal_ends_them_and_their_table_is_whole(user: str) -> None:
     with Host(user) as host:
-        table = host.spool / "flows.csv"
+        table = host.raw_folder / "flows.csv"
         assert host.setup(channels=[setup(table)])["event"] == "ready"
         host.start()
         host.say("channels", id="island")

@@ -11,7 +11,7 @@ import pytest
 from hosting import DROP_TO_ORDINARY, Host, wait_for
 
 from bentpipe.engines.host_process import HostDiedError, HostProcess
-from bentpipe.engines.socket_owners import SPOOLED
+from bentpipe.engines.socket_owners import SOCKETS_CSV
 
 pytestmark = pytest.mark.live
 
@@ -197,11 +197,11 @@ def test_a_stop_kills_what_runs_and_reports(user: str) -> None:
         report = host.hear()
         assert host.hear() == {}
         assert host.process.wait(10) == 0
-        sockets = (host.spool / "sockets.csv").read_text().splitlines()
+        sockets = (host.raw_folder / "sockets.csv").read_text().splitlines()
     assert sorted((end["id"], end["signal"]) for end in ends) == [("a", 9), ("b", 9)]
     assert report["event"] == "report"
     assert report["sampler"]["errors"] == 0
-    assert sockets[0].split(",") == SPOOLED.names()
+    assert sockets[0].split(",") == SOCKETS_CSV.names()
 
 
 def test_what_a_device_loses_is_reported_as_unintended_loss(user: str) -> None:
@@ -218,9 +218,9 @@ def test_what_a_device_loses_is_reported_as_unintended_loss(user: str) -> None:
     assert error["per_pipe"]["up"]["unintended_loss"] == 1000
 
 
-def test_a_spool_that_cannot_be_written_is_a_trouble_that_names_the_file(user: str) -> None:
+def test_a_raw_folder_that_cannot_be_written_is_a_trouble_that_names_the_file(user: str) -> None:
     with Host(user) as host:
-        host.setup(spool="/proc/no/such/folder")
+        host.setup(raw_folder="/proc/no/such/folder")
         host.say("start", zero_in_ns=0)
         trouble = host.hear()
     assert trouble["event"] == "trouble"

@@ -77,7 +77,7 @@ def test_whoever_is_killed_whenever_nothing_is_left(
         pytest.skip(why)
     mark = f"bentpipe-{uuid.uuid4()}"
     monkeypatch.setenv("BENTPIPE_TEST_MARK", mark)
-    note = tmp_path / "spool"
+    note = tmp_path / "raw_folder_path"
     driver = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("hosting.py"), user, note],
         start_new_session=True,

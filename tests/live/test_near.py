@@ -67,8 +67,8 @@ def test_the_lan_counts_in_the_engine_error_and_stands_in_no_link_table(user: st
         host.output("client", "ping -n -q -c 2 -i 0.05 server")
         host.say("stop")
         report = host.hear()
-        link = (host.spool / "link.csv").read_text().splitlines()[1:]
-        captures = sorted(path.name for path in host.spool.glob("*.pcapng"))
+        link = (host.raw_folder / "link.csv").read_text().splitlines()[1:]
+        captures = sorted(path.name for path in host.raw_folder.glob("*.pcapng"))
     error = report["engine_error"]
     assert set(error["per_pipe"]) == set(report["pipes"]) == {"down", "lan-down", "lan-up", "up"}
     assert error["lateness_count"] == 8

@@ -26,7 +26,7 @@ def inside(host: Host, script: str, argv: Sequence[str] | None = None, **spawn: 
     spawned = host.spawn(name, "client", argv, sandbox=True, **spawn)
     assert spawned["event"] == "spawned", spawned
     assert host.hear()["event"] == "exited"
-    return (host.spool / f"{name}.out").read_text()
+    return (host.raw_folder / f"{name}.out").read_text()
 
 
 @pytest.fixture(params=["in /tmp", "elsewhere"])

@@ -46,9 +46,9 @@ def test_a_finished_run_has_every_table_in_the_schema(tmp_path: Path) -> None:
 
 
 def test_an_abandoned_run_is_gone_at_the_next_of_its_name_or_when_discarded(tmp_path: Path) -> None:
-    RunFolder.create(tmp_path, "a").path("spool", "link.csv").write_text("half")
+    RunFolder.create(tmp_path, "a").path("raw", "link.csv").write_text("half")
     again = RunFolder.create(tmp_path, "a")
-    assert not (again.path() / "spool").exists()
+    assert not (again.path() / "raw").exists()
     finished(tmp_path, "b")
     discard_abandoned(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b"]
@@ -66,20 +66,20 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> 
         RunFolder.create(tmp_path / "out", name)
 
 
-def test_an_empty_cell_of_a_spool_file_is_null(tmp_path: Path) -> None:
+def test_an_empty_cell_of_a_csv_file_is_null(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "a")
-    spool = folder.path("spool", "pings.csv")
-    spool.write_text("time_s,workload,sequence,rtt_s\n-3.0,rtt,1,0.011\n-2.8,rtt,2,\n")
-    folder.spool_to_table("pings", spool)
+    csv = folder.path("raw", "pings.csv")
+    csv.write_text("time_s,workload,sequence,rtt_s\n-3.0,rtt,1,0.011\n-2.8,rtt,2,\n")
+    folder.csv_to_table("pings", csv)
     assert pl.read_parquet(folder.path("pings.parquet")).equals(PING)
-    assert not spool.exists()
+    assert not csv.exists()
 
 
-def test_a_spool_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+def test_a_csv_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "a")
-    spool = folder.path("pings.csv")
-    spool.write_text("time_s,workload,sequence,rtt_s\n-3.0,rtt,1,0.011\n-2.8,rtt,2,0.0")
-    folder.spool_to_table("pings", spool)
+    csv = folder.path("pings.csv")
+    csv.write_text("time_s,workload,sequence,rtt_s\n-3.0,rtt,1,0.011\n-2.8,rtt,2,0.0")
+    folder.csv_to_table("pings", csv)
     assert pl.read_parquet(folder.path("pings.parquet")).height == 1
 
 
@@ -92,12 +92,12 @@ def test_a_spool_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
         ("time_s,workload,sequence,rtt_s\n1,rtt,one,0.1\n", "could not parse `one`"),
     ],
 )
-def test_a_spool_file_of_another_shape_is_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
+def test_a_csv_file_of_another_shape_is_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
     folder = RunFolder.create(tmp_path, "a")
-    spool = folder.path("pings.csv")
-    spool.write_text(text)
+    csv = folder.path("pings.csv")
+    csv.write_text(text)
     with pytest.raises(StoreError, match=message):
-        folder.spool_to_table("pings", spool)
+        folder.csv_to_table("pings", csv)
 
 
 def test_a_table_of_another_type_is_refused(tmp_path: Path) -> None:
@@ -255,10 +255,10 @@ def test_a_full_disk_is_told_with_the_file_that_it_had_no_room_for() -> None:
         write_file(Path("/dev/full"), b"x")
 
 
-def test_a_spool_without_a_whole_line_is_an_empty_table(tmp_path: Path) -> None:
+def test_a_csv_file_without_a_whole_line_is_an_empty_table(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "001")
     (csv := tmp_path / "link.csv").write_text("time_s,pi")
-    folder.spool_to_table("link", csv)
+    folder.csv_to_table("link", csv)
     assert pl.read_parquet(folder.path("link.parquet")).equals(LINK.empty())
 
 

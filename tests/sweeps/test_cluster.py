@@ -19,7 +19,7 @@ from sweeping import rows, small_lab
 import bentpipe
 from bentpipe.engines.base import EngineError, EngineFaultError
 from bentpipe.executors import cluster
-from bentpipe.executors.base import Outcome, Task, Work
+from bentpipe.executors.base import Task, TaskOutcome, Work
 from bentpipe.executors.choice import Where
 from bentpipe.executors.errors import ExecutorError
 from bentpipe.run import execute
@@ -187,7 +187,9 @@ def test_a_run_that_kills_its_workers_fails_and_those_beside_it_do_not(
     with cluster.joined(
         "local:1", work, live=False, scratch=tmp_path / ".scratch", watcher=Quiet()
     ) as joined:
-        found: dict[str, Outcome] = {task.name: outcome for task, outcome in joined.outcomes(tasks, Quiet())}
+        found: dict[str, TaskOutcome] = {
+            task.name: outcome for task, outcome in joined.outcomes(tasks, Quiet())
+        }
     assert sorted(found) == ["dies", "one", "three", "two"]
     assert [name for name, outcome in found.items() if outcome.record is None] == ["dies"]
     assert isinstance(found["dies"].error, EngineFaultError)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bentpipe.engines.base import EngineFaultError
-from bentpipe.executors.base import Outcome, Task, Work
+from bentpipe.executors.base import Task, TaskOutcome, Work
 from bentpipe.executors.processes import Processes
 from bentpipe.watching import Quiet
 
@@ -20,14 +20,14 @@ from bentpipe.watching import Quiet
 class Acting(Work):
     """Work that does what a task's name says, in the folder that is its destination."""
 
-    def attempt(self, task: Task, scratch: Path | None, on_progress: Any = None) -> Outcome:
+    def attempt(self, task: Task, scratch: Path | None, on_progress: Any = None) -> TaskOutcome:
         begun = Path(self.destination) / f"{task.name}.{os.getpid()}"
         begun.touch()
         if task.name == "dies" or (task.name == "dies once" and len(begins(begun.parent, task.name)) == 1):
             os.kill(os.getpid(), signal.SIGKILL)
         if task.name == "lasts":
             time.sleep(1000)
-        return Outcome(record={"name": task.name, "scratch": scratch, "progress": on_progress})
+        return TaskOutcome(record={"name": task.name, "scratch": scratch, "progress": on_progress})
 
 
 def begins(folder: Path, name: str) -> list[str]:
@@ -39,7 +39,7 @@ def tasks(*names: str) -> Iterator[Task]:
     return (Task(name, point, 1.0) for name in names)
 
 
-def outcomes(folder: Path, *names: str, jobs: int = 2) -> dict[str, Outcome]:
+def outcomes(folder: Path, *names: str, jobs: int = 2) -> dict[str, TaskOutcome]:
     executor = Processes(Acting("sim", None, str(folder)), None, jobs)
     return {task.name: outcome for task, outcome in executor.outcomes(tasks(*names), Quiet())}
 

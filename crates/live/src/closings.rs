@@ -5,7 +5,7 @@
 //! A socket is given back when nothing of it is left to be acknowledged, or when it enters TIME-WAIT.
 
 use crate::clock::monotonic_ns;
-use crate::protocol::Host;
+use crate::protocol::HostId;
 use bentpipe_wire::sock_diag::{Message, TcpSocket, messages};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -70,15 +70,15 @@ impl Closings {
 }
 
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ClosingsWatch {
     /// Dropped to end the thread.
     until: Sender<()>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-impl Watch {
+impl ClosingsWatch {
     pub(crate) fn start(
-        hosts: Vec<(Host, Closings)>,
+        hosts: Vec<(HostId, Closings)>,
         zero_monotonic_ns: i64,
         csv: &Path,
     ) -> io::Result<Self> {
@@ -104,7 +104,7 @@ impl Watch {
 }
 
 fn watch(
-    hosts: &[(Host, Closings)],
+    hosts: &[(HostId, Closings)],
     zero_ns: i64,
     mut out: File,
     stopped: &Receiver<()>,
@@ -133,7 +133,7 @@ fn watch(
     Ok(())
 }
 
-fn line(time_s: f64, host: Host, socket: &TcpSocket<'_>) -> String {
+fn line(time_s: f64, host: HostId, socket: &TcpSocket<'_>) -> String {
     let info = socket.tcp_info.unwrap_or_default();
     let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
     format!(
@@ -173,7 +173,7 @@ mod tests {
             closings
                 .take(&mut received, |socket| {
                     if socket.remote_port == port {
-                        told.push(line(0.5, Host::Client, socket));
+                        told.push(line(0.5, HostId::Client, socket));
                     }
                 })
                 .unwrap();

@@ -8,27 +8,27 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct ControlStream {
     descriptor: OwnedFd,
-    lines: Lines,
+    lines: LineBuffer,
 }
 
 /// What arrived: a request, a line that is not a request and why, or the other side's end.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Arrival {
+pub(crate) enum Incoming {
     Request(Request),
     Malformed(String),
     Closed,
 }
 
-impl Control {
+impl ControlStream {
     pub(crate) fn new(descriptor: OwnedFd) -> io::Result<Self> {
         fcntl_setfd(&descriptor, FdFlags::CLOEXEC)?;
         let flags = fcntl_getfl(&descriptor)?;
         fcntl_setfl(&descriptor, flags - OFlags::NONBLOCK)?;
         Ok(Self {
             descriptor,
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
         })
     }
 
@@ -37,7 +37,7 @@ impl Control {
     }
 
     /// What is there already, without waiting.
-    pub(crate) fn arrived(&mut self) -> Option<Arrival> {
+    pub(crate) fn arrived(&mut self) -> Option<Incoming> {
         self.lines.next().map(|line| parse(&line))
     }
 
@@ -57,7 +57,7 @@ impl Control {
     }
 
     /// Waits for the next request.
-    pub(crate) fn wait(&mut self) -> Arrival {
+    pub(crate) fn wait(&mut self) -> Incoming {
         loop {
             if let Some(arrival) = self.arrived() {
                 return arrival;
@@ -65,10 +65,10 @@ impl Control {
             let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
             match poll(&mut fds, None) {
                 Err(Errno::INTR) => {}
-                Err(_) => return Arrival::Closed,
+                Err(_) => return Incoming::Closed,
                 Ok(_) => {
                     if !self.fill() {
-                        return Arrival::Closed;
+                        return Incoming::Closed;
                     }
                 }
             }
@@ -90,10 +90,10 @@ impl Control {
     }
 }
 
-fn parse(line: &[u8]) -> Arrival {
+fn parse(line: &[u8]) -> Incoming {
     match serde_json::from_slice(line) {
-        Ok(request) => Arrival::Request(request),
-        Err(error) => Arrival::Malformed(format!(
+        Ok(request) => Incoming::Request(request),
+        Err(error) => Incoming::Malformed(format!(
             "not a request ({error}): {}",
             String::from_utf8_lossy(&line[..line.len().min(200)])
         )),
@@ -102,13 +102,13 @@ fn parse(line: &[u8]) -> Arrival {
 
 /// Cuts a stream of bytes into lines.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineBuffer {
     pending: Vec<u8>,
     /// How much of `pending` is known to hold no newline.
     searched: usize,
 }
 
-impl Lines {
+impl LineBuffer {
     fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let Some(found) = self.pending[self.searched..]
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_request_split_over_reads_arrives_once_and_whole() {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         lines.pending.extend_from_slice(br#"{"op":"st"#);
         assert_eq!(lines.next(), None);
         lines
@@ -144,7 +144,7 @@ mod tests {
             .extend_from_slice(b"op\"}\n\n{\"op\":\"signal\",\"id\":\"a\",\"signal\":15}\n{");
         assert_eq!(
             parse(&lines.next().unwrap()),
-            Arrival::Request(Request::Stop(Stop {}))
+            Incoming::Request(Request::Stop(Stop {}))
         );
         let signal = Signal {
             id: "a".into(),
@@ -152,7 +152,7 @@ mod tests {
         };
         assert_eq!(
             parse(&lines.next().unwrap()),
-            Arrival::Request(Request::Signal(signal))
+            Incoming::Request(Request::Signal(signal))
         );
         assert_eq!(lines.next(), None);
     }
@@ -167,7 +167,7 @@ mod tests {
             r#"{"op":"spawn"}"#,
         ] {
             match parse(line.as_bytes()) {
-                Arrival::Malformed(message) => assert!(message.ends_with(line), "{message}"),
+                Incoming::Malformed(message) => assert!(message.ends_with(line), "{message}"),
                 other => panic!("{line} became {other:?}"),
             }
         }

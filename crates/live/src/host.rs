@@ -5,7 +5,7 @@
 //! that one dies with this one (`PR_SET_PDEATHSIG`, and a pidfd for the moment before that was set), with its own
 //! end of the control descriptor, or by a request.
 
-use crate::control::{Arrival, Control};
+use crate::control::{ControlStream, Incoming};
 use crate::namespaces;
 use crate::protocol::{Event, Request};
 use crate::refusal::Machine;
@@ -33,13 +33,13 @@ const REFUSED: i32 = 1;
 /// The calling process must have one thread, and be of no other use: it is left in other namespaces.
 pub fn run(control: RawFd) -> io::Result<i32> {
     // SAFETY: the caller hands the descriptor over; one that is not open is found by the first call on it.
-    let mut control = Control::new(unsafe { OwnedFd::from_raw_fd(control) })?;
+    let mut control = ControlStream::new(unsafe { OwnedFd::from_raw_fd(control) })?;
     // The terminal's Ctrl-C is for whoever drives the run; SIGTTOU would stop who hands the terminal over.
     block(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTTOU, libc::SIGCHLD]);
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let setup = match control.wait() {
-        Arrival::Request(Request::Setup(setup)) => setup,
-        Arrival::Closed => return Ok(DONE),
+        Incoming::Request(Request::Setup(setup)) => setup,
+        Incoming::Closed => return Ok(DONE),
         other => {
             let message = format!("the first request must be a setup, and this came: {other:?}");
             control.say(&Event::Trouble { message });

@@ -2,8 +2,8 @@
 
 use crate::channels;
 use crate::datapath::{self, Capture, Datapath, DatapathSpec};
-use crate::node::Node;
-use crate::protocol::{Host, PerHost, Setup};
+use crate::host_namespace::HostNamespace;
+use crate::protocol::{HostId, PerHost, Setup};
 use crate::report::Crossing;
 use crate::topology::Plan;
 use crate::tun;
@@ -11,12 +11,12 @@ use bentpipe_base::topology::Link;
 use bentpipe_path::time::Nanos;
 
 /// In the plan's order: the path first.
-pub(crate) struct Links(Vec<Running>);
+pub(crate) struct Links(Vec<RunningLink>);
 
-struct Running {
+struct RunningLink {
     link: Link,
     /// The host on the server's side first.
-    ends: [Host; 2],
+    ends: [HostId; 2],
     datapath: Datapath,
 }
 
@@ -24,13 +24,13 @@ impl Links {
     pub(crate) fn start(
         setup: &Setup,
         plan: &Plan,
-        nodes: &PerHost<Node>,
+        namespaces: &PerHost<HostNamespace>,
         zero_monotonic_ns: i64,
     ) -> Result<Self, String> {
         let mut links = Self(Vec::new());
         for (link, ends) in plan.links() {
-            match start(setup, link, ends, nodes, zero_monotonic_ns) {
-                Ok(datapath) => links.0.push(Running {
+            match start(setup, link, ends, namespaces, zero_monotonic_ns) {
+                Ok(datapath) => links.0.push(RunningLink {
                     link,
                     ends,
                     datapath,
@@ -53,9 +53,12 @@ impl Links {
     }
 
     /// Ends all pipes, and says what each link did and what its devices lost.
-    pub(crate) fn stop(self, nodes: &mut PerHost<Node>) -> Result<Vec<Crossing>, String> {
+    pub(crate) fn stop(
+        self,
+        namespaces: &mut PerHost<HostNamespace>,
+    ) -> Result<Vec<Crossing>, String> {
         let mut crossings = Vec::new();
-        for Running {
+        for RunningLink {
             link,
             ends: [server_side, client_side],
             datapath,
@@ -65,8 +68,9 @@ impl Links {
                 .stop()
                 .map_err(|error| format!("the datapath could not finish: {error}"))?;
             let mut drops = |host| {
-                let node = nodes.get_mut(host).ok_or("a link without its host")?;
-                node.device_drops(link)
+                let namespace = namespaces.get_mut(host).ok_or("a link without its host")?;
+                namespace
+                    .device_drops(link)
                     .map_err(|error| format!("reading a device's drop counts gave {error}"))
             };
             crossings.push(Crossing {
@@ -83,22 +87,23 @@ impl Links {
 fn start(
     setup: &Setup,
     link: Link,
-    [server_side, client_side]: [Host; 2],
-    nodes: &PerHost<Node>,
+    [server_side, client_side]: [HostId; 2],
+    namespaces: &PerHost<HostNamespace>,
     zero_monotonic_ns: i64,
 ) -> Result<Datapath, String> {
     let [down, up] = setup.pipes(link).ok_or("a link without its pipes")?;
     let device = |host| {
-        let node = nodes.get(host).ok_or("a link without its host")?;
-        node.share(link)
+        let namespace = namespaces.get(host).ok_or("a link without its host")?;
+        namespace
+            .share(link)
             .map_err(|error| format!("sharing a TUN device gave {error}"))
     };
     // A host is recorded once: the near host, which has two links, at the long path.
-    let capture = |host: Host| {
-        let here = host != Host::Near || link == Link::Path;
+    let capture = |host: HostId| {
+        let here = host != HostId::Near || link == Link::Path;
         (here && setup.pcap.contains(&host)).then(|| Capture {
             host: host.name(),
-            file: setup.spool.join(format!("{}.pcapng", host.name())),
+            file: setup.raw_folder.join(format!("{}.pcapng", host.name())),
         })
     };
     datapath::start(DatapathSpec {
@@ -117,7 +122,7 @@ fn start(
         seed: setup.seed,
         bin: Nanos(setup.bin_ns),
         zero_monotonic_ns,
-        link_csv: (link == Link::Path).then(|| setup.spool.join("link.csv")),
+        link_csv: (link == Link::Path).then(|| setup.raw_folder.join("link.csv")),
         client_pcap: capture(client_side),
         server_pcap: capture(server_side),
     })

@@ -1,7 +1,7 @@
 //! The programs that run inside a host.
 
 use crate::namespaces::NetNamespace;
-use crate::protocol::{Host, Spawn};
+use crate::protocol::{HostId, Spawn};
 use crate::sandbox::Sandbox;
 use crate::signals;
 use rustix::process::{
@@ -22,13 +22,13 @@ use std::sync::Arc;
 /// The programs that were started and have not been reported as ended.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    running: HashMap<Pid, Running>,
+    running: HashMap<Pid, RunningProgram>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningProgram {
     id: String,
-    host: Host,
+    host: HostId,
     /// What it waits for a processor is of interest.
     is_work: bool,
 }
@@ -82,7 +82,7 @@ impl Programs {
             .spawn()
             .map_err(|error| not_started(&request.argv[0], &error, sandbox.as_deref()))?;
         let pid = Pid::from_child(&child);
-        let running = Running {
+        let running = RunningProgram {
             id: request.id.clone(),
             host: request.host,
             // In a sandbox it is a process that waits for the program.
@@ -101,7 +101,7 @@ impl Programs {
     }
 
     /// The programs that have ended and are not taken yet, each with its host. Only those that do the run's work.
-    pub(crate) fn ended(&self) -> impl Iterator<Item = (Pid, Host)> {
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (Pid, HostId)> {
         let over = |pid: &Pid| {
             let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             matches!(waitid(WaitId::Pid(*pid), look), Ok(Some(_)))

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Host {
+pub enum HostId {
     Client,
     /// Between the client and the path, in a run that has one.
     Near,
     Server,
 }
 
-impl Host {
+impl HostId {
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -50,12 +50,12 @@ impl<T> PerHost<T> {
     /// Makes another of each.
     pub fn try_map<U, E>(
         self,
-        mut make: impl FnMut(Host, T) -> Result<U, E>,
+        mut make: impl FnMut(HostId, T) -> Result<U, E>,
     ) -> Result<PerHost<U>, E> {
         Ok(PerHost {
-            client: make(Host::Client, self.client)?,
-            near: self.near.map(|near| make(Host::Near, near)).transpose()?,
-            server: make(Host::Server, self.server)?,
+            client: make(HostId::Client, self.client)?,
+            near: self.near.map(|near| make(HostId::Near, near)).transpose()?,
+            server: make(HostId::Server, self.server)?,
         })
     }
 
@@ -68,28 +68,28 @@ impl<T> PerHost<T> {
     }
 
     /// `None` for the near host of a run without one.
-    pub fn get(&self, host: Host) -> Option<&T> {
+    pub fn get(&self, host: HostId) -> Option<&T> {
         match host {
-            Host::Client => Some(&self.client),
-            Host::Near => self.near.as_ref(),
-            Host::Server => Some(&self.server),
+            HostId::Client => Some(&self.client),
+            HostId::Near => self.near.as_ref(),
+            HostId::Server => Some(&self.server),
         }
     }
 
-    pub fn get_mut(&mut self, host: Host) -> Option<&mut T> {
+    pub fn get_mut(&mut self, host: HostId) -> Option<&mut T> {
         match host {
-            Host::Client => Some(&mut self.client),
-            Host::Near => self.near.as_mut(),
-            Host::Server => Some(&mut self.server),
+            HostId::Client => Some(&mut self.client),
+            HostId::Near => self.near.as_mut(),
+            HostId::Server => Some(&mut self.server),
         }
     }
 
     /// In the order in which a packet of the client's meets them.
-    pub fn each_mut(&mut self) -> impl Iterator<Item = (Host, &mut T)> {
-        let near = self.near.as_mut().map(|near| (Host::Near, near));
-        std::iter::once((Host::Client, &mut self.client))
+    pub fn each_mut(&mut self) -> impl Iterator<Item = (HostId, &mut T)> {
+        let near = self.near.as_mut().map(|near| (HostId::Near, near));
+        std::iter::once((HostId::Client, &mut self.client))
             .chain(near)
-            .chain([(Host::Server, &mut self.server)])
+            .chain([(HostId::Server, &mut self.server)])
     }
 }
 
@@ -118,7 +118,7 @@ pub enum Request {
     Setup(Box<Setup>),
     Start(Start),
     Spawn(Spawn),
-    Channels(Channels),
+    Channels(StartChannels),
     Signal(Signal),
     Stop(Stop),
 }
@@ -139,10 +139,10 @@ pub struct Setup {
     /// The meter's bin.
     pub bin_ns: i64,
     /// A folder that exists: link.csv, sockets.csv and the pcapng files are written there.
-    pub spool: PathBuf,
+    pub raw_folder: PathBuf,
     /// The hosts whose end is recorded as pcapng: the near host's is that of the long path.
     #[serde(default)]
-    pub pcap: Vec<Host>,
+    pub pcap: Vec<HostId>,
     /// The workloads of that kind: their servers have addresses and lines of their own from the start.
     #[serde(default)]
     pub channels: Vec<ChannelsSetup>,
@@ -244,7 +244,7 @@ pub struct Start {
 pub struct Spawn {
     /// The caller's name for it, unique within the run.
     pub id: String,
-    pub host: Host,
+    pub host: HostId,
     pub argv: Vec<String>,
     /// Laid over the environment that the host process has.
     #[serde(default)]
@@ -272,7 +272,7 @@ pub struct Spawn {
 /// Begins a workload of the setup's `channels`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Channels {
+pub struct StartChannels {
     /// The workload's name; it is `exited` once it is over.
     pub id: String,
 }
@@ -361,7 +361,7 @@ mod tests {
             "seed": 1,
             "sample_interval_ns": 1,
             "bin_ns": 1,
-            "spool": "/tmp",
+            "raw_folder": "/tmp",
         });
         request["near"] = near;
         serde_json::from_value(request)
@@ -384,11 +384,11 @@ mod tests {
             near: None,
             server: 2,
         };
-        assert_eq!(hosts.get(Host::Near), None);
+        assert_eq!(hosts.get(HostId::Near), None);
         let each: Vec<_> = hosts.each_mut().map(|(host, _)| host).collect();
-        assert_eq!(each, [Host::Client, Host::Server]);
+        assert_eq!(each, [HostId::Client, HostId::Server]);
         hosts.near = Some(3);
         let each: Vec<_> = hosts.each_mut().map(|(host, _)| host).collect();
-        assert_eq!(each, [Host::Client, Host::Near, Host::Server]);
+        assert_eq!(each, [HostId::Client, HostId::Near, HostId::Server]);
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    pub engine_error: RunError,
+    pub engine_error: ErrorReport,
     /// By the pipe's name.
     pub pipes: BTreeMap<&'static str, PipeTotals>,
     pub sampler: SamplerReport,
@@ -18,7 +18,7 @@ pub struct Report {
 
 /// The engine's own error: the path's, and what its hosts went without.
 #[derive(Clone, Debug, Serialize)]
-pub struct RunError {
+pub struct ErrorReport {
     #[serde(flatten)]
     pub path: EngineError,
     #[serde(flatten)]
@@ -65,7 +65,7 @@ impl Report {
             each.flat_map(|crossing| crossing.report.pipes())
         };
         Self {
-            engine_error: RunError {
+            engine_error: ErrorReport {
                 path: EngineError::of(pipes()),
                 hosts,
             },

@@ -4,7 +4,7 @@
 //! turn has passed by when the one before ends is left out and counted.
 
 use crate::clock::monotonic_ns;
-use crate::closings::Watch;
+use crate::closings::ClosingsWatch;
 use crate::protocol::PerHost;
 use crate::sock_diag::SockDiag;
 use crate::sockets_csv;
@@ -21,7 +21,7 @@ pub(crate) struct Sampler {
     /// Dropped to end the thread.
     until: Sender<()>,
     thread: JoinHandle<io::Result<SamplerReport>>,
-    closings: Watch,
+    closings: ClosingsWatch,
 }
 
 /// What the sampler says of itself.
@@ -51,7 +51,7 @@ impl Sampler {
             .each_mut()
             .filter_map(|(host, sockets)| Some((host, sockets.closings()?)))
             .collect();
-        let closings = Watch::start(closings, zero_monotonic_ns, closed_csv)?;
+        let closings = ClosingsWatch::start(closings, zero_monotonic_ns, closed_csv)?;
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", csv.display()));
         let mut out = BufWriter::new(File::create(csv).map_err(named)?);

@@ -2,13 +2,15 @@
 
 use crate::channels::{self, Generators, Over};
 use crate::clock::monotonic_ns;
-use crate::control::{Arrival, Control};
+use crate::control::{ControlStream, Incoming};
+use crate::host_namespace::{self, HostNamespace};
 use crate::links::Links;
 use crate::names;
 use crate::namespaces::settle_mounts;
-use crate::node::{self, Node};
 use crate::programs::{Ended, Programs};
-use crate::protocol::{Event, Exited, Host, PerHost, Ready, Refused, Request, Setup, Spawn, Start};
+use crate::protocol::{
+    Event, Exited, HostId, PerHost, Ready, Refused, Request, Setup, Spawn, Start,
+};
 use crate::refusal::Machine;
 use crate::report::Report;
 use crate::sampler::Sampler;
@@ -36,7 +38,7 @@ const NO_NEAR: &str = "this run has no host between client and path";
 struct Run {
     setup: Setup,
     plan: Plan,
-    nodes: PerHost<Node>,
+    namespaces: PerHost<HostNamespace>,
     /// Until `start` hands them to the sampler.
     sockets: Option<PerHost<SockDiag>>,
     programs: Programs,
@@ -58,7 +60,7 @@ struct Started {
 /// Serves until `stop`, the control descriptor's end, or `parent`'s (a pidfd). Returns the exit status; the kernel
 /// kills what is left when the caller exits.
 pub(crate) fn serve(
-    control: &mut Control,
+    control: &mut ControlStream,
     setup: Setup,
     parent: &OwnedFd,
     root: bool,
@@ -89,10 +91,10 @@ pub(crate) fn serve(
     loop {
         while let Some(arrival) = control.arrived() {
             match arrival {
-                Arrival::Request(Request::Stop(_)) => return run.stop(control),
-                Arrival::Request(request) => run.answer(request, control),
-                Arrival::Malformed(message) => control.say(&trouble(message)),
-                Arrival::Closed => return 0,
+                Incoming::Request(Request::Stop(_)) => return run.stop(control),
+                Incoming::Request(request) => run.answer(request, control),
+                Incoming::Malformed(message) => control.say(&trouble(message)),
+                Incoming::Closed => return 0,
             }
         }
         let mut fds = [
@@ -131,9 +133,9 @@ fn build(
     kernel: KernelThreads,
 ) -> Result<(Run, Ready), Refused> {
     settle_mounts(root, machine)?;
-    setup.ip = node::possible_families(&setup)?;
+    setup.ip = host_namespace::possible_families(&setup)?;
     channels::refuse(&setup.channels, &setup.ip)?;
-    if setup.near.is_none() && setup.pcap.contains(&Host::Near) {
+    if setup.near.is_none() && setup.pcap.contains(&HostId::Near) {
         return Err(Refused {
             what: "pcap".into(),
             message: format!("a capture at near was asked for, and {NO_NEAR}"),
@@ -160,22 +162,24 @@ fn build(
     })?;
     let (parts, hosts) = setup
         .each_host()
-        .try_map(|host, own| node::build(host, own, &setup, &plan, root, machine, global))?
+        .try_map(|host, own| {
+            host_namespace::build(host, own, &setup, &plan, root, machine, global)
+        })?
         .unzip();
-    let (nodes, sockets) = parts.unzip();
+    let (namespaces, sockets) = parts.unzip();
     let ready = Ready {
         hosts,
         kernel: rustix::system::uname()
             .release()
             .to_string_lossy()
             .into_owned(),
-        offload: nodes.client.offload,
+        offload: namespaces.client.offload,
         root,
     };
     let run = Run {
         setup,
         plan,
-        nodes,
+        namespaces,
         sockets: Some(sockets),
         programs: Programs::default(),
         generators: Generators::default(),
@@ -186,7 +190,7 @@ fn build(
 }
 
 impl Run {
-    fn answer(&mut self, request: Request, control: &Control) {
+    fn answer(&mut self, request: Request, control: &ControlStream) {
         let event = match request {
             Request::Setup(_) => trouble("a second setup: one host process serves one run".into()),
             Request::Start(start) => self.start(start).unwrap_or_else(trouble),
@@ -221,16 +225,19 @@ impl Run {
             .take()
             .ok_or("a second start: the run has begun already")?;
         let zero_monotonic_ns = monotonic_ns() + start.zero_in_ns;
-        let links = Links::start(&self.setup, &self.plan, &self.nodes, zero_monotonic_ns)?;
+        let links = Links::start(&self.setup, &self.plan, &self.namespaces, zero_monotonic_ns)?;
         let sampler = Sampler::start(
             sockets,
             self.setup.sample_interval_ns,
             zero_monotonic_ns,
-            &self.setup.spool.join("sockets.csv"),
-            &self.setup.spool.join("closed.csv"),
+            &self.setup.raw_folder.join("sockets.csv"),
+            &self.setup.raw_folder.join("closed.csv"),
         )
         .map_err(|error| format!("the sampler could not start: {error}"))?;
-        let namespaces = self.nodes.as_ref().try_map(|_, node| node.net.number());
+        let namespaces = self
+            .namespaces
+            .as_ref()
+            .try_map(|_, namespace| namespace.net.number());
         let kernel = std::mem::take(&mut self.kernel);
         let watch = namespaces
             .map_err(io::Error::from)
@@ -248,10 +255,10 @@ impl Run {
 
     fn spawn(&mut self, request: &Spawn) -> Event {
         let id = request.id.clone();
-        let host = self.nodes.get(request.host).ok_or(NO_NEAR);
+        let host = self.namespaces.get(request.host).ok_or(NO_NEAR);
         match host
             .map_err(Into::into)
-            .and_then(|node| self.programs.start(request, &node.net))
+            .and_then(|namespace| self.programs.start(request, &namespace.net))
         {
             Ok(pid) => {
                 if request.preparation
@@ -284,8 +291,8 @@ impl Run {
             &self.setup.channels,
             self.setup.seed,
             started.zero_monotonic_ns,
-            &self.nodes.client.net,
-            &self.nodes.server.net,
+            &self.namespaces.client.net,
+            &self.namespaces.server.net,
         )
     }
 
@@ -328,7 +335,7 @@ impl Run {
     }
 
     /// Says what went wrong on a link, once.
-    fn look(&mut self, control: &Control) {
+    fn look(&mut self, control: &ControlStream) {
         let Some(started) = &mut self.started else {
             return;
         };
@@ -340,7 +347,7 @@ impl Run {
     }
 
     /// Ends the watch, the programs, then the path, and says what was measured.
-    fn stop(mut self, control: &Control) -> i32 {
+    fn stop(mut self, control: &ControlStream) -> i32 {
         let watch = self
             .started
             .as_mut()
@@ -376,8 +383,8 @@ impl Run {
         let hosts = hosts
             .unwrap_or_else(|| Err(io::Error::other("it ended before")))
             .map_err(|error| format!("the watch over the hosts could not finish: {error}"))?;
-        let mut nodes = self.nodes;
-        let crossings = started.links.stop(&mut nodes)?;
+        let mut namespaces = self.namespaces;
+        let crossings = started.links.stop(&mut namespaces)?;
         Ok(Report::of(crossings, hosts, sampler))
     }
 }

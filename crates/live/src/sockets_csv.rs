@@ -1,8 +1,8 @@
-//! The `sockets` table's spool file (`bentpipe_tables::Socket`). Whose a socket is
+//! The `sockets` table as CSV (`bentpipe_tables::Socket`). Whose a socket is
 //! is not known here: `workload`, `flow` and `role` are added later (`python/bentpipe/engines/socket_owners.py`), for
 //! which `server` has the number of the server beyond the far end that is one of the socket's ends.
 
-use crate::protocol::Host;
+use crate::protocol::HostId;
 use crate::sock_diag::server_of;
 use bentpipe_tables::{Cell, Socket, csv};
 use bentpipe_wire::sock_diag::TcpSocket;
@@ -15,7 +15,7 @@ fn seconds(micros: Option<u64>) -> Option<f64> {
     micros.map(|micros| micros as f64 / 1e6)
 }
 
-fn sampled<'a>(time_s: f64, host: Host, socket: &TcpSocket<'a>) -> Socket<'a> {
+fn sampled<'a>(time_s: f64, host: HostId, socket: &TcpSocket<'a>) -> Socket<'a> {
     let info = socket.tcp_info.unwrap_or_default();
     let memory = socket.memory.unwrap_or_default();
     Socket {
@@ -88,7 +88,7 @@ pub(crate) fn header(out: &mut impl Write) -> io::Result<()> {
 pub(crate) fn row(
     out: &mut impl Write,
     time_s: f64,
-    host: Host,
+    host: HostId,
     socket: &TcpSocket<'_>,
 ) -> io::Result<()> {
     let cells = Socket::COLUMNS
@@ -121,7 +121,7 @@ mod tests {
             tcp_info: Some(TcpInfo(&[0; 104])),
             ..TcpSocket::default()
         };
-        let row = written(|out| row(out, -0.5, Host::Server, &socket));
+        let row = written(|out| row(out, -0.5, HostId::Server, &socket));
         assert!(
             row.starts_with("-0.5,server,6,1,2,SYN-SENT,,open,0,0,0,,,,0,0,"),
             "{row}"
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_row_has_a_value_for_each_column() {
         let header = written(header);
-        let row = written(|out| row(out, 0.0, Host::Client, &TcpSocket::default()));
+        let row = written(|out| row(out, 0.0, HostId::Client, &TcpSocket::default()));
         assert_eq!(header.split(',').count(), row.split(',').count());
         assert!(header.starts_with("time_s,host,ip,local_port,"));
     }

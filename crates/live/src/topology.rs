@@ -8,7 +8,7 @@
 //! first network is the plain one; each further one has a congestion control of its own as a metric of its routes,
 //! so that who connects to a host's address in it has that control, at both ends.
 
-use crate::protocol::{Family, Host};
+use crate::protocol::{Family, HostId};
 use bentpipe_base::topology::{Checked, Link, Seat, Standard, Topology, TopologyError};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,12 +16,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attachment {
     pub link: Link,
-    pub to: Vec<Host>,
+    pub to: Vec<HostId>,
 }
 
 /// What a run's namespaces and devices are built from.
 #[derive(Debug)]
-pub(crate) struct Plan(Checked<Host, Link>);
+pub(crate) struct Plan(Checked<HostId, Link>);
 
 impl Plan {
     /// `near`: whether there is a near host.
@@ -30,7 +30,7 @@ impl Plan {
         let seats = standard.seats();
         let topology = Topology {
             seats: seats
-                .filter_map(|seat| Some((seat, Host::at(seat)?)))
+                .filter_map(|seat| Some((seat, HostId::at(seat)?)))
                 .collect(),
             links: standard.links().collect(),
         };
@@ -38,13 +38,13 @@ impl Plan {
     }
 
     /// The ends of links that a host has, those towards the client first.
-    pub(crate) fn attachments(&self, host: Host) -> Vec<Attachment> {
+    pub(crate) fn attachments(&self, host: HostId) -> Vec<Attachment> {
         let Self(plan) = self;
         let place = plan.seats.iter().position(|(_, other)| *other == host);
         let routes = place.map_or([None; Seat::ALL.len()], |place| plan.routes[place]);
         let mut attachments: Vec<Attachment> = Vec::new();
         for (other, way) in Seat::ALL.into_iter().zip(routes) {
-            let (Some(way), Some(other)) = (way, Host::at(other)) else {
+            let (Some(way), Some(other)) = (way, HostId::at(other)) else {
                 continue;
             };
             let link = plan.links[way.link].1;
@@ -60,7 +60,7 @@ impl Plan {
     }
 
     /// Each link with the hosts at its ends, the one on the server's side first. The path comes first.
-    pub(crate) fn links(&self) -> impl Iterator<Item = (Link, [Host; 2])> {
+    pub(crate) fn links(&self) -> impl Iterator<Item = (Link, [HostId; 2])> {
         let Self(plan) = self;
         let host = |place: usize| plan.seats[place].1;
         plan.links
@@ -75,11 +75,11 @@ pub(crate) const PLAIN: u8 = 0;
 const FURTHER: u8 = 100;
 
 /// The addresses of a host in a network, in the order of the families asked for.
-pub(crate) fn addresses(host: Host, network: u8, families: &[Family]) -> Vec<IpAddr> {
+pub(crate) fn addresses(host: HostId, network: u8, families: &[Family]) -> Vec<IpAddr> {
     let last = match host {
-        Host::Client => 1,
-        Host::Server => 2,
-        Host::Near => 3,
+        HostId::Client => 1,
+        HostId::Server => 2,
+        HostId::Near => 3,
     };
     let (third, second) = match network {
         PLAIN => (0, 0),
@@ -99,14 +99,14 @@ mod tests {
     #[test]
     fn every_host_reaches_every_other_by_one_link_that_both_have_toward_each_other() {
         for near in [false, true] {
-            let hosts: &[Host] = if near {
-                &[Host::Client, Host::Near, Host::Server]
+            let hosts: &[HostId] = if near {
+                &[HostId::Client, HostId::Near, HostId::Server]
             } else {
-                &[Host::Client, Host::Server]
+                &[HostId::Client, HostId::Server]
             };
             let plan = Plan::new(near).expect("the standard topology");
             for &host in hosts {
-                let mut reached: Vec<Host> = plan
+                let mut reached: Vec<HostId> = plan
                     .attachments(host)
                     .iter()
                     .flat_map(|attachment| attachment.to.clone())
@@ -126,26 +126,26 @@ mod tests {
             found.map(|it| (it.link, it.to)).collect::<Vec<_>>()
         };
         assert_eq!(
-            of(Host::Client),
-            [(Link::Lan, vec![Host::Near, Host::Server])]
+            of(HostId::Client),
+            [(Link::Lan, vec![HostId::Near, HostId::Server])]
         );
         assert_eq!(
-            of(Host::Near),
+            of(HostId::Near),
             [
-                (Link::Lan, vec![Host::Client]),
-                (Link::Path, vec![Host::Server])
+                (Link::Lan, vec![HostId::Client]),
+                (Link::Path, vec![HostId::Server])
             ]
         );
         assert_eq!(
-            of(Host::Server),
-            [(Link::Path, vec![Host::Client, Host::Near])]
+            of(HostId::Server),
+            [(Link::Path, vec![HostId::Client, HostId::Near])]
         );
         let links: Vec<_> = plan.links().collect();
         assert_eq!(
             links,
             [
-                (Link::Path, [Host::Server, Host::Near]),
-                (Link::Lan, [Host::Near, Host::Client])
+                (Link::Path, [HostId::Server, HostId::Near]),
+                (Link::Lan, [HostId::Near, HostId::Client])
             ]
         );
     }
@@ -157,7 +157,7 @@ mod tests {
             let found = addresses(host, network, &both);
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(text(Host::Near, PLAIN), ["10.77.0.3", "fd77::3"]);
-        assert_eq!(text(Host::Server, 1), ["10.77.101.2", "fd77:101::2"]);
+        assert_eq!(text(HostId::Near, PLAIN), ["10.77.0.3", "fd77::3"]);
+        assert_eq!(text(HostId::Server, 1), ["10.77.101.2", "fd77:101::2"]);
     }
 }

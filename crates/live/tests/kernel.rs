@@ -5,7 +5,7 @@
 #[path = "../examples/bench_live/bed.rs"]
 mod bed;
 
-use bed::{Bed, Host, VNET_BYTES, in_thread};
+use bed::{Bed, Endpoint, VNET_BYTES, in_thread};
 use bentpipe_base::topology::Link;
 use bentpipe_live::datapath::{self, DatapathReport, DatapathSpec};
 use bentpipe_path::config::{
@@ -93,7 +93,7 @@ fn transfer(bed: &Bed, address: &'static str, bytes: usize) {
 }
 
 /// A counter of `/proc/net/netstat` or `/proc/net/snmp`.
-fn counter(host: &Host, file: &str, group: &str, name: &str) -> u64 {
+fn counter(host: &Endpoint, file: &str, group: &str, name: &str) -> u64 {
     let text = host
         .output(&format!("cat /proc/net/{file}"))
         .expect("proc is there");

@@ -71,7 +71,7 @@ class Bench:
         self,
         host: HostProcess,
         spec: RunSpec,
-        spool: Path,
+        raw_folder: Path,
         *,
         seed: int,
         zero_ns: int,
@@ -82,9 +82,9 @@ class Bench:
         self.seed = seed
         self.ended = asyncio.Event()
         """Set when the run is over for whoever still works."""
-        self.closings = Closings(spool / "closed.csv")
+        self.closings = Closings(raw_folder / "closed.csv")
         self._host = host
-        self.spool = spool
+        self.raw_folder = raw_folder
         """Where a workload may put files for the time of the run."""
         self._zero_ns = zero_ns
         self._hosts = hosts
@@ -125,7 +125,7 @@ class Bench:
 
     def folder(self, name: str) -> Path:
         """A folder of the run's own, which goes with it. Both hosts' programs may use it."""
-        place = self.spool / name
+        place = self.raw_folder / name
         place.mkdir()
         return place.resolve()
 
@@ -168,7 +168,7 @@ class Bench:
         what a command of a lab may (docs/live.md), and at most `OUTPUT_LIMIT_BYTES` of each of its streams
         are read. What a `preparation` waits for a processor is not reported."""
         name = f"{next(self._numbers)}-{Path(argv[0]).name}"
-        stdout, stderr = self.spool / f"{name}.out", self.spool / f"{name}.err"
+        stdout, stderr = self.raw_folder / f"{name}.out", self.raw_folder / f"{name}.err"
         started_s = self.now_s
         exiting = self._host.spawn(
             name,

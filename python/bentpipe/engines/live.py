@@ -1,7 +1,7 @@
 """The live engine: this machine's kernel and real programs, on the real clock.
 
 A run: the host process is started, sets up the two hosts and the path, and names its time zero; the workloads
-run beside each other; the host process stops everything and reports its own error; the spooled tables become
+run beside each other; the host process stops everything and reports its own error; the CSV tables become
 Parquet.
 """
 
@@ -23,7 +23,7 @@ from bentpipe.engines.base import EngineError, EngineOptions, Progress, Workload
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
-from bentpipe.engines.socket_owners import SPOOLED, with_owners
+from bentpipe.engines.socket_owners import SOCKETS_CSV, with_owners
 from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, RunSpec
@@ -107,7 +107,7 @@ class LiveEngine:
 
 @dataclass(frozen=True)
 class _Measured:
-    """A run that is over, as long as its tables are in the spool."""
+    """A run that is over, while its tables are still CSV in the raw folder."""
 
     started: datetime.datetime
     begun_s: float
@@ -127,14 +127,14 @@ class _Run:
         self._on_progress = on_progress
         self._options = options
         self._troubles: list[str] = []
-        self._spool = folder.path("spool", "host.log").parent
+        self._raw_folder = folder.path("raw", "host.log").parent
 
     async def measured(self) -> _Measured:
         started = datetime.datetime.now(datetime.UTC)
         begun_s = time.monotonic()
-        host = await HostProcess.launch(self._spool / "host.log")
+        host = await HostProcess.launch(self._raw_folder / "host.log")
         try:
-            ready = await host.ask("setup", "ready", **setup(self._point, self._options, self._spool))
+            ready = await host.ask("setup", "ready", **setup(self._point, self._options, self._raw_folder))
             bench, results = await self._work(host, ready["hosts"])
             end_s = bench.now_s
             report = await self._report(host)
@@ -144,12 +144,12 @@ class _Run:
 
     def kept(self, run: _Measured) -> dict[str, Any]:
         """The tables become Parquet, and the record says what the run was."""
-        self._store(run.results, self._spool)
+        self._store(run.results, self._raw_folder)
         record = self._record(run.ready, run.report, run.results, run.end_s)
         wall_s = time.monotonic() - run.begun_s
         record["queue"] = queues_of_run(self._folder.path(), record, run.end_s)
         record |= {"started": run.started.isoformat(timespec="seconds"), "wall_s": wall_s}
-        shutil.rmtree(self._spool)
+        shutil.rmtree(self._raw_folder)
         self._folder.finish(record)
         return record
 
@@ -159,7 +159,7 @@ class _Run:
         zero_in_ns = _LEAD_NS - self._spec.earliest_start_ns
         started = await host.ask("start", "started", zero_in_ns=zero_in_ns)
         zero_ns = started["zero_monotonic_ns"]
-        bench = Bench(host, self._spec, self._spool, seed=self._point.seed, zero_ns=zero_ns, hosts=hosts)
+        bench = Bench(host, self._spec, self._raw_folder, seed=self._point.seed, zero_ns=zero_ns, hosts=hosts)
 
         def trouble(message: str) -> None:
             self._troubles.append(message)
@@ -204,18 +204,18 @@ class _Run:
             self._troubles.append(str(died))
             return {}
 
-    def _store(self, results: dict[str, WorkloadResult], spool: Path) -> None:
+    def _store(self, results: dict[str, WorkloadResult], raw_folder: Path) -> None:
         flows = _flows(results.values())
-        if (csv := spool / "link.csv").exists():
-            self._folder.spool_to_table("link", csv)
-        if (csv := spool / "sockets.csv").exists():
-            self._folder.spool_to_table(
+        if (csv := raw_folder / "link.csv").exists():
+            self._folder.csv_to_table("link", csv)
+        if (csv := raw_folder / "sockets.csv").exists():
+            self._folder.csv_to_table(
                 "sockets",
                 csv,
-                columns=SPOOLED,
+                columns=SOCKETS_CSV,
                 complete=lambda sampled: with_owners(sampled, flows, results, self._spec),
             )
-        for capture in spool.glob("*.pcapng"):
+        for capture in raw_folder.glob("*.pcapng"):
             capture.rename(self._folder.path(capture.name))
         self._folder.write_table("flows", flows)
         rows = {
@@ -269,7 +269,7 @@ def _measuring_programs(spec: RunSpec) -> set[str]:
     return {name for work in works for name in REGISTRY[work.kind].programs(work)}
 
 
-def setup(point: Point, options: EngineOptions, spool: Path) -> dict[str, Any]:
+def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, Any]:
     """The fields of the request `setup`."""
     spec = point.spec
     near = spec.near
@@ -281,8 +281,10 @@ def setup(point: Point, options: EngineOptions, spool: Path) -> dict[str, Any]:
         "seed": point.seed,
         "sample_interval_ns": options.sample_interval_ns,
         "bin_ns": options.bin_ns,
-        "spool": str(spool),
-        "channels": [channels.setup(work, spec, spool) for work in spec.workloads if work.kind == "channels"],
+        "raw_folder": str(raw_folder),
+        "channels": [
+            channels.setup(work, spec, raw_folder) for work in spec.workloads if work.kind == "channels"
+        ],
         "pcap": list(options.pcap),
         "ip": [4, 6],
     }

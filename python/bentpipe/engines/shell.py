@@ -51,16 +51,18 @@ def run(
 
 async def _run(point: Point, command: Sequence[str], at: Host, listeners: Sequence[Listener]) -> Exit:
     with tempfile.TemporaryDirectory(prefix="bentpipe-shell-") as folder:
-        spool = Path(folder)
+        raw_folder = Path(folder)
         host = await HostProcess.launch(None)
         try:
-            ready = await host.ask("setup", "ready", **setup(point, EngineOptions(), spool))
+            ready = await host.ask("setup", "ready", **setup(point, EngineOptions(), raw_folder))
             started = await host.ask("start", "started", zero_in_ns=0)
             zero_ns = started["zero_monotonic_ns"]
-            bench = Bench(host, point.spec, spool, seed=point.seed, zero_ns=zero_ns, hosts=ready["hosts"])
+            bench = Bench(
+                host, point.spec, raw_folder, seed=point.seed, zero_ns=zero_ns, hosts=ready["hosts"]
+            )
             other = "client" if at == "server" else "server"
             uses = await asyncio.gather(*(shell_listeners.start(name, other, bench) for name in listeners))
-            start = Start(list(command)) if command else _shell(spool, at, point.lab)
+            start = Start(list(command)) if command else _shell(raw_folder, at, point.lab)
             if sys.stdin.isatty() and not command:
                 _say_where(point, at, other, uses)
             exiting = host.spawn(

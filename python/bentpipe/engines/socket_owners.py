@@ -19,7 +19,7 @@ from bentpipe.lab.spec import RunSpec
 from bentpipe.results.schema import SOCKETS
 
 _ADDED = ("workload", "flow", "role")
-SPOOLED = pl.Schema(
+SOCKETS_CSV = pl.Schema(
     {name: dtype for name, dtype in SOCKETS.schema.items() if name not in _ADDED} | {"server": pl.Int64()}
 )
 """The sampler's columns. `server`: the number of the server beyond the far end that is one of the ends."""

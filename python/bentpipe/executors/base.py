@@ -29,7 +29,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """How a task ended: with a run, whose record this is; or with the error that left none."""
 
     record: dict[str, Any] | None = None
@@ -51,7 +51,7 @@ class Work:
 
     def attempt(
         self, task: Task, scratch: Path | None, on_progress: Progress = lambda *_how_far: None
-    ) -> Outcome:
+    ) -> TaskOutcome:
         """Do a run and keep it. With a `scratch` it is made there and carried to its destination when whole;
         without, the destination is a folder of this machine, and it is made in that."""
 
@@ -75,20 +75,20 @@ class Work:
             raise
 
 
-def tried(made: Callable[[], dict[str, Any]]) -> Outcome:
+def tried(made: Callable[[], dict[str, Any]]) -> TaskOutcome:
     """The outcome of making a run. What nobody foresaw is the engine's fault, not the end of the sweep."""
     try:
-        return Outcome(record=made())
+        return TaskOutcome(record=made())
     except EngineFaultError as error:
-        return Outcome(error=error, trace=traceback.format_exc())
+        return TaskOutcome(error=error, trace=traceback.format_exc())
     except (EngineError, StoreError, OSError) as error:
-        return Outcome(error=error)
+        return TaskOutcome(error=error)
     except Exception as error:
         fault = EngineFaultError(f"{type(error).__name__}: {error}")
-        return Outcome(error=fault, trace=traceback.format_exc())
+        return TaskOutcome(error=fault, trace=traceback.format_exc())
 
 
-Outcomes = Generator[tuple[Task, Outcome], None, None]
+Outcomes = Generator[tuple[Task, TaskOutcome], None, None]
 
 
 class Executor(Protocol):

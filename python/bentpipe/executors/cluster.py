@@ -27,7 +27,7 @@ from typing import Any
 
 from bentpipe.engines.base import EngineError, EngineFaultError
 from bentpipe.executors import cluster_worker
-from bentpipe.executors.base import RETRIES, Outcome, Outcomes, Task, Work
+from bentpipe.executors.base import RETRIES, Outcomes, Task, TaskOutcome, Work
 from bentpipe.executors.errors import ExecutorError
 from bentpipe.results.carried import unpack
 from bentpipe.results.place import Place
@@ -127,7 +127,7 @@ class Cluster:
                 if done is None and not alone:
                     given_up.extend(batch)
                 elif done is None:
-                    yield batch[0], Outcome(error=EngineFaultError(_KILLS))
+                    yield batch[0], TaskOutcome(error=EngineFaultError(_KILLS))
                 else:
                     for task, (outcome, files) in zip(batch, done, strict=True):
                         self._keep(task, files)
@@ -156,7 +156,7 @@ class Cluster:
                 return ended
             time.sleep(_POLL_S)
 
-    def _done(self, answer: Any) -> list[tuple[Outcome, dict[str, bytes]]] | None:
+    def _done(self, answer: Any) -> list[tuple[TaskOutcome, dict[str, bytes]]] | None:
         """What a worker returned. None: the scheduler has given it up, since too many workers died that had
         been given it."""
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415 - as above

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe.engines.base import EngineError
-from bentpipe.executors.base import Outcome, Task, Work, tried
+from bentpipe.executors.base import Task, TaskOutcome, Work, tried
 from bentpipe.results.carried import packed, removed
 from bentpipe.results.place import Place
 
@@ -19,7 +19,7 @@ _LOCK = "bentpipe-live.lock"
 
 def do(
     work: Work, batch: tuple[Task, ...], *, live: bool, version: str
-) -> list[tuple[Outcome, dict[str, bytes]]]:
+) -> list[tuple[TaskOutcome, dict[str, bytes]]]:
     """Do runs and carry them to the sweep's URL; or, where that is a folder of the machine that asked, return
     each run's files. Raises EngineError on a worker that joined with another bentpipe."""
     from distributed import get_worker  # noqa: PLC0415 - an extra
@@ -43,7 +43,7 @@ def check_version(worker: str, found: str | None, here: str) -> None:
         )
 
 
-def _packed(work: Work, task: Task, scratch: Path) -> tuple[Outcome, dict[str, bytes]]:
+def _packed(work: Work, task: Task, scratch: Path) -> tuple[TaskOutcome, dict[str, bytes]]:
     files: dict[str, bytes] = {}
 
     def made() -> dict[str, Any]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe.engines.base import EngineFaultError
-from bentpipe.executors.base import RETRIES, Outcome, Outcomes, Task, Work
+from bentpipe.executors.base import RETRIES, Outcomes, Task, TaskOutcome, Work
 from bentpipe.executors.errors import ExecutorError
 from bentpipe.watching import Watcher
 
@@ -122,7 +122,7 @@ class _Waiting:
     def take(self) -> Task | None:
         return self._next.popleft() if self.has(1) else None
 
-    def died(self, worker: _Worker) -> Outcome | None:
+    def died(self, worker: _Worker) -> TaskOutcome | None:
         """What becomes of a dead worker's task: its outcome, or None where it is begun anew."""
         worker.process.join()
         how = _how(worker.process.exitcode)
@@ -134,7 +134,7 @@ class _Waiting:
             self._next.appendleft(task)
             return None
         times = self._deaths.pop(task.name)
-        return Outcome(
+        return TaskOutcome(
             error=EngineFaultError(f"the process that did it died {times} times, the last time {how}")
         )
 

@@ -69,7 +69,7 @@ class RunFolder:
         frame.write_parquet(parquet)
         write_file(self._staging / f"{name}.parquet", parquet.getbuffer())
 
-    def spool_to_table(
+    def csv_to_table(
         self,
         name: str,
         csv_path: Path,

@@ -12,27 +12,27 @@ pub const VNET_BYTES: usize = 10;
 const BUFFERS: &str = "4096 1000000 67108864";
 
 /// One end: its namespace and its device.
-pub struct Host {
+pub struct Endpoint {
     namespace: OwnedFd,
     pub device: OwnedFd,
 }
 
 /// Client and server: `10.77.0.1` and `fd77::1`, `10.77.0.2` and `fd77::2`.
 pub struct Bed {
-    pub client: Host,
-    pub server: Host,
+    pub client: Endpoint,
+    pub server: Endpoint,
 }
 
 impl Bed {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            client: Host::new("1")?,
-            server: Host::new("2")?,
+            client: Endpoint::new("1")?,
+            server: Endpoint::new("2")?,
         })
     }
 }
 
-impl Host {
+impl Endpoint {
     fn new(last: &'static str) -> io::Result<Self> {
         in_thread(move || {
             // SAFETY: only the namespace of this thread changes, which nothing else in the process relies on.

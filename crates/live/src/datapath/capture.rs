@@ -1,7 +1,7 @@
 //! The thread that writes what one host sent and received to a pcapng file: one record per wire segment, its
 //! checksums finished, as a tap on the wire would have it, so that tshark's TCP analysis reads it as such.
 
-use super::tap::{Direction, Record, Waiting};
+use super::tap::{Backlog, Direction, Record};
 use crate::pcapng;
 use bentpipe_base::EventQueue;
 use bentpipe_path::time::{Nanos, Time};
@@ -20,7 +20,7 @@ const NO_TIME: Time = Time(i64::MIN);
 pub fn write<W: Write>(
     mut writer: pcapng::Writer<W>,
     records: &Receiver<Record>,
-    waiting: &Waiting,
+    backlog: &Backlog,
     vnet_bytes: usize,
     zero_realtime_ns: i64,
 ) -> io::Result<()> {
@@ -36,7 +36,7 @@ pub fn write<W: Write>(
         {
             if let Some((at, record)) = held.pop() {
                 put(&mut writer, &record, vnet_bytes, wall(at), &mut bytes)?;
-                waiting
+                backlog
                     .bytes
                     .fetch_sub(record.frame.len(), Ordering::Relaxed);
             }
@@ -50,7 +50,7 @@ pub fn write<W: Write>(
     } else {
         newest
     };
-    writer.finish(wall(end), waiting.dropped.load(Ordering::Relaxed))?;
+    writer.finish(wall(end), backlog.dropped.load(Ordering::Relaxed))?;
     Ok(())
 }
 

@@ -25,7 +25,7 @@ pub struct Egress {
     vnet_bytes: usize,
     clock: RunClock,
     tap: Option<Tap>,
-    open: Option<Open>,
+    open: Option<OpenRun>,
     /// Of the open run: when each packet should have left, how many of that instant, and their bytes.
     departures: Vec<(Time, u32, u32)>,
     pub lateness: Histogram<u64>,
@@ -36,7 +36,7 @@ pub struct Egress {
 
 /// A run that may still grow.
 #[derive(Debug)]
-struct Open {
+struct OpenRun {
     whole: Rc<Arrived>,
     run: SegmentRun,
     first_departure: Time,
@@ -81,7 +81,7 @@ impl Egress {
         if let Some(draw) = packet.flip() {
             return self.write_corrupted(packet, draw);
         }
-        self.open = Some(Open {
+        self.open = Some(OpenRun {
             whole: Rc::clone(packet.whole()),
             run: packet.run(),
             first_departure: at,
@@ -108,7 +108,7 @@ impl Egress {
 
     /// Writes the open run.
     pub fn flush(&mut self) -> io::Result<()> {
-        let Some(Open { whole, run, .. }) = self.open.take() else {
+        let Some(OpenRun { whole, run, .. }) = self.open.take() else {
             return Ok(());
         };
         let now = self.account(whole.late_read);

@@ -1,4 +1,4 @@
-//! The `link` table's spool file: the meter's bins of both pipes as they come.
+//! The `link` table as CSV: the meter's bins of both pipes as they come.
 
 use bentpipe_path::Bin;
 use bentpipe_tables::{Link, csv};

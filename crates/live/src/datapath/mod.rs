@@ -35,7 +35,7 @@ use clock::RunClock;
 use egress::Egress;
 use lateness::RateCheck;
 use priority::Urgency;
-use pump::{Pump, Stop};
+use pump::{Pump, StopFlag};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::os::fd::OwnedFd;
@@ -43,8 +43,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
-use tap::{Tap, Waiting};
-use terrestrial::Lines;
+use tap::{Backlog, Tap};
+use terrestrial::ServerLines;
 
 /// What to run between two devices.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub struct Capture {
 #[derive(Debug)]
 pub struct Datapath {
     link: Link,
-    stop: Arc<Stop>,
+    stop: Arc<StopFlag>,
     trouble: Arc<Mutex<Option<String>>>,
     down: JoinHandle<PipeReport>,
     up: JoinHandle<PipeReport>,
@@ -109,7 +109,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
     let client_tap = tap(&spec, spec.client_pcap.as_ref(), &mut writers)?;
     let server_tap = tap(&spec, spec.server_pcap.as_ref(), &mut writers)?;
 
-    let stop = Arc::new(Stop::new()?);
+    let stop = Arc::new(StopFlag::new()?);
     let trouble = Arc::new(Mutex::new(None));
     let client = Arc::new(spec.client);
     let server = Arc::new(spec.server);
@@ -176,17 +176,17 @@ fn tap(
     };
     let description = format!("the {host}'s end of the {}", spec.link.name());
     let writer = pcapng::Writer::new(BufWriter::new(create(file)?), host, &description)?;
-    let waiting = Arc::new(Waiting::default());
+    let backlog = Arc::new(Backlog::default());
     let (queue, records) = channel();
     let tap = Tap {
         queue,
-        waiting: Arc::clone(&waiting),
+        backlog: Arc::clone(&backlog),
     };
     let vnet_bytes = spec.vnet_header_bytes;
     let zero = spec.zero_monotonic_ns + clock::realtime_offset_ns();
     let thread = Builder::new().name(format!("{host} pcap"));
     writers
-        .push(thread.spawn(move || capture::write(writer, &records, &waiting, vnet_bytes, zero))?);
+        .push(thread.spawn(move || capture::write(writer, &records, &backlog, vnet_bytes, zero))?);
     Ok(Some(tap))
 }
 
@@ -199,7 +199,7 @@ struct Shared {
     seed: u64,
     bin: Nanos,
     bins: Sender<(&'static str, Bin)>,
-    stop: Arc<Stop>,
+    stop: Arc<StopFlag>,
     trouble: Arc<Mutex<Option<String>>>,
 }
 
@@ -235,7 +235,7 @@ impl Shared {
                         return PipeReport::default();
                     }
                 };
-                let lines = match Lines::new(&servers, seed, ends.direction) {
+                let lines = match ServerLines::new(&servers, seed, ends.direction) {
                     Ok(lines) => lines,
                     Err(error) => {
                         let _ = ready.send(Err(error));

@@ -13,7 +13,7 @@ use super::packet::{Arrived, LivePacket};
 use super::pool::{Frame, Pool};
 use super::priority::Priority;
 use super::tap::{Direction, Tap};
-use super::terrestrial::LiveLines;
+use super::terrestrial::LiveServerLines;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{Bin, Pipe};
 use bentpipe_wire::SuperPacket;
@@ -43,13 +43,13 @@ const SPIN_TURN_NS: i64 = 5_000;
 
 /// Tells the threads to end.
 #[derive(Debug)]
-pub struct Stop {
+pub struct StopFlag {
     pub flag: AtomicBool,
     /// Readable once the flag is set, to end a sleep.
     pub wake: OwnedFd,
 }
 
-impl Stop {
+impl StopFlag {
     pub fn new() -> io::Result<Self> {
         let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
         Ok(Self {
@@ -74,13 +74,13 @@ pub struct Pump {
     pub pipe: Pipe<LivePacket>,
     /// The lines to the servers beyond the far end, where there are any: what comes from a server waits before it
     /// enters the pipe, what goes to one after it has left.
-    pub before: Option<LiveLines>,
-    pub after: Option<LiveLines>,
+    pub before: Option<LiveServerLines>,
+    pub after: Option<LiveServerLines>,
     pub egress: Egress,
     pub tap: Option<Tap>,
     pub bins: Sender<(&'static str, Bin)>,
     pub place: &'static str,
-    pub stop: Arc<Stop>,
+    pub stop: Arc<StopFlag>,
     /// By how much earlier than the model was told each packet may have come, in nanoseconds.
     pub late_reads: Histogram<u64>,
 }
@@ -208,9 +208,9 @@ impl Pump {
 
     /// The earliest instant at which something may depart.
     fn next_departure(&self) -> Option<Time> {
-        let before = self.before.as_ref().and_then(LiveLines::next_time);
+        let before = self.before.as_ref().and_then(LiveServerLines::next_time);
         let through = before.map(|enters| self.pipe.earliest_departure(enters));
-        let after = self.after.as_ref().and_then(LiveLines::next_time);
+        let after = self.after.as_ref().and_then(LiveServerLines::next_time);
         [self.pipe.next_time(), through, after]
             .into_iter()
             .flatten()
@@ -281,14 +281,18 @@ impl Pump {
 }
 
 /// Lets what has come from the servers by `until` into the pipe, each packet at its own time.
-fn feed(pipe: &mut Pipe<LivePacket>, lines: &mut LiveLines, until: Time) {
+fn feed(pipe: &mut Pipe<LivePacket>, lines: &mut LiveServerLines, until: Time) {
     while let Some((at, packet)) = lines.leave(until) {
         pipe.push(at, packet);
     }
 }
 
 /// Sends what has come to the servers by `until` out, and tells the last arrival.
-fn arrive(egress: &mut Egress, lines: &mut LiveLines, until: Time) -> io::Result<Option<Time>> {
+fn arrive(
+    egress: &mut Egress,
+    lines: &mut LiveServerLines,
+    until: Time,
+) -> io::Result<Option<Time>> {
     let mut last = None;
     while let Some((at, packet)) = lines.leave(until) {
         egress.depart(at, &packet)?;

@@ -20,7 +20,7 @@ pub struct Record {
 
 /// What both ends of the queue see.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub struct Backlog {
     pub bytes: AtomicUsize,
     /// Frames that found no room.
     pub dropped: AtomicU64,
@@ -29,16 +29,16 @@ pub struct Waiting {
 #[derive(Clone, Debug)]
 pub struct Tap {
     pub queue: Sender<Record>,
-    pub waiting: Arc<Waiting>,
+    pub backlog: Arc<Backlog>,
 }
 
 impl Tap {
     pub fn record(&mut self, at: Time, direction: Direction, pieces: &[&[u8]]) {
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
-        let before = self.waiting.bytes.fetch_add(length, Ordering::Relaxed);
+        let before = self.backlog.bytes.fetch_add(length, Ordering::Relaxed);
         if before + length > QUEUE_BYTES {
-            self.waiting.bytes.fetch_sub(length, Ordering::Relaxed);
-            self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
+            self.backlog.bytes.fetch_sub(length, Ordering::Relaxed);
+            self.backlog.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let record = Record {
@@ -48,7 +48,7 @@ impl Tap {
         };
         if self.queue.send(record).is_err() {
             // The writer has failed and says so itself.
-            self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
+            self.backlog.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -27,14 +27,14 @@ pub struct ServersSpec {
 
 /// One direction of the lines to all servers.
 #[derive(Debug)]
-pub struct Lines<P> {
+pub struct ServerLines<P> {
     server_is: Field,
     by_server: Vec<Terrestrial>,
     /// What leaves at the same instant leaves as it came.
     under_way: EventQueue<P>,
 }
 
-impl<P> Lines<P> {
+impl<P> ServerLines<P> {
     /// To the servers of these workloads, which are numbered through. `None` where there are no servers. The error is a sentence.
     pub fn new(
         specs: &[ServersSpec],
@@ -68,7 +68,7 @@ impl<P> Lines<P> {
             .filter(|&at| (at as usize) < self.by_server.len())
     }
 
-    /// Puts a packet on the line of a server that [`Lines::server_of`] gave.
+    /// Puts a packet on the line of a server that [`ServerLines::server_of`] gave.
     pub fn enter(&mut self, server: u32, now: Time, packet: P) {
         let leaves = self.by_server[server as usize].leaves(now);
         self.under_way.push(leaves, packet);
@@ -87,7 +87,7 @@ impl<P> Lines<P> {
 }
 
 /// What the lines of a pipe's thread hold.
-pub type LiveLines = Lines<LivePacket>;
+pub type LiveServerLines = ServerLines<LivePacket>;
 
 #[cfg(test)]
 mod tests {
@@ -99,18 +99,18 @@ mod tests {
         sigma: 0.8,
     };
 
-    fn lines(jitter: Nanos) -> Lines<u32> {
+    fn lines(jitter: Nanos) -> ServerLines<u32> {
         let specs = [("island", 3), ("mainland", 2)].map(|(name, servers)| ServersSpec {
             name: name.into(),
             servers,
             delay: DELAY,
             jitter,
         });
-        let lines = Lines::new(&specs, 1, Direction::Up).expect("they are valid");
+        let lines = ServerLines::new(&specs, 1, Direction::Up).expect("they are valid");
         lines.expect("there are servers")
     }
 
-    fn all(lines: &mut Lines<u32>) -> Vec<(Time, u32)> {
+    fn all(lines: &mut ServerLines<u32>) -> Vec<(Time, u32)> {
         std::iter::from_fn(|| lines.leave(Time::NEVER)).collect()
     }
 
@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(lines.server_of(&packet), expected);
         }
         assert!(
-            Lines::<u32>::new(&[], 1, Direction::Up)
+            ServerLines::<u32>::new(&[], 1, Direction::Up)
                 .expect("valid")
                 .is_none()
         );

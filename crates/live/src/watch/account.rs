@@ -3,14 +3,14 @@
 //! The kernel adds a wait to a task's count when the wait ends. So a wait counts at the look that follows it, and one
 //! look may find more than has passed since the look before.
 
-use crate::protocol::Host;
+use crate::protocol::HostId;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Whose work a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Owner {
-    Host(Host),
+    Host(HostId),
     /// Deferred interrupt work, of all hosts and of the rest of the machine.
     Kernel,
 }
@@ -24,7 +24,7 @@ pub(super) struct Seen {
     pub program: String,
     pub state: State,
     /// `None` where the kernel does not count them.
-    pub times: Option<Times>,
+    pub times: Option<SchedStat>,
 }
 
 /// A task's number comes again; together with its start it does not.
@@ -46,7 +46,7 @@ pub(super) enum State {
 
 /// `/proc/PID/task/TID/schedstat` (Documentation/scheduler/sched-stats.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Times {
+pub(super) struct SchedStat {
     pub ran_ns: u64,
     pub waited_ns: u64,
     /// How often it was given a processor.
@@ -77,7 +77,7 @@ pub struct ProgramWaits {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     threads: u64,
-    times: Option<Times>,
+    times: Option<SchedStat>,
     longest_wait_ns: u64,
     longest_wait_at_ns: i64,
     stopped_ns: i64,
@@ -90,7 +90,7 @@ struct Present {
     owner: Owner,
     /// The latest: a new process has its maker's name at first.
     program: String,
-    times: Option<Times>,
+    times: Option<SchedStat>,
     sum: Sum,
     /// Since when it has been found runnable without having run.
     kept_since_ns: Option<i64>,
@@ -201,7 +201,7 @@ impl Account {
             program: String::new(),
             // A task of the run began in it; the kernel's own threads are older.
             times: match seen.owner {
-                Owner::Host(_) => seen.times.map(|_| Times::default()),
+                Owner::Host(_) => seen.times.map(|_| SchedStat::default()),
                 Owner::Kernel => seen.times,
             },
             sum: Sum {

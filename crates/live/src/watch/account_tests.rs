@@ -3,7 +3,7 @@ use super::*;
 const SECOND_NS: i64 = 1_000_000_000;
 const LOOK_NS: i64 = SECOND_NS / 10;
 const MS_NS: u64 = 1_000_000;
-const SERVER: Owner = Owner::Host(Host::Server);
+const SERVER: Owner = Owner::Host(HostId::Server);
 
 fn at(process: i32, program: &str, waited_ms: u64) -> Seen {
     Seen {
@@ -15,7 +15,7 @@ fn at(process: i32, program: &str, waited_ms: u64) -> Seen {
         },
         program: program.to_owned(),
         state: State::Other,
-        times: Some(Times {
+        times: Some(SchedStat {
             ran_ns: 1,
             waited_ns: waited_ms * MS_NS,
             turns: 1,

@@ -8,7 +8,7 @@ mod account;
 mod tasks;
 
 use crate::clock::monotonic_ns;
-use crate::protocol::{Host, PerHost};
+use crate::protocol::{HostId, PerHost};
 use account::{Account, Owner, Seen};
 use hdrhistogram::Histogram;
 use rustix::process::Pid;
@@ -53,13 +53,13 @@ pub(crate) struct Watch {
     zero_ns: i64,
     counted: bool,
     /// Dropped to end the thread.
-    notices: Sender<Notice>,
+    notices: Sender<WatchEvent>,
     thread: JoinHandle<Watcher>,
 }
 
 /// What the watching thread is told.
 #[derive(Debug)]
-enum Notice {
+enum WatchEvent {
     /// The last look at a program, and its time.
     Ended(i64, Seen),
     /// A process that does not belong to the work.
@@ -101,17 +101,17 @@ impl Watch {
     }
 
     /// Takes the last look at a program that has ended and has not been waited for.
-    pub(crate) fn ended(&self, program: Pid, host: Host) {
+    pub(crate) fn ended(&self, program: Pid, host: HostId) {
         if let Some(seen) = tasks::see_ended(program, host, self.counted) {
             // The thread ends after this.
             let now_ns = monotonic_ns() - self.zero_ns;
-            let _ = self.notices.send(Notice::Ended(now_ns, seen));
+            let _ = self.notices.send(WatchEvent::Ended(now_ns, seen));
         }
     }
 
     /// Forgets a program that was just started.
     pub(crate) fn leave_out(&self, program: Pid) {
-        let _ = self.notices.send(Notice::LeaveOut(program));
+        let _ = self.notices.send(WatchEvent::LeaveOut(program));
     }
 
     /// Takes the last look at all and says what was seen. The programs must still be there.
@@ -146,7 +146,7 @@ impl HostWaits {
 }
 
 impl Watcher {
-    fn watch(mut self, noticed: &Receiver<Notice>) -> Self {
+    fn watch(mut self, noticed: &Receiver<WatchEvent>) -> Self {
         let mut due_ns = monotonic_ns();
         let mut before_ns = due_ns - LOOK_EVERY_NS;
         loop {
@@ -161,8 +161,8 @@ impl Watcher {
             loop {
                 let wait_ns = (due_ns - monotonic_ns()).max(0) as u64;
                 match noticed.recv_timeout(Duration::from_nanos(wait_ns)) {
-                    Ok(Notice::Ended(at_ns, seen)) => self.account.ended(at_ns, &seen),
-                    Ok(Notice::LeaveOut(program)) => {
+                    Ok(WatchEvent::Ended(at_ns, seen)) => self.account.ended(at_ns, &seen),
+                    Ok(WatchEvent::LeaveOut(program)) => {
                         let process = program.as_raw_nonzero().get();
                         self.tasks.leave_out(process);
                         self.account.forget(process);
@@ -181,9 +181,9 @@ impl Watcher {
         let of = |host| HostWaits::of(self.account.of(Owner::Host(host)), counted);
         HostsReport {
             hosts: PerHost {
-                client: of(Host::Client),
-                near: self.tasks.has(Host::Near).then(|| of(Host::Near)),
-                server: of(Host::Server),
+                client: of(HostId::Client),
+                near: self.tasks.has(HostId::Near).then(|| of(HostId::Near)),
+                server: of(HostId::Server),
             },
             kernel_threads: self.account.of(Owner::Kernel),
             sampler_late_ms_p99: self.late.value_at_quantile(0.99) as f64 / 1e6,

@@ -4,8 +4,8 @@
 //! process have names of their own. The kernel's threads for deferred interrupt work are outside the run's process
 //! namespace, so that their files are opened before it is entered.
 
-use super::account::{Owner, Seen, State, Task, Times};
-use crate::protocol::{Host, PerHost};
+use super::account::{Owner, SchedStat, Seen, State, Task};
+use crate::protocol::{HostId, PerHost};
 use rustix::process::{Pid, getpid};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -13,9 +13,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// The threads of the workload `channels`, by the host whose programs they stand for.
-const CHANNELS: [(&str, Host); 2] = [
-    ("channels", Host::Client),
-    ("channel servers", Host::Server),
+const CHANNELS: [(&str, HostId); 2] = [
+    ("channels", HostId::Client),
+    ("channel servers", HostId::Server),
 ];
 /// The kernel's threads that finish what an interrupt began (kernel/softirq.c): on one processor each.
 const DEFERRED: [&str; 2] = ["ksoftirqd/", "ktimers/"];
@@ -66,12 +66,12 @@ impl KernelThreads {
 #[derive(Debug)]
 pub(super) struct Tasks {
     /// By the number of its network namespace.
-    hosts: HashMap<u64, Host>,
+    hosts: HashMap<u64, HostId>,
     kernel: KernelThreads,
     own: i32,
     own_arguments: Vec<u8>,
     /// Whose a process is, by its number and start: that of its first namespace.
-    owners: HashMap<(i32, u64), Host>,
+    owners: HashMap<(i32, u64), HostId>,
     /// Processes that do not belong to the work.
     left_out: HashSet<i32>,
     /// This kernel counts what a task waited.
@@ -125,7 +125,7 @@ impl Tasks {
         seen
     }
 
-    pub fn has(&self, host: Host) -> bool {
+    pub fn has(&self, host: HostId) -> bool {
         self.hosts.values().any(|&each| each == host)
     }
 
@@ -138,7 +138,7 @@ impl Tasks {
     }
 
     /// None of a process that has not become a program yet: it has its maker's name and arguments.
-    fn host_of_program(&self, process: i32) -> Option<Host> {
+    fn host_of_program(&self, process: i32) -> Option<HostId> {
         let arguments = fs::read(format!("/proc/{process}/cmdline")).ok()?;
         if arguments == self.own_arguments {
             return None;
@@ -185,7 +185,7 @@ pub(super) fn are_waits_counted() -> bool {
 }
 
 /// The first thread of a process of a host, which may have ended.
-pub(super) fn see_ended(process: Pid, host: Host, counted: bool) -> Option<Seen> {
+pub(super) fn see_ended(process: Pid, host: HostId, counted: bool) -> Option<Seen> {
     let process = process.as_raw_nonzero().get();
     see_task(process, process, Owner::Host(host), counted)
 }
@@ -240,10 +240,10 @@ fn parse_stat(text: &str) -> Option<(String, State, u64)> {
     Some((name.to_owned(), state, started))
 }
 
-fn times(schedstat: &str) -> Option<Times> {
+fn times(schedstat: &str) -> Option<SchedStat> {
     let mut fields = schedstat.split_ascii_whitespace().map(str::parse);
     let mut next = || fields.next()?.ok();
-    Some(Times {
+    Some(SchedStat {
         ran_ns: next()?,
         waited_ns: next()?,
         turns: next()?,
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_schedstat_without_its_three_numbers_is_none() {
-        let expected = Times {
+        let expected = SchedStat {
             ran_ns: 5,
             waited_ns: 6,
             turns: 7,

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from bentpipe.engines.bench import Bench, End, Program, Running
 from bentpipe.engines.workloads.nginx import Served
-from bentpipe.engines.workloads.transfer import Item, Outcome, Transfer
+from bentpipe.engines.workloads.transfer import FlowOutcome, Item, Transfer
 
 MOST = 16
 """Connections to one server that aria2c allows."""
@@ -124,7 +124,7 @@ def transfers(
     """What became of each range. `served` are the lines for this file in the log of nginx, which was asked at
     the host `server`."""
     lines = list(served)
-    outcome: Outcome = "finished"
+    outcome: FlowOutcome = "finished"
     why = fault(program)
     if why:
         outcome = "failed"

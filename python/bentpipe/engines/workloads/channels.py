@@ -18,7 +18,7 @@ from bentpipe.results.schema import TABLES
 _FLOWS = TABLES["flows"].schema
 
 
-def setup(work: ChannelsSpec, spec: RunSpec, spool: Path) -> dict[str, Any]:
+def setup(work: ChannelsSpec, spec: RunSpec, raw_folder: Path) -> dict[str, Any]:
     """One of the fields `channels` of the request `setup`."""
     return {
         "name": work.name,
@@ -31,7 +31,7 @@ def setup(work: ChannelsSpec, spec: RunSpec, spool: Path) -> dict[str, Any]:
         "terrestrial_jitter_ns": work.terrestrial_jitter_ns,
         "think_ns": work.think_ns,
         "ip": spec.client.ip,
-        "flows_csv": str(_flows_csv(work, spec, spool)),
+        "flows_csv": str(_flows_csv(work, spec, raw_folder)),
     }
 
 
@@ -41,7 +41,7 @@ def programs(_spec: ChannelsSpec) -> tuple[str, ...]:
 
 async def run(work: ChannelsSpec, bench: Bench) -> WorkloadResult:
     over = await bench.channels(work.name)
-    table = _flows_csv(work, bench.spec, bench.spool)
+    table = _flows_csv(work, bench.spec, bench.raw_folder)
     flows = _read(table) if over.status == 0 else pl.DataFrame(schema=_FLOWS)
     end_s = bench.spec.duration_s if bench.spec.duration_s is not None else over.at_s
     result = entry(work, flows, min(over.at_s, end_s)) | flow_times(flows, initial_window_bytes(bench.spec))
@@ -72,9 +72,9 @@ def entry(work: ChannelsSpec, flows: pl.DataFrame, ended_s: float) -> dict[str, 
     }
 
 
-def _flows_csv(work: ChannelsSpec, spec: RunSpec, spool: Path) -> Path:
+def _flows_csv(work: ChannelsSpec, spec: RunSpec, raw_folder: Path) -> Path:
     """By its place in the lab: a name may hold what a file's may not."""
-    return spool / f"flows-{spec.workloads.index(work)}.csv"
+    return raw_folder / f"flows-{spec.workloads.index(work)}.csv"
 
 
 def _read(table: Path) -> pl.DataFrame:

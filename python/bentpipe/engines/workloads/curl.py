@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe.engines.bench import Bench, End, Program, Running
-from bentpipe.engines.workloads.transfer import Item, Outcome, Transfer
+from bentpipe.engines.workloads.transfer import FlowOutcome, Item, Transfer
 
 _STAMP = r"(\d\d):(\d\d):(\d\d\.\d{6})"
 _ANY = re.compile(_STAMP + r" [*<>{} ]")
@@ -167,7 +167,7 @@ def _transfer(
     upload: bool,
 ) -> Transfer:
     why = _why(each, upload=upload)
-    outcome: Outcome = "failed" if why else "finished"
+    outcome: FlowOutcome = "failed" if why else "finished"
     answered = each["time_starttransfer"] > 0
     return Transfer(
         item=item,

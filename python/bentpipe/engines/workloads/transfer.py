@@ -16,7 +16,7 @@ class Item:
     size_bytes: int
 
 
-Outcome = Literal["finished", "unfinished", "failed"]
+FlowOutcome = Literal["finished", "unfinished", "failed"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Transfer:
     first_byte_s: float | None
     end_s: float | None
     bytes: int
-    outcome: Outcome
+    outcome: FlowOutcome
     why: str | None
     header_bytes: int = 0
     """Of the answer, as far as known."""

@@ -1,7 +1,7 @@
 //! One host of a run: a network namespace with its ends of the links, its addresses, its routes, its settings.
 
 use crate::namespaces::NetNamespace;
-use crate::protocol::{Family, Host, HostReady, HostSetup, Offload, Refused, Setup};
+use crate::protocol::{Family, HostId, HostReady, HostSetup, Offload, Refused, Setup};
 use crate::refusal::{self, Machine, Step};
 use crate::routing::{DeviceDrops, Routing};
 use crate::sock_diag::SockDiag;
@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 const DEVICE_QUEUE_PACKETS: u32 = 20_000;
 
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct HostNamespace {
     pub net: NetNamespace,
     /// Of each of its devices, since one kernel has them all.
     pub offload: Offload,
@@ -32,7 +32,7 @@ pub(crate) struct Node {
 struct Device {
     link: Link,
     /// Who is reached by it.
-    to: Vec<Host>,
+    to: Vec<HostId>,
     /// The device lives as long as one descriptor of it, and its drop counts are read after the datapath's end.
     descriptor: OwnedFd,
     index: u32,
@@ -71,14 +71,14 @@ pub(crate) fn possible_families(setup: &Setup) -> Result<Vec<Family>, Refused> {
 ///
 /// `global` are the settings in force for the whole machine, which a namespace does not show.
 pub(crate) fn build(
-    host: Host,
+    host: HostId,
     own: &HostSetup,
     setup: &Setup,
     plan: &Plan,
     root: bool,
     machine: &Machine,
     global: &BTreeMap<String, String>,
-) -> Result<((Node, SockDiag), HostReady), Refused> {
+) -> Result<((HostNamespace, SockDiag), HostReady), Refused> {
     let net = NetNamespace::make()
         .map_err(|error| refusal::namespaces(Step::Network, error, root, machine))?;
     let mut site = Site {
@@ -93,7 +93,7 @@ pub(crate) fn build(
     for attachment in plan.attachments(host) {
         offload = site.attach(attachment, machine)?;
     }
-    if host == Host::Near {
+    if host == HostId::Near {
         forward().map_err(at(host, "turning on the forwarding"))?;
     }
     for (name, value) in &own.sysctl {
@@ -112,7 +112,7 @@ pub(crate) fn build(
         .map_err(at(host, "opening the socket list"))?;
     let mut in_force = global.clone();
     in_force.extend(sysctl::in_force());
-    let node = Node {
+    let namespace = HostNamespace {
         net,
         offload,
         routing: site.routing,
@@ -123,11 +123,11 @@ pub(crate) fn build(
         extra_addresses,
         sysctl: in_force,
     };
-    Ok(((node, sockets), ready))
+    Ok(((namespace, sockets), ready))
 }
 
 /// What the kernel's refusal to do something becomes.
-fn at(host: Host, doing: &'static str) -> impl Fn(io::Error) -> Refused {
+fn at(host: HostId, doing: &'static str) -> impl Fn(io::Error) -> Refused {
     move |error| Refused {
         what: "network".into(),
         message: format!("{doing} of the host {} gave: {error}", host.name()),
@@ -137,7 +137,7 @@ fn at(host: Host, doing: &'static str) -> impl Fn(io::Error) -> Refused {
 
 /// A host that is being built.
 struct Site<'a> {
-    host: Host,
+    host: HostId,
     own: &'a HostSetup,
     setup: &'a Setup,
     routing: Routing,
@@ -227,13 +227,13 @@ impl Site<'_> {
         let ours = topology::addresses(self.host, PLAIN, families);
         for device in &self.devices {
             for (&family, &from) in families.iter().zip(&ours) {
-                if self.host == Host::Server {
+                if self.host == HostId::Server {
                     for number in 0..servers {
                         self.routing
                             .add_address(device.index, servers::address(number, family))
                             .map_err(at(self.host, "giving a server's address"))?;
                     }
-                } else if device.to.contains(&Host::Server) {
+                } else if device.to.contains(&HostId::Server) {
                     for network in servers::networks(servers, family) {
                         self.routing
                             .add_network_route(device.index, network, from, metrics.clone())
@@ -256,7 +256,7 @@ impl Site<'_> {
     }
 }
 
-impl Node {
+impl HostNamespace {
     fn device(&self, link: Link) -> io::Result<&Device> {
         let found = self.devices.iter().find(|device| device.link == link);
         found.ok_or_else(|| io::Error::other(format!("there is no device {}", link.name())))
