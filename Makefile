@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-hosts check-interrupted validate calibrate check-intervals check-query check-calc docs clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-hosts bench-start check-interrupted validate calibrate check-intervals check-query check-calc docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -79,6 +79,11 @@ bench-report: setup
 # What it costs a run's figures that its hosts' programs wait for a processor.
 bench-hosts: setup
 	$(python) benches/hosts
+
+# How long each command takes to start: `--help`, `calc`, a run of one second in `sim`.
+bench-start: export PYTHONDONTWRITEBYTECODE =
+bench-start: setup
+	@$(python) benches/start
 
 # A sweep of 1000 runs killed three times ends with the rows of one that was not.
 check-interrupted: setup

@@ -30,6 +30,14 @@ def test_what_needs_no_data_frames_loads_none(tmp_path: Path, command: str) -> N
     assert loaded_by(command.split(), tmp_path) == set()
 
 
+@pytest.mark.usefixtures("run")
+def test_a_run_in_sim_loads_neither_numpy_nor_charts(tmp_path: Path) -> None:
+    assert loaded_by(["run", "plain.toml", "--engine", "sim", "--out", "out"], tmp_path) == {
+        "polars",
+        "pydantic",
+    }
+
+
 def test_each_command_is_listed_with_the_first_line_of_its_docstring() -> None:
     for name, entry in COMMANDS.items():
         function = getattr(import_module(f"bentpipe.cli.{entry.module}"), entry.function)

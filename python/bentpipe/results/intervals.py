@@ -7,19 +7,23 @@ between the lowest and the highest value, and no percentile of it can reach 95 %
 itself. How often each holds the mean is simulated by `make check-intervals`.
 
 Source: T. Hesterberg, What Teachers Should Know About the Bootstrap, arXiv 1411.5279, sections 3.3 and 5.3.
+numpy and scipy are loaded when an interval is computed: they take longer to load than a short run takes.
 Departure: 1. the narrowness is taken out of the residuals, and so not out of the level as well.
 """
+
+from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+Array: TypeAlias = "NDArray[np.float64]"
 LEVEL = 0.95
 POWER = 0.8
 """How often a difference is seen where it is said that it would be."""
@@ -56,7 +60,7 @@ class Interval:
         """How often such an interval holds the mean at least, of very skewed values too."""
         return LEAST_HELD[max(count for count in LEAST_HELD if count <= self.count)]
 
-    def exp(self) -> "Interval":
+    def exp(self) -> Interval:
         """Of logarithms: the geometric mean and its interval."""
         mean, low, high = map(ratio_of, (self.mean, self.low, self.high))
         return Interval(mean, low, high, self.level, self.method, self.count)
@@ -69,6 +73,8 @@ def ratio_of(logarithm: float) -> float:
 
 def interval(values: Sequence[float], level: float = LEVEL) -> Interval | None:
     """None of fewer than two values. Of equal values both ends are that value."""
+    import numpy as np  # noqa: PLC0415 - see above
+
     count = len(values)
     if count < 2:
         return None
@@ -83,6 +89,9 @@ def interval(values: Sequence[float], level: float = LEVEL) -> Interval | None:
 
 def bounds(samples: Array, level: float = LEVEL, resamples: int = RESAMPLES) -> tuple[Array, Array]:
     """Lower and upper ends, one of each row of values."""
+    import numpy as np  # noqa: PLC0415 - see above
+    from scipy import stats  # noqa: PLC0415 - see above
+
     count = samples.shape[1]
     mean = samples.mean(axis=1, keepdims=True)
     if count < FROM:
@@ -104,6 +113,8 @@ def bounds(samples: Array, level: float = LEVEL, resamples: int = RESAMPLES) -> 
 
 def spread(values: Sequence[float] | Array) -> float:
     """Standard deviation; 0 where the values differ by no more than rounding."""
+    import numpy as np  # noqa: PLC0415 - see above
+
     sample = np.asarray(values, dtype=float)
     found = float(sample.std(ddof=1))
     return 0.0 if found <= 1e-12 * float(np.abs(sample).max()) else found
@@ -111,6 +122,8 @@ def spread(values: Sequence[float] | Array) -> float:
 
 def would_be_seen(deviation: float, count: int) -> float:
     """The least mean that `count` such values show to differ from 0, `POWER` of the time."""
+    from scipy import stats  # noqa: PLC0415 - see above
+
     return (_t(LEVEL, count) + float(stats.t.ppf(POWER, count - 1))) * deviation / math.sqrt(count)
 
 
@@ -137,8 +150,12 @@ def repeats_to_see(mean: float, deviation: float) -> int | None:
 
 def expanded(level: float, count: int) -> float:
     """The level at which a normal distribution's quantiles are those of Student's t at `level`."""
+    from scipy import stats  # noqa: PLC0415 - see above
+
     return 1 - 2 * float(stats.norm.cdf(-_t(level, count)))
 
 
 def _t(level: float, count: int) -> float:
+    from scipy import stats  # noqa: PLC0415 - see above
+
     return float(stats.t.ppf((1 + level) / 2, count - 1))

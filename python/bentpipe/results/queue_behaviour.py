@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from bentpipe import _core
@@ -137,8 +136,8 @@ def _retransmitting(tables: Mapping[str, pl.DataFrame], pipe: str) -> tuple[pl.D
     key = ("local_port", "remote_port")
     # Samples stand in the order in which they were taken.
     sampled = tables["sockets"].filter(pl.col("host") == sender)
-    times_s = np.sort(sampled["time_s"].unique().to_numpy())
-    sample_s = float(np.median(np.diff(times_s))) if len(times_s) > 1 else 0.0
+    apart_s = sampled.select(pl.col("time_s").unique().sort().diff().median()).item()
+    sample_s = 0.0 if apart_s is None else float(apart_s)
     grew = pl.col("retransmits").diff().over(key).fill_null(pl.col("retransmits"))
     name = _name(*key)
     of_sockets = sampled.filter(grew > 0).select("time_s", name)

@@ -11,9 +11,8 @@ on its way meanwhile, that time is transfer time.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
-
-import numpy as np
 
 from bentpipe import _core
 
@@ -92,7 +91,7 @@ def of_fetches(fetches: Sequence[dict[str, Any]], start_s: float, duration_s: fl
     return {
         "fetches": len(fetches),
         "finished": len(total),
-        "median_fetch_s": float(np.median(total)) if total else None,
+        "median_fetch_s": float(median(total)) if total else None,
         "fetch_times": times(total, len(fetches) - len(total)),
         "transfer_times": times(transfer, len(fetches) - len(total)) if known else None,
         "think_s": sum(each["think_s"] for each in fetches if each["transfer_s"] is not None)
