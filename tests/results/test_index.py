@@ -1,6 +1,7 @@
 """The index of a sweep's runs says what the records say, whatever became of either."""
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -265,6 +266,11 @@ def text_of(column: str, old: str, new: str) -> Callable[[pl.DataFrame], pl.Data
         lambda rows: rows.with_columns(workload=pl.lit(5)),
         lambda rows: rows.with_columns(point=pl.struct(x=pl.lit([1, 2]))),
         lambda rows: rows.with_columns(other=pl.lit("x")),
+        lambda rows: rows.with_columns(wall_s=pl.lit(math.nan)),
+        lambda rows: rows.with_columns(point=pl.struct(path=pl.struct(rtt=pl.lit(math.inf)))),
+        lambda rows: rows.with_columns(point=pl.struct(x=pl.lit(1e300))),
+        lambda rows: rows.with_columns(started=pl.lit(2**63 - 1).cast(pl.Datetime("us"))),
+        lambda rows: rows.with_columns(started=pl.lit(-(2**63)).cast(pl.Datetime("us"))),
     ],
     ids=lambda change: getattr(change, "__name__", None),
 )

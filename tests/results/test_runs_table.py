@@ -45,6 +45,11 @@ def test_a_point_is_numbers_where_all_are_and_else_text(values: list[Any], becom
     assert [type(value) for value in found.to_list()] == [type(value) for value in become]
 
 
+def test_a_start_that_its_zone_takes_out_of_all_years_is_null() -> None:
+    frame = table({"started": "0001-01-01T00:00:00+14:00"}, {"started": "9999-12-31T23:59:59-14:00"})
+    assert frame["started"].to_list() == [None, None]
+
+
 def test_a_key_that_goes_on_in_another_keeps_its_value_below() -> None:
     frame = table({"point": {"path.rate": 5}}, {"point": {"path.rate.burst": "10 kB"}})
     assert column(frame, "point.path.rate.value").to_list() == [5, None]

@@ -10,6 +10,7 @@ import hashlib
 import io
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -18,6 +19,7 @@ import polars as pl
 from bentpipe.results.errors import StoreError
 from bentpipe.results.layout import RECORD, RUNS, by_number
 from bentpipe.results.place import Place, Stamp
+from bentpipe.results.record_shape import LARGEST
 from bentpipe.results.records import (
     TEXT_COLUMNS,
     Packed,
@@ -31,6 +33,7 @@ from bentpipe.results.runs_table import FIXED, STRUCTS, RunRows, runs_table
 
 _STAMP = {"record_bytes": pl.Int64(), "record_changed": pl.String()}
 _FIGURE_TYPES = {pl.Boolean(), pl.Int64(), pl.Float64(), pl.String()}
+_FIRST, _LAST = datetime(1, 1, 1), datetime(9999, 12, 31)
 _FORMAT = "1"
 """Counts up when the same record gives another row."""
 
@@ -113,7 +116,9 @@ class Runs:
 
     def table(self) -> pl.DataFrame:
         if self._index and self._index.stamps == self._stamps:
-            return self._index.table(self.names)
+            table = self._index.table(self.names)
+            if _holds_what_records_may(table):
+                return table
         return runs_table(self.records())
 
     def _read_but(self, known: Container[str]) -> dict[str, dict[str, Any]]:
@@ -182,6 +187,28 @@ def _holds_figures(dtype: Any) -> bool:
         return False
     leaves = [field.dtype for field in dtype.fields]
     return all(leaf in _FIGURE_TYPES or _holds_figures(leaf) for leaf in leaves)
+
+
+def _holds_what_records_may(table: pl.DataFrame) -> bool:
+    """Whether every figure is one that a record may hold (record_shape.py), and every time has a year of four
+    digits. The rows' texts are checked where they are read."""
+    wrong = []
+    for name, dtype in table.schema.items():
+        for leaf in _floats(pl.col(name), dtype):
+            wrong.append(~leaf.is_finite() | (leaf.abs() > LARGEST))
+        if dtype == pl.Datetime("us"):
+            wrong.append(~pl.col(name).is_between(_FIRST, _LAST))
+    return not any(
+        column.item() for column in table.select(each.any().alias(str(n)) for n, each in enumerate(wrong))
+    )
+
+
+def _floats(column: pl.Expr, dtype: Any) -> Iterator[pl.Expr]:
+    if isinstance(dtype, pl.Struct):
+        for field in dtype.fields:
+            yield from _floats(column.struct.field(field.name), field.dtype)
+    elif dtype == pl.Float64():
+        yield column
 
 
 def _file(rows: pl.DataFrame) -> bytes:

@@ -111,9 +111,9 @@ def _plain(column: Column, record: Record) -> Any:
 def _moment(text: Any) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
+        return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
+    except (TypeError, ValueError, OverflowError):  # its zone may lead out of the years that there are
         return None
-    return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
 
 
 def _point(record: Record) -> dict[Path, Any]:
