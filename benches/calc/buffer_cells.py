@@ -164,7 +164,9 @@ def measured(place: Path, cell: Cell) -> float | None:
         results = bentpipe.Results.open(place)
     except bentpipe.StoreError:
         return None
-    sound: list[dict[str, Any]] = [run for run in results.runs if run["reliable"] and run["status"] == "done"]
+    sound: list[dict[str, Any]] = [
+        run for run in results.records if run["reliable"] and run["status"] == "done"
+    ]
     if not sound:
         return None
     sockets = results.of_run(sound[0]["run"], "sockets")

@@ -127,7 +127,7 @@ def _channels_threads(process: int) -> list[int]:
 def _run(work: str, engine: str) -> Mapping[str, Any]:
     with tempfile.TemporaryDirectory(prefix="bentpipe-hosts-") as folder:
         (lab := Path(folder) / f"{work}.toml").write_text(LABS[work])
-        return bentpipe.Lab.load(lab).run(engine=engine, out=Path(folder) / "out").runs[0]
+        return bentpipe.Lab.load(lab).run(engine=engine, out=Path(folder) / "out").records[0]
 
 
 def _figure(record: Mapping[str, Any]) -> float:

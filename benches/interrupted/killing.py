@@ -97,7 +97,7 @@ def _dask(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
 def fingerprints(folder: Path) -> dict[str, dict[str, str]]:
     """Of every run in a folder: its record without what is its own, and every table, each as a digest."""
     results = Results.open(folder)
-    return {record["run"]: _fingerprints(folder, record) for record in results.runs}
+    return {record["run"]: _fingerprints(folder, record) for record in results.records}
 
 
 def _fingerprints(folder: Path, record: dict[str, Any]) -> dict[str, str]:

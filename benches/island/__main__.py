@@ -181,7 +181,7 @@ def row(*columns: str) -> None:
 
 
 def that_count(folders: Sequence[str]) -> list[Record]:
-    every: list[Record] = [run for folder in folders for run in Results.open(folder).runs]
+    every: list[Record] = [run for folder in folders for run in Results.open(folder).records]
     for run in every:
         if not counts(run):
             print(f"left out: {run['folder']}: {' '.join(run['why'])}", file=sys.stderr)

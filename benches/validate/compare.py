@@ -70,7 +70,7 @@ def _sound(place: Path) -> tuple[Results, list[dict[str, Any]]] | None:
         results = Results.open(place)
     except StoreError:
         return None
-    return results, [run for run in results.runs if run["reliable"] and run["status"] == "done"]
+    return results, [run for run in results.records if run["reliable"] and run["status"] == "done"]
 
 
 def _figures(

@@ -64,7 +64,7 @@ def sim(cells: Sequence[Cell], out: Path, seeds: int, jobs: int, say: Callable[[
         repeat = seeds if cell.by_chance else 1
         lab = bentpipe.Lab.load(LAB, set=cell.settings, repeat=repeat)
         results = lab.run(engine="sim", out=out / "sim" / cell.name)
-        rates = ", ".join(f"{run['workloads']['download']['goodput_mbit_s']:.3g}" for run in results.runs)
+        rates = ", ".join(f"{run['workloads']['download']['goodput_mbit_s']:.3g}" for run in results.records)
         say(f"sim   {cell.name}: {rates} Mbit/s")
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -1,8 +1,8 @@
 """bentpipe: a laboratory for TCP over long paths.
 
-`Lab.load(path)` reads a lab file, `lab.run(engine="sim", out=None)` runs it, and `Results` holds what came
-out: `link`, `flows`, `sockets`, `pings` as data frames over all runs. `simulate(lab)` is one run in memory.
-`calc(rate, rtt)` says what a path allows.
+`Lab.load(path)` reads a lab file, `Lab(path={...}, workload=[...])` is one from Python values, and
+`lab.run()` runs it. `Results` holds what came out, as data frames, comparisons and charts. `simulate(lab)` is
+one run in memory. `calc(rate, rtt)` says what a path allows. Every error for the user is a `BentpipeError`.
 
 The names are loaded when first used, since the live engine's host process may load nothing that starts a
 thread.
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from bentpipe.errors import BentpipeError as BentpipeError
     from bentpipe.executors.errors import ExecutorError as ExecutorError
     from bentpipe.lab import LabError as LabError
+    from bentpipe.notebook.results import Results as Results
     from bentpipe.results import ComparisonError as ComparisonError
-    from bentpipe.results import Results as Results
     from bentpipe.results import StoreError as StoreError
     from bentpipe.results.query import QueryError as QueryError
     from bentpipe.results.run import Run as Run
+    from bentpipe.results.run_record import Record as Record
     from bentpipe.run import Lab as Lab
     from bentpipe.simulation import simulate as simulate
 
@@ -35,7 +36,8 @@ _HOMES = {
     "Lab": "bentpipe.run",
     "LabError": "bentpipe.lab",
     "QueryError": "bentpipe.results.query",
-    "Results": "bentpipe.results",
+    "Record": "bentpipe.results.run_record",
+    "Results": "bentpipe.notebook.results",
     "Run": "bentpipe.results.run",
     "StoreError": "bentpipe.results",
     "calc": "bentpipe.calculator.calculation",
@@ -50,6 +52,7 @@ __all__ = [
     "Lab",
     "LabError",
     "QueryError",
+    "Record",
     "Results",
     "Run",
     "StoreError",

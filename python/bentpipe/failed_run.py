@@ -4,19 +4,20 @@ says in its record what happened and has empty tables."""
 import datetime
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from bentpipe.engines import machine
 from bentpipe.executors.base import Task, Work
 from bentpipe.results import RunFolder
 from bentpipe.results.carried import carry
 from bentpipe.results.place import Place
+from bentpipe.results.run_record import Record, identity, new_record
 
 
-def keep_failed(task: Task, work: Work, why: str, trace: str) -> dict[str, Any]:
+def keep_failed(task: Task, work: Work, why: str, trace: str) -> Record:
     """Keep it where the runs of `work` are kept, and return its record."""
     place = Place.of(work.destination)
-    record = _record(task, work, why, trace) | {"folder": str(place / task.name)}
+    record = _record(task, work, why, trace)
+    record["folder"] = str(place / task.name)
     if place.path is not None:
         RunFolder.create(place.path, task.name, replaces=work.replaces).finish(record)
         return record
@@ -25,29 +26,24 @@ def keep_failed(task: Task, work: Work, why: str, trace: str) -> dict[str, Any]:
     return record
 
 
-def _record(task: Task, work: Work, why: str, trace: str) -> dict[str, Any]:
+def _record(task: Task, work: Work, why: str, trace: str) -> Record:
     point = task.point
-    return {
-        "lab": point.lab,
-        "title": point.title,
-        "published": point.published,
-        "engine": work.engine,
-        "seed": point.seed,
-        "repeat_index": point.repeat_index,
-        "variant": point.variant,
-        "point": dict(point.point),
-        "status": "failed",
-        "reliable": False,
-        "why": [why],
-        "fault": trace,
-        "workloads": {each.name: {"kind": each.kind, "why": why} for each in point.spec.workloads},
-        "pipes": {"down": {}, "up": {}},
-        "queue": {},
-        "engine_error": {},
-        "spec": point.spec.model_dump(mode="json"),
-        "machine": machine.facts(),
-        "versions": machine.versions(set()),
-        "sysctl": {},
-        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "wall_s": 0.0,
-    }
+    return new_record(
+        identity(point),
+        engine=work.engine,
+        failed=True,
+        reliable=False,
+        why=[why],
+        folder=None,
+        workloads={each.name: {"kind": each.kind, "why": why} for each in point.spec.workloads},
+        pipes={"down": {}, "up": {}},
+        queue={},
+        engine_error={},
+        spec=point.spec.model_dump(mode="json"),
+        machine=machine.facts(),
+        versions=machine.versions(set()),
+        sysctl={},
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        wall_s=0.0,
+        more={"fault": trace},
+    )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from bentpipe import engines, lab
@@ -21,10 +22,13 @@ from bentpipe.executors.choice import Where, chosen
 from bentpipe.failed_run import keep_failed
 from bentpipe.lab import AS_IS, Point, unreached, unused
 from bentpipe.lab.spec import RunSpec
-from bentpipe.results import Results, StoreError
+from bentpipe.notebook.results import Results
+from bentpipe.results import StoreError
 from bentpipe.results.index import Runs, refresh
+from bentpipe.results.memory_place import MemoryPlace
 from bentpipe.results.place import Place
 from bentpipe.results.records import read_record
+from bentpipe.results.run_record import Record
 from bentpipe.sweep_folder import Claim, claimed, default_folder, identity, named
 from bentpipe.watching import Quiet, Watcher
 
@@ -70,22 +74,54 @@ class Lab(lab.Lab):
         jobs: int = 1,
         cluster: str | None = None,
         *,
+        seeds: Iterable[int] | None = None,
+        keep: str | Path | None = None,
         allow_exec: bool = False,
     ) -> Results:
-        """Run every point and return the results. `out`, a folder or a URL, defaults to runs/<lab>-<date>.
-        `jobs`: how many at once on this machine. `cluster`: a Dask scheduler's address, or `local:4`.
-        `allow_exec`: the lab may run its commands (`exec`)."""
-        return execute(
-            self,
-            engine=engine,
-            out=out,
-            where=Where(jobs, cluster),
-            options=EngineOptions(allow_exec=allow_exec),
-            on_left_out=lambda variant, why: warnings.warn(
-                f'variant "{variant}" is left out: {why}', stacklevel=4
-            ),
-            on_warning=lambda words: warnings.warn(words, stacklevel=4),
-        )
+        """Run every point and return the results.
+
+        Args:
+            engine: `sim`, in virtual time on any machine, or `live`, on this machine's kernel (Linux).
+            out: `keep` by its older name.
+            jobs: how many runs at once on this machine; `live` does one at a time.
+            cluster: a Dask scheduler's address, or `local:4`.
+            seeds: run each point once with each of these, instead of `repeat` times from the lab's seed on.
+            keep: the folder or URL that keeps the runs; an interrupted sweep of the lab in it goes on. None:
+                they are in this process's memory, and gone with the results.
+            allow_exec: the lab may run its commands (`exec`).
+
+        Raises:
+            LabError: for seeds that are none.
+            EngineError: for what the engine or this machine cannot do.
+            StoreError: for a folder that cannot be used, or holds something else.
+            ExecutorError: where the runs can no longer be done.
+
+        What fails within a run raises nothing: its record says so (`status`, `why`).
+        """
+        if keep is not None and out is not None:
+            raise StoreError(f"found keep={str(keep)!r} and out={str(out)!r}; expected one of them")
+        the_lab = self if seeds is None else self.with_seeds(seeds)
+
+        def executed(folder: str | Path) -> Results:
+            return execute(
+                the_lab,
+                engine=engine,
+                out=folder,
+                where=Where(jobs, cluster),
+                options=EngineOptions(allow_exec=allow_exec),
+                on_left_out=lambda variant, why: warnings.warn(
+                    f'variant "{variant}" is left out: {why}', stacklevel=5
+                ),
+                on_warning=lambda words: warnings.warn(words, stacklevel=5),
+            )
+
+        folder = out if keep is None else keep
+        if folder is not None:
+            return executed(folder)
+        with TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch:
+            made = Path(scratch) / self.name
+            executed(made)
+            return Results.open(MemoryPlace.read(made, self.name))
 
 
 def execute(
@@ -269,7 +305,7 @@ def _is(record: Mapping[str, Any], again: Again) -> bool:
     return failed if again == "failed" else not failed and not record["reliable"]
 
 
-def _kept(outcome: TaskOutcome, task: Task, work: Work, *, sound: bool) -> Mapping[str, Any]:
+def _kept(outcome: TaskOutcome, task: Task, work: Work, *, sound: bool) -> Record:
     """The record of the run that came out, or of the failed one that is kept in its stead.
 
     As long as no run was `sound`, what an engine refuses in a run is the request's or the machine's fault: it

@@ -45,7 +45,7 @@ def test_ctrl_c_leaves_no_half_written_run_of_several_at_once(tmp_path: Path) ->
     assert running.returncode == 130
     assert wait_for(lambda: not marked(str(tmp_path)))
     assert not list((tmp_path / "out").glob(".*"))
-    assert bentpipe.Results.open(tmp_path / "out").runs
+    assert bentpipe.Results.open(tmp_path / "out").records
 
 
 def test_a_long_call_into_a_library_does_not_put_the_end_off(tmp_path: Path) -> None:

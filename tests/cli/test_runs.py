@@ -92,7 +92,7 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(run: Command, tmp_path: P
     assert said.status == 0, said.stderr
     assert [each["point"]["path.rtt"] for each in said.objects] == ["1 ms", "2 ms", "3 ms"]
     assert (tmp_path / done["folder"] / "run.json").stat().st_mtime_ns == stamp
-    assert len(bentpipe.Results.open(out).runs) == 3
+    assert len(bentpipe.Results.open(out).records) == 3
 
 
 def test_another_lab_does_not_write_into_the_folder(run: Command) -> None:
@@ -127,7 +127,7 @@ def test_kill_9_leaves_no_process_and_a_folder_that_any_lab_may_have(run: Comman
         running.wait(120)
     assert wait_for(lambda: not marked(str(tmp_path)))
     assert run("run", "plain.toml", "--out", "out", "--quiet", *TOLERANT).status == 0
-    assert len(bentpipe.Results.open(tmp_path / "out").runs) == 1
+    assert len(bentpipe.Results.open(tmp_path / "out").records) == 1
 
 
 def test_what_the_kernel_refuses_leaves_no_folder_behind(run: Command, tmp_path: Path) -> None:

@@ -46,6 +46,6 @@ def test_nothing_is_left_but_whole_runs(tmp_path: Path, where: str, by: signal.S
             said.decode(),
         )
         assert not list((tmp_path / "out").glob(".*"))
-    runs = bentpipe.Results.open(tmp_path / "out").runs
+    runs = bentpipe.Results.open(tmp_path / "out").records
     assert 1 <= len(runs) < 400
     assert {run["status"] for run in runs} == {"done"}

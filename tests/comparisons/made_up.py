@@ -31,7 +31,7 @@ def run(
 
 def sweep(runs: Iterable[Record], folder: str = "runs/it") -> Any:
     """What `Results` is to a comparison."""
-    return SimpleNamespace(folder=Path(folder), runs=list(runs))
+    return SimpleNamespace(folder=Path(folder), records=list(runs))
 
 
 def tried(

@@ -46,7 +46,7 @@ def test_a_table_s_rows_are_those_of_the_table_and_null_is_empty(results: Result
 def test_the_table_of_runs_has_the_figures_under_their_dotted_names(results: Results, tmp_path: Path) -> None:
     paths = csv_export.write(results, tmp_path / "csv")
     assert [path.name for path in paths] == ["runs.csv", "link.csv", "flows.csv", "sockets.csv", "pings.csv"]
-    for row, record in zip(rows(paths[0]), results.runs, strict=True):
+    for row, record in zip(rows(paths[0]), results.records, strict=True):
         assert row["point.workload.download.direction"] == record["point"]["workload.download.direction"]
         goodput = record["workloads"]["download"]["goodput_mbit_s"]
         assert float(row["workload.download.goodput_mbit_s"]) == goodput
@@ -97,13 +97,13 @@ def test_series_have_a_value_or_null_at_every_step_of_100_ms(results: Results, t
 def test_raw_values_are_on_one_clock_that_begins_with_the_first(results: Results, tmp_path: Path) -> None:
     document = documents(results, tmp_path)[0]
     pings = document["raw_values"]["Ping (ms) ICMP"]
-    spread = results.of_run(results.runs[0]["run"], "pings").sort("time_s")["time_s"].to_list()
+    spread = results.of_run(results.records[0]["run"], "pings").sort("time_s")["time_s"].to_list()
     assert [each["t"] - pings[0]["t"] for each in pings] == pytest.approx(
         [at - spread[0] for at in spread], abs=1e-5
     )
     download = document["raw_values"]["TCP download"]
     carried = sum(each["val"] * each["dur"] * 125_000 for each in download if "val" in each)
-    assert carried == pytest.approx(results.runs[0]["workloads"]["download"]["bytes"], rel=0.01)
+    assert carried == pytest.approx(results.records[0]["workloads"]["download"]["bytes"], rel=0.01)
 
 
 def test_the_name_is_that_of_flents_test_with_such_series(results: Results, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_the_name_is_that_of_flents_test_with_such_series(results: Results, tmp_
 
 
 def test_a_run_gives_the_same_file_every_time(results: Results) -> None:
-    record = results.runs[0]
+    record = results.records[0]
     assert flent_export.data_file(results, record) == flent_export.data_file(results, record)
 
 
@@ -127,7 +127,7 @@ def test_an_export_taken_back_is_the_same_in_a_report(results: Results, tmp_path
         return console.export_text().replace("imported", "     yes")
 
     assert printed(back).replace(" ", "") == printed(results).replace(" ", "")
-    for ours, theirs in zip(results.runs, back.runs, strict=True):
+    for ours, theirs in zip(results.records, back.records, strict=True):
         for key in ("lab", "title", "variant", "point", "seed", "workloads", "pipes", "queue"):
             assert theirs[key] == ours[key], key
     assert back.pings["rtt_s"].to_list() == pytest.approx(results.pings["rtt_s"].to_list())
@@ -140,7 +140,7 @@ def test_several_transfers_one_way_are_numbered(tmp_path: Path) -> None:
     assert document["metadata"]["NAME"] == "tcp_ndown"
     assert {"TCP download::1", "TCP download::2"} < set(document["results"])
     take(list((tmp_path / "flent").iterdir()), tmp_path / "back", Called())
-    assert Results.open(tmp_path / "back").runs[0]["workloads"] == results.runs[0]["workloads"]
+    assert Results.open(tmp_path / "back").records[0]["workloads"] == results.records[0]["workloads"]
 
 
 def test_a_ping_of_which_nobody_knows_when_it_was_sent_is_left_out_of_the_series(tmp_path: Path) -> None:
@@ -158,6 +158,6 @@ def test_channels_and_fetches_come_back_with_all_their_figures(tmp_path: Path) -
     lab = LAB.split("[sweep]")[0].replace("until", 'duration = "5 s"\nuntil') + channels
     results = simulated(tmp_path, lab)
     take(flent_export.write(results, tmp_path / "flent"), tmp_path / "back", Called())
-    (back,), (record,) = Results.open(tmp_path / "back").runs, results.runs
+    (back,), (record,) = Results.open(tmp_path / "back").records, results.records
     assert back["workloads"] == record["workloads"]
     assert (back["pipes"], back["queue"]) == (record["pipes"], record["queue"])

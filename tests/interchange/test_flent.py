@@ -13,7 +13,7 @@ from bentpipe.interchange.reading import read
 
 def test_a_file_that_flent_wrote_has_its_pings(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", "idle.flent.gz")
-    (record,) = results.runs
+    (record,) = results.records
     entry = record["workloads"]["ping_ICMP"]
     assert (entry["kind"], entry["sent"], entry["lost"]) == ("ping", 10, 0)
     # What flent says of its own file: 0.017 and 0.083 ms in SERIES_META, a median of 0.04 ms in its summary.
@@ -27,7 +27,7 @@ def test_goodput_is_the_tools_own_mean_and_rates_are_by_the_second(tmp_path: Pat
     meta = {"TCP download": {"MEAN_VALUE": 9.5, "UNITS": "Mbits/s"}}
     document = flent({"TCP download": rates([8, 9, 10, 11, 12, 6, 6, 6, 6, 6])}, SERIES_META=meta)
     results = taken(tmp_path / "out", packed(tmp_path / "a.flent.gz", document))
-    entry = results.runs[0]["workloads"]["download"]
+    entry = results.records[0]["workloads"]["download"]
     assert entry["goodput_mbit_s"] == 9.5
     assert entry["per_second_mbit_s"] == pytest.approx([10, 6])
     assert entry["duration_s"] == pytest.approx(2)
@@ -41,7 +41,7 @@ def test_without_a_mean_goodput_is_that_of_the_values_by_their_time(tmp_path: Pa
         {"t": ZERO_S + 2, "val": 20.0, "dur": 0.1},
     ]
     document = flent({"TCP upload": values})
-    entry = taken(tmp_path / "out", packed(tmp_path / "a.gz", document)).runs[0]["workloads"]["upload"]
+    entry = taken(tmp_path / "out", packed(tmp_path / "a.gz", document)).records[0]["workloads"]["upload"]
     assert entry["goodput_mbit_s"] == pytest.approx(11)
 
 
@@ -51,7 +51,7 @@ def test_streams_of_one_transfer_are_one_workload_and_others_their_own(tmp_path:
     computed = ("TCP download sum", "TCP download avg", "TCP totals", "TCP upload::1::tcp_cwnd")
     series = dict.fromkeys([*names, *computed], rates([2.0] * 5))
     results = taken(tmp_path / "out", packed(tmp_path / "a.gz", flent(series, SERIES_META=meta)))
-    entries = results.runs[0]["workloads"]
+    entries = results.records[0]["workloads"]
     assert {name: (each["streams"], each["goodput_mbit_s"]) for name, each in entries.items()} == {
         "download_BE": (2, 4.0),
         "download_EF": (1, 2.0),
@@ -62,7 +62,7 @@ def test_streams_of_one_transfer_are_one_workload_and_others_their_own(tmp_path:
 
 def test_what_was_lost_is_what_is_missing_in_the_sequence(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", packed(tmp_path / "a.gz", flent({"Ping (ms) ICMP": PINGS})))
-    entry = results.runs[0]["workloads"]["ping_ICMP"]
+    entry = results.records[0]["workloads"]["ping_ICMP"]
     assert (entry["sent"], entry["lost"], entry["median_ms"]) == (4, 1, 22.0)
     assert results.pings["sequence"].to_list() == [1, 2, 3, 4]
     assert results.pings["rtt_s"].to_list() == [pytest.approx(0.021), 0.022, None, 0.024]
@@ -75,7 +75,7 @@ def test_means_of_udp_round_trips_were_transactions_a_second_once(
 ) -> None:
     series = {"Ping (ms) UDP BE": rates([value] * 3)}
     results = taken(tmp_path / "out", packed(tmp_path / "a.gz", flent(series, version=version)))
-    entry = results.runs[0]["workloads"]["ping_UDP_BE"]
+    entry = results.records[0]["workloads"]["ping_UDP_BE"]
     assert (entry["median_ms"], entry["sent"], entry["lost"]) == (20.0, None, None)
     assert results.pings.is_empty()
 
@@ -86,7 +86,7 @@ def test_pages_are_fetches_and_their_times_were_seconds_once(
 ) -> None:
     series = {"HTTP latency": [{"t": ZERO_S + n, "val": value} for n in range(3)]}
     results = taken(tmp_path / "out", packed(tmp_path / "a.gz", flent(series, version=version)))
-    entry = results.runs[0]["workloads"]["page"]
+    entry = results.records[0]["workloads"]["page"]
     assert (entry["kind"], entry["fetches"], entry["median_fetch_s"]) == ("http", 3, 0.5)
 
 
@@ -102,7 +102,7 @@ def test_version_1_without_raw_values_is_taken_from_the_common_grid(tmp_path: Pa
     document = flent({"TCP download": rates([8.0] * 10)}, version=None)
     del document["raw_values"]
     results = taken(tmp_path / "out", packed(tmp_path / "a.gz", document))
-    assert results.runs[0]["workloads"]["download"]["goodput_mbit_s"] == pytest.approx(8)
+    assert results.records[0]["workloads"]["download"]["goodput_mbit_s"] == pytest.approx(8)
 
 
 def test_a_time_without_its_zone_is_settled_by_the_values(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_time_without_its_zone_is_settled_by_the_values(tmp_path: Path) -> Non
     ).strftime("%Y-%m-%dT%H:%M:%S.%f")
     document = flent({"Ping (ms) ICMP": PINGS}, version=2, T0=two_hours_off)
     results = taken(tmp_path / "out", packed(tmp_path / "a.gz", document))
-    assert results.runs[0]["started"] == "2027-01-15T08:00:00+00:00"
+    assert results.records[0]["started"] == "2027-01-15T08:00:00+00:00"
     assert results.pings["time_s"].drop_nulls().to_list() == pytest.approx([0.2, 0.4, 0.8])
 
 
@@ -120,7 +120,7 @@ def test_the_same_file_packed_otherwise_is_the_same_test(tmp_path: Path) -> None
     plain, zipped = written(tmp_path / "a.flent", document), packed(tmp_path / "a.flent.gz", document)
     bzipped = tmp_path / "a.flent.bz2"
     bzipped.write_bytes(bz2.compress(plain.read_bytes()))
-    assert len(taken(tmp_path / "out", plain, zipped, bzipped).runs) == 1
+    assert len(taken(tmp_path / "out", plain, zipped, bzipped).records) == 1
 
 
 @pytest.mark.parametrize(

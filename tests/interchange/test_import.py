@@ -28,7 +28,7 @@ def test_a_test_that_is_there_is_not_counted_twice_from_whichever_end(tmp_path: 
     run = first.runs[0][1]
     assert again.runs == []
     assert [name for _, name in again.known] == [run, run]
-    assert len(Results.open(out).runs) == 1
+    assert len(Results.open(out).records) == 1
 
 
 def test_a_folder_of_imports_grows(tmp_path: Path) -> None:
@@ -37,13 +37,13 @@ def test_a_folder_of_imports_grows(tmp_path: Path) -> None:
     results = taken(
         out, "down.json", "by_size.json", called=Called(variant="tuned", point={"path.rtt": "9 ms"})
     )
-    assert [run["run"] for run in results.runs] == [
+    assert [run["run"] for run in results.records] == [
         "001_as-is_up",
         "002_tuned_9-ms_down",
         "003_tuned_9-ms_by-size",
     ]
-    assert [run["seed"] for run in results.runs] == [1, 1, 2]
-    assert {run["lab"] for run in results.runs} == {"office"}
+    assert [run["seed"] for run in results.records] == [1, 1, 2]
+    assert {run["lab"] for run in results.records} == {"office"}
     with pytest.raises(StoreError, match="leave --name away"):
         take([SAMPLES / "udp_up.json"], out, Called(lab="home"))
 
@@ -89,12 +89,12 @@ def test_repeats_of_one_thing_that_were_not_asked_the_same_are_told(tmp_path: Pa
 
 def test_tables_and_pages_say_that_nothing_is_known_of_their_error(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", "up.json", "idle.flent.gz")
-    (transfer, _) = results.runs
+    (transfer, _) = results.records
     assert sentences(transfer) == [
         "This run was imported from a file of iperf3: of its own error nothing is known."
     ]
     assert badge(transfer) == "imported"
-    assert {mark(cell) for cell in cells(results.runs)} == {"imported"}
+    assert {mark(cell) for cell in cells(results.records)} == {"imported"}
     assert "imported" in render(results)
 
 
@@ -134,7 +134,7 @@ def test_numbers_that_are_none_are_not_known(tmp_path: Path) -> None:
     document = json.dumps(sample("down")).replace('"retransmits": 0', '"retransmits": NaN')
     file = tmp_path / "nan.json"
     file.write_text(document.replace('"seconds": 2.000105', '"seconds": 1e999'))
-    entry = taken(tmp_path / "out", file).runs[0]["workloads"]["download"]
+    entry = taken(tmp_path / "out", file).records[0]["workloads"]["download"]
     assert entry["retransmits"] is None
     assert entry["duration_s"] == pytest.approx(2.0001, abs=1e-4)  # by its intervals
 
@@ -148,7 +148,7 @@ def test_a_folder_or_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_text_that_no_utf8_can_hold_does_not_stop_a_run(tmp_path: Path) -> None:
     document = sample("down") | {"title": "\ud800"}
-    (record,) = taken(tmp_path / "out", written(tmp_path / "odd.json", document)).runs
+    (record,) = taken(tmp_path / "out", written(tmp_path / "odd.json", document)).records
     assert record["variant"] == "?"
 
 
@@ -157,4 +157,4 @@ def test_what_a_file_says_reaches_no_terminal_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"\(no\\n\\x1b\[2Jroute\)"):
         take([written(tmp_path / "refused.json", refused)], tmp_path / "out", Called())
     titled = written(tmp_path / "titled.json", sample("down") | {"title": "\x1b[31mred"})
-    assert taken(tmp_path / "out", titled).runs[0]["variant"] == r"\x1b[31mred"
+    assert taken(tmp_path / "out", titled).records[0]["variant"] == r"\x1b[31mred"

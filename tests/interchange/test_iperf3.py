@@ -12,7 +12,7 @@ from bentpipe.interchange.reading import read
 
 def test_a_download_is_the_receivers_own_count(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", "down.json")
-    (record,) = results.runs
+    (record,) = results.records
     entry, end = record["workloads"]["download"], sample("down")["end"]
     assert (entry["kind"], entry["direction"], entry["streams"]) == ("bulk", "down", 1)
     assert entry["bytes"] == end["sum_received"]["bytes"]
@@ -46,7 +46,7 @@ def test_a_window_that_no_segment_divides_is_not_known_in_segments(tmp_path: Pat
 
 def test_both_ways_at_once_are_two_transfers(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", "both_ways.json")
-    assert list(results.runs[0]["workloads"]) == ["upload", "download"]
+    assert list(results.records[0]["workloads"]) == ["upload", "download"]
     ports = {each["local_port"] for each in sample("both_ways")["start"]["connected"]}
     assert set(results.flows["local_port"]) == ports
     assert results.flows["direction"].to_list() == ["up", "down"]
@@ -55,17 +55,17 @@ def test_both_ways_at_once_are_two_transfers(tmp_path: Path) -> None:
 
 def test_parallel_streams_are_flows_of_one_transfer(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", "two_streams.json")
-    entry = results.runs[0]["workloads"]["upload"]
+    entry = results.records[0]["workloads"]["upload"]
     assert entry["streams"] == 2
     assert results.flows["bytes"].sum() == entry["bytes"]
-    assert results.runs[0]["variant"] == "two streams"  # the title that it was given by -T
+    assert results.records[0]["variant"] == "two streams"  # the title that it was given by -T
     assert results.sockets.group_by("local_port").len()["len"].to_list() == [2, 2]
 
 
 def test_a_server_s_file_says_the_same_from_the_other_end(tmp_path: Path) -> None:
     client = taken(tmp_path / "client", "up_by_client.json")
     server = taken(tmp_path / "server", "up_by_server.json")
-    ours, theirs = (each.runs[0]["workloads"]["upload"] for each in (client, server))
+    ours, theirs = (each.records[0]["workloads"]["upload"] for each in (client, server))
     assert ours["bytes"] == theirs["bytes"]
     ends = ["workload", "client", "server", "direction", "local_port", "remote_port"]
     assert client.flows.select(ends).equals(server.flows.select(ends))
@@ -73,16 +73,16 @@ def test_a_server_s_file_says_the_same_from_the_other_end(tmp_path: Path) -> Non
 
 
 def test_what_a_server_sent_without_learning_what_came_is_said_to_be_the_senders(tmp_path: Path) -> None:
-    entry = taken(tmp_path / "out", "down_by_server.json").runs[0]["workloads"]["download"]
+    entry = taken(tmp_path / "out", "down_by_server.json").records[0]["workloads"]["download"]
     assert entry["bytes"] == sample("down_by_server")["end"]["sum_sent"]["bytes"]
     assert entry["by"] == "sender"
-    both = taken(tmp_path / "both", "both_ways_by_server.json").runs[0]["workloads"]
+    both = taken(tmp_path / "both", "both_ways_by_server.json").records[0]["workloads"]
     assert (both["upload"]["by"], both["download"]["by"]) == ("receiver", "sender")
 
 
 def test_an_omitted_beginning_counts_in_no_figure(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", "omitted_second.json")
-    entry = results.runs[0]["workloads"]["download"]
+    entry = results.records[0]["workloads"]["download"]
     assert len(entry["per_second_mbit_s"]) == 3
     assert entry["bytes"] == sample("omitted_second")["end"]["sum_received"]["bytes"]
     assert results.flows["end_s"][0] == pytest.approx(4.0, abs=0.01)
@@ -90,25 +90,25 @@ def test_an_omitted_beginning_counts_in_no_figure(tmp_path: Path) -> None:
 
 def test_a_transfer_by_size_is_complete_when_its_receiver_has_all(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", "by_size.json")
-    entry = results.runs[0]["workloads"]["upload"]
+    entry = results.records[0]["workloads"]["upload"]
     assert entry["completion_s"] == sample("by_size")["end"]["sum_received"]["seconds"]
     assert results.flows["size_bytes"].to_list() == [1_000_000]
 
 
 def test_udp_has_goodput_and_losses_and_no_connections(tmp_path: Path) -> None:
     results = taken(tmp_path / "out", "udp_down.json")
-    entry = results.runs[0]["workloads"]["download"]
+    entry = results.records[0]["workloads"]["download"]
     assert (entry["protocol"], entry["packets"], entry["lost_packets"]) == ("udp", 77, 0)
     assert entry["goodput_mbit_s"] == pytest.approx(10.09, abs=0.01)
     assert entry["retransmits"] is None
     assert results.flows.is_empty()
     # What an end sent by UDP is not what arrived.
-    assert taken(tmp_path / "up", "udp_up.json").runs[0]["workloads"]["upload"]["per_second_mbit_s"] == []
+    assert taken(tmp_path / "up", "udp_up.json").records[0]["workloads"]["upload"]["per_second_mbit_s"] == []
 
 
 def test_a_test_that_broke_off_is_a_failed_run_with_what_it_measured(tmp_path: Path) -> None:
     document = sample("down") | {"error": "the server has terminated", "end": {}}
-    (record,) = taken(tmp_path / "out", written(tmp_path / "cut.json", document)).runs
+    (record,) = taken(tmp_path / "out", written(tmp_path / "cut.json", document)).records
     assert (record["status"], record["reliable"]) == ("failed", False)
     assert record["why"] == ["iperf3: the server has terminated"]
     entry = record["workloads"]["download"]
@@ -119,13 +119,15 @@ def test_a_test_that_broke_off_is_a_failed_run_with_what_it_measured(tmp_path: P
 def test_an_interval_that_an_interrupted_end_wrote_twice_counts_once(tmp_path: Path) -> None:
     document = sample("down") | {"error": "interrupted", "end": {}}
     document["intervals"].append(document["intervals"][-1])
-    entry = taken(tmp_path / "out", written(tmp_path / "cut.json", document)).runs[0]["workloads"]["download"]
+    entry = taken(tmp_path / "out", written(tmp_path / "cut.json", document)).records[0]["workloads"][
+        "download"
+    ]
     assert len(entry["per_second_mbit_s"]) == 2
 
 
 def test_a_log_of_several_tests_is_as_many_runs(tmp_path: Path) -> None:
     log = written(tmp_path / "log.json", sample("up_by_server"), sample("down_by_server"))
-    assert [list(record["workloads"]) for record in taken(tmp_path / "out", log).runs] == [
+    assert [list(record["workloads"]) for record in taken(tmp_path / "out", log).records] == [
         ["upload"],
         ["download"],
     ]
@@ -138,7 +140,7 @@ def test_a_stream_of_events_is_the_same_test(tmp_path: Path) -> None:
     events += [{"event": "end", "data": document["end"]}]
     streamed = taken(tmp_path / "streamed", written(tmp_path / "stream.json", *events))
     whole = taken(tmp_path / "whole", "down.json")
-    assert streamed.runs[0]["workloads"] == whole.runs[0]["workloads"]
+    assert streamed.records[0]["workloads"] == whole.records[0]["workloads"]
     assert streamed.flows.drop("run").equals(whole.flows.drop("run"))
 
 
@@ -180,6 +182,6 @@ def test_nothing_received_is_nothing_however_much_was_sent(tmp_path: Path) -> No
         for counted in (document["end"]["sum_received"], of_stream):
             counted["bytes"] = counted["bits_per_second"] = 0
         results = taken(tmp_path / direction, written(tmp_path / f"{direction}.json", document))
-        (entry,) = results.runs[0]["workloads"].values()
+        (entry,) = results.records[0]["workloads"].values()
         assert (entry["goodput_mbit_s"], entry["bytes"], entry["by"]) == (0, 0, "receiver")
         assert results.flows["bytes"].to_list() == [0]

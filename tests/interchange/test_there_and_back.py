@@ -85,7 +85,7 @@ def test_figures_point_and_pings_come_back(
         files = flent_export.write(Results.open(here / "runs"), here / "flent")
         take(files, here / "back", Called())
         back = Results.open(here / "back")
-        (found,), pings = back.runs, back.pings.drop("run")
+        (found,), pings = back.records, back.pings.drop("run")
     assert found["workloads"] == workloads
     assert {key: found[key] for key in record} == record
     assert found["started"] is None

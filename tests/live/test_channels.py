@@ -47,7 +47,7 @@ def by_channel(flows: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
 
 def test_sizes_servers_and_their_distances_are_those_that_sim_draws(tmp_path: Path) -> None:
     live, sim = run(tmp_path, LAB), run(tmp_path, LAB, "sim")
-    assert set(live.runs[0]["workloads"]["island"]) == set(sim.runs[0]["workloads"]["island"])
+    assert set(live.records[0]["workloads"]["island"]) == set(sim.records[0]["workloads"]["island"])
     drawn, expected = by_channel(live.flows), by_channel(sim.flows)
     assert set(drawn) == set(expected) == {f"client-{n}" for n in range(1, 7)}
     for client, flows in drawn.items():
@@ -65,7 +65,7 @@ def test_sizes_servers_and_their_distances_are_those_that_sim_draws(tmp_path: Pa
 
 def test_every_flow_is_a_row_and_the_entry_is_their_sum(tmp_path: Path) -> None:
     results = run(tmp_path, LAB)
-    record, flows = results.runs[0], results.flows
+    record, flows = results.records[0], results.flows
     assert record["status"] == "done"
     entry = record["workloads"]["island"]
     finished = flows.filter(pl.col("outcome") == "finished")
@@ -92,7 +92,7 @@ def test_they_run_over_ipv6_beside_other_work_whose_packets_take_the_path_alone(
     others = '[[workload]]\nkind = "ping"\ncount = 5\ninterval = "50 ms"\n'
     others += '[[workload]]\nname = "load"\nkind = "bulk"\nsize = "500 kB"\n'
     results = run(tmp_path, lab + others)
-    record = results.runs[0]
+    record = results.records[0]
     assert record["status"] == "done"
     assert record["workloads"]["load"]["bytes"] >= 500_000
     assert set(results.flows["ip"]) == {6}
@@ -109,9 +109,9 @@ def test_they_run_over_ipv6_beside_other_work_whose_packets_take_the_path_alone(
 def test_two_workloads_have_servers_of_their_own(tmp_path: Path) -> None:
     second = LAB.partition("[[workload]]")[2].replace("island", "mainland").replace("4 kB", "9 kB")
     results = run(tmp_path, LAB + "[[workload]]" + second)
-    assert results.runs[0]["status"] == "done"
+    assert results.records[0]["status"] == "done"
     for name in ("island", "mainland"):
-        assert results.runs[0]["workloads"][name]["finished"] > 10
+        assert results.records[0]["workloads"][name]["finished"] > 10
 
 
 def test_more_channels_than_servers_can_take_are_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ PAGE = WEB + 'objects = ["20 kB", "10 kB", "10 kB", "1 kB", "1 kB"]\nconnections
 
 
 def web(results: Results) -> dict[str, Any]:
-    found: dict[str, Any] = results.runs[0]["workloads"]["web"]
+    found: dict[str, Any] = results.records[0]["workloads"]["web"]
     return found
 
 
@@ -132,7 +132,7 @@ def test_a_file_in_ranges_comes_over_a_connection_each(tmp_path: Path) -> None:
     # The others are begun when the first answer's header has come.
     assert all(flow["start_s"] >= first["first_byte_s"] for flow in flows if flow is not first)
     assert all(flow["retransmits"] is not None for flow in flows)
-    assert results.runs[0]["versions"]["aria2c"].startswith("aria2 version")
+    assert results.records[0]["versions"]["aria2c"].startswith("aria2 version")
 
 
 def test_more_ranges_than_aria2c_allows_are_refused_by_name(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_what_was_retransmitted_is_counted_to_the_last_segment(tmp_path: Path) -
 
 def test_a_fetch_that_the_run_end_cuts_keeps_its_bytes(tmp_path: Path) -> None:
     results = run(tmp_path, WEB.replace('"40 s"', '"1 s"') + 'size = "20 MB"\n')
-    assert results.runs[0]["status"] == "done"
+    assert results.records[0]["status"] == "done"
     entry = web(results)
     assert (entry["fetches"], entry["finished"], entry["completion_s"]) == (1, 0, None)
     flow = results.flows.to_dicts()[0]
@@ -166,7 +166,7 @@ def test_the_programs_words_and_versions_are_kept(tmp_path: Path) -> None:
     assert "time_total" in roles["curl", "client"]
     assert "GET /web/1/50000?0" in roles["nginx", "server access log"]
     assert "listen" in roles["nginx", "server configuration"]
-    versions = results.runs[0]["versions"]
+    versions = results.records[0]["versions"]
     assert versions["nginx"].startswith("nginx version")
     assert versions["curl"].startswith("curl ")
 
@@ -184,7 +184,7 @@ def test_a_program_that_does_not_do_its_work_is_named(
 ) -> None:
     shadow(tmp_path, program, script, monkeypatch)
     results = run(tmp_path, FILE)
-    assert results.runs[0]["status"] == "failed"
+    assert results.records[0]["status"] == "failed"
     assert program in web(results)["why"]
     assert named in web(results)["why"]
 
@@ -194,7 +194,7 @@ def test_an_nginx_that_dies_in_mid_run_ends_the_fetches(
 ) -> None:
     shadow(tmp_path, "nginx", f'PATH={PROGRAMS} nginx "$@" & sleep 2; kill -9 -$$', monkeypatch)
     results = run(tmp_path, WEB + 'size = "20 MB"\nfetches = 100\n')
-    assert results.runs[0]["status"] == "failed"
+    assert results.records[0]["status"] == "failed"
     entry = web(results)
     assert "nginx" in entry["why"]
     assert entry["fetches"] < 100

@@ -27,7 +27,7 @@ kind = "http"
 
 
 def web(results: Results) -> dict[str, Any]:
-    found: dict[str, Any] = results.runs[0]["workloads"]["web"]
+    found: dict[str, Any] = results.records[0]["workloads"]["web"]
     assert "why" not in found
     return found
 

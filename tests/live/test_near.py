@@ -143,7 +143,7 @@ def test_a_transfer_by_way_of_near_is_one_connection_end_to_end(tmp_path: Path, 
     (tmp_path / "lab.toml").write_text(LAB.replace("DIRECTION", direction))
     lab = bentpipe.Lab.load(tmp_path / "lab.toml")
     results = execute(lab, out=tmp_path / "out", engine="live", options=EngineOptions(allow_exec=True))
-    record = results.runs[0]
+    record = results.records[0]
     assert record["status"] == "done", record["why"]
     assert record["workloads"]["load"]["bytes"] >= 1_000_000
     assert record["workloads"]["rtt"]["min_ms"] >= 26

@@ -79,8 +79,8 @@ def test_an_ordinary_user_gets_the_same_run_as_root(folder: Path) -> None:
         engine="live", out=folder / "ours", allow_exec=True
     )
     printed: dict[str, Any] = json.loads(said.stdout)
-    assert printed["workloads"] == theirs.runs[0]["workloads"]
-    mine, other = ours.runs[0], theirs.runs[0]
+    assert printed["workloads"] == theirs.records[0]["workloads"]
+    mine, other = ours.records[0], theirs.records[0]
     assert (mine["machine"]["root"], other["machine"]["root"]) == (True, False)
     assert mine["status"] == other["status"] == "done"
     assert mine["sysctl"] == other["sysctl"]

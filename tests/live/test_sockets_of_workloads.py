@@ -57,7 +57,7 @@ def test_each_connection_is_its_workloads_and_each_flows_samples_have_its_ports(
     results = bentpipe.Lab.load(tmp_path / "lab.toml").run(
         engine="live", out=tmp_path / "out", allow_exec=True
     )
-    assert results.runs[0]["status"] == "done", results.runs[0]["why"]
+    assert results.records[0]["status"] == "done", results.records[0]["why"]
     sockets = results.sockets
     found = sockets.group_by("workload", "role").agg(pl.col("host").unique().sort())
     hosts = {(workload, role): hosts for workload, role, hosts in found.rows()}

@@ -30,7 +30,7 @@ PING = PATH + '[[workload]]\nname = "rtt"\nkind = "ping"\ncount = 3\ninterval = 
 
 
 def workload(results: Results, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = results.runs[0]["workloads"][name]
+    found: dict[str, Any] = results.records[0]["workloads"][name]
     return found
 
 
@@ -92,7 +92,7 @@ def test_a_transfer_has_the_congestion_control_that_it_asks_for_and_another_the_
     lab = BULK + f'direction = "{direction}"\nsize = "200 kB"\n'
     rival = lab.removeprefix(PATH).replace('"load"', '"rival"') + 'congestion_control = "reno"\n'
     results = run(tmp_path, lab + rival)
-    assert results.runs[0]["status"] == "done", results.runs[0]["why"]
+    assert results.records[0]["status"] == "done", results.records[0]["why"]
     sender = {"down": "server", "up": "client"}[direction]
     controls = {}
     for flow in results.flows.to_dicts():
@@ -106,7 +106,7 @@ def test_a_transfer_has_the_congestion_control_that_it_asks_for_and_another_the_
 
 def test_both_directions_are_two_workloads_at_once(tmp_path: Path) -> None:
     results = run(tmp_path, BULK + 'direction = "both"\nsize = "200 kB"\n')
-    found = results.runs[0]["workloads"]
+    found = results.records[0]["workloads"]
     assert set(found) == {"load-down", "load-up"}
     assert all(load["completion_s"] for load in found.values())
 
@@ -114,7 +114,7 @@ def test_both_directions_are_two_workloads_at_once(tmp_path: Path) -> None:
 def test_a_transfer_cut_by_the_run_end_keeps_what_it_measured(tmp_path: Path) -> None:
     lab = BULK.replace('"40 s"', '"3 s"') + 'time = "30 s"\n'
     load = workload(results := run(tmp_path, lab), "load")
-    assert results.runs[0]["status"] == "done"
+    assert results.records[0]["status"] == "done"
     assert load["completion_s"] is None
     assert 1 <= len(load["per_second_mbit_s"]) <= 3
     assert load["goodput_mbit_s"] > 1
@@ -130,8 +130,8 @@ def test_a_command_gives_its_output_and_a_status_other_than_zero_is_a_failure(tm
     results = run(tmp_path, lab)
     assert workload(results, "good")["status"] == 0
     assert "hello\n" in results.tools["output"].to_list()
-    assert results.runs[0]["status"] == "failed"
-    assert any("bad" in why and "no space" in why for why in results.runs[0]["why"])
+    assert results.records[0]["status"] == "failed"
+    assert any("bad" in why and "no space" in why for why in results.records[0]["why"])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_program_that_does_not_do_its_work_fails_its_workload_alone(
 ) -> None:
     shadow(tmp_path, "iperf3", script, monkeypatch)
     results = run(tmp_path, PING + '[[workload]]\nname = "load"\nkind = "bulk"\nsize = "10 kB"\n')
-    assert results.runs[0]["status"] == "failed"
+    assert results.records[0]["status"] == "failed"
     assert named in workload(results, "load")["why"]
     assert workload(results, "rtt")["lost"] == 0
     assert len(results.link) > 0
@@ -174,20 +174,20 @@ def test_a_program_that_hangs_is_stopped_at_the_run_end(
 ) -> None:
     shadow(tmp_path, "ping", "trap '' INT; sleep 1000 & wait; wait", monkeypatch)
     results = run(tmp_path, PING.replace('"40 s"', '"2 s"'))
-    assert results.runs[0]["status"] == "failed"
+    assert results.records[0]["status"] == "failed"
     assert workload(results, "rtt")["why"]
 
 
 def test_a_run_past_its_limits_is_unreliable_and_says_why(tmp_path: Path) -> None:
     results = run(tmp_path, PING + '[limits]\nlateness_p99 = "0 s"\n')
-    record = results.runs[0]
+    record = results.records[0]
     assert (record["status"], record["reliable"]) == ("done", False)
     assert any("limit" in why for why in record["why"])
 
 
 def test_the_record_has_the_sysctls_in_force_the_versions_and_the_machine(tmp_path: Path) -> None:
     lab = PING.replace("[path]", "[server]\ntcp_rmem = [4096, 16384, 65536]\n[path]")
-    record = run(tmp_path, lab).runs[0]
+    record = run(tmp_path, lab).records[0]
     assert record["sysctl"]["server"]["net.ipv4.tcp_rmem"] == "4096 16384 65536"
     assert record["sysctl"]["client"]["net.ipv4.tcp_rmem"] != "4096 16384 65536"
     assert record["versions"]["ping"].startswith("ping from iputils")
@@ -201,7 +201,7 @@ def test_a_capture_of_one_end_is_read_by_tshark(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(BULK + 'size = "50 kB"\n')
     lab = bentpipe.Lab.load(tmp_path / "lab.toml")
     results = execute(lab, out=tmp_path / "out", options=EngineOptions(pcap=("client",)))
-    folder = tmp_path / "out" / results.runs[0]["run"]
+    folder = tmp_path / "out" / results.records[0]["run"]
     assert not (folder / "server.pcapng").exists()
     argv = [tshark, "-r", str(folder / "client.pcapng"), "-T", "fields", "-e", "tcp.len", "-Y", "tcp.len > 0"]
     lengths = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()

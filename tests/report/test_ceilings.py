@@ -22,7 +22,7 @@ NB = "\N{NO-BREAK SPACE}"
 
 def record(tmp_path: Path, wmem: int = 4_194_304, rmem: int = 33_554_432, **transfer: Any) -> dict[str, Any]:
     """20 Mbit/s with a queue of 256 kB, and hosts with these largest buffers."""
-    found = Results.open(synthetic.run(tmp_path, rtt_ms=411, rate_bit_s=20_000_000)).runs[0]
+    found = Results.open(synthetic.run(tmp_path, rtt_ms=411, rate_bit_s=20_000_000)).records[0]
     for at in ("client", "server"):
         found["sysctl"][at] |= {
             "net.ipv4.tcp_wmem": f"4096\t16384\t{wmem}",

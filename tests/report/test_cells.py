@@ -29,13 +29,13 @@ def only(found: list[Cell]) -> Cell:
 def test_forward_is_up_and_reverse_is_down(
     tmp_path: Path, rtt_ms: float, direction: str, published: float
 ) -> None:
-    run = Results.open(synthetic.run(tmp_path, rtt_ms=rtt_ms, direction=direction)).runs[0]
+    run = Results.open(synthetic.run(tmp_path, rtt_ms=rtt_ms, direction=direction)).records[0]
     (found,) = figures_for(run, "bulk", "transfer")
     assert (found.direction, found.median) == (direction, published)
 
 
 def test_a_round_trip_that_nobody_published_is_compared_with_nothing(tmp_path: Path) -> None:
-    cell = only(cells(Results.open(synthetic.run(tmp_path, rtt_ms=300)).runs))
+    cell = only(cells(Results.open(synthetic.run(tmp_path, rtt_ms=300)).records))
     assert cell.published is None
     assert cell.ratio is None
 
@@ -44,7 +44,7 @@ def test_a_key_that_is_not_known_has_no_figures(tmp_path: Path) -> None:
     assert experiment("never-published") is None
     assert experiment(None) is None
     assert not figures("never-published")
-    run = Results.open(synthetic.run(tmp_path, changes={"published": None})).runs[0]
+    run = Results.open(synthetic.run(tmp_path, changes={"published": None})).records[0]
     assert figures_for(run, "bulk", "transfer") == []
 
 
@@ -52,8 +52,8 @@ def test_repeats_are_one_cell_with_their_median(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         synthetic.run(tmp_path, f"{seed}", seed=seed)
     results = Results.open(tmp_path)
-    cell = only(cells(results.runs))
-    each = sorted(run["workloads"]["transfer"]["goodput_mbit_s"] for run in results.runs)
+    cell = only(cells(results.records))
+    each = sorted(run["workloads"]["transfer"]["goodput_mbit_s"] for run in results.records)
     assert cell.ours is not None
     assert cell.ours.median == each[1]
     assert (cell.ours.low, cell.ours.high) == (each[0], each[2])
@@ -64,7 +64,7 @@ def test_an_unreliable_or_failed_run_is_in_no_median_unless_asked(tmp_path: Path
     synthetic.run(tmp_path, "1", seed=1)
     synthetic.run(tmp_path, "2", seed=2, changes={"reliable": False})
     synthetic.run(tmp_path, "3", seed=3, changes={"status": "failed"})
-    runs = Results.open(tmp_path).runs
+    runs = Results.open(tmp_path).records
     cell = only(cells(runs))
     assert cell.ours is not None
     assert cell.ours.count == 1
@@ -75,7 +75,7 @@ def test_an_unreliable_or_failed_run_is_in_no_median_unless_asked(tmp_path: Path
 
 
 def test_a_cell_of_unreliable_runs_shows_its_figure_but_no_ratio(tmp_path: Path) -> None:
-    cell = only(cells(Results.open(synthetic.run(tmp_path, changes={"reliable": False})).runs))
+    cell = only(cells(Results.open(synthetic.run(tmp_path, changes={"reliable": False})).records))
     assert cell.ours is None
     assert cell.ours_doubtful is not None
     assert cell.ratio is None
@@ -188,7 +188,7 @@ def test_a_ratio_and_its_interval_are_those_of_a_comparison(kind: str, seeds: in
     ]
     plain, tuned = cells(runs)
     found = speed_up(tuned, plain)
-    results: Any = SimpleNamespace(folder=tmp_path, runs=runs)
+    results: Any = SimpleNamespace(folder=tmp_path, records=runs)
     compared = compare_all([results])[0]
     assert found is not None
     assert compared.ratio is not None

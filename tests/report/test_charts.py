@@ -99,7 +99,7 @@ def test_one_round_trip_makes_no_dependence(geo: Results) -> None:
 
 
 def test_a_run_is_drawn_on_one_clock_with_what_limits_it(geo: Results) -> None:
-    found = panels(over_time.build(geo, geo.runs[0]))
+    found = panels(over_time.build(geo, geo.records[0]))
     assert list(found) == ["rate", "queue", "drops", "windows-down", "cwnd", "rtt"]
     assert [level.value for level in found["rate"].levels] == [16.0]
     assert [level.value for level in found["queue"].levels] == [100.0]
@@ -111,7 +111,7 @@ def test_a_run_is_drawn_on_one_clock_with_what_limits_it(geo: Results) -> None:
 
 
 def test_the_tools_own_seconds_count_from_its_first_payload(geo: Results) -> None:
-    rate = panels(over_time.build(geo, geo.runs[0]))["rate"]
+    rate = panels(over_time.build(geo, geo.records[0]))["rate"]
     per_second = next(series for series in rate.series if "iperf3" in series.label)
     first_sent = geo.sockets.filter((geo.sockets["host"] == "server") & (geo.sockets["bytes_sent"] > 0))
     assert per_second.x[0] == first_sent["time_s"][0] + 1.0
@@ -119,9 +119,9 @@ def test_the_tools_own_seconds_count_from_its_first_payload(geo: Results) -> Non
 
 
 def test_the_tools_own_seconds_end_with_the_run(geo: Results) -> None:
-    seconds = geo.runs[0]["workloads"]["transfer"]["per_second_mbit_s"]
+    seconds = geo.records[0]["workloads"]["transfer"]["per_second_mbit_s"]
     seconds += [1.0, 1.0, 1.0]  # of which only a part lies within the run
-    rate = panels(over_time.build(geo, geo.runs[0]))["rate"]
+    rate = panels(over_time.build(geo, geo.records[0]))["rate"]
     by_tool = next(series for series in rate.series if "iperf3" in series.label)
     by_bin = next(series for series in rate.series if series.label.startswith("goodput"))
     assert by_tool.x[-1] == pytest.approx(by_bin.x[-1] + 0.1)
@@ -130,13 +130,13 @@ def test_the_tools_own_seconds_end_with_the_run(geo: Results) -> None:
 
 def test_a_panel_without_anything_to_draw_is_left_out(tmp_path: Path) -> None:
     results = Results.open(synthetic.run(tmp_path, rtt_ms=150))
-    found = panels(over_time.build(results, results.runs[0]))
+    found = panels(over_time.build(results, results.records[0]))
     assert "queue" not in found
     assert "drops" not in found
 
 
 def test_a_control_connection_is_not_taken_for_a_transfer(geo: Results) -> None:
-    cwnd = panels(over_time.build(geo, geo.runs[0]))["cwnd"]
+    cwnd = panels(over_time.build(geo, geo.records[0]))["cwnd"]
     assert {series.role for series in cwnd.series} == {Role.DOWN}
 
 
@@ -233,7 +233,7 @@ def test_every_role_has_a_colour_of_its_own_on_either_ground() -> None:
 
 
 def test_every_axis_says_what_it_counts_and_in_which_unit(sweep: Results, geo: Results) -> None:
-    found: list[Any] = [*charts.over_all(sweep), over_time.build(geo, geo.runs[0])]
+    found: list[Any] = [*charts.over_all(sweep), over_time.build(geo, geo.records[0])]
     for chart in found:
         if chart.of_cells:
             continue  # their figures' unit is in the title
@@ -243,7 +243,7 @@ def test_every_axis_says_what_it_counts_and_in_which_unit(sweep: Results, geo: R
 
 def test_plotly_reads_no_markup_in_a_label(tmp_path: Path) -> None:
     results = Results.open(synthetic.run(tmp_path, rtt_ms=150))
-    record = results.runs[0]
+    record = results.records[0]
     record["workloads"]["<b>x</b>"] = record["workloads"].pop("transfer")
     chart = over_time.build(results, record)
     assert chart is not None

@@ -90,7 +90,7 @@ def test_completion_by_size_has_the_median_of_flows_of_like_size(tmp_path: Path)
     folder.write_table("flows", table("flows", [*rows, unfinished]))
     folder.finish({"workloads": RECORD["workloads"]})
     results = Results.open(tmp_path)
-    chart = completion.build(results, results.runs[0])
+    chart = completion.build(results, results.records[0])
     assert chart is not None
     points, median, p95 = chart.panels[0].series
     assert len(points.x) == 21

@@ -50,7 +50,7 @@ def test_the_page_needs_nothing_but_itself(sweep: Results, tmp_path: Path) -> No
 
 def test_every_link_of_the_page_leads_somewhere_on_it(sweep: Results) -> None:
     found = Page(html.render(sweep))
-    runs = {f"#run={run['run']}" for run in sweep.runs}
+    runs = {f"#run={run['run']}" for run in sweep.records}
     assert runs < set(found.links)
     assert set(found.links) - runs <= {f"#{name}" for name in found.ids}
     assert len(found.ids) == len(set(found.ids))
@@ -84,7 +84,7 @@ def test_a_run_has_a_chart_for_every_panel(geo: Results) -> None:
 
 def test_every_run_has_a_row_and_a_part_in_the_same_place(sweep: Results) -> None:
     page = html.render(sweep)
-    names = [run["run"] for run in sweep.runs]
+    names = [run["run"] for run in sweep.records]
     assert [part["name"] for part in parts(page)] == names
     assert re.findall(r'<th scope="row"><a href="#run=(\w+)">', page) == names
 
@@ -150,7 +150,7 @@ def test_runs_are_packed_at_the_finest_width_that_has_room(count: int) -> None:
 def test_a_run_of_a_sweep_takes_a_few_kilobytes(tmp_path: Path) -> None:
     results = Results.open(synthetic.sweep(tmp_path, repeat=2, rtts_ms=(11, 30, 150)))
     groups = re.findall(r'class="group">(.*?)</script>', html.render(results))
-    assert sum(map(len, groups)) / len(results.runs) < 5_000
+    assert sum(map(len, groups)) / len(results.records) < 5_000
 
 
 def test_of_many_runs_only_the_charts_over_all_are_drawn_as_files(
@@ -164,7 +164,7 @@ def test_of_many_runs_only_the_charts_over_all_are_drawn_as_files(
 def test_a_page_without_room_for_charts_over_time_says_so(sweep: Results) -> None:
     page = html.render(sweep, most_bytes=0)
     assert "it has no charts over time" in page
-    assert [part["name"] for part in parts(page)] == [run["run"] for run in sweep.runs]
+    assert [part["name"] for part in parts(page)] == [run["run"] for run in sweep.records]
 
 
 @pytest.mark.parametrize(

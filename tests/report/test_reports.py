@@ -149,7 +149,7 @@ def test_a_run_without_an_error_report_is_not_believed() -> None:
 
 
 def test_the_engines_words_name_what_was_lost_outside_the_model(geo: Results) -> None:
-    record = geo.runs[0]
+    record = geo.records[0]
     assert "No packet was lost outside the model" in " ".join(engine_words.sentences(record))
     lossy = record | {"engine_error": record["engine_error"] | {"unintended_loss": 3}}
     assert "3 packets got lost outside the model" in " ".join(engine_words.sentences(lossy))

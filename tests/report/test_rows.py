@@ -152,7 +152,7 @@ def page(out: Path) -> Results:
 
 def test_each_object_of_a_page_connects_waits_and_receives(tmp_path: Path) -> None:
     results = page(tmp_path)
-    chart = waterfall.build(results, results.runs[0])
+    chart = waterfall.build(results, results.records[0])
     assert chart is not None
     (panel,) = chart.panels
     assert panel.y.categories == (f"5{NB}kB, connection 1", f"5{NB}kB, connection 1")
@@ -169,7 +169,7 @@ def test_each_object_of_a_page_connects_waits_and_receives(tmp_path: Path) -> No
 
 def test_a_single_file_has_no_waterfall(tmp_path: Path) -> None:
     results = Results.open(synthetic.run(tmp_path))
-    assert waterfall.build(results, results.runs[0]) is None
+    assert waterfall.build(results, results.records[0]) is None
 
 
 def test_a_lone_transfer_with_a_congestion_control_of_its_own_is_no_rival() -> None:

@@ -55,7 +55,7 @@ def test_runs_of_both_ways_are_transfers() -> None:
 def test_the_line_of_an_upload_says_so_and_its_record_and_tables_keep_the_labs_name(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(UP_AND_DOWN)
     results = Lab.load(tmp_path / "lab.toml").run(engine="sim", out=tmp_path / "out")
-    said = [outcome(run).split()[1] for run in results.runs]
+    said = [outcome(run).split()[1] for run in results.records]
     assert said == ["upload", "download"]
-    assert [list(run["workloads"]) for run in results.runs] == [["download"]] * 2
+    assert [list(run["workloads"]) for run in results.records] == [["download"]] * 2
     assert set(results.flows["workload"]) == {"download"}

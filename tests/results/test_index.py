@@ -63,7 +63,7 @@ def read_anew(out: Path) -> Results:
         if there:
             shutil.move(out / "runs.parquet", aside)
         found = Results.open(out)
-        assert found.runs
+        assert found.records
         found.scan("runs")
         if there:
             shutil.move(aside, out / "runs.parquet")
@@ -73,7 +73,7 @@ def read_anew(out: Path) -> Results:
 def assert_reads_the_same(out: Path) -> None:
     truth, found = read_anew(out), Results.open(out)
     assert found.names == truth.names
-    assert found.runs == truth.runs
+    assert found.records == truth.records
     assert_frame_equal(found.scan("runs").collect(), truth.scan("runs").collect())
 
 
@@ -153,7 +153,7 @@ def test_a_sweep_opens_without_reading_a_record(tmp_path: Path, monkeypatch: pyt
     no_record_is_read(monkeypatch)
     results = Results.open(tmp_path)
     assert results.names == ["1-a", "2-b", "10-c", "x"]
-    assert results.runs == truth.runs
+    assert results.records == truth.records
     assert results.scan("runs").select("run").collect()["run"].to_list() == results.names
 
 
@@ -172,7 +172,7 @@ def test_only_what_the_index_has_not_is_read(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(index, "read_record", noting)
     results = Results.open(tmp_path)
     assert sorted(read) == ["new", "x"]
-    assert {run["run"]: run["seed"] for run in results.runs}["x"] == 7
+    assert {run["run"]: run["seed"] for run in results.records}["x"] == 7
 
 
 def test_two_folders_that_change_names_are_noticed(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_two_folders_that_change_names_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "a").rename(tmp_path / "c")
     (tmp_path / "b").rename(tmp_path / "a")
     (tmp_path / "c").rename(tmp_path / "b")
-    assert [run["seed"] for run in Results.open(tmp_path).runs] == [2, 1]
+    assert [run["seed"] for run in Results.open(tmp_path).records] == [2, 1]
 
 
 def test_a_sweep_that_was_moved_needs_no_new_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ def test_a_sweep_that_was_moved_needs_no_new_index(tmp_path: Path, monkeypatch: 
     index.refresh(Place.of(tmp_path / "here"))
     (tmp_path / "here").rename(tmp_path / "there")
     no_record_is_read(monkeypatch)
-    (found,) = Results.open(tmp_path / "there").runs
+    (found,) = Results.open(tmp_path / "there").records
     assert found["folder"] == str(tmp_path / "there" / "a")
 
 
@@ -374,8 +374,8 @@ def test_the_index_works_at_a_url_too(monkeypatch: pytest.MonkeyPatch) -> None:
     index.refresh(out)
     no_record_is_read(monkeypatch)
     results = Results.open("memory://test-index/sweep")
-    assert [run["seed"] for run in results.runs] == [3, 3, 4, 1]
-    assert results.runs[3]["folder"] == "memory:///test-index/sweep/x"
+    assert [run["seed"] for run in results.records] == [3, 3, 4, 1]
+    assert results.records[3]["folder"] == "memory:///test-index/sweep/x"
 
 
 def test_what_repeats_costs_the_table_of_runs_once(tmp_path: Path) -> None:

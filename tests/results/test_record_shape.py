@@ -37,7 +37,7 @@ def opened(folder: Path, key: str, value: object) -> dict[str, Any]:
     place[int(last) if last.isdigit() else last] = value
     (folder / "one").mkdir()
     (folder / "one" / "run.json").write_text(json.dumps(record))
-    return Results.open(folder).runs[0]
+    return Results.open(folder).records[0]
 
 
 def test_a_sound_record_is_read_as_it_is(tmp_path: Path) -> None:

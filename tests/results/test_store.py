@@ -110,7 +110,7 @@ def test_a_sweep_reads_as_one_table_with_the_run_first(tmp_path: Path) -> None:
     for name in ("10-b", "2-a"):
         finished(tmp_path, name)
     results = Results.open(tmp_path)
-    assert [run["run"] for run in results.runs] == ["2-a", "10-b"]
+    assert [run["run"] for run in results.records] == ["2-a", "10-b"]
     assert results.pings.columns == ["run", *PINGS.names]
     assert results.pings["run"].to_list() == ["2-a", "2-a", "10-b", "10-b"]
     assert results.link.is_empty()

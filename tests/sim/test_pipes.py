@@ -56,6 +56,6 @@ def test_a_pipe_as_a_lab_may_write_it_is_one_that_runs(tmp_path: Path, name: str
     work = '[[workload]]\nname = "rtt"\nkind = "ping"\ncount = 3\ninterval = "10 ms"\n'
     (tmp_path / "lab.toml").write_text(f'until = "done"\nduration = "1 s"\n[path]\n{PIPES[name]}\n{work}')
     results = bentpipe.Lab.load(tmp_path / "lab.toml").run(out=tmp_path / "out")
-    (record,) = results.runs
+    (record,) = results.records
     assert (record["engine"], record["status"]) == ("sim", "done")
     assert record["workloads"]["rtt"]["sent"] == 3

@@ -43,7 +43,7 @@ def test_a_variant_that_it_cannot_run_is_left_out_and_said_so(tmp_path: Path) ->
     place.write_text(LAB + VARIANTS)
     with pytest.warns(UserWarning, match='variant "vegas" is left out: client: the sim engine has no'):
         results = bentpipe.Lab.load(place).run(engine="sim", out=tmp_path / "out")
-    assert [run["variant"] for run in results.runs] == ["as is", "hybla"]
+    assert [run["variant"] for run in results.records] == ["as is", "hybla"]
     assert list(json.loads((tmp_path / "out" / "lab.json").read_text())["left_out"]) == ["vegas"]
 
 

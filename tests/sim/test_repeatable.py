@@ -34,7 +34,7 @@ def test_several_at_once_find_what_one_after_another_does(lab: Path, tmp_path: P
     the_lab = bentpipe.Lab.load(lab, set=LOSSY, repeat=4)
     alone = the_lab.run(engine="sim", out=tmp_path / "alone")
     together = the_lab.run(engine="sim", out=tmp_path / "together", jobs=2)
-    assert [run["seed"] for run in together.runs] == [1, 2, 3, 4]
+    assert [run["seed"] for run in together.records] == [1, 2, 3, 4]
     for one, two in zip(tables(alone), tables(together), strict=True):
         assert one.equals(two)
 
@@ -59,5 +59,5 @@ def test_ctrl_c_ends_a_long_run_and_leaves_none_half_written(lab: Path, tmp_path
 
 
 def test_from_python_a_lab_is_simulated_unless_told_otherwise(lab: Path, tmp_path: Path) -> None:
-    (record,) = bentpipe.Lab.load(lab).run(out=tmp_path / "out").runs
+    (record,) = bentpipe.Lab.load(lab).run(out=tmp_path / "out").records
     assert (record["engine"], record["reliable"]) == ("sim", True)

@@ -24,20 +24,20 @@ def test_a_ping_on_the_idle_path_takes_its_round_trip_and_its_serialisation(simu
     assert all(least_s < rtt_s < most_s for rtt_s in pings["rtt_s"])
     assert pings["rtt_s"].n_unique() == 3
     assert pings["time_s"].to_list() == pytest.approx([-1.0, -0.9, -0.8], abs=1e-9)
-    entry = found.runs[0]["workloads"]["rtt"]
+    entry = found.records[0]["workloads"]["rtt"]
     assert (entry["sent"], entry["lost"]) == (3, 0)
     assert least_s * 1e3 < entry["min_ms"] < entry["max_ms"] < most_s * 1e3
 
 
 def test_a_download_that_fills_the_path_gets_its_share_that_is_payload(simulate: Simulate) -> None:
     found = simulate("workload.download.size=20 MB")
-    by_second = found.runs[0]["workloads"]["download"]["per_second_mbit_s"]
+    by_second = found.records[0]["workloads"]["download"]["per_second_mbit_s"]
     assert median(by_second) == pytest.approx(10 * PAYLOAD_BYTES / PACKET_BYTES, rel=0.01)
 
 
 def test_the_flow_and_the_workload_and_the_link_count_the_same_bytes(simulate: Simulate) -> None:
     found = simulate()
-    entry = found.runs[0]["workloads"]["download"]
+    entry = found.records[0]["workloads"]["download"]
     (flow,) = found.flows.to_dicts()
     assert 2_000_000 <= entry["bytes"] == flow["bytes"] < 2_000_000 + BLOCK_BYTES
     assert (flow["workload"], flow["direction"], flow["outcome"]) == ("download", "down", "finished")
@@ -46,7 +46,7 @@ def test_the_flow_and_the_workload_and_the_link_count_the_same_bytes(simulate: S
     crossed = found.link.filter(pl.col("pipe") == "down")["goodput_bytes"].sum()
     assert entry["bytes"] <= crossed <= entry["bytes"] + 250 * PAYLOAD_BYTES
     drops = found.link.filter(pl.col("pipe") == "down")["drops_tail"].sum()
-    assert drops == found.runs[0]["pipes"]["down"]["drops"]["tail"]
+    assert drops == found.records[0]["pipes"]["down"]["drops"]["tail"]
 
 
 def test_iperf3s_own_round_trips_come_before_the_first_byte(simulate: Simulate) -> None:
@@ -95,7 +95,7 @@ def test_a_transfers_samples_are_told_from_those_of_iperf3s_control_connection(s
 
 
 def test_what_the_engine_owes_of_its_own_error_is_nothing(simulate: Simulate) -> None:
-    record = simulate().runs[0]
+    record = simulate().records[0]
     error = summary(record)["engine_error"]
     assert (record["reliable"], record["why"], record["status"]) == (True, [], "done")
     assert error["lateness_us_p99"] == error["unintended_loss"] == error["rate_error"] == 0
@@ -105,7 +105,7 @@ def test_what_could_not_finish_says_so(simulate: Simulate) -> None:
     (flow,) = simulate("duration=1 s").flows.to_dicts()
     assert (flow["outcome"], flow["end_s"], flow["why"]) == ("unfinished", None, "the run ended")
     found = simulate("duration=200 ms", out="short")
-    assert found.runs[0]["workloads"]["download"]["completion_s"] is None
+    assert found.records[0]["workloads"]["download"]["completion_s"] is None
 
 
 def test_a_lost_answer_is_a_ping_without_a_time(simulate: Simulate) -> None:
@@ -115,7 +115,7 @@ def test_a_lost_answer_is_a_ping_without_a_time(simulate: Simulate) -> None:
 
 def test_pings_that_are_all_lost_end_and_are_counted_as_lost(simulate: Simulate) -> None:
     found = simulate("path.loss=1.0")  # no duration: the run ends since ping gives up, and the SYNs do
-    entry = found.runs[0]["workloads"]["rtt"]
+    entry = found.records[0]["workloads"]["rtt"]
     assert (entry["sent"], entry["lost"]) == (3, 3)
 
 

@@ -27,7 +27,7 @@ def _sent_again(tmp_path: Path, control: str) -> int:
     file = tmp_path / f"{len(list(tmp_path.iterdir()))}.toml"
     file.write_text(LAB.format(control=control))
     results = bentpipe.Lab.load(file).run(engine="sim", out=file.with_suffix(""))
-    again: int = results.runs[0]["workloads"]["download"]["retransmits"]
+    again: int = results.records[0]["workloads"]["download"]["retransmits"]
     return again
 
 

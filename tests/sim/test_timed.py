@@ -14,7 +14,7 @@ def transfer(folder: Path, *changes: str, time: str = '"10 s"') -> dict[str, obj
     place = folder / "timed.toml"
     place.write_text(LAB.replace('size = "2 MB"', f"time = {time}"))
     found = bentpipe.Lab.load(place, set=changes).run(engine="sim", out=folder / "out")
-    return dict(found.runs[0]["workloads"]["download"]) | {"flows": found.flows.to_dicts()}
+    return dict(found.records[0]["workloads"]["download"]) | {"flows": found.flows.to_dicts()}
 
 
 def test_a_download_is_counted_over_its_time_from_the_first_byte(tmp_path: Path) -> None:

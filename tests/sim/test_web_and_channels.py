@@ -42,7 +42,7 @@ def results(tmp_path: Path, name: str, text: str = LAB) -> Results:
 
 def test_every_fetch_and_every_flow_of_a_channel_is_a_row(tmp_path: Path) -> None:
     found = results(tmp_path, "out")
-    (run,) = found.runs
+    (run,) = found.records
     flows = found.flows
     workloads = run["workloads"]
     channels = flows.filter(pl.col("workload") == "clients")
@@ -99,7 +99,7 @@ interval = "100 ms"
 
 def test_a_cache_at_near_answers_what_it_holds(tmp_path: Path) -> None:
     found = results(tmp_path, "near", NEAR)
-    (run,) = found.runs
+    (run,) = found.records
     entry = run["workloads"]["objects"]
     flows = found.flows
     assert set(flows["server"]) == {"near"}
@@ -126,7 +126,7 @@ def test_a_cache_at_near_answers_what_it_holds(tmp_path: Path) -> None:
 def test_a_near_host_without_a_cache_forwards(tmp_path: Path) -> None:
     plain = NEAR.replace('cache = { size = "1 MB" }', "")
     found = results(tmp_path, "forwarding", plain)
-    (run,) = found.runs
+    (run,) = found.records
     assert set(found.flows["server"]) == {"server"}
     assert found.flows["cache"].null_count() == found.flows.height
     assert run["workloads"]["objects"]["cache"] is None
@@ -137,7 +137,7 @@ def test_a_near_host_without_a_cache_forwards(tmp_path: Path) -> None:
 def test_what_a_server_thinks_and_a_client_pauses_is_apart_from_transfer(tmp_path: Path) -> None:
     thinking = LAB.replace("servers = 23", "") + 'think = "300 ms"\nfetches = 2\n'
     thinking = thinking.replace("channels = 20\n", 'channels = 20\nthink = "1 s"\n')
-    (run,) = results(tmp_path, "thinking", thinking).runs
+    (run,) = results(tmp_path, "thinking", thinking).records
     file, page, clients = (run["workloads"][name] for name in ("file", "page", "clients"))
     for fetch in file["per_fetch"]:
         assert fetch["think_s"] == pytest.approx(0.1)
@@ -159,7 +159,7 @@ def test_what_a_server_thinks_and_a_client_pauses_is_apart_from_transfer(tmp_pat
 def test_every_kind_of_work_keeps_its_percentiles_and_the_largest(tmp_path: Path) -> None:
     more = '[[workload]]\nname = "rtt"\nkind = "ping"\ncount = 100\ninterval = "100 ms"\n'
     more += '[[workload]]\nname = "long"\nkind = "bulk"\n'
-    (run,) = results(tmp_path, "kinds", LAB + more).runs
+    (run,) = results(tmp_path, "kinds", LAB + more).records
     work = run["workloads"]
     flows = work["clients"]["flow_times"]
     assert flows["count"] > 100

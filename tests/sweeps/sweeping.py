@@ -39,7 +39,7 @@ def rows(folder: Path | str) -> dict[str, Any]:
     """Every record and every table of a sweep's runs by the runs' names."""
     results = bentpipe.Results.open(folder)
     found: dict[str, Any] = {}
-    for record in results.runs:
+    for record in results.records:
         name = record["run"]
         tables = {table: results.of_run(name, table).to_dicts() for table in TABLES}
         kept = {key: value for key, value in record.items() if key not in OWN_OF_A_RUN}
@@ -49,7 +49,7 @@ def rows(folder: Path | str) -> dict[str, Any]:
 
 def counted(results: bentpipe.Results, **sought: Any) -> int:
     """Runs whose record has these values."""
-    return sum(all(run[key] == value for key, value in sought.items()) for run in results.runs)
+    return sum(all(run[key] == value for key, value in sought.items()) for run in results.records)
 
 
 def table_of(folder: Path, run: str, table: str) -> pl.DataFrame:

@@ -81,7 +81,7 @@ def test_a_cluster_of_this_machines_own_leaves_the_same_runs_and_nothing_else(tm
     lab.run(out=tmp_path / "one")
     assert rows(tmp_path / "out") == rows(tmp_path / "one")
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
-    assert {run["folder"] for run in bentpipe.Results.open(tmp_path / "out").runs} == {
+    assert {run["folder"] for run in bentpipe.Results.open(tmp_path / "out").records} == {
         str(tmp_path / "out" / name) for name in rows(tmp_path / "one")
     }
 

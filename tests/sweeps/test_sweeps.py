@@ -53,7 +53,7 @@ def test_more_repeats_of_the_same_lab_go_into_its_folder(tmp_path: Path) -> None
     seen: list[Mapping[str, Any]] = []
     small_lab(tmp_path, repeat=1).run(out=tmp_path / "out")
     results = execute(small_lab(tmp_path), engine="sim", out=tmp_path / "out", on_record=seen.append)
-    assert len(results.runs) == len(seen) == 8
+    assert len(results.records) == len(seen) == 8
     assert [run["seed"] for run in seen] == [1] * 4 + [2] * 4  # those there before come first
 
 
@@ -65,7 +65,7 @@ def test_a_fault_in_a_run_fails_that_run_and_not_the_sweep(
     results = execute(small_lab(tmp_path), engine="sim", out=tmp_path / "out", tally=tally)
     assert (tally.done, tally.failed) == (4, 4)
     assert counted(results, status="failed", seed=BROKEN_SEED, reliable=False) == 4
-    failed = next(run for run in results.runs if run["status"] == "failed")
+    failed = next(run for run in results.records if run["status"] == "failed")
     assert "a fault of its own: index out of bounds" in failed["why"][0]
     assert "Traceback" in failed["fault"]
     assert results.of_run(failed["run"], "link").is_empty()
@@ -76,7 +76,7 @@ def test_a_fault_that_nobody_foresaw_is_kept_with_its_trace(
 ) -> None:
     breaks(KeyError("nobody"))
     results = small_lab(tmp_path).run(out=tmp_path / "out")
-    failed = next(run for run in results.runs if run["status"] == "failed")
+    failed = next(run for run in results.records if run["status"] == "failed")
     assert failed["why"] == ["KeyError: 'nobody'"]
     assert "sim_run" in failed["fault"]
 
@@ -104,7 +104,7 @@ def test_again_runs_nothing_that_is_missing_and_nothing_that_is_well(tmp_path: P
     small_lab(tmp_path, repeat=1).run(out=tmp_path / "out")
     tally = Tally()
     results = execute(small_lab(tmp_path), engine="sim", out=tmp_path / "out", again="failed", tally=tally)
-    assert (len(results.runs), tally.done) == (4, 4)
+    assert (len(results.records), tally.done) == (4, 4)
 
 
 def test_the_command_line_names_what_failed_and_the_command_for_these_alone(

@@ -14,7 +14,7 @@ from bentpipe.results.units import per_unit
 
 def build(results: Results) -> list[Chart]:
     """One chart per kind of work of which figures were published, where variants stand side by side."""
-    found = [cell for cell in cells(results.runs) if cell.ours or cell.ours_doubtful]
+    found = [cell for cell in cells(results.records) if cell.ours or cell.ours_doubtful]
     kinds = dict.fromkeys(cell.kind.name for cell in found if cell.published)
     charts = []
     for kind in kinds:

@@ -41,7 +41,7 @@ class _Times:
 def build(results: Results) -> dict[str, Chart]:
     """By the flows that they show; empty where no work had enough of them, or nothing varies."""
     found: dict[str, Chart] = {}
-    every = [run for run in results.runs if counts(run)]
+    every = [run for run in results.records if counts(run)]
     for workload, small_bytes in _workloads(every).items():
         runs = [run for run in every if workload in run.get("workloads", {})]
         axes = swept_axes(_at(run) for run in runs)

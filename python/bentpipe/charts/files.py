@@ -43,5 +43,5 @@ def save_all(results: Results, folder: Path, formats: Sequence[str] = ("png", "s
 
 def _all(results: Results) -> Iterable[Chart]:
     yield from over_all(results)
-    for record in results.runs if len(results.runs) <= RUNS_DRAWN else ():
+    for record in results.records if len(results.records) <= RUNS_DRAWN else ():
         yield from of_run(results, record)

@@ -26,17 +26,17 @@ _CELLS_IN_A_ROW = 16
 
 def build(results: Results) -> dict[str, Chart]:
     """By what they show; empty where nothing varies in two things, or no work has a figure in two places."""
-    found = grids(results.runs)[:_MAPS]
+    found = grids(results.records)[:_MAPS]
     charts: dict[str, Chart] = {}
     if not found:
         return charts
     row_name, column_name = _names(found[0])
     over = f"over {row_name} and {column_name}"
-    if len(found) == 1 and (panels := _compromise(results.runs[0], found[0])):
+    if len(found) == 1 and (panels := _compromise(results.records[0], found[0])):
         title = f"The best compromise {over}"
         x = panels[0].x or Axis("", "")
         charts["the best compromise"] = Chart("heat-map", title, "", x, panels, columns=len(panels))
-    for figure in figures(cells(results.runs)):
+    for figure in figures(cells(results.records)):
         if panels := _maps(figure, found):
             charts[figure.title] = Chart(
                 name=slug(f"heat-map-{figure.name}"),

@@ -51,7 +51,7 @@ class LinesOver:
 
 def build(results: Results) -> list[LinesOver]:
     """Empty where no number was swept with three values or more."""
-    runs = results.runs
+    runs = results.records
     every = swept_axes(coordinates(run.get("point", {}), run.get("variant", "as is")) for run in runs)
     names = short_names([axis.key for axis in every])
     over = [axis for axis in every if axis.numbers is not None and len(axis.values) >= _FEWEST]

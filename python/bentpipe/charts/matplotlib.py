@@ -1,5 +1,6 @@
 """Chart descriptions as files: PNG, SVG, PDF."""
 
+import io
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,6 +75,14 @@ def save(chart: Chart, path: Path) -> None:
     with mpl.rc_context(_SETTINGS):
         stamp = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix, {})
         figure(chart).savefig(path, dpi=160, metadata=stamp)
+
+
+def png(chart: Chart, dpi: int = 100) -> bytes:
+    """The picture as PNG."""
+    content = io.BytesIO()
+    with mpl.rc_context(_SETTINGS):
+        figure(chart).savefig(content, format="png", dpi=dpi)
+    return content.getvalue()
 
 
 def _heading(chart: Chart) -> str:

@@ -30,11 +30,11 @@ class _Row:
 
 def build(results: Results) -> Chart | None:
     """None where nothing is tried beside the plain lab, or nothing that was tried can be set against it."""
-    found = [c for c in cells(results.runs) if c.kind.costs and not is_rival(c.runs[0], c.workload)]
+    found = [c for c in cells(results.records) if c.kind.costs and not is_rival(c.runs[0], c.workload)]
     plain = baselines(found)
     if not plain or not things_tried(found):
         return None
-    points = [run.get("point", {}) for run in results.runs]
+    points = [run.get("point", {}) for run in results.records]
     sections: dict[str, list[_Row]] = {}
     for name, places in _by_first_axis(found, points).items():
         rows = []

@@ -49,14 +49,14 @@ class _Line:
 def build(results: Results, log: bool) -> Chart | None:
     """None where fewer than two round trips were measured, since a single point shows no dependence;
     nor where there are more lines than can be told apart (lines.py draws some of them)."""
-    drawn = [c for c in cells(results.runs) if _on_a_round_trip_axis(c) and (_ours(c) or _unsure(c))]
+    drawn = [c for c in cells(results.records) if _on_a_round_trip_axis(c) and (_ours(c) or _unsure(c))]
     rtts = sorted({_rtt(c) for c in drawn})
     if len(rtts) < 2:
         return None
     lines = _lines(drawn)
     if len(lines) > len(_STYLES):
         return None
-    key = next((run["published"] for run in results.runs if run.get("published")), "")
+    key = next((found for run in results.records if (found := run.get("published"))), "")
     panels = []
     for direction in (d for d in _DIRECTIONS if any(c.direction == d for c in drawn)):
         here = [line for line in (line.of(direction) for line in lines) if line.cells]

@@ -73,8 +73,8 @@ def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) 
         from bentpipe.charts.files import RUNS_DRAWN, save_all
 
         say(f"Written: {len(save_all(results, charts))} files in {charts}")
-        if len(results.runs) > RUNS_DRAWN:
+        if len(results.records) > RUNS_DRAWN:
             say(
-                f"Of {len(results.runs)} runs only the charts over all were drawn. A run's own: "
+                f"Of {len(results.records)} runs only the charts over all were drawn. A run's own: "
                 f"bentpipe report {results.folder / results.names[0]} --charts DIR"
             )

@@ -14,6 +14,7 @@ from bentpipe.engines.errors import EngineError, EngineFaultError
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.results import RunFolder
+from bentpipe.results.run_record import Record
 
 __all__ = ["Engine", "EngineError", "EngineFaultError", "EngineOptions", "Progress", "WorkloadResult"]
 
@@ -70,5 +71,5 @@ class Engine(Protocol):
     def length_s(self, spec: RunSpec) -> float:
         """Seconds that a run is expected to take, for the bar's time left."""
 
-    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
+    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> Record:
         """Run one point, leave its tables in `folder`, finish it and return its record (run.json)."""

@@ -31,6 +31,7 @@ from bentpipe.results import RunFolder
 from bentpipe.results.queue_behaviour import queues_of_run
 from bentpipe.results.record import pipes_summary
 from bentpipe.results.reliability import assess
+from bentpipe.results.run_record import Record, identity, new_record
 from bentpipe.results.schema import TABLES
 
 _LEAD_NS = 1_000_000_000
@@ -91,7 +92,7 @@ class LiveEngine:
     def length_s(self, spec: RunSpec) -> float:
         return run_length_s(spec)
 
-    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
+    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> Record:
         self.check(point.spec)
         if not self._options.allow_exec:
             lab_commands.refuse(lab_commands.of([point.spec]))
@@ -142,13 +143,11 @@ class _Run:
             await host.close()
         return _Measured(started, begun_s, end_s, ready, report, results)
 
-    def kept(self, run: _Measured) -> dict[str, Any]:
+    def kept(self, run: _Measured) -> Record:
         """The tables become Parquet, and the record says what the run was."""
         self._store(run.results, self._raw_folder)
-        record = self._record(run.ready, run.report, run.results, run.end_s)
-        wall_s = time.monotonic() - run.begun_s
+        record = self._record(run)
         record["queue"] = queues_of_run(self._folder.path(), record, run.end_s)
-        record |= {"started": run.started.isoformat(timespec="seconds"), "wall_s": wall_s}
         shutil.rmtree(self._raw_folder)
         self._folder.finish(record)
         return record
@@ -225,42 +224,37 @@ class _Run:
         for name, table in rows.items():
             self._folder.write_table(name, pl.DataFrame(table, schema=TABLES[name].schema))
 
-    def _record(
-        self, ready: Message, report: Message, results: dict[str, WorkloadResult], end_s: float
-    ) -> dict[str, Any]:
-        point, spec = self._point, self._spec
+    def _record(self, run: _Measured) -> Record:
+        """Without what is said of the queues, which is found by what this says."""
+        spec, ready, report, results, end_s = self._spec, run.ready, run.report, run.results, run.end_s
         failures = [f"{name}: {result.why}" for name, result in results.items() if result.why]
         failures += self._troubles
         engine_error = report.get("engine_error") or {}
         reliable, doubts = assess(engine_error, spec.limits.model_dump())
         link = self._folder.path("link.parquet")
         measured_s = min(end_s, spec.duration_s) if spec.duration_s is not None else end_s
-        return {
-            "lab": point.lab,
-            "title": point.title,
-            "published": point.published,
-            "engine": "live",
-            "seed": point.seed,
-            "repeat_index": point.repeat_index,
-            "variant": point.variant,
-            "point": dict(point.point),
-            "status": "failed" if failures else "done",
-            "reliable": reliable,
-            "why": failures + doubts,
-            "folder": self._folder.called,
-            "workloads": {name: result.entry for name, result in results.items()},
-            "pipes": pipes_summary(pl.read_parquet(link, glob=False), measured_s)
+        return new_record(
+            identity(self._point),
+            engine="live",
+            failed=bool(failures),
+            reliable=reliable,
+            why=failures + doubts,
+            folder=self._folder.called,
+            workloads={name: result.entry for name, result in results.items()},
+            pipes=pipes_summary(pl.read_parquet(link, glob=False), measured_s)
             if link.exists()
             else {"down": {}, "up": {}},
-            "engine_error": engine_error,
-            "sampler": report.get("sampler"),
-            "totals": report.get("pipes"),
-            "spec": spec.model_dump(mode="json"),
-            "machine": machine.facts()
+            queue={},
+            engine_error=engine_error,
+            spec=spec.model_dump(mode="json"),
+            machine=machine.facts()
             | {"kernel": ready["kernel"], "root": ready["root"], "offload": ready["offload"]},
-            "versions": machine.versions(_measuring_programs(spec)),
-            "sysctl": {name: host["sysctl"] for name, host in ready["hosts"].items()},
-        }
+            versions=machine.versions(_measuring_programs(spec)),
+            sysctl={name: host["sysctl"] for name, host in ready["hosts"].items()},
+            started=run.started.isoformat(timespec="seconds"),
+            wall_s=time.monotonic() - run.begun_s,
+            more={"sampler": report.get("sampler"), "totals": report.get("pipes")},
+        )
 
 
 def _measuring_programs(spec: RunSpec) -> set[str]:

@@ -25,6 +25,7 @@ from bentpipe.results import RunFolder
 from bentpipe.results.flow_times import initial_window_bytes
 from bentpipe.results.queue_behaviour import queue_questions
 from bentpipe.results.reliability import assess
+from bentpipe.results.run_record import Record, identity, new_record
 
 _BYTES_A_CPU_SECOND = 1.5e9
 """About what the simulator carries (docs/performance.md); for the bar only."""
@@ -59,7 +60,7 @@ class SimEngine:
         samples = _sockets(spec) * simulated_s * 1e9 / self._options.sample_interval_ns
         return _START_S + carried_s + bins * _CPU_S_A_BIN + samples * _CPU_S_A_SAMPLE
 
-    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> dict[str, Any]:
+    def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> Record:
         self.check(point.spec)
         record, _ = simulated(
             point, self._options, on_progress, into=folder.path(), length_s=self.length_s(point.spec)
@@ -71,7 +72,7 @@ class SimEngine:
 
 def simulated(
     point: Point, options: EngineOptions, on_progress: Progress, *, into: Path | None, length_s: float
-) -> tuple[dict[str, Any], dict[str, bytes]]:
+) -> tuple[Record, dict[str, bytes]]:
     """The run's record, and its tables as Parquet by their names; with `into` the tables are in that folder.
 
     `length_s` is what it is expected to take. Raises EngineError.
@@ -96,32 +97,25 @@ def simulated(
         for work, found in zip(spec.workloads, outcome["workloads"], strict=True)
     }
     failures = [f"{name}: {work['why']}" for name, work in workloads.items() if work.get("why")]
-    record = {
-        "lab": point.lab,
-        "title": point.title,
-        "published": point.published,
-        "engine": SimEngine.name,
-        "seed": point.seed,
-        "repeat_index": point.repeat_index,
-        "variant": point.variant,
-        "point": dict(point.point),
-        "status": "failed" if failures else "done",
-        "reliable": reliable,
-        "why": failures + doubts,
-        "folder": None,
-        "workloads": workloads,
-        "pipes": outcome["pipes"],
-        "engine_error": engine_error,
-        "events": outcome["events"],
-        "totals": outcome["totals"],
-        "spec": document,
-        "machine": machine.facts(),
-        "versions": machine.versions(set()),
-        "sysctl": {"client": sysctls(spec.client), "server": sysctls(spec.server)},
-        "started": started.isoformat(timespec="seconds"),
-        "wall_s": wall_s,
-        "queue": outcome["queue"],
-    }
+    record = new_record(
+        identity(point),
+        engine=SimEngine.name,
+        failed=bool(failures),
+        reliable=reliable,
+        why=failures + doubts,
+        folder=None,
+        workloads=workloads,
+        pipes=outcome["pipes"],
+        queue=outcome["queue"],
+        engine_error=engine_error,
+        spec=document,
+        machine=machine.facts(),
+        versions=machine.versions(set()),
+        sysctl={"client": sysctls(spec.client), "server": sysctls(spec.server)},
+        started=started.isoformat(timespec="seconds"),
+        wall_s=wall_s,
+        more={"events": outcome["events"], "totals": outcome["totals"]},
+    )
     return record, tables
 
 

@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from bentpipe import engines
 from bentpipe.engines.base import EngineError, EngineFaultError, EngineOptions, Progress
@@ -12,6 +12,7 @@ from bentpipe.lab import Point
 from bentpipe.results import RunFolder, StoreError
 from bentpipe.results.carried import carry, removed
 from bentpipe.results.place import Place
+from bentpipe.results.run_record import Record
 from bentpipe.watching import Watcher
 
 RETRIES = 2
@@ -32,7 +33,7 @@ class Task:
 class TaskOutcome:
     """How a task ended: with a run, whose record this is; or with the error that left none."""
 
-    record: dict[str, Any] | None = None
+    record: Record | None = None
     error: Exception | None = None
     trace: str = ""
     """Where a fault was raised, for whoever mends it."""
@@ -55,7 +56,7 @@ class Work:
         """Do a run and keep it. With a `scratch` it is made there and carried to its destination when whole;
         without, the destination is a folder of this machine, and it is made in that."""
 
-        def made() -> dict[str, Any]:
+        def made() -> Record:
             record = self.do(task, scratch or Path(self.destination), on_progress)
             if scratch:
                 with removed(scratch / task.name) as run:
@@ -64,7 +65,7 @@ class Work:
 
         return tried(made)
 
-    def do(self, task: Task, folder: Path, on_progress: Progress) -> dict[str, Any]:
+    def do(self, task: Task, folder: Path, on_progress: Progress) -> Record:
         """Do a run in a folder of this machine, and return its record."""
         called = str(Place.of(self.destination) / task.name)
         staging = RunFolder.create(folder, task.name, called=called, replaces=self.replaces)
@@ -75,7 +76,7 @@ class Work:
             raise
 
 
-def tried(made: Callable[[], dict[str, Any]]) -> TaskOutcome:
+def tried(made: Callable[[], Record]) -> TaskOutcome:
     """The outcome of making a run. What nobody foresaw is the engine's fault, not the end of the sweep."""
     try:
         return TaskOutcome(record=made())

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from bentpipe.engines.base import EngineError
 from bentpipe.executors.base import Task, TaskOutcome, Work, tried
 from bentpipe.results.carried import packed, removed
 from bentpipe.results.place import Place
+from bentpipe.results.run_record import Record
 
 _LOCK = "bentpipe-live.lock"
 
@@ -46,7 +46,7 @@ def check_version(worker: str, found: str | None, here: str) -> None:
 def _packed(work: Work, task: Task, scratch: Path) -> tuple[TaskOutcome, dict[str, bytes]]:
     files: dict[str, bytes] = {}
 
-    def made() -> dict[str, Any]:
+    def made() -> Record:
         record = work.do(task, scratch, lambda *_: None)
         with removed(scratch / task.name) as run:
             files.update(packed(run))

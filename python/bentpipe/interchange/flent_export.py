@@ -35,9 +35,9 @@ _MOST_STEPS = 864_000
 
 def write(results: Results, folder: Path, *, force: bool = False) -> list[Path]:
     """Write a file per run into `folder`: all or none. The paths written. Raises StoreError."""
-    names = [f"{record['run']}{SUFFIX}" for record in results.runs]
+    names = [f"{record['run']}{SUFFIX}" for record in results.records]
     with Whole(folder, names, force=force) as whole:
-        for record, name in zip(results.runs, names, strict=True):
+        for record, name in zip(results.records, names, strict=True):
             write_file(whole.part(name), data_file(results, record))
     return whole.paths
 

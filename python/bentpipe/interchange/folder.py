@@ -28,6 +28,7 @@ from bentpipe.results import Results, RunFolder, StoreError
 from bentpipe.results.index import refresh
 from bentpipe.results.layout import LAB, RECORD
 from bentpipe.results.place import Place
+from bentpipe.results.run_record import Identity, Record, new_record
 from bentpipe.results.schema import TABLES
 from bentpipe.sweep_folder import claimed
 
@@ -68,8 +69,8 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
     taken = Taken()
     with claimed(place, _named(first[1], called.lab)) as claim:
         lab = _lab(place, called.lab)
-        there = There(Results.open(place).runs if claim.there else [])
-        staged: list[tuple[RunFolder, dict[str, Any]]] = []
+        there = There(Results.open(place).records if claim.there else [])
+        staged: list[tuple[RunFolder, Record]] = []
         try:
             for file, test in chain([first], tests):
                 digest = hashlib.sha256(test.test.encode()).hexdigest()
@@ -143,42 +144,47 @@ def _lab(place: Place, name: str | None) -> dict[str, Any]:
     return found
 
 
-def _record(test: Imported, lab: Mapping[str, Any], there: There, called: Called) -> dict[str, Any]:
+def _record(test: Imported, lab: Mapping[str, Any], there: There, called: Called) -> Record:
     ours = test.exported
     variant = called.variant or (ours.variant if ours else printable(test.title or "")) or AS_IS
     point = dict(called.point or (ours.point if ours else {}))
     seeds = there.seeds(variant, point)
-    return {
+    of: Identity = {
         "lab": lab["lab"],
         "title": lab["title"],
         "published": None,
-        "engine": ENGINE,
         "seed": ours.seed if ours and ours.seed not in seeds else 1 + max(seeds, default=0),
         "repeat_index": len(seeds),
         "variant": variant,
         "point": point,
-        "status": "failed" if test.failed else "done",
-        "reliable": not test.why,
-        "why": test.why,
-        "folder": "",
-        "workloads": test.entries,
-        "pipes": test.pipes,
-        "queue": test.queue,
-        "engine_error": None,
-        "spec": {"path": test.path, "workloads": test.asked},
-        "machine": {"kernel": test.kernel} if test.kernel else {},
-        "versions": {"bentpipe": _core.__version__, test.tool: test.version},
-        "sysctl": {"client": test.sysctl} if test.sysctl else {},
-        "started": test.started.isoformat(timespec="seconds") if test.started else None,
-        "wall_s": None,
-        "source": {
-            "tool": test.tool,
-            "version": test.version,
-            "title": test.title,
-            "host": test.host,
-            "local_host": test.local_host,
-        },
     }
+    return new_record(
+        of,
+        engine=ENGINE,
+        failed=test.failed,
+        reliable=not test.why,
+        why=test.why,
+        folder="",
+        workloads=test.entries,
+        pipes=test.pipes,
+        queue=test.queue,
+        engine_error=None,
+        spec={"path": test.path, "workloads": test.asked},
+        machine={"kernel": test.kernel} if test.kernel else {},
+        versions={"bentpipe": _core.__version__, test.tool: test.version},
+        sysctl={"client": test.sysctl} if test.sysctl else {},
+        started=test.started.isoformat(timespec="seconds") if test.started else None,
+        wall_s=None,
+        more={
+            "source": {
+                "tool": test.tool,
+                "version": test.version,
+                "title": test.title,
+                "host": test.host,
+                "local_host": test.local_host,
+            }
+        },
+    )
 
 
 def _run_name(record: Mapping[str, Any], test: Imported, file: Path, number: int) -> str:

@@ -36,7 +36,7 @@ class Parts:
         return _opened, (str(self._results.folder),)
 
     def __call__(self, number: int, pixels: int) -> dict[str, Any]:
-        record = self._results.runs[number]
+        record = self._results.records[number]
         drawn = (
             run_part.drawn(self._charts(number), pixels)
             if pixels
@@ -45,7 +45,7 @@ class Parts:
         return {**all_shown(run_part.words(record)), **drawn}
 
     def _built(self, number: int) -> list[Chart]:
-        return run_part.charts(self._results, self._results.runs[number])
+        return run_part.charts(self._results, self._results.records[number])
 
 
 @lru_cache(maxsize=1)

@@ -56,7 +56,7 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    first = results.runs[0]
+    first = results.records[0]
     compared = _compared(results)
     told_of = comparison.told(compared)
     found, tables = list(overviews(results)), sheets(results)
@@ -64,10 +64,10 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
         "title": first.get("title") or first.get("lab") or results.folder.name,
         "first": first,
         "started": _moment(first.get("started")),
-        "count": len(results.runs),
-        "not_counted": sum(not counts(run) for run in results.runs),
+        "count": len(results.records),
+        "not_counted": sum(not counts(run) for run in results.records),
         "rows": run_rows(results),
-        "unreliable": columns.reasons(results.runs),
+        "unreliable": columns.reasons(results.records),
         "sheets": tables,
         "long_table": _LONG_TABLE,
         "charts_first": sum(sheet.length for sheet in tables) > _LONG_TABLE,
@@ -87,14 +87,14 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
     }
     template = environment.get_template("page.html.j2")
     rest = len(template.render(page, packed=Packed((), 1, 0)).encode())
-    with mapping(len(results.runs)) as mapped:
-        packed = packed_runs(len(results.runs), Parts(results), most_bytes - rest, mapped, told)
+    with mapping(len(results.records)) as mapped:
+        packed = packed_runs(len(results.records), Parts(results), most_bytes - rest, mapped, told)
     return template.render(page, packed=packed)
 
 
 def _compared(results: Results) -> Sequence[Comparison]:
     """What each variant changed; empty where there is one variant, or no pair of runs."""
-    if len({run.get("variant") for run in results.runs}) < 2:
+    if len({run.get("variant") for run in results.records}) < 2:
         return []
     try:
         return compare_all([results])
@@ -149,9 +149,11 @@ def _moment(text: str | None) -> str:
 def _facts(results: Results) -> Iterable[tuple[str, str]]:
     """Versions and machine, each with every value that the runs have."""
     for group in ("versions", "machine"):
-        names = dict.fromkeys(name for run in results.runs for name in run.get(group, {}))
+        records: Sequence[Mapping[str, Any]] = results.records
+        parts = [record.get(group, {}) for record in records]
+        names = dict.fromkeys(name for part in parts for name in part)
         for name in names:
-            found = [run.get(group, {}).get(name) for run in results.runs]
+            found = [part.get(name) for part in parts]
             of_bytes = name.endswith("_bytes")
             said = (size(each) if of_bytes and isinstance(each, int) else _fact(each) for each in found)
             yield name.removesuffix("_bytes").replace("_", " "), "; ".join(dict.fromkeys(said))

@@ -37,7 +37,7 @@ class RunRows:
 
 
 def run_rows(results: Results) -> RunRows:
-    runs = results.runs
+    runs = results.records
     keys = swept_keys(runs)
     variants = len({run.get("variant", "as is") for run in runs}) > 1
     figures = _figures(runs)

@@ -68,8 +68,8 @@ class Sheet:
 
 
 def sheets(results: Results) -> list[Sheet]:
-    found = cells(results.runs)
-    keys = swept_keys(results.runs)
+    found = cells(results.records)
+    keys = swept_keys(results.records)
     kinds = dict.fromkeys(cell.kind.name for cell in found)
     return [_sheet([cell for cell in found if cell.kind.name == kind], keys) for kind in kinds]
 

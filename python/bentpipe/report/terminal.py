@@ -25,7 +25,7 @@ def table(results: Results, *, full: bool = True) -> RenderableType:
 
     Unless `full`, each of several long tables is cut after its first rows, and says so.
     """
-    parts: list[RenderableType] = [Text(printable(results.runs[0].get("title") or ""), style="bold")]
+    parts: list[RenderableType] = [Text(printable(results.records[0].get("title") or ""), style="bold")]
     found = sheets(results)
     short = not full and sum(sheet.length for sheet in found) > _ROWS_ALL
     for sheet in found:
@@ -93,7 +93,7 @@ def _line(words: str, style: str = "") -> Text:
 
 
 def _why(results: Results) -> list[RenderableType]:
-    reasons = columns.reasons(results.runs)
+    reasons = columns.reasons(results.records)
     if not reasons:
         return []
     lines: list[RenderableType] = [Text("")]

@@ -160,7 +160,7 @@ def compare_all(
     Raises ComparisonError where nothing can be compared, or no run has a figure of such a name.
     """
     tried = things(sweeps, baseline)
-    runs = [run for sweep in sweeps for run in sweep.runs]
+    runs = [run for sweep in sweeps for run in sweep.records]
     metrics = named(matching(names, known(runs), "--metric")) if names else None
     found = [each for thing in tried for each in compare(thing, metrics)]
     if not found:

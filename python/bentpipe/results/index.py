@@ -29,6 +29,7 @@ from bentpipe.results.records import (
     read_record,
     unpacked,
 )
+from bentpipe.results.run_record import Record
 from bentpipe.results.runs_table import FIXED, STRUCTS, RunRows, runs_table
 
 _STAMP = {"record_bytes": pl.Int64(), "record_changed": pl.String()}
@@ -107,12 +108,12 @@ class Runs:
     def folder(self, run: str) -> Place:
         return self._folder if self._single else self._folder / run
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Record]:
         indexed = [name for name in self.names if name not in self._read]
         with many_objects():
             found = dict(_indexed(self._index, self._folder, indexed, self._repeated)) if self._index else {}
         every = self._read | found
-        return [located(every[name], name, self.folder(name)) for name in self.names]
+        return [_record(located(every[name], name, self.folder(name))) for name in self.names]
 
     def table(self) -> pl.DataFrame:
         if self._index and self._index.stamps == self._stamps:
@@ -156,6 +157,12 @@ def refresh(folder: Place) -> None:
     }
     columns = (rows.frame(), texts.frame(), pl.DataFrame(stamped, schema=_STAMP))
     (folder / RUNS).write_bytes(_file(pl.concat(columns, how="horizontal")))
+
+
+def _record(checked: Any) -> Record:
+    """As a type: its shape was checked when it was read."""
+    found: Record = checked
+    return found
 
 
 def _indexed(

@@ -81,7 +81,7 @@ def things(sweeps: Sequence[Results], baseline: str | None = None) -> list[Thing
 
 def unmatched(sweeps: Sequence[Results]) -> list[str]:
     """Variants that not all of several sweeps have, where others are in all. They are in no comparison."""
-    variants = [dict.fromkeys(_by_variant(sweep.runs)) for sweep in sweeps]
+    variants = [dict.fromkeys(_by_variant(sweep.records)) for sweep in sweeps]
     common = set(variants[0]).intersection(*variants)
     every = dict.fromkeys(name for each in variants for name in each)
     return [name for name in every if name not in common] if common else []
@@ -89,7 +89,7 @@ def unmatched(sweeps: Sequence[Results]) -> list[str]:
 
 def alone(sweep: Results) -> list[Thing]:
     """Each variant of a sweep, compared with nothing."""
-    return [Thing(name, "", runs, ()) for name, runs in _by_variant(sweep.runs).items()]
+    return [Thing(name, "", runs, ()) for name, runs in _by_variant(sweep.records).items()]
 
 
 def matched(thing: Thing) -> list[Place]:
@@ -125,7 +125,7 @@ def _left_out(runs: Sequence[Record], pairs: Iterable[Pair]) -> LeftOut:
 
 def _of_variants(sweep: Results, asked: str | None) -> list[Thing]:
     """By default with `as is`; with the first where none is called so, as of imported runs."""
-    by_variant = _by_variant(sweep.runs)
+    by_variant = _by_variant(sweep.records)
     baseline = asked or (PLAIN if PLAIN in by_variant else next(iter(by_variant)))
     if baseline not in by_variant:
         raise ComparisonError(
@@ -155,12 +155,12 @@ def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
             f"{did_you_mean(baseline, names)}of several folders it takes the name of one: {_listed(names)}"
         )
     first = 0 if baseline is None else names.index(baseline)
-    theirs = _by_variant(sweeps[first].runs)
+    theirs = _by_variant(sweeps[first].records)
     found = []
     for number, sweep in enumerate(sweeps):
         if number == first:
             continue
-        ours = _by_variant(sweep.runs)
+        ours = _by_variant(sweep.records)
         common = [variant for variant in theirs if variant in ours]
         if common:
             several = len(common) > 1

@@ -32,6 +32,13 @@ _TRACE = "Traceback (most recent call last):"
 _SQL_TYPES = {FLOAT: "double", INTEGER: "bigint", TEXT: "varchar", FLAG: "boolean"}
 _DAMAGE = {duckdb.Error, duckdb.InvalidInputException, duckdb.IOException, duckdb.InternalException}
 """What DuckDB raises for a damaged file, among other things. It may not name the file."""
+_POLARS_TYPES = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), pl.Int64()),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), pl.Float64()),
+    "VARCHAR": pl.String(),
+    "BOOLEAN": pl.Boolean(),
+}
+"""Of an answer's columns; other types are seen from the values."""
 _LOOK_S = 0.05
 """How often it is looked whether somebody has pressed Ctrl-C."""
 _ROWS_AT_ONCE = 10_000
@@ -58,6 +65,15 @@ class Answer:
         """Raises QueryError where a file turns out to be damaged."""
         while rows := self._fetch(_ROWS_AT_ONCE):
             yield from rows
+
+    def frame(self) -> pl.DataFrame:
+        """The whole answer. Raises QueryError where two columns have one name."""
+        names = [column.name for column in self.columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise QueryError(f'the answer has two columns "{twice}"; expected names of their own: `as other`')
+        types = {column.name: _POLARS_TYPES.get(column.type) for column in self.columns}
+        return pl.DataFrame(list(self.rows()), schema=types, orient="row", infer_schema_length=None)
 
 
 class Questions:
@@ -197,7 +213,7 @@ class Questions:
 def _runs(sweeps: Sequence[Results], names: Sequence[str]) -> pl.DataFrame:
     if len(sweeps) == 1:
         return sweeps[0].scan(RUNS.name).collect()
-    records = [record for results in sweeps for record in results.runs]
+    records = [record for results in sweeps for record in results.records]
     folder = [name for results, name in zip(sweeps, names, strict=True) for _ in results.names]
     return runs_table(records).insert_column(0, pl.Series("folder", folder))
 

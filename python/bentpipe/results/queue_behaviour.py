@@ -16,6 +16,7 @@ import polars as pl
 from bentpipe import _core
 from bentpipe.direction import Direction
 from bentpipe.results.asked import capacity_bit_s, queue_limit_bytes
+from bentpipe.results.run_record import QueueFigures
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ _COLUMNS = {
 }
 
 
-def queues_of_run(folder: Path, record: Mapping[str, Any], end_s: float) -> dict[str, dict[str, Any]]:
+def queues_of_run(folder: Path, record: Mapping[str, Any], end_s: float) -> dict[str, QueueFigures]:
     """What the record holds under `queue`: of each pipe that has a rate, and so a queue that can fill.
 
     `folder` has the run's tables, of which only the columns that are wanted are read. A run that failed
@@ -65,9 +66,11 @@ def queues_of_run(folder: Path, record: Mapping[str, Any], end_s: float) -> dict
         name: pl.read_parquet(folder / f"{name}.parquet", columns=columns and list(columns), glob=False)
         for name, columns in _COLUMNS.items()
     }
-    return {
+    found: Any = {
         pipe: asdict(queue_behaviour(tables, pipe, end_s=end_s, **asked)) for pipe, asked in questions.items()
     }
+    figures: dict[str, QueueFigures] = found
+    return figures
 
 
 def queue_questions(spec: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:

@@ -15,6 +15,7 @@ import polars as pl
 from bentpipe.results import record_shape
 from bentpipe.results.errors import StoreError
 from bentpipe.results.layout import RECORD
+from bentpipe.results.memory_place import MemoryPlace
 from bentpipe.results.place import Place
 
 _REPEATED = ("spec", "sysctl", "machine", "versions")
@@ -30,7 +31,7 @@ def read_record(folder: Place) -> dict[str, Any]:
 
 
 def located(record: dict[str, Any], run: str, folder: Place) -> dict[str, Any]:
-    record["run"], record["folder"] = run, str(folder)
+    record["run"], record["folder"] = run, None if isinstance(folder, MemoryPlace) else str(folder)
     return record
 
 

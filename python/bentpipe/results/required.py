@@ -67,7 +67,7 @@ def check(
     Of a single folder a plain number is required of each variant. Raises ComparisonError where no run has the
     figure, or where a baseline is asked for and there is none.
     """
-    names = known(run for sweep in sweeps for run in sweep.runs)
+    names = known(run for sweep in sweeps for run in sweep.records)
     found = []
     for requirement in requirements:
         metrics = named(matching([requirement.figure], names, "--require"))

@@ -4,11 +4,11 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from bentpipe.results.run_folder import RunFolder, write_file
+from bentpipe.results.run_record import Record
 from bentpipe.results.schema import table_named
 
 
@@ -20,7 +20,7 @@ class Run:
         record: what run.json would hold; `folder` is None.
     """
 
-    record: dict[str, Any]
+    record: Record
     _tables: Mapping[str, bytes]
     """As Parquet; a table without rows may be missing."""
 

@@ -97,7 +97,7 @@ class RunFolder:
             raise StoreError(f"{csv_path}: {str(error).splitlines()[0]}") from error
         csv_path.unlink()
 
-    def finish(self, record: dict[str, Any]) -> Path:
+    def finish(self, record: Mapping[str, Any]) -> Path:
         """Write the record, empty tables for those not written, and rename the folder into place."""
         for name, table in TABLES.items():
             if not (self._staging / f"{name}.parquet").exists():

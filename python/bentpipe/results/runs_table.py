@@ -5,7 +5,7 @@ dots: `point.path.rtt`, `workload.download.goodput_mbit_s`. That dotted path is 
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -86,6 +86,20 @@ def runs_table(records: Iterable[Record]) -> pl.DataFrame:
     for record in records:
         rows.add(record)
     return rows.frame()
+
+
+def flat(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with a column for each field of its structs, by its dotted name."""
+    return table.select(*_leaves(table.schema))
+
+
+def _leaves(fields: Mapping[str, Any], within: str = "", of: pl.Expr | None = None) -> Iterator[pl.Expr]:
+    for name, dtype in fields.items():
+        value = pl.col(name) if of is None else of.struct.field(name)
+        if isinstance(dtype, pl.Struct):
+            yield from _leaves(dict(dtype.to_schema()), f"{within}{name}.", value)
+        else:
+            yield value.alias(f"{within}{name}")
 
 
 _ACCEPTED: Mapping[Any, Callable[[Any], bool]] = {

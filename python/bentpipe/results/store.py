@@ -16,7 +16,8 @@ from bentpipe.results.layout import LAB, RECORD, STAGING_SUFFIX, by_number
 from bentpipe.results.place import Place
 from bentpipe.results.record_shape import LARGEST
 from bentpipe.results.records import read_object
-from bentpipe.results.runs_table import RUNS
+from bentpipe.results.run_record import Record
+from bentpipe.results.runs_table import RUNS, flat
 from bentpipe.results.schema import Table, table_named
 
 _FILE = "file"
@@ -56,7 +57,13 @@ class Results:
         return cls(place, runs)
 
     @cached_property
-    def runs(self) -> list[dict[str, Any]]:
+    def runs(self) -> pl.DataFrame:
+        """A row per run, in the order of their names, and a column for each figure by its dotted name:
+        `point.path.rtt`, `workload.download.goodput_mbit_s`, `pipe.down.drops.tail` (docs/results.md)."""
+        return flat(self._table_of_runs)
+
+    @cached_property
+    def records(self) -> list[Record]:
         """Every run's record (run.json), with `run`, the folder's name, in the order of the names. What many
         have in common is one object: records are not to be changed."""
         return self._runs.records()

@@ -1,0 +1,236 @@
+"""A run's record (run.json) as a type, and the one place where records are made.
+
+The types are for readers and checkers: a record is a plain dict. What comes from a file is checked when it
+is read (record_shape.py), but any key may be missing there: another program or an older bentpipe may have
+written it. docs/results.md says what the figures mean.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from bentpipe.lab import Point
+
+
+class Drops(TypedDict, total=False):
+    """Packets that a pipe dropped, by cause."""
+
+    tail: int
+    aqm: int
+    policer: int
+    ingress: int
+    line: int
+    channel: int
+    outage: int
+
+
+class PipeFigures(TypedDict, total=False):
+    """What a pipe carried, from time 0 to the run's end."""
+
+    throughput_mbit_s: float
+    goodput_mbit_s: float
+    drops: Drops
+    """Of the whole run."""
+    queue_bytes_mean: float
+    queue_bytes_max: int
+
+
+class QueueFigures(TypedDict, total=False):
+    """How a pipe's queue behaved (docs/queue-behaviour.md)."""
+
+    at_limit_share: float | None
+    empty_share: float | None
+    lost_capacity_share: float | None
+    delay_s_mean: float | None
+    delay_s_p95: float | None
+    oscillation_period_s: float | None
+    oscillation_strength: float | None
+    loss_episodes: int
+    flows_hit_mean: float | None
+    flows_hit_max: int | None
+
+
+class Times(TypedDict, total=False):
+    """Percentiles of times; None where no value would lie beyond it."""
+
+    count: int
+    not_finished: int
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    max_s: float | None
+
+
+class WorkloadFigures(TypedDict, total=False):
+    """What a workload did. Which figures there are depends on its kind."""
+
+    kind: str
+    why: str
+    """What went wrong; absent: nothing."""
+    direction: str
+    goodput_mbit_s: float | None
+    """Payload over the measured time."""
+    bytes: int
+    duration_s: float
+    completion_s: float | None
+    """From its own start to its last byte; None: it did not finish."""
+    retransmits: int | None
+    # bulk
+    streams: int
+    per_second: dict[str, float | int | None]
+    per_second_mbit_s: list[float]
+    # ping
+    sent: int
+    lost: int
+    min_ms: float | None
+    mean_ms: float
+    median_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+    # http
+    connections: int
+    fetches: int
+    finished: int
+    median_fetch_s: float | None
+    fetch_times: Times
+    transfer_times: Times
+    object_times: Times | None
+    per_fetch: list[dict[str, Any]]
+    cache: dict[str, int] | None
+    think_s: float | None
+    pause_s: float | None
+    # channels
+    channels: int
+    flows: int
+    failed: int
+    flow_times: Times
+    small_flows: dict[str, Any]
+    fct_by_size: list[dict[str, Any]]
+
+
+class EngineReport(TypedDict, total=False):
+    """The engine's own error (docs/live.md). `sim` reports zeros."""
+
+    lateness_us_p50: float
+    lateness_us_p99: float
+    lateness_us_max: float
+    lateness_count: int
+    lateness_histogram: list[Any]
+    rate_error: float | None
+    """Of the achieved rate against the one configured; None: the path has no rate."""
+    unintended_loss: int
+    """Packets lost outside the model."""
+    cpu_s: float
+    wall_s: float
+    hosts: dict[str, Any]
+
+
+class Identity(TypedDict):
+    """Which run of which lab it is."""
+
+    lab: str
+    title: str | None
+    published: str | None
+    seed: int
+    repeat_index: int
+    variant: str
+    point: dict[str, Any]
+
+
+class Record(Identity, total=False):
+    """A run's record."""
+
+    run: str
+    """Name of the run's folder; added when it is read."""
+    engine: str
+    """`sim`, `live` or `imported`."""
+    status: str
+    """`done` or `failed`."""
+    reliable: bool
+    why: list[str]
+    """Why it failed or is not reliable, a sentence each."""
+    folder: str | None
+    """None: in memory."""
+    workloads: dict[str, WorkloadFigures]
+    pipes: dict[str, PipeFigures]
+    """`down` and `up`."""
+    queue: dict[str, QueueFigures]
+    engine_error: EngineReport
+    spec: dict[str, Any]
+    """The run in plain numbers: nanoseconds, bytes, bit/s."""
+    machine: dict[str, Any]
+    versions: dict[str, str]
+    sysctl: dict[str, dict[str, str]]
+    """Those in force, by host."""
+    started: str | None
+    """When it began, ISO 8601."""
+    wall_s: float | None
+    fault: str
+    """Of a run that the engine's own fault ended: where that was raised."""
+    events: int
+    totals: Any
+    sampler: Any
+    source: dict[str, Any]
+    """Of an imported run: which program measured it."""
+
+
+def identity(point: Point) -> Identity:
+    return {
+        "lab": point.lab,
+        "title": point.title,
+        "published": point.published,
+        "seed": point.seed,
+        "repeat_index": point.repeat_index,
+        "variant": point.variant,
+        "point": dict(point.point),
+    }
+
+
+def new_record(
+    of: Identity,
+    *,
+    engine: str,
+    failed: bool,
+    reliable: bool,
+    why: list[str],
+    folder: str | None,
+    workloads: Mapping[str, Any],
+    pipes: Mapping[str, Any],
+    queue: Mapping[str, Any],
+    engine_error: Mapping[str, Any] | None,
+    spec: Mapping[str, Any],
+    machine: Mapping[str, Any],
+    versions: Mapping[str, Any],
+    sysctl: Mapping[str, Any],
+    started: str | None,
+    wall_s: float | None,
+    more: Mapping[str, Any] | None = None,
+) -> Record:
+    """The record of a run. `more` holds keys that only this engine has."""
+    record: Any = {
+        "lab": of["lab"],
+        "title": of["title"],
+        "published": of["published"],
+        "engine": engine,
+        "seed": of["seed"],
+        "repeat_index": of["repeat_index"],
+        "variant": of["variant"],
+        "point": of["point"],
+        "status": "failed" if failed else "done",
+        "reliable": reliable,
+        "why": why,
+        "folder": folder,
+        "workloads": workloads,
+        "pipes": pipes,
+        "queue": queue,
+        "engine_error": engine_error,
+        **(more or {}),
+        "spec": spec,
+        "machine": machine,
+        "versions": versions,
+        "sysctl": sysctl,
+        "started": started,
+        "wall_s": wall_s,
+    }
+    found: Record = record
+    return found
