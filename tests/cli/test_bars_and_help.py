@@ -1,20 +1,12 @@
 """What a person sees on a terminal: bars that fit, help without types, a cursor that comes back."""
 
-import os
-import pty
 import re
-import select
 import signal
-import struct
-import subprocess
-import sys
-import time
-from fcntl import ioctl
 from pathlib import Path
-from termios import TIOCSWINSZ
 
 import pytest
 from invocation import Command
+from terminal import Terminal
 
 from bentpipe.progress import counting
 
@@ -29,41 +21,6 @@ kind = "bulk"
 """
 SHOW_CURSOR, HIDE_CURSOR = "\x1b[?25h", "\x1b[?25l"
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-class Terminal:
-    """A command on a pseudo-terminal."""
-
-    def __init__(self, arguments: list[str], folder: Path, columns: int) -> None:
-        master, slave = pty.openpty()
-        ioctl(slave, TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "bentpipe", *arguments],
-            cwd=folder,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=environment | {"TERM": "xterm-256color"},
-            start_new_session=True,
-        )
-        os.close(slave)
-        self._master = master
-        self.text = ""
-
-    def read(self, until: str = "") -> str:
-        """What was shown until the word stands there, or until the end."""
-        last = time.monotonic() + 60
-        while time.monotonic() < last and not (until and until in self.text):
-            if select.select([self._master], [], [], 0.2)[0]:
-                try:
-                    more = os.read(self._master, 65536)
-                except OSError:  # the other end has closed
-                    break
-                if not more:
-                    break
-                self.text += more.decode()
-        return self.text
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -89,7 +46,7 @@ def test_a_bar_stays_on_one_line_and_leaves_the_cursor_visible_when_interrupted(
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "report", "shell", "compare", "query", "import", "export", "calc"]
+    "command", ["run", "report", "shell", "compare", "query", "import", "export", "calc", "new"]
 )
 def test_help_shows_what_is_typed_and_no_types(run: Command, command: str) -> None:
     said = run(command, "--help")

@@ -51,7 +51,7 @@ def test_a_wrong_lab_is_one_message_that_names_the_place_and_status_2(
         (["run", "plain.toml", "--no-such-option"], "--no-such-option"),
         (["--no-such-option"], "--no-such-option"),
         (["run", "plain.toml", "--out", "plain.toml"], "plain.toml"),
-        (["run"], "LAB"),
+        (["shell"], "LAB"),
         (["report", "nowhere"], "nowhere"),
         (["compare", "."], "run"),
         (["compare", ".", "--require", "goodput = 5"], "--require"),

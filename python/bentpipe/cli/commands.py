@@ -18,6 +18,7 @@ class Entry:
 
 
 COMMANDS: dict[str, Entry] = {
+    "new": Entry("new", "new", "Write a first lab file: a path of your own and some work on it."),
     "run": Entry("run", "run", "Run a lab: every point of its sweep and every variant."),
     "report": Entry(
         "report",

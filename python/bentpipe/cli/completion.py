@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from bentpipe.lab.first_lab import WORKS
+from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.shipped import shipped_labs
 
 
@@ -25,6 +27,16 @@ def variants(context: typer.Context, incomplete: str) -> list[str]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return []
     return [_quoted(name) for name in names if name.startswith(incomplete)]
+
+
+def presets(incomplete: str) -> list[str]:
+    """Known paths."""
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def works(incomplete: str) -> list[str]:
+    """What a first lab's hosts can do."""
+    return [name for name in WORKS if name.startswith(incomplete)]
 
 
 def _quoted(name: str) -> str:

@@ -20,6 +20,20 @@ from bentpipe.results.errors import ComparisonError, StoreError
 
 _FAILED = 1
 _WRONG = 2
+FIRST_STEPS = """\
+A download over a long path is slow. What does the path allow?
+  bentpipe calc --rate 16Mbit/s --rtt 550ms
+
+See it packet by packet, in virtual time, on any machine:
+  bentpipe labs                                   the experiments that come with bentpipe
+  bentpipe run effects-of-latency --engine sim    run one of them
+  bentpipe new my.toml                            write a lab of your own path: five questions
+
+Then look at what was measured:
+  bentpipe report                                 the newest runs: a table, and a page with charts
+
+All commands and options: bentpipe --help"""
+"""What `bentpipe` alone says."""
 
 # Typer keeps the class to itself, but not this child of it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -47,8 +61,9 @@ class Commands(TyperGroup):
         return name, listed and loaded(str(name)), rest
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:
-        if not args:
-            return super().make_context(info_name, args, *more, **named)  # raises the help as an error
+        if not args and not named.get("resilient_parsing"):  # which completion asks for
+            print(FIRST_STEPS, file=sys.stderr)
+            sys.exit(_WRONG)
         try:
             typed = tuple(args)
             context = super().make_context(info_name, args, *more, **named)

@@ -6,14 +6,13 @@ import typer
 
 from bentpipe.cli import completion
 
-LabArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="LAB",
-        help="A lab file, or the name of a lab that comes with bentpipe.",
-        autocompletion=completion.labs,
-    ),
-]
+_LAB = typer.Argument(
+    metavar="LAB",
+    help="A lab file, or the name of a lab that comes with bentpipe.",
+    autocompletion=completion.labs,
+)
+LabArgument = Annotated[str, _LAB]
+LabOrNone = Annotated[str | None, _LAB]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bentpipe import engines, interruption
-from bentpipe.cli.lab_options import LabArgument, SeedOption, SetOption, VariantOption, load
+from bentpipe.cli.lab_options import LabOrNone, SeedOption, SetOption, VariantOption, load
 from bentpipe.cli.saying import print_table, say
 from bentpipe.engines.errors import EngineError
 from bentpipe.printable import printable_json
@@ -28,7 +28,7 @@ class Again(StrEnum):
 
 def run(
     context: typer.Context,
-    lab: LabArgument,
+    lab: LabOrNone = None,
     *,
     engine: Annotated[
         engines.Name,
@@ -103,6 +103,9 @@ def run(
 
         bentpipe run my.toml --engine sim --repeat 1000 --cluster tcp://10.0.0.1:8786 --out s3://bucket/sweep
     """
+    if lab is None:
+        _list_labs()
+        raise typer.Exit(2)
     with _loading():
         from bentpipe import run as runner
         from bentpipe.engines.base import EngineOptions
@@ -139,6 +142,15 @@ def run(
         if not json_:
             say(f"Kept in {results.folder}. A page with charts: bentpipe report {results.folder}")
     raise typer.Exit(1 if tally.failed or tally.unreliable else 0)
+
+
+def _list_labs() -> None:
+    from bentpipe.lab.shipped import catalogue
+
+    listed = "".join(f"\n  {name:24} {title}" for name, title in catalogue())
+    say(f"bentpipe: run: found no LAB; expected a lab file, or one that comes with bentpipe:{listed}")
+    say("For example: bentpipe run effects-of-latency --engine sim")
+    say("A lab of your own path: bentpipe new my.toml")
 
 
 @contextmanager
