@@ -114,10 +114,11 @@ check-intervals: setup
 check-calc: setup
 	$(python) benches/calc $(if $(LIVE),--live)
 
-# The pages that are printed from the code.
+# The pages that are printed from the code, and the notebook with its output.
 docs: setup
 	$(python) -m bentpipe.results >docs/results.md
 	$(python) -m bentpipe.lab.reference docs
+	$(python) scripts/render-notebook docs/first-steps.ipynb
 
 clean:
 	rm -rf target fuzz/target .venv runs

@@ -77,7 +77,7 @@ def save(chart: Chart, path: Path) -> None:
         figure(chart).savefig(path, dpi=160, metadata=stamp)
 
 
-def png(chart: Chart, dpi: int = 100) -> bytes:
+def png(chart: Chart, dpi: int = 80) -> bytes:
     """The picture as PNG."""
     content = io.BytesIO()
     with mpl.rc_context(_SETTINGS):

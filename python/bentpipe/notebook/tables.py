@@ -14,7 +14,10 @@ _ROWS = 60
 
 def as_text(shown: RenderableType) -> str:
     """As on a terminal, without colours."""
-    console = SafeConsole(file=io.StringIO(), width=_WIDTH, highlight=False, force_terminal=False)
+    # In a notebook rich would show it there and then, instead of writing it.
+    console = SafeConsole(
+        file=io.StringIO(), width=_WIDTH, highlight=False, force_terminal=False, force_jupyter=False
+    )
     console.print(shown)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().rstrip()
