@@ -97,6 +97,14 @@ def test_a_cures_speed_up_stands_beside_what_it_costs_others(tmp_path: Path) -> 
     drawn_both_ways(chart, tmp_path)
 
 
+def test_an_interval_that_is_one_number_is_not_said_beside_that_number(tmp_path: Path) -> None:
+    runs = [cured("as is", 4.0, 4.0, seed, again=10, ping_ms=150.0) for seed in (1, 2)]
+    runs += [cured("16 streams", 8.0, 1.0, seed, again=100, ping_ms=190.0) for seed in (1, 2)]
+    chart = speed_up.build(stored(tmp_path, runs))
+    assert chart is not None
+    assert chart.panels[0].sentence.endswith("16 streams helps most, 2 times as fast.")
+
+
 def test_a_rival_is_no_thing_that_was_tried(tmp_path: Path) -> None:
     runs = [
         cured("as is", 4.0, 4.0, 1, again=1, ping_ms=150),

@@ -207,4 +207,6 @@ def _helps(name: str, faster: SpeedUp) -> str:
     ends = f"an interval {told}" if told == TOO_WIDE else told.replace("–", " to ")
     if not faster.sure:
         return f"nothing is surely faster: {name} comes nearest, {digits(faster.ratio)} times ({ends})"
-    return f"{name} helps most, {digits(faster.ratio)} times as fast ({ends})"
+    times = digits(faster.ratio)
+    in_brackets = "" if ends == f"{times} to {times}" else f" ({ends})"
+    return f"{name} helps most, {times} times as fast{in_brackets}"

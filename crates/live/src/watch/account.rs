@@ -6,6 +6,7 @@
 use crate::protocol::HostId;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem;
 
 /// Whose work a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +89,7 @@ struct Sum {
 #[derive(Debug)]
 struct Present {
     owner: Owner,
-    /// The latest: a new process has its maker's name at first.
+    /// The latest name. A new process has its maker's at first, and any may change it.
     program: String,
     times: Option<SchedStat>,
     sum: Sum,
@@ -140,10 +141,7 @@ impl Account {
                 task.sum.stopped_at_ns.get_or_insert(now_ns);
             }
         }
-        for program in self.programs.values_mut().flat_map(BTreeMap::values_mut) {
-            program.waited_ns += program.waited_there_ns.max(program.waited_ended_ns);
-            (program.waited_there_ns, program.waited_ended_ns) = (0, 0);
-        }
+        self.count_waits();
         self.looked_at_ns = Some(now_ns);
         let looks = self.looks;
         self.put_away(|task| task.look < looks);
@@ -168,9 +166,11 @@ impl Account {
                 let waited_ns = (now_ns - since_ns) as u64;
                 task.sum.wait(waited_ns, now_ns);
                 let of_owner = self.programs.entry(task.owner).or_default();
-                of_owner.entry(task.program.clone()).or_default().waited_ns += waited_ns;
+                let program = of_owner.entry(task.program.clone()).or_default();
+                program.waited_there_ns = program.waited_there_ns.max(waited_ns);
             }
         }
+        self.count_waits();
         self.put_away(|_| true);
     }
 
@@ -181,6 +181,14 @@ impl Account {
             .filter(|(_, program)| program.sum.threads > 0)
             .map(|(name, program)| program.waits(name))
             .collect()
+    }
+
+    /// Adds what the thread of each program waited that waited most since this was done last.
+    fn count_waits(&mut self) {
+        for program in self.programs.values_mut().flat_map(BTreeMap::values_mut) {
+            program.waited_ns += program.waited_there_ns.max(program.waited_ended_ns);
+            (program.waited_there_ns, program.waited_ended_ns) = (0, 0);
+        }
     }
 
     /// The program of a task that is there now.
@@ -204,14 +212,19 @@ impl Account {
                 Owner::Host(_) => seen.times.map(|_| SchedStat::default()),
                 Owner::Kernel => seen.times,
             },
-            sum: Sum {
-                threads: 1,
-                ..Sum::default()
-            },
+            sum: Sum::of_a_thread(),
             kept_since_ns: None,
             look: 0,
         });
-        task.program.clone_from(&seen.program);
+        if task.program != seen.program {
+            // What it did by its former name stays there.
+            let sum = mem::replace(&mut task.sum, Sum::of_a_thread());
+            let former = mem::replace(&mut task.program, seen.program.clone());
+            if !former.is_empty() {
+                let of_owner = self.programs.entry(task.owner).or_default();
+                of_owner.entry(former).or_default().sum.add(sum);
+            }
+        }
         let has_not_run = seen.state == State::Runnable && task.times == seen.times;
         task.kept_since_ns = if has_not_run {
             task.kept_since_ns.or(self.looked_at_ns)
@@ -240,6 +253,13 @@ impl Account {
 }
 
 impl Sum {
+    fn of_a_thread() -> Self {
+        Self {
+            threads: 1,
+            ..Self::default()
+        }
+    }
+
     fn wait(&mut self, waited_ns: u64, now_ns: i64) {
         self.times.get_or_insert_default().waited_ns += waited_ns;
         if waited_ns > self.longest_wait_ns {

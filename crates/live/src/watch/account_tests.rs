@@ -175,3 +175,69 @@ fn a_process_that_is_no_part_of_the_work_leaves_nothing_behind() {
     let names: Vec<_> = seen.iter().map(|each| &each.program).collect();
     assert_eq!(names, ["iperf3"]);
 }
+
+#[test]
+fn of_two_hundred_threads_the_one_that_waited_makes_the_share() {
+    let mut account = Account::default();
+    account.look(0, &[]);
+    for look in 1..=10 {
+        let threads: Vec<Seen> = (0..200)
+            .map(|number| {
+                at(
+                    1000 + number,
+                    "server",
+                    if number == 77 { 30 * look } else { 0 },
+                )
+            })
+            .collect();
+        account.look(look as i64 * LOOK_NS, &threads);
+    }
+    let server = &of_server(account, 10 * LOOK_NS)[0];
+    near(server.wait_share, 0.3);
+    near(server.waited_s, 0.3);
+    assert_eq!(server.threads, 200);
+}
+
+#[test]
+fn threads_that_still_wait_at_the_end_do_not_add_up_in_the_share() {
+    let mut account = Account::default();
+    let threads = |ran_ns: u64| -> Vec<Seen> {
+        (0..200)
+            .map(|number| Seen {
+                state: State::Runnable,
+                times: Some(SchedStat {
+                    ran_ns,
+                    waited_ns: 0,
+                    turns: 1,
+                }),
+                ..at(1000 + number, "server", 0)
+            })
+            .collect()
+    };
+    account.look(0, &[]);
+    for look in 1..=99 {
+        account.look(look * LOOK_NS, &threads(look as u64));
+    }
+    // None has run since the last look.
+    account.finish(100 * LOOK_NS, &threads(99));
+    let server = &account.of(SERVER)[0];
+    near(server.wait_share, 0.01);
+    near(server.waited_s, 20.0);
+}
+
+#[test]
+fn what_a_program_waited_before_it_changed_its_name_stays_with_the_former_name() {
+    let mut account = Account::default();
+    account.look(0, &[]);
+    for look in 1..=9 {
+        account.look(look * LOOK_NS, &[at(7, "python3", 90 * look as u64)]);
+    }
+    account.look(SECOND_NS, &[at(7, "worker", 9 * 90)]);
+    let [python3, worker] = &of_server(account, SECOND_NS)[..] else {
+        panic!("it had two names");
+    };
+    assert_eq!((&*python3.program, &*worker.program), ("python3", "worker"));
+    near(python3.wait_share, 0.9);
+    near(python3.wait_max_ms, 90.0);
+    near(worker.wait_share, 0.0);
+}
