@@ -1,5 +1,5 @@
 //! Over a box that loses, holds back and duplicates what the test says, every byte arrives once. The connections' invariants are
-//! checked after each segment and timer (crates/tcp/src/invariants.rs), the pipes' conservation after each packet.
+//! checked after each segment and timer (crates/tcp/src/socket/invariants.rs), the pipes' conservation after each packet.
 
 use bentpipe_base::{Nanos, Time};
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};

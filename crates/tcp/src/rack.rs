@@ -4,13 +4,12 @@
 //! 1. Of the segments inside the reordering window only the first 64 are looked at for the timer; beyond them the
 //!    latest delivered one bounds it. The timer is then late by at most the spread of their send times.
 
-use super::Socket;
-use super::scoreboard::{APP_LIMITED, LOST, RETRANS, SACKED};
-use super::socket::Outbox;
-use super::timers::Retransmit;
-use super::tlp::TIMEOUT_MIN;
-use crate::congestion::{AckSample, CaState, LostSegment};
+use crate::congestion::{AckSample, CaState, View};
+use crate::scoreboard::{LOST, RETRANS, Scoreboard};
 use bentpipe_base::time::{Nanos, Time};
+
+/// `tcp_max_reordering`.
+pub const MAX_REORDERING: u32 = 300;
 
 /// Recoveries without DSACK after which the window is as at first.
 const PERSIST: u8 = 16;
@@ -21,10 +20,15 @@ pub struct Rack {
     sent_at: Time,
     end_seq: u64,
     rtt: Nanos,
-    pub advanced: bool,
-    pub dsack_seen: bool,
+    /// Something was delivered, or a loss taken back, since losses were last looked for.
+    advanced: bool,
+    /// The path reorders (`reord_seen`).
+    reordering_seen: bool,
+    dsack_seen: bool,
+    /// The reordering window in quarters of the minimum RTT.
     steps: u8,
-    pub persist: u8,
+    /// Recoveries for which it stays.
+    persist: u8,
     last_delivered: u64,
 }
 
@@ -35,6 +39,7 @@ impl Default for Rack {
             end_seq: 0,
             rtt: Nanos::ZERO,
             advanced: false,
+            reordering_seen: false,
             dsack_seen: false,
             steps: 1,
             persist: 0,
@@ -87,50 +92,76 @@ impl Rack {
     pub fn undone_by_dsack(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }
-}
 
-impl Socket {
-    fn reordering_window(&self) -> Nanos {
-        let w = &self.window;
-        if !self.recovery.reordering_seen
-            && (w.state >= CaState::Recovery || w.sacked_out >= w.reordering)
-        {
+    /// A recovery ended without being undone.
+    pub fn recovery_ended(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+    }
+
+    /// A segment was delivered although a later one came first.
+    pub fn saw_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
+    /// A DSACK came for a retransmission that was not a probe. Without reordering it was no fault of the window's.
+    pub fn saw_dsack(&mut self) {
+        self.dsack_seen |= self.reordering_seen;
+    }
+
+    /// Losses were taken back: what is lost is to be found anew.
+    pub fn look_again(&mut self) {
+        self.advanced = true;
+    }
+
+    /// Whether there is reason to look for losses; asked once.
+    pub fn take_advanced(&mut self) -> bool {
+        core::mem::take(&mut self.advanced)
+    }
+
+    /// How much later than its successors a segment may arrive and not be lost (RFC 8985, section 6.2, step 4).
+    pub fn reordering_window(&self, w: &View) -> Nanos {
+        if !self.reordering_seen && (w.state >= CaState::Recovery || w.sacked_out >= w.reordering) {
             return Nanos::ZERO;
         }
         let quarter = w.min_rtt.map_or(0, |least| least.0 >> 2);
-        Nanos((quarter * i64::from(self.rack.steps)).min(w.srtt.0))
+        Nanos((quarter * i64::from(self.steps)).min(w.srtt.0))
     }
 
-    /// How long a segment sent at `sent_at` may still be on its way.
-    pub(super) fn time_to_loss(&self, sent_at: Time, reordering: Nanos) -> Nanos {
-        (sent_at + self.rack.rtt + reordering) - self.window.now
+    /// How long from `now` a segment sent at `sent_at` may still be on its way.
+    pub fn time_to_loss(&self, now: Time, sent_at: Time, reordering: Nanos) -> Nanos {
+        (sent_at + self.rtt + reordering) - now
     }
 
-    /// Marks what is lost; returns how long until more may be.
-    fn detect_loss(&mut self) -> Option<Nanos> {
-        let reordering = self.reordering_window();
+    /// Calls `mark` with each segment that is lost, in order of transmission; returns how long until more may be (step 5).
+    pub fn detect_loss(
+        &self,
+        now: Time,
+        reordering: Nanos,
+        board: &mut Scoreboard,
+        mut mark: impl FnMut(&mut Scoreboard, u64),
+    ) -> Option<Nanos> {
         let mut timeout = None;
         let mut waiting = 0;
-        let mut next = self.board.earliest_sent();
+        let mut next = board.earliest_sent();
         while let Some(id) = next {
-            let segment = *self.board.get(id);
-            next = self.board.sent_after(id);
+            let segment = *board.get(id);
+            next = board.sent_after(id);
             if segment.is(LOST) && !segment.is(RETRANS) {
-                self.board.pass_over(id);
+                board.pass_over(id);
                 continue;
             }
-            if (segment.sent_at, segment.end()) >= (self.rack.sent_at, self.rack.end_seq) {
+            if (segment.sent_at, segment.end()) >= (self.sent_at, self.end_seq) {
                 break;
             }
-            let left = self.time_to_loss(segment.sent_at, reordering);
+            let left = self.time_to_loss(now, segment.sent_at, reordering);
             if left.0 <= 0 {
-                self.mark_lost(id);
-                self.board.unlist(id);
+                mark(board, id);
+                board.unlist(id);
             } else {
                 timeout = timeout.max(Some(left));
                 waiting += 1;
                 if waiting == 64 {
-                    let bound = self.time_to_loss(self.rack.sent_at, reordering);
+                    let bound = self.time_to_loss(now, self.sent_at, reordering);
                     timeout = timeout.max(Some(bound));
                     break;
                 }
@@ -138,74 +169,112 @@ impl Socket {
         }
         timeout
     }
+}
 
-    /// At an ACK: returns whether the reordering timer was armed.
-    pub(super) fn rack_mark_lost(&mut self) -> bool {
-        if !self.rack.advanced {
-            return false;
-        }
-        self.rack.advanced = false;
-        match self.detect_loss() {
-            Some(timeout) => {
-                // Not beyond the retransmission timeout: an original that an outage held back and that arrives after its
-                // repair was undone makes the RTT of RACK as long as the outage.
-                let after = (timeout + TIMEOUT_MIN).min(self.backed_off_rto());
-                self.timers.arm(Retransmit::Reorder, self.window.now, after);
-                true
-            }
-            None => false,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::Window;
+    use crate::scoreboard::Sent;
+
+    fn at_ms(ms: i64) -> Time {
+        Time(ms * 1_000_000)
     }
 
-    /// The reordering timer fires.
-    pub(super) fn reorder_timeout(&mut self, out: &mut Outbox) {
-        let before = self.window.in_flight();
-        let lost = self.window.lost;
-        self.detect_loss();
-        if before != self.window.in_flight() {
-            if self.window.state != CaState::Recovery {
-                self.enter_recovery(false);
-                if !self.control.controls_all() {
-                    let newly = (self.window.lost - lost) as u32;
-                    self.reduce_cwnd(1, newly, false);
-                }
-            }
-            self.retransmit_lost(out);
-        }
-        if self.timers.pending() != Some(Retransmit::Timeout) {
-            self.rearm_timeout();
-        }
+    fn ms(millis: i64) -> Nanos {
+        Nanos::from_millis(millis)
     }
 
-    /// A segment is deemed lost (again): it waits for retransmission.
-    pub(super) fn mark_lost(&mut self, id: u64) {
-        let segment = self.board.get_mut(id);
-        if segment.is(SACKED) {
-            return;
+    /// Segments of 1000 bytes, one sent each millisecond from time zero.
+    fn flight(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for number in 0..segments {
+            let mut sent = Sent::new(1 + number * 1000, 1000, 0);
+            sent.sent_at = at_ms(number as i64);
+            board.push(sent);
         }
-        if segment.is(LOST) {
-            if segment.is(RETRANS) {
-                segment.flags &= !RETRANS;
-                self.window.view.retrans_out -= 1;
-                self.counters.lost_retransmissions += 1;
-            } else {
-                return;
-            }
-        } else {
-            segment.flags |= LOST;
-            self.window.view.lost_out += 1;
+        board
+    }
+
+    fn lost(
+        rack: &Rack,
+        board: &mut Scoreboard,
+        now: Time,
+        window: Nanos,
+    ) -> (Vec<u64>, Option<Nanos>) {
+        let mut found = vec![];
+        let more = rack.detect_loss(now, window, board, |board, id| {
+            board.get_mut(id).flags |= LOST;
+            found.push(id);
+        });
+        (found, more)
+    }
+
+    #[test]
+    fn what_left_a_reordering_window_before_a_delivered_segment_is_lost() {
+        let mut board = flight(8);
+        let mut rack = Rack::default();
+        // Segment 5 is delivered after 100 ms.
+        rack.advance(at_ms(105), Some(ms(100)), at_ms(5), 6001, false);
+        let (found, more) = lost(&rack, &mut board, at_ms(105), ms(3));
+        assert_eq!(found, [0, 1, 2]);
+        assert_eq!(more, Some(ms(2)), "segment 4 is lost in 2 ms");
+        let (found, more) = lost(&rack, &mut board, at_ms(107), ms(3));
+        assert_eq!((found, more), (vec![3, 4], None), "and no later one");
+    }
+
+    #[test]
+    fn a_retransmission_answered_sooner_than_any_round_trip_tells_nothing() {
+        let mut rack = Rack::default();
+        rack.advance(at_ms(105), Some(ms(100)), at_ms(50), 1001, true);
+        assert!(!rack.take_advanced());
+        rack.advance(at_ms(155), Some(ms(100)), at_ms(50), 1001, true);
+        assert!(rack.take_advanced());
+        assert!(!rack.take_advanced(), "asked once");
+    }
+
+    #[test]
+    fn of_many_that_wait_the_latest_delivered_bounds_the_timer() {
+        let mut board = flight(200);
+        let mut rack = Rack::default();
+        rack.advance(at_ms(299), Some(ms(100)), at_ms(199), 200_001, false);
+        let (found, more) = lost(&rack, &mut board, at_ms(299), ms(250));
+        assert_eq!((found, more), (vec![], Some(ms(250))));
+    }
+
+    #[test]
+    fn the_window_is_a_quarter_of_the_minimum_and_grows_with_dsacks_on_a_path_that_reorders() {
+        let mut w = Window::new(10, 1);
+        w.view.min_rtt = Some(ms(100));
+        w.view.srtt = ms(120);
+        let mut rack = Rack::default();
+        assert_eq!(rack.reordering_window(&w), ms(25));
+        w.view.sacked_out = 3;
+        assert_eq!(rack.reordering_window(&w), Nanos::ZERO, "three duplicates");
+        let sample = |prior_delivered| AckSample {
+            prior_delivered,
+            ..AckSample::default()
+        };
+        rack.saw_dsack();
+        rack.adapt(&sample(1), 9);
+        rack.saw_reordering();
+        assert_eq!(rack.reordering_window(&w), ms(25), "no DSACK counted yet");
+        rack.saw_dsack();
+        rack.adapt(&sample(10), 20);
+        assert_eq!(rack.reordering_window(&w), ms(50));
+        rack.saw_dsack();
+        rack.adapt(&sample(15), 25);
+        assert_eq!(rack.reordering_window(&w), ms(50), "once a round trip");
+        for _ in 0..10 {
+            rack.saw_dsack();
+            rack.adapt(&sample(30), 30);
         }
-        let segment = *segment;
-        self.window.view.lost += 1;
-        self.control.segment_lost(
-            &mut self.window,
-            &LostSegment {
-                sent_in_flight: segment.in_flight,
-                prior_lost: segment.prior_lost,
-                prior_delivered: segment.delivered,
-                app_limited: segment.is(APP_LIMITED),
-            },
-        );
-        self.board.await_retransmission(id);
+        assert_eq!(rack.reordering_window(&w), ms(120), "at most srtt");
+        for _ in 0..16 {
+            assert_eq!(rack.reordering_window(&w), ms(120));
+            rack.recovery_ended();
+            rack.adapt(&sample(40), 40);
+        }
+        assert_eq!(rack.reordering_window(&w), ms(25));
     }
 }

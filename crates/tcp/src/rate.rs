@@ -1,7 +1,7 @@
 //! Delivery rate (draft-cheng-iccrg-delivery-rate-estimation, `net/ipv4/tcp_rate.c`).
 
-use super::scoreboard::{APP_LIMITED, EVER_RETRANS, RATED, RETRANS, Sent};
 use crate::congestion::{AckSample, Window};
+use crate::scoreboard::{APP_LIMITED, EVER_RETRANS, RATED, RETRANS, Sent};
 use bentpipe_base::time::{Nanos, Time};
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,9 +2,8 @@
 //! slow-start threshold of the window (`rcv_ssthresh`), and dynamic right-sizing within `tcp_rmem`
 //! (`tcp_rcv_space_adjust` and `tcp_rcvbuf_grow` as of 6.18).
 
-use super::Socket;
 use crate::config::Config;
-use crate::segment::Segment;
+use crate::receiver::Receiver;
 use bentpipe_base::time::{Nanos, Time};
 
 /// Payload per 256 bytes of memory before the first full segment tells: half, since 6.10.
@@ -17,6 +16,8 @@ pub struct ReceiveBuffer {
     locked: bool,
     ratio: u64,
     window_clamp: u64,
+    /// Window scale: what the header's field is shifted by.
+    pub scale: u8,
     pub ssthresh: u64,
     /// Right edge of the window last advertised.
     edge: u64,
@@ -33,8 +34,8 @@ pub struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// The buffer, and the window scale to offer for its largest size.
-    pub fn new(config: &Config, mss: u32) -> (Self, u8) {
+    /// The buffer, with the window scale to offer for its largest size.
+    pub fn new(config: &Config, mss: u32) -> Self {
         let rcvbuf = config.rcvbuf.unwrap_or(config.tcp_rmem[1]);
         let space = rcvbuf * RATIO_AT_FIRST / 256;
         let largest = config.tcp_rmem[2].max(rcvbuf).max(65_535);
@@ -53,7 +54,7 @@ impl ReceiveBuffer {
         if let Some(segments) = config.initrwnd {
             window = window.min(u64::from(segments) * u64::from(mss));
         }
-        let buffer = Self {
+        Self {
             rcvbuf,
             most: config.tcp_rmem[2],
             locked: config.rcvbuf.is_some(),
@@ -63,6 +64,7 @@ impl ReceiveBuffer {
             } else {
                 65_535
             },
+            scale,
             ssthresh: window,
             edge: 1 + window,
             initial_window: window as u16,
@@ -73,8 +75,7 @@ impl ReceiveBuffer {
             space: 0,
             measured_from: 1,
             measured_at: Time::ZERO,
-        };
-        (buffer, scale)
+        }
     }
 
     pub fn initial_window(&self) -> u16 {
@@ -109,32 +110,24 @@ impl ReceiveBuffer {
             .min(u64::from(self.initial_window))
             .min(10 * u64::from(mss));
     }
-}
 
-impl Socket {
+    // --- the window ---
+
     /// The window that stands advertised.
-    pub(super) fn receive_window(&self) -> u64 {
-        self.buffer.edge.saturating_sub(self.receiver.rcv_nxt)
+    pub fn window(&self, receiver: &Receiver) -> u64 {
+        self.edge.saturating_sub(receiver.rcv_nxt)
     }
 
-    fn used_memory(&self) -> u64 {
-        self.receiver.unread_memory + self.receiver.out_of_order_memory
+    fn free_space(&self, receiver: &Receiver) -> u64 {
+        self.window_from(self.rcvbuf.saturating_sub(receiver.used_memory()))
     }
 
-    fn free_space(&self) -> u64 {
-        self.buffer
-            .window_from(self.buffer.rcvbuf.saturating_sub(self.used_memory()))
-    }
-
-    /// The window that the buffer justifies now (`__tcp_select_window`).
-    pub(super) fn window_would_be(&self) -> u64 {
-        let free = self.free_space();
-        let full = self
-            .buffer
-            .window_clamp
-            .min(self.buffer.window_from(self.buffer.rcvbuf));
-        let mss = u64::from(self.delayed.rcv_mss).min(full);
-        let unit = 1_u64 << self.rcv_wscale;
+    /// The window that the buffer justifies now (`__tcp_select_window`), where full segments are of `rcv_mss` bytes.
+    pub fn window_would_be(&self, receiver: &Receiver, rcv_mss: u32) -> u64 {
+        let free = self.free_space(receiver);
+        let full = self.window_clamp.min(self.window_from(self.rcvbuf));
+        let mss = u64::from(rcv_mss).min(full);
+        let unit = 1_u64 << self.scale;
         let mut space = free;
         if free < full / 2 {
             space -= space % unit;
@@ -142,11 +135,11 @@ impl Socket {
                 return 0;
             }
         }
-        space = space.min(self.buffer.ssthresh);
-        if self.rcv_wscale > 0 {
+        space = space.min(self.ssthresh);
+        if self.scale > 0 {
             space.next_multiple_of(unit)
         } else {
-            let window = self.receive_window();
+            let window = self.window(receiver);
             if window <= space.saturating_sub(mss) || window > space {
                 space - space % mss.max(1)
             } else {
@@ -155,60 +148,64 @@ impl Socket {
         }
     }
 
+    /// More than half of the buffer is in use.
+    pub fn is_filling(&self, receiver: &Receiver) -> bool {
+        self.free_space(receiver) < self.window_clamp / 2
+    }
+
     /// Chooses the window for a departing packet; it never shrinks. Returns the header's field.
-    pub(super) fn advertise(&mut self) -> u16 {
-        let current = self.receive_window();
-        if self.free_space() < self.buffer.window_clamp / 2 {
-            self.delayed.no_quick();
-        }
-        let unit = 1_u64 << self.rcv_wscale;
-        let mut window = self.window_would_be();
+    pub fn advertise(&mut self, receiver: &Receiver, rcv_mss: u32) -> u16 {
+        let current = self.window(receiver);
+        let mut window = self.window_would_be(receiver, rcv_mss);
         if window < current {
-            window = current.next_multiple_of(unit);
+            window = current.next_multiple_of(1 << self.scale);
         }
-        let field = (window >> self.rcv_wscale).min(65_535);
-        self.buffer.edge = self
-            .buffer
-            .edge
-            .max(self.receiver.rcv_nxt + (field << self.rcv_wscale));
+        let field = (window >> self.scale).min(65_535);
+        self.edge = self.edge.max(receiver.rcv_nxt + (field << self.scale));
         field as u16
     }
 
     /// The first full segment shows what its memory costs (`tcp_measure_rcv_mss`).
-    pub(super) fn measure_ratio(&mut self, packet: &Segment) {
-        let memory = u64::from(self.config.memory.received(packet.wire_bytes));
-        let ratio = (u64::from(packet.payload) * 256 / memory).clamp(1, 255);
-        let b = &mut self.buffer;
-        if ratio != b.ratio {
-            b.ratio = ratio;
-            b.window_clamp = b.window_from(b.rcvbuf);
-            if self.rcv_wscale == 0 {
-                b.window_clamp = b.window_clamp.min(65_535);
-            }
-            b.space = b.space.min(b.window_clamp);
+    pub fn measure_ratio(&mut self, payload: u32, memory: u64) {
+        let ratio = (u64::from(payload) * 256 / memory).clamp(1, 255);
+        if ratio != self.ratio {
+            self.ratio = ratio;
+            self.clamp_to(self.rcvbuf);
+            self.space = self.space.min(self.window_clamp);
         }
     }
 
-    /// Each good segment opens the window a little (`tcp_grow_window`).
-    pub(super) fn grow_window(&mut self, packet: &Segment) {
-        let limit = self.buffer.window_clamp.min(self.free_space());
-        if limit <= self.buffer.ssthresh {
-            return;
+    fn clamp_to(&mut self, rcvbuf: u64) {
+        self.window_clamp = self.window_from(rcvbuf);
+        if self.scale == 0 {
+            self.window_clamp = self.window_clamp.min(65_535);
         }
-        let room = limit - self.buffer.ssthresh;
-        let payload = u64::from(packet.payload);
-        let memory = u64::from(self.config.memory.received(packet.wire_bytes));
-        let mss = u64::from(self.receiver.advertised_mss);
-        let step = if self.buffer.window_from(memory) <= payload {
-            2 * mss
+    }
+
+    /// Each good segment opens the window a little (`tcp_grow_window`). Returns whether it did.
+    pub fn grow_window(
+        &mut self,
+        receiver: &Receiver,
+        rcv_mss: u32,
+        payload: u32,
+        memory: u64,
+    ) -> bool {
+        let limit = self.window_clamp.min(self.free_space(receiver));
+        if limit <= self.ssthresh {
+            return false;
+        }
+        let room = limit - self.ssthresh;
+        let payload = u64::from(payload);
+        let step = if self.window_from(memory) <= payload {
+            2 * u64::from(receiver.advertised_mss)
         } else {
             // Small segments: grow only while the buffer could hold as many of them.
-            let mut memory = self.buffer.window_from(memory) >> 1;
-            let mut window = self.buffer.window_from(self.buffer.most) >> 1;
+            let mut memory = self.window_from(memory) >> 1;
+            let mut window = self.window_from(self.most) >> 1;
             let mut step = 0;
-            while self.buffer.ssthresh <= window {
+            while self.ssthresh <= window {
                 if memory <= payload {
-                    step = 2 * u64::from(self.delayed.rcv_mss);
+                    step = 2 * u64::from(rcv_mss);
                     break;
                 }
                 memory >>= 1;
@@ -217,111 +214,199 @@ impl Socket {
             step
         };
         if step > 0 {
-            self.buffer.ssthresh += room.min(step.max(2 * payload));
-            self.delayed.window_grew();
+            self.ssthresh += room.min(step.max(2 * payload));
         }
+        step > 0
     }
 
     // --- dynamic right-sizing ---
 
-    pub(super) fn receiver_rtt(&self) -> i64 {
-        self.buffer.rtt8 >> 3
+    /// The receiver's estimate of the RTT in nanoseconds; 0: none.
+    pub fn rtt(&self) -> i64 {
+        self.rtt8 >> 3
     }
 
-    fn update_receiver_rtt(&mut self, sample: i64, by_window: bool) {
-        let old = self.buffer.rtt8;
+    fn update_rtt(&mut self, sample: i64, by_window: bool, receiver: &Receiver) {
+        let old = self.rtt8;
         let sample = sample.max(1000);
         if old == 0 || sample << 3 < old {
-            self.buffer.rtt8 = sample << 3;
-        } else if !by_window && self.receiver.rcv_nxt == self.receiver.copied {
-            self.buffer.rtt8 = old - (old >> 3) + sample;
+            self.rtt8 = sample << 3;
+        } else if !by_window && receiver.rcv_nxt == receiver.copied {
+            self.rtt8 = old - (old >> 3) + sample;
         }
     }
 
-    /// From timestamps, once per echoed value. Asked before the segment is queued: while the application still has data to
-    /// read, a larger RTT is not believed.
-    pub(super) fn measure_receiver_rtt(&mut self, packet: &Segment) {
-        if let Some((_, echo)) = packet.timestamps
-            && echo != 0
-            && echo != self.buffer.rtt_echo
-            && packet.payload >= self.delayed.rcv_mss
-        {
-            self.buffer.rtt_echo = echo;
-            let millis = self.timestamp().wrapping_sub(echo) as i32;
-            if millis >= 0 {
-                self.update_receiver_rtt(i64::from(millis.max(1)) * 1_000_000, false);
-            }
+    /// A full segment echoes what left `millis` ago. Counted once per echoed value, and asked before the segment is queued: while
+    /// the application still has data to read, a larger RTT is not believed.
+    pub fn measure_rtt_by_echo(&mut self, echo: u32, millis: i32, receiver: &Receiver) {
+        if echo == 0 || echo == self.rtt_echo {
+            return;
+        }
+        self.rtt_echo = echo;
+        if millis >= 0 {
+            self.update_rtt(i64::from(millis.max(1)) * 1_000_000, false, receiver);
         }
     }
 
     /// Without timestamps: the time that one window takes.
-    pub(super) fn measure_receiver_rtt_by_window(&mut self) {
-        let now = self.window.now;
-        if self.timestamps_ok {
-            return;
-        }
-        if self.buffer.round_end != 0 {
-            if self.receiver.rcv_nxt < self.buffer.round_end {
+    pub fn measure_rtt_by_window(&mut self, now: Time, receiver: &Receiver) {
+        if self.round_end != 0 {
+            if receiver.rcv_nxt < self.round_end {
                 return;
             }
-            let round = now - self.buffer.round_at;
-            self.update_receiver_rtt(round.0, true);
+            let round = now - self.round_at;
+            self.update_rtt(round.0, true, receiver);
         }
-        self.buffer.round_end = self.receiver.rcv_nxt + self.receive_window();
-        self.buffer.round_at = now;
+        self.round_end = receiver.rcv_nxt + self.window(receiver);
+        self.round_at = now;
     }
 
     /// The application has read: once per RTT, size the buffer for what it read.
-    pub(super) fn adjust_buffer(&mut self) {
-        let now = self.window.now;
-        let elapsed = now - self.buffer.measured_at;
-        let rtt = Nanos(self.receiver_rtt());
+    pub fn was_read(&mut self, now: Time, receiver: &Receiver) {
+        let elapsed = now - self.measured_at;
+        let rtt = Nanos(self.rtt());
         if rtt == Nanos::ZERO || elapsed < rtt {
             return;
         }
-        let mut copied = self.receiver.copied - self.buffer.measured_from.min(self.receiver.copied);
-        copied -= copied.min(self.receiver.rcv_nxt - self.receiver.copied);
-        if copied > self.buffer.space {
-            self.grow_buffer(copied);
+        let mut copied = receiver.copied - self.measured_from.min(receiver.copied);
+        copied -= copied.min(receiver.rcv_nxt - receiver.copied);
+        if copied > self.space {
+            self.grow(copied, receiver);
         }
-        self.buffer.measured_from = self.receiver.copied;
-        self.buffer.measured_at = now;
+        self.measured_from = receiver.copied;
+        self.measured_at = now;
     }
 
-    fn grow_buffer(&mut self, space: u64) {
-        let old = self.buffer.space.max(1);
-        self.buffer.space = space;
-        if self.buffer.locked {
+    fn grow(&mut self, space: u64, receiver: &Receiver) {
+        let old = self.space.max(1);
+        self.space = space;
+        if self.locked {
             return;
         }
         let mut window = space * 2;
         window +=
             (u128::from(window) * u128::from(space - space.min(old)) / u128::from(old)) as u64 * 2;
-        if self.receiver.has_holes() {
-            window += self.receiver.highest() - self.receiver.rcv_nxt;
+        if receiver.has_holes() {
+            window += receiver.highest() - receiver.rcv_nxt;
         }
-        let wanted = self.buffer.memory_for(window).min(self.buffer.most);
-        if wanted > self.buffer.rcvbuf {
-            self.buffer.rcvbuf = wanted;
-            self.buffer.window_clamp = self.buffer.window_from(wanted);
-            if self.rcv_wscale == 0 {
-                self.buffer.window_clamp = self.buffer.window_clamp.min(65_535);
-            }
+        let wanted = self.memory_for(window).min(self.most);
+        if wanted > self.rcvbuf {
+            self.rcvbuf = wanted;
+            self.clamp_to(wanted);
         }
     }
 
-    pub(super) fn grow_buffer_for_holes(&mut self) {
-        let space = self.buffer.space;
-        self.grow_buffer(space);
+    /// What lies behind a hole wants room too.
+    pub fn grow_for_holes(&mut self, receiver: &Receiver) {
+        self.grow(self.space, receiver);
     }
 
     /// Whether an arrival of this memory can be kept; the buffer grows to what is in it where it may
     /// (`tcp_clamp_window`).
-    pub(super) fn make_room(&mut self, memory: u64) -> bool {
-        let wanted = self.used_memory() + memory;
-        if wanted > self.buffer.rcvbuf && !self.buffer.locked {
-            self.buffer.rcvbuf = wanted.min(self.buffer.most).max(self.buffer.rcvbuf);
+    pub fn make_room(&mut self, receiver: &Receiver, memory: u64) -> bool {
+        let used = receiver.used_memory();
+        let wanted = used + memory;
+        if wanted > self.rcvbuf && !self.locked {
+            self.rcvbuf = wanted.min(self.most).max(self.rcvbuf);
         }
-        self.used_memory() <= self.buffer.rcvbuf
+        used <= self.rcvbuf
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1448;
+    const MEMORY: u64 = 2304;
+
+    fn receiver() -> Receiver {
+        let mut receiver = Receiver::default();
+        receiver.begin(MSS);
+        receiver
+    }
+
+    fn buffer(set: impl FnOnce(&mut Config)) -> ReceiveBuffer {
+        let mut config = Config::default();
+        set(&mut config);
+        let mut buffer = ReceiveBuffer::new(&config, 1460);
+        buffer.establish(&config, MSS);
+        buffer
+    }
+
+    #[test]
+    fn each_good_segment_opens_the_window_by_two_up_to_the_buffers_five_eighths() {
+        let (mut buffer, mut receiver) = (buffer(|_| {}), receiver());
+        buffer.measure_ratio(MSS, MEMORY);
+        let before = buffer.ssthresh;
+        assert!(buffer.grow_window(&receiver, MSS, MSS, MEMORY));
+        assert_eq!(buffer.ssthresh, before + 2 * u64::from(MSS));
+        while buffer.grow_window(&receiver, MSS, MSS, MEMORY) {}
+        assert_eq!(buffer.ssthresh, 131_072 * 160 / 256);
+        receiver.unread_memory = 131_072;
+        assert!(!buffer.grow_window(&receiver, MSS, MSS, MEMORY), "full");
+    }
+
+    #[test]
+    fn an_advertised_window_never_shrinks_however_full_the_buffer() {
+        let (mut buffer, mut receiver) = (buffer(|_| {}), receiver());
+        buffer.advertise(&receiver, MSS);
+        let edge = receiver.rcv_nxt + buffer.window(&receiver);
+        receiver.rcv_nxt += 20_000;
+        receiver.unread_memory = 131_072;
+        assert_eq!(buffer.window_would_be(&receiver, MSS), 0);
+        assert!(buffer.is_filling(&receiver));
+        let field = u64::from(buffer.advertise(&receiver, MSS)) << buffer.scale;
+        assert!(receiver.rcv_nxt + field >= edge);
+        receiver.rcv_nxt += buffer.window(&receiver);
+        assert_eq!(buffer.advertise(&receiver, MSS), 0);
+    }
+
+    #[test]
+    fn a_buffer_grows_once_per_round_trip_to_twice_what_was_read() {
+        let (mut buffer, mut receiver) = (buffer(|_| {}), receiver());
+        let at = |ms: i64| Time(ms * 1_000_000);
+        buffer.measure_ratio(MSS, MEMORY);
+        buffer.measure_rtt_by_echo(5, 100, &receiver);
+        assert_eq!(buffer.rtt(), 100_000_000);
+        receiver.rcv_nxt = 300_001;
+        receiver.copied = 300_001;
+        buffer.was_read(at(99), &receiver);
+        assert_eq!(buffer.rcvbuf, 131_072, "within the round trip");
+        buffer.was_read(at(100), &receiver);
+        assert!(buffer.rcvbuf >= 2 * 300_000 * 256 / 160 && buffer.space == 300_000);
+        let grown = buffer.rcvbuf;
+        buffer.was_read(at(199), &receiver);
+        buffer.was_read(at(200), &receiver);
+        assert_eq!(buffer.rcvbuf, grown, "nothing new was read");
+    }
+
+    #[test]
+    fn a_buffer_that_was_asked_for_keeps_its_size_and_refuses_what_does_not_fit() {
+        let (mut buffer, mut receiver) = (buffer(|host| host.rcvbuf = Some(65_536)), receiver());
+        receiver.unread_memory = 65_536;
+        assert!(
+            buffer.make_room(&receiver, MEMORY),
+            "the last one may exceed it"
+        );
+        receiver.unread_memory = 65_537;
+        assert!(!buffer.make_room(&receiver, MEMORY));
+        assert_eq!(buffer.rcvbuf, 65_536);
+    }
+
+    #[test]
+    fn a_longer_round_trip_is_believed_only_from_a_reader_that_keeps_up() {
+        let (mut buffer, mut receiver) = (buffer(|_| {}), receiver());
+        buffer.measure_rtt_by_echo(5, 100, &receiver);
+        receiver.rcv_nxt = 9001;
+        buffer.measure_rtt_by_echo(6, 900, &receiver);
+        assert_eq!(buffer.rtt(), 100_000_000);
+        receiver.copied = 9001;
+        buffer.measure_rtt_by_echo(6, 900, &receiver);
+        assert_eq!(buffer.rtt(), 100_000_000, "the same echo");
+        buffer.measure_rtt_by_echo(7, 900, &receiver);
+        assert_eq!(buffer.rtt(), 200_000_000);
+        buffer.measure_rtt_by_echo(8, 50, &receiver);
+        assert_eq!(buffer.rtt(), 50_000_000, "a shorter one always");
     }
 }

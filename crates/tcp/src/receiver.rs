@@ -1,20 +1,9 @@
 //! The receiving half: what is in order, what is not (a sorted list of ranges, so that a large hole costs no more than a
-//! small one), SACK blocks to send (RFC 2018), duplicates to report (RFC 2883), and the application that reads.
-//!
-//! 1. Out-of-order data that no longer fits the buffer is dropped on arrival; Linux first squeezes buffers together.
+//! small one), SACK blocks to send (RFC 2018), duplicates to report (RFC 2883), and what the application has read.
 
-use super::Socket;
-use super::socket::{Notice, Outbox};
-use crate::segment::{SackBlocks, Segment, flag};
-use bentpipe_base::Ecn;
-use bentpipe_base::time::{Nanos, Time};
+use crate::segment::SackBlocks;
+use bentpipe_base::time::Time;
 use std::collections::VecDeque;
-
-/// A slow reader takes this much at a time.
-const READ_CHUNK: u64 = 16_384;
-
-/// Blocks that a sender is taken to have seen; beyond them compressed ACKs wait no longer (`TCP_SACK_BLOCKS_EXPECTED`).
-const SACKS_EXPECTED: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Range {
@@ -36,13 +25,14 @@ pub struct Receiver {
     /// Memory of what is in order and unread, and of what is out of order.
     pub unread_memory: u64,
     pub out_of_order_memory: u64,
-    fin_seq: Option<u64>,
+    pub fin_seq: Option<u64>,
     pub fin_reached: bool,
     pub fin_unacked: bool,
     /// Most recent first.
     sacks: [(u64, u64); 4],
     sack_count: usize,
-    duplicate: Option<(u64, u64)>,
+    /// Received again, to be reported.
+    pub duplicate: Option<(u64, u64)>,
     /// A CE mark is echoed until CWR comes (RFC 3168, section 6.1.3).
     pub echo_ce: bool,
     pub bytes_received: u64,
@@ -52,6 +42,14 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// The handshake: the peer's SYN has arrived, and its segments may be of this size.
+    pub fn begin(&mut self, advertised_mss: u32) {
+        self.advertised_mss = advertised_mss;
+        self.rcv_nxt = 1;
+        self.rcv_wup = 1;
+        self.copied = 1;
+    }
+
     pub fn has_holes(&self) -> bool {
         !self.out_of_order.is_empty()
     }
@@ -67,8 +65,104 @@ impl Receiver {
             .map_or(self.rcv_nxt, |range| range.end)
     }
 
-    /// Files a range; `false` if it is wholly there already.
-    fn insert(&mut self, start: u64, end: u64, memory: u64) -> bool {
+    /// Bytes in order that no ACK has acknowledged yet.
+    pub fn unacked(&self) -> u64 {
+        self.rcv_nxt - self.rcv_wup
+    }
+
+    /// A packet with ACK left.
+    pub fn acknowledged(&mut self) {
+        self.rcv_wup = self.rcv_nxt;
+        self.fin_unacked = false;
+    }
+
+    /// Memory of what is held.
+    pub fn used_memory(&self) -> u64 {
+        self.unread_memory + self.out_of_order_memory
+    }
+
+    /// Takes a segment that begins at or below `rcv_nxt` and ends above it, with what it joins. Returns whether to acknowledge at
+    /// once: a gap is filled (RFC 5681, section 4.2), or the FIN reached.
+    pub fn take_in_order(&mut self, end: u64, memory: u64) -> bool {
+        let before = self.rcv_nxt;
+        let mut at_once = false;
+        self.rcv_nxt = end;
+        self.unread_memory += memory;
+        let had_holes = self.has_holes();
+        while let Some(&range) = self.out_of_order.front() {
+            if range.start > self.rcv_nxt {
+                break;
+            }
+            self.out_of_order.pop_front();
+            self.out_of_order_memory -= range.memory;
+            if range.end > self.rcv_nxt {
+                self.rcv_nxt = range.end;
+                self.unread_memory += range.memory;
+            }
+        }
+        if had_holes {
+            self.forget_sacks_below(self.rcv_nxt);
+            at_once = !self.has_holes();
+        }
+        if self.fin_seq.is_some_and(|seq| self.rcv_nxt > seq) && !self.fin_reached {
+            self.fin_reached = true;
+            self.fin_unacked = true;
+            at_once = true;
+        }
+        self.bytes_received += self.rcv_nxt - before;
+        at_once
+    }
+
+    /// SACK blocks for the next packet, at most so many: a duplicate first, then the most recent ranges.
+    pub fn take_sack_blocks(&mut self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let ack = self.rcv_nxt;
+        if let Some((start, end)) = self.duplicate.take() {
+            blocks.push(ack, start, end);
+        }
+        for &(start, end) in &self.sacks[..self.sack_count] {
+            if blocks.len() < most {
+                blocks.push(ack, start, end);
+            }
+        }
+        blocks
+    }
+
+    // --- the reading application ---
+
+    /// Bytes in order that the application has not read.
+    pub fn unread(&self) -> u64 {
+        let end = self.rcv_nxt - u64::from(self.fin_reached);
+        end.saturating_sub(self.copied)
+    }
+
+    /// The application reads at most so many bytes; returns how many it got.
+    pub fn read(&mut self, most: u64) -> u64 {
+        let unread = self.unread();
+        let bytes = unread.min(most);
+        if bytes > 0 {
+            self.copied += bytes;
+            let memory = self.unread_memory;
+            self.unread_memory = if bytes == unread {
+                0
+            } else {
+                memory - (u128::from(memory) * u128::from(bytes) / u128::from(unread)) as u64
+            };
+        }
+        bytes
+    }
+
+    /// Whether the application now reads that nothing more comes; it does so once.
+    pub fn read_end(&mut self) -> bool {
+        let ends = self.fin_reached && self.unread() == 0 && self.copied < self.rcv_nxt;
+        if ends {
+            self.copied = self.rcv_nxt;
+        }
+        ends
+    }
+
+    /// Files a range out of order; `false` if it is wholly there already.
+    pub fn insert(&mut self, start: u64, end: u64, memory: u64) -> bool {
         let queue = &mut self.out_of_order;
         let at = queue.partition_point(|range| range.end < start);
         let mut joined = Range {
@@ -108,19 +202,21 @@ impl Receiver {
         true
     }
 
-    /// The block that a segment adjoins, if one is still listed.
-    fn adjoining_sack(&self, start: u64, end: u64) -> Option<usize> {
+    /// Place of the block that a segment adjoins; where none does, the place after the last.
+    pub fn adjoining_sack(&self, start: u64, end: u64) -> usize {
         self.sacks[..self.sack_count]
             .iter()
             .position(|&(first, past)| start <= past && first <= end)
+            .unwrap_or(self.sack_count)
     }
 
     /// Puts a segment's block first, joined with those listed that it adjoins; of more than four the oldest is forgotten
     /// (`tcp_sack_new_ofo_skb`).
-    fn note_sack(&mut self, start: u64, end: u64) {
+    pub fn note_sack(&mut self, start: u64, end: u64) {
         let mut joined = (start, end);
-        if let Some(at) = self.adjoining_sack(start, end) {
-            let (first, past) = self.sacks[at];
+        if let Some(&(first, past)) =
+            self.sacks[..self.sack_count].get(self.adjoining_sack(start, end))
+        {
             joined = (first.min(start), past.max(end));
         }
         let mut kept = [joined; 4];
@@ -150,199 +246,74 @@ impl Receiver {
     }
 }
 
-impl Socket {
-    /// SACK blocks for the next packet: a duplicate first, then the most recent ranges; three with timestamps.
-    pub(super) fn sack_blocks(&mut self) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        if !self.sack_ok {
-            return blocks;
-        }
-        let most = if self.timestamps_ok { 3 } else { 4 };
-        let ack = self.receiver.rcv_nxt;
-        if let Some((start, end)) = self.receiver.duplicate.take() {
-            blocks.push(ack, start, end);
-        }
-        for &(start, end) in &self.receiver.sacks[..self.receiver.sack_count] {
-            if blocks.len() < most {
-                blocks.push(ack, start, end);
-            }
-        }
-        blocks
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver() -> Receiver {
+        let mut receiver = Receiver::default();
+        receiver.begin(1448);
+        receiver
     }
 
-    /// A segment with payload or FIN.
-    pub(super) fn on_data(&mut self, packet: &Segment, out: &mut Outbox) {
-        if packet.has(flag::CWR) {
-            self.receiver.echo_ce = false;
-        }
-        self.measure_receiver_rtt(packet);
-        let fin = packet.has(flag::FIN);
-        let end = packet.end_seq();
-        if fin {
-            self.receiver.fin_seq = Some(end - 1);
-        }
-        if end <= self.receiver.rcv_nxt {
-            // A duplicate: the sender should know at once.
-            self.note_duplicate(packet.seq, end);
-            self.delayed.enter_quick(16, self.receiver_quick());
-            self.delayed.now = true;
-            return;
-        }
-        if packet.seq >= self.receiver.rcv_nxt + self.receive_window().max(1) {
-            self.delayed.enter_quick(16, self.receiver_quick());
-            self.delayed.now = true;
-            return;
-        }
-        let memory = u64::from(self.config.memory.received(packet.wire_bytes));
-        if !self.make_room(memory) {
-            self.receiver.dropped += 1;
-            self.delayed.now = true;
-            return;
-        }
-        self.note_ce(packet);
-        if packet.seq <= self.receiver.rcv_nxt {
-            if packet.seq < self.receiver.rcv_nxt {
-                self.note_duplicate(packet.seq, self.receiver.rcv_nxt);
-                self.delayed.enter_quick(16, self.receiver_quick());
-            }
-            self.take_in_order(end, memory);
-            self.measure_arrival(packet);
-            if packet.payload >= 128 {
-                self.grow_window(packet);
-            }
-        } else {
-            self.queue_out_of_order(packet, end, memory, out);
-        }
+    fn blocks(receiver: &mut Receiver, most: usize) -> Vec<(u64, u64)> {
+        let ack = receiver.rcv_nxt;
+        receiver.take_sack_blocks(most).iter(ack).collect()
     }
 
-    fn take_in_order(&mut self, end: u64, memory: u64) {
-        let receiver = &mut self.receiver;
-        let before = receiver.rcv_nxt;
-        receiver.rcv_nxt = end;
-        receiver.unread_memory += memory;
-        let had_holes = receiver.has_holes();
-        while let Some(&range) = receiver.out_of_order.front() {
-            if range.start > receiver.rcv_nxt {
-                break;
-            }
-            receiver.out_of_order.pop_front();
-            receiver.out_of_order_memory -= range.memory;
-            if range.end > receiver.rcv_nxt {
-                receiver.rcv_nxt = range.end;
-                receiver.unread_memory += range.memory;
-            }
-        }
-        if had_holes {
-            receiver.forget_sacks_below(receiver.rcv_nxt);
-            // RFC 5681, section 4.2: acknowledge at once when a gap is filled.
-            if !receiver.has_holes() {
-                self.delayed.now = true;
-            }
-        }
-        if self
-            .receiver
-            .fin_seq
-            .is_some_and(|seq| self.receiver.rcv_nxt > seq)
-            && !self.receiver.fin_reached
-        {
-            self.receiver.fin_reached = true;
-            self.receiver.fin_unacked = true;
-            self.delayed.now = true;
-        }
-        self.receiver.bytes_received += self.receiver.rcv_nxt - before;
+    #[test]
+    fn a_filled_gap_is_acknowledged_at_once_and_brings_what_lay_behind_it() {
+        let mut receiver = receiver();
+        assert!(!receiver.take_in_order(1001, 1300));
+        assert!(receiver.insert(2001, 3001, 1300) && receiver.insert(4001, 5001, 1300));
+        assert!(!receiver.take_in_order(2001, 1300), "another gap is left");
+        assert_eq!((receiver.rcv_nxt, receiver.unread_memory), (3001, 3900));
+        assert!(receiver.take_in_order(4001, 1300));
+        assert_eq!((receiver.rcv_nxt, receiver.bytes_received), (5001, 5000));
+        assert_eq!(receiver.used_memory(), 6500);
     }
 
-    fn queue_out_of_order(&mut self, packet: &Segment, end: u64, memory: u64, out: &mut Outbox) {
-        self.measure_disorder(packet);
-        let seq = packet.seq;
-        let is_new = self.receiver.insert(seq, end, memory);
-        if !is_new {
-            self.note_duplicate(seq, end);
+    #[test]
+    fn a_duplicate_is_reported_once_and_before_the_latest_ranges() {
+        let mut receiver = receiver();
+        for start in [3001, 5001, 7001, 9001, 11_001] {
+            assert!(receiver.insert(start, start + 1000, 1300));
+            receiver.note_sack(start, start + 1000);
         }
-        if !self.sack_ok {
-            return;
-        }
-        let listed = self.receiver.sack_count;
-        let place = self.receiver.adjoining_sack(seq, end).unwrap_or(listed);
-        if place >= SACKS_EXPECTED && self.delayed.compressed > 0 {
-            // The sender may not have seen the blocks that this one pushes back.
-            self.send_ack(out);
-        }
-        self.receiver.note_sack(seq, end);
-        if is_new {
-            self.grow_window(packet);
-            self.grow_buffer_for_holes();
-        }
+        assert!(!receiver.insert(3001, 3500, 600), "it is there");
+        receiver.duplicate = Some((3001, 3500));
+        let latest = [(11_001, 12_001), (9001, 10_001), (7001, 8001)];
+        assert_eq!(
+            blocks(&mut receiver, 3),
+            [&[(3001, 3500)], &latest[..2]].concat()
+        );
+        assert_eq!(blocks(&mut receiver, 3), latest);
+        assert_eq!(receiver.out_of_order_packets(), 5);
     }
 
-    pub(super) fn note_duplicate(&mut self, start: u64, end: u64) {
-        if self.sack_ok && self.config.dsack {
-            self.receiver.duplicate = Some((start, end));
+    #[test]
+    fn a_range_that_joins_two_others_joins_their_blocks() {
+        let mut receiver = receiver();
+        for (start, end) in [(2001, 3001), (4001, 5001), (3001, 4001)] {
+            receiver.insert(start, end, 1300);
+            receiver.note_sack(start, end);
         }
+        assert_eq!(blocks(&mut receiver, 4), [(2001, 5001)]);
+        assert_eq!(receiver.highest(), 5001);
+        assert_eq!(receiver.adjoining_sack(5001, 6001), 0);
+        assert_eq!(receiver.adjoining_sack(7001, 8001), 1, "none");
     }
 
-    fn note_ce(&mut self, packet: &Segment) {
-        if self.ecn_ok && packet.ecn == Ecn::Ce {
-            if !self.receiver.echo_ce {
-                self.delayed.enter_quick(2, self.receiver_quick());
-                self.delayed.now = true;
-            }
-            self.receiver.echo_ce = true;
-        }
-    }
-
-    // --- the reading application ---
-
-    /// A reader that keeps up takes everything as it comes.
-    pub(super) fn read_at_once(&mut self, out: &mut Outbox) {
-        match self.config.read_rate_bit_s {
-            None => self.read(u64::MAX, out),
-            Some(_) if self.timers.read.is_none() => self.schedule_read(out),
-            Some(_) => {}
-        }
-    }
-
-    fn unread(&self) -> u64 {
-        let end = self.receiver.rcv_nxt - u64::from(self.receiver.fin_reached);
-        end.saturating_sub(self.receiver.copied)
-    }
-
-    fn schedule_read(&mut self, out: &mut Outbox) {
-        let bytes = self.unread().min(READ_CHUNK);
-        if let Some(rate) = self.config.read_rate_bit_s.filter(|_| bytes > 0) {
-            let after = i128::from(bytes) * 8_000_000_000 / i128::from(rate.max(1));
-            self.timers.read = Some(self.window.now + Nanos(after as i64));
-        } else if self.receiver.fin_reached {
-            self.read(0, out);
-        }
-    }
-
-    pub(super) fn read_slowly(&mut self, out: &mut Outbox) {
-        self.read(READ_CHUNK, out);
-        self.schedule_read(out);
-    }
-
-    fn read(&mut self, most: u64, out: &mut Outbox) {
-        let unread = self.unread();
-        let bytes = unread.min(most);
-        if bytes > 0 {
-            self.receiver.copied += bytes;
-            let memory = self.receiver.unread_memory;
-            self.receiver.unread_memory = if bytes == unread {
-                0
-            } else {
-                memory - (u128::from(memory) * u128::from(bytes) / u128::from(unread)) as u64
-            };
-            out.notices.push(Notice::Read(bytes));
-            self.adjust_buffer();
-            self.acknowledge_after_read(out);
-        }
-        if self.receiver.fin_reached
-            && self.unread() == 0
-            && self.receiver.copied < self.receiver.rcv_nxt
-        {
-            self.receiver.copied = self.receiver.rcv_nxt;
-            out.notices.push(Notice::PeerClosed);
-        }
+    #[test]
+    fn what_is_read_frees_its_share_of_memory_and_the_end_is_read_once() {
+        let mut receiver = receiver();
+        receiver.fin_seq = Some(1001);
+        assert!(receiver.take_in_order(1002, 2000), "the FIN");
+        assert_eq!(receiver.read(250), 250);
+        assert_eq!((receiver.unread(), receiver.unread_memory), (750, 1500));
+        assert!(!receiver.read_end());
+        assert_eq!(receiver.read(u64::MAX), 750);
+        assert_eq!(receiver.unread_memory, 0);
+        assert!(receiver.read_end() && !receiver.read_end());
     }
 }

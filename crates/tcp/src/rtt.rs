@@ -43,8 +43,9 @@ impl Rtt {
         Nanos(self.srtt8 >> 3)
     }
 
-    pub fn has_sample(&self) -> bool {
-        self.srtt8 != 0
+    /// [`srtt`](Self::srtt), once there is one.
+    pub fn smoothed(&self) -> Option<Nanos> {
+        (self.srtt8 != 0).then(|| self.srtt())
     }
 
     pub fn minimum(&self) -> Option<Nanos> {

@@ -3,8 +3,10 @@
 //! retransmission.
 //!
 //! An ACK costs by what it says anew, and by the logarithm of the flight; crates/sim/tests/cost.rs counts that. A retransmission
-//! timeout walks over the whole flight, to mark it lost (recovery.rs), and so does an undo that takes losses back (undo.rs).
+//! timeout walks over the whole flight, to mark it lost (socket/recovery.rs), and so does an undo that takes losses back
+//! (socket/undoing.rs).
 
+use crate::congestion::LostSegment;
 use bentpipe_base::time::Time;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -76,6 +78,13 @@ impl Sent {
     pub fn is(&self, flags: u16) -> bool {
         self.flags & flags != 0
     }
+}
+
+/// A segment that has just been marked lost. `again`: its retransmission was.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    pub again: bool,
+    pub segment: LostSegment,
 }
 
 #[derive(Debug, Default)]
@@ -373,9 +382,30 @@ impl Scoreboard {
         self.resolve(self.get(id).later)
     }
 
-    // --- waiting for retransmission ---
+    // --- lost, and waiting for retransmission ---
 
-    pub fn await_retransmission(&mut self, id: u64) {
+    /// Marks a segment as lost, or its retransmission, and lets it wait for the next. `None`: it was known, or is `SACKed`.
+    pub fn mark_lost(&mut self, id: u64) -> Option<Loss> {
+        let segment = self.get_mut(id);
+        if segment.is(SACKED) || (segment.is(LOST) && !segment.is(RETRANS)) {
+            return None;
+        }
+        let again = segment.is(LOST);
+        segment.flags = segment.flags & !(if again { RETRANS } else { 0 }) | LOST;
+        let loss = Loss {
+            again,
+            segment: LostSegment {
+                sent_in_flight: segment.in_flight,
+                prior_lost: segment.prior_lost,
+                prior_delivered: segment.delivered,
+                app_limited: segment.is(APP_LIMITED),
+            },
+        };
+        self.await_retransmission(id);
+        Some(loss)
+    }
+
+    fn await_retransmission(&mut self, id: u64) {
         self.count_search(self.waiting.len());
         self.waiting.push(Reverse(id));
     }
@@ -462,5 +492,20 @@ mod tests {
             board.head().map(|sent| (sent.seq, sent.length)),
             Some((1006, 5))
         );
+    }
+
+    #[test]
+    fn a_segment_is_lost_once_and_again_when_its_retransmission_is() {
+        let mut board = board(3);
+        board.get_mut(2).flags |= SACKED;
+        assert!(board.mark_lost(2).is_none(), "delivered");
+        assert!(!board.mark_lost(1).expect("lost").again);
+        assert!(board.mark_lost(1).is_none(), "known");
+        assert_eq!(board.next_to_retransmit(), Some(1));
+        board.get_mut(1).flags |= RETRANS;
+        assert_eq!(board.next_to_retransmit(), None);
+        assert!(board.mark_lost(1).expect("lost").again);
+        assert_eq!(board.next_to_retransmit(), Some(1));
+        assert!(board.get(1).is(LOST) && !board.get(1).is(RETRANS));
     }
 }

@@ -4,14 +4,10 @@
 //!
 //! On a long path that the buffer limits, the writer sets the pace: whether it fills the buffer each time it wakes, or takes
 //! less, decides into how many bursts a round trip falls, and with how many gaps.
-//!
-//! 1. Writing takes no time: no ACK arrives between two blocks of a turn, as some do while a processor copies.
 
-use super::Socket;
-use super::chrono::Limit;
-use super::scoreboard::{BURST_HEAD, Sent};
-use super::socket::Outbox;
-use crate::config::Config;
+use crate::config::{Config, Memory};
+use crate::congestion::View;
+use crate::scoreboard::{BURST_HEAD, Sent};
 
 /// What programs commonly write at once, such as curl with its upload buffer.
 const BLOCK: u64 = 64 * 1024;
@@ -62,11 +58,9 @@ pub struct SendBuffer {
     pub no_space: bool,
     /// Buffers (bursts) sent and not yet acknowledged.
     pub buffers_out: u64,
-    /// The peer's window in bytes, the segment it came with, and the largest ever.
-    pub window_bytes: u64,
-    pub window_seq: u64,
-    pub max_window: u64,
-    drain_due: bool,
+    /// All that was written is to be reported as acknowledged once it is.
+    pub drain_due: bool,
+    memory: Memory,
 }
 
 impl SendBuffer {
@@ -80,10 +74,8 @@ impl SendBuffer {
             writer: Writer::default(),
             no_space: false,
             buffers_out: 0,
-            window_bytes: 0,
-            window_seq: 0,
-            max_window: 0,
             drain_due: false,
+            memory: config.memory,
         }
     }
 
@@ -100,145 +92,113 @@ impl SendBuffer {
     pub fn take_drained(&mut self) -> bool {
         core::mem::take(&mut self.drain_due)
     }
-}
 
-impl Socket {
-    pub fn set_writer(&mut self, writer: Writer) {
-        self.send.writer = writer;
+    /// Bytes written and not yet sent.
+    pub fn unsent(&self, w: &View) -> u64 {
+        self.write_seq - w.snd_nxt.min(self.write_seq)
     }
 
-    /// Payload that one unsent buffer takes: a burst's worth, at most half the largest window (`tcp_send_mss`).
-    fn buffer_payload(&self) -> u64 {
-        let mss = u64::from(self.window.mss);
-        let half = if self.send.max_window > 536 {
-            self.send.max_window >> 1
+    /// Payload that one unsent buffer takes: a burst's worth, at most half the peer's largest window (`tcp_send_mss`).
+    pub fn burst_payload(&self, mss: u32, largest_window: u64) -> u64 {
+        let mss = u64::from(mss);
+        let half = if largest_window > 536 {
+            largest_window >> 1
         } else {
-            self.send.max_window
+            largest_window
         };
-        let most = u64::from(self.config.memory.gso_bytes).min(half.max(68));
+        let most = u64::from(self.memory.gso_bytes).min(half.max(68));
         (most / mss).max(1) * mss
     }
 
-    /// Memory in use (`sk_wmem_queued`).
-    pub(super) fn queued_memory(&self) -> u64 {
-        let unsent = self.send.write_seq - self.window.snd_nxt.min(self.send.write_seq);
-        let buffers = self.send.buffers_out + unsent.div_ceil(self.buffer_payload());
-        let payload = self.send.write_seq - self.window.snd_una.min(self.send.write_seq);
-        payload + buffers * u64::from(self.config.memory.sent_overhead)
-    }
-
-    pub(super) fn unsent(&self) -> u64 {
-        self.send.write_seq - self.window.snd_nxt.min(self.send.write_seq)
-    }
-
-    /// The application writes, until `most` bytes are in or the buffer is full.
-    fn fill(&mut self, most: u64, out: &mut Outbox) {
-        if self.unsent() < u64::from(self.window.mss)
-            && self.window.in_flight() < self.window.cwnd
-            && self.window.lost_out <= self.window.retrans_out
-        {
-            // The bubble in the pipe until this data has passed is the application's, not the network's.
-            self.window.app_limited =
-                (self.window.delivered + u64::from(self.window.in_flight())).max(1);
-        }
-        self.restart_after_idle();
-        let unit = self.buffer_payload();
-        let overhead = u64::from(self.config.memory.sent_overhead);
-        let mut used = self.queued_memory();
-        let mut tail = self.unsent() % unit;
-        let mut left = self.send.offered.min(most);
-        while left > 0 {
-            if tail == 0 {
-                if used >= self.send.sndbuf {
-                    self.send.no_space = true;
-                    break;
-                }
-                used += overhead;
-            }
-            let bytes = left.min(unit - tail);
-            left -= bytes;
-            self.send.offered -= bytes;
-            self.send.write_seq += bytes;
-            used += bytes;
-            tail = (tail + bytes) % unit;
-            if tail == 0 && self.unsent() == unit {
-                // The only buffer leaves as far as a burst goes (`tcp_push_one`). What stays behind takes more without a question
-                // about memory, so where bursts are small a writer goes on until cwnd is full.
-                self.send_new(1, false, out);
-                tail = self.unsent() % unit;
-                used = self.queued_memory();
-            }
-        }
-        self.send.drain_due = true;
-        self.chrono.start(self.window.now, Limit::Busy);
-    }
-
-    pub(super) fn fill_and_push(&mut self, out: &mut Outbox) {
-        self.send.no_space = false;
-        self.timers.writer = None;
-        let (block, blocks) = match self.send.writer {
-            Writer::UntilFull { block } => (block, 1),
-            Writer::Turns { block, blocks } => (block, blocks),
-        };
-        if self.send.offered == 0 {
-            self.push(out);
-        }
-        while self.send.offered > 0 && !self.send.no_space {
-            for _ in 0..blocks {
-                if self.send.offered > 0 && !self.send.no_space {
-                    self.fill(block, out);
-                    self.push(out);
-                }
-            }
-            // Asked whether it may go on, the socket notes who waits.
-            if let Writer::Turns { .. } = self.send.writer {
-                self.send.no_space |= self.send.offered > 0 && !self.is_writable();
-            }
-        }
+    /// Memory in use (`sk_wmem_queued`), where an unsent buffer takes `burst` bytes.
+    pub fn queued_memory(&self, w: &View, burst: u64) -> u64 {
+        let buffers = self.buffers_out + self.unsent(w).div_ceil(burst);
+        let payload = self.write_seq - w.snd_una.min(self.write_seq);
+        payload + buffers * u64::from(self.memory.sent_overhead)
     }
 
     /// A third of the buffer is free (`sk_stream_is_writeable`).
-    fn is_writable(&self) -> bool {
-        let used = self.queued_memory();
-        used < self.send.sndbuf && self.send.sndbuf - used >= used >> 1
+    pub fn is_writable(&self, w: &View, burst: u64) -> bool {
+        let used = self.queued_memory(w, burst);
+        used < self.sndbuf && self.sndbuf - used >= used >> 1
     }
 
-    /// After an ACK freed space: grow the buffer if cwnd found it too small, and wake the writer if a third is free
-    /// (`tcp_check_space`). A thread takes its time to run, as long as the host to look at what arrived.
-    pub(super) fn check_space(&mut self) {
-        if !self.send.no_space || !self.can_send() {
+    /// Grows to hold `windows` congestion windows of segments of `mss` bytes (`tcp_sndbuf_expand`), at most `most` bytes.
+    pub fn expand(&mut self, w: &View, cwnd: u32, windows: u32, mss: u32, most: u64) {
+        if self.locked {
             return;
         }
-        if self.window.in_flight() < self.window.cwnd {
-            self.expand_send_buffer();
-            self.output.cwnd_stamp = self.window.now;
-        }
-        if self.is_writable() {
-            self.send.no_space = false;
-            self.stop_chrono(Limit::SendBuffer);
-            self.timers.writer = Some(self.window.now + self.config.wakeup_ns);
-        }
-    }
-
-    /// The writer's thread runs: ACKs may have freed more than what woke it.
-    pub(super) fn writer_runs(&mut self, out: &mut Outbox) {
-        if self.can_send() {
-            self.fill_and_push(out);
-        }
-    }
-
-    pub(super) fn expand_send_buffer(&mut self) {
-        if self.send.locked {
-            return;
-        }
-        let header_and_info = self.config.memory.sent_header + 320;
-        let mss = self.output.advertised_mss.max(self.window.mss);
+        let header_and_info = self.memory.sent_header + 320;
         let per_segment = u64::from((mss + header_and_info).next_power_of_two() + 256);
-        let segments = self.window.cwnd.max(10).max(self.window.reordering + 1);
-        let wanted =
-            u64::from(self.control.send_buffer_factor()) * u64::from(segments) * per_segment;
-        if wanted > self.send.sndbuf {
-            self.send.sndbuf = wanted.min(self.config.tcp_wmem[2]).max(self.send.sndbuf);
+        let segments = cwnd.max(10).max(w.reordering + 1);
+        let wanted = u64::from(windows) * u64::from(segments) * per_segment;
+        if wanted > self.sndbuf {
+            self.sndbuf = wanted.min(most).max(self.sndbuf);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::Window;
+
+    const MSS: u32 = 1448;
+
+    fn written(bytes: u64) -> (SendBuffer, Window) {
+        let mut buffer = SendBuffer::new(&Config::default());
+        buffer.write_seq = 1 + bytes;
+        let mut window = Window::new(10, 1);
+        window.view.snd_una = 1;
+        window.view.snd_nxt = 1;
+        (buffer, window)
+    }
+
+    #[test]
+    fn memory_in_use_is_payload_and_an_overhead_per_buffer_sent_or_not() {
+        let (mut buffer, mut window) = written(100_000);
+        let burst = buffer.burst_payload(MSS, 1 << 20);
+        assert_eq!(burst, 45 * u64::from(MSS));
+        assert_eq!(buffer.queued_memory(&window, burst), 100_000 + 2 * 832);
+        window.view.snd_nxt = 1 + burst;
+        buffer.buffers_out = 3;
+        assert_eq!(buffer.unsent(&window), 100_000 - burst);
+        assert_eq!(buffer.queued_memory(&window, burst), 100_000 + 4 * 832);
+    }
+
+    #[test]
+    fn a_burst_is_at_most_half_of_a_small_peers_window_and_at_least_a_segment() {
+        let (buffer, _) = written(0);
+        for (largest, segments) in [(20_000, 6), (1500, 1), (500, 1), (0, 1)] {
+            let bytes = buffer.burst_payload(MSS, largest);
+            assert_eq!(bytes, segments * u64::from(MSS), "{largest}");
+        }
+    }
+
+    #[test]
+    fn the_writer_wakes_when_a_third_is_free() {
+        let (mut buffer, window) = written(19_168);
+        let burst = buffer.burst_payload(MSS, 1 << 20);
+        buffer.sndbuf = 30_000;
+        assert!(buffer.is_writable(&window, burst), "20000 of 30000");
+        buffer.write_seq += 1;
+        assert!(!buffer.is_writable(&window, burst));
+    }
+
+    #[test]
+    fn the_buffer_grows_with_cwnd_up_to_its_limit_unless_its_size_was_asked_for() {
+        let (mut buffer, window) = written(0);
+        buffer.expand(&window, 100, 2, 1460, 4 << 20);
+        assert_eq!(buffer.sndbuf, 2 * 100 * (2048 + 256));
+        buffer.expand(&window, 10, 2, 1460, 4 << 20);
+        assert_eq!(buffer.sndbuf, 2 * 100 * (2048 + 256), "and never shrinks");
+        buffer.expand(&window, 100_000, 2, 1460, 4 << 20);
+        assert_eq!(buffer.sndbuf, 4 << 20);
+        let mut asked = SendBuffer::new(&Config {
+            sndbuf: Some(50_000),
+            ..Config::default()
+        });
+        asked.expand(&window, 100_000, 2, 1460, 4 << 20);
+        assert_eq!(asked.sndbuf, 50_000);
     }
 }

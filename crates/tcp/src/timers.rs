@@ -6,9 +6,7 @@
 //!
 //! 1. Where the ticks lie is drawn per connection, not per host.
 
-use super::Socket;
-use super::rtt::RTO_MAX;
-use super::socket::{Outbox, State};
+use crate::rtt::RTO_MAX;
 use bentpipe_base::time::{Nanos, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +86,28 @@ impl Timers {
         self.retransmit = None;
     }
 
-    /// Doubles the timeout (RFC 6298, section 5.5) and arms it.
-    pub fn back_off(&mut self, now: Time, rto: Nanos) {
+    /// The timeout with the back-off so far.
+    pub fn backed_off(&self, rto: Nanos) -> Nanos {
+        Nanos((rto.0 << self.backoff).min(RTO_MAX.0))
+    }
+
+    /// Doubles the timeout (RFC 6298, section 5.5).
+    pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
-        self.retransmit_in(now, Nanos((rto.0 << self.backoff).min(RTO_MAX.0)));
+    }
+
+    /// Delays an ACK by `delay`, or leaves one where it is that waits for an earlier time. Returns whether that is so near that the
+    /// ACK may as well leave now (`tcp_send_delayed_ack`).
+    pub fn delay_ack(&mut self, now: Time, delay: Nanos) -> bool {
+        let mut at = self.expiry(now, delay);
+        if let Some(pending) = self.delayed_ack {
+            if pending <= now + Nanos(delay.0 >> 2) {
+                return true;
+            }
+            at = at.min(pending);
+        }
+        self.delayed_ack = Some(at);
+        false
     }
 
     pub fn pending(&self) -> Option<Retransmit> {
@@ -99,100 +115,13 @@ impl Timers {
     }
 }
 
-fn due(timer: &mut Option<Time>, now: Time) -> bool {
+/// Whether a timer fires at `now`; it is then no longer armed.
+pub fn due(timer: &mut Option<Time>, now: Time) -> bool {
     let fires = timer.is_some_and(|at| at <= now);
     if fires {
         *timer = None;
     }
     fires
-}
-
-impl Socket {
-    /// Runs what is due at `now`.
-    pub fn on_timer(&mut self, now: Time, out: &mut Outbox) {
-        self.window.view.now = now;
-        if let Some((kind, at)) = self.timers.retransmit
-            && at <= now
-        {
-            // As `tcp_write_timer_handler`: what follows a probe or RACK's timer still sees which of them it was, and so takes
-            // the time that has passed off the timeout.
-            if matches!(kind, Retransmit::Timeout | Retransmit::Probe) {
-                self.timers.retransmit = None;
-            }
-            match kind {
-                _ if matches!(self.state, State::SynSent | State::SynReceived) => {
-                    self.syn_timer(out);
-                }
-                Retransmit::Timeout => self.retransmission_timeout(out),
-                Retransmit::Probe => self.probe_zero_window(out),
-                Retransmit::LossProbe => self.send_loss_probe(out),
-                Retransmit::Reorder => self.reorder_timeout(out),
-            }
-        }
-        if due(&mut self.timers.pacing, now) {
-            self.resume_paced(out);
-        }
-        if due(&mut self.timers.delayed_ack, now) {
-            self.delayed_ack_timeout(out);
-        }
-        if due(&mut self.timers.compressed_ack, now) {
-            self.compressed_ack_timeout(out);
-        }
-        if due(&mut self.timers.read, now) {
-            self.read_slowly(out);
-        }
-        if due(&mut self.timers.writer, now) {
-            self.writer_runs(out);
-        }
-        self.check_invariants();
-    }
-
-    /// When the head's retransmission timeout would expire, from now on (`tcp_rto_delta_us`).
-    pub(super) fn rto_left(&self) -> Nanos {
-        self.board.head().map_or(self.rtt.rto, |head| {
-            (head.sent_at + self.backed_off_rto()) - self.window.now
-        })
-    }
-
-    pub(super) fn backed_off_rto(&self) -> Nanos {
-        Nanos((self.rtt.rto.0 << self.timers.backoff).min(RTO_MAX.0))
-    }
-
-    /// Arms the retransmission timeout for the oldest data out, or clears it (RFC 6298, section 5).
-    pub(super) fn rearm_timeout(&mut self) {
-        if self.window.packets_out == 0 {
-            self.timers.clear_retransmit();
-            return;
-        }
-        let after = match self.timers.pending() {
-            Some(Retransmit::Reorder | Retransmit::LossProbe) => self.rto_left().max(Nanos(1000)),
-            _ => self.backed_off_rto(),
-        };
-        self.timers.retransmit_in(self.window.now, after);
-    }
-
-    pub(super) fn set_retransmit_timer(&mut self) {
-        if !self.schedule_loss_probe(true) {
-            self.rearm_timeout();
-        }
-    }
-
-    fn retransmission_timeout(&mut self, out: &mut Outbox) {
-        if self.window.packets_out == 0 {
-            return;
-        }
-        self.counters.timeouts += 1;
-        self.enter_loss();
-        self.recovery.retransmits += 1;
-        if self.recovery.retransmits > 15 {
-            self.fail(out);
-            return;
-        }
-        let head = self.board.ids().start;
-        self.retransmit_segment(head, out);
-        let rto = self.rtt.rto;
-        self.timers.back_off(self.window.now, rto);
-    }
 }
 
 #[cfg(test)]
@@ -225,5 +154,35 @@ mod tests {
             let most = after.0 / 7 + 8_000_000;
             assert!((0..=most).contains(&late.0), "{late:?} after {after:?}");
         }
+    }
+
+    #[test]
+    fn the_timeout_doubles_up_to_two_minutes() {
+        let mut timers = Timers::default();
+        let rto = Nanos::from_secs(1);
+        for seconds in [1, 2, 4, 8, 16, 32, 64, 120, 120] {
+            assert_eq!(timers.backed_off(rto), Nanos::from_secs(seconds));
+            timers.back_off();
+        }
+    }
+
+    #[test]
+    fn a_delayed_ack_keeps_the_earlier_time_and_leaves_now_where_that_is_near() {
+        let mut timers = Timers::default();
+        let delay = Nanos::from_millis(40);
+        assert!(!timers.delay_ack(Time(0), delay));
+        assert!(!timers.delay_ack(Time(20_000_000), delay));
+        assert_eq!(timers.delayed_ack, Some(Time(40_000_000)));
+        assert!(
+            timers.delay_ack(Time(30_000_000), delay),
+            "within a quarter"
+        );
+    }
+
+    #[test]
+    fn a_timer_fires_once() {
+        let mut timer = Some(Time(5));
+        assert!(!due(&mut timer, Time(4)));
+        assert!(due(&mut timer, Time(5)) && !due(&mut timer, Time(5)));
     }
 }

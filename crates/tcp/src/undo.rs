@@ -1,129 +1,115 @@
-//! Taking a reduction back when it proves needless: by timestamps (Eifel, RFC 4015), by DSACK (RFC 3708), by F-RTO
-//! (RFC 5682).
+//! Whether a reduction of the window was needless: by timestamps (Eifel, RFC 4015) and by DSACK (RFC 3708). F-RTO
+//! (RFC 5682) is part of the state Loss (socket/recovery.rs).
 
-use super::Socket;
-use super::scoreboard::{EVER_RETRANS, LOST, Sent};
-use crate::congestion::CaState;
+use crate::timestamps::Timestamps;
 
-impl Socket {
-    /// The ACK echoes a time before the first retransmission: it answers an original (Eifel).
-    pub(super) fn answers_original(&self) -> bool {
-        match self.recovery.retrans_stamp {
-            Some(stamp) => {
-                self.timestamps_ok && (self.recovery.echoed.wrapping_sub(stamp) as i32) < 0
-            }
-            // Nothing retransmitted yet; or, without SACK, forgotten when high_seq was reached.
-            None => self.sack_ok || self.window.snd_una < self.window.high_seq,
-        }
-    }
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Undo {
+    /// `snd_una` when the reduction began, while it may be undone.
+    marker: Option<u64>,
+    /// Retransmissions not yet shown needless by DSACK; negative: none was made yet.
+    unanswered: i64,
+    /// ssthresh to restore; 0: nothing to undo.
+    pub prior_ssthresh: u32,
+    /// Timestamp of the episode's first retransmission.
+    first_retransmission: Option<u32>,
+}
 
-    pub(super) fn spuriously_retransmitted(&self, segment: &Sent) -> bool {
-        let sent_at = (segment.sent_at.0.div_euclid(1_000_000) as u32).wrapping_add(
-            self.timestamp()
-                .wrapping_sub(self.window.now.0.div_euclid(1_000_000) as u32),
-        );
-        segment.is(EVER_RETRANS)
-            && self.timestamps_ok
-            && (self.recovery.echoed.wrapping_sub(sent_at) as i32) < 0
-    }
-
-    pub(super) fn may_undo(&self) -> bool {
-        self.recovery.undo_marker.is_some()
-            && (self.recovery.undo_retrans == 0 || self.answers_original())
-    }
-
-    pub(super) fn undo_reduction(&mut self, unmark: bool) {
-        if unmark {
-            for id in self.board.ids() {
-                self.board.get_mut(id).flags &= !LOST;
-            }
-            self.window.view.lost_out = 0;
-            self.board.forget_waiting();
-            self.board.restore_order();
-        }
-        if self.recovery.prior_ssthresh > 0 {
-            self.window.cwnd = self.control.undo_cwnd(&mut self.window);
-            if self.recovery.prior_ssthresh > self.window.ssthresh {
-                self.window.ssthresh = self.recovery.prior_ssthresh;
-                self.output.announce_cwr = false;
-            }
-            self.counters.undone += 1;
-        }
-        self.output.cwnd_stamp = self.window.now;
-        self.recovery.undo_marker = None;
-        self.rack.advanced = true;
-    }
-
-    /// Without SACK the state is held until something above `high_seq` is acknowledged (RFC 6582, section 4).
-    pub(super) fn held_without_sack(&mut self) -> bool {
-        let held = !self.sack_ok && self.window.snd_una == self.window.high_seq;
-        if held && !self.any_retransmitted() {
-            self.recovery.retrans_stamp = None;
-        }
-        held
-    }
-
-    pub(super) fn try_undo_recovery(&mut self) -> bool {
-        if self.may_undo() {
-            self.undo_reduction(false);
-        } else if self.rack.persist > 0 {
-            self.rack.persist -= 1;
-        }
-        if self.held_without_sack() {
-            return true;
-        }
-        self.set_state(CaState::Open);
-        self.recovery.reneged = false;
-        false
-    }
-
-    pub(super) fn try_undo_dsack(&mut self) -> bool {
-        if self.recovery.undo_marker.is_some() && self.recovery.undo_retrans == 0 {
-            self.rack.undone_by_dsack();
-            self.undo_reduction(false);
-            return true;
-        }
-        false
-    }
-
-    pub(super) fn try_undo_loss(&mut self, by_frto: bool) -> bool {
-        if !by_frto && !self.may_undo() {
-            return false;
-        }
-        self.undo_reduction(true);
-        self.recovery.retransmits = 0;
-        if self.held_without_sack() {
-            return true;
-        }
-        if by_frto || self.sack_ok {
-            self.set_state(CaState::Open);
-            self.recovery.reneged = false;
-        }
-        true
-    }
-
-    /// A delayed original filled the hole. While retransmissions are out nothing more is marked lost or sent again.
-    pub(super) fn try_undo_partial(&mut self, prior_snd_una: u64) -> bool {
-        if self.recovery.undo_marker.is_some() && self.answers_original() {
-            self.check_reordering(prior_snd_una);
-            if self.window.retrans_out > 0 {
-                return true;
-            }
-            if !self.any_retransmitted() {
-                self.recovery.retrans_stamp = None;
-            }
-            self.undo_reduction(true);
-            self.keep_open();
-        }
-        false
-    }
-
-    pub(super) fn init_undo(&mut self) {
-        self.recovery.undo_marker = Some(self.window.snd_una);
-        let probe = self.tlp.high_seq.is_some() && self.tlp.retransmitted;
-        self.recovery.undo_retrans = match self.window.retrans_out + u32::from(probe) {
+impl Undo {
+    /// A reduction begins with so many retransmissions out.
+    pub fn begin(&mut self, snd_una: u64, retransmissions: u32) {
+        self.marker = Some(snd_una);
+        self.unanswered = match retransmissions {
             0 => -1,
             out => i64::from(out),
         };
+    }
+
+    /// The reduction can no longer be undone, or has been.
+    pub fn end(&mut self) {
+        self.marker = None;
+    }
+
+    pub fn is_possible(&self) -> bool {
+        self.marker.is_some()
+    }
+
+    /// A retransmission left at this timestamp.
+    pub fn retransmitted(&mut self, stamp: u32) {
+        self.first_retransmission.get_or_insert(stamp);
+        self.unanswered = self.unanswered.max(0) + 1;
+    }
+
+    /// Nothing that was retransmitted is out any more.
+    pub fn forget_retransmissions(&mut self) {
+        self.first_retransmission = None;
+    }
+
+    /// A DSACK reports so many segments up to `end` as duplicates.
+    pub fn duplicated(&mut self, end: u64, segments: i64) {
+        if self.unanswered > 0 && self.marker.is_some_and(|marker| end > marker) {
+            self.unanswered = (self.unanswered - segments).max(0);
+        }
+    }
+
+    /// Every retransmission was needless.
+    pub fn all_were_needless(&self) -> bool {
+        self.is_possible() && self.unanswered == 0
+    }
+
+    /// The ACK echoes a time before the first retransmission: it answers an original. `None`: no timestamps. Where nothing was
+    /// retransmitted, `unsent` is the answer.
+    pub fn answers_original(&self, timestamps: Option<&Timestamps>, unsent: bool) -> bool {
+        match self.first_retransmission {
+            Some(stamp) => timestamps.is_some_and(|clock| clock.echoes_before(stamp)),
+            None => unsent,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reduction_is_needless_once_dsacks_answer_every_retransmission() {
+        let mut undo = Undo::default();
+        assert!(!undo.all_were_needless(), "nothing was reduced");
+        undo.begin(1000, 0);
+        assert!(!undo.all_were_needless(), "nothing was retransmitted");
+        undo.retransmitted(5);
+        undo.retransmitted(6);
+        undo.duplicated(2000, 1);
+        assert!(!undo.all_were_needless());
+        undo.duplicated(3000, 1);
+        assert!(undo.all_were_needless());
+        undo.end();
+        assert!(!undo.all_were_needless());
+    }
+
+    #[test]
+    fn a_dsack_of_what_came_before_the_reduction_does_not_count() {
+        let mut undo = Undo::default();
+        undo.begin(1000, 1);
+        undo.duplicated(1000, 1);
+        assert!(!undo.all_were_needless());
+        undo.duplicated(1001, 9);
+        assert!(undo.all_were_needless(), "and never more than were made");
+    }
+
+    #[test]
+    fn an_echo_older_than_the_first_retransmission_answers_an_original() {
+        let mut undo = Undo::default();
+        let mut clock = Timestamps::new(0);
+        undo.begin(1, 0);
+        undo.retransmitted(500);
+        undo.retransmitted(700);
+        clock.echoed = 499;
+        assert!(undo.answers_original(Some(&clock), false));
+        assert!(!undo.answers_original(None, true), "without timestamps");
+        clock.echoed = 600;
+        assert!(!undo.answers_original(Some(&clock), true));
+        undo.forget_retransmissions();
+        assert!(undo.answers_original(Some(&clock), true));
     }
 }

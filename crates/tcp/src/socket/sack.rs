@@ -2,13 +2,11 @@
 //! before are walked, so a block over a hundred thousand segments costs no more than its news.
 
 use super::Socket;
-use super::ack::AckContext;
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use crate::ack_context::AckContext;
 use crate::congestion::CaState;
+use crate::rack::MAX_REORDERING;
+use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::segment::Segment;
-
-/// `tcp_max_reordering`.
-pub const MAX_REORDERING: u32 = 300;
 
 /// RFC 2883, section 4: the first block lies below the cumulative ACK or inside the second block.
 fn is_dsack(packet: &Segment, start: u64, end: u64) -> bool {
@@ -54,7 +52,7 @@ impl Socket {
             }
         }
         if context.reordered_from < u64::MAX
-            && (self.window.state != CaState::Loss || self.recovery.undo_marker.is_some())
+            && (self.window.state != CaState::Loss || self.undo.is_possible())
         {
             self.check_reordering(context.reordered_from);
         }
@@ -63,10 +61,10 @@ impl Socket {
     /// Whether a duplicate's block is believed (`tcp_dsack_seen`).
     fn note_dsack(&mut self, start: u64, end: u64, context: &mut AckContext) -> bool {
         let length = end - start;
-        if length > self.send.max_window {
+        if length > self.peer.largest {
             return false;
         }
-        if length <= u64::from(self.window.mss) && self.tlp.high_seq == Some(end) {
+        if length <= u64::from(self.window.mss) && self.tlp.ends_at(end) {
             context.flags.dsack_of_probe = true;
         }
         self.counters.dsack_duplicates += self.segments_in(start, end);
@@ -75,9 +73,9 @@ impl Socket {
             return false;
         }
         context.flags.dsack = true;
-        // Without reordering, or after a probe, it was no fault of RACK's window.
-        if self.recovery.reordering_seen && !context.flags.dsack_of_probe {
-            self.rack.dsack_seen = true;
+        // After a probe it was no fault of RACK's window.
+        if !context.flags.dsack_of_probe {
+            self.rack.saw_dsack();
         }
         true
     }
@@ -88,10 +86,7 @@ impl Socket {
 
     fn count_forgotten_duplicates(&mut self, start: u64, end: u64) {
         let duplicates = self.segments_in(start, end) as i64;
-        let recovery = &mut self.recovery;
-        if recovery.undo_retrans > 0 && recovery.undo_marker.is_some_and(|marker| end > marker) {
-            recovery.undo_retrans = (recovery.undo_retrans - duplicates).max(0);
-        }
+        self.undo.duplicated(end, duplicates);
     }
 
     /// Retransmissions of what had arrived; one that was `SACKed` before shows how late its original was.
@@ -100,19 +95,12 @@ impl Socket {
         ids: Option<core::ops::Range<u64>>,
         context: &mut AckContext,
     ) {
-        let recovery = &mut self.recovery;
         for id in ids.into_iter().flatten() {
             let segment = self.board.get(id);
             if !segment.is(RETRANS | EVER_RETRANS) {
                 continue;
             }
-            if recovery.undo_retrans > 0
-                && recovery
-                    .undo_marker
-                    .is_some_and(|marker| segment.end() > marker)
-            {
-                recovery.undo_retrans -= 1;
-            }
+            self.undo.duplicated(segment.end(), 1);
             if segment.is(SACKED) {
                 context.reordered_from = context.reordered_from.min(segment.seq);
             }
@@ -200,7 +188,7 @@ impl Socket {
             self.window.view.reordering =
                 (distance.div_ceil(mss)).min(u64::from(MAX_REORDERING)) as u32;
         }
-        self.recovery.reordering_seen = true;
+        self.rack.saw_reordering();
         self.counters.reordering_events += 1;
     }
 }

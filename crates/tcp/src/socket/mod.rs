@@ -1,19 +1,28 @@
 //! The socket: its state, who gets an arriving segment, the closing (RFC 9293, section 3.6), and the application's calls.
 //!
+//! What a connection remembers is in parts: the files beside this folder. Each keeps its own state, knows no socket, and is told what
+//! it needs. The files in this folder are the socket's code: they say in which order the parts are asked, and pass on the answers.
+//!
 //! Each call sets `window.now` first. A segment in an established connection then goes through, in this order (`tcp_rcv_established`,
 //! `tcp_ack`):
 //! 1. acceptability.rs: is it in the window, and is its timestamp not old (PAWS)?
-//! 2. ack.rs, `on_ack`: the timestamp to echo, the peer's window, `snd_una`; sack.rs marks what SACK blocks report; `clean_queue` drops
-//!    what is acknowledged and takes the RTT and delivery samples; rack.rs adapts to reordering; tlp.rs closes its episode;
-//!    recovery.rs, `react`, marks losses, changes state, undoes; timers.rs sets the retransmission timer; rate.rs completes
-//!    the sample; `control_window` lets PRR or the congestion control change cwnd; what is lost is sent again.
-//! 3. receiver.rs, `on_data`: the payload is put in order.
-//! 4. `after_ack`: new data leaves (`send_buffer.rs`, then output.rs).
+//! 2. ack.rs, `on_ack`:
+//!    the timestamp to echo, the peer's window (part `PeerWindow`), `snd_una`;
+//!    sack.rs marks in the `Scoreboard` what SACK blocks report;
+//!    `clean_queue` drops what is acknowledged and takes the RTT and delivery samples (`Rtt`, `Rate`);
+//!    `Rack` adapts to reordering; `loss_probe.rs` closes a probe's episode (`Tlp`);
+//!    recovery.rs, `react`: undoing.rs takes back what was needless (`Undo`), losses.rs and newreno.rs mark losses, the state changes;
+//!    timing.rs sets the retransmission timer (`Timers`);
+//!    `Rate` completes the sample; `control_window` lets `Prr` (reduction.rs) or the congestion control change cwnd;
+//!    retransmission.rs sends again what is lost.
+//! 3. receiving.rs, `on_data`: the payload is put in order (`Receiver`).
+//! 4. `after_ack`: new data leaves (sending.rs, with `Output`), and the writer is woken (writing.rs, with `SendBuffer`).
 //! 5. `advance_close`: states of the closing.
-//! 6. `delayed_ack.rs` says whether an ACK leaves now; then the application reads (`receive_buffer.rs` opens the window).
+//! 6. acknowledging.rs: an ACK leaves now or later (`DelayedAck`). Then the application reads, and the window opens
+//!    (`ReceiveBuffer`).
 //!
-//! A timer's expiry is taken up in `on_timer` (timers.rs): retransmission first, then pacing, delayed ACKs, reading and writing. An
-//! application's call ends in `fill_and_push` (`send_buffer.rs`).
+//! A timer's expiry is taken up in timing.rs, `on_timer`: retransmission first, then pacing, delayed ACKs, reading and writing. An
+//! application's call ends in `fill_and_push` (writing.rs).
 //!
 //! What holds between two calls is checked in invariants.rs wherever debug assertions are on.
 //!
@@ -21,23 +30,52 @@
 //! 1. The final ACK of a handshake is assumed valid: there are no old duplicates of other connections.
 //! 2. TIME-WAIT holds no port and no timer, as ports are not modelled as scarce; a FIN that comes again is acknowledged.
 
-use super::chrono::{Chrono, Limit};
-use super::delayed_ack::DelayedAck;
-use super::output::Output;
-use super::rack::Rack;
-use super::rate::Rate;
-use super::receive_buffer::ReceiveBuffer;
-use super::receiver::Receiver;
-use super::recovery::Recovery;
-use super::rtt::{RTO_INITIAL, Rtt};
-use super::sample::Counters;
-use super::scoreboard::Scoreboard;
-use super::send_buffer::SendBuffer;
-use super::timers::Timers;
-use super::tlp::Tlp;
+mod acceptability;
+mod ack;
+mod acknowledging;
+mod handshake;
+mod header;
+mod invariants;
+mod loss_probe;
+mod losses;
+mod newreno;
+mod pacing;
+mod receive_window;
+mod receiving;
+mod recovery;
+mod reduction;
+mod retransmission;
+mod sack;
+mod sampling;
+mod sending;
+mod timing;
+mod undoing;
+mod window_use;
+mod writing;
+
+use crate::agreed::Agreed;
+use crate::chrono::{Chrono, Limit};
 use crate::config::Config;
 use crate::congestion::{CongestionControl, Window};
+use crate::counters::Counters;
+use crate::delayed_ack::DelayedAck;
+use crate::outbox::{Notice, Outbox};
+use crate::output::Output;
+use crate::peer_window::PeerWindow;
+use crate::prr::Prr;
+use crate::rack::Rack;
+use crate::rate::Rate;
+use crate::receive_buffer::ReceiveBuffer;
+use crate::receiver::Receiver;
+use crate::rtt::{RTO_INITIAL, Rtt};
+use crate::scoreboard::Scoreboard;
 use crate::segment::{Segment, flag};
+use crate::send_buffer::SendBuffer;
+use crate::timers::Timers;
+use crate::timestamps::Timestamps;
+use crate::tlp::Tlp;
+use crate::undo::Undo;
+use crate::usage::Usage;
 use bentpipe_base::time::Time;
 use std::sync::Arc;
 
@@ -54,63 +92,43 @@ pub enum State {
     Closed,
 }
 
-/// What an application is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
-    Connected,
-    /// This many more bytes have been read in order.
-    Read(u64),
-    /// All that was written has been acknowledged.
-    Drained,
-    /// The peer will send nothing more.
-    PeerClosed,
-    /// The connection is over; `false` if it failed.
-    Closed(bool),
-}
-
-/// What a socket leaves behind at each call; emptied by the caller, who keeps its memory.
-#[derive(Debug, Default)]
-pub struct Outbox {
-    pub packets: Vec<Segment>,
-    pub notices: Vec<Notice>,
-}
-
 #[derive(Debug)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "what was negotiated, each by itself"
-)]
 pub struct Socket {
-    pub(super) config: Arc<Config>,
-    pub(super) state: State,
-    pub(super) window: Window,
-    pub(super) control: Box<dyn CongestionControl>,
-    pub(super) board: Scoreboard,
-    pub(super) rtt: Rtt,
-    pub(super) rate: Rate,
-    pub(super) rack: Rack,
-    pub(super) tlp: Tlp,
-    pub(super) recovery: Recovery,
-    pub(super) timers: Timers,
-    pub(super) output: Output,
-    pub(super) send: SendBuffer,
-    pub(super) chrono: Chrono,
-    pub(super) receiver: Receiver,
-    pub(super) delayed: DelayedAck,
-    pub(super) buffer: ReceiveBuffer,
-    pub(super) counters: Counters,
-    // negotiated
-    pub(super) sack_ok: bool,
-    pub(super) timestamps_ok: bool,
-    pub(super) ecn_ok: bool,
-    pub(super) snd_wscale: u8,
-    pub(super) rcv_wscale: u8,
-    /// The peer's latest timestamp value, to be echoed.
-    pub(super) ts_recent: u32,
-    ts_offset: u32,
+    config: Arc<Config>,
+    state: State,
+    agreed: Agreed,
+    timestamps: Timestamps,
+    timers: Timers,
+    counters: Counters,
+    // sending
+    window: Window,
+    control: Box<dyn CongestionControl>,
+    usage: Usage,
+    output: Output,
+    send: SendBuffer,
+    peer: PeerWindow,
+    chrono: Chrono,
+    board: Scoreboard,
+    rtt: Rtt,
+    rate: Rate,
+    // repair
+    rack: Rack,
+    tlp: Tlp,
+    prr: Prr,
+    undo: Undo,
+    /// Whether a timeout was spurious is being found out (RFC 5682).
+    frto: bool,
+    /// Timeouts in a row without progress.
+    retransmits: u32,
+    /// The peer has dropped what it had `SACKed`.
+    reneged: bool,
+    // receiving
+    receiver: Receiver,
+    delayed: DelayedAck,
+    buffer: ReceiveBuffer,
     /// Closed by [`abort`](Self::abort).
     aborted: bool,
-    pub(super) calls_since_recount: u32,
+    calls_since_recount: u32,
 }
 
 impl Socket {
@@ -118,33 +136,34 @@ impl Socket {
         let advertised_mss = mtu - config.ip_header() - 20;
         let control = config.congestion_control.make().ok()?;
         let window = Window::new(config.initcwnd, random);
-        let (buffer, rcv_wscale) = ReceiveBuffer::new(config, advertised_mss);
+        let buffer = ReceiveBuffer::new(config, advertised_mss);
         Some(Self {
             config: Arc::clone(config),
             state,
+            agreed: Agreed::offer(config),
+            timestamps: Timestamps::new((random >> 32) as u32),
+            timers: Timers::new(config.tick_ns, random),
+            counters: Counters::default(),
             window,
             control,
+            usage: Usage::default(),
+            output: Output::new(advertised_mss, config.ip_header()),
+            send: SendBuffer::new(config),
+            peer: PeerWindow::default(),
+            chrono: Chrono::default(),
             board: Scoreboard::default(),
             rtt: Rtt::default(),
             rate: Rate::default(),
             rack: Rack::default(),
             tlp: Tlp::default(),
-            recovery: Recovery::default(),
-            timers: Timers::new(config.tick_ns, random),
-            output: Output::new(advertised_mss, config.ip_header()),
-            send: SendBuffer::new(config),
-            chrono: Chrono::default(),
+            prr: Prr::default(),
+            undo: Undo::default(),
+            frto: false,
+            retransmits: 0,
+            reneged: false,
             receiver: Receiver::default(),
             delayed: DelayedAck::default(),
             buffer,
-            counters: Counters::default(),
-            sack_ok: config.sack,
-            timestamps_ok: config.timestamps,
-            ecn_ok: config.ecn,
-            snd_wscale: 0,
-            rcv_wscale,
-            ts_recent: 0,
-            ts_offset: (random >> 32) as u32,
             aborted: false,
             calls_since_recount: 0,
         })
@@ -201,7 +220,7 @@ impl Socket {
 
     /// Milliseconds as the timestamp option counts them.
     pub(super) fn timestamp(&self) -> u32 {
-        (self.window.now.0.div_euclid(1_000_000) as u32).wrapping_add(self.ts_offset)
+        self.timestamps.at(self.window.now)
     }
 
     /// A segment for this socket arrives.
@@ -221,10 +240,9 @@ impl Socket {
                 if packet.has(flag::SYN) {
                     self.send_syn(out);
                 } else if packet.has(flag::ACK) && packet.ack >= 1 {
-                    self.send.window_bytes = u64::from(packet.window) << self.snd_wscale;
-                    self.send.max_window = self.send.window_bytes;
+                    self.peer.begin(self.peer.of(packet));
                     if let Some((value, _)) = packet.timestamps {
-                        self.ts_recent = value;
+                        self.timestamps.recent = value;
                     }
                     self.establish(out);
                     self.in_established(packet, out);

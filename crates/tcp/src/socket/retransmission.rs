@@ -1,11 +1,11 @@
 //! Sending again what is lost, lowest first, as far as cwnd allows (`tcp_xmit_retransmit_queue`).
 
 use super::Socket;
-use super::recovery::Resend;
-use super::scoreboard::{EVER_RETRANS, RETRANS};
-use super::socket::Outbox;
-use super::timers::Retransmit;
+use crate::ack_context::Resend;
 use crate::congestion::CaState;
+use crate::outbox::Outbox;
+use crate::scoreboard::{EVER_RETRANS, RETRANS};
+use crate::timers::Retransmit;
 
 impl Socket {
     pub(super) fn resend(&mut self, resend: Resend, out: &mut Outbox) {
@@ -14,7 +14,7 @@ impl Socket {
             Resend::New => {
                 self.send_new(u32::MAX, false, out);
                 if self.window.snd_nxt <= self.window.high_seq {
-                    self.recovery.frto = false;
+                    self.frto = false;
                     self.retransmit_lost(out);
                 }
             }
@@ -38,7 +38,7 @@ impl Socket {
             let reducing = matches!(self.window.state, CaState::Cwr | CaState::Recovery);
             self.retransmit_segment(id, out);
             if reducing {
-                self.recovery.prr_out += 1;
+                self.prr.sent(1);
             }
             if is_head && self.timers.pending() != Some(Retransmit::Reorder) {
                 let after = self.backed_off_rto();
@@ -50,13 +50,7 @@ impl Socket {
     /// Retransmits one segment and accounts for it.
     pub(super) fn retransmit_segment(&mut self, id: u64, out: &mut Outbox) {
         self.send_again(id, out);
-        if self.recovery.retrans_stamp.is_none() {
-            self.recovery.retrans_stamp = Some(self.timestamp());
-        }
-        if self.recovery.undo_retrans < 0 {
-            self.recovery.undo_retrans = 0;
-        }
-        self.recovery.undo_retrans += 1;
+        self.undo.retransmitted(self.timestamp());
         let segment = self.board.get_mut(id);
         if !segment.is(RETRANS) {
             segment.flags |= RETRANS;

@@ -9,7 +9,7 @@
 //! 2. What lies beyond the window is turned away where data is queued, after its acknowledgement was read.
 
 use super::Socket;
-use super::socket::Outbox;
+use crate::outbox::Outbox;
 use crate::segment::{Segment, flag};
 use bentpipe_base::time::Nanos;
 
@@ -22,9 +22,9 @@ impl Socket {
     /// Whether a segment may be processed. One that may not is answered by an ACK, with DSACK where it is a duplicate.
     pub(super) fn is_acceptable(&mut self, packet: &Segment, out: &mut Outbox) -> bool {
         let mut age = 0;
-        if let Some((value, echo)) = packet.timestamps.filter(|_| self.timestamps_ok) {
-            self.recovery.echoed = echo;
-            age = self.ts_recent.wrapping_sub(value) as i32;
+        if let Some((value, echo)) = packet.timestamps.filter(|_| self.agreed.timestamps) {
+            self.timestamps.echoed = echo;
+            age = self.timestamps.age(value);
         }
         let empty = packet.end_seq() == packet.seq;
         if age > WINDOW_MS && !packet.has(flag::RST) && !self.repeats_last_ack(packet, age) {
@@ -47,7 +47,7 @@ impl Socket {
         packet.seq == self.receiver.rcv_nxt
             && packet.end_seq() == packet.seq
             && packet.ack == self.window.snd_una
-            && !self.may_update_window(packet)
+            && !self.peer.is_news(packet, self.window.snd_una)
             && i64::from(age) <= self.backed_off_rto().0 / 1_000_000 * 12 / 10
     }
 
@@ -63,7 +63,7 @@ impl Socket {
             self.receiver.refused_at = Some(now);
         } else if packet.seq < rcv_nxt {
             self.note_duplicate(packet.seq, packet.end_seq().min(rcv_nxt));
-            self.delayed.enter_quick(16, self.receiver_quick());
+            self.acknowledge_quickly(16);
         }
         self.send_ack(out);
     }

@@ -6,8 +6,8 @@
 //! long, so it is done once in as many calls as an eighth of the flight has segments: the cost of a call does not grow.
 
 use super::Socket;
-use super::scoreboard::{LOST, RETRANS, SACKED};
-use super::socket::State;
+use super::State;
+use crate::scoreboard::{LOST, RETRANS, SACKED};
 
 /// Segments recounted per call, on average.
 const RECOUNTED: u32 = 8;
@@ -89,7 +89,7 @@ impl Socket {
         );
         // Without SACK the counter stands for duplicate ACKs.
         assert!(
-            !self.sack_ok || sacked == w.sacked_out,
+            !self.agreed.sack || sacked == w.sacked_out,
             "{sacked} segments are SACKed: {w:?}"
         );
         assert!(

@@ -1,8 +1,8 @@
 //! Pacing, and the size of bursts (`tcp_update_pacing_rate`, `tcp_tso_autosize`, `tcp_pacing_check`).
 
 use super::Socket;
-use super::socket::Outbox;
 use crate::congestion::CaState;
+use crate::outbox::Outbox;
 use bentpipe_base::time::Nanos;
 
 impl Socket {

@@ -1,13 +1,13 @@
 //! Recovery without SACK (RFC 6582): duplicate ACKs stand for what arrived out of order.
 
 use super::Socket;
-use super::sack::MAX_REORDERING;
-use super::scoreboard::LOST;
 use crate::congestion::CaState;
+use crate::rack::MAX_REORDERING;
+use crate::scoreboard::LOST;
 
 impl Socket {
     pub(super) fn add_reno_sacks(&mut self, duplicates: u32) {
-        if self.sack_ok || duplicates == 0 {
+        if self.agreed.sack || duplicates == 0 {
             return;
         }
         let before = self.window.sacked_out;
@@ -24,7 +24,7 @@ impl Socket {
         if w.sacked_out + holes > w.packets_out {
             w.view.sacked_out = w.packets_out - holes;
             w.view.reordering = (w.packets_out + just_acked).min(MAX_REORDERING);
-            self.recovery.reordering_seen = true;
+            self.rack.saw_reordering();
             self.counters.reordering_events += 1;
         }
     }

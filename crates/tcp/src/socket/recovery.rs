@@ -2,40 +2,10 @@
 //! (`tcp_fastretrans_alert`, `tcp_enter_loss`), with F-RTO (RFC 5682) in Loss.
 
 use super::Socket;
-use super::ack::{AckContext, Flags};
-use super::scoreboard::{EVER_RETRANS, SACKED};
+use crate::ack_context::{AckContext, Flags, Resend};
 use crate::congestion::{CaState, CwndEvent};
+use crate::scoreboard::{EVER_RETRANS, SACKED};
 use bentpipe_base::time::Nanos;
-
-/// What to send after the ACK is digested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resend {
-    None,
-    Lost,
-    /// F-RTO: new data, to see whether the timeout was spurious.
-    New,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Recovery {
-    /// `snd_una` when the reduction began, while it may be undone.
-    pub undo_marker: Option<u64>,
-    /// Retransmissions not yet shown needless by DSACK.
-    pub undo_retrans: i64,
-    /// ssthresh to restore; 0: nothing to undo.
-    pub prior_ssthresh: u32,
-    /// Timestamp of the episode's first retransmission.
-    pub retrans_stamp: Option<u32>,
-    /// Timestamp echo of the present ACK.
-    pub echoed: u32,
-    pub frto: bool,
-    /// Timeouts in a row without progress.
-    pub retransmits: u32,
-    pub reordering_seen: bool,
-    pub reneged: bool,
-    pub prr_delivered: u32,
-    pub prr_out: u32,
-}
 
 impl Socket {
     pub(super) fn set_state(&mut self, state: CaState) {
@@ -47,14 +17,14 @@ impl Socket {
     pub(super) fn react(&mut self, context: &mut AckContext, duplicates: u32) -> Resend {
         let flags = context.flags;
         if flags.ece {
-            self.recovery.prior_ssthresh = 0;
+            self.undo.prior_ssthresh = 0;
         }
         if self.renege(flags) {
             context.flags.set_timer = false;
             return Resend::None;
         }
         if self.window.state == CaState::Open {
-            self.recovery.retrans_stamp = None;
+            self.undo.forget_retransmissions();
         } else if self.window.snd_una >= self.window.high_seq {
             match self.window.state {
                 CaState::Cwr if self.window.snd_una != self.window.view.high_seq => {
@@ -62,7 +32,7 @@ impl Socket {
                     self.set_state(CaState::Open);
                 }
                 CaState::Recovery => {
-                    if !self.sack_ok {
+                    if !self.agreed.sack {
                         self.window.view.sacked_out = 0;
                     }
                     if self.try_undo_recovery() {
@@ -106,7 +76,7 @@ impl Socket {
 
     fn outside_recovery(&mut self, context: &mut AckContext, duplicates: u32) -> Resend {
         let flags = context.flags;
-        if !self.sack_ok {
+        if !self.agreed.sack {
             if flags.advanced {
                 self.window.view.sacked_out = 0;
             }
@@ -128,7 +98,7 @@ impl Socket {
         if self.board.is_empty() {
             return;
         }
-        if self.sack_ok {
+        if self.agreed.sack {
             let before = self.window.retrans_out;
             if self.rack_mark_lost() {
                 context.flags.set_timer = false;
@@ -166,13 +136,13 @@ impl Socket {
     pub(super) fn enter_recovery(&mut self, ece: bool) {
         self.counters.recoveries += 1;
         if !self.any_retransmitted() {
-            self.recovery.retrans_stamp = None;
+            self.undo.forget_retransmissions();
         }
-        self.recovery.prior_ssthresh = 0;
-        self.init_undo();
+        self.undo.prior_ssthresh = 0;
+        self.begin_undo();
         if !matches!(self.window.state, CaState::Cwr | CaState::Recovery) {
             if !ece {
-                self.recovery.prior_ssthresh = self.current_ssthresh();
+                self.undo.prior_ssthresh = self.current_ssthresh();
             }
             self.init_cwnd_reduction();
         }
@@ -180,9 +150,9 @@ impl Socket {
     }
 
     fn enter_cwr(&mut self) {
-        self.recovery.prior_ssthresh = 0;
+        self.undo.prior_ssthresh = 0;
         if self.window.state < CaState::Cwr {
-            self.recovery.undo_marker = None;
+            self.undo.end();
             self.init_cwnd_reduction();
             self.set_state(CaState::Cwr);
         }
@@ -194,44 +164,45 @@ impl Socket {
         self.mark_all_lost();
         let fresh = state <= CaState::Disorder
             || self.window.high_seq <= self.window.snd_una
-            || (state == CaState::Loss && self.recovery.retransmits == 0);
+            || (state == CaState::Loss && self.retransmits == 0);
         if fresh {
-            self.recovery.prior_ssthresh = self.current_ssthresh();
+            self.undo.prior_ssthresh = self.current_ssthresh();
             self.window.view.prior_cwnd = self.window.cwnd;
             self.window.ssthresh = self.control.ssthresh(&mut self.window);
             self.control.cwnd_event(&mut self.window, CwndEvent::Loss);
-            self.init_undo();
+            self.begin_undo();
         }
         self.window.cwnd = self.window.in_flight() + 1;
         self.window.cwnd_count = 0;
-        self.output.cwnd_stamp = self.window.now;
+        self.usage.window_changed(self.window.now);
         if state <= CaState::Disorder && self.window.sacked_out >= 3 {
             self.window.view.reordering = self.window.reordering.min(3);
         }
         self.set_state(CaState::Loss);
         self.window.view.high_seq = self.window.snd_nxt;
-        self.tlp.high_seq = None;
-        self.output.announce_cwr = self.ecn_ok;
-        self.recovery.frto = state < CaState::Recovery || self.recovery.retransmits > 0;
+        self.tlp.end_episode();
+        self.output.announce_cwr = self.agreed.ecn;
+        self.frto = state < CaState::Recovery || self.retransmits > 0;
     }
 
     fn mark_all_lost(&mut self) {
         let reneged = self.board.head().is_some_and(|head| head.is(SACKED));
         if reneged {
             self.window.view.sacked_out = 0;
-            self.recovery.reneged = true;
+            self.reneged = true;
             self.board.forget_sacks();
-        } else if !self.sack_ok {
+        } else if !self.agreed.sack {
             self.window.view.sacked_out = 0;
         }
         let head = self.board.ids().start;
         for id in self.board.ids() {
             if reneged {
                 self.board.get_mut(id).flags &= !SACKED;
-            } else if self.sack_ok && id != head {
+            } else if self.agreed.sack && id != head {
                 // What was sent within the last round trip may still arrive.
                 let sent_at = self.board.get(id).sent_at;
-                if self.time_to_loss(sent_at, Nanos::ZERO).0 > 0 {
+                let now = self.window.now;
+                if self.rack.time_to_loss(now, sent_at, Nanos::ZERO) > Nanos::ZERO {
                     continue;
                 }
             }
@@ -255,7 +226,7 @@ impl Socket {
 
     fn try_to_open(&mut self, flags: Flags) {
         if !self.any_retransmitted() {
-            self.recovery.retrans_stamp = None;
+            self.undo.forget_retransmissions();
         }
         if flags.ece {
             self.enter_cwr();
@@ -275,27 +246,27 @@ impl Socket {
         if flags.advanced && self.try_undo_loss(false) {
             return Resend::None;
         }
-        if self.recovery.frto {
+        if self.frto {
             if flags.original_acked && self.try_undo_loss(true) {
                 return Resend::None;
             }
             if self.window.snd_nxt > self.window.high_seq {
                 if flags.data_sacked || duplicates > 0 {
-                    self.recovery.frto = false;
+                    self.frto = false;
                 }
             } else if flags.advanced && !recovered {
                 self.window.view.high_seq = self.window.snd_nxt;
                 if self.has_unsent() && self.next_fits_window() {
                     return Resend::New;
                 }
-                self.recovery.frto = false;
+                self.frto = false;
             }
         }
         if recovered {
             self.try_undo_recovery();
             return Resend::None;
         }
-        if !self.sack_ok {
+        if !self.agreed.sack {
             if self.window.snd_nxt > self.window.high_seq && duplicates > 0 {
                 self.add_reno_sacks(duplicates);
             } else if flags.advanced {

@@ -4,8 +4,9 @@
 //! A SYN that is not answered is repeated as by Linux 6.5 and later: see [`Socket::syn_timer`].
 
 use super::Socket;
-use super::rtt::RTO_INITIAL;
-use super::socket::{Notice, Outbox, State};
+use super::State;
+use crate::outbox::{Notice, Outbox};
+use crate::rtt::RTO_INITIAL;
 use crate::segment::{Segment, flag};
 
 /// `tcp_syn_linear_timeouts`, `tcp_syn_retries` and `tcp_synack_retries` (`tcp_sk_init`, `net/ipv4/tcp_ipv4.c`).
@@ -27,30 +28,23 @@ impl Socket {
 
     /// Takes the peer's options: what both offer holds.
     pub(super) fn negotiate(&mut self, syn: &Segment) {
-        self.sack_ok &= syn.syn.sack_permitted;
-        self.timestamps_ok &= syn.timestamps.is_some();
-        let asks = syn.has(flag::ECE) && (syn.has(flag::CWR) || syn.has(flag::ACK));
-        // Linux's default (tcp_ecn = 2) accepts ECN when asked, and so does a host with `ecn`.
-        self.ecn_ok = asks && (self.ecn_ok || self.state == State::SynReceived);
+        self.agreed = self.agreed.with(syn, self.state == State::SynReceived);
         match syn.syn.window_scale {
-            Some(shift) if self.config.window_scaling => self.snd_wscale = shift.min(14),
+            Some(shift) if self.config.window_scaling => self.peer.scale = shift.min(14),
             _ => {
-                self.snd_wscale = 0;
-                self.rcv_wscale = 0;
+                self.peer.scale = 0;
+                self.buffer.scale = 0;
             }
         }
         if let Some((value, _)) = syn.timestamps {
-            self.ts_recent = value;
+            self.timestamps.recent = value;
         }
-        let option_bytes = if self.timestamps_ok { 12 } else { 0 };
+        let option_bytes = self.agreed.option_bytes();
         self.window.view.mss =
             u32::from(syn.syn.mss).min(self.output.advertised_mss) - option_bytes;
-        self.receiver.advertised_mss = self.output.advertised_mss - option_bytes;
-        self.receiver.rcv_nxt = 1;
-        self.receiver.rcv_wup = 1;
-        self.receiver.copied = 1;
-        self.send.window_bytes = u64::from(syn.window);
-        self.send.max_window = self.send.window_bytes;
+        self.receiver
+            .begin(self.output.advertised_mss - option_bytes);
+        self.peer.begin(u64::from(syn.window));
     }
 
     /// The three-way handshake is done.
@@ -62,18 +56,18 @@ impl Socket {
         self.window.view.delivered_at = now;
         self.timers.clear_retransmit();
         if let Some(sent_at) = self.counters.syn_sent_at
-            && self.recovery.retransmits == 0
+            && self.retransmits == 0
         {
             let rtt = now - sent_at;
             self.rtt.sample_minimum(now, rtt);
             self.rtt.sample(rtt, 1, 1);
             self.window.view.srtt = self.rtt.srtt();
             self.window.view.min_rtt = self.rtt.minimum();
-        } else if self.recovery.retransmits > 1 {
+        } else if self.retransmits > 1 {
             // RFC 6298, section 5.7: a lost SYN restarts from an initial window of one.
             self.window.cwnd = 1;
         }
-        self.recovery.retransmits = 0;
+        self.retransmits = 0;
         self.timers.backoff = 0;
         self.buffer
             .establish(&self.config, self.receiver.advertised_mss);
@@ -109,16 +103,18 @@ impl Socket {
             State::SynSent => (SYN_LINEAR_TIMEOUTS, SYN_RETRIES),
             _ => (0, SYN_ACK_RETRIES),
         };
-        self.recovery.retransmits += 1;
-        if self.recovery.retransmits > linear + backed_off {
+        self.retransmits += 1;
+        if self.retransmits > linear + backed_off {
             self.fail(out);
             return;
         }
         self.counters.retransmits += 1;
-        if self.recovery.retransmits <= linear {
+        if self.retransmits <= linear {
             self.timers.retransmit_in(self.window.now, RTO_INITIAL);
         } else {
-            self.timers.back_off(self.window.now, RTO_INITIAL);
+            self.timers.back_off();
+            let after = self.timers.backed_off(RTO_INITIAL);
+            self.timers.retransmit_in(self.window.now, after);
         }
         self.send_syn(out);
     }

@@ -1,7 +1,7 @@
 //! Packets as they leave: flags, the acknowledgement, the window, and the options of RFC 7323 and RFC 2018.
 
 use super::Socket;
-use super::socket::Outbox;
+use crate::outbox::Outbox;
 use crate::segment::{SackBlocks, Segment, SynOptions, flag};
 
 impl Socket {
@@ -14,43 +14,45 @@ impl Socket {
             segments: 1,
             ..Segment::default()
         };
-        if flags & flag::ACK != 0 && self.ecn_ok && self.receiver.echo_ce {
+        if flags & flag::ACK != 0 && self.agreed.ecn && self.receiver.echo_ce {
             packet.flags |= flag::ECE;
         }
-        if self.timestamps_ok {
-            packet.timestamps = Some((self.timestamp(), self.ts_recent));
+        if self.agreed.timestamps {
+            packet.timestamps = Some((self.timestamp(), self.timestamps.recent));
         }
-        packet.sack = self.sack_blocks();
+        if self.agreed.sack {
+            let most = if self.agreed.timestamps { 3 } else { 4 };
+            packet.sack = self.receiver.take_sack_blocks(most);
+        }
         packet.window = self.advertise();
         packet.wire_bytes = self.header_bytes(&packet.sack);
         packet
     }
 
     pub(super) fn header_bytes(&self, sack: &SackBlocks) -> u32 {
-        let timestamps = if self.timestamps_ok { 12 } else { 0 };
-        self.output.ip_header + 20 + timestamps + sack.wire_bytes()
+        self.output.ip_header + 20 + self.agreed.option_bytes() + sack.wire_bytes()
     }
 
     pub(super) fn syn_packet(&mut self, acknowledges: bool) -> Segment {
         let mut flags = flag::SYN;
         if acknowledges {
             flags |= flag::ACK;
-            if self.ecn_ok {
+            if self.agreed.ecn {
                 flags |= flag::ECE;
             }
-        } else if self.ecn_ok {
+        } else if self.agreed.ecn {
             flags |= flag::ECE | flag::CWR;
         }
         let scale = (self.config.window_scaling
-            && (!acknowledges || self.rcv_wscale > 0 || self.snd_wscale > 0))
-            .then_some(self.rcv_wscale);
+            && (!acknowledges || self.buffer.scale > 0 || self.peer.scale > 0))
+            .then_some(self.buffer.scale);
         let mut options = 4;
         if scale.is_some() {
             options += 4;
         }
-        if self.timestamps_ok {
+        if self.agreed.timestamps {
             options += 12;
-        } else if self.sack_ok {
+        } else if self.agreed.sack {
             options += 4;
         }
         Segment {
@@ -59,12 +61,13 @@ impl Socket {
             ack: u64::from(acknowledges),
             window: self.buffer.initial_window(),
             timestamps: self
-                .timestamps_ok
-                .then(|| (self.timestamp(), self.ts_recent)),
+                .agreed
+                .timestamps
+                .then(|| (self.timestamp(), self.timestamps.recent)),
             syn: SynOptions {
                 mss: self.output.advertised_mss as u16,
                 window_scale: scale,
-                sack_permitted: self.sack_ok,
+                sack_permitted: self.agreed.sack,
             },
             wire_bytes: self.output.ip_header + 20 + options,
             segments: 1,

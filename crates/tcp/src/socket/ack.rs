@@ -1,67 +1,13 @@
 //! An arriving acknowledgement, from the window it carries to what may be sent after it (`tcp_ack`, `net/ipv4/tcp_input.c`).
 
 use super::Socket;
-use super::recovery::Resend;
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
-use super::socket::{Notice, Outbox};
-use super::timers::Retransmit;
+use crate::ack_context::{AckContext, Flags, Resend};
 use crate::congestion::{AckSample, CaState};
+use crate::outbox::{Notice, Outbox};
+use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::segment::{Segment, flag};
-use bentpipe_base::time::{Nanos, Time};
-
-/// What one ACK brought (the FLAG_* of `tcp_input.c`).
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about one ACK"
-)]
-pub struct Flags {
-    /// It carries data.
-    pub data: bool,
-    pub window_updated: bool,
-    /// `snd_una` moved.
-    pub advanced: bool,
-    /// Never-retransmitted data, or data at all, was cumulatively acknowledged.
-    pub data_acked: bool,
-    pub retransmitted_acked: bool,
-    pub data_sacked: bool,
-    /// Data from before the recovery, never retransmitted, was (s)acked: the loss was not total (F-RTO).
-    pub original_acked: bool,
-    pub ece: bool,
-    pub dsack: bool,
-    pub dsack_of_probe: bool,
-    pub lost_retransmission: bool,
-    pub set_timer: bool,
-    pub maybe_delayed: bool,
-}
-
-impl Flags {
-    pub fn is_not_duplicate(&self) -> bool {
-        self.data || self.window_updated || self.data_acked || self.retransmitted_acked
-    }
-
-    /// The receiver reports loss, reordering or congestion (`FLAG_CA_ALERT`).
-    fn alerts(&self) -> bool {
-        self.data_sacked || self.ece || self.dsack
-    }
-
-    fn forward_progress(&self) -> bool {
-        self.data_acked || self.retransmitted_acked || self.data_sacked
-    }
-}
-
-/// What is gathered while one ACK is processed.
-#[derive(Clone, Copy, Debug)]
-pub struct AckContext {
-    pub flags: Flags,
-    pub sample: AckSample,
-    pub prior_snd_una: u64,
-    pub prior_highest: u64,
-    /// Lowest sequence delivered late.
-    pub reordered_from: u64,
-    pub first_sacked_at: Option<Time>,
-    pub last_sacked_at: Option<Time>,
-}
+use crate::timers::Retransmit;
+use bentpipe_base::time::Nanos;
 
 impl Socket {
     pub(super) fn on_ack(&mut self, packet: &Segment, out: &mut Outbox) {
@@ -91,7 +37,7 @@ impl Socket {
         let lost = self.window.lost;
         if ack < prior_snd_una {
             // Old: only its SACK blocks may say something new.
-            if self.sack_ok && !packet.sack.is_empty() {
+            if self.agreed.sack && !packet.sack.is_empty() {
                 self.on_sack_blocks(packet, &mut context);
                 let resend = self.react(&mut context, 0);
                 self.window.view.delivered_at = if self.window.delivered > delivered {
@@ -104,28 +50,27 @@ impl Socket {
             return;
         }
         context.flags.data = packet.payload > 0 || packet.has(flag::FIN);
-        context.flags.window_updated = self.update_send_window(packet);
+        context.flags.window_updated = self.peer.update(packet, self.window.snd_una);
         if ack > prior_snd_una {
             context.flags.advanced = true;
-            self.recovery.retransmits = 0;
+            self.retransmits = 0;
             self.window.view.snd_una = ack;
         }
-        if self.ecn_ok && packet.has(flag::ECE) {
+        if self.agreed.ecn && packet.has(flag::ECE) {
             context.flags.ece = true;
         }
         context.sample.is_ece = context.flags.ece;
-        self.output.probes_out = 0;
         if self.window.packets_out == 0 {
             self.on_ack_without_flight(packet, &mut context, delivered, out);
             return;
         }
-        if self.sack_ok && !packet.sack.is_empty() {
+        if self.agreed.sack && !packet.sack.is_empty() {
             self.on_sack_blocks(packet, &mut context);
         }
         self.clean_queue(packet, &mut context);
         let sample = context.sample;
         self.rack.adapt(&sample, self.window.delivered);
-        self.on_ack_of_probe(ack, context.flags);
+        self.on_ack_of_probe(ack, &context.flags);
         let flags = context.flags;
         let mut resend = Resend::None;
         if !flags.is_not_duplicate() || flags.alerts() || self.window.state != CaState::Open {
@@ -145,13 +90,13 @@ impl Socket {
         context.sample.acked_sacked = acked_sacked;
         context.sample.losses = (self.window.lost - lost) as u32;
         context.sample.is_ack_delayed = context.flags.maybe_delayed;
-        let reneged = self.recovery.reneged;
+        let reneged = self.reneged;
         self.rate
             .complete(&mut self.window, &mut context.sample, reneged);
         self.control_window(&context);
         self.resend(resend, out);
         if self.window.packets_out == 0 && self.send.is_drained(self.window.snd_nxt) {
-            self.stop_chrono(super::chrono::Limit::Busy);
+            self.stop_chrono(crate::chrono::Limit::Busy);
             if self.send.take_drained() {
                 out.notices.push(Notice::Drained);
             }
@@ -166,7 +111,7 @@ impl Socket {
         delivered: u64,
         out: &mut Outbox,
     ) {
-        if self.sack_ok && !packet.sack.is_empty() {
+        if self.agreed.sack && !packet.sack.is_empty() {
             self.on_sack_blocks(packet, context);
             if context.flags.dsack {
                 let resend = self.react(context, 0);
@@ -185,39 +130,16 @@ impl Socket {
                 self.timers.arm(Retransmit::Probe, self.window.now, after);
             }
         }
-        self.on_ack_of_probe(packet.ack, context.flags);
+        self.on_ack_of_probe(packet.ack, &context.flags);
     }
 
     /// RFC 7323, section 4.3: the value to echo is that of the segment the last ACK sent answers.
     fn note_timestamp(&mut self, packet: &Segment) {
         if let Some((value, _)) = packet.timestamps
             && packet.seq <= self.receiver.rcv_wup
-            && (value.wrapping_sub(self.ts_recent) as i32) >= 0
         {
-            self.ts_recent = value;
+            self.timestamps.take(value);
         }
-    }
-
-    /// `tcp_may_update_window`.
-    pub(super) fn may_update_window(&self, packet: &Segment) -> bool {
-        let bytes = u64::from(packet.window) << self.snd_wscale;
-        packet.ack > self.window.snd_una
-            || packet.seq > self.send.window_seq
-            || (packet.seq == self.send.window_seq
-                && (bytes > self.send.window_bytes || bytes == 0))
-    }
-
-    fn update_send_window(&mut self, packet: &Segment) -> bool {
-        if !self.may_update_window(packet) {
-            return false;
-        }
-        let bytes = u64::from(packet.window) << self.snd_wscale;
-        let changed = bytes != self.send.window_bytes;
-        self.send.window_seq = packet.seq;
-        self.send.window_bytes = bytes;
-        self.send.max_window = self.send.max_window.max(bytes);
-        // An ACK that advances over data is not a duplicate anyway; only a real change says "not a duplicate".
-        changed || packet.ack > self.window.snd_una
     }
 
     /// Removes what is cumulatively acknowledged and takes the RTT (`tcp_clean_rtx_queue`).
@@ -251,7 +173,7 @@ impl Socket {
             }
             if segment.is(SACKED) {
                 self.window.view.sacked_out -= 1;
-            } else if self.sack_ok {
+            } else if self.agreed.sack {
                 self.window.view.delivered += 1;
                 if !self.spuriously_retransmitted(&segment) {
                     let again = segment.is(RETRANS | EVER_RETRANS);
@@ -285,16 +207,15 @@ impl Socket {
             ca_rtt = Some(now - last);
         }
         let sack_rtt = context.first_sacked_at.map(|at| now - at);
-        if seq_rtt.is_none() && acked > 0 && self.timestamps_ok && self.recovery.echoed != 0 {
+        if seq_rtt.is_none() && acked > 0 && self.agreed.timestamps && self.timestamps.echoed != 0 {
             // Karn's rule with timestamps: the echo tells which transmission was answered.
-            let millis = self.timestamp().wrapping_sub(self.recovery.echoed);
-            seq_rtt = Some(Nanos::from_millis(i64::from(millis.max(1))));
+            seq_rtt = Some(self.timestamps.since_echoed(now));
             ca_rtt = seq_rtt;
         }
         self.take_rtt(context, seq_rtt, ca_rtt);
         if acked > 0 {
             context.flags.set_timer = true;
-            if !self.sack_ok {
+            if !self.agreed.sack {
                 self.remove_reno_sacks(acked);
                 // Without SACK the progress may be all the retransmission's.
                 context.flags.original_acked &= !context.flags.retransmitted_acked;
@@ -357,7 +278,7 @@ impl Socket {
         } else if progress {
             let acked = context.sample.acked_sacked;
             self.control.cong_avoid(&mut self.window, acked);
-            self.output.cwnd_stamp = self.window.now;
+            self.usage.window_changed(self.window.now);
         }
         self.update_pacing_rate();
     }
