@@ -61,6 +61,14 @@ impl Timers {
         Time(fires * tick - self.phase.0)
     }
 
+    /// The connection is over: all stop but the reader's, who takes what is left.
+    pub fn stop_all_but_reading(&mut self) {
+        *self = Self {
+            read: self.read,
+            ..Self::default()
+        };
+    }
+
     /// The first of those that are armed. Asked after every call, so it takes no branch per timer.
     pub fn next(&self) -> Option<Time> {
         let at = |timer: Option<Time>| timer.unwrap_or(Time::NEVER);

@@ -14,6 +14,10 @@ const SYN_LINEAR_TIMEOUTS: u32 = 4;
 const SYN_RETRIES: u32 = 6;
 const SYN_ACK_RETRIES: u32 = 5;
 
+/// Of a peer that does not say its own (RFC 9293, section 3.7.1), and the least that is heeded (`tcp_min_snd_mss`).
+const MSS_UNSAID: u32 = 536;
+const MSS_LEAST: u32 = 48;
+
 impl Socket {
     pub(super) fn send_syn(&mut self, out: &mut Outbox) {
         self.window.view.snd_nxt = 1;
@@ -40,8 +44,11 @@ impl Socket {
             self.timestamps.recent = value;
         }
         let option_bytes = self.agreed.option_bytes();
-        self.window.view.mss =
-            u32::from(syn.syn.mss).min(self.output.advertised_mss) - option_bytes;
+        let mss = match u32::from(syn.syn.mss) {
+            0 => MSS_UNSAID,
+            said => said,
+        };
+        self.window.view.mss = mss.min(self.output.advertised_mss).max(MSS_LEAST) - option_bytes;
         self.receiver
             .begin(self.output.advertised_mss - option_bytes);
         self.peer.begin(u64::from(syn.window));

@@ -275,6 +275,9 @@ impl Socket {
             self.acknowledge_if_due(out);
             self.read_at_once(out);
         }
+        if self.state == State::Closed {
+            self.timers.stop_all_but_reading();
+        }
     }
 
     /// State changes that an acknowledged FIN or a received one cause.
@@ -297,7 +300,7 @@ impl Socket {
             if peer_done && self.receiver.fin_unacked {
                 self.send_ack(out);
             }
-            self.timers = Timers::default();
+            self.timers.stop_all_but_reading();
             out.notices.push(Notice::Closed(true));
         }
     }
@@ -331,7 +334,10 @@ impl Socket {
         self.window.view.now = now;
         self.send.closing = true;
         match self.state {
-            State::SynSent | State::SynReceived => self.state = State::Closed,
+            State::SynSent | State::SynReceived => {
+                self.state = State::Closed;
+                self.timers = Timers::default();
+            }
             State::Established | State::CloseWait => self.fill_and_push(out),
             _ => {}
         }

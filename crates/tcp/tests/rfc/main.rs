@@ -3,6 +3,7 @@
 mod acknowledging;
 mod closing;
 mod ecn;
+mod hostile;
 mod recovery;
 mod reordering;
 mod script;
