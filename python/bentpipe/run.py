@@ -69,7 +69,7 @@ class Lab(lab.Lab):
 
     def run(
         self,
-        engine: str = "sim",
+        engine: engines.Name = "sim",
         out: str | Path | None = None,
         jobs: int = 1,
         cluster: str | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -145,6 +146,13 @@ def test_what_is_wrong_with_a_value_is_said_with_its_key(keys: dict[str, Any], s
     assert said in str(caught.value)
 
 
+def test_a_list_that_holds_itself_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(LabError, match="more than 32 tables in each other"):
+        geo().replace("path.outages", endless)
+
+
 def test_what_is_wrong_with_a_text_is_said_with_its_line() -> None:
     with pytest.raises(LabError, match=r"^Lab\.loads:2: path\.rtt: found 550, "):
         Lab.loads("[path]\nrtt = 550\n" + WORK)
@@ -209,8 +217,10 @@ def test_seeds_are_those_of_each_points_runs() -> None:
     assert [p.seed for p in lab.replace("path.mtu", 1400).points()] == [10, 11, 12] * 2
 
 
-@pytest.mark.parametrize("seeds", [[], [1, 1], [-1], [1.5], ["1"], [True], [2**62 + 1]])
-def test_seeds_that_are_no_seeds_are_refused(seeds: list[Any]) -> None:
+@pytest.mark.parametrize(
+    "seeds", [20, [], [1, 1], [-1], [1.5], ["1"], [True], [2**62 + 1], itertools.count()]
+)
+def test_seeds_that_are_no_seeds_are_refused(seeds: Any) -> None:
     with pytest.raises(LabError, match=r"^seeds: "):
         geo().with_seeds(seeds)
 

@@ -6,18 +6,21 @@ from pathlib import Path
 import pytest
 
 from bentpipe.results.errors import StoreError
+from bentpipe.results.memory_place import MemoryPlace
 from bentpipe.results.place import LocalPlace, Place, UrlPlace
 
 _numbers = itertools.count()
 
 
-@pytest.fixture(params=["path", "file://", "memory://"])
+@pytest.fixture(params=["path", "file://", "memory://", "memory"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """A folder that is there and empty."""
     if request.param == "path":
         found = Place.of(tmp_path / "out")
     elif request.param == "file://":
         found = Place.of(f"file://{tmp_path}/out")
+    elif request.param == "memory":
+        found = MemoryPlace("out", {})
     else:
         found = Place.of(f"memory://test-place-{next(_numbers)}/out")
     found.make()

@@ -310,19 +310,20 @@ def _lab_name(name: str) -> str:
 def _checked_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     """Raises LabError."""
     expected = "expected different whole numbers of 0 or more, such as range(20)"
-    found: list[int] = []
+    if not isinstance(seeds, Iterable):
+        raise LabError("seeds", "", shown(seeds), expected)
+    found: dict[int, None] = {}
     for seed in seeds:
         if len(found) == MOST_RUNS:
             raise LabError("seeds", "", f"more than {MOST_RUNS}", f"expected at most {MOST_RUNS} runs")
         whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
         if not whole or not 0 <= seed <= _LARGEST_SEED:
             raise LabError("seeds", "", shown(seed), expected)
-        found.append(int(seed))
+        if seed in found:
+            raise LabError("seeds", "", f"{seed} twice", expected)
+        found[int(seed)] = None
     if not found:
         raise LabError("seeds", "", "none", expected)
-    if len({*found}) < len(found):
-        twice = next(seed for index, seed in enumerate(found) if seed in found[:index])
-        raise LabError("seeds", "", f"{twice} twice", expected)
     return tuple(found)
 
 

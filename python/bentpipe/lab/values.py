@@ -15,6 +15,9 @@ from bentpipe.lab.models.path import Path
 from bentpipe.lab.models.workload import AnyWorkload
 
 Table = Mapping[str, Any]
+_DEEPEST = 32
+"""No key of a lab lies as deep; a list may hold itself."""
+_SHOWN = 60
 
 
 class LabKeys(TypedDict, total=False):
@@ -45,8 +48,10 @@ def document_of(keys: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {key: plain(value, where, key) for key, value in keys.items() if value is not None}
 
 
-def plain(value: Any, where: str, key: str) -> Any:
+def plain(value: Any, where: str, key: str, depth: int = 0) -> Any:
     """A value as `tomllib` would give it: text, number, flag, list or dict. Raises LabError."""
+    if depth > _DEEPEST:
+        raise LabError(where, key[:_SHOWN], f"more than {_DEEPEST} tables in each other", "expected fewer")
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_unset=True, exclude_none=True, warnings=False)
     if isinstance(value, bool | str):
@@ -57,10 +62,10 @@ def plain(value: Any, where: str, key: str) -> Any:
             if not isinstance(name, str):
                 raise LabError(where, key, f"the key {name!r}", "expected texts as the keys of a table")
             if inner is not None:
-                table[name] = plain(inner, where, f"{key}.{name}")
+                table[name] = plain(inner, where, f"{key}.{name}", depth + 1)
         return table
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [plain(inner, where, f"{key}[{index}]") for index, inner in enumerate(value)]
+        return [plain(inner, where, f"{key}[{index}]", depth + 1) for index, inner in enumerate(value)]
     # NumPy's numbers are not Python's.
     if isinstance(value, numbers.Integral):
         return int(value)
