@@ -38,7 +38,7 @@ def main() -> int:
     asked = parser.parse_args()
     found = {
         (str(cell.point["path_kind"]), str(cell.point["what"]), cell.workload, cell.variant): cell
-        for cell in cells(Results.open(asked.folder).runs)
+        for cell in cells(Results.open(asked.folder).records)
     }
     parts = {what: "\n".join(_speed_ups(found, *rest)) for what, *rest in _with_key(TABLES)}
     parts["beside a rival"] = "\n".join(_beside_a_rival(found))

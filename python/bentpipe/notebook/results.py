@@ -1,6 +1,7 @@
 """Results with all that can be asked of them in Python: comparison, charts, a page, SQL."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,14 +115,19 @@ class Results(results.Results):
 
     def _charts(self, run: str | None) -> "dict[str, Chart]":
         """By name. Those of a run have no run in theirs."""
-        from bentpipe.charts.files import of_run, over_all  # noqa: PLC0415 - see above
+        from bentpipe.charts.files import of_run  # noqa: PLC0415 - see above
 
-        over = {_name(chart.name): chart for chart in over_all(self)}
         if run is None:
-            return over
+            return self._over_all
         record = next(record for record in self.records if record["run"] == run)
         own = of_run(self, record)
-        return {_name(chart.name.removesuffix(run).rstrip("-")): chart for chart in own} | over
+        return {_name(chart.name.removesuffix(run).rstrip("-")): chart for chart in own} | self._over_all
+
+    @cached_property
+    def _over_all(self) -> "dict[str, Chart]":
+        from bentpipe.charts.files import over_all  # noqa: PLC0415 - see above
+
+        return {_name(chart.name): chart for chart in over_all(self)}
 
     def _only_run(self) -> str | None:
         return self.names[0] if len(self.names) == 1 else None

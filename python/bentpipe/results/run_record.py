@@ -1,4 +1,4 @@
-"""A run's record (run.json) as a type, and the one place where records are made.
+"""Types of a run's record (run.json) and a sweep's (lab.json), and the one place where runs' are made.
 
 The types are for readers and checkers: a record is a plain dict. What comes from a file is checked when it
 is read (record_shape.py), but any key may be missing there: another program or an older bentpipe may have
@@ -172,6 +172,23 @@ class Record(Identity, total=False):
     sampler: Any
     source: dict[str, Any]
     """Of an imported run: which program measured it."""
+
+
+class SweepRecord(TypedDict, total=False):
+    """Which lab the runs of a folder belong to (lab.json)."""
+
+    lab: str
+    title: str | None
+    published: str | None
+    engine: str
+    document: str | None
+    """The lab as it was written; None for imported runs."""
+    options: list[str]
+    """What was changed of it, as on the command line."""
+    digest: str
+    cells: list[dict[str, Any]]
+    left_out: dict[str, str]
+    """Variants that the engine has no means for, and why."""
 
 
 def identity(point: Point) -> Identity:

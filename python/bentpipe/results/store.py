@@ -16,7 +16,7 @@ from bentpipe.results.layout import LAB, RECORD, STAGING_SUFFIX, by_number
 from bentpipe.results.place import Place
 from bentpipe.results.record_shape import LARGEST
 from bentpipe.results.records import read_object
-from bentpipe.results.run_record import Record
+from bentpipe.results.run_record import Record, SweepRecord
 from bentpipe.results.runs_table import RUNS, flat
 from bentpipe.results.schema import Table, table_named
 
@@ -74,10 +74,12 @@ class Results:
         return self._runs.names
 
     @cached_property
-    def lab(self) -> dict[str, Any]:
+    def lab(self) -> SweepRecord:
         """lab.json of a sweep's folder; empty where there is none, as for a single run."""
         place = self.folder / LAB
-        return read_object(place) if place.exists() else {}
+        read: Any = read_object(place) if place.exists() else {}
+        found: SweepRecord = read
+        return found
 
     def scan(self, name: str) -> pl.LazyFrame:
         """A table over all runs, lazily, with the column `run` first; `runs` is the table of runs itself."""
