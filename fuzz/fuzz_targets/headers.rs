@@ -7,6 +7,7 @@ use bentpipe_wire::{
     IcmpEcho, IpHeader, Layout, TcpHeader, TcpOption, TcpOptionBuffer, TcpOptions, UdpHeader, Version,
 };
 use libfuzzer_sys::fuzz_target;
+use std::net::IpAddr;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut out = [0; 60];
@@ -16,6 +17,12 @@ fuzz_target!(|bytes: &[u8]| {
         // All is as it was but the reserved flag and the checksum.
         let spoiled = |at: usize| matches!(ip, IpHeader::V4(_)) && [6, 10, 11].contains(&at);
         assert!((0..length).all(|at| spoiled(at) || out[at] == bytes[at]));
+        let (from, to, octets) = match ip.addresses() {
+            (IpAddr::V4(from), IpAddr::V4(to)) => (12, 16, [from.octets(), to.octets()].concat()),
+            (IpAddr::V6(from), IpAddr::V6(to)) => (8, 24, [from.octets(), to.octets()].concat()),
+            mixed => panic!("addresses of two versions: {mixed:?}"),
+        };
+        assert_eq!(bytes[from..2 * to - from], octets);
         let layout = Layout::parse(bytes).expect("it has an IP header");
         assert!(layout.network_bytes >= length && layout.header_bytes <= bytes.len());
         assert_eq!(layout.ecn(bytes), ip.ecn());

@@ -66,6 +66,21 @@ fn option() -> impl Strategy<Value = TcpOption<'static>> {
 
 proptest! {
     #[test]
+    fn the_addresses_of_a_header_are_its_source_and_its_destination(v4 in ipv4(), v6 in ipv6()) {
+        let mut out = [0; 60];
+        for header in [IpHeader::V4(v4), IpHeader::V6(v6)] {
+            let length = header.write(&mut out).expect("there is room");
+            let read = IpHeader::parse(&out[..length]).expect("a whole header");
+            let expected = match header {
+                IpHeader::V4(header) => (header.source.into(), header.destination.into()),
+                IpHeader::V6(header) => (header.source.into(), header.destination.into()),
+            };
+            prop_assert_eq!(read.addresses(), expected);
+            prop_assert!(IpHeader::parse(&out[..length - 1]).is_err());
+        }
+    }
+
+    #[test]
     fn a_written_ipv4_header_is_read_again(header in ipv4(), options in option_bytes()) {
         let header = Ipv4Header { options: &options, ..header };
         let mut out = [0xee; 64];
