@@ -2,6 +2,7 @@
 //! memory is its own; CPU time is that of the simulation alone. Results go nowhere; what the tables cost is said at the
 //! end (`tables` as argument: only that).
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::record::Question;
@@ -153,7 +154,7 @@ fn spec(case: &Case) -> serde_json::Result<SimSpec> {
         up,
         workloads: vec![WorkloadSpec::Bulk {
             start_ns: Time::ZERO,
-            down: true,
+            direction: Direction::Down,
             streams: case.flows,
             size_bytes: case.size_bytes,
             time_ns: case

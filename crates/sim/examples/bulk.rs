@@ -1,5 +1,6 @@
 //! One bulk transfer, its goodput and what the sender saw: `bulk RATE_MBIT RTT_MS QUEUE_BDP LOSS CC SECONDS [STREAMS]`.
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Bin, Nanos, Time};
 use bentpipe_sim::seat::Side;
@@ -104,7 +105,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         seed: set("SEED").unwrap_or(1),
         workloads: vec![WorkloadSpec::Bulk {
             start_ns: Time::ZERO,
-            down: true,
+            direction: Direction::Down,
             streams,
             size_bytes: None,
             time_ns: Some(Nanos((seconds * 1e9) as i64)),

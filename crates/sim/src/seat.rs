@@ -22,6 +22,14 @@ impl Side {
         }
     }
 
+    /// The end that sends what goes in this direction.
+    pub fn sending(direction: Direction) -> Self {
+        match direction {
+            Direction::Down => Self::Server,
+            Direction::Up => Self::Client,
+        }
+    }
+
     /// Which way it is to this side.
     pub fn direction(self) -> Direction {
         match self {

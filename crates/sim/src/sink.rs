@@ -5,6 +5,7 @@ use crate::seat::{Leg, Seat, Side};
 use crate::world::SeenSocket;
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_tables::pcapng::InterfaceDirection;
 use bentpipe_tcp::SocketSample;
 use core::ops::ControlFlow;
 
@@ -129,8 +130,8 @@ pub struct Captured {
     pub at: Seat,
     /// The end of its connection that it comes from.
     pub sender: Side,
-    /// Sent by `at`, else received by it.
-    pub outgoing: bool,
+    /// As `at` sees it.
+    pub direction: InterfaceDirection,
     pub client_port: u16,
     pub server_port: u16,
     /// Initial sequence numbers of the sender and of the other side: the wire's numbers are offset plus these.

@@ -1,5 +1,6 @@
 //! Nothing is allocated per packet once a run is warm.
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Bin, Nanos, Time};
 use bentpipe_sim::seat::Side;
@@ -66,7 +67,7 @@ fn per_packet(control: &str, loss: f64, sack: bool) -> f64 {
         up: pipe,
         workloads: vec![WorkloadSpec::Bulk {
             start_ns: Time::ZERO,
-            down: true,
+            direction: Direction::Down,
             streams: 3,
             size_bytes: None,
             time_ns: Some(Nanos::from_secs(20)),

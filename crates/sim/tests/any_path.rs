@@ -1,6 +1,7 @@
 //! Over any path that loses, reorders, duplicates and corrupts, every byte arrives once and in order, and the sender's
 //! counts end at nothing.
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{
     JitterConfig, JitterDistribution, LossConfig, PipeConfig, QueueLimit, ShaperConfig,
 };
@@ -80,7 +81,7 @@ proptest! {
             seed,
             workloads: vec![WorkloadSpec::Bulk {
                 start_ns: Time::ZERO,
-                down: true,
+                direction: Direction::Down,
                 streams,
                 size_bytes: Some(size),
                 time_ns: None,
@@ -140,7 +141,7 @@ proptest! {
             workloads: vec![WorkloadSpec::Http(HttpSpec {
                 name: "fetch".into(),
                 start_ns: Time::ZERO,
-                down: true,
+                direction: Direction::Down,
                 size_bytes: (!page).then_some(size),
                 objects_bytes: page.then_some(objects),
                 popularity: None,

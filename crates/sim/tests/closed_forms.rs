@@ -1,6 +1,7 @@
 //! The simulator against closed forms: slow start, windows, Mathis, sharing; and its own promises: the same bits for the same
 //! seed, no allocation per packet. They simulate hours: Cargo's test profile is optimised for them.
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::seat::Seat;
@@ -58,7 +59,7 @@ fn pipe(rate: u64, delay_ms: i64, queue: u64) -> PipeConfig {
 fn bulk(streams: u32, size: Option<u64>, seconds: Option<i64>) -> WorkloadSpec {
     WorkloadSpec::Bulk {
         start_ns: Time::ZERO,
-        down: true,
+        direction: Direction::Down,
         streams,
         size_bytes: size,
         time_ns: seconds.map(Nanos::from_secs),

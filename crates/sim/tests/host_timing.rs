@@ -1,5 +1,6 @@
 //! What a host's own timing does to its TCP: wake-ups that differ, and timers that keep to the kernel's ticks.
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::seat::Seat;
@@ -39,7 +40,7 @@ fn probes(wakeup: Nanos, seed: u64) -> Vec<f64> {
         sample_interval_ns: Some(Nanos::from_millis(100)),
         workloads: vec![WorkloadSpec::Bulk {
             start_ns: Time::ZERO,
-            down: true,
+            direction: Direction::Down,
             streams: 1,
             size_bytes: None,
             time_ns: Some(Nanos::from_secs(120)),

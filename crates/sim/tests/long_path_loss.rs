@@ -1,6 +1,7 @@
 //! What each congestion control makes of a path of 100 Mbit/s and 411 ms that loses one packet in a thousand, beside
 //! what the kernel makes of it, measured by the live engine, and what the formulas say.
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{ChannelConfig, PropagationConfig};
 use bentpipe_path::config::{LossConfig, PipeConfig, QueueConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
@@ -53,7 +54,7 @@ fn goodput(control: &str, seconds: i64, seed: u64) -> f64 {
         seed,
         workloads: vec![WorkloadSpec::Bulk {
             start_ns: Time::ZERO,
-            down: true,
+            direction: Direction::Down,
             streams: 1,
             size_bytes: None,
             time_ns: Some(Nanos::from_secs(seconds)),

@@ -2,6 +2,7 @@
 //! losses at equal distances, so such losses judge the model; random losses are compared in `closed_forms.rs` and
 //! `long_path_loss.rs`.
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
@@ -34,7 +35,7 @@ fn window(control: &str, distance: usize, rtt_ms: i64, seconds: i64) -> f64 {
         up,
         workloads: vec![WorkloadSpec::Bulk {
             start_ns: Time::ZERO,
-            down: true,
+            direction: Direction::Down,
             streams: 1,
             size_bytes: None,
             time_ns: Some(Nanos::from_secs(seconds)),

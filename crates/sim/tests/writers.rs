@@ -1,8 +1,9 @@
 //! What limits a transfer when the send buffer is smaller than the path: the application's way of filling it.
 
+use bentpipe_base::Direction;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::seat::Seat;
+use bentpipe_sim::seat::{Seat, Side};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
 use bentpipe_sim::sink::{IntervalRow, Sink, SocketRow};
 use bentpipe_sim::workload::{HttpSpec, WorkloadSpec};
@@ -59,7 +60,7 @@ fn rows_of(spec: SimSpec) -> Rows {
 fn iperf3(rtt: Nanos, seconds: i64) -> Rows {
     let work = WorkloadSpec::Iperf3 {
         start_ns: Time::ZERO,
-        down: true,
+        direction: Direction::Down,
         streams: 1,
         size_bytes: None,
         time_ns: Some(Nanos::from_secs(seconds)),
@@ -73,7 +74,7 @@ fn iperf3(rtt: Nanos, seconds: i64) -> Rows {
 fn fills_the_buffer(rate: Option<u64>, rtt: Nanos) -> f64 {
     let work = WorkloadSpec::Bulk {
         start_ns: Time::ZERO,
-        down: true,
+        direction: Direction::Down,
         streams: 1,
         size_bytes: None,
         time_ns: Some(Nanos::from_secs(13)),
@@ -166,23 +167,23 @@ fn a_writer_that_fills_the_buffer_leaves_gaps_where_acks_come_spread_out() {
 fn a_web_server_fills_cwnd_where_its_send_buffer_is_small() {
     // nginx's sendfile(2) asks for memory once, with nothing unsent; from then on each burst that leaves makes room in the
     // buffer that stays behind, until cwnd is full.
-    let most = most_in_flight(true);
+    let most = most_in_flight(Direction::Down);
     assert!(most > 2 * (256 << 10), "{most}");
 }
 
 #[test]
 fn an_upload_by_curl_adds_a_block_to_two_thirds_of_its_send_buffer() {
     // It writes a block of 64 KiB when a third of the buffer is free, and asks again.
-    let most = most_in_flight(false);
+    let most = most_in_flight(Direction::Up);
     assert!(most <= (256 << 10) * 2 / 3 + (64 << 10), "{most}");
 }
 
 /// Through a send buffer of 256 KiB and a path whose BDP is four times as much.
-fn most_in_flight(down: bool) -> u64 {
+fn most_in_flight(direction: Direction) -> u64 {
     let work = WorkloadSpec::Http(HttpSpec {
         name: "fetch".into(),
         start_ns: Time::ZERO,
-        down,
+        direction,
         size_bytes: Some(200_000_000),
         objects_bytes: None,
         popularity: None,
@@ -197,7 +198,7 @@ fn most_in_flight(down: bool) -> u64 {
     spec.client.tcp.tcp_wmem[2] = 256 << 10;
     spec.duration_ns = Some(Nanos::from_secs(15));
     spec.until_done = false;
-    let sender = if down { Seat::Server } else { Seat::Client };
+    let sender = Seat::from(Side::sending(direction));
     rows_of(spec)
         .sockets
         .iter()
@@ -209,7 +210,7 @@ fn most_in_flight(down: bool) -> u64 {
 
 #[test]
 fn a_download_of_a_size_ends_at_both_ends_and_leaves_the_path_to_others() {
-    for down in [true, false] {
+    for direction in Direction::BOTH {
         let mut pipe = PipeConfig::default();
         pipe.propagation.delay_ns = Nanos::from_millis(50);
         pipe.shaper = ShaperConfig::Fixed {
@@ -221,7 +222,7 @@ fn a_download_of_a_size_ends_at_both_ends_and_leaves_the_path_to_others() {
             up: pipe,
             workloads: vec![WorkloadSpec::Iperf3 {
                 start_ns: Time::ZERO,
-                down,
+                direction,
                 streams: 2,
                 size_bytes: Some(1_000_000),
                 time_ns: None,
@@ -237,7 +238,7 @@ fn a_download_of_a_size_ends_at_both_ends_and_leaves_the_path_to_others() {
         let summary = Simulation::new(spec)
             .expect("a valid specification")
             .run(&mut rows);
-        let carried = summary.totals[usize::from(!down)].delivered.bytes;
+        let carried = summary.totals[direction as usize].delivered.bytes;
         assert!(
             carried < 2_500_000,
             "{carried} bytes for a transfer of 1 MB"

@@ -27,7 +27,7 @@ const OUTBOUND: u32 = 2;
 
 /// Which way a packet went, as the host of the interface sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum InterfaceDirection {
     In,
     Out,
 }
@@ -70,7 +70,12 @@ impl<W: Write> Writer<W> {
     }
 
     /// One packet, at nanoseconds since 1970.
-    pub fn packet(&mut self, at_ns: u64, direction: Direction, packet: &[u8]) -> io::Result<()> {
+    pub fn packet(
+        &mut self,
+        at_ns: u64,
+        direction: InterfaceDirection,
+        packet: &[u8],
+    ) -> io::Result<()> {
         self.packets += 1;
         let length = packet.len() as u32;
         self.u32(0);
@@ -79,8 +84,8 @@ impl<W: Write> Writer<W> {
         self.u32(length);
         self.padded(packet);
         let flags = match direction {
-            Direction::In => INBOUND,
-            Direction::Out => OUTBOUND,
+            InterfaceDirection::In => INBOUND,
+            InterfaceDirection::Out => OUTBOUND,
         };
         self.option(EPB_FLAGS, &flags.to_ne_bytes());
         self.end_of_options();
@@ -173,7 +178,7 @@ mod tests {
         let mut writer =
             Writer::new(Vec::new(), "client", "the client's end").expect("a Vec takes all");
         writer
-            .packet(5_000_000_007, Direction::Out, &[0x45; 21])
+            .packet(5_000_000_007, InterfaceDirection::Out, &[0x45; 21])
             .expect("a Vec takes all");
         let bytes = writer.finish(6_000_000_000, 3).expect("a Vec takes all");
         let blocks = blocks(&bytes);

@@ -23,7 +23,7 @@ def bulk(streams: int, time_s: int, omit_s: int) -> Work:
     return {
         "kind": "iperf3",
         "start_ns": 0,
-        "down": True,
+        "direction": "down",
         "streams": streams,
         "size_bytes": None,
         "time_ns": time_s * 10**9,
@@ -37,7 +37,7 @@ def fetch(pipe: Pipe, size_bytes: int, connections: int = 1) -> Work:
     return {
         "kind": "http",
         "start_ns": 0,
-        "down": pipe == "down",
+        "direction": pipe,
         "size_bytes": size_bytes,
         "objects_bytes": None,
         "popularity": None,
@@ -56,7 +56,7 @@ def data_pipe(asked: Question) -> Pipe:
 def simulate(
     asked: Question, works: list[Work], seed: int, duration_s: float | None = None
 ) -> list[dict[str, Any]]:
-    """What each of the workloads did (`Work` in crates/sim/src/record/outcome.rs)."""
+    """What each of the workloads did (`Work` in crates/sim/src/record/results.rs)."""
     spec, names = specification(asked, works, seed, duration_s)
     nothing_of_queues = {"down": None, "up": None, "small_bytes": 0}
     outcome, _ = computed(f"calc with seed {seed}", spec, names, nothing_of_queues)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from bentpipe._core import congestion_controls
-from bentpipe.direction import Direction
 from bentpipe.engines.base import EngineError, EngineOptions
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.lab import Point
@@ -134,7 +133,7 @@ def _workload(work: WorkloadSpec) -> dict[str, Any]:
             return {
                 "kind": "iperf3",
                 "start_ns": work.start_ns,
-                "down": work.direction is Direction.DOWN,
+                "direction": work.direction,
                 "streams": work.streams,
                 "size_bytes": work.size_bytes,
                 "time_ns": work.time_ns,
@@ -148,7 +147,7 @@ def _workload(work: WorkloadSpec) -> dict[str, Any]:
                 "kind": "http",
                 "name": work.name,
                 "start_ns": work.start_ns,
-                "down": work.direction is Direction.DOWN,
+                "direction": work.direction,
                 "size_bytes": work.size_bytes,
                 "objects_bytes": work.objects_bytes,
                 "popularity": popularity and {"zipf": popularity.zipf, "objects": popularity.objects},

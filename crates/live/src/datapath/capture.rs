@@ -1,7 +1,7 @@
 //! The thread that writes what one host sent and received to a pcapng file: one record per wire segment, its
 //! checksums finished, as a tap on the wire would have it, so that tshark's TCP analysis reads it as such.
 
-use super::tap::{Backlog, Direction, Record};
+use super::tap::{Backlog, InterfaceDirection, Record};
 use crate::pcapng;
 use bentpipe_base::EventQueue;
 use bentpipe_path::time::{Nanos, Time};
@@ -63,8 +63,8 @@ fn put<W: Write>(
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let direction = match record.direction {
-        Direction::In => pcapng::Direction::In,
-        Direction::Out => pcapng::Direction::Out,
+        InterfaceDirection::In => pcapng::InterfaceDirection::In,
+        InterfaceDirection::Out => pcapng::InterfaceDirection::Out,
     };
     let Ok(whole) = SuperPacket::parse(&record.frame[..], vnet_bytes) else {
         return Ok(());

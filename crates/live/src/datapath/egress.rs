@@ -4,7 +4,7 @@
 use super::clock::RunClock;
 use super::lateness::{self, Achieved, RateCheck, UnintendedLoss};
 use super::packet::{Arrived, LivePacket};
-use super::tap::{Direction, Tap};
+use super::tap::{InterfaceDirection, Tap};
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_wire::super_packet::{Checksum, SegmentRun, flip_bit};
 use hdrhistogram::Histogram;
@@ -147,7 +147,7 @@ impl Egress {
         if written.is_ok()
             && let Some(tap) = &mut self.tap
         {
-            tap.record(at, Direction::In, pieces);
+            tap.record(at, InterfaceDirection::In, pieces);
         }
     }
 

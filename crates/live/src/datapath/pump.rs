@@ -12,7 +12,7 @@ use super::lateness;
 use super::packet::{Arrived, LivePacket};
 use super::pool::{Frame, Pool};
 use super::priority::Priority;
-use super::tap::{Direction, Tap};
+use super::tap::{InterfaceDirection, Tap};
 use super::terrestrial::LiveServerLines;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{Bin, Pipe};
@@ -165,7 +165,7 @@ impl Pump {
     fn offer(&mut self, Arrival { at, late }: Arrival, packet: SuperPacket<Frame>) {
         lateness::record(&mut self.late_reads, late, u64::from(packet.segments()));
         if let Some(tap) = &mut self.tap {
-            tap.record(at, Direction::Out, &[packet.frame()]);
+            tap.record(at, InterfaceDirection::Out, &[packet.frame()]);
         }
         let whole = Rc::new(Arrived {
             packet,

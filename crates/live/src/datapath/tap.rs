@@ -1,7 +1,7 @@
 //! What the pump threads hand to the thread that writes a capture: copies, through a queue of bounded size, so that
 //! a slow disk loses records (counted, and told in the capture) and never holds up a packet.
 
-pub use crate::pcapng::Direction;
+pub use crate::pcapng::InterfaceDirection;
 use bentpipe_path::time::Time;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ const QUEUE_BYTES: usize = 256 << 20;
 #[derive(Debug)]
 pub struct Record {
     pub at: Time,
-    pub direction: Direction,
+    pub direction: InterfaceDirection,
     pub frame: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    pub fn record(&mut self, at: Time, direction: Direction, pieces: &[&[u8]]) {
+    pub fn record(&mut self, at: Time, direction: InterfaceDirection, pieces: &[&[u8]]) {
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let before = self.backlog.bytes.fetch_add(length, Ordering::Relaxed);
         if before + length > QUEUE_BYTES {

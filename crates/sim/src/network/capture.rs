@@ -4,6 +4,7 @@ use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Seat, Side};
 use crate::sink::Captured;
 use bentpipe_base::time::Time;
+use bentpipe_tables::pcapng::InterfaceDirection;
 
 /// A connection as the wire has it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,7 +38,7 @@ impl CaptureRecorder {
         known.copied().unwrap_or_default()
     }
 
-    pub fn note(&mut self, time: Time, at: Seat, outgoing: bool, packet: &Packet) {
+    pub fn note(&mut self, time: Time, at: Seat, direction: InterfaceDirection, packet: &Packet) {
         let numbers = match packet.tcp() {
             Some(_) => self.numbers(packet.connection),
             None => Numbers::default(),
@@ -47,7 +48,7 @@ impl CaptureRecorder {
             time,
             at,
             sender,
-            outgoing,
+            direction,
             client_port: numbers.client_port,
             server_port: numbers.server_port,
             initial_seq: numbers.initial_seq[sender as usize],

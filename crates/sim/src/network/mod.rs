@@ -18,6 +18,7 @@ use crate::seat::Seat;
 use bentpipe_base::time::Time;
 use bentpipe_base::topology::TopologyError;
 use bentpipe_path::{Pipe, Terrestrial};
+use bentpipe_tables::pcapng::InterfaceDirection;
 use capture::CaptureRecorder;
 use link::Carrier;
 use topology::{Laid, Occupant, Routes, Topology, Way, lay};
@@ -141,7 +142,7 @@ impl Network {
         let Seated { occupant, clock } = &mut self.seated[place];
         let now = clock.arrival(self.now);
         if let Some(at) = captured_as[1] {
-            self.recorder.note(now, at, false, &packet);
+            self.recorder.note(now, at, InterfaceDirection::In, &packet);
         }
         match occupant {
             Occupant::Host(host) => host.handle(now, packet, &mut self.out),
@@ -163,7 +164,8 @@ impl Network {
         let number = self.routes[place][packet.address.to as usize]?;
         let link = &mut self.links[number];
         if let Some(seat) = link.captured_as[0] {
-            self.recorder.note(at, seat, true, &packet);
+            self.recorder
+                .note(at, seat, InterfaceDirection::Out, &packet);
         }
         link.way.carrier.push(at, packet);
         Some(number)

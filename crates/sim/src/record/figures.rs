@@ -7,6 +7,7 @@ use crate::seat::{Seat, Side};
 use crate::simulation::Summary;
 use crate::sink::{self, FlowRow, SocketRow};
 use crate::workload::WorkloadSpec;
+use bentpipe_base::Direction;
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tables::figures::{
@@ -128,10 +129,17 @@ impl<'a> Figures<'a> {
         let [down, up] = &summary.totals;
         let figures = |direction: &DirectionFigures| direction.bins.figures(end_s, BIN_S);
         let [of_down, of_up] = &self.directions;
-        let pipes: BTreeMap<&str, PipeFigures> =
-            [("down", figures(of_down)), ("up", figures(of_up))].into();
+        let name = Direction::name;
+        let pipes: BTreeMap<&str, PipeFigures> = [
+            (name(Direction::Down), figures(of_down)),
+            (name(Direction::Up), figures(of_up)),
+        ]
+        .into();
         let mut queue: BTreeMap<&str, QueueBehaviour> = BTreeMap::new();
-        let asked = [("down", &self.question.down), ("up", &self.question.up)];
+        let asked = [
+            (name(Direction::Down), &self.question.down),
+            (name(Direction::Up), &self.question.up),
+        ];
         for ((pipe, asked), direction) in asked.into_iter().zip(&mut self.directions) {
             if let Some(asked) = asked {
                 let under_way = core::mem::take(&mut direction.under_way);
@@ -145,8 +153,8 @@ impl<'a> Figures<'a> {
             events: summary.events,
             workloads: works,
             totals: [
-                ("down", PipeTotals::from(down)),
-                ("up", PipeTotals::from(up)),
+                (name(Direction::Down), PipeTotals::from(down)),
+                (name(Direction::Up), PipeTotals::from(up)),
             ]
             .into(),
             pipes,

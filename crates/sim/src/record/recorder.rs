@@ -176,13 +176,9 @@ impl<W: Write + Send> Sink for Recorder<'_, W> {
     fn packet(&mut self, captured: &Captured) {
         if let Some(writer) = &mut self.captures[captured.at as usize] {
             let bytes = wire::write(captured, &mut self.bytes).map_err(io::Error::other);
-            let direction = if captured.outgoing {
-                pcapng::Direction::Out
-            } else {
-                pcapng::Direction::In
-            };
             let at_ns = (ZERO_NS + captured.time.0) as u64;
-            let written = bytes.and_then(|()| writer.packet(at_ns, direction, &self.bytes));
+            let written =
+                bytes.and_then(|()| writer.packet(at_ns, captured.direction, &self.bytes));
             self.note(written);
         }
     }

@@ -210,6 +210,7 @@ mod tests {
     use crate::packet::{Address, ConnectionId};
     use bentpipe_path::packet::Ecn;
     use bentpipe_path::time::Time;
+    use bentpipe_tables::pcapng::InterfaceDirection;
     use bentpipe_wire::Layout;
 
     /// A datagram of three bytes from far to near.
@@ -228,7 +229,7 @@ mod tests {
             time: Time::ZERO,
             at: Seat::Near,
             sender: Side::Server,
-            outgoing: false,
+            direction: InterfaceDirection::In,
             client_port: 0,
             server_port: 0,
             initial_seq: 0,

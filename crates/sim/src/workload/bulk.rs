@@ -9,6 +9,7 @@ use crate::packet::ConnectionId;
 use crate::seat::Side;
 use crate::sink::{FlowDetail, FlowOutcome, FlowRow};
 use crate::world::World;
+use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket};
 
@@ -29,7 +30,7 @@ struct Stream {
 #[derive(Debug)]
 pub struct Bulk {
     place: usize,
-    down: bool,
+    direction: Direction,
     count: u32,
     size: Option<u64>,
     time: Option<Nanos>,
@@ -45,7 +46,7 @@ const OMIT: u64 = 1;
 impl Bulk {
     pub fn new(
         place: usize,
-        down: bool,
+        direction: Direction,
         count: u32,
         size: Option<u64>,
         time: Option<Nanos>,
@@ -53,7 +54,7 @@ impl Bulk {
     ) -> Self {
         Self {
             place,
-            down,
+            direction,
             count,
             size,
             time,
@@ -64,11 +65,7 @@ impl Bulk {
     }
 
     fn sender(&self) -> Side {
-        if self.down {
-            Side::Server
-        } else {
-            Side::Client
-        }
+        Side::sending(self.direction)
     }
 
     fn report(

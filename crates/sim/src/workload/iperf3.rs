@@ -20,6 +20,7 @@ use crate::packet::ConnectionId;
 use crate::seat::Side;
 use crate::sink::{FlowDetail, FlowOutcome, FlowRow, IntervalRow, Role};
 use crate::world::World;
+use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket, Writer};
 
@@ -118,13 +119,13 @@ pub struct Iperf3 {
 impl Iperf3 {
     pub fn new(
         place: usize,
-        down: bool,
+        direction: Direction,
         count: u32,
         size: Option<u64>,
         time: Option<Nanos>,
         omit: Nanos,
     ) -> Self {
-        let sender = if down { Side::Server } else { Side::Client };
+        let sender = Side::sending(direction);
         Self {
             place,
             client: if size.is_some() {

@@ -17,6 +17,7 @@ use crate::packet::ConnectionId;
 use crate::seat::Side;
 use crate::simulation::SpecError;
 use crate::world::World;
+use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::Notice;
 use bentpipe_tcp::congestion::Choice;
@@ -29,8 +30,7 @@ pub enum WorkloadSpec {
     /// TCP as fast as it goes, by iperf3. With a size the streams share it equally.
     Iperf3 {
         start_ns: Time,
-        /// The server sends.
-        down: bool,
+        direction: Direction,
         streams: u32,
         /// In all streams together; with neither this nor a time it lasts to the run's end.
         size_bytes: Option<u64>,
@@ -44,8 +44,7 @@ pub enum WorkloadSpec {
     /// TCP as fast as it goes, with no tool around it.
     Bulk {
         start_ns: Time,
-        /// The server sends.
-        down: bool,
+        direction: Direction,
         streams: u32,
         /// In all streams together; with neither this nor a time it lasts to the run's end.
         size_bytes: Option<u64>,
@@ -130,7 +129,7 @@ pub(crate) fn build(
 ) -> Result<Box<dyn Workload>, SpecError> {
     Ok(match spec {
         WorkloadSpec::Iperf3 {
-            down,
+            direction,
             streams,
             size_bytes,
             time_ns,
@@ -138,14 +137,14 @@ pub(crate) fn build(
             ..
         } => Box::new(Iperf3::new(
             place,
-            *down,
+            *direction,
             *streams,
             *size_bytes,
             *time_ns,
             *omit_ns,
         )),
         WorkloadSpec::Bulk {
-            down,
+            direction,
             streams,
             size_bytes,
             time_ns,
@@ -153,7 +152,7 @@ pub(crate) fn build(
             ..
         } => Box::new(Bulk::new(
             place,
-            *down,
+            *direction,
             *streams,
             *size_bytes,
             *time_ns,

@@ -1,6 +1,7 @@
 //! Fetches from a web server.
 
 use super::{MSS, assert_near, end_s, pipe, run, spec};
+use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::simulation::SimSpec;
@@ -13,7 +14,7 @@ pub fn http(size: u64) -> HttpSpec {
     HttpSpec {
         name: "fetch".into(),
         start_ns: Time::ZERO,
-        down: true,
+        direction: Direction::Down,
         size_bytes: Some(size),
         objects_bytes: None,
         popularity: None,
@@ -56,7 +57,7 @@ fn a_fetch_takes_the_handshake_the_request_and_the_rounds_of_slow_start() {
 fn an_upload_sends_its_body_with_the_request_and_hears_of_it_a_round_trip_later() {
     let rows = fetched(
         HttpSpec {
-            down: false,
+            direction: Direction::Up,
             ..http(10 * MSS - 74)
         },
         pipe(0, 100, 0),

@@ -1,6 +1,7 @@
 //! A host between client and path: forwarding, and with a web cache in it.
 
 use super::{Flows, assert_near, end_s, http::http, pipe, run, spec};
+use bentpipe_base::Direction;
 use bentpipe_path::config::LossConfig;
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::near::NearConfig;
@@ -61,22 +62,22 @@ fn a_fetch_over_lan_and_path_takes_the_rounds_of_their_sum() {
 #[test]
 fn a_slow_lan_carries_no_more_than_its_rate_and_the_path_no_more_than_the_lan_lets_through() {
     let size = 5_000_000;
-    let bulk = |down| WorkloadSpec::Bulk {
+    let bulk = |direction| WorkloadSpec::Bulk {
         start_ns: Time::ZERO,
-        down,
+        direction,
         streams: 1,
         size_bytes: Some(size),
         time_ns: None,
         omit_ns: Nanos::ZERO,
     };
-    for down in [true, false] {
+    for direction in Direction::BOTH {
         let mut flows = Flows::default();
-        let summary = Simulation::new(behind_near(bulk(down), Some(10_000_000)))
+        let summary = Simulation::new(behind_near(bulk(direction), Some(10_000_000)))
             .expect("valid")
             .run(&mut flows);
         let rate = size as f64 * 8.0 / end_s(&flows.0[0]);
-        assert!((7e6..10e6).contains(&rate), "{rate} bit/s, down: {down}");
-        let data = if down { Side::Client } else { Side::Server };
+        assert!((7e6..10e6).contains(&rate), "{rate} bit/s {direction}");
+        let data = Side::sending(direction).other();
         let carried = summary.totals[data as usize].delivered.bytes;
         assert!(carried > size, "{carried} bytes over the path");
     }
@@ -276,7 +277,7 @@ fn the_first_answer_goes_on_into_ranges_that_have_had_no_answer() {
 fn an_upload_goes_past_the_cache() {
     let (rows, _) = run(cached(
         HttpSpec {
-            down: false,
+            direction: Direction::Up,
             ..http(10_000)
         },
         1_000_000,

@@ -1,6 +1,7 @@
 //! Transfers side by side, each with a congestion control of its own.
 
 use super::{pipe, spec};
+use bentpipe_base::Direction;
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::seat::Seat;
 use bentpipe_sim::simulation::{SimSpec, Simulation, SpecError};
@@ -29,7 +30,7 @@ impl Sink for Controls {
 fn transfer(control: Option<&str>) -> WorkloadSpec {
     WorkloadSpec::Iperf3 {
         start_ns: Time::ZERO,
-        down: true,
+        direction: Direction::Down,
         streams: 1,
         size_bytes: None,
         time_ns: Some(Nanos::from_secs(2)),

@@ -6,6 +6,7 @@ use super::proxy::{Client, Passed};
 use crate::seat::Side;
 use crate::sink::{Cached, FlowOutcome};
 use crate::world::World;
+use bentpipe_base::Direction;
 use bentpipe_path::time::Nanos;
 
 impl Http {
@@ -77,7 +78,7 @@ impl Http {
             return;
         };
         let body = item.exchange.read_answer(bytes);
-        if self.spec.down {
+        if self.spec.direction == Direction::Down {
             item.first_byte.get_or_insert(world.now());
             item.carried += body;
         }

@@ -29,6 +29,7 @@ use crate::seat::{Leg, Side};
 use crate::simulation::SpecError;
 use crate::sink::FlowOutcome;
 use crate::world::World;
+use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket, Writer};
 use bentpipe_workloads::Popularity;
@@ -55,7 +56,7 @@ pub struct HttpSpec {
     pub name: String,
     pub start_ns: Time,
     /// The server sends.
-    pub down: bool,
+    pub direction: Direction,
     /// The size of the file, or of each object of `popularity`; else `objects_bytes` has a page's.
     pub size_bytes: Option<u64>,
     pub objects_bytes: Option<Vec<u64>>,
@@ -102,7 +103,7 @@ impl Http {
         if spec.popularity.is_some_and(|drawn| drawn.objects == 0) {
             return wrong("a set of at least one object is wanted");
         }
-        if !spec.down && spec.objects_bytes.is_none() && spec.connections > 1 {
+        if spec.direction == Direction::Up && spec.objects_bytes.is_none() && spec.connections > 1 {
             return wrong("an upload has no ranges");
         }
         // curl and nginx both set TCP_NODELAY.
@@ -112,7 +113,10 @@ impl Http {
             .as_ref()
             .map_or(u32::MAX, |objects| objects.len() as u32);
         let lanes = spec.connections.clamp(1, items);
-        let near = world.near.as_ref().filter(|_| spec.down);
+        let near = world
+            .near
+            .as_ref()
+            .filter(|_| spec.direction == Direction::Down);
         let cache_bytes = near.and_then(|near| near.cache_bytes);
         Ok(Self {
             place,
@@ -130,11 +134,7 @@ impl Http {
     }
 
     fn sender(&self) -> Side {
-        if self.spec.down {
-            Side::Server
-        } else {
-            Side::Client
-        }
+        Side::sending(self.spec.direction)
     }
 
     /// What the client's connections span.

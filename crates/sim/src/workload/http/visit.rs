@@ -7,6 +7,7 @@ use super::{Http, PORT, Split};
 use crate::seat::Side;
 use crate::sink::FlowOutcome;
 use crate::world::World;
+use bentpipe_base::Direction;
 use bentpipe_workloads::Popularity;
 
 impl Http {
@@ -99,8 +100,10 @@ impl Http {
                 }
                 Exchange::range(item.wanted.bytes())
             }
-            _ if self.spec.down => Exchange::download(item.wanted.bytes()),
-            _ => Exchange::upload(item.wanted.bytes()),
+            _ => match self.spec.direction {
+                Direction::Down => Exchange::download(item.wanted.bytes()),
+                Direction::Up => Exchange::upload(item.wanted.bytes()),
+            },
         };
         world.write(*id, Side::Client, item.exchange.request_bytes());
     }
