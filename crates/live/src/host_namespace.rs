@@ -105,7 +105,7 @@ pub(crate) fn build(
     for (network, control) in (PLAIN + 1..).zip(&setup.extra_congestion_controls) {
         extra_addresses.insert(control.clone(), site.join(network, Some(control))?);
     }
-    site.join_servers(own.congestion_control.as_deref())?;
+    site.join_servers(plan.servers(), own.congestion_control.as_deref())?;
     site.note_drops()?;
     let sockets = SockDiag::open()
         .map_err(io::Error::from)
@@ -220,8 +220,11 @@ impl Site<'_> {
     }
 
     /// Gives the host the addresses of the servers beyond the far end, or a route to them.
-    fn join_servers(&mut self, congestion_control: Option<&str>) -> Result<(), Refused> {
-        let servers = self.setup.channels.iter().map(|each| each.servers).sum();
+    fn join_servers(
+        &mut self,
+        servers: u32,
+        congestion_control: Option<&str>,
+    ) -> Result<(), Refused> {
         let metrics = metrics(self.own, congestion_control)?;
         let families = &self.setup.ip;
         let ours = topology::addresses(self.host, PLAIN, families);

@@ -1,11 +1,10 @@
 //! The links of a run while it goes on: the long path and, with a near host, the LAN, each a datapath of its own.
 
-use crate::channels;
 use crate::datapath::{self, Capture, Datapath, DatapathSpec};
 use crate::host_namespace::HostNamespace;
 use crate::protocol::{HostId, PerHost, Setup};
 use crate::report::Crossing;
-use crate::topology::Plan;
+use crate::topology::{Plan, Wire};
 use crate::tun;
 use bentpipe_base::topology::Link;
 use bentpipe_path::time::Nanos;
@@ -28,8 +27,9 @@ impl Links {
         zero_monotonic_ns: i64,
     ) -> Result<Self, String> {
         let mut links = Self(Vec::new());
-        for (link, ends) in plan.links() {
-            match start(setup, link, ends, namespaces, zero_monotonic_ns) {
+        for wire in plan.wires() {
+            let (link, ends) = (wire.link, wire.ends);
+            match start(setup, &wire, namespaces, zero_monotonic_ns) {
                 Ok(datapath) => links.0.push(RunningLink {
                     link,
                     ends,
@@ -86,11 +86,12 @@ impl Links {
 /// Starts the datapath of one link.
 fn start(
     setup: &Setup,
-    link: Link,
-    [server_side, client_side]: [HostId; 2],
+    wire: &Wire<'_>,
     namespaces: &PerHost<HostNamespace>,
     zero_monotonic_ns: i64,
 ) -> Result<Datapath, String> {
+    let link = wire.link;
+    let [server_side, client_side] = wire.ends;
     let [down, up] = setup.pipes(link).ok_or("a link without its pipes")?;
     let device = |host| {
         let namespace = namespaces.get(host).ok_or("a link without its host")?;
@@ -113,11 +114,7 @@ fn start(
         vnet_header_bytes: tun::VNET_HEADER_BYTES,
         down: down.clone(),
         up: up.clone(),
-        servers: if link == Link::Path {
-            channels::servers_specs(&setup.channels)
-        } else {
-            Vec::new()
-        },
+        servers: wire.servers.to_vec(),
         mtu: setup.path.mtu,
         seed: setup.seed,
         bin: Nanos(setup.bin_ns),

@@ -155,7 +155,11 @@ fn build(
         ),
         remedy: None,
     })?;
-    let plan = Plan::new(setup.near.is_some()).map_err(|error| Refused {
+    let plan = Plan::new(
+        setup.near.is_some(),
+        channels::servers_specs(&setup.channels),
+    )
+    .map_err(|error| Refused {
         what: "topology".into(),
         message: error.to_string(),
         remedy: None,

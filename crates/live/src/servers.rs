@@ -4,6 +4,8 @@
 //! the networks that follow, up to 10.77.100.255.
 
 use crate::protocol::Family;
+use bentpipe_base::Direction;
+use bentpipe_wire::IpHeader;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// So many have addresses.
@@ -38,23 +40,13 @@ pub(crate) fn networks(servers: u32, family: Family) -> Vec<(IpAddr, u8)> {
     }
 }
 
-/// Which of a packet's addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    Source,
-    Destination,
-}
-
-/// The number of the server whose address an IP packet has there.
-pub fn number_in(packet: &[u8], field: Field) -> Option<u32> {
-    let place = match (packet.first()? >> 4, field) {
-        (4, Field::Source) => v4_place(packet.get(12..16)?)?,
-        (4, Field::Destination) => v4_place(packet.get(16..20)?)?,
-        (6, Field::Source) => v6_place(packet.get(8..24)?)?,
-        (6, Field::Destination) => v6_place(packet.get(24..40)?)?,
-        _ => return None,
-    };
-    place.checked_sub(1)
+/// The number of the server that an IP packet comes from (down) or goes to (up).
+pub fn number_in(packet: &[u8], direction: Direction) -> Option<u32> {
+    let (source, destination) = IpHeader::parse(packet).ok()?.addresses();
+    number_of(match direction {
+        Direction::Down => source,
+        Direction::Up => destination,
+    })
 }
 
 /// The number of the server whose address this is.
@@ -80,23 +72,40 @@ fn v6_place(address: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_base::Ecn;
+    use bentpipe_wire::{Ipv4Header, Ipv6Header, protocol};
 
     fn packet(source: IpAddr, destination: IpAddr) -> Vec<u8> {
-        match (source, destination) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                let mut packet = vec![0x45; 12];
-                packet.extend(source.octets());
-                packet.extend(destination.octets());
-                packet
-            }
-            (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                let mut packet = vec![0x60; 8];
-                packet.extend(source.octets());
-                packet.extend(destination.octets());
-                packet
-            }
+        let header = match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => IpHeader::V4(Ipv4Header {
+                dscp: 0,
+                ecn: Ecn::NotEct,
+                total_bytes: 20,
+                identification: 0,
+                dont_fragment: true,
+                more_fragments: false,
+                fragment_offset: 0,
+                ttl: 64,
+                protocol: protocol::TCP,
+                source,
+                destination,
+                options: &[],
+            }),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => IpHeader::V6(Ipv6Header {
+                dscp: 0,
+                ecn: Ecn::NotEct,
+                flow_label: 0,
+                payload_bytes: 0,
+                next_header: protocol::TCP,
+                hop_limit: 64,
+                source,
+                destination,
+            }),
             _ => panic!("one family"),
-        }
+        };
+        let mut packet = vec![0; header.header_bytes()];
+        header.write(&mut packet).expect("there is room");
+        packet
     }
 
     #[test]
@@ -112,15 +121,25 @@ mod tests {
             for number in [0, 1, 254, 255, 999, MOST - 1] {
                 let server = address(number, family);
                 let (to, from) = (packet(client, server), packet(server, client));
-                assert_eq!(number_in(&to, Field::Destination), Some(number));
-                assert_eq!(number_in(&from, Field::Source), Some(number));
-                assert_eq!(number_in(&to, Field::Source), None);
+                assert_eq!(number_in(&to, Direction::Up), Some(number));
+                assert_eq!(number_in(&from, Direction::Down), Some(number));
+                assert_eq!(number_in(&to, Direction::Down), None);
                 assert_eq!(number_of(server), Some(number));
                 assert_eq!(number_of(client), None);
             }
         }
-        assert_eq!(number_in(&[0x45; 10], Field::Source), None);
-        assert_eq!(number_in(&[], Field::Source), None);
+    }
+
+    #[test]
+    fn a_packet_that_is_cut_off_in_its_header_belongs_to_no_server() {
+        for family in [Family::V4, Family::V6] {
+            let server = address(0, family);
+            let whole = packet(server, server);
+            for length in 0..whole.len() {
+                assert_eq!(number_in(&whole[..length], Direction::Down), None);
+            }
+            assert_eq!(number_in(&whole, Direction::Down), Some(0));
+        }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use crate::Distribution;
 use bentpipe_base::Direction;
-use bentpipe_path::stream;
 use bentpipe_path::time::Nanos;
+use bentpipe_path::{ConfigError, Terrestrial, stream};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -50,12 +50,39 @@ pub fn server_delays(delay: &Distribution, servers: u32, seed: u64, name: &str) 
     (0..servers).map(drawn).collect()
 }
 
+/// The servers of one workload, each on a line of its own beyond the far end. Both engines build the lines from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServersSpec {
+    /// The workload's: delays and jitter are drawn under it.
+    pub name: String,
+    pub servers: u32,
+    /// One way, drawn once per server, in nanoseconds.
+    pub delay: Distribution,
+    /// Its standard deviation, per packet.
+    pub jitter: Nanos,
+}
+
+impl ServersSpec {
+    /// One direction of the lines, in the order of the servers. [`Distribution::check`] must have passed.
+    ///
+    /// # Errors
+    /// If the jitter is out of range.
+    pub fn lines(&self, seed: u64, direction: Direction) -> Result<Vec<Terrestrial>, ConfigError> {
+        let delays = server_delays(&self.delay, self.servers, seed, &self.name);
+        let line = |(delay, server)| {
+            let place = terrestrial_place(&self.name, server, direction);
+            Terrestrial::new(delay, self.jitter, seed, &place)
+        };
+        delays.into_iter().zip(0..).map(line).collect()
+    }
+}
+
 fn server_place(name: &str, server: u32) -> String {
     format!("{name}/server/{server}")
 }
 
 /// Where the jitter between the far end and a server is drawn.
-pub fn terrestrial_place(name: &str, server: u32, direction: Direction) -> String {
+fn terrestrial_place(name: &str, server: u32, direction: Direction) -> String {
     format!("{}/{direction}", server_place(name, server))
 }
 

@@ -11,6 +11,6 @@ mod channels;
 mod distribution;
 mod popularity;
 
-pub use channels::{ChannelPlan, PlannedFlow, server_delays, terrestrial_place};
+pub use channels::{ChannelPlan, PlannedFlow, ServersSpec, server_delays};
 pub use distribution::{Distribution, DistributionError};
 pub use popularity::Popularity;

@@ -12,13 +12,12 @@ mod senders;
 mod tcp;
 
 use crate::clock::monotonic_ns;
-use crate::datapath::ServersSpec;
 use crate::datapath::priority::{self, Urgency};
 use crate::namespaces::NetNamespace;
 use crate::protocol::{Family, Refused};
 use crate::servers;
 use bentpipe_path::time::Nanos;
-use bentpipe_workloads::Distribution;
+use bentpipe_workloads::{Distribution, ServersSpec};
 use clients::Clients;
 use ledger::Ledger;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -23,7 +23,6 @@ mod terrestrial;
 pub use lateness::UnintendedLoss;
 pub use priority::Priority;
 pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
-pub use terrestrial::ServersSpec;
 
 use crate::pcapng;
 use bentpipe_base::Direction;
@@ -31,6 +30,7 @@ use bentpipe_base::topology::Link;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::Nanos;
 use bentpipe_path::{Bin, Pipe};
+use bentpipe_workloads::ServersSpec;
 use clock::RunClock;
 use egress::Egress;
 use lateness::RateCheck;

@@ -7,28 +7,16 @@
 //! Departure from the simulator: a capture at the host `server` is taken at the servers, not at the far end.
 
 use super::packet::LivePacket;
-use crate::servers::{self, Field};
+use crate::servers;
 use bentpipe_base::{Direction, EventQueue};
 use bentpipe_path::Terrestrial;
-use bentpipe_path::time::{Nanos, Time};
-use bentpipe_workloads::{Distribution, server_delays, terrestrial_place};
-
-/// The servers of one workload.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServersSpec {
-    /// The workload's: the delays are drawn under it.
-    pub name: String,
-    pub servers: u32,
-    /// One way, drawn once per server, in nanoseconds.
-    pub delay: Distribution,
-    /// Its standard deviation, per packet.
-    pub jitter: Nanos,
-}
+use bentpipe_path::time::Time;
+use bentpipe_workloads::ServersSpec;
 
 /// One direction of the lines to all servers.
 #[derive(Debug)]
 pub struct ServerLines<P> {
-    server_is: Field,
+    direction: Direction,
     by_server: Vec<Terrestrial>,
     /// What leaves at the same instant leaves as it came.
     under_way: EventQueue<P>,
@@ -45,18 +33,10 @@ impl<P> ServerLines<P> {
         for spec in specs {
             let wrong = |why: &dyn std::fmt::Display| format!("servers of {}: {why}", spec.name);
             spec.delay.check().map_err(|error| wrong(&error))?;
-            let delays = server_delays(&spec.delay, spec.servers, seed, &spec.name);
-            for (delay, server) in delays.into_iter().zip(0..) {
-                let place = terrestrial_place(&spec.name, server, direction);
-                let line = Terrestrial::new(delay, spec.jitter, seed, &place);
-                lines.push(line.map_err(|error| wrong(&error))?);
-            }
+            lines.extend(spec.lines(seed, direction).map_err(|error| wrong(&error))?);
         }
         Ok((!lines.is_empty()).then(|| Self {
-            server_is: match direction {
-                Direction::Down => Field::Source,
-                Direction::Up => Field::Destination,
-            },
+            direction,
             by_server: lines,
             under_way: EventQueue::default(),
         }))
@@ -64,7 +44,7 @@ impl<P> ServerLines<P> {
 
     /// The number of the server that an IP packet of this direction comes from or goes to.
     pub fn server_of(&self, packet: &[u8]) -> Option<u32> {
-        servers::number_in(packet, self.server_is)
+        servers::number_in(packet, self.direction)
             .filter(|&at| (at as usize) < self.by_server.len())
     }
 
@@ -93,6 +73,8 @@ pub type LiveServerLines = ServerLines<LivePacket>;
 mod tests {
     use super::*;
     use crate::protocol::Family;
+    use bentpipe_path::time::Nanos;
+    use bentpipe_workloads::{Distribution, server_delays};
 
     const DELAY: Distribution = Distribution::Lognormal {
         median: 60_000_000,

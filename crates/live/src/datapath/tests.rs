@@ -3,13 +3,13 @@
 
 mod capture;
 
-use super::{Capture, Datapath, DatapathReport, DatapathSpec, ServersSpec, start};
+use super::{Capture, Datapath, DatapathReport, DatapathSpec, start};
 use bentpipe_base::topology::Link;
 use bentpipe_path::config::{ChannelConfig, LossConfig, PipeConfig, ShaperConfig};
 use bentpipe_path::{DropCause, Nanos};
 use bentpipe_wire::checksum::{fold, sum};
 use bentpipe_wire::virtio_net::{self, VirtioNetHeader};
-use bentpipe_workloads::Distribution;
+use bentpipe_workloads::{Distribution, ServersSpec};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::{AsFd, OwnedFd};

@@ -15,12 +15,10 @@ use crate::simulation::SpecError;
 use crate::sink::{FlowDetail, FlowOutcome, FlowRow};
 use crate::world::World;
 use bentpipe_base::Direction;
+use bentpipe_path::ConfigError;
 use bentpipe_path::time::{Nanos, Time};
-use bentpipe_path::{ConfigError, Terrestrial};
 use bentpipe_tcp::{Notice, Socket, Writer};
-use bentpipe_workloads::{
-    ChannelPlan, Distribution, PlannedFlow, server_delays, terrestrial_place,
-};
+use bentpipe_workloads::{ChannelPlan, Distribution, PlannedFlow, ServersSpec};
 use serde::{Deserialize, Serialize};
 
 const PORT: u16 = 5001;
@@ -194,22 +192,18 @@ impl Channels {
 
 /// Each server at its own drawn delay.
 fn add_servers(world: &mut World, spec: &ChannelsSpec) -> Result<Vec<ServerId>, ConfigError> {
-    let delays = server_delays(
-        &spec.terrestrial_delay,
-        spec.servers,
-        world.seed,
-        &spec.name,
-    );
-    let mut servers = Vec::new();
-    for (delay, server) in delays.into_iter().zip(0..) {
-        let line = |direction| {
-            let place = terrestrial_place(&spec.name, server, direction);
-            Terrestrial::new(delay, spec.terrestrial_jitter_ns, world.seed, &place)
-        };
-        let (down, up) = (line(Direction::Down)?, line(Direction::Up)?);
-        servers.extend(world.add_server(down, up));
-    }
-    Ok(servers)
+    let servers = ServersSpec {
+        name: spec.name.clone(),
+        servers: spec.servers,
+        delay: spec.terrestrial_delay.clone(),
+        jitter: spec.terrestrial_jitter_ns,
+    };
+    let down = servers.lines(world.seed, Direction::Down)?;
+    let up = servers.lines(world.seed, Direction::Up)?;
+    let both = down.into_iter().zip(up);
+    Ok(both
+        .filter_map(|(down, up)| world.add_server(down, up))
+        .collect())
 }
 
 impl Workload for Channels {
