@@ -8,7 +8,8 @@ import pytest
 from sweeping import counted, rows, small_lab
 
 import bentpipe
-from bentpipe import _core, cli
+from bentpipe import _core
+from bentpipe.cli.app import app
 from bentpipe.engines.base import EngineError
 from bentpipe.results import StoreError
 from bentpipe.run import Tally, execute
@@ -123,7 +124,7 @@ def test_the_command_line_names_what_failed_and_the_command_for_these_alone(
         str(tmp_path / "out"),
     ]
     with pytest.raises(SystemExit) as ended:
-        cli.app(["run", str(tmp_path / "small.toml"), *options])
+        app(["run", str(tmp_path / "small.toml"), *options])
     assert ended.value.code == 1
     said = capsys.readouterr().err
     assert "4 runs failed:\n  001_as-is_10-ms_0_seed-2: the simulator broke off small with seed 2" in said
