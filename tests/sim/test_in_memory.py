@@ -123,3 +123,10 @@ def test_what_the_simulator_cannot_do_is_refused(tmp_path: Path) -> None:
 def test_a_table_that_there_is_not_is_refused(lab: bentpipe.Lab) -> None:
     with pytest.raises(bentpipe.StoreError, match="there is no table 'packets'"):
         bentpipe.simulate(lab).table("packets")
+
+
+def test_a_run_says_what_it_was_and_what_its_work_gave(lab: bentpipe.Lab) -> None:
+    said = repr(bentpipe.simulate(lab, seed=3))
+    assert "seed 3 (sim, done)" in said
+    assert "Mbit/s)" in said
+    assert len(said) < 500

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import polars as pl
 
+from bentpipe.digits import digits
+from bentpipe.printable import printable
 from bentpipe.results.run_folder import RunFolder, write_file
 from bentpipe.results.run_record import Record
 from bentpipe.results.schema import table_named
+from bentpipe.written import written
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run in memory.
 
@@ -23,6 +26,17 @@ class Run:
     record: Record
     _tables: Mapping[str, bytes]
     """As Parquet; a table without rows may be missing."""
+
+    def __repr__(self) -> str:
+        record = self.record
+        point = [f"{key} = {written(value)}" for key, value in record["point"].items()]
+        about = ", ".join([record["variant"], *point, f"seed {record['seed']}"])
+        words = [f"Run of {record['lab']}: {about} ({record['engine']}, {record['status']})", *record["why"]]
+        for name, figures in record["workloads"].items():
+            goodput_mbit_s = figures.get("goodput_mbit_s")
+            rate = "" if goodput_mbit_s is None else f", {digits(goodput_mbit_s)} Mbit/s"
+            words.append(f"{name} ({figures['kind']}{rate})")
+        return "\n  ".join(map(printable, words))
 
     def table(self, name: str) -> pl.DataFrame:
         """`link`, `flows`, `sockets`, `pings` or `tools` (docs/results.md). Raises StoreError for others."""
