@@ -199,3 +199,12 @@ def tags_with(out: Path, word: str) -> list[str]:
     number = len(list(out.iterdir()))
     place = synthetic.run(out, f"{number}", changes=changes)
     return Page(html.render(Results.open(place))).tags
+
+
+@pytest.mark.parametrize(
+    "script", sorted(Path(html.__file__).parent.glob("*.js")), ids=lambda each: each.name
+)
+def test_no_script_has_two_functions_of_one_name(script: Path) -> None:
+    names = re.findall(r"^ *(?:async )?function (\w+)\(", script.read_text(), re.MULTILINE)
+    assert names
+    assert len(names) == len(set(names))

@@ -105,6 +105,18 @@ def test_an_interval_that_is_one_number_is_not_said_beside_that_number(tmp_path:
     assert chart.panels[0].sentence.endswith("16 streams helps most, 2 times as fast.")
 
 
+def test_two_workloads_of_one_point_have_headings_of_their_own(tmp_path: Path) -> None:
+    def beside(variant: str, goodput: float, seed: int) -> records.Record:
+        works = {"download": records.bulk(goodput), "other": records.bulk(4.0)}
+        return records.run(works, variant, seed, point={"path_kind": "GEO", "beside": "a rival"})
+
+    runs = [beside("as is", 4.0, seed) for seed in (1, 2)] + [beside("SEARCH", 5.0, seed) for seed in (1, 2)]
+    chart = speed_up.build(stored(tmp_path, runs))
+    assert chart is not None
+    y = chart.panels[0].y
+    assert [y.categories[row] for row in sorted(y.headings)] == ["a rival, download", "a rival, other"]
+
+
 def test_a_rival_is_no_thing_that_was_tried(tmp_path: Path) -> None:
     runs = [
         cured("as is", 4.0, 4.0, 1, again=1, ping_ms=150),

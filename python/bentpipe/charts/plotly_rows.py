@@ -19,8 +19,8 @@ _FIRST_WIDTH = 2.4
 _GAP = 0.03
 _ROW_PIXELS = 21
 _AROUND_PIXELS = 84
-_STACKED = {"around": 66, "gap": 60}
-"""Pixels of the margins and between two panels, where they stand below each other."""
+_STACKED = {"around": 82, "gap": 76}
+"""Pixels of the margins and between two panels that stand below each other, with titles of two lines."""
 
 
 def figures(chart: Chart) -> list[dict[str, Any]]:

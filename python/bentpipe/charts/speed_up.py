@@ -38,9 +38,9 @@ def build(results: Results) -> Chart | None:
     sections: dict[str, list[_Row]] = {}
     for name, places in _by_first_axis(found, points).items():
         rows = []
-        for cells_ in places.values():
+        headings = _headings([cells_[0] for cells_ in places.values()])
+        for cells_, heading in zip(places.values(), headings, strict=True):
             theirs = plain.get(place(cells_[0]))
-            heading = _what(cells_[0], several=len(places) > 1)
             rows += [_Row(heading)] if heading else []
             rows += [
                 _Row(c.variant, c, speed_up(c, theirs) if theirs and c is not theirs else None)
@@ -89,9 +89,13 @@ def _path(cell: Cell) -> str:
     return next(iter(point_words(cell.point)), "")
 
 
-def _what(cell: Cell, several: bool) -> str:
-    rest = point_words(cell.point)[1:]
-    return ", ".join(rest) or (cell.workload if several else "")
+def _headings(found: Sequence[Cell]) -> list[str]:
+    """What is apart from the first axis, with the workload where two have the same. A single one has none."""
+    rest = [", ".join(point_words(cell.point)[1:]) for cell in found]
+    return [
+        ", ".join(filter(None, (words, cell.workload if rest.count(words) > 1 else "")))
+        for words, cell in zip(rest, found, strict=True)
+    ]
 
 
 def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis, Role]]) -> list[Panel]:

@@ -57,6 +57,15 @@ const charts = (() => {
     };
   }
 
+  // In two lines, where it is long: beside long names of rows little room is left for it.
+  function inTwoLines(text) {
+    const spaces = [...text.matchAll(/ /g)].map((found) => found.index);
+    if (text.length < 20 || !spaces.length) return text;
+    const bracket = text.indexOf(" (");
+    const at = bracket > 0 ? bracket : spaces.reduce((best, each) => (Math.abs(each - text.length / 2) < Math.abs(best - text.length / 2) ? each : best));
+    return `${text.slice(0, at)}<br>${text.slice(at + 1)}`;
+  }
+
   // On a narrow screen panels that stand side by side and share their rows stand below each other.
   const narrow = matchMedia("(max-width: 620px)");
   function stacked(figure) {
@@ -68,7 +77,8 @@ const charts = (() => {
     const layout = { ...figure.layout, height: all + around };
     names.forEach((name, at) => {
       const number = name.slice("xaxis".length), top = 1 - at * step / all;
-      layout[name] = { ...figure.layout[name], domain: [0, 1], anchor: `y${number}` };
+      const own = figure.layout[name];
+      layout[name] = { ...own, title: { text: inTwoLines(own.title.text) }, domain: [0, 1], anchor: `y${number}` };
       layout[`yaxis${number}`] = { ...figure.layout.yaxis, domain: [Math.max(0, top - each / all), top], anchor: `x${number}` };
     });
     return { layout, data: figure.data.map((trace) => ({ ...trace, yaxis: (trace.xaxis ?? "x").replace("x", "y") })) };
