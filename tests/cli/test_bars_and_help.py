@@ -46,7 +46,7 @@ def test_a_bar_stays_on_one_line_and_leaves_the_cursor_visible_when_interrupted(
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "report", "shell", "compare", "query", "import", "export", "calc", "new"]
+    "command", ["run", "report", "shell", "compare", "query", "import", "export", "calc", "new", "explain"]
 )
 def test_help_shows_what_is_typed_and_no_types(run: Command, command: str) -> None:
     said = run(command, "--help")

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bentpipe.analysis.windows import full_windows
 from bentpipe.calculator import send_memory
 from bentpipe.charts.description import Axis, Dash, Mark, Panel, Role, Series, Symbol
 from bentpipe.charts.socket_samples import Floats, Socket, listed
 from bentpipe.charts.wording import listed as in_words
 from bentpipe.charts.wording import percent, plural, size
 
-_FULL = 0.9
-"""Share of a window at which it counts as full."""
 _WOKEN_AT = "woken_at_bytes"
 """What is in flight when the program may write again (calculator/send_memory.py). While more is, it waits."""
 
@@ -162,12 +161,8 @@ def _sentence(sent: _Sum, direction: str) -> str:
     known = (in_flight > 0) & (cwnd > 0)
     if not known.any():
         return ""
-    full = {
-        "the congestion window": in_flight >= _FULL * cwnd,
-        "the receive window": in_flight >= _FULL * sent["snd_wnd_bytes"],
-        "the send buffer": in_flight >= sent[_WOKEN_AT],
-    }
-    parts = [f"{name} {_often(float(is_full[known].mean()))}" for name, is_full in full.items()]
+    full = full_windows(in_flight, cwnd, sent["snd_wnd_bytes"], sent[_WOKEN_AT])
+    parts = [f"the {name} {_often(float(is_full[known].mean()))}" for name, is_full in full.items()]
     return (
         f"At most {size(float(in_flight[known].max()))} are in flight {direction}. While something is, "
         f"{in_words(parts)} (as full counts 90 % of a window, and a buffer while its program waits to write)."

@@ -20,6 +20,9 @@ class Entry:
 COMMANDS: dict[str, Entry] = {
     "new": Entry("new", "new", "Write a first lab file: a path of your own and some work on it."),
     "run": Entry("run", "run", "Run a lab: every point of its sweep and every variant."),
+    "explain": Entry(
+        "explain", "explain", "Say what limited each transfer of a run, and for how much of the time."
+    ),
     "report": Entry(
         "report",
         "report",

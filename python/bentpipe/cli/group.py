@@ -30,6 +30,7 @@ See it packet by packet, in virtual time, on any machine:
   bentpipe new my.toml                            write a lab of your own path: five questions
 
 Then look at what was measured:
+  bentpipe explain RUN                            what limited each transfer
   bentpipe report                                 the newest runs: a table, and a page with charts
 
 All commands and options: bentpipe --help"""

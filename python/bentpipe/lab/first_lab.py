@@ -171,6 +171,7 @@ def text_of(answers: Answers, file: str) -> str:
     lines = [
         f"# Run it in virtual time, on any machine:   bentpipe run {file} --engine sim",
         f"# On the kernel and real programs (Linux):  bentpipe run {file} --engine live",
+        "# What limited the transfer: bentpipe explain DIR, with the folder that `run` names at its end",
         "",
         f'title = "{rtt}, {down if down == up else f"{down} down, {up} up"}: {work.title}"',
         _line(end, meaning),

@@ -1,0 +1,123 @@
+"""`bentpipe explain` on the command line."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from bentpipe.cli.saying import say, tell
+from bentpipe.printable import printable_json
+from bentpipe.results.errors import StoreError
+
+_MOST = 5
+
+
+def explain(
+    folder: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run's folder, or a folder of runs, or its URL.")
+    ],
+    *,
+    point: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="Only runs at this point of the sweep: path.rtt='550 ms'; repeatable."
+        ),
+    ] = None,
+    variant: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this variant; repeatable.")
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help=f"Explain at most so many runs. Default {_MOST}; all with --json."
+        ),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object per run, on a line.")] = False,
+) -> None:
+    """Say what limited each transfer of a run, and for how much of the time.
+
+    It uses the run's record and tables alone: windows, cwnd, queue and drops, sampled every 100 ms.
+
+    Examples:
+
+        bentpipe explain runs/island-2026-01-31/001_as-is_seed-1
+
+        bentpipe explain runs/island-2026-01-31 --point path.rtt="550 ms" --variant "as is"
+    """
+    from bentpipe.analysis import limits
+    from bentpipe.report import explained
+    from bentpipe.results import Results
+
+    results = Results.open(folder)
+    records = _chosen(results.records, point or [], variant or [])
+    shown = records[: most or (len(records) if json_ else _MOST)]
+    for number, record in enumerate(shown):
+        found = limits.explain(results, record)
+        if json_:
+            print(printable_json(explained.as_json(found)), flush=True)
+            continue
+        if number:
+            tell("")
+        for line in explained.lines(found):
+            tell(line)
+    if len(shown) < len(records):
+        say(
+            f"These are the first {len(shown)} of {len(records)} runs. "
+            "Choose with --point, --variant or --most N."
+        )
+
+
+def _chosen(
+    records: Sequence[Mapping[str, Any]], points: Sequence[str], variants: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    """Those at these points, of these variants. Raises StoreError where none is."""
+    wanted = [_key_and_value(each, records) for each in points]
+    found = [
+        record
+        for record in records
+        if all(key in record["point"] and _same(record["point"][key], text) for key, text in wanted)
+        and (not variants or record["variant"] in variants)
+    ]
+    if not found:
+        there = ", ".join(dict.fromkeys(str(record["variant"]) for record in records))
+        values = "; ".join(f"{key} = {', '.join(_values(records, key))}" for key in _keys(records))
+        points_there = f"; points: {values}" if values else ""
+        raise StoreError(f"no run is there; variants: {there}{points_there}")
+    return found
+
+
+def _key_and_value(option: str, records: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    key, equals, text = option.partition("=")
+    if not equals or key not in _keys(records):
+        known = ", ".join(_keys(records)) or "none, since nothing is swept"
+        raise StoreError(f'--point: found "{option}"; expected KEY=VALUE with one of the swept keys: {known}')
+    return key, text
+
+
+def _keys(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [*dict.fromkeys(key for record in records for key in record["point"])]
+
+
+def _values(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+    from bentpipe.written import written
+
+    return [*dict.fromkeys(written(record["point"][key]) for record in records if key in record["point"])]
+
+
+def _same(value: Any, text: str) -> bool:
+    """Whether both say the same: "550 ms" is "0.55 s"."""
+    from bentpipe.lab.errors import FaultError
+    from bentpipe.lab.units import parse_rate, parse_size, parse_time
+    from bentpipe.written import written
+
+    if written(value) == text:
+        return True
+    for parse in (parse_time, parse_size, parse_rate):
+        try:
+            return parse(value) == parse(text)
+        except FaultError:
+            continue
+    try:
+        return float(value) == float(text)
+    except (TypeError, ValueError):
+        return False

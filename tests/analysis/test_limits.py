@@ -1,0 +1,97 @@
+"""What limited a transfer, where it is known beforehand."""
+
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe.analysis.limits import Explained, Transfer, explain
+from bentpipe.report import explained
+
+LAB = """
+duration = "20 s"
+[path]
+rtt = "200 ms"
+rate = "10 Mbit/s"
+queue = "4 bdp"
+[[workload]]
+name = "download"
+kind = "bulk"
+"""
+
+
+def of_run(*changes: str, lab: str = LAB) -> Explained:
+    results = bentpipe.Lab.loads(lab, set=changes).run(engine="sim")
+    return explain(results, results.records[0])
+
+
+def transfer(*changes: str, lab: str = LAB) -> Transfer:
+    (found,) = of_run(*changes, lab=lab).transfers
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ((), "capacity"),
+        (("client.tcp_rmem=[4096, 65536, 131072]",), "receiver-window"),
+        (("server.tcp_wmem=[4096, 16384, 65536]",), "send-buffer"),
+        (("path.down.loss=0.01",), "random-loss"),
+        (("path.down.ingress_loss=0.01",), "random-loss"),
+        (("path.queue=4 packets",), "short-queue"),
+        (("path.rate=1 Gbit/s", "path.queue=1 MB", "path.delay_limit=20 packets"), "line-drops"),
+        (("path.rtt=2 s", "duration=15 s", "path.rate=100 Mbit/s"), "slow-start"),
+    ],
+)
+def test_the_limit_that_was_set_has_the_largest_share(changes: tuple[str, ...], kind: str) -> None:
+    found = transfer(*changes)
+    assert found.findings[0].kind == kind, found.findings
+    assert found.findings[0].share > 0.4
+    assert sum(each.share for each in found.findings) == pytest.approx(1)
+    assert found.why_none is None
+
+
+def test_a_window_explains_the_rate_that_it_allows() -> None:
+    found = transfer("client.tcp_rmem=[4096, 65536, 131072]")
+    evidence = found.findings[0].evidence
+    assert found.goodput_bit_s == pytest.approx(evidence["snd_wnd_bytes"] * 8 / evidence["srtt_s"], rel=0.1)
+
+
+def test_each_sentence_has_its_figures_with_their_units() -> None:
+    found = of_run("path.down.loss=0.01")
+    text = explained.plain("\n".join(explained.lines(found)))
+    record: Any = found.record
+    lost = record["pipes"]["down"]["drops"]["channel"]
+    assert f"after random loss, {lost} packets" in text
+    assert "of the rate 10 Mbit/s" in text
+    assert f"Drops down: {lost} packets by the channel's loss" in text
+    assert "2 base round trips" in text
+    assert 5 <= len(text.splitlines()) <= 12
+
+
+def test_a_page_of_small_files_is_told_by_its_flows() -> None:
+    lab = LAB.replace('kind = "bulk"', 'kind = "http"\nobjects = ["30 kB", "20 kB"]\nfetches = 5')
+    found = transfer(lab=lab)
+    assert found.flows == 10
+    assert found.flow_s is not None
+    assert found.flow_s > 0.4
+    assert found.first_byte_s == pytest.approx(0.4, rel=0.1)
+
+
+def test_a_run_without_samples_of_sockets_says_that_it_cannot_tell(tmp_path: Any) -> None:
+    results = bentpipe.Lab.loads(LAB).run(engine="sim", out=tmp_path / "out")
+    (tmp_path / "out" / results.names[0] / "sockets.parquet").unlink()
+    bentpipe.simulate(bentpipe.Lab.loads(LAB)).table("sockets").clear().write_parquet(
+        tmp_path / "out" / results.names[0] / "sockets.parquet"
+    )
+    results = bentpipe.Results.open(tmp_path / "out")
+    found = explain(results, results.records[0])
+    assert found.transfers[0].findings == ()
+    assert "cannot be told: the run has no samples of sockets." in "\n".join(explained.lines(found))
+
+
+def test_a_run_of_pings_has_no_transfer_to_explain() -> None:
+    lab = LAB.replace('kind = "bulk"', 'kind = "ping"\ncount = 5')
+    found = of_run(lab=lab)
+    assert found.transfers == ()
+    assert "no transfer to explain" in "\n".join(explained.lines(found))
