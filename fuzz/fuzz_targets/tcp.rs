@@ -151,7 +151,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     socket.on_segment(now, &answer, &mut out);
     let mut written = 0_u64;
-    let mut closed = 0;
+    let (mut read, mut ended, mut closed) = (0, false, false);
     while let Ok(step) = Step::arbitrary(&mut source) {
         if source.is_empty() {
             break;
@@ -236,12 +236,21 @@ fuzz_target!(|bytes: &[u8]| {
             peer.highest = peer.highest.max(packet.end_seq());
             peer.echo = packet.timestamps.map_or(peer.echo, |(value, _)| value);
         }
-        closed += out.notices.iter().filter(|notice| matches!(notice, Notice::Closed(_))).count();
-        out.notices.clear();
-        assert!(closed <= 1, "closed twice");
+        for notice in out.notices.drain(..) {
+            match notice {
+                Notice::Read(bytes) => {
+                    assert!(!ended, "read beyond the end");
+                    read += bytes;
+                }
+                Notice::PeerClosed => assert!(!core::mem::replace(&mut ended, true), "ended twice"),
+                Notice::Closed(_) => assert!(!core::mem::replace(&mut closed, true), "closed twice"),
+                Notice::Connected | Notice::Drained => {}
+            }
+        }
+        assert_eq!(socket.bytes_read(), read);
         // A slow reader may still have something to read.
-        let ended = socket.state() == State::Closed && !setup.slow_reader;
-        assert!(!ended || socket.next_timer().is_none(), "a closed socket waits: {setup:?}");
+        let over = socket.state() == State::Closed && !setup.slow_reader;
+        assert!(!over || socket.next_timer().is_none(), "a closed socket waits: {setup:?}");
         assert!(socket.sample(now).in_flight_bytes <= 1 << 40);
     }
 });

@@ -136,6 +136,12 @@ impl Receiver {
         end.saturating_sub(self.copied)
     }
 
+    /// Bytes that the application has read. Of the sequence space the SYN is none of them, nor the FIN once its end is read.
+    pub fn bytes_read(&self) -> u64 {
+        let at_end = self.fin_reached && self.copied == self.rcv_nxt;
+        self.copied.saturating_sub(1 + u64::from(at_end))
+    }
+
     /// The application reads at most so many bytes; returns how many it got.
     pub fn read(&mut self, most: u64) -> u64 {
         let unread = self.unread();
@@ -311,9 +317,11 @@ mod tests {
         assert!(receiver.take_in_order(1002, 2000), "the FIN");
         assert_eq!(receiver.read(250), 250);
         assert_eq!((receiver.unread(), receiver.unread_memory), (750, 1500));
+        assert_eq!(receiver.bytes_read(), 250, "the FIN is not read yet");
         assert!(!receiver.read_end());
         assert_eq!(receiver.read(u64::MAX), 750);
         assert_eq!(receiver.unread_memory, 0);
         assert!(receiver.read_end() && !receiver.read_end());
+        assert_eq!(receiver.bytes_read(), 1000);
     }
 }

@@ -405,6 +405,20 @@ impl Scoreboard {
         Some(loss)
     }
 
+    /// A duplicate answers a segment's retransmission: it is no longer out. Returns whether it was. A segment that is still lost, as
+    /// only a peer that forgot its SACK can have it, waits for the next.
+    pub fn was_needless(&mut self, id: u64) -> bool {
+        let segment = self.get_mut(id);
+        if !segment.is(RETRANS) {
+            return false;
+        }
+        segment.flags &= !RETRANS;
+        if segment.is(LOST) {
+            self.await_retransmission(id);
+        }
+        true
+    }
+
     fn await_retransmission(&mut self, id: u64) {
         self.count_search(self.waiting.len());
         self.waiting.push(Reverse(id));
@@ -492,6 +506,16 @@ mod tests {
             board.head().map(|sent| (sent.seq, sent.length)),
             Some((1006, 5))
         );
+    }
+
+    #[test]
+    fn a_lost_segment_whose_retransmission_was_needless_waits_for_the_next() {
+        let mut board = board(3);
+        board.mark_lost(1);
+        assert!(!board.was_needless(1), "none was made");
+        board.get_mut(1).flags |= RETRANS;
+        assert!(board.was_needless(1) && !board.was_needless(1));
+        assert_eq!(board.next_to_retransmit(), Some(1));
     }
 
     #[test]

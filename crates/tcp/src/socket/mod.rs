@@ -370,11 +370,9 @@ impl Socket {
         self.timers.next()
     }
 
-    /// Bytes read by the application, and written by it, so far.
+    /// Bytes that the application has read so far.
     pub fn bytes_read(&self) -> u64 {
-        self.receiver
-            .copied
-            .saturating_sub(1 + u64::from(self.receiver.fin_reached))
+        self.receiver.bytes_read()
     }
 
     /// Work done on the scoreboard so far, for tests of what an ACK costs. Counted only where debug assertions are on; else 0.

@@ -21,11 +21,7 @@ impl Socket {
             self.receiver.echo_ce = false;
         }
         self.measure_receiver_rtt(packet);
-        let fin = packet.has(flag::FIN);
         let end = packet.end_seq();
-        if fin {
-            self.receiver.fin_seq = Some(end - 1);
-        }
         if end <= self.receiver.rcv_nxt {
             // A duplicate: the sender should know at once.
             self.note_duplicate(packet.seq, end);
@@ -38,11 +34,19 @@ impl Socket {
             self.delayed.now = true;
             return;
         }
+        if self.receiver.fin_reached {
+            // Beyond the peer's own FIN.
+            return;
+        }
         let memory = u64::from(self.config.memory.received(packet.wire_bytes));
         if !self.buffer.make_room(&self.receiver, memory) {
             self.receiver.dropped += 1;
             self.delayed.now = true;
             return;
+        }
+        if packet.has(flag::FIN) {
+            // The first counts.
+            self.receiver.fin_seq.get_or_insert(end - 1);
         }
         self.note_ce(packet);
         if packet.seq <= self.receiver.rcv_nxt {

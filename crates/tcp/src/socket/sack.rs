@@ -45,9 +45,7 @@ impl Socket {
             }
         }
         for id in duplicate.into_iter().flatten() {
-            let segment = self.board.get_mut(id);
-            if segment.is(RETRANS) {
-                segment.flags &= !RETRANS;
+            if self.board.was_needless(id) {
                 self.window.view.retrans_out -= 1;
             }
         }

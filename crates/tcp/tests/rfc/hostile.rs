@@ -1,8 +1,9 @@
 //! What a peer sends that means no good. Found by `scripts/fuzz 60 tcp`, or of the same kind.
 
+use crate::plain;
 use bentpipe_base::{Nanos, Time};
 use bentpipe_tcp::segment::{Segment, SynOptions, flag};
-use bentpipe_tcp::{Config, Outbox, Socket};
+use bentpipe_tcp::{Config, Notice, Outbox, Socket};
 use std::sync::Arc;
 
 /// A connection without timestamps to a peer that names this MSS, and the longest payload that leaves.
@@ -44,4 +45,49 @@ fn segments_stay_usable_however_small_the_peers_mss() {
 #[test]
 fn a_peer_that_names_no_mss_gets_segments_of_536_bytes() {
     assert_eq!(longest_payload(0), 536 - 12);
+}
+
+#[test]
+fn nothing_is_read_beyond_the_peers_fin() {
+    let script = plain().run(
+        "  0 <   data 0..1 fin
+           0 >   ack 1+1
+          10 <   data 1+1..2
+         100 is  read 1448",
+    );
+    let end = script
+        .notices
+        .iter()
+        .position(|notice| *notice == Notice::PeerClosed);
+    assert_eq!(end, Some(script.notices.len() - 1));
+}
+
+#[test]
+fn a_fin_inside_of_what_has_arrived_ends_nothing() {
+    let script = plain().run(
+        "  0 <   data 0..2
+           0 >   ack 2
+          10 <   data 1..1+1447 fin
+          10 >   ack 2 dsack 1..2
+          20 <   data 2..3
+          20 >   ack 3
+         100 is  tcp ESTAB read 4344",
+    );
+    assert!(!script.notices.contains(&Notice::PeerClosed));
+}
+
+#[test]
+fn a_loss_whose_repair_is_called_needless_is_repaired_again() {
+    // The second block encloses the first, so that is a duplicate's; but it ends beyond what was sent, so nothing is SACKed by it.
+    plain().run(
+        "  0 app write 10
+           0 >   data 0..10
+         100 <   ack 0 sack 3..8
+         100 >   data 0..1
+         100 >   data 1..2
+         100 >   data 2..3
+         105 <   ack 0 dsack 1+1..2+1 sack 1..99
+         105 >   data 1..2
+         105 is  lost 3 retrans_out 3",
+    );
 }
