@@ -1,11 +1,14 @@
 """rich's console, with the text of files made safe to show."""
 
+import io
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from bentpipe.printable import printable_lines
+
+_WIDTH = 110
 
 
 class SafeConsole(Console):
@@ -17,3 +20,12 @@ class SafeConsole(Console):
                 yield segment
             else:
                 yield Segment(printable_lines(segment.text), segment.style)
+
+
+def as_text(shown: RenderableType) -> str:
+    """As on a terminal, without colours."""
+    text = io.StringIO()
+    # In a notebook rich would show it there and then, instead of writing it.
+    console = SafeConsole(file=text, width=_WIDTH, highlight=False, force_terminal=False, force_jupyter=False)
+    console.print(shown)
+    return text.getvalue().strip("\n")

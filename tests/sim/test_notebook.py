@@ -231,6 +231,13 @@ def test_results_say_how_many_runs_they_are_and_what_these_gave(cures: bentpipe.
     assert "<td>bbr</td>" in page
 
 
+def test_a_calculation_says_what_binds_and_why() -> None:
+    said = repr(bentpipe.calc(rate="20 Mbit/s", rtt="411 ms", rcvbuf="320 KiB", sim=False))
+    assert "receive window" in said
+    assert "What would help" in said
+    assert "\x1b" not in said
+
+
 def test_text_from_files_is_escaped_where_a_notebook_shows_it() -> None:
     hostile = {"name": "<script>1", "set": {"path.rtt": "30 ms"}}
     asked = lab(variant=[hostile], title="<script>\x1b[31m")

@@ -24,9 +24,9 @@ from bentpipe.results.statistics import Estimate
 _HOUR_S = 3600.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calculation:
-    """What `calc` found. Rates are of payload, in bit/s; times in seconds."""
+    """What `calc` found. Rates are of payload, in bit/s; times in seconds. Its repr says it in words."""
 
     asked: Question
     limits: list[Limit]
@@ -47,6 +47,12 @@ class Calculation:
     """None where it was not asked for."""
     beyond_formulas: BeyondFormulas | None
     """Where this is not None no formula holds, and the packets alone answer."""
+
+    def __repr__(self) -> str:
+        from bentpipe.calculator.words import render  # noqa: PLC0415 - which knows this module
+        from bentpipe.console import as_text  # noqa: PLC0415 - `calc --json` does without
+
+        return as_text(render(self))
 
     @property
     def formula_holds(self) -> bool:

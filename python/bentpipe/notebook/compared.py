@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 from rich.console import Group, RenderableType
 
-from bentpipe.notebook.tables import as_html, as_text, paragraph
+from bentpipe.console import as_text
+from bentpipe.notebook.tables import as_html, paragraph
 from bentpipe.report import comparison, requirements
 from bentpipe.results.comparisons import Comparison
 from bentpipe.results.required import Check

@@ -133,7 +133,7 @@ class Results(results.Results):
         return self.names[0] if len(self.names) == 1 else None
 
     def __repr__(self) -> str:
-        from bentpipe.notebook.tables import as_text  # noqa: PLC0415 - see above
+        from bentpipe.console import as_text  # noqa: PLC0415 - see above
         from bentpipe.report.terminal import table  # noqa: PLC0415 - as above
 
         return f"{self._heading}\n{as_text(table(self, full=False))}"

@@ -1,26 +1,10 @@
-"""Tables of a report as text and as HTML. All text from files is escaped."""
+"""Tables of a report as HTML. All text from files is escaped."""
 
-import io
 from html import escape
 
-from rich.console import RenderableType
-
-from bentpipe.console import SafeConsole
 from bentpipe.report.sheets import Sheet
 
-_WIDTH = 110
 _ROWS = 60
-
-
-def as_text(shown: RenderableType) -> str:
-    """As on a terminal, without colours."""
-    # In a notebook rich would show it there and then, instead of writing it.
-    console = SafeConsole(
-        file=io.StringIO(), width=_WIDTH, highlight=False, force_terminal=False, force_jupyter=False
-    )
-    console.print(shown)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().rstrip()
 
 
 def as_html(sheet: Sheet) -> str:
