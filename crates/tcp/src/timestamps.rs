@@ -2,6 +2,9 @@
 
 use bentpipe_base::time::{Nanos, Time};
 
+/// Linux counts in microseconds, below 2^31.
+const LONGEST_MS: u32 = (i32::MAX / 1000) as u32;
+
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timestamps {
     offset: u32,
@@ -37,10 +40,11 @@ impl Timestamps {
         }
     }
 
-    /// Time since the clock showed what was echoed; at least a millisecond, as a tick is.
-    pub fn since_echoed(&self, now: Time) -> Nanos {
+    /// Time since the clock showed what was echoed; at least a millisecond, as a tick is. `None` for an echo that is too old or of
+    /// the future (`tcp_rtt_tsopt_us`).
+    pub fn since_echoed(&self, now: Time) -> Option<Nanos> {
         let millis = self.at(now).wrapping_sub(self.echoed);
-        Nanos::from_millis(i64::from(millis.max(1)))
+        (millis < LONGEST_MS).then(|| Nanos::from_millis(i64::from(millis.max(1))))
     }
 
     /// Whether what was echoed left before the clock showed `stamp`.
@@ -62,7 +66,7 @@ mod tests {
         let mut clock = Timestamps::new(u32::MAX - 9);
         assert_eq!(clock.at(at_ms(20)), 10);
         clock.echoed = clock.at(at_ms(5));
-        assert_eq!(clock.since_echoed(at_ms(25)), Nanos::from_millis(20));
+        assert_eq!(clock.since_echoed(at_ms(25)), Some(Nanos::from_millis(20)));
         assert!(clock.echoes_before(clock.at(at_ms(11))));
         assert!(!clock.echoes_before(clock.at(at_ms(5))));
         clock.recent = u32::MAX;
@@ -77,6 +81,15 @@ mod tests {
     fn an_echo_within_the_same_tick_took_a_millisecond() {
         let mut clock = Timestamps::new(7);
         clock.echoed = clock.at(at_ms(3));
-        assert_eq!(clock.since_echoed(Time(3_900_000)), Nanos::from_millis(1));
+        let since = clock.since_echoed(Time(3_900_000));
+        assert_eq!(since, Some(Nanos::from_millis(1)));
+    }
+
+    #[test]
+    fn an_echo_of_the_future_gives_no_time() {
+        let mut clock = Timestamps::new(7);
+        clock.echoed = clock.at(at_ms(30));
+        assert_eq!(clock.since_echoed(at_ms(29)), None);
+        assert!(clock.since_echoed(at_ms(30)).is_some());
     }
 }

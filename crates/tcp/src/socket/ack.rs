@@ -209,7 +209,7 @@ impl Socket {
         let sack_rtt = context.first_sacked_at.map(|at| now - at);
         if seq_rtt.is_none() && acked > 0 && self.agreed.timestamps && self.timestamps.echoed != 0 {
             // Karn's rule with timestamps: the echo tells which transmission was answered.
-            seq_rtt = Some(self.timestamps.since_echoed(now));
+            seq_rtt = self.timestamps.since_echoed(now);
             ca_rtt = seq_rtt;
         }
         self.take_rtt(context, seq_rtt, ca_rtt);

@@ -91,3 +91,15 @@ fn a_loss_whose_repair_is_called_needless_is_repaired_again() {
          105 is  lost 3 retrans_out 3",
     );
 }
+
+#[test]
+fn an_echo_of_the_future_is_no_round_trip_time() {
+    // Only the echo tells the RTT of a segment that was sent twice.
+    plain().run(
+        "  0 app write 1
+           0 >   data 0..1
+         300 >   data 0..1
+         400 <   ack 1 echo 5000
+         400 is  srtt 100 rto 300",
+    );
+}
