@@ -375,3 +375,13 @@ def test_a_parameter_is_set_by_a_key_below_the_name(spec_of: SpecOf) -> None:
     spec = spec_of(text, 'host.congestion_control.slow_start="search"')
     assert spec.client.congestion_control == "reno"
     assert spec.client.congestion_control_parameters == {"slow_start": "search"}
+
+
+def test_a_congestion_control_without_a_model_here_gets_the_parameters_that_it_accepts(
+    spec_of: SpecOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bentpipe.lab.models.host.wrong_parameter", lambda _choice: None)
+    text = '[host]\ncongestion_control = { name = "hybla", gain = 2, mode = "slow" }\n'
+    assert spec_of(text).server.congestion_control_parameters == {"gain": 2, "mode": "slow"}
+    swept = spec_of(text, "host.congestion_control.gain=3").server.congestion_control_parameters
+    assert swept == {"gain": 3, "mode": "slow"}

@@ -59,6 +59,27 @@ WRONG: Mapping[str, Wrong] = {
         "not known",
         "Keys here: name, saved_cwnd, saved_rtt, slow_start",
     ),
+    "a parameter of a congestion control that takes none": (
+        '[host]\ncongestion_control = { name = "bbr", beta = 0.5 }\n' + WORK,
+        ":2",
+        "host.congestion_control.beta",
+        "an unknown parameter",
+        "expected no parameter",
+    ),
+    "a parameter that is neither a number nor a text": (
+        '[host]\ncongestion_control = { name = "bbr", beta = [1] }\n' + WORK,
+        ":2",
+        "host.congestion_control.beta",
+        "[1]",
+        "expected",
+    ),
+    "a parameter of a congestion control that only a kernel has": (
+        '[host]\ncongestion_control = { name = "vegas", alpha = 2 }\n' + WORK,
+        ":2",
+        "host.congestion_control.alpha",
+        "a parameter",
+        "leave it out",
+    ),
     "a slow start that is not there": (
         '[host]\ncongestion_control = { name = "cubic", slow_start = "fast" }\n' + WORK,
         ":2",

@@ -15,7 +15,7 @@ mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_export]
-    use super::congestion_controls::congestion_controls;
+    use super::congestion_controls::{congestion_controls, wrong_parameter};
     #[pymodule_export]
     use super::figures::{flow_times, pause_s, percentile, pipe_figures, queue_behaviour};
     #[pymodule_export]

@@ -60,6 +60,8 @@ def _check_workload_key(dotted: str, parts: list[str], document: Document) -> No
 def _walk(models: list[type[BaseModel]], parts: list[str], dotted: str, prefix: str) -> None:
     known = {name for model in models for name in model.model_fields}
     part = parts[0]
+    if part not in known and len(parts) == 1 and any(map(_takes_any_key, models)):
+        return
     if part not in known:
         asked = did_you_mean(part, known, prefix)
         place = f"in {prefix[:-1]}" if prefix else "at the top"
@@ -97,6 +99,11 @@ def _is_form(table: type[BaseModel], tag: str) -> bool:
     """Whether a table is the form of a union that the tag names: by its kind, or by the key that marks it."""
     marks = [field.annotation for name, field in table.model_fields.items() if name in _FORM_KEYS]
     return tag in table.model_fields or any(tag in get_args(mark) for mark in marks)
+
+
+def _takes_any_key(table: type[BaseModel]) -> bool:
+    """Whether the table checks its keys itself, once the values are there."""
+    return table.model_config.get("extra") == "allow"
 
 
 def _members(annotation: Any) -> list[Any]:

@@ -6,12 +6,14 @@ So a lab says only what it is about, and the settings in force are recorded with
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
     Tag,
@@ -19,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from bentpipe._core import congestion_controls
+from bentpipe._core import congestion_controls, wrong_parameter
 from bentpipe.lab.errors import FaultError, did_you_mean, shown
 from bentpipe.lab.models.base import PositiveSize, PositiveSpan, Table, doc, tag
 
@@ -117,8 +119,13 @@ _ControlName = Annotated[
 ]
 
 
-class PlainControl(Table):
-    """A congestion control that takes no parameters."""
+class OtherControl(Table):
+    """Any other congestion control. Its parameters, plain numbers and texts, are those that its file in
+    crates/tcp asks for, and checked there.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, float | str]
 
     name: Annotated[_ControlName, doc("the congestion control")]
 
@@ -131,6 +138,20 @@ class PlainControl(Table):
         if isinstance(name, str):
             _known_control(name)
         return table
+
+    @model_validator(mode="after")
+    def _checked_by_the_simulator(self) -> Self:
+        given = self.__pydantic_extra__
+        if given and self.name not in congestion_controls():
+            raise FaultError(
+                f"leave it out: bentpipe knows no parameter of {self.name!r}",
+                found="a parameter",
+                key=next(iter(given)),
+            )
+        if wrong := wrong_parameter(json.dumps({"name": self.name, **given})) if given else None:
+            parameter, found, expected = wrong
+            raise FaultError(f"expected {expected}", found=found, key=parameter)
+        return self
 
 
 _SlowStart = Literal["standard", "hystart", "hystart++", "search", "careful-resume"]
@@ -205,10 +226,10 @@ CongestionControl = Annotated[
     Annotated[_ControlName, Tag(tag("name"))]
     | Annotated[CubicControl, Tag(tag("cubic"))]
     | Annotated[RenoControl, Tag(tag("reno"))]
-    | Annotated[PlainControl, Tag(tag("other"))],
+    | Annotated[OtherControl, Tag(tag("other"))],
     Discriminator(_control_branch),
 ]
-AnyControl = str | CubicControl | RenoControl | PlainControl
+AnyControl = str | CubicControl | RenoControl | OtherControl
 
 
 def control_name(control: AnyControl) -> str:
@@ -221,7 +242,8 @@ def control_parameters(control: AnyControl | None) -> dict[str, str | float]:
         return {}
     fields = type(control).model_fields
     values = {name: getattr(control, name) for name in fields if name != "name"}
-    return {name: value for name, value in values.items() if value != fields[name].default}
+    changed = {name: value for name, value in values.items() if value != fields[name].default}
+    return changed | (control.model_extra or {})
 
 
 MinDefaultMax = Annotated[
