@@ -21,7 +21,7 @@ def computed(
     into: Path | None = None,
     at: Callable[[float], None] = lambda _run_s: None,
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The outcome (crates/sim/src/record/outcome.rs), and the tables as Parquet if they do not go `into` a
+    """The outcome (crates/sim/src/record/results.rs), and the tables as Parquet if they do not go `into` a
     folder.
 
     Args:

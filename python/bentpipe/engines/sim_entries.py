@@ -15,7 +15,7 @@ _TOO_SHORT_S = 0.05
 
 
 def entry(work: WorkloadSpec, found: Mapping[str, Any]) -> dict[str, Any]:
-    """`found` is the workload's `Work` (crates/sim/src/record/outcome.rs)."""
+    """`found` is the workload's `Work` (crates/sim/src/record/results.rs)."""
     match work.kind:
         case "ping":
             return _ping(found)
@@ -53,7 +53,7 @@ def _bulk(work: BulkSpec, found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _http(work: HttpSpec, found: Mapping[str, Any]) -> dict[str, Any]:
     carried = _carried(work, found)
-    fetches = [_fetch(each, upload=work.direction is Direction.UP) for each in found["visits"]]
+    fetches = [_fetch(each, work.direction) for each in found["visits"]]
     result = {
         "kind": "http",
         "direction": work.direction.value,
@@ -66,11 +66,11 @@ def _http(work: HttpSpec, found: Mapping[str, Any]) -> dict[str, Any]:
     return result | {"why": found["why"]} if found["why"] else result
 
 
-def _fetch(visit: Mapping[str, Any], *, upload: bool) -> dict[str, Any]:
+def _fetch(visit: Mapping[str, Any], direction: Direction) -> dict[str, Any]:
     """Seconds from the fetch's start, as curl counts them."""
     start_ns = visit["start_ns"]
     total_s = _seconds(visit["end_ns"], start_ns)
-    thought_s = think_s([_request(each, upload=upload) for each in visit["requests"]])
+    thought_s = think_s([_request(each, direction) for each in visit["requests"]])
     return {
         "start_s": start_ns / 1e9,
         "connect_s": _seconds(visit["connected_ns"], start_ns),
@@ -84,9 +84,9 @@ def _fetch(visit: Mapping[str, Any], *, upload: bool) -> dict[str, Any]:
     }
 
 
-def _request(of: Mapping[str, Any], *, upload: bool) -> Request:
+def _request(of: Mapping[str, Any], direction: Direction) -> Request:
     end_s = _seconds(of["end_ns"], 0)
-    answered_s = end_s if upload else _seconds(of["first_byte_ns"], 0)
+    answered_s = end_s if direction is Direction.UP else _seconds(of["first_byte_ns"], 0)
     return Request(of["start_ns"] / 1e9, answered_s, end_s, of["think_ns"] / 1e9)
 
 

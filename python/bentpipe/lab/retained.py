@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from bentpipe.direction import Direction
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
 
@@ -18,9 +19,9 @@ def with_retained(run: spec.RunSpec) -> spec.RunSpec:
     Raises `FaultError` where the path has no rate to take them from.
     """
     path = run.path
-    rates = {"down": path.rate_down_bit_s, "up": path.rate_up_bit_s}
+    rates = {Direction.DOWN: path.rate_down_bit_s, Direction.UP: path.rate_up_bit_s}
 
-    def known(holder: _HasControl, direction: str, key: str) -> _HasControl:
+    def known(holder: _HasControl, direction: Direction, key: str) -> _HasControl:
         given: Parameters = holder.congestion_control_parameters
         if given.get("slow_start") != "careful-resume":
             return holder
@@ -41,11 +42,11 @@ def with_retained(run: spec.RunSpec) -> spec.RunSpec:
         known(work, work.direction, f"workload.{work.name}") if isinstance(work, spec.BulkSpec) else work
         for work in run.workloads
     )
-    near = run.near and run.near.model_copy(update={"host": known(run.near.host, "up", "host")})
+    near = run.near and run.near.model_copy(update={"host": known(run.near.host, Direction.UP, "host")})
     return run.model_copy(
         update={
-            "client": known(run.client, "up", "client"),
-            "server": known(run.server, "down", "server"),
+            "client": known(run.client, Direction.UP, "client"),
+            "server": known(run.server, Direction.DOWN, "server"),
             "near": near,
             "workloads": workloads,
         }
