@@ -35,6 +35,7 @@ name = "work"
 """
 _BULK = 'kind = "bulk"\ntime = "8 s"\n'
 _FETCHES = 'kind = "http"\nsize = "200 kB"\nfetches = 20\n'
+_SHORT = 'kind = "http"\nsize = "10 kB"\n'
 _CHANNELS = """
 kind = "channels"
 channels = 1000
@@ -49,6 +50,7 @@ LABS = {
     "bulk300": _PATH.format(duration="60 s", until="done", rtt="5 ms", rate="300 Mbit/s") + _BULK,
     "bulk500": _PATH.format(duration="60 s", until="done", rtt="5 ms", rate="500 Mbit/s") + _BULK,
     "http": _PATH.format(duration="60 s", until="done", rtt="40 ms", rate="20 Mbit/s") + _FETCHES,
+    "short": _PATH.format(duration="60 s", until="done", rtt="2 ms", rate="100 Mbit/s") + _SHORT,
     "channels": _PATH.format(duration="8 s", until="duration", rtt="40 ms", rate="100 Mbit/s") + _CHANNELS,
 }
 COLUMNS = (

@@ -78,7 +78,7 @@ def run(user: str) -> Iterator[Callable[[str], dict[str, Any]]]:
 
         def record(lab: str) -> dict[str, Any]:
             (home / "lab.toml").write_text(lab)
-            arguments = ["run", "lab.toml", "--engine", "live", "--quiet", "--out", "out"]
+            arguments = ["run", "lab.toml", "--engine", "live", "--allow-exec", "--quiet", "--out", "out"]
             if user == "ordinary":
                 said = bentpipe_as_nobody(arguments, home, place)
             else:
@@ -137,6 +137,18 @@ def test_a_server_program_that_was_stopped_marks_the_run_and_is_named(
     assert error["hosts"]["server"]["stopped_s"] == iperf3["stopped_s"] > 1
     assert 0 < iperf3["stopped_at_s"] < 15
     assert error["hosts"]["client"]["stopped_s"] == 0
+
+
+def test_a_program_that_was_stopped_before_the_first_look_at_it_marks_the_run(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    script = "(sleep 2; kill -CONT $$) & kill -STOP $$; sleep 1"
+    record = run(f'{LAB}[[workload]]\nname = "command"\nkind = "exec"\ncommand = ["sh", "-c", "{script}"]\n')
+    assert record["status"] == "done", record["why"]
+    assert record["reliable"] is False
+    assert any(why.startswith("sh on the client was stopped for about") for why in record["why"])
+    [sh] = [each for each in record["engine_error"]["hosts"]["client"]["programs"] if each["program"] == "sh"]
+    assert sh["stopped_s"] > 1
 
 
 def channels_threads() -> list[int]:
