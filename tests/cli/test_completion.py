@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from invocation import PLAIN, Command
 
+from bentpipe.cli.commands import COMMANDS
+
 VARIANTS = PLAIN + '[[variant]]\nname = "8 streams"\nset = { "host.sack" = false }\n'
 
 
@@ -39,6 +41,17 @@ def test_labs_and_lab_files_are_offered(tmp_path: Path) -> None:
 def test_engines_and_commands_are_offered(tmp_path: Path) -> None:
     assert offered(tmp_path, "run", "--engine", "") == ["live", "sim"]
     assert "compare" in offered(tmp_path, "comp")
+
+
+def test_every_command_is_offered_by_its_beginning(tmp_path: Path) -> None:
+    assert sorted(offered(tmp_path, "")) == sorted(COMMANDS)
+    assert sorted(offered(tmp_path, "ex")) == ["explain", "export"]
+
+
+def test_a_first_lab_is_offered_its_presets_and_its_works(tmp_path: Path) -> None:
+    assert offered(tmp_path, "new", "--preset", "trans") == ["transatlantic", "transpacific"]
+    assert offered(tmp_path, "new", "--work", "do") == ["download"]
+    assert "--rate-up" in offered(tmp_path, "new", "--rate")
 
 
 def test_the_variants_of_the_lab_before_are_offered_as_they_must_be_typed(tmp_path: Path) -> None:

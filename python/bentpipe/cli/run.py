@@ -141,6 +141,7 @@ def run(
         _say_what_failed(tally, lab, the_lab, f"--engine {engine} ", str(results.folder))
         if not json_:
             say(f"Kept in {results.folder}. A page with charts: bentpipe report {results.folder}")
+            say(f"What limited each transfer: bentpipe explain {results.folder}")
     raise typer.Exit(1 if tally.failed or tally.unreliable else 0)
 
 
