@@ -167,15 +167,13 @@ impl World {
 
     /// Shows each open socket.
     pub(crate) fn sample(&self, mut see: impl FnMut(&SeenSocket<'_>)) {
+        let hosts = Seat::ALL.map(|seat| self.network.host(seat));
         for (index, connection) in (0..).zip(&self.connections) {
             let generation = connection.generation;
             let id = ConnectionId { index, generation };
             for side in Side::BOTH {
                 let host = connection.leg.seat(side);
-                let found = self
-                    .network
-                    .host(host)
-                    .and_then(|host| host.watched_socket(id));
+                let found = hosts[host as usize].and_then(|host| host.watched_socket(id));
                 let Some((socket, changes)) = found.filter(|(socket, _)| !socket.is_closed())
                 else {
                     continue;
@@ -221,6 +219,7 @@ impl SeenSocket<'_> {
         self.socket.waits(self.world.network.present(self.host))
     }
 
+    #[inline]
     pub fn row(&self) -> SocketRow {
         let (client_port, server_port) = self.world.ports(self.id);
         let (local_port, remote_port) = match self.side {

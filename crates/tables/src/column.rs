@@ -44,11 +44,11 @@ pub(crate) trait Value<'a>: Copy + Into<Cell<'a>> {
     fn bits(self) -> Option<u64>;
 }
 
-/// A row's cells as [`Value::bits`], zero for null, and which are null.
+/// A row's cells as words, zero for null, and which are null.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Raw<const COLUMNS: usize> {
-    pub bits: [u64; COLUMNS],
-    pub nulls: u64,
+pub struct Raw<const COLUMNS: usize> {
+    pub(crate) bits: [u64; COLUMNS],
+    pub(crate) nulls: u64,
 }
 
 impl<const COLUMNS: usize> Default for Raw<COLUMNS> {
@@ -201,14 +201,20 @@ macro_rules! table {
                 $crate::column::index_of(&Self::COLUMNS, name)
             }
 
+            /// Its cells as words. Of a text it is where it lies and how long it is.
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "most of a row is known where it is made")]
             #[allow(dead_code, reason = "not of every table")]
-            pub(crate) fn raw(&self) -> $crate::column::Raw<{ [$(stringify!($column)),+].len() }> {
-                let mut raw = $crate::column::Raw::default();
-                let cells = [$($crate::column::Value::bits(self.$column)),+];
-                for (place, cell) in cells.into_iter().enumerate() {
+            pub fn raw(&self) -> $crate::Raw<{ [$(stringify!($column)),+].len() }> {
+                let mut raw = $crate::Raw::default();
+                let mut place = 0;
+                $(
+                    let cell = $crate::column::Value::bits(self.$column);
                     raw.bits[place] = cell.unwrap_or(0);
                     raw.nulls |= u64::from(cell.is_none()) << place;
-                }
+                    place += 1;
+                )+
+                debug_assert_eq!(place, Self::COLUMNS.len());
                 raw
             }
 

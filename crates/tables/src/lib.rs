@@ -13,6 +13,7 @@ pub mod csv;
 pub mod figures;
 mod flow;
 mod link;
+mod pages;
 pub mod parquet;
 pub mod pcapng;
 mod ping;
@@ -20,7 +21,7 @@ pub mod samples;
 mod socket;
 mod tool;
 
-pub use column::{Cell, Column, Kind, Table};
+pub use column::{Cell, Column, Kind, Raw, Table};
 pub use flow::Flow;
 pub use link::Link;
 pub use ping::Ping;

@@ -1,74 +1,85 @@
 //! A table as Parquet, written while its rows come: memory holds one group of rows, however long the run.
 //!
-//! Most columns of a table take few values over and over, so each group's chunk of a column is a dictionary and run
-//! lengths (Parquet's default), compressed by Snappy. Statistics of chunks are left out: nothing here selects by value.
+//! Texts are a dictionary of each group's. Numbers are LZ4 blocks in which only the bytes stand that differ from two rows
+//! before: of a counter that is one or two, and rows of the two pipes take turns. Statistics of chunks are left out: nothing
+//! here selects by value.
 
 use crate::column::{Cell, Column, Kind, Table};
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use crate::pages::{Chunk, column::Column as Numbers, masks};
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-/// Rows of a group: some 13 MB of the widest table.
+/// Rows of a group.
 const GROUP_ROWS: usize = 1 << 15;
+/// What goes to the file at once: many small writes cost more.
+const BUFFER_BYTES: usize = 1 << 18;
 
 pub struct Writer<W: Write + Send> {
-    pub(crate) out: SerializedFileWriter<W>,
-    columns: Vec<Chunk>,
-    rows: usize,
+    pub(crate) out: SerializedFileWriter<BufWriter<W>>,
+    columns: Vec<Gathered>,
+    /// Of each row of the group, which of its cells are null.
+    nulls: Vec<u64>,
 }
 
 /// A column's part of the group that is being gathered.
-struct Chunk {
+struct Gathered {
+    nulls: u32,
     values: Values,
-    /// 1 where there is a value, 0 where there is none; empty as long as every row has one.
-    levels: Vec<i16>,
 }
 
 enum Values {
-    Text {
-        values: Vec<ByteArray>,
-        /// The group's texts: a handful, each many times.
-        known: HashMap<Box<str>, ByteArray>,
+    Texts {
+        codes: Vec<u32>,
+        texts: Vec<Box<str>>,
+        known: HashMap<Box<str>, u32>,
     },
-    Integer(Vec<i64>),
-    Float(Vec<f64>),
-    Flag(Vec<bool>),
+    Numbers {
+        column: Numbers,
+        count: u32,
+        /// The last but one and the last.
+        latest: [u64; 2],
+    },
+    Flags(Vec<bool>),
 }
 
 impl<W: Write + Send> Writer<W> {
     pub fn create(out: W, table: &Table) -> io::Result<Self> {
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_statistics_enabled(EnabledStatistics::None)
-            .set_offset_index_disabled(true)
-            .build();
+        assert!(
+            table.columns.len() <= 64,
+            "a word has a bit for each column"
+        );
+        let properties = WriterProperties::builder().build();
         let schema = schema(table.columns).map_err(plain)?;
+        let out = BufWriter::with_capacity(BUFFER_BYTES, out);
         Ok(Self {
             out: SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))
                 .map_err(plain)?,
             columns: table
                 .columns
                 .iter()
-                .map(|column| Chunk::new(column.kind))
+                .map(|column| Gathered::new(column.kind))
                 .collect(),
-            rows: 0,
+            nulls: Vec::new(),
         })
     }
 
     /// The cells stand in the order of the columns and are of their kinds.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
-        for (column, cell) in self.columns.iter_mut().zip(cells) {
-            column.push(*cell, self.rows);
+        let row = self.nulls.len() as u32;
+        let mut nulls = 0;
+        for (place, (column, cell)) in self.columns.iter_mut().zip(cells).enumerate() {
+            nulls |= u64::from(*cell == Cell::Null) << place;
+            column.push(row, *cell);
         }
-        self.rows += 1;
-        if self.rows == GROUP_ROWS {
+        self.nulls.push(nulls);
+        if self.nulls.len() == GROUP_ROWS {
             self.write_group()?;
         }
         Ok(())
@@ -76,106 +87,155 @@ impl<W: Write + Send> Writer<W> {
 
     /// Ends the table, and gives back what it was written to.
     pub fn finish(mut self) -> io::Result<W> {
-        if self.rows > 0 {
+        if !self.nulls.is_empty() {
             self.write_group()?;
         }
-        self.out.into_inner().map_err(plain)
+        let out = self.out.into_inner().map_err(plain)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)
     }
 
     fn write_group(&mut self) -> io::Result<()> {
-        let mut write = || -> Result<(), ParquetError> {
+        let rows = self.nulls.len() as u32;
+        let schema = self.out.schema_descr();
+        let about: Vec<_> = (0..self.columns.len())
+            .map(|place| schema.column(place))
+            .collect();
+        let some_null = |place: &usize| (1..rows).contains(&self.columns[*place].nulls);
+        let partly: Vec<usize> = (0..self.columns.len()).filter(some_null).collect();
+        let mut valid = masks::valid(&self.nulls, |nulls| *nulls, &partly).into_iter();
+        let write = || -> Result<(), ParquetError> {
             let mut group = self.out.next_row_group()?;
-            for column in &mut self.columns {
-                let Some(mut out) = group.next_column()? else {
-                    break;
-                };
-                column.write(&mut out, self.rows)?;
-                out.close()?;
+            for (column, about) in self.columns.iter_mut().zip(about) {
+                let valid = || valid.next().unwrap_or_default();
+                let mut chunk = Chunk::new(rows, column.nulls, valid);
+                let block = column.write(&mut chunk, rows);
+                chunk.append_to(&mut group, about, block)?;
                 column.clear();
             }
             group.close().map(drop)
         };
         write().map_err(plain)?;
-        self.rows = 0;
+        self.nulls.clear();
         Ok(())
     }
 }
 
-impl Chunk {
+impl Gathered {
     fn new(kind: Kind) -> Self {
-        Self {
-            values: match kind {
-                Kind::Text => Values::Text {
-                    values: Vec::new(),
-                    known: HashMap::new(),
-                },
-                Kind::Integer => Values::Integer(Vec::new()),
-                Kind::Float => Values::Float(Vec::new()),
-                Kind::Flag => Values::Flag(Vec::new()),
+        let values = match kind {
+            Kind::Text => Values::Texts {
+                codes: Vec::new(),
+                texts: Vec::new(),
+                known: HashMap::new(),
             },
-            levels: Vec::new(),
-        }
+            Kind::Integer | Kind::Float => Values::Numbers {
+                column: Numbers::default(),
+                count: 0,
+                latest: [0; 2],
+            },
+            Kind::Flag => Values::Flags(Vec::new()),
+        };
+        Self { nulls: 0, values }
     }
 
     /// Adds the cell of the group's row number `row`.
-    fn push(&mut self, cell: Cell<'_>, row: usize) {
+    fn push(&mut self, row: u32, cell: Cell<'_>) {
         match (&mut self.values, cell) {
-            (_, Cell::Null) => {
-                self.levels.resize(row, 1);
-                self.levels.push(0);
-                return;
-            }
-            (Values::Text { values, known }, Cell::Text(text)) => {
-                if let Some(before) = values.last()
-                    && before.data() == text.as_bytes()
-                {
-                    values.push(before.clone());
-                } else if let Some(before) = known.get(text) {
-                    values.push(before.clone());
-                } else {
-                    let value = ByteArray::from(text);
-                    known.insert(text.into(), value.clone());
-                    values.push(value);
+            (values, Cell::Null) => {
+                self.nulls += 1;
+                if let Values::Numbers { column, .. } = values {
+                    column.nulls += 1;
                 }
             }
-            (Values::Integer(values), Cell::Integer(number)) => values.push(number),
-            (Values::Float(values), Cell::Float(number)) => values.push(number),
-            (Values::Flag(values), Cell::Flag(flag)) => values.push(flag),
+            (
+                Values::Texts {
+                    codes,
+                    texts,
+                    known,
+                },
+                Cell::Text(text),
+            ) => {
+                let before = codes.last().copied();
+                let code = before
+                    .filter(|code| *texts[*code as usize] == *text)
+                    .or_else(|| known.get(text).copied())
+                    .unwrap_or_else(|| {
+                        let code = texts.len() as u32;
+                        texts.push(text.into());
+                        known.insert(text.into(), code);
+                        code
+                    });
+                codes.push(code);
+            }
+            (Values::Flags(values), Cell::Flag(flag)) => values.push(flag),
+            (Values::Numbers { .. }, Cell::Integer(number)) => self.number(row, number as u64),
+            (Values::Numbers { .. }, Cell::Float(number)) => self.number(row, number.to_bits()),
             (_, cell) => unreachable!("{cell:?} in a column of another kind"),
-        }
-        if !self.levels.is_empty() {
-            self.levels.push(1);
         }
     }
 
-    fn write(
-        &mut self,
-        out: &mut SerializedColumnWriter<'_>,
-        rows: usize,
-    ) -> Result<(), ParquetError> {
-        self.levels.resize(rows, 1);
-        let levels = Some(self.levels.as_slice());
-        match &self.values {
-            Values::Text { values, .. } => out
-                .typed::<ByteArrayType>()
-                .write_batch(values, levels, None),
-            Values::Integer(values) => out.typed::<Int64Type>().write_batch(values, levels, None),
-            Values::Float(values) => out.typed::<DoubleType>().write_batch(values, levels, None),
-            Values::Flag(values) => out.typed::<BoolType>().write_batch(values, levels, None),
+    fn number(&mut self, row: u32, bits: u64) {
+        let Values::Numbers {
+            column,
+            count,
+            latest,
+        } = &mut self.values
+        else {
+            return;
+        };
+        if *count < 2 {
+            column.gain(row, bits);
+        } else if bits != latest[0] {
+            column.change(row, bits, latest[0]);
         }
-        .map(drop)
+        *count += 1;
+        *latest = [latest[1], bits];
+    }
+
+    /// The chunk, but for the block at its end.
+    fn write(&mut self, chunk: &mut Chunk, rows: u32) -> &[u8] {
+        match &mut self.values {
+            Values::Texts { codes, texts, .. } => {
+                match texts.len() {
+                    0 => chunk.numbers(&[], 0),
+                    1 => chunk.one_text(texts, 0),
+                    _ => chunk.texts(texts, |width| masks::packed(codes, |code| *code, width)),
+                }
+                &[]
+            }
+            Values::Numbers {
+                column,
+                count,
+                latest,
+            } => {
+                let (block, values) = column.finish(rows, (*count > 0).then_some(latest[1]));
+                chunk.numbers(block, values);
+                block
+            }
+            Values::Flags(values) => {
+                chunk.flags(&masks::packed(values, |flag| u32::from(*flag), 1));
+                &[]
+            }
+        }
     }
 
     fn clear(&mut self) {
-        self.levels.clear();
+        self.nulls = 0;
         match &mut self.values {
-            Values::Text { values, known } => {
-                values.clear();
+            Values::Texts {
+                codes,
+                texts,
+                known,
+            } => {
+                codes.clear();
+                texts.clear();
                 known.clear();
             }
-            Values::Integer(values) => values.clear(),
-            Values::Float(values) => values.clear(),
-            Values::Flag(values) => values.clear(),
+            Values::Numbers { column, count, .. } => {
+                column.clear();
+                *count = 0;
+            }
+            Values::Flags(values) => values.clear(),
         }
     }
 }
@@ -217,6 +277,7 @@ mod tests {
     use crate::column::table;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
+    use proptest::prelude::*;
 
     table! {
         /// Of all kinds.
@@ -243,6 +304,77 @@ mod tests {
         mixed.cells()
     }
 
+    /// Of what rows the tables are read back.
+    fn read(file: Vec<u8>) -> Vec<Vec<Field>> {
+        let reader = SerializedFileReader::new(bytes::Bytes::from(file)).expect("a Parquet file");
+        let row = |row: Result<parquet::record::Row, ParquetError>| {
+            let row = row.expect("a row");
+            row.get_column_iter()
+                .map(|(_, value)| value.clone())
+                .collect()
+        };
+        reader.get_row_iter(None).expect("rows").map(row).collect()
+    }
+
+    fn field(cell: Cell<'_>) -> Field {
+        match cell {
+            Cell::Null => Field::Null,
+            Cell::Text(text) => Field::Str(text.into()),
+            Cell::Integer(number) => Field::Long(number),
+            Cell::Float(number) => Field::Double(number),
+            Cell::Flag(flag) => Field::Bool(flag),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_rows_are_read_back(
+            rows in prop::collection::vec(
+                (
+                    prop_oneof!["[a-c]{0,2}", "[a-z]{3}"],
+                    prop::option::of(prop_oneof![any::<i64>(), 0..3_i64]),
+                    prop::option::of(-2.0..2.0),
+                    any::<bool>(),
+                ),
+                0..200,
+            )
+        ) {
+            let row = |(name, number, seconds, odd): &'_ (String, Option<i64>, Option<f64>, bool)| {
+                let row = Mixed { name, number: *number, seconds: *seconds, odd: *odd };
+                row.cells().map(field).to_vec()
+            };
+            let expected: Vec<Vec<Field>> = rows.iter().map(row).collect();
+            let mut table = Writer::create(Vec::new(), &Mixed::TABLE).expect("a Vec takes all");
+            for (name, number, seconds, odd) in &rows {
+                let row = Mixed { name, number: *number, seconds: *seconds, odd: *odd };
+                table.row(&row.cells()).expect("a Vec takes all");
+            }
+            prop_assert_eq!(read(table.finish().expect("a Vec takes all")), expected);
+        }
+    }
+
+    #[test]
+    fn many_texts_are_read_back() {
+        for count in [1, 3, 17, 300, GROUP_ROWS] {
+            let mut table = Writer::create(Vec::new(), &Mixed::TABLE).expect("a Vec takes all");
+            let names: Vec<String> = (0..count).map(|number| number.to_string()).collect();
+            for name in &names {
+                let row = Mixed {
+                    name,
+                    number: None,
+                    seconds: None,
+                    odd: false,
+                };
+                table.row(&row.cells()).expect("a Vec takes all");
+            }
+            let found = read(table.finish().expect("a Vec takes all"));
+            assert_eq!(found.len(), count);
+            for (found, name) in found.iter().zip(&names) {
+                assert_eq!(found[0], Field::Str(name.clone()));
+            }
+        }
+    }
+
     #[test]
     fn what_is_written_in_groups_is_read_back_row_by_row() {
         let mut file = Vec::new();
@@ -257,13 +389,7 @@ mod tests {
         for (found, row) in reader.get_row_iter(None).expect("rows").zip(0..) {
             let found = found.expect("a row");
             let values = found.get_column_iter().map(|(_, value)| value.clone());
-            let expected = cells(row).map(|cell| match cell {
-                Cell::Null => Field::Null,
-                Cell::Text(text) => Field::Str(text.into()),
-                Cell::Integer(number) => Field::Long(number),
-                Cell::Float(number) => Field::Double(number),
-                Cell::Flag(flag) => Field::Bool(flag),
-            });
+            let expected = cells(row).map(field);
             assert!(values.eq(expected), "{row}: {found}");
             rows += 1;
         }

@@ -40,6 +40,8 @@ pub(crate) struct Figures<'a> {
     question: &'a Question,
     /// By the side that the data goes to: down, up.
     directions: [DirectionFigures; 2],
+    /// When each host was last sampled.
+    sampled: [Option<Time>; Seat::ALL.len()],
     /// Of the workloads whose flows' times are asked for.
     spans: Vec<Vec<Span>>,
 }
@@ -54,6 +56,7 @@ impl<'a> Figures<'a> {
             specs,
             question,
             directions: Default::default(),
+            sampled: [None; Seat::ALL.len()],
             spans: vec![Vec::new(); specs.len()],
         }
     }
@@ -63,19 +66,22 @@ impl<'a> Figures<'a> {
     }
 
     /// A socket of this host.
-    pub fn sampled(&mut self, host: Seat, time_s: f64) {
-        let direction = match host {
-            Seat::Client => Side::Server,
-            Seat::Server => Side::Client,
-            Seat::Near | Seat::Far => return,
-        };
-        let samples_s = &mut self.directions[direction as usize].samples_s;
-        if samples_s.last() != Some(&time_s) {
-            samples_s.push(time_s);
+    #[inline]
+    pub fn sampled(&mut self, host: Seat, time: Time) {
+        if self.sampled[host as usize] != Some(time) {
+            self.sampled[host as usize] = Some(time);
+            let direction = match host {
+                Seat::Client => Side::Server,
+                Seat::Server => Side::Client,
+                Seat::Near | Seat::Far => return,
+            };
+            let samples_s = &mut self.directions[direction as usize].samples_s;
+            samples_s.push(time.as_secs_f64());
         }
     }
 
     /// A socket to which something has happened since the last sample.
+    #[inline]
     pub fn socket(&mut self, row: &SocketRow) {
         if row.host != Seat::from(row.side) {
             return; // between: no end of the whole path

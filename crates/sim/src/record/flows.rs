@@ -1,15 +1,29 @@
 //! The `flows` table's rows.
 
+use crate::seat::Seat;
 use crate::sink::{Cached, FlowOutcome, FlowRow};
 use bentpipe_path::time::Time;
 use bentpipe_tables::Flow;
 
-/// A host, or one of many that it stands for; numbers from 1.
-fn party(host: &str, number: Option<u32>) -> String {
-    number.map_or_else(
-        || host.to_owned(),
-        |number| format!("{host}-{}", number + 1),
-    )
+/// Names of hosts, and of the many that one stands for, put together once.
+#[derive(Debug, Default)]
+pub(crate) struct Parties([Vec<String>; Seat::ALL.len()]);
+
+impl Parties {
+    /// Those of numbers up to this one.
+    fn know(&mut self, host: Seat, number: Option<u32>) {
+        let names = &mut self.0[host as usize];
+        while number.is_some_and(|number| names.len() <= number as usize) {
+            names.push(format!("{}-{}", host.name(), names.len() + 1));
+        }
+    }
+
+    /// A host, or one of many that it stands for, which is known; numbers from 1.
+    fn name(&self, host: Seat, number: Option<u32>) -> &str {
+        number.map_or(host.name(), |number| {
+            &self.0[host as usize][number as usize]
+        })
+    }
 }
 
 pub(crate) fn cached(found: Cached) -> &'static str {
@@ -19,22 +33,26 @@ pub(crate) fn cached(found: Cached) -> &'static str {
     }
 }
 
-/// Hands the row over: its names are put together here.
-pub(crate) fn with_row<T>(workload: &str, row: &FlowRow, take: impl FnOnce(&Flow<'_>) -> T) -> T {
+pub(crate) fn row<'a>(workload: &'a str, row: &FlowRow, parties: &'a mut Parties) -> Flow<'a> {
     let bytes = row.bytes - row.omitted_bytes;
     let goodput_bit_s = row
         .end
         .map(|end| (end - row.counted_from).as_secs_f64())
         .filter(|&seconds| seconds > 0.0)
         .map(|seconds| bytes as f64 * 8.0 / seconds);
-    let client = party(row.detail.leg.seat(row.opener).name(), row.detail.client);
-    let other = row.detail.leg.seat(row.opener.other());
-    let server = party(other.name(), row.detail.server);
-    take(&Flow {
+    let detail = &row.detail;
+    let [client, server] = [
+        (detail.leg.seat(row.opener), detail.client),
+        (detail.leg.seat(row.opener.other()), detail.server),
+    ];
+    for (host, number) in [client, server] {
+        parties.know(host, number);
+    }
+    Flow {
         flow: row.flow + 1,
         workload,
-        client: &client,
-        server: &server,
+        client: parties.name(client.0, client.1),
+        server: parties.name(server.0, server.1),
         direction: row.receiver.direction().name(),
         ip: row.ip.into(),
         local_port: row.local_port.into(),
@@ -55,5 +73,5 @@ pub(crate) fn with_row<T>(workload: &str, row: &FlowRow, take: impl FnOnce(&Flow
         why: row.why,
         object: row.detail.object.map(u64::from),
         cache: row.detail.cache.map(cached),
-    })
+    }
 }

@@ -38,6 +38,7 @@ pub(crate) struct Recorder<'a, W: Write + Send> {
     /// By host.
     captures: [Option<pcapng::Writer<BufWriter<W>>>; Seat::ALL.len()],
     bytes: Vec<u8>,
+    parties: flows::Parties,
     works: Vec<Work>,
     figures: Figures<'a>,
     stopped: bool,
@@ -85,6 +86,7 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
             pings,
             captures,
             bytes: Vec::new(),
+            parties: flows::Parties::default(),
             works: vec![Work::default(); names.len()],
             figures: Figures::new(&spec.workloads, question),
             stopped: false,
@@ -120,6 +122,37 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
         Ok((results, tables))
     }
 
+    /// A socket to which something has happened since its last sample.
+    fn changed(
+        &mut self,
+        slot: usize,
+        version: SampleVersion,
+        waits: [Nanos; 3],
+        seen: &SeenSocket<'_>,
+    ) -> io::Result<()> {
+        let row = seen.row();
+        self.figures.socket(&row);
+        let raw = sockets::row(&self.names[row.workload], &row).raw();
+        if self.sockets.row(slot, version, seen.time, waits, &raw)? {
+            return Ok(());
+        }
+        self.whole_row(slot, version, waits, seen)
+    }
+
+    #[cold]
+    fn whole_row(
+        &mut self,
+        slot: usize,
+        version: SampleVersion,
+        waits: [Nanos; 3],
+        seen: &SeenSocket<'_>,
+    ) -> io::Result<()> {
+        let row = seen.row();
+        let row = sockets::row(&self.names[row.workload], &row);
+        self.sockets
+            .whole_row(slot, version, seen.time, waits, &row)
+    }
+
     fn note(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             self.failed.get_or_insert(error);
@@ -135,30 +168,22 @@ impl<W: Write + Send> Sink for Recorder<'_, W> {
     }
 
     fn socket_seen(&mut self, seen: &SeenSocket<'_>) {
-        let time_s = seen.time.as_secs_f64();
-        self.figures.sampled(seen.host, time_s);
+        self.figures.sampled(seen.host, seen.time);
         let slot = 2 * seen.id.index as usize + seen.side as usize;
-        let version = seen.version();
-        let waits_s = seen.waits().map(Nanos::as_secs_f64);
-        let mut write = || -> io::Result<()> {
-            if !self.sockets.unchanged(slot, &version, time_s, waits_s)? {
-                let row = seen.row();
-                self.figures.socket(&row);
-                let row = sockets::row(&self.names[row.workload], &row);
-                self.sockets.row(slot, version, &row)?;
-            }
-            Ok(())
+        let (version, waits) = (seen.version(), seen.waits());
+        let written = match self.sockets.unchanged(slot, &version, seen.time, waits) {
+            Ok(true) => return,
+            Ok(false) => self.changed(slot, version, waits, seen),
+            Err(error) => Err(error),
         };
-        let written = write();
         self.note(written);
     }
 
     fn flow(&mut self, row: &FlowRow) {
         self.works[row.workload].flow(row);
         self.figures.flow(row);
-        let written = flows::with_row(&self.names[row.workload], row, |row| {
-            self.flows.row(&row.cells())
-        });
+        let row = flows::row(&self.names[row.workload], row, &mut self.parties);
+        let written = self.flows.row(&row.cells());
         self.note(written);
     }
 

@@ -18,6 +18,7 @@ fn measured(span: Nanos) -> Option<f64> {
     (span != Nanos::ZERO).then(|| span.as_secs_f64())
 }
 
+#[inline]
 pub(crate) fn row<'a>(workload: &'a str, row: &SocketRow) -> Socket<'a> {
     let s = &row.sample;
     Socket {

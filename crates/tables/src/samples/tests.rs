@@ -70,15 +70,21 @@ fn check(instants: &[Vec<Option<u64>>]) {
     let mut writer = Writer::create(Vec::new()).expect("a Vec takes all");
     let mut expected = Vec::new();
     for (number, slots) in instants.iter().enumerate() {
-        let time_s = number as f64 / 10.0;
+        let time = Time(number as i64 * 100_000_000);
         for (slot, seed) in slots.iter().enumerate() {
             let Some(seed) = *seed else { continue };
-            let waited_s = time_s * (slot % 2) as f64;
-            let row = row(time_s, seed, waited_s);
-            let known = writer.unchanged(slot, &seed, time_s, [waited_s, 0.0, 0.0]);
-            if !known.expect("a Vec takes all") {
-                writer.row(slot, seed, &row).expect("a Vec takes all");
-            }
+            let waited = Nanos(time.0 * (slot % 2) as i64);
+            let waits = [waited, Nanos::ZERO, Nanos::ZERO];
+            let row = row(time.as_secs_f64(), seed, waited.as_secs_f64());
+            let mut written = || -> io::Result<()> {
+                let is_written = writer.unchanged(slot, &seed, time, waits)?
+                    || writer.row(slot, seed, time, waits, &row.raw())?;
+                if !is_written {
+                    writer.whole_row(slot, seed, time, waits, &row)?;
+                }
+                Ok(())
+            };
+            written().expect("a Vec takes all");
             expected.push(row);
         }
     }

@@ -42,6 +42,7 @@ impl Socket {
         self.chrono.totals(now)
     }
 
+    #[inline]
     pub fn sample(&self, now: Time) -> SocketSample {
         let w = &self.window;
         let c = &self.counters;
