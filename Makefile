@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-hosts bench-start check-interrupted validate calibrate check-intervals check-query check-calc docs clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start check-interrupted validate calibrate check-intervals check-query check-calc docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -75,6 +75,10 @@ bench-sweep: setup
 # What `bentpipe report` of many runs costs. BESIDE=../other: also by the code of another checkout, in turns.
 bench-report: setup
 	@$(python) benches/report $(if $(BESIDE),--beside $(BESIDE))
+
+# The bundled labs in `sim` by this checkout and by another one, BESIDE=../other: which figures changed, and by how much.
+bench-labs: setup
+	@$(python) benches/labs --beside $(BESIDE)
 
 # What it costs a run's figures that its hosts' programs wait for a processor.
 bench-hosts: setup
