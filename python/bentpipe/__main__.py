@@ -12,8 +12,10 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup ignores the end of its terminal
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        number = getattr(signal, name, None)
+        # nohup has a process ignore the end of its terminal; it stays so.
+        if number and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     try:
         from bentpipe.cli import main as command_line  # noqa: PLC0415 - see above

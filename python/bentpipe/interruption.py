@@ -9,6 +9,7 @@ What a run has started dies with the process: the kernel sees to that (engines/h
 import os
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -17,6 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 
 INTERRUPTED = 130
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The signals that end the process; Windows has no SIGHUP."""
+
 _ORDERLY_S = 1.4
 _CLEARING_S = 0.2
 _CLEAR_LINE = "\r\x1b[2K\x1b[?25h"
@@ -41,10 +45,10 @@ unfinished: set[Path] = set()
 
 def watch() -> None:
     """From here on SIGINT, SIGTERM and SIGHUP end the process within some 1.5 s. For the main thread."""
-    readable, writable = os.pipe()
-    os.set_blocking(writable, False)
-    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
-    threading.Thread(target=_wait, args=(readable,), name="interruption", daemon=True).start()
+    readable, writable = socket.socketpair()  # on Windows the descriptor must be a socket's
+    writable.setblocking(False)
+    signal.set_wakeup_fd(writable.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_wait, args=(readable, writable), name="interruption", daemon=True).start()
 
 
 def said() -> str:
@@ -52,8 +56,9 @@ def said() -> str:
     return f"bentpipe: interrupted: {more}" if more else "bentpipe: interrupted"
 
 
-def _wait(readable: int) -> None:
-    while os.read(readable, 1)[0] not in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+def _wait(readable: socket.socket, _writable: socket.socket) -> None:
+    """Keeps both ends open."""
+    while readable.recv(1)[0] not in ENDING:
         pass
     time.sleep(_ORDERLY_S)
     with suppress(Exception):

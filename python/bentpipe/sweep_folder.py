@@ -1,24 +1,22 @@
 """The folder of a sweep: which lab it belongs to, what its runs are called, and who writes in it.
 
 The folder says which lab it belongs to (lab.json), so that an interrupted sweep goes on where it stopped and
-another lab's folder is refused. On this machine it is locked while a sweep writes in it; at a URL nobody
-keeps two sweeps apart.
+another lab's folder is refused. On this machine it is locked while a sweep writes in it. At a URL, and on
+Windows, nothing keeps two sweeps apart.
 """
 
 import datetime
-import fcntl
 import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import lab
+from bentpipe import flock, lab
 from bentpipe.lab import Point
 from bentpipe.lab.errors import shown
 from bentpipe.lab_difference import difference
@@ -153,30 +151,19 @@ def _locked(place: Place) -> Iterator[int | None]:
     """As long as this lasts no other process has the folder, which is made."""
     try:
         place.make()
-        descriptor = os.open(place.path, os.O_RDONLY | os.O_DIRECTORY) if place.path else None
+        lockable = place.path if flock.EXISTS else None
+        descriptor = os.open(lockable, os.O_RDONLY | os.O_DIRECTORY) if lockable else None
     except OSError as error:
         raise StoreError(f"{place} cannot be made: {error.strerror}") from error
     if descriptor is None:
         yield None
         return
     try:
-        _lock(place, descriptor)
+        if not flock.locked(descriptor, _LOCK_S):
+            raise StoreError(f"{place} is being written by another bentpipe")
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _lock(place: Place, descriptor: int) -> None:
-    give_up_s = time.monotonic() + _LOCK_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > give_up_s:
-                raise StoreError(f"{place} is being written by another bentpipe") from None
-            time.sleep(0.05)
-        else:
-            return
 
 
 def _checked(place: Place, own: Mapping[str, Any]) -> set[str]:

@@ -1,6 +1,6 @@
 """What a worker of a cluster does: runs, in its own scratch folder."""
 
-import fcntl
+import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from importlib import metadata
 from pathlib import Path
 
+from bentpipe import flock
 from bentpipe.engines.base import EngineError
 from bentpipe.executors.base import Task, TaskOutcome, Work, tried
 from bentpipe.results.carried import packed, removed
@@ -63,7 +64,7 @@ def _machine_to_itself() -> Iterator[None]:
         file.touch(exist_ok=False)
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)  # it may be another user's
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        flock.locked(descriptor, math.inf)
         yield
     finally:
         os.close(descriptor)
