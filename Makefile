@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start check-interrupted validate calibrate check-intervals check-query check-calc docs clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start check-interrupted validate calibrate check-intervals check-query check-calc wheel check-wheel docs clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -117,6 +117,14 @@ check-intervals: setup
 # `bentpipe calc` beside `sim` and `live`: the tables of docs/calc.md. LIVE=1 does the live runs that are missing first.
 check-calc: setup
 	$(python) benches/calc $(if $(LIVE),--live)
+
+# A wheel in dist/ that installs without a compiler.
+wheel:
+	@scripts/wheel
+
+# From `pip install` of that wheel to a report, where nothing else is installed.
+check-wheel:
+	@scripts/check-wheel
 
 # The pages that are printed from the code, and the notebook with its output.
 docs: setup
