@@ -1,5 +1,6 @@
 """`bentpipe explain`: which runs it takes, and what it prints."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,16 @@ def test_json_is_an_object_per_run_with_the_shares_of_each_transfer(run: Command
         assert sum(finding["share"] for finding in transfer["findings"]) == pytest.approx(1)
         assert all(finding["because"] and finding["evidence"] is not None for finding in transfer["findings"])
         assert each["path"]["rate_mbit_s"] == 10
+
+
+def test_records_that_do_not_say_their_point_are_explained_and_not_chosen(run: Command, swept: Path) -> None:
+    for file in swept.glob("*/run.json"):
+        record = json.loads(file.read_text())
+        file.write_text(json.dumps({key: record[key] for key in record if key not in ("point", "variant")}))
+    assert run("explain", "out").stdout.count("as is, seed") == 5
+    said = run("explain", "out", "--point", "path.rtt=200 ms")
+    assert (said.status, said.stdout) == (2, "")
+    assert "none, since nothing is swept" in said.stderr
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,25 @@ def _chosen(
     found = [
         record
         for record in records
-        if all(key in record["point"] and _same(record["point"][key], text) for key, text in wanted)
-        and (not variants or record["variant"] in variants)
+        if all(key in _point(record) and _same(_point(record)[key], text) for key, text in wanted)
+        and (not variants or _variant(record) in variants)
     ]
     if not found:
-        there = ", ".join(dict.fromkeys(str(record["variant"]) for record in records))
+        there = ", ".join(dict.fromkeys(_variant(record) for record in records))
         values = "; ".join(f"{key} = {', '.join(_values(records, key))}" for key in _keys(records))
         points_there = f"; points: {values}" if values else ""
         raise StoreError(f"no run is there; variants: {there}{points_there}")
     return found
+
+
+def _point(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Empty where the record, which may be another program's, does not say."""
+    found: Mapping[str, Any] = record.get("point") or {}
+    return found
+
+
+def _variant(record: Mapping[str, Any]) -> str:
+    return str(record.get("variant", "as is"))
 
 
 def _key_and_value(option: str, records: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
@@ -95,13 +105,13 @@ def _key_and_value(option: str, records: Sequence[Mapping[str, Any]]) -> tuple[s
 
 
 def _keys(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [*dict.fromkeys(key for record in records for key in record["point"])]
+    return [*dict.fromkeys(key for record in records for key in _point(record))]
 
 
 def _values(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     from bentpipe.written import written
 
-    return [*dict.fromkeys(written(record["point"][key]) for record in records if key in record["point"])]
+    return [*dict.fromkeys(written(_point(record)[key]) for record in records if key in _point(record))]
 
 
 def _same(value: Any, text: str) -> bool:
