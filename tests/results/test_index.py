@@ -1,5 +1,6 @@
 """The index of a sweep's runs says what the records say, whatever became of either."""
 
+import functools
 import json
 import math
 import os
@@ -266,6 +267,9 @@ def text_of(column: str, old: str, new: str) -> Callable[[pl.DataFrame], pl.Data
         lambda rows: rows.with_columns(workload=pl.lit(5)),
         lambda rows: rows.with_columns(point=pl.struct(x=pl.lit([1, 2]))),
         lambda rows: rows.with_columns(other=pl.lit("x")),
+        lambda rows: rows.with_columns(point=functools.reduce(lambda x, _: pl.struct(x), range(40), pl.lit(1))),
+            point=functools.reduce(lambda x, _: pl.struct(x=x), range(40), pl.lit(1))
+        ),
         lambda rows: rows.with_columns(wall_s=pl.lit(math.nan)),
         lambda rows: rows.with_columns(point=pl.struct(path=pl.struct(rtt=pl.lit(math.inf)))),
         lambda rows: rows.with_columns(point=pl.struct(x=pl.lit(1e300))),

@@ -34,6 +34,8 @@ from bentpipe.results.runs_table import FIXED, STRUCTS, RunRows, runs_table
 
 _STAMP = {"record_bytes": pl.Int64(), "record_changed": pl.String()}
 _FIGURE_TYPES = {pl.Boolean(), pl.Int64(), pl.Float64(), pl.String()}
+_DEEPEST = 32
+"""Structs within each other. Polars takes a minute for a thousand."""
 _FIRST, _LAST = datetime(1, 1, 1), datetime(9999, 12, 31)
 _FORMAT = "1"
 """Counts up when the same record gives another row."""
@@ -188,12 +190,12 @@ def _from_records(
                 raise
 
 
-def _holds_figures(dtype: Any) -> bool:
+def _holds_figures(dtype: Any, deepest: int = _DEEPEST) -> bool:
     """Whether it is a struct of structs and of the types of a run's figures (runs_table.py)."""
-    if not isinstance(dtype, pl.Struct):
+    if not isinstance(dtype, pl.Struct) or not deepest:
         return False
     leaves = [field.dtype for field in dtype.fields]
-    return all(leaf in _FIGURE_TYPES or _holds_figures(leaf) for leaf in leaves)
+    return all(leaf in _FIGURE_TYPES or _holds_figures(leaf, deepest - 1) for leaf in leaves)
 
 
 def _holds_what_records_may(table: pl.DataFrame) -> bool:
