@@ -267,7 +267,7 @@ def text_of(column: str, old: str, new: str) -> Callable[[pl.DataFrame], pl.Data
         lambda rows: rows.with_columns(workload=pl.lit(5)),
         lambda rows: rows.with_columns(point=pl.struct(x=pl.lit([1, 2]))),
         lambda rows: rows.with_columns(other=pl.lit("x")),
-        lambda rows: rows.with_columns(point=functools.reduce(lambda x, _: pl.struct(x), range(40), pl.lit(1))),
+        lambda rows: rows.with_columns(
             point=functools.reduce(lambda x, _: pl.struct(x=x), range(40), pl.lit(1))
         ),
         lambda rows: rows.with_columns(wall_s=pl.lit(math.nan)),
