@@ -120,16 +120,31 @@ class Questions:
         try:
             with self._damage_named(asked):
                 columns = self._connection.run(sql)
-        except QueryError:
-            if not self._views:
+        except QueryError as error:
+            if _lacks_column(error):
+                self._make_by_name(asked)
+            elif self._views:
+                self._make(list(self._views))  # for the hint of a name that DuckDB gives
+            else:
                 raise
-            self._make(list(self._views))  # for the hint of a name that DuckDB gives
             with self._damage_named(asked):
                 columns = self._connection.run(sql)
 
+        given = 0
+
         def fetch(rows: int) -> list[tuple[Any, ...]]:
-            with self._damage_named(asked):
-                return self._connection.fetch(rows)
+            nonlocal given
+            try:
+                with self._damage_named(asked):
+                    found = self._connection.fetch(rows)
+            except QueryError as error:
+                if given or not _lacks_column(error):
+                    raise
+                self._make_by_name(asked)
+                self._connection.run(sql)
+                found = self._connection.fetch(rows)
+            given += len(found)
+            return found
 
         return Answer(columns, fetch)
 
@@ -142,10 +157,14 @@ class Questions:
                 except QueryError as error:
                     if not isinstance(error.__cause__, duckdb.BinderException):
                         raise
-                    # A file in the midst of others lacks a column.
-                    self._connection.run(f"create view {view} as {self._series(view, older=True)}")
+                    self._make_by_name([view])
                 if view in TABLES:
                     self._check_types(view)
+
+    def _make_by_name(self, views: Sequence[str]) -> None:
+        """Once more, for files of which some lack a column."""
+        for view in views:
+            self._connection.run(f"create or replace view {view} as {self._series(view, older=True)}")
 
     def _check_types(self, table: str) -> None:
         """Raises QueryError where a file has a column of another type. DuckDB takes the first file's types
@@ -273,6 +292,11 @@ class _Connection:
                 self._duckdb.interrupt()  # again: it is lost on a query that is still being planned
             raise
         return running.result()
+
+
+def _lacks_column(error: QueryError) -> bool:
+    """Whether a file has not all columns of the table's first file. DuckDB sees it when it opens the file."""
+    return isinstance(error.__cause__, duckdb.InvalidInputException) and "schema mismatch" in str(error)
 
 
 def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:

@@ -116,8 +116,13 @@ class Results:
         run that was written first and the one that was written last tell: a folder grows."""
         table = table_named(name)
         stamps = {place: stamp for place in self.files(name).values() if (stamp := place.stamp())}
-        ends = {of(stamps, key=lambda place: stamps[place].changed) for of in (min, max) if stamps}
-        return any(_lacks_columns(table, place, stamps[place].size_bytes) for place in ends)
+        times = [stamp.changed for stamp in stamps.values()]
+        ends = {min(times), max(times)} if times else set()  # several may have been written within one tick
+        return any(
+            _lacks_columns(table, place, stamp.size_bytes)
+            for place, stamp in stamps.items()
+            if stamp.changed in ends
+        )
 
     def of_run(self, run: str, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """One run's table, or those columns of it, without the column `run`."""
