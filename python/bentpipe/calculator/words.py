@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bentpipe.calculator import advice, transfer
-from bentpipe.calculator.calculation import Calculation
+from bentpipe.calculator.answer import Answer
 from bentpipe.calculator.limits import MANY_LOSSES, QUEUE, BeyondFormulas, Limit
 from bentpipe.charts import wording
 from bentpipe.digits import digits
@@ -19,7 +19,7 @@ from bentpipe.results.statistics import Estimate
 _NOT_SIMULATED = "not simulated, too many packets or more than a day at that rate"
 
 
-def render(found: Calculation) -> RenderableType:
+def render(found: Answer) -> RenderableType:
     parts: list[RenderableType] = [_heading(found), "", _limits(found), ""]
     if found.beyond_formulas:
         parts[1:1] = ["", *map(_line, _packets_alone(found, found.beyond_formulas))]
@@ -41,7 +41,7 @@ def _line(line: str, style: str = "") -> RenderableType:
     return Padding(Text(text, style=style), (0, 0, 0, len(line) - len(text)), expand=False)
 
 
-def _heading(found: Calculation) -> Text:
+def _heading(found: Answer) -> Text:
     asked = found.asked
     streams = wording.plural(asked.streams, "stream")
     loss = f"loss {asked.loss:g}" if asked.loss else "no loss but by a full queue"
@@ -63,7 +63,7 @@ def _heading(found: Calculation) -> Text:
     )
 
 
-def _limits(found: Calculation) -> Table:
+def _limits(found: Answer) -> Table:
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     drawn.add_column("limit", no_wrap=True)
     drawn.add_column("Mbit/s", justify="right", no_wrap=True)
@@ -77,7 +77,7 @@ def _limits(found: Calculation) -> Table:
     return drawn
 
 
-def _binding(found: Calculation) -> list[str]:
+def _binding(found: Answer) -> list[str]:
     capacity = found.limits[0]
     next_ = ""
     if found.next and found.headroom:
@@ -97,7 +97,7 @@ def _binding(found: Calculation) -> list[str]:
     return lines
 
 
-def _remedy(found: Calculation, capacity: Limit) -> list[str]:
+def _remedy(found: Answer, capacity: Limit) -> list[str]:
     """What would lift what binds."""
     one = found.goodput_bit_s / found.asked.streams
     streams = math.ceil(capacity.goodput_bit_s / one)
@@ -111,7 +111,7 @@ def _remedy(found: Calculation, capacity: Limit) -> list[str]:
     return []
 
 
-def _times(found: Calculation) -> list[str]:
+def _times(found: Answer) -> list[str]:
     lines = [
         f"Slow start: {wording.duration(found.slow_start_s)} until that rate is reached.",
         f"  {transfer.SLOW_START_FORMULA}",
@@ -133,7 +133,7 @@ def _times(found: Calculation) -> list[str]:
     return lines
 
 
-def _losses(found: Calculation) -> list[str]:
+def _losses(found: Answer) -> list[str]:
     """When the queue overflows. Until the second time the long run has not begun."""
     words = [
         f"after {wording.duration(each.after_s)}{' (in slow start)' if each.is_in_slow_start else ''}"
@@ -147,7 +147,7 @@ def _losses(found: Calculation) -> list[str]:
     ]
 
 
-def _buffers(found: Calculation) -> list[str]:
+def _buffers(found: Answer) -> list[str]:
     """What to change, where the question's buffers are too small for the path."""
     wanted = advice.buffer_bytes(found.asked)
     lines = [
@@ -160,7 +160,7 @@ def _buffers(found: Calculation) -> list[str]:
     return lines + [line for each in changes for line in each.lines]
 
 
-def _packets(found: Calculation) -> list[str]:
+def _packets(found: Answer) -> list[str]:
     level = found.packet_level
     assert level is not None
     said = found.simulated_bit_s or found.goodput_bit_s
@@ -195,7 +195,7 @@ def _packets(found: Calculation) -> list[str]:
     return lines
 
 
-def _packets_alone(found: Calculation, beyond: BeyondFormulas) -> list[str]:
+def _packets_alone(found: Answer, beyond: BeyondFormulas) -> list[str]:
     """Where no formula holds: what the simulation says, and why it alone does."""
     level, asked = found.packet_level, found.asked
     reasons = [
@@ -218,7 +218,7 @@ def _packets_alone(found: Calculation, beyond: BeyondFormulas) -> list[str]:
     return [*lines, *reasons]
 
 
-def _reason(found: Calculation) -> str:
+def _reason(found: Answer) -> str:
     if found.binds.is_of_loss:
         return ": the formula is for losses at equal distances"
     if found.binds.name == "send buffer":
