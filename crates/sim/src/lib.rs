@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod connect;
 mod connection;
 pub mod near;
 mod network;
@@ -9,6 +10,7 @@ pub mod node;
 pub mod packet;
 pub mod pair;
 pub mod record;
+pub mod rows;
 pub mod seat;
 pub mod simulation;
 pub mod sink;

@@ -2,8 +2,9 @@
 
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::rows::{FlowOutcome, FlowRow};
 use bentpipe_sim::simulation::{SimSpec, Simulation};
-use bentpipe_sim::sink::{FlowOutcome, FlowRow, Sink};
+use bentpipe_sim::sink::Sink;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
 use bentpipe_workloads::Distribution;
 use std::alloc::{GlobalAlloc, Layout, System};

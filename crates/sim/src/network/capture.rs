@@ -1,8 +1,8 @@
 //! What captures show: packets at one end of a link, with the ports and initial sequence numbers of their connections.
 
 use crate::packet::{ConnectionId, Packet};
+use crate::rows::Captured;
 use crate::seat::{Seat, Side};
-use crate::sink::Captured;
 use bentpipe_base::time::Time;
 use bentpipe_tables::pcapng::InterfaceDirection;
 

@@ -3,9 +3,9 @@
 
 use super::Question;
 use super::results::{PipeTotals, RunResults, Work};
+use crate::rows::{self, FlowRow, SocketRow};
 use crate::seat::{Seat, Side};
 use crate::simulation::Summary;
-use crate::sink::{self, FlowRow, SocketRow};
 use crate::workload::WorkloadSpec;
 use bentpipe_base::Direction;
 use bentpipe_path::Bin;
@@ -122,7 +122,7 @@ impl<'a> Figures<'a> {
             self.spans[row.workload].push(Span {
                 size_bytes: row.size_bytes.unwrap_or(row.bytes),
                 start_s: row.start.as_secs_f64(),
-                end_s: end_s.filter(|_| row.outcome == sink::FlowOutcome::Finished),
+                end_s: end_s.filter(|_| row.outcome == rows::FlowOutcome::Finished),
             });
         }
     }

@@ -1,7 +1,7 @@
 //! The `flows` table's rows.
 
+use crate::rows::{Cached, FlowOutcome, FlowRow};
 use crate::seat::Seat;
-use crate::sink::{Cached, FlowOutcome, FlowRow};
 use bentpipe_path::time::Time;
 use bentpipe_tables::Flow;
 

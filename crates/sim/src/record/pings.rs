@@ -1,6 +1,6 @@
 //! The `pings` table's rows.
 
-use crate::sink::PingRow;
+use crate::rows::PingRow;
 use bentpipe_path::time::Nanos;
 use bentpipe_tables::Ping;
 

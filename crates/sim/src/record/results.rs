@@ -1,7 +1,7 @@
 //! What a run amounted to, beside the tables: what each workload carried, and each pipe's sums.
 
 use super::flows::cached;
-use crate::sink::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
+use crate::rows::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
 use crate::workload::WorkloadSpec;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{DropCause, Totals};
@@ -153,9 +153,9 @@ impl Work {
         self.flows += 1;
         self.retransmits += row.retransmits - row.omitted_retransmits;
         match row.outcome {
-            sink::FlowOutcome::Finished => self.finished += 1,
-            sink::FlowOutcome::Unfinished => {}
-            sink::FlowOutcome::Failed => {
+            rows::FlowOutcome::Finished => self.finished += 1,
+            rows::FlowOutcome::Unfinished => {}
+            rows::FlowOutcome::Failed => {
                 self.failed += 1;
                 self.why = row.why;
             }

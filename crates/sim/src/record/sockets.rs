@@ -1,7 +1,7 @@
 //! The `sockets` table's rows, of simulated sockets. The backlog, where packets wait for a socket that is in use, is
 //! always empty: a simulated host is never busy.
 
-use crate::sink::{Role, SocketRow};
+use crate::rows::{Role, SocketRow};
 use bentpipe_path::time::Nanos;
 use bentpipe_tables::Socket;
 

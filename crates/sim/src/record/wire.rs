@@ -2,8 +2,8 @@
 //! where it is a length only, checksums right unless the channel flipped a bit.
 
 use crate::packet::{Body, Bytes, Echo, Packet};
+use crate::rows::Captured;
 use crate::seat::{Seat, Side};
-use crate::sink::Captured;
 use bentpipe_path::packet::Packet as _;
 use bentpipe_tcp::segment::{Segment, flag};
 use bentpipe_wire::{

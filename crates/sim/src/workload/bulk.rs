@@ -6,8 +6,8 @@
 
 use super::Workload;
 use crate::packet::ConnectionId;
+use crate::rows::{FlowDetail, FlowOutcome, FlowRow};
 use crate::seat::Side;
-use crate::sink::{FlowDetail, FlowOutcome, FlowRow};
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};

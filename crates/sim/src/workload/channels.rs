@@ -10,9 +10,9 @@
 
 use super::Workload;
 use crate::packet::{ConnectionId, ServerId};
+use crate::rows::{FlowDetail, FlowOutcome, FlowRow};
 use crate::seat::Side;
 use crate::simulation::SpecError;
-use crate::sink::{FlowDetail, FlowOutcome, FlowRow};
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::ConfigError;

@@ -2,8 +2,8 @@
 //! trips that it has seen, or ten seconds if it has seen none (iputils' `ping_common.c`).
 
 use super::Workload;
+use crate::rows::PingRow;
 use crate::seat::Side;
-use crate::sink::PingRow;
 use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 

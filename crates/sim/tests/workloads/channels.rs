@@ -3,8 +3,8 @@
 use super::{MSS, assert_near, end_s, pipe, run, spec};
 use bentpipe_path::config::LossConfig;
 use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::rows::FlowOutcome;
 use bentpipe_sim::simulation::SimSpec;
-use bentpipe_sim::sink::FlowOutcome;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
 use bentpipe_workloads::{ChannelPlan, Distribution, server_delays};
 

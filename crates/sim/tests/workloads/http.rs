@@ -4,8 +4,8 @@ use super::{MSS, assert_near, end_s, pipe, run, spec};
 use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig};
 use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::rows::{FlowOutcome, FlowRow};
 use bentpipe_sim::simulation::SimSpec;
-use bentpipe_sim::sink::{FlowOutcome, FlowRow};
 use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
 
 const HEADER: u64 = 263;

@@ -3,9 +3,10 @@
 use super::{pipe, spec};
 use bentpipe_base::Direction;
 use bentpipe_path::{Nanos, Time};
+use bentpipe_sim::rows::SocketRow;
 use bentpipe_sim::seat::Seat;
 use bentpipe_sim::simulation::{SimSpec, Simulation, SpecError};
-use bentpipe_sim::sink::{Sink, SocketRow};
+use bentpipe_sim::sink::Sink;
 use bentpipe_sim::workload::WorkloadSpec;
 use bentpipe_tcp::congestion::ControlError;
 use std::collections::BTreeSet;

@@ -3,8 +3,8 @@
 use super::Http;
 use super::lane::{After, Lane};
 use super::proxy::{Client, Passed};
+use crate::rows::{Cached, FlowOutcome};
 use crate::seat::Side;
-use crate::sink::{Cached, FlowOutcome};
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::Nanos;

@@ -2,7 +2,7 @@
 
 use super::exchange::Exchange;
 use crate::packet::ConnectionId;
-use crate::sink::Cached;
+use crate::rows::Cached;
 use bentpipe_path::time::Time;
 use std::ops::Range;
 

@@ -25,9 +25,9 @@ mod visit;
 
 use super::Workload;
 use crate::packet::ConnectionId;
+use crate::rows::FlowOutcome;
 use crate::seat::{Leg, Side};
 use crate::simulation::SpecError;
-use crate::sink::FlowOutcome;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};

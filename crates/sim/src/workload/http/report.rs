@@ -2,8 +2,8 @@
 
 use super::Http;
 use super::lane::Item;
+use crate::rows::{Cached, FlowDetail, FlowOutcome, FlowRow};
 use crate::seat::Side;
-use crate::sink::{Cached, FlowDetail, FlowOutcome, FlowRow};
 use crate::world::World;
 use bentpipe_path::time::Nanos;
 
