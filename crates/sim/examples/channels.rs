@@ -5,8 +5,9 @@ use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Bin, Nanos, Time};
 use bentpipe_sim::rows::{FlowOutcome, FlowRow};
 use bentpipe_sim::seat::Side;
-use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_sim::simulation::Simulation;
 use bentpipe_sim::sink::Sink;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
 use bentpipe_workloads::Distribution;
 

@@ -14,6 +14,8 @@ pub mod rows;
 pub mod seat;
 pub mod simulation;
 pub mod sink;
+pub mod spec;
+pub mod spec_error;
 mod standard;
 pub mod workload;
 pub mod world;

@@ -5,7 +5,7 @@
 //! use bentpipe_base::{Nanos, Time};
 //! use bentpipe_sim::pair::Pair;
 //! use bentpipe_sim::seat::Side;
-//! use bentpipe_sim::simulation::SimSpec;
+//! use bentpipe_sim::spec::SimSpec;
 //!
 //! let mut spec = SimSpec { seed: 7, ..SimSpec::default() };
 //! for pipe in [&mut spec.down, &mut spec.up] {
@@ -17,13 +17,14 @@
 //! pair.run_until(Time(1_200_000_000));
 //! assert_eq!(pair.received(Side::Server), 14_480);
 //! assert_eq!(pair.socket(connection, Side::Client).expect("open").window().cwnd, 20);
-//! # Ok::<(), bentpipe_sim::simulation::SpecError>(())
+//! # Ok::<(), bentpipe_sim::spec_error::SpecError>(())
 //! ```
 
 use crate::node::Node;
 use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Seat, Side};
-use crate::simulation::{SimSpec, SpecError};
+use crate::spec::SimSpec;
+use crate::spec_error::SpecError;
 use crate::standard;
 use crate::world::World;
 use bentpipe_base::time::Time;

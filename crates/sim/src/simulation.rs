@@ -1,143 +1,15 @@
-//! A run: the specification, the loop over virtual time, and the streams of results.
+//! A run: the loop over virtual time, and the streams of results.
 
-use crate::near::NearConfig;
-use crate::node::BoxSpec;
-use crate::node::config::HostConfig;
 use crate::seat::{Seat, Side};
 use crate::sink::Sink;
+use crate::spec::SimSpec;
+use crate::spec_error::SpecError;
 use crate::standard::{self, PathEnds};
 use crate::workload::{self, Workload, WorkloadSpec};
 use crate::world::{Call, World};
-use bentpipe_base::topology::TopologyError;
 use bentpipe_path::Totals;
-use bentpipe_path::config::PipeConfig;
-use bentpipe_path::time::{Nanos, Time};
-use bentpipe_tcp::congestion::{ControlError, Registry};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SimSpec {
-    #[serde(default)]
-    pub client: HostConfig,
-    #[serde(default)]
-    pub server: HostConfig,
-    #[serde(default)]
-    pub down: PipeConfig,
-    #[serde(default)]
-    pub up: PipeConfig,
-    /// A host between client and path.
-    #[serde(default)]
-    pub near: Option<NearConfig>,
-    pub mtu: u32,
-    pub seed: u64,
-    pub workloads: Vec<WorkloadSpec>,
-    /// The run's end; without it the run ends when all work is done.
-    pub duration_ns: Option<Nanos>,
-    /// End earlier when all work is done.
-    pub until_done: bool,
-    pub bin_ns: Nanos,
-    /// Spacing of socket samples; none if `None`.
-    pub sample_interval_ns: Option<Nanos>,
-    /// Boxes at near and far.
-    #[serde(default)]
-    pub boxes: Vec<BoxSpec>,
-    /// Hosts whose packets the sink is shown.
-    #[serde(default)]
-    pub capture: Vec<Seat>,
-}
-
-impl Default for SimSpec {
-    fn default() -> Self {
-        Self {
-            client: HostConfig::default(),
-            server: HostConfig::default(),
-            down: PipeConfig::default(),
-            up: PipeConfig::default(),
-            near: None,
-            mtu: 1500,
-            seed: 1,
-            workloads: Vec::new(),
-            duration_ns: None,
-            until_done: true,
-            bin_ns: Nanos::from_millis(100),
-            sample_interval_ns: None,
-            boxes: Vec::new(),
-            capture: Vec::new(),
-        }
-    }
-}
-
-impl SimSpec {
-    /// Checks the choices of congestion controls and ties them to a registry.
-    pub(crate) fn resolve_controls(&mut self, controls: &Registry) -> Result<(), ControlError> {
-        let near_host = self.near.as_mut().map(|near| &mut near.host);
-        for host in [&mut self.client, &mut self.server]
-            .into_iter()
-            .chain(near_host)
-        {
-            controls.resolve(&mut host.tcp.congestion_control)?;
-        }
-        for work in &mut self.workloads {
-            if let Some(control) = work.congestion_control_mut() {
-                controls.resolve(control)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Why a specification cannot be run.
-#[derive(Debug)]
-pub enum SpecError {
-    Pipe(bentpipe_path::ConfigError),
-    CongestionControl(ControlError),
-    Mtu(u32),
-    Endless,
-    /// A workload's field, and what it should be.
-    Workload(String),
-    Topology(TopologyError),
-    /// A box's kind or parameter, and what it should be.
-    Box(String),
-}
-
-impl core::fmt::Display for SpecError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Pipe(error) => error.fmt(f),
-            Self::CongestionControl(error) => error.fmt(f),
-            Self::Workload(why) | Self::Box(why) => f.write_str(why),
-            Self::Topology(error) => error.fmt(f),
-            Self::Mtu(mtu) => write!(f, "mtu {mtu} is not within 576 to 65535"),
-            Self::Endless => {
-                write!(
-                    f,
-                    "no duration is set and a workload has neither size nor time"
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for SpecError {}
-
-impl From<ControlError> for SpecError {
-    fn from(error: ControlError) -> Self {
-        Self::CongestionControl(error)
-    }
-}
-
-impl From<bentpipe_path::ConfigError> for SpecError {
-    fn from(error: bentpipe_path::ConfigError) -> Self {
-        Self::Pipe(error)
-    }
-}
-
-impl From<TopologyError> for SpecError {
-    fn from(error: TopologyError) -> Self {
-        Self::Topology(error)
-    }
-}
+use bentpipe_path::time::Time;
+use bentpipe_tcp::congestion::Registry;
 
 pub struct Simulation {
     world: World,

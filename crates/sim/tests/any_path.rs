@@ -8,8 +8,9 @@ use bentpipe_path::config::{
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::near::NearConfig;
 use bentpipe_sim::rows::{FlowOutcome, FlowRow};
-use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_sim::simulation::Simulation;
 use bentpipe_sim::sink::Sink;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::{HttpSpec, WorkloadSpec};
 use proptest::prelude::*;
 

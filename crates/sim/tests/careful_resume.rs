@@ -4,7 +4,7 @@ use bentpipe_base::{Nanos, Time};
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_sim::pair::Pair;
 use bentpipe_sim::seat::Side;
-use bentpipe_sim::simulation::SimSpec;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_tcp::congestion::{Choice, Value};
 
 const RATE_BIT_S: u64 = 16_000_000;

@@ -6,8 +6,9 @@ use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::rows::{Captured, FlowRow, PingRow, SocketRow};
 use bentpipe_sim::seat::Seat;
-use bentpipe_sim::simulation::{SimSpec, Simulation, Summary};
+use bentpipe_sim::simulation::{Simulation, Summary};
 use bentpipe_sim::sink::Sink;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::WorkloadSpec;
 
 #[derive(Default)]

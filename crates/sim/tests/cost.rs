@@ -7,7 +7,7 @@ use bentpipe_base::{Nanos, Time};
 use bentpipe_path::config::{LossConfig, Outage, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_sim::pair::Pair;
 use bentpipe_sim::seat::Side;
-use bentpipe_sim::simulation::SimSpec;
+use bentpipe_sim::spec::SimSpec;
 
 /// What disturbs the sender.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,9 @@ use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::rows::SocketRow;
 use bentpipe_sim::seat::Seat;
-use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_sim::simulation::Simulation;
 use bentpipe_sim::sink::Sink;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::WorkloadSpec;
 
 /// Times, in seconds, at which a sender with BBR is found at the 4 segments of `ProbeRtt`.

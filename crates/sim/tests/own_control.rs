@@ -4,7 +4,8 @@ use bentpipe_path::config::{LossConfig, PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::pair::Pair;
 use bentpipe_sim::seat::Side;
-use bentpipe_sim::simulation::{SimSpec, SpecError};
+use bentpipe_sim::spec::SimSpec;
+use bentpipe_sim::spec_error::SpecError;
 use bentpipe_tcp::congestion::{
     Choice, CongestionControl, ControlError, Parameters, Registry, Value, Window,
 };

@@ -5,7 +5,7 @@ use bentpipe_sim::node::{BoxSpec, Node, Outbox};
 use bentpipe_sim::packet::{Address, Body, Bytes, ConnectionId, Packet};
 use bentpipe_sim::pair::Pair;
 use bentpipe_sim::seat::{Seat, Side};
-use bentpipe_sim::simulation::SimSpec;
+use bentpipe_sim::spec::SimSpec;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -7,7 +7,7 @@ use bentpipe_sim::node::{Node, Outbox};
 use bentpipe_sim::packet::Packet;
 use bentpipe_sim::pair::Pair;
 use bentpipe_sim::seat::{Seat, Side};
-use bentpipe_sim::simulation::SimSpec;
+use bentpipe_sim::spec::SimSpec;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 

@@ -6,8 +6,9 @@ use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::rows::FlowRow;
-use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_sim::simulation::Simulation;
 use bentpipe_sim::sink::Sink;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::WorkloadSpec;
 
 #[derive(Default)]

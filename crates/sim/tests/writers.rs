@@ -5,8 +5,9 @@ use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::rows::{IntervalRow, SocketRow};
 use bentpipe_sim::seat::{Seat, Side};
-use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_sim::simulation::Simulation;
 use bentpipe_sim::sink::Sink;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::{HttpSpec, WorkloadSpec};
 
 /// What iperf3 writes at once (`DEFAULT_TCP_BLKSIZE`), and how many such blocks between two calls of select(2).

@@ -11,7 +11,8 @@ mod wire;
 
 pub use results::RunResults;
 
-use crate::simulation::{SimSpec, Simulation};
+use crate::simulation::Simulation;
+use crate::spec::SimSpec;
 use bentpipe_path::time::Time;
 use bentpipe_tables::figures::QueueQuestion;
 use core::ops::ControlFlow;

@@ -12,7 +12,7 @@ use super::Workload;
 use crate::packet::{ConnectionId, ServerId};
 use crate::rows::{FlowDetail, FlowOutcome, FlowRow};
 use crate::seat::Side;
-use crate::simulation::SpecError;
+use crate::spec_error::SpecError;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::ConfigError;

@@ -15,7 +15,7 @@ pub use ping::Ping;
 
 use crate::packet::ConnectionId;
 use crate::seat::Side;
-use crate::simulation::SpecError;
+use crate::spec_error::SpecError;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};

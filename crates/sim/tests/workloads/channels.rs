@@ -4,7 +4,7 @@ use super::{MSS, assert_near, end_s, pipe, run, spec};
 use bentpipe_path::config::LossConfig;
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::rows::FlowOutcome;
-use bentpipe_sim::simulation::SimSpec;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
 use bentpipe_workloads::{ChannelPlan, Distribution, server_delays};
 

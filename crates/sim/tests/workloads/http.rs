@@ -5,7 +5,7 @@ use bentpipe_base::Direction;
 use bentpipe_path::config::{LossConfig, PipeConfig};
 use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::rows::{FlowOutcome, FlowRow};
-use bentpipe_sim::simulation::SimSpec;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
 
 const HEADER: u64 = 263;

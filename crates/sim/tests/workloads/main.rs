@@ -9,8 +9,9 @@ mod rivals;
 use bentpipe_path::Nanos;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_sim::rows::FlowRow;
-use bentpipe_sim::simulation::{SimSpec, Simulation, Summary};
+use bentpipe_sim::simulation::{Simulation, Summary};
 use bentpipe_sim::sink::Sink;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::WorkloadSpec;
 
 const MSS: u64 = 1448;

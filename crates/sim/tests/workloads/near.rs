@@ -7,8 +7,9 @@ use bentpipe_path::{Nanos, Time};
 use bentpipe_sim::near::NearConfig;
 use bentpipe_sim::rows::{Cached, FlowOutcome, FlowRow, PingRow, SocketRow};
 use bentpipe_sim::seat::{Leg, Seat, Side};
-use bentpipe_sim::simulation::{SimSpec, Simulation};
+use bentpipe_sim::simulation::Simulation;
 use bentpipe_sim::sink::Sink;
+use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::{HttpSpec, PopularitySpec, WorkloadSpec};
 
 /// A LAN of 20 ms before a path of 200 ms.

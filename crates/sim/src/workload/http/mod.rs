@@ -27,7 +27,7 @@ use super::Workload;
 use crate::packet::ConnectionId;
 use crate::rows::FlowOutcome;
 use crate::seat::{Leg, Side};
-use crate::simulation::SpecError;
+use crate::spec_error::SpecError;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};

@@ -1,0 +1,83 @@
+//! The specification of a run.
+
+use crate::near::NearConfig;
+use crate::node::BoxSpec;
+use crate::node::config::HostConfig;
+use crate::seat::Seat;
+use crate::workload::WorkloadSpec;
+use bentpipe_path::config::PipeConfig;
+use bentpipe_path::time::Nanos;
+use bentpipe_tcp::congestion::{ControlError, Registry};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimSpec {
+    #[serde(default)]
+    pub client: HostConfig,
+    #[serde(default)]
+    pub server: HostConfig,
+    #[serde(default)]
+    pub down: PipeConfig,
+    #[serde(default)]
+    pub up: PipeConfig,
+    /// A host between client and path.
+    #[serde(default)]
+    pub near: Option<NearConfig>,
+    pub mtu: u32,
+    pub seed: u64,
+    pub workloads: Vec<WorkloadSpec>,
+    /// The run's end; without it the run ends when all work is done.
+    pub duration_ns: Option<Nanos>,
+    /// End earlier when all work is done.
+    pub until_done: bool,
+    pub bin_ns: Nanos,
+    /// Spacing of socket samples; none if `None`.
+    pub sample_interval_ns: Option<Nanos>,
+    /// Boxes at near and far.
+    #[serde(default)]
+    pub boxes: Vec<BoxSpec>,
+    /// Hosts whose packets the sink is shown.
+    #[serde(default)]
+    pub capture: Vec<Seat>,
+}
+
+impl Default for SimSpec {
+    fn default() -> Self {
+        Self {
+            client: HostConfig::default(),
+            server: HostConfig::default(),
+            down: PipeConfig::default(),
+            up: PipeConfig::default(),
+            near: None,
+            mtu: 1500,
+            seed: 1,
+            workloads: Vec::new(),
+            duration_ns: None,
+            until_done: true,
+            bin_ns: Nanos::from_millis(100),
+            sample_interval_ns: None,
+            boxes: Vec::new(),
+            capture: Vec::new(),
+        }
+    }
+}
+
+impl SimSpec {
+    /// Checks the choices of congestion controls and ties them to a registry.
+    pub(crate) fn resolve_controls(&mut self, controls: &Registry) -> Result<(), ControlError> {
+        let near_host = self.near.as_mut().map(|near| &mut near.host);
+        for host in [&mut self.client, &mut self.server]
+            .into_iter()
+            .chain(near_host)
+        {
+            controls.resolve(&mut host.tcp.congestion_control)?;
+        }
+        for work in &mut self.workloads {
+            if let Some(control) = work.congestion_control_mut() {
+                controls.resolve(control)?;
+            }
+        }
+        Ok(())
+    }
+}
