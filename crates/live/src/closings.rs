@@ -5,7 +5,7 @@
 //! A socket is given back when nothing of it is left to be acknowledged, or when it enters TIME-WAIT.
 
 use crate::clock::monotonic_ns;
-use crate::protocol::HostId;
+use crate::per_host::HostId;
 use bentpipe_wire::sock_diag::{Message, TcpSocket, messages};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

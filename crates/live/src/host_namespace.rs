@@ -1,8 +1,10 @@
 //! One host of a run: a network namespace with its ends of the links, its addresses, its routes, its settings.
 
+use crate::family::Family;
 use crate::namespaces::NetNamespace;
-use crate::protocol::{Family, HostId, HostReady, HostSetup, Offload, Refused, Setup};
-use crate::refusal::{self, Machine, Step};
+use crate::per_host::HostId;
+use crate::protocol::{HostReady, HostSetup, Offload, Setup};
+use crate::refusal::{self, Machine, Refused, Step};
 use crate::routing::{DeviceDrops, Routing};
 use crate::sock_diag::SockDiag;
 use crate::topology::{self, Attachment, PLAIN, Plan};

@@ -2,7 +2,8 @@
 
 use crate::datapath::{self, Capture, Datapath, DatapathSpec};
 use crate::host_namespace::HostNamespace;
-use crate::protocol::{HostId, PerHost, Setup};
+use crate::per_host::{HostId, PerHost};
+use crate::protocol::Setup;
 use crate::report::Crossing;
 use crate::topology::{Plan, Wire};
 use crate::tun;

@@ -4,8 +4,7 @@
 //! namespace; then, per host, a network namespace. None has a name or a bind mount outside, so that the last
 //! process's end is theirs.
 
-use crate::protocol::Refused;
-use crate::refusal::{self, Machine, Step};
+use crate::refusal::{self, Machine, Refused, Step};
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::{Errno, Result};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};

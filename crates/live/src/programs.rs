@@ -1,7 +1,8 @@
 //! The programs that run inside a host.
 
 use crate::namespaces::NetNamespace;
-use crate::protocol::{HostId, Spawn};
+use crate::per_host::HostId;
+use crate::protocol::Spawn;
 use crate::sandbox::Sandbox;
 use crate::signals;
 use rustix::process::{

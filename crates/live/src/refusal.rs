@@ -3,9 +3,19 @@
 //! Sources: `user_namespaces(7)`, `kernel/user_namespace.c` (ENOSPC, EPERM), Debian's and Ubuntu's two extra sysctls,
 //! drivers/net/tun.c.
 
-use crate::protocol::Refused;
 use rustix::io::Errno;
+use serde::Serialize;
 use std::fs;
+
+/// Why there can be no run, and the one command that would change that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// One word or the setting's name, for programs.
+    pub what: String,
+    /// A sentence, for people.
+    pub message: String,
+    pub remedy: Option<String>,
+}
 
 /// What was being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use crate::clock::monotonic_ns;
 use crate::closings::ClosingsWatch;
-use crate::protocol::PerHost;
+use crate::per_host::PerHost;
 use crate::sock_diag::SockDiag;
 use crate::sockets_csv;
 use serde::Serialize;

@@ -7,11 +7,10 @@ use crate::host_namespace::{self, HostNamespace};
 use crate::links::Links;
 use crate::names;
 use crate::namespaces::settle_mounts;
+use crate::per_host::{HostId, PerHost};
 use crate::programs::{Ended, Programs};
-use crate::protocol::{
-    Event, Exited, HostId, PerHost, Ready, Refused, Request, Setup, Spawn, Start,
-};
-use crate::refusal::Machine;
+use crate::protocol::{Event, Exited, Ready, Request, Setup, Spawn, Start};
+use crate::refusal::{Machine, Refused};
 use crate::report::Report;
 use crate::sampler::Sampler;
 use crate::signals::ChildEnded;

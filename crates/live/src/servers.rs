@@ -3,7 +3,7 @@
 //! They are numbered from 0 through all of a run's workloads. The first has 10.77.2.1 and `fd77:2::1`, and so on, through
 //! the networks that follow, up to 10.77.100.255.
 
-use crate::protocol::Family;
+use crate::family::Family;
 use bentpipe_base::Direction;
 use bentpipe_wire::IpHeader;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -83,14 +83,14 @@ impl SockDiag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol;
+    use crate::family::Family;
     use std::net::{IpAddr, TcpListener, TcpStream};
 
     #[test]
     fn a_connection_with_a_server_beyond_the_far_end_has_its_number_at_both_ends() {
-        let clients: [(protocol::Family, IpAddr); 2] = [
-            (protocol::Family::V4, "10.77.0.1".parse().unwrap()),
-            (protocol::Family::V6, "fd77::1".parse().unwrap()),
+        let clients: [(Family, IpAddr); 2] = [
+            (Family::V4, "10.77.0.1".parse().unwrap()),
+            (Family::V6, "fd77::1".parse().unwrap()),
         ];
         for (family, client) in clients {
             let server = servers::address(6, family);

@@ -2,7 +2,7 @@
 //! is not known here: `workload`, `flow` and `role` are added later (`python/bentpipe/engines/socket_owners.py`), for
 //! which `server` has the number of the server beyond the far end that is one of the socket's ends.
 
-use crate::protocol::HostId;
+use crate::per_host::HostId;
 use crate::sock_diag::server_of;
 use bentpipe_tables::{Cell, Socket, csv};
 use bentpipe_wire::sock_diag::TcpSocket;

@@ -2,7 +2,7 @@
 //!
 //! What is global (`net.core.rmem_max` before it was namespaced, anything outside `net`) is never written.
 
-use crate::protocol::Refused;
+use crate::refusal::Refused;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -8,7 +8,8 @@
 //! first network is the plain one; each further one has a congestion control of its own as a metric of its routes,
 //! so that who connects to a host's address in it has that control, at both ends.
 
-use crate::protocol::{Family, HostId};
+use crate::family::Family;
+use crate::per_host::HostId;
 use bentpipe_base::topology::{Checked, Link, Seat, Standard, Topology, TopologyError};
 use bentpipe_workloads::ServersSpec;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

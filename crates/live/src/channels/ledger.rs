@@ -3,7 +3,7 @@
 //! A flow's row is written when both sides have said what they know: the client its times, the server how often the
 //! kernel sent again. What one side never says stays empty.
 
-use crate::protocol::Family;
+use crate::family::Family;
 use bentpipe_base::Direction;
 use bentpipe_tables::{Flow as Row, csv};
 use bentpipe_workloads::PlannedFlow;

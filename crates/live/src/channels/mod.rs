@@ -13,8 +13,9 @@ mod tcp;
 
 use crate::clock::monotonic_ns;
 use crate::datapath::priority::{self, Urgency};
+use crate::family::Family;
 use crate::namespaces::NetNamespace;
-use crate::protocol::{Family, Refused};
+use crate::refusal::Refused;
 use crate::servers;
 use bentpipe_path::time::Nanos;
 use bentpipe_workloads::{Distribution, ServersSpec};

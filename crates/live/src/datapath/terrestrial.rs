@@ -72,7 +72,7 @@ pub type LiveServerLines = ServerLines<LivePacket>;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Family;
+    use crate::family::Family;
     use bentpipe_path::time::Nanos;
     use bentpipe_workloads::{Distribution, server_delays};
 

@@ -3,7 +3,7 @@
 //! The kernel adds a wait to a task's count when the wait ends. So a wait counts at the look that follows it, and one
 //! look may find more than has passed since the look before.
 
-use crate::protocol::HostId;
+use crate::per_host::HostId;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;

@@ -8,7 +8,7 @@ mod account;
 mod tasks;
 
 use crate::clock::monotonic_ns;
-use crate::protocol::{HostId, PerHost};
+use crate::per_host::{HostId, PerHost};
 use account::{Account, Owner, Seen};
 use hdrhistogram::Histogram;
 use rustix::process::Pid;

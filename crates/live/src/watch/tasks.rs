@@ -5,7 +5,7 @@
 //! namespace, so that their files are opened before it is entered.
 
 use super::account::{Owner, SchedStat, Seen, State, Task};
-use crate::protocol::{HostId, PerHost};
+use crate::per_host::{HostId, PerHost};
 use rustix::process::{Pid, getpid};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
