@@ -1,6 +1,6 @@
 //! What the host process is asked and what it says, one JSON object per line. docs/live-host.md explains it.
 
-use crate::channels::ChannelsSetup;
+use crate::channels::setup::ChannelsSetup;
 use crate::family::Family;
 use crate::per_host::{HostId, PerHost};
 use crate::refusal::Refused;

@@ -4,8 +4,8 @@
 //! program that reads at once.
 
 use super::ledger::{self, FlowOutcome, Ledger, Number, Received};
+use super::setup::{ChannelsSetup, Place};
 use super::tcp::{self, Alarm, Bell};
-use super::{ChannelsSetup, Place};
 use crate::servers;
 use bentpipe_workloads::{ChannelPlan, PlannedFlow};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};

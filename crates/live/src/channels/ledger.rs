@@ -3,6 +3,7 @@
 //! A flow's row is written when both sides have said what they know: the client its times, the server how often the
 //! kernel sent again. What one side never says stays empty.
 
+use super::setup::PORT;
 use crate::family::Family;
 use bentpipe_base::Direction;
 use bentpipe_tables::{Flow as Row, csv};
@@ -166,7 +167,7 @@ impl<W: Write> Ledger<W> {
             direction: Direction::Down.name(),
             ip: self.ip.into(),
             local_port: row.local_port.into(),
-            remote_port: super::PORT.into(),
+            remote_port: PORT.into(),
             size_bytes: Some(row.flow.size_bytes),
             start_s: seconds(row.start_ns),
             connected_s: row.connected_ns.map(seconds),

@@ -9,30 +9,26 @@
 mod clients;
 mod ledger;
 mod senders;
+pub mod setup;
 mod tcp;
 
-use crate::clock::monotonic_ns;
 use crate::datapath::priority::{self, Urgency};
 use crate::family::Family;
 use crate::namespaces::NetNamespace;
 use crate::refusal::Refused;
 use crate::servers;
-use bentpipe_path::time::Nanos;
-use bentpipe_workloads::{Distribution, ServersSpec};
+use bentpipe_workloads::ServersSpec;
 use clients::Clients;
 use ledger::Ledger;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use senders::Senders;
-use serde::Deserialize;
+use setup::{ChannelsSetup, Place};
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use tcp::Bell;
 
-/// The servers' port, as in the simulator.
-const PORT: u16 = 5001;
 /// What a listening socket's queue holds in a new network namespace (`SOMAXCONN`, since Linux 5.4). Beyond it the kernel
 /// answers by SYN cookies, or not at all.
 const LISTEN_QUEUE: u32 = 4096;
@@ -40,44 +36,6 @@ const LISTEN_QUEUE: u32 = 4096;
 const DESCRIPTORS: u64 = 3;
 /// Descriptors that the host process needs beside them.
 const OTHER_DESCRIPTORS: u64 = 256;
-
-/// One workload.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChannelsSetup {
-    pub name: String,
-    pub start_ns: i64,
-    /// The run's end, where it is known beforehand.
-    pub end_ns: Option<i64>,
-    pub channels: u32,
-    pub servers: u32,
-    /// Of a flow, in bytes.
-    pub size: Distribution,
-    /// One way between the far end and each server, in nanoseconds, and its standard deviation per packet.
-    pub terrestrial_delay: Distribution,
-    pub terrestrial_jitter_ns: Nanos,
-    /// Between the end of a flow and the channel's next connection.
-    pub think_ns: Nanos,
-    pub ip: Family,
-    /// Where the flows go, one row each.
-    pub flows_csv: PathBuf,
-}
-
-/// What a workload's threads need to know of the run.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    seed: u64,
-    /// The number of the workload's first server among the run's.
-    first_server: u32,
-    zero_monotonic_ns: i64,
-}
-
-impl Place {
-    /// Nanoseconds on the run's clock.
-    fn now_ns(&self) -> i64 {
-        monotonic_ns() - self.zero_monotonic_ns
-    }
-}
 
 /// The lines to the servers of these workloads.
 pub(crate) fn servers_specs(workloads: &[ChannelsSetup]) -> Vec<ServersSpec> {
@@ -304,6 +262,9 @@ fn work(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_path::time::Nanos;
+    use bentpipe_workloads::Distribution;
+    use std::path::PathBuf;
 
     fn workload(channels: u32, servers: u32) -> ChannelsSetup {
         ChannelsSetup {

@@ -4,8 +4,8 @@
 //! has closed too, when the kernel's count of what it sent again is final, and TIME-WAIT is the kernel's own.
 
 use super::ledger::{self, Ledger, Number};
+use super::setup::{ChannelsSetup, Place};
 use super::tcp::{self, Bell};
-use super::{ChannelsSetup, Place};
 use crate::servers;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;

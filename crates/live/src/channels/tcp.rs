@@ -1,6 +1,6 @@
 //! Sockets and clocks of the channels' threads, by the calls that they make.
 
-use super::PORT;
+use super::setup::PORT;
 use bentpipe_wire::tcp_info::TcpInfo;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
