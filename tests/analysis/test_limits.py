@@ -1,5 +1,7 @@
 """What limited a transfer, where it is known beforehand."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,6 +90,21 @@ def test_a_run_without_samples_of_sockets_says_that_it_cannot_tell(tmp_path: Any
     found = explain(results, results.records[0])
     assert found.transfers[0].findings == ()
     assert "cannot be told: the run has no samples of sockets." in "\n".join(explained.lines(found))
+
+
+@pytest.mark.parametrize("queue", ["100 kB", "100 packets", "1 bdp", "60 ms"])
+def test_a_record_without_figures_in_its_specification_is_explained(tmp_path: Path, queue: str) -> None:
+    results = bentpipe.Lab.loads(LAB, set=[f"path.queue={queue}"]).run(out=tmp_path)
+    file = tmp_path / results.names[0] / "run.json"
+    record = json.loads(file.read_text())
+    limit = record["spec"]["path"]["down"]["queue"]["limit"]
+    record["spec"]["path"]["down"]["queue"]["limit"] = {"unit": limit["unit"]}
+    record["spec"]["path"]["mtu"] = None
+    file.write_text(json.dumps(record))
+    results = bentpipe.Results.open(tmp_path)
+    assert explain(results, results.records[0]).pipes[0].queue_limit_bytes is None
+    assert "download" in results._repr_html_()
+    assert results.report(tmp_path / "page.html").exists()
 
 
 def test_a_run_of_pings_has_no_transfer_to_explain() -> None:

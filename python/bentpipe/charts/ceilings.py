@@ -81,14 +81,14 @@ class Ceiling:
         limit = pipe(self.record, self.direction).get("queue", {}).get("limit", {})
         unit, held = limit.get("unit"), 0.0
         if unit == "bytes":
-            held = limit["bytes"]
+            held = limit.get("bytes")
         elif unit == "packets":
-            held = limit["packets"] * self._mtu_bytes
+            held = (limit.get("packets") or 0) * self._mtu_bytes
         elif unit == "bdp" and rate_bit_s:
-            held = limit["multiple"] * rate_bit_s * rtt_s / 8
+            held = (limit.get("multiple") or 0) * rate_bit_s * rtt_s / 8
         elif unit == "delay" and rate_bit_s:
-            held = limit["delay_ns"] * rate_bit_s / 8e9
-        return int(held) or None
+            held = (limit.get("delay_ns") or 0) * rate_bit_s / 8e9
+        return int(held or 0) or None
 
     @property
     def _sender(self) -> Mapping[str, Any]:
@@ -115,7 +115,7 @@ class Ceiling:
         rtt_s = base_rtt_s(self.record)
         held = limit.get("bytes")
         if limit.get("unit") == "packets":
-            held = limit["packets"] * (self._mtu_bytes - HEADER_BYTES)
+            held = (limit.get("packets") or 0) * (self._mtu_bytes - HEADER_BYTES)
         return held * rtt_s * 1e9 / delay_ns if held and delay_ns and rtt_s else None
 
     @property

@@ -1,5 +1,6 @@
 """What the lab asked of a run, read from its record (the run's whole `spec`, in plain numbers)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ def base_rtt_s(record: Mapping[str, Any]) -> float | None:
     """The round trip between client and server without any queue, as configured."""
     spec = record.get("spec", {})
     base_ns = spec.get("path", {}).get("base_rtt_ns")
-    near_ns = (spec.get("near") or {}).get("rtt_ns", 0)
+    near_ns = (spec.get("near") or {}).get("rtt_ns") or 0
     return None if base_ns is None else (base_ns + near_ns) / 1e9
 
 
@@ -36,11 +37,11 @@ def queue_limit_bytes(record: Mapping[str, Any], pipe: str) -> float | None:
     """The queue's limit where it is one of bytes; None where packets or time count, or nothing does."""
     limit = record.get("spec", {}).get("path", {}).get(pipe, {}).get("queue", {}).get("limit", {})
     if limit.get("unit") == "bytes":
-        return float(limit["bytes"])
-    capacity = capacity_bit_s(record, pipe)
-    if limit.get("unit") == "bdp" and capacity:
-        return float(limit["multiple"] * capacity * limit["base_rtt_ns"] / 8e9)
-    return None
+        return None if limit.get("bytes") is None else float(limit["bytes"])
+    parts = (limit.get("multiple"), capacity_bit_s(record, pipe), limit.get("base_rtt_ns"))
+    if limit.get("unit") != "bdp" or None in parts or not parts[1]:
+        return None
+    return math.prod(parts) / 8e9
 
 
 def host(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:

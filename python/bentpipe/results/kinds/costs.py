@@ -26,7 +26,7 @@ def _sent_again(record: Record, workload: str) -> list[float]:
     again, carried = entry.get("retransmits"), entry.get("bytes")
     if again is None or not carried:
         return []
-    segment = record.get("spec", {}).get("path", {}).get("mtu", 1500) - _HEADERS_BYTES
+    segment = (record.get("spec", {}).get("path", {}).get("mtu") or 1500) - _HEADERS_BYTES
     return [100 * again * segment / carried]
 
 
