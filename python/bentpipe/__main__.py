@@ -12,6 +12,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
+    _open_closed_streams()
     for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
         number = getattr(signal, name, None)
         # nohup has a process ignore the end of its terminal; it stays so.
@@ -28,6 +29,14 @@ def main() -> None:
         if end.code == INTERRUPTED:
             _leave()
         raise
+
+
+def _open_closed_streams() -> None:
+    """Gives a stream that was closed (`<&-`, `>&-`) the null device, or the next file opened would take its
+    number. Python sets such a stream to None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - stays open
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

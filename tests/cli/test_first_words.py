@@ -2,7 +2,11 @@
 
 import re
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 from invocation import Command
 
 from bentpipe.cli.commands import COMMANDS
@@ -31,3 +35,22 @@ def test_run_without_a_lab_lists_the_labs(run: Command) -> None:
     assert (said.status, said.stdout) == (2, "")
     assert "found no LAB" in said.stderr
     assert all(f"\n  {name} " in said.stderr for name in shipped_labs())
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("new <&-", 2),
+        ("calc --rate 16Mbit/s --rtt 5ms >&-", 0),
+        ("run plain.toml --engine sim --out out <&- >&-", 0),
+        ("query out 'select 1' >&-", 0),
+        ("labs 2>&-", 0),
+    ],
+)
+def test_a_stream_that_is_closed_is_as_one_without_a_reader(
+    tmp_path: Path, run: Command, command: str, status: int
+) -> None:
+    assert run("run", "plain.toml", "--engine", "sim", "--out", "out", "-q").status == 0
+    line = f"exec {shlex.quote(sys.executable)} -m bentpipe {command}"
+    ended = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (status, False)

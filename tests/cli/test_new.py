@@ -1,5 +1,6 @@
 """`bentpipe new` writes a lab that runs at once, from options or from answers."""
 
+import signal
 import tomllib
 from pathlib import Path
 
@@ -58,6 +59,17 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path, run: Command
     assert (tmp_path / "a.toml").read_text() == "mine"
     assert run("new", "--out", "a.toml", "--preset", "geo", "--force").status == 0
     assert (tmp_path / "a.toml").read_text() != "mine"
+
+
+def test_what_was_typed_is_written_without_loss(tmp_path: Path, run: Command) -> None:
+    assert run("new", "--preset", "geo", "--loss", "0.123456789", "--queue", "100\n kB ").status == 0
+    path = tomllib.loads((tmp_path / "my.toml").read_text())["path"]
+    assert (path["loss"], path["queue"]) == (0.123456789, "100 kB")
+
+
+@pytest.mark.parametrize("text", ["50 Mbit/s / 5 MB/s", "50Mbit/s/5MB/s", "50 Mbit/s  /  5 MB/s"])
+def test_two_rates_are_told_apart_by_a_slash_that_is_of_no_unit(text: str) -> None:
+    assert first_lab.read_rates(text) == (50_000_000, 40_000_000)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +131,19 @@ def test_five_answers_make_a_lab_and_a_wrong_one_is_asked_for_again(tmp_path: Pa
         "loss": 0,
     }
     assert [work["kind"] for work in lab["workload"]] == ["ping", "http"]
+
+
+def test_a_ctrl_c_at_a_question_ends_its_line_and_writes_nothing(tmp_path: Path) -> None:
+    terminal = Terminal(["new"], tmp_path, 100)
+    try:
+        terminal.read(until="1/5")
+        terminal.process.send_signal(signal.SIGINT)
+        assert "\r\nbentpipe: interrupted" in terminal.read(until="interrupted")
+        assert terminal.process.wait(60) == 130
+    finally:
+        terminal.process.kill()
+        terminal.process.wait()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_known_path_answers_the_first_question_and_the_end_of_input_writes_nothing(tmp_path: Path) -> None:

@@ -197,6 +197,9 @@ def _ask(number: int, question: str, default: str, read: Callable[[str], T]) -> 
     while True:
         try:
             typed = input(f"{number}/5  {question} [{default}]: ").strip()
+        except KeyboardInterrupt:
+            print()
+            raise
         except EOFError:
             print()
             raise LabError("new", "", "no answer", "expected five; nothing was written") from None

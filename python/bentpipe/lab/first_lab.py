@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,12 +10,15 @@ from bentpipe.lab.errors import FaultError, did_you_mean
 from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.quantities import parse_queue_amount
 from bentpipe.lab.units import format_rate, format_time, parse_probability, parse_rate, parse_time
+from bentpipe.written import written
 
 DEFAULT_PRESET = "geo"
 DEFAULT_LOSS = 0.0
 DEFAULT_QUEUE = "1 bdp"
 DEFAULT_WORK = "download"
 _MOST_RTT_NS = 60 * 10**9
+_BETWEEN = re.compile(r"\s+/\s+|(?<=/s)\s*/\s*(?=\d)")
+"""Between two rates; a slash also stands in their units."""
 
 _PING = """
 [[workload]]
@@ -102,10 +106,8 @@ def read_rate(text: str) -> int:
 
 def read_rates(text: str) -> tuple[int, int]:
     """Down and up: "16 Mbit/s" is both, "100 Mbit/s / 10 Mbit/s" one after the other."""
-    down, slash, up = text.rpartition(" / ")
-    if not slash:
-        return parse_rate(text), parse_rate(text)
-    return parse_rate(down.strip()), parse_rate(up.strip())
+    down, *up = _BETWEEN.split(text, maxsplit=1)
+    return parse_rate(down), parse_rate(up[0] if up else down)
 
 
 def read_rtt(text: str) -> int:
@@ -129,7 +131,7 @@ def read_loss(text: str) -> float:
 
 def read_queue(text: str) -> str:
     parse_queue_amount(text)
-    return text
+    return " ".join(text.split())
 
 
 def read_work(text: str) -> str:
@@ -183,7 +185,10 @@ def text_of(answers: Answers, file: str) -> str:
             f'queue = "{answers.queue}"',
             'what waits at the bottleneck: "100 kB", "250 packets", "60 ms", "1 bdp"',
         ),
-        _line(f"loss = {answers.loss:g}", "share of the packets that are lost besides a full queue's drops"),
+        _line(
+            f"loss = {written(answers.loss or 0)}",
+            "share of the packets that are lost besides a full queue's drops",
+        ),
         work.tables.rstrip("\n"),
         "",
         "# Changes to compare with the lab as it is. Take the # away, run it again, then: bentpipe report",
