@@ -75,6 +75,20 @@ def test_a_command_line_that_is_wrong_is_told_where_the_help_is(run: Command) ->
     assert run("dance").stderr.endswith("; try bentpipe --help\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--engine", "warp"], "invalid value for '--engine': 'warp' is not one of 'live', 'sim'"),
+        (["--repeat", "many"], "invalid value for '--repeat': expected a valid integer"),
+        (["--repeat", "0"], "invalid value for '--repeat': expected a number greater than or equal to 1"),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_told_in_words_for_people(
+    run: Command, arguments: list[str], said: str
+) -> None:
+    assert run("run", "plain.toml", *arguments).stderr == f"bentpipe: {said}; try bentpipe run --help\n"
+
+
 def test_what_live_cannot_do_is_said_before_anything_runs(run: Command) -> None:
     said = run("run", "plain.toml", "--engine", "live", "--pcap", "near")
     assert (said.status, said.stdout) == (2, "")

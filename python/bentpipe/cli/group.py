@@ -36,6 +36,16 @@ Then look at what was measured:
 All commands and options: bentpipe --help"""
 """What `bentpipe` alone says."""
 
+_PYDANTICS = (
+    ("Value error, ", ""),
+    ("Input should be greater", "expected a number greater"),
+    ("Input should be less", "expected a number less"),
+    ("Input should be", "expected"),
+    (", unable to parse string as an integer", ""),
+    (", unable to parse string as a number", ""),
+)
+"""Parts of pydantic's messages, by which Typer checks options, and what is said instead."""
+
 # Typer keeps the class to itself, but not this child of it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -113,4 +123,6 @@ def _fail(message: str, status: int) -> NoReturn:
 def _usage(error: Any, command: str) -> str:
     """What is wrong with the command line itself, in one line."""
     said = str(error.format_message()).rstrip(".?").replace(". Did", "; did")
+    for theirs, ours in _PYDANTICS:
+        said = said.replace(theirs, ours)
     return f"bentpipe: {said[:1].lower()}{said[1:]}; try {command} --help"
