@@ -132,3 +132,15 @@ def test_imported_runs_have_no_seed_in_common() -> None:
     text = console.file.getvalue()
     assert "3 pairs of runs of the same repeat number" in text
     assert "seed" not in text
+
+
+def test_the_note_says_how_far_the_coverage_of_an_interval_can_fall() -> None:
+    runs = [
+        run(10.0 + seed / 10, variant=variant, seed=seed)
+        for variant in ("as is", "tuned")
+        for seed in range(5)
+    ]
+    console = Console(file=io.StringIO(), width=400)
+    console.print(comparison.render(compare_all([sweep(runs)])))
+    assert isinstance(console.file, io.StringIO)
+    assert "their coverage can fall to 70 % if a few runs are outliers" in console.file.getvalue()

@@ -284,7 +284,7 @@ def _note(compared: Sequence[Comparison]) -> str:
         least = min(known, key=lambda each: each.held)
         words.append(
             f"Intervals at {digits(100 * LEVEL)} % of the mean over {_alike(compared)}s; of {least.count} "
-            f"they hold {digits(100 * least.held, 2)} % at worst, where a few runs go quite another way"
+            f"their coverage can fall to {digits(100 * least.held, 2)} % if a few runs are outliers"
         )
         words.append(". ")
     tails = [each for each in compared if each.metric.tail and each.judged and each.judged.interval]
