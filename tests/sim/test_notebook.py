@@ -1,5 +1,6 @@
 """Runs in memory, and what results offer in Python and in a notebook."""
 
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -246,6 +247,21 @@ def test_text_from_files_is_escaped_where_a_notebook_shows_it() -> None:
         assert "<script" not in shown._repr_html_()
         assert "&lt;script" in shown._repr_html_()
         assert "\x1b" not in shown._repr_html_() + repr(shown)
+
+
+def test_hidden_characters_of_a_record_are_shown_by_their_escapes(tmp_path: Path) -> None:
+    lab(variant=[BBR]).run(keep=tmp_path)
+    for file in tmp_path.glob("*/run.json"):
+        record = json.loads(file.read_text())
+        record["workloads"]["a\u202eb"] = record["workloads"].pop("download")
+        file.write_text(json.dumps(record | {"variant": f"{record['variant']}\x1b[31m"}))
+    (tmp_path / "runs.parquet").unlink()
+    results = bentpipe.Results.open(tmp_path)
+    compared = results.compare(baseline="as is\x1b[31m")
+    for shown in (results, compared):
+        text = shown._repr_html_() + repr(shown)
+        assert ("\x1b" in text, "\u202e" in text) == (False, False)
+    assert "\\u202e" in compared._repr_html_()
 
 
 def test_a_runs_record_has_no_key_that_its_type_does_not_know() -> None:

@@ -147,7 +147,7 @@ class Results(results.Results):
         for sheet in sheets(self):
             parts += [paragraph(sheet.title), as_html(sheet)]
         for why, names in reasons(self.records)[:_REASONS]:
-            parts.append(paragraph(printable(f"{len(names)} of {len(self.names)} runs: {why}")))
+            parts.append(paragraph(f"{len(names)} of {len(self.names)} runs: {why}"))
         return "".join(parts)
 
     @property

@@ -1,7 +1,8 @@
-"""Tables of a report as HTML. All text from files is escaped."""
+"""Tables of a report as HTML. Text from files is escaped, its control and directional characters too."""
 
 from html import escape
 
+from bentpipe.printable import printable
 from bentpipe.report.sheets import Sheet
 
 _ROWS = 60
@@ -14,9 +15,9 @@ def as_html(sheet: Sheet) -> str:
     parts = [f"<table><thead><tr>{heads}</tr></thead><tbody>"]
     for name, rows in cut.groups:
         if name:
-            parts.append(f'<tr><th colspan="{len(cut.headers)}">{escape(name)}</th></tr>')
+            parts.append(f'<tr><th colspan="{len(cut.headers)}">{_shown(name)}</th></tr>')
         for row in rows:
-            parts.append(f"<tr>{''.join(f'<td>{escape(value)}</td>' for value in row.values)}</tr>")
+            parts.append(f"<tr>{''.join(f'<td>{_shown(value)}</td>' for value in row.values)}</tr>")
     parts.append("</tbody></table>")
     more = f"The first {_ROWS} of {sheet.length} rows. " if sheet.length > _ROWS else ""
     if words := f"{more}{cut.legend}".strip():
@@ -25,8 +26,12 @@ def as_html(sheet: Sheet) -> str:
 
 
 def paragraph(words: str) -> str:
-    return f"<p>{escape(words)}</p>"
+    return f"<p>{_shown(words)}</p>"
 
 
 def _lines(header: str) -> str:
-    return "<br>".join(escape(line) for line in header.split("\n"))
+    return "<br>".join(map(_shown, header.split("\n")))
+
+
+def _shown(text: str) -> str:
+    return escape(printable(text))
