@@ -160,6 +160,24 @@ def test_what_is_wrong_with_a_text_is_said_with_its_line() -> None:
         Lab.loads("[path]\nrtt\n")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"set": "path.rtt=80 ms"}, r'^set: found "path.rtt=80 ms"; expected a list of texts'),
+        ({"set": [5]}, r"^set: found 5; expected texts"),
+        ({"set": (text for text in ["seed=5"])}, "^set: found <generator"),
+        ({"variants": "as is"}, r'^variants: found "as is"; expected a list of texts, such as variants='),
+        ({"variants": [None]}, "^variants: found None"),
+        ({"name": 5}, "^name: found 5"),
+    ],
+)
+def test_a_text_in_place_of_a_list_of_texts_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(LabError, match=said):
+        Lab.loads(geo().text, **given)
+    with pytest.raises(LabError, match=r"^Lab\.loads: found a value of the type PosixPath"):
+        Lab.loads(Path("lab.toml"))  # type: ignore[arg-type]
+
+
 def test_a_replaced_value_makes_a_new_lab_and_leaves_the_old_one() -> None:
     lab = geo()
     changed = lab.replace("path.rtt", "300 ms").replace("workload.download.streams", 8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -19,7 +19,7 @@ from bentpipe.lab.faults import Places, first_fault
 from bentpipe.lab.files import MOST_BYTES, WOULD_DO, find, parsed, read_text
 from bentpipe.lab.keys import Document
 from bentpipe.lab.locate import key_lines
-from bentpipe.lab.models.lab import LabFile
+from bentpipe.lab.models.lab import AS_IS, LabFile
 from bentpipe.lab.point import Point
 from bentpipe.lab.resolve import resolve
 from bentpipe.lab.spec import RunSpec
@@ -65,6 +65,8 @@ class _Source:
 
     @classmethod
     def of_text(cls, text: str, name: str, folder: Path) -> _Source:
+        if not isinstance(text, str):
+            raise LabError("Lab.loads", "", f"a value of the type {type(text).__name__}", WOULD_DO)
         if len(text.encode(errors="replace")) > MOST_BYTES:
             raise LabError("Lab.loads", "", "a text of more than 4 MiB", WOULD_DO)
         return cls._parsed(text, "Lab.loads", None, name, folder)
@@ -220,6 +222,8 @@ class Lab:
         seeds: tuple[int, ...] | None = None,
     ) -> None:
         """Sets every attribute. Raises LabError."""
+        if variants is not None:
+            _check_texts("variants", variants, AS_IS)
         places = source.places
         try:
             grid = grid_of(source.document, settings, variants)
@@ -294,14 +298,24 @@ class Lab:
 
 
 def _typed(sets: Sequence[str], seed: int | None, repeat: int | None) -> list[Setting]:
+    _check_texts("set", sets, "path.rtt=80 ms")
     settings = [Setting.typed(text, f"--set {text}") for text in sets]
     settings += [] if seed is None else [Setting.typed(f"seed={seed}", f"--seed {seed}")]
     settings += [] if repeat is None else [Setting.typed(f"repeat={repeat}", f"--repeat {repeat}")]
     return settings
 
 
+def _check_texts(name: str, values: Sequence[str], example: str) -> None:
+    """Raises LabError for anything but a list of texts; a single text is one of characters."""
+    if isinstance(values, str) or not isinstance(values, Collection):
+        raise LabError(name, "", shown(values), f'expected a list of texts, such as {name}=["{example}"]')
+    for value in values:
+        if not isinstance(value, str):
+            raise LabError(name, "", shown(value), f'expected texts, such as {name}=["{example}"]')
+
+
 def _lab_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         expected = "expected up to 64 letters, digits, -, _ and ."
         raise LabError("name", "", shown(name), f"{expected}: folders of runs are named after it")
     return name

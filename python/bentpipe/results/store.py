@@ -12,7 +12,7 @@ from polars.io.plugins import register_io_source
 
 from bentpipe.results.errors import StoreError
 from bentpipe.results.index import Runs
-from bentpipe.results.layout import LAB, RECORD, STAGING_SUFFIX, by_number
+from bentpipe.results.layout import LAB, RECORD, STAGING_SUFFIX
 from bentpipe.results.place import Place
 from bentpipe.results.record_shape import LARGEST
 from bentpipe.results.records import read_object
@@ -24,11 +24,6 @@ _FILE = "file"
 _PARQUET = b"PAR1"
 _PARQUET_END = 8
 """Bytes behind a Parquet file's footer: the footer's length, and `PAR1`."""
-
-
-def finished_runs(out: Place) -> list[str]:
-    """The names of the finished runs in `out`, numbers by value."""
-    return sorted(out.stamps(RECORD), key=by_number)
 
 
 class Results:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
-from pydantic.fields import FieldInfo
 
 from bentpipe.lab import units
 from bentpipe.lab.errors import FaultError, shown
@@ -29,14 +28,6 @@ def doc(meaning: str, reason: str = "", *, default: str = "") -> Any:
     if default:
         extra["x-default"] = default
     return Field(description=meaning, json_schema_extra=extra or None)
-
-
-def reason_of(field: FieldInfo) -> tuple[str, str]:
-    """The default of a field as it is written, where `doc` says so, and its reason; "" for none."""
-    extra = field.json_schema_extra
-    if not isinstance(extra, dict):
-        return "", ""
-    return str(extra.get("x-default", "")), str(extra.get("x-default-reason", ""))
 
 
 def _not_negative_time(value: object) -> int:
