@@ -80,6 +80,25 @@ def test_a_page_of_small_files_is_told_by_its_flows() -> None:
     assert found.first_byte_s == pytest.approx(0.4, rel=0.1)
 
 
+def test_a_connection_with_several_flows_counts_once() -> None:
+    lab = LAB.replace('kind = "bulk"', 'kind = "http"\nobjects = ["30 kB", "20 kB", "9 kB"]\nconnections = 2')
+    found = of_run(lab=lab)
+    (page,) = found.transfers
+    assert (page.flows, page.connections, page.sampled) == (3, 2, 2)
+    assert "connections" not in "\n".join(explained.lines(found))
+
+
+def test_what_a_cache_at_near_fetches_is_explained_by_its_connections_to_the_server() -> None:
+    lab = LAB.replace("[path]", '[near]\ncache = { size = "5 MB" }\n[path]')
+    found = of_run(lab=lab.replace('kind = "bulk"', 'kind = "http"\nobjects = ["800 kB"]\nfetches = 3'))
+    (page,) = found.transfers
+    assert (page.sampled > 0, page.cache_hits) == (True, 2)
+    assert page.findings
+    text = explained.plain("\n".join(explained.lines(found)))
+    assert "2 flows from the cache at near" in text
+    assert "of the rate" not in text
+
+
 def test_a_run_without_samples_of_sockets_says_that_it_cannot_tell(tmp_path: Any) -> None:
     results = bentpipe.Lab.loads(LAB).run(engine="sim", out=tmp_path / "out")
     (tmp_path / "out" / results.names[0] / "sockets.parquet").unlink()

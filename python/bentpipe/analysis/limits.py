@@ -103,6 +103,10 @@ class Transfer:
     """How long a flow took: the median of those that finished."""
     flow_bytes: float | None
     flows: int
+    connections: int | None
+    """Of these flows; None where it is not known, and with a cache, which has others to the server."""
+    cache_hits: int | None
+    """Flows that a cache at near answered; None without a cache."""
     retransmits: int | None
     sampled: int
     """Connections that were sampled with payload."""
@@ -213,11 +217,20 @@ def _transfer(
         flow_s=flow_s,
         flow_bytes=finished["bytes"].median() if finished.height else None,  # type: ignore[arg-type]
         flows=own_flows.height,
+        connections=None if figures.get("cache") else _connections(own_flows),
+        cache_hits=(figures.get("cache") or {}).get("hits"),
         retransmits=figures.get("retransmits"),
         sampled=samples.select(pl.struct(_CONNECTION).n_unique()).item() if samples.height else 0,
         findings=findings,
         why_none=None if findings else _why_none(tables, workload, direction),
     )
+
+
+def _connections(flows: pl.DataFrame) -> int | None:
+    """Several flows may follow one another on a connection."""
+    ports = flows.select(_CONNECTION)
+    known = ports.height and not ports.select(pl.any_horizontal(pl.all().is_null()).any()).item()
+    return ports.n_unique() if known else None
 
 
 def _why_none(tables: _Tables, workload: str, direction: Direction) -> str:
@@ -237,7 +250,7 @@ def _samples(tables: _Tables, workload: str, direction: Direction, pipe: Pipe) -
     own = tables.sockets.filter(
         (pl.col("workload") == workload)
         & (pl.col("host") == direction.sender)
-        & (pl.col("role").fill_null("data") == "data")
+        & (pl.col("role").fill_null("data") != "control")
         & ~pl.col("state").is_in(_NOT_CONNECTED).fill_null(True)
     ).sort("time_s")
     bins = tables.link.filter(pl.col("pipe") == direction).sort("time_s")

@@ -94,7 +94,9 @@ def _transfer_json(of: Transfer, pipes: Sequence[Pipe]) -> dict[str, Any]:
         "flow_s": of.flow_s,
         "flow_bytes": of.flow_bytes,
         "flows": of.flows,
+        "connections": of.connections,
         "sampled_connections": of.sampled,
+        "cache_hits": of.cache_hits,
         "retransmits": of.retransmits,
         "findings": [
             {
@@ -172,7 +174,9 @@ def _summary(of: Transfer) -> str:
         carried = "goodput unknown"
     else:
         carried = f"{rate(of.goodput_bit_s)} of payload"
-        if of.capacity_bit_s:
+        if of.cache_hits:
+            carried += f", {plural(of.cache_hits, 'flow')} from the cache at near"
+        elif of.capacity_bit_s:
             carried += (
                 f", {percent(of.goodput_bit_s / of.capacity_bit_s)} of the rate {rate(of.capacity_bit_s)}"
             )
@@ -190,9 +194,9 @@ def _beside(of: Transfer, pipes: Sequence[Pipe]) -> Iterator[str]:
     if of.flow_s is not None and of.flow_bytes is not None and of.flows > 1:
         took = f"{duration(of.flow_s)}{_round_trips(of.flow_s, base_s)}"
         yield f"The median flow, {size(of.flow_bytes)}, took {took}."
-    if of.findings and of.sampled < of.flows:
-        sampled = f"{of.sampled} of {of.flows}"
-        yield f"The shares are of the {sampled} connections that were sampled while they sent."
+    if of.findings and of.connections and of.sampled < of.connections:
+        sampled = f"{of.sampled} of {of.connections} connections"
+        yield f"The shares are of {sampled}: the others were never sampled while they sent."
 
 
 def _round_trips(seconds: float, base_s: float | None) -> str:
