@@ -8,9 +8,11 @@ from bentpipe import lab
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim import SimEngine, simulated
 from bentpipe.lab import AS_IS, LabError, Point
+from bentpipe.lab.load import checked_seeds
 from bentpipe.results.run import Run
 
 _NS = 1e9
+_LEAST_SAMPLE_S, _MOST_SAMPLE_S = 0.001, 1e6
 
 
 def simulate(
@@ -29,7 +31,7 @@ def simulate(
         variant: which of the lab's; the plain lab without it.
         seed: instead of the lab's.
         point: values of swept keys, as the lab has them. Needed where the lab sweeps over several.
-        sample_s: time between two samples of every socket.
+        sample_s: time between two samples of every socket, 0.001 s or more.
         progress: is told the share of the run that is done, some fifty times per second of computing.
 
     What `progress` raises ends the run within some 20 ms and is raised here, as is KeyboardInterrupt; nothing
@@ -41,7 +43,11 @@ def simulate(
     """
     whole = the_lab if isinstance(the_lab, lab.Lab) else lab.Lab.load(the_lab)
     chosen = _chosen(whole, AS_IS if variant is None else variant, dict(point or {}))
-    chosen = chosen if seed is None else chosen.with_seed(seed)
+    if seed is not None:
+        chosen = chosen.with_seed(*checked_seeds([seed]))
+    if not _LEAST_SAMPLE_S <= sample_s <= _MOST_SAMPLE_S:
+        expected = f"expected seconds from {_LEAST_SAMPLE_S:g} to {_MOST_SAMPLE_S:g}"
+        raise LabError("simulate", "sample_s", str(sample_s), expected)
     engine = SimEngine()
     engine.check(chosen.spec)
 

@@ -1,6 +1,7 @@
 """A run in memory is the run that a folder would have held."""
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,23 @@ def test_what_is_saved_is_a_run_like_others(lab: bentpipe.Lab, tmp_path: Path) -
 def test_its_seed_can_be_another_than_the_labs(lab: bentpipe.Lab) -> None:
     assert bentpipe.simulate(lab).record["seed"] == 1
     assert bentpipe.simulate(lab, seed=7).record["seed"] == 7
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"sample_s": 0}, "sample_s: found 0; expected seconds from 0.001"),
+        ({"sample_s": float("nan")}, "sample_s: found nan"),
+        ({"sample_s": 1e10}, "sample_s: found 10000000000.0"),
+        ({"seed": -1}, "seeds: found -1"),
+        ({"seed": "7"}, 'seeds: found "7"'),
+    ],
+)
+def test_a_sampling_time_or_a_seed_that_is_none_is_refused(
+    lab: bentpipe.Lab, asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(bentpipe.LabError, match=re.escape(said)):
+        bentpipe.simulate(lab, **asked)
 
 
 def test_progress_is_told_the_share_that_is_done(tmp_path: Path) -> None:

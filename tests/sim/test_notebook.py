@@ -147,6 +147,13 @@ def test_what_is_required_is_met_or_not(cures: bentpipe.Results) -> None:
         cures.compare(require=["fast"])
 
 
+@pytest.mark.parametrize("name", ["require", "metrics"])
+def test_a_text_in_place_of_a_list_is_not_read_letter_by_letter(cures: bentpipe.Results, name: str) -> None:
+    asked: dict[str, Any] = {name: f"{GOODPUT} >= 0"}
+    with pytest.raises(bentpipe.ComparisonError, match=f"^{name}: found .*expected a list of texts"):
+        cures.compare(**asked)
+
+
 def test_results_are_compared_with_other_results(cures: bentpipe.Results, tmp_path: Path) -> None:
     longer = lab(variant=[BBR]).replace("path.rtt", "200 ms").run(seeds=range(3), keep=tmp_path / "longer")
     table = cures.compare(longer, metrics=["workload.rtt.median_ms"]).table

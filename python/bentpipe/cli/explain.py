@@ -82,7 +82,7 @@ def _chosen(
         there = ", ".join(dict.fromkeys(_variant(record) for record in records))
         values = "; ".join(f"{key} = {', '.join(_values(records, key))}" for key in _keys(records))
         points_there = f"; points: {values}" if values else ""
-        raise StoreError(f"no run is there; variants: {there}{points_there}")
+        raise StoreError(f"no run matches; variants: {there}{points_there}")
     return found
 
 

@@ -200,7 +200,7 @@ class Lab:
         Raises:
             LabError: where there is none, one comes twice, or one is not a whole number from 0 to 2**62.
         """
-        return type(self)._made(self._source, self._settings, self._wanted, _checked_seeds(seeds))
+        return type(self)._made(self._source, self._settings, self._wanted, checked_seeds(seeds))
 
     @classmethod
     def _made(
@@ -321,7 +321,7 @@ def _lab_name(name: str) -> str:
     return name
 
 
-def _checked_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
+def checked_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     """Raises LabError."""
     expected = "expected different whole numbers of 0 or more, such as range(20)"
     if not isinstance(seeds, Iterable):

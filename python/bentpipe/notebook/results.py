@@ -9,7 +9,7 @@ import polars as pl
 
 from bentpipe import results
 from bentpipe.printable import printable
-from bentpipe.results.errors import StoreError
+from bentpipe.results.errors import ComparisonError, StoreError
 
 # Statistics, charts and DuckDB take a while to load, and who reads a table needs none of them.
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ class Results(results.Results):
         from bentpipe.results.required import check  # noqa: PLC0415 - as above
         from bentpipe.results.requirement import parse  # noqa: PLC0415 - as above
 
+        for name, texts in (("metrics", metrics), ("require", require)):
+            if isinstance(texts, str):
+                raise ComparisonError(
+                    f'{name}: found "{texts}"; expected a list of texts: {name}=["{texts}"]'
+                )
         asked = [parse(text) for text in require]
         sweeps = [self, *others]
         checks = check(sweeps, baseline, asked)
