@@ -167,9 +167,12 @@ def test_channels_whose_threads_waited_mark_the_run(run: Callable[[str], dict[st
 
     def starve() -> None:
         assert wait_for(lambda: len(channels_threads()) == 2, 60)
-        for thread in channels_threads():
-            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
-            os.setpriority(os.PRIO_PROCESS, thread, 19)
+        for _ in range(20):  # a thread has its name just before it asks for its own priority
+            for thread in channels_threads():
+                with contextlib.suppress(ProcessLookupError):
+                    os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+                    os.setpriority(os.PRIO_PROCESS, thread, 19)
+            time.sleep(0.02)
         loops.extend(subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8))
 
     starving = threading.Thread(target=starve)

@@ -82,7 +82,7 @@ class Limits(Table):
     channels_wait_share: Annotated[
         Probability,
         doc("the same of the threads of `channels`", "other flows keep the path busy meanwhile"),
-    ] = 0.7
+    ] = 0.55
     host_wait_max: Annotated[
         Span,
         doc(
