@@ -15,12 +15,15 @@ from termios import TIOCSWINSZ
 class Terminal:
     """A command on a pseudo-terminal."""
 
-    def __init__(self, arguments: list[str], folder: Path, columns: int) -> None:
+    def __init__(
+        self, arguments: list[str], folder: Path, columns: int, by: tuple[str, ...] = ("-m", "bentpipe")
+    ) -> None:
+        """`by`: what Python is to run."""
         master, slave = pty.openpty()
         ioctl(slave, TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bentpipe", *arguments],
+            [sys.executable, *by, *arguments],
             cwd=folder,
             stdin=slave,
             stdout=slave,

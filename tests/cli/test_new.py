@@ -146,6 +146,32 @@ def test_a_ctrl_c_at_a_question_ends_its_line_and_writes_nothing(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+NOT_INTERRUPTED = """
+import builtins, os, signal, sys
+from bentpipe.__main__ import main
+
+def read_for_ever(prompt):
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # another thread takes it: this one reads on
+    print(prompt, end="", flush=True)
+    os.read(0, 1)
+
+builtins.input = read_for_ever
+main()
+"""
+
+
+def test_a_ctrl_c_that_the_reading_of_the_answer_misses_ends_its_line_too(tmp_path: Path) -> None:
+    terminal = Terminal(["new"], tmp_path, 100, by=("-c", NOT_INTERRUPTED))
+    try:
+        terminal.read(until="[16 Mbit/s]: ")
+        terminal.process.send_signal(signal.SIGINT)
+        assert "[16 Mbit/s]: \r\nbentpipe: interrupted" in terminal.read(until="interrupted")
+        assert terminal.process.wait(60) == 130
+    finally:
+        terminal.process.kill()
+        terminal.process.wait()
+
+
 def test_a_known_path_answers_the_first_question_and_the_end_of_input_writes_nothing(tmp_path: Path) -> None:
     terminal = Terminal(["new"], tmp_path, 100)
     try:

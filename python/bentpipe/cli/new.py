@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from bentpipe import interruption
 from bentpipe.cli import completion
 from bentpipe.cli.saying import say, tell
 from bentpipe.lab.errors import FaultError, LabError, shown
@@ -195,6 +196,8 @@ def _asked() -> "Answers":
 def _ask(number: int, question: str, default: str, read: Callable[[str], T]) -> T:
     """Asks again until the answer can be read."""
     while True:
+        # A Ctrl-C just before the terminal is read reaches nobody here; then `interruption` ends the line.
+        interruption.clear_display = print
         try:
             typed = input(f"{number}/5  {question} [{default}]: ").strip()
         except KeyboardInterrupt:
@@ -203,6 +206,8 @@ def _ask(number: int, question: str, default: str, read: Callable[[str], T]) -> 
         except EOFError:
             print()
             raise LabError("new", "", "no answer", "expected five; nothing was written") from None
+        finally:
+            interruption.clear_display = None
         try:
             return read(typed or default)
         except FaultError as fault:
