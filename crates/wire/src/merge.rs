@@ -119,7 +119,6 @@ impl Merger {
 
     fn continues(&self, first: First, layout: Layout, packet: &[u8]) -> bool {
         let payload_bytes = packet.len() - layout.header_bytes;
-        let sent = self.packet.len() - layout.header_bytes;
         let fits = self.packet.len() + payload_bytes <= MAX_PACKET_BYTES;
         if self.closed
             || !fits
@@ -128,6 +127,7 @@ impl Merger {
         {
             return false;
         }
+        let sent = self.packet.len() - first.layout.header_bytes;
         // What differs from segment to segment is set to what the first has, and then all must be the same.
         let (ours, mut theirs) = (&self.packet[..layout.header_bytes], [0; MAX_HEAD_BYTES]);
         let Some(theirs) = theirs.get_mut(..layout.header_bytes) else {

@@ -468,3 +468,17 @@ fn nothing_follows_a_shorter_segment_or_a_push() {
     let mut merger = Merger::default();
     assert!(merger.push(&first) && merger.push(&second) && merger.push(&third));
 }
+
+#[test]
+fn a_packet_whose_headers_are_longer_than_the_first_packet_does_not_follow_it() {
+    let (sender, _) = three();
+    let datagram = Sender {
+        udp: true,
+        payload: vec![7],
+        ..sender.clone()
+    };
+    let longer = Sender { v6: true, ..sender };
+    let mut merger = Merger::default();
+    assert!(merger.push(&datagram.packet(0, 1, true)));
+    assert!(!merger.push(&longer.packet(0, 1, true)));
+}
