@@ -44,7 +44,7 @@ def main() -> None:
     programs |= {f"bentpipe {each}": [sys.executable, "-m", "bentpipe", *each.split()] for each in COMMANDS}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "one.toml").write_text(LAB)
-        for command in programs.values():  # compiles what is not compiled yet
+        for command in programs.values():  # Python compiles the modules in the first start
             _seconds(command, folder)
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
         for _ in range(times):

@@ -48,7 +48,7 @@ class Grid:
         return sum(math.prod(map(len, self._values(variant))) for variant in self.variants.values())
 
     def cells(self) -> Iterator[Cell]:
-        """Every cell, the plain lab first. Raises `ChangeError` for a key below what is not a table."""
+        """Every cell, the plain lab first. Raises `ChangeError` for a key that lies in no table."""
         for variant in self.variants.values():
             for combination in itertools.product(*self._values(variant)):
                 yield self._cell(variant, dict(zip(self.axes, combination, strict=True)))
