@@ -10,7 +10,8 @@ import synthetic
 from rich.console import Console
 from test_page import parts
 
-from bentpipe.charts import lines, plotly, speed_up, wording
+from bentpipe.charts import plotly, wording
+from bentpipe.charts.build import lines, speed_up
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
 from bentpipe.charts.ranges import apart, log_ticks, spans_a_decade
 from bentpipe.report import html, terminal

@@ -9,10 +9,10 @@ import synthetic
 
 from bentpipe.calculator.limits import limits
 from bentpipe.calculator.question import ask
-from bentpipe.charts import throughput_rtt, windows
-from bentpipe.charts.ceilings import Ceiling
+from bentpipe.charts.build import throughput_rtt, windows
+from bentpipe.charts.build.ceilings import Ceiling
+from bentpipe.charts.build.socket_samples import Socket
 from bentpipe.charts.description import Role
-from bentpipe.charts.socket_samples import Socket
 from bentpipe.direction import Direction
 from bentpipe.results import Results
 from bentpipe.results.schema import SOCKETS

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bentpipe import charts
-from bentpipe.charts import lateness, over_time, plotly, throughput_rtt, windows, wording
-from bentpipe.charts.decimate import envelope, indices
+from bentpipe.charts import plotly, wording
+from bentpipe.charts.build import lateness, over_time, throughput_rtt, windows
+from bentpipe.charts.build.socket_samples import Socket
 from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
 from bentpipe.charts.palette import DARK, LIGHT
-from bentpipe.charts.plotly_values import short, shorts
-from bentpipe.charts.socket_samples import Socket
+from bentpipe.charts.plotly.decimate import envelope, indices
+from bentpipe.charts.plotly.values import short, shorts
 from bentpipe.results import Results
 from bentpipe.results.schema import SOCKETS
 

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 import records
 
-from bentpipe.charts import completion_shares, matplotlib, plotly
+from bentpipe.charts import matplotlib, plotly
+from bentpipe.charts.build import completion_shares
 from bentpipe.charts.description import Chart, Series
 from bentpipe.results import Results, StoreError
 from bentpipe.results.run_folder import RunFolder

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 import records
 
-from bentpipe.charts import files, heat_map, matplotlib, plotly
+from bentpipe.charts import files, matplotlib, plotly
+from bentpipe.charts.build import heat_map
 from bentpipe.charts.description import Cells, Chart
 from bentpipe.results import Results
 from bentpipe.results.run_folder import RunFolder

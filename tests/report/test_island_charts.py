@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from bentpipe.charts import completion, holders, progress
-from bentpipe.charts.socket_samples import RunSockets
+from bentpipe.charts.build import completion, holders, progress
+from bentpipe.charts.build.socket_samples import RunSockets
 from bentpipe.results import Results, RunFolder
 from bentpipe.results.schema import TABLES
 

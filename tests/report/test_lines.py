@@ -7,9 +7,10 @@ import pytest
 import records
 from test_heat_map import stored
 
-from bentpipe.charts import lines, matplotlib, plotly
+from bentpipe.charts import matplotlib, plotly
+from bentpipe.charts.build import lines
+from bentpipe.charts.build.lines import LinesOver
 from bentpipe.charts.description import Chart, Series
-from bentpipe.charts.lines import LinesOver
 from bentpipe.results.swept import swept_axes
 
 

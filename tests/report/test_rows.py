@@ -9,7 +9,8 @@ import pytest
 import records
 import synthetic
 
-from bentpipe.charts import by_variant, matplotlib, plotly, speed_up, waterfall
+from bentpipe.charts import matplotlib, plotly
+from bentpipe.charts.build import by_variant, speed_up, waterfall
 from bentpipe.charts.description import Chart, Mark, Panel, Role
 from bentpipe.results import Results
 from bentpipe.results.kinds.costs import LEFT, is_rival

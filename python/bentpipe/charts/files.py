@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bentpipe.charts import completion, over_time, waterfall
+from bentpipe.charts.build import completion, over_time, waterfall
 from bentpipe.charts.description import Chart
 from bentpipe.results.store import Results
 
@@ -15,7 +15,7 @@ RUNS_DRAWN = 100
 def over_all(results: Results) -> list[Chart]:
     """The charts that put the runs side by side."""
     # Statistics take a while to import, and who draws single runs needs none.
-    from bentpipe.charts.overviews import overviews  # noqa: PLC0415 - as above
+    from bentpipe.charts.build.overviews import overviews  # noqa: PLC0415 - as above
 
     return [chart for each in overviews(results) for chart in each.charts.values()]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bentpipe.charts.lateness import sentence as lateness_sentence
+from bentpipe.charts.build.lateness import sentence as lateness_sentence
 from bentpipe.charts.wording import duration, percent, plural
 from bentpipe.results.asked import base_rtt_s
 from bentpipe.results.cells import is_imported

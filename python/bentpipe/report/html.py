@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bentpipe.charts import plotly
+from bentpipe.charts.build.overviews import Overview, overviews
 from bentpipe.charts.description import Chart
-from bentpipe.charts.overviews import Overview, overviews
 from bentpipe.charts.wording import size
 from bentpipe.report import columns, comparison, run_part
 from bentpipe.report.drawing import Parts, mapping, shown

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from bentpipe.charts import files, lateness, over_time, plotly
+from bentpipe.charts import files, plotly
+from bentpipe.charts.build import lateness, over_time
 from bentpipe.charts.description import Chart
 from bentpipe.digits import digits
 from bentpipe.report import engine_words

@@ -6,7 +6,7 @@ from typing import Any
 from bentpipe.charts.description import Axis, Cells, Chart, Panel, Role
 from bentpipe.charts.heat_words import column_words
 from bentpipe.charts.palette import CELLS, FRAME, LIGHT, ink
-from bentpipe.charts.plotly_values import plain, short
+from bentpipe.charts.plotly.values import plain, short
 
 _GAP = 0.02
 _ROW_PIXELS = 25

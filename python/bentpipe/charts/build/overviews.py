@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bentpipe.charts import by_variant, completion_shares, heat_map, lines, speed_up, throughput_rtt
+from bentpipe.charts.build import by_variant, completion_shares, heat_map, lines, speed_up, throughput_rtt
 from bentpipe.charts.description import Chart
 from bentpipe.results.kinds.measure import GOODPUT
 from bentpipe.results.store import Results

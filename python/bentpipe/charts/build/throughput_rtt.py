@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bentpipe.charts.ceilings import Ceiling
+from bentpipe.charts.build.ceilings import Ceiling
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series, Symbol
 from bentpipe.charts.wording import duration, listed, plural, rate
 from bentpipe.digits import digits

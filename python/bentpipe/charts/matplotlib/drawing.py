@@ -12,9 +12,9 @@ from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from bentpipe.charts import matplotlib_cells, matplotlib_rows
 from bentpipe.charts.description import Chart, Dash, Level, Mark, Panel, Series, Symbol
-from bentpipe.charts.matplotlib_rows import bold, literal
+from bentpipe.charts.matplotlib import cells, rows
+from bentpipe.charts.matplotlib.rows import bold, literal
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
 from bentpipe.digits import digits
@@ -60,9 +60,9 @@ _WRAP_PANEL = 76
 def figure(chart: Chart) -> Figure:
     with mpl.rc_context(_SETTINGS):
         if chart.of_cells:
-            drawn = matplotlib_cells.draw(chart, _WIDTH_IN)
+            drawn = cells.draw(chart, _WIDTH_IN)
         elif chart.of_categories:
-            drawn = matplotlib_rows.draw(chart, _WIDTH_IN)
+            drawn = rows.draw(chart, _WIDTH_IN)
         else:
             how = _multiples if chart.small_multiples else _side_by_side if chart.side_by_side else _stacked
             drawn = how(chart)
@@ -106,9 +106,9 @@ def _side_by_side(chart: Chart) -> Figure:
 
 def _multiples(chart: Chart) -> Figure:
     """Small panels with the same axes, and one legend for all."""
-    rows = -(-len(chart.panels) // _MULTIPLES_IN_A_ROW)
-    drawn = Figure(figsize=(_WIDTH_IN, 1.1 + _SMALL_PANEL_IN * rows), layout="constrained")
-    axes = drawn.subplots(rows, _MULTIPLES_IN_A_ROW, sharex=True, sharey=True, squeeze=False)
+    deep = -(-len(chart.panels) // _MULTIPLES_IN_A_ROW)
+    drawn = Figure(figsize=(_WIDTH_IN, 1.1 + _SMALL_PANEL_IN * deep), layout="constrained")
+    axes = drawn.subplots(deep, _MULTIPLES_IN_A_ROW, sharex=True, sharey=True, squeeze=False)
     heights = y_range(chart.panels)
     places = list(axes.flat)
     handles: dict[str, Any] = {}

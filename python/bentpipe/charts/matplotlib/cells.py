@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from bentpipe.charts.description import Cells, Chart, Panel
 from bentpipe.charts.heat_words import column_words
-from bentpipe.charts.matplotlib_rows import bold
+from bentpipe.charts.matplotlib.rows import bold
 from bentpipe.charts.palette import CELLS, FRAME, UNKNOWN, ink
 
 _ROW_IN = 0.25

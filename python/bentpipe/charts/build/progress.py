@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from bentpipe.charts.build.socket_samples import Floats, RunSockets
 from bentpipe.charts.description import Axis, Level, Panel, Role, Series
-from bentpipe.charts.socket_samples import Floats, RunSockets
 from bentpipe.charts.wording import duration, listed, percent, size
 from bentpipe.direction import Direction
 from bentpipe.results.asked import direction_of, workload_spec

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.charts.build.sweep_layout import Layout, laid_out, panel_words
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
 from bentpipe.charts.ranges import apart, log_ticks
-from bentpipe.charts.sweep_layout import Layout, laid_out, panel_words
 from bentpipe.charts.wording import duration, percent, plural, size, slug
 from bentpipe.digits import digits
 from bentpipe.results.asked import workload_spec

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bentpipe.charts.build.sweep_figures import Figure, figures
+from bentpipe.charts.build.sweep_layout import Layout, Line, laid_out, panel_words
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
 from bentpipe.charts.ranges import apart, spans_a_decade, zero_place
-from bentpipe.charts.sweep_figures import Figure, figures
-from bentpipe.charts.sweep_layout import Layout, Line, laid_out, panel_words
 from bentpipe.charts.wording import plural, short_names, slug, value
 from bentpipe.digits import digits
 from bentpipe.results.cells import cells, typical_first

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite, log
 from typing import Any
 
+from bentpipe.charts.build.sweep_figures import Figure, figures
+from bentpipe.charts.build.sweep_layout import panel_words
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
-from bentpipe.charts.sweep_figures import Figure, figures
-from bentpipe.charts.sweep_layout import panel_words
 from bentpipe.charts.wording import listed, short_names, slug, value
 from bentpipe.digits import digits
 from bentpipe.results.asked import base_rtt_s, direction_of, workload_spec

@@ -11,8 +11,8 @@ import numpy as np
 
 from bentpipe.analysis.windows import full_windows
 from bentpipe.calculator import send_memory
+from bentpipe.charts.build.socket_samples import Floats, Socket, listed
 from bentpipe.charts.description import Axis, Dash, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.socket_samples import Floats, Socket, listed
 from bentpipe.charts.wording import listed as in_words
 from bentpipe.charts.wording import percent, plural, size
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bentpipe.charts import plotly_cells, plotly_rows
-from bentpipe.charts.decimate import envelope, indices
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import DARK, LIGHT
-from bentpipe.charts.plotly_values import plain, scale, short, shorts
+from bentpipe.charts.plotly import cells, rows
+from bentpipe.charts.plotly.decimate import envelope, indices
+from bentpipe.charts.plotly.values import plain, scale, short, shorts
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
 from bentpipe.digits import digits
 
@@ -56,9 +56,9 @@ def figures(chart: Chart, pixels: int = PIXELS) -> list[dict[str, Any]]:
     """One figure for each panel, in order, or for each row of panels of categories. Panels side by side share
     their y range. `pixels`: for which width series are thinned."""
     if chart.of_cells:
-        return plotly_cells.figures(chart)
+        return cells.figures(chart)
     if chart.of_categories:
-        return plotly_rows.figures(chart)
+        return rows.figures(chart)
     shared = y_range(chart.panels) if chart.side_by_side else None
     drawing = _Drawing(chart, pixels)
     return [_figure(drawing, panel, shared or y_range([panel])) for panel in chart.panels]

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bentpipe.charts.build.socket_samples import Floats, RunSockets, floats, listed
 from bentpipe.charts.description import Axis, Dash, Panel, Role, Series
-from bentpipe.charts.socket_samples import Floats, RunSockets, floats, listed
 from bentpipe.charts.wording import percent, plural, size
 from bentpipe.direction import Direction
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bentpipe.charts import holders, progress, windows
+from bentpipe.charts.build import holders, progress, windows
+from bentpipe.charts.build.socket_samples import Floats, RunSockets, Socket, floats, listed
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
-from bentpipe.charts.socket_samples import Floats, RunSockets, Socket, floats, listed
 from bentpipe.charts.wording import duration, percent, plural, point_words, rate, size
 from bentpipe.charts.wording import listed as in_words
 from bentpipe.direction import Direction

@@ -5,7 +5,7 @@ from typing import Any
 
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import LIGHT
-from bentpipe.charts.plotly_values import plain, scale, short
+from bentpipe.charts.plotly.values import plain, scale, short
 from bentpipe.charts.ranges import across, log_ticks
 from bentpipe.digits import digits
 
