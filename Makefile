@@ -128,7 +128,7 @@ check-wheel:
 
 # The pages that are printed from the code, and the notebook with its output.
 docs: setup
-	$(python) -m bentpipe.results >docs/results.md
+	$(python) -m bentpipe.runs >docs/results.md
 	$(python) -m bentpipe.lab.reference docs
 	$(python) scripts/render-notebook docs/first-steps.ipynb
 

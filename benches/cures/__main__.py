@@ -14,10 +14,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bentpipe.digits import digits
-from bentpipe.results import Results
-from bentpipe.results.cells import Cell, cells
-from bentpipe.results.speed_up import PLAIN, speed_up
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.speed_up import PLAIN, speed_up
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "labs" / "cures.md"
 PATHS = ("transoceanic", "GEO", "LEO")

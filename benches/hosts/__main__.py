@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import bentpipe
-from bentpipe.results.host_waits import programs
+from bentpipe.runs.figures.host_waits import programs
 
 _PATH = """
 duration = "{duration}"

@@ -16,8 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.results import Results
-from bentpipe.results.schema import TABLES
+from bentpipe.runs.schema import TABLES
+from bentpipe.runs.store import Results
 
 OWN_OF_A_RUN = ("started", "wall_s", "cpu_s", "folder")
 """What differs between two runs of the same: times, and where it lies."""

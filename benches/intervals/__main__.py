@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 from draws import KINDS, fetch_ratios, points
-from runs import correlations, measured
 from scipy import stats
 
-from bentpipe.results.intervals import FROM, LEVEL, Array, bounds, repeats_to_see, together_at
+from bentpipe.analysis.intervals import FROM, LEVEL, Array, bounds, repeats_to_see, together_at
+from runs import correlations, measured
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 20)
 _RESAMPLES = 1999

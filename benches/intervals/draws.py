@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bentpipe.results.intervals import Array
+from bentpipe.analysis.intervals import Array
 
 Size = tuple[int, ...]
 

@@ -7,9 +7,9 @@ from statistics import fmean
 import numpy as np
 
 from bentpipe import Results
+from bentpipe.analysis.comparisons import compare_all
+from bentpipe.analysis.intervals import Array
 from bentpipe.report.verdicts import place
-from bentpipe.results.comparisons import compare_all
-from bentpipe.results.intervals import Array
 
 Ends = tuple[Array, Array]
 

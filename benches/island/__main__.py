@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
-from bentpipe.digits import digits
-from bentpipe.results import Results
-from bentpipe.results.cells import counts
-from bentpipe.results.published import figures_for
+from bentpipe.analysis.cells import counts
+from bentpipe.analysis.published import figures_for
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
 
 Record = Mapping[str, Any]
 Figure = Callable[[Record], float | None]

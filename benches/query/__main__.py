@@ -23,10 +23,10 @@ from typing import Any
 import polars as pl
 
 from bentpipe import Lab
-from bentpipe.results import Results
-from bentpipe.results.place import Place
-from bentpipe.results.query import Questions
-from bentpipe.results.schema import SOCKETS
+from bentpipe.query.questions import Questions
+from bentpipe.runs.place import Place
+from bentpipe.runs.schema import SOCKETS
+from bentpipe.runs.store import Results
 
 _FAR_APART = [column.name for column in SOCKETS.columns if column.dtype == pl.Int64][::5]
 _TWO = ["cwnd_segments", "in_flight_bytes"]

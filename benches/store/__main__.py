@@ -24,27 +24,27 @@ Row = Callable[[Path], object]
 
 
 def _nothing(_folder: Path) -> object:
+    import bentpipe.query.questions  # noqa: PLC0415 - as above
     import bentpipe.report.terminal  # noqa: PLC0415 - it is what is measured
-    import bentpipe.results.query  # noqa: PLC0415 - as above
 
-    return bentpipe.report.terminal, bentpipe.results.query
+    return bentpipe.report.terminal, bentpipe.query.questions
 
 
 def _refresh(folder: Path) -> object:
-    from bentpipe.results import index  # noqa: PLC0415 - imported before the clock starts
-    from bentpipe.results.place import Place  # noqa: PLC0415 - as above
+    from bentpipe.runs import index  # noqa: PLC0415 - imported before the clock starts
+    from bentpipe.runs.place import Place  # noqa: PLC0415 - as above
 
     return index.refresh(Place.of(folder))
 
 
 def _open(folder: Path) -> object:
-    from bentpipe.results import Results  # noqa: PLC0415 - as above
+    from bentpipe.runs.store import Results  # noqa: PLC0415 - as above
 
     return Results.open(folder)
 
 
 def _runs(folder: Path) -> object:
-    from bentpipe.results import Results  # noqa: PLC0415 - as above
+    from bentpipe.runs.store import Results  # noqa: PLC0415 - as above
 
     return Results.open(folder).scan("runs").collect()
 
@@ -53,7 +53,7 @@ def _terminal(folder: Path) -> object:
     from rich.console import Console  # noqa: PLC0415 - as above
 
     from bentpipe.report.terminal import table  # noqa: PLC0415 - as above
-    from bentpipe.results import Results  # noqa: PLC0415 - as above
+    from bentpipe.runs.store import Results  # noqa: PLC0415 - as above
 
     results = Results.open(folder)
     results.scan("runs").collect()
@@ -63,15 +63,15 @@ def _terminal(folder: Path) -> object:
 def _link(folder: Path) -> object:
     import polars as pl  # noqa: PLC0415 - as above
 
-    from bentpipe.results import Results  # noqa: PLC0415 - as above
+    from bentpipe.runs.store import Results  # noqa: PLC0415 - as above
 
     return Results.open(folder).scan("link").group_by("run").agg(pl.col("drops_tail").sum()).collect()
 
 
 def _asked(sql: str) -> Row:
     def ask(folder: Path) -> object:
-        from bentpipe.results import Results  # noqa: PLC0415 - as above
-        from bentpipe.results.query import Questions  # noqa: PLC0415 - as above
+        from bentpipe.query.questions import Questions  # noqa: PLC0415 - as above
+        from bentpipe.runs.store import Results  # noqa: PLC0415 - as above
 
         with Questions.open([Results.open(folder)]) as questions:
             return list(questions.ask(sql).rows())

@@ -69,8 +69,8 @@ def swept(runs: int) -> str:
 def measured(runs: int, place: str) -> dict[str, float]:
     """One sweep in this process."""
     import bentpipe  # noqa: PLC0415 - the process that only asks need not have it
-    from bentpipe.executors.choice import Where  # noqa: PLC0415
-    from bentpipe.run import execute  # noqa: PLC0415
+    from bentpipe.sweep.executors.choice import Where  # noqa: PLC0415
+    from bentpipe.sweep.run import execute  # noqa: PLC0415
 
     jobs, cluster = PLACES[place]
     seen = {"simulated_s": 0.0, "peak_mb": 0.0, "runs": 0}

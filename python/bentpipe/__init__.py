@@ -15,33 +15,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bentpipe.calculator.calculation import calc as calc
-    from bentpipe.engines.base import EngineError as EngineError
     from bentpipe.errors import BentpipeError as BentpipeError
-    from bentpipe.executors.errors import ExecutorError as ExecutorError
-    from bentpipe.lab import LabError as LabError
+    from bentpipe.errors import ComparisonError as ComparisonError
+    from bentpipe.errors import EngineError as EngineError
+    from bentpipe.errors import ExecutorError as ExecutorError
+    from bentpipe.errors import LabError as LabError
+    from bentpipe.errors import QueryError as QueryError
+    from bentpipe.errors import StoreError as StoreError
+    from bentpipe.notebook.lab import Lab as Lab
     from bentpipe.notebook.results import Results as Results
-    from bentpipe.results import ComparisonError as ComparisonError
-    from bentpipe.results import StoreError as StoreError
-    from bentpipe.results.query import QueryError as QueryError
-    from bentpipe.results.run import Run as Run
-    from bentpipe.results.run_record import Record as Record
-    from bentpipe.run import Lab as Lab
-    from bentpipe.simulation import simulate as simulate
+    from bentpipe.notebook.simulation import simulate as simulate
+    from bentpipe.runs.record import Record as Record
+    from bentpipe.runs.run import Run as Run
 
 _HOMES = {
     "BentpipeError": "bentpipe.errors",
-    "ComparisonError": "bentpipe.results",
-    "EngineError": "bentpipe.engines.base",
-    "ExecutorError": "bentpipe.executors.errors",
-    "Lab": "bentpipe.run",
-    "LabError": "bentpipe.lab",
-    "QueryError": "bentpipe.results.query",
-    "Record": "bentpipe.results.run_record",
+    "ComparisonError": "bentpipe.errors",
+    "EngineError": "bentpipe.errors",
+    "ExecutorError": "bentpipe.errors",
+    "Lab": "bentpipe.notebook.lab",
+    "LabError": "bentpipe.errors",
+    "QueryError": "bentpipe.errors",
+    "Record": "bentpipe.runs.record",
     "Results": "bentpipe.notebook.results",
-    "Run": "bentpipe.results.run",
-    "StoreError": "bentpipe.results",
+    "Run": "bentpipe.runs.run",
+    "StoreError": "bentpipe.errors",
     "calc": "bentpipe.calculator.calculation",
-    "simulate": "bentpipe.simulation",
+    "simulate": "bentpipe.notebook.simulation",
 }
 
 __all__ = [

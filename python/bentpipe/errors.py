@@ -1,10 +1,63 @@
-"""The base of every error that bentpipe raises for its user to handle. Imports nothing."""
+"""Every error that bentpipe raises for its user to handle: one family. Imports nothing."""
+
+from __future__ import annotations
 
 
 class BentpipeError(Exception):
-    """Something that was asked of bentpipe cannot be done. `str()` is the whole message for the user.
+    """Something that was asked of bentpipe cannot be done. `str()` is the whole message for the user."""
 
-    The family: `LabError` (a lab or a change of it), `EngineError` (what an engine or this machine cannot
-    do), `StoreError` (folders and tables of results; `QueryError` for SQL), `ComparisonError` and
-    `ExecutorError` (where runs are done).
+
+class LabError(BentpipeError):
+    """A lab, or a change asked of it, that cannot be run as it stands. `str()` is the whole message for the
+    user.
+
+    Attributes:
+        where: file and line (`labs/geo.toml:12`), or the option that asked for it (`--set path.rtt=30`).
+        key: dotted key of the lab, or "" where the fault is not in one.
+        found: what stands there.
+        remedy: what was expected.
     """
+
+    def __init__(self, where: str, key: str, found: str, remedy: str) -> None:
+        self.where = where
+        self.key = key
+        self.found = found
+        self.remedy = remedy
+        place = f"{where}: {key}" if key else where
+        super().__init__(f"{place}: found {found}; {remedy}")
+
+
+class EngineError(BentpipeError):
+    """The engine cannot do what was asked, here or at all.
+
+    `what` names the thing at fault, `remedy` is one shell command that would help, where there is one.
+    """
+
+    def __init__(self, message: str, *, what: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        message = str(self.args[0])
+        return f"{message}\n  to fix it, run:  {self.remedy}" if self.remedy else message
+
+
+class EngineFaultError(EngineError):
+    """The engine itself is at fault, not the request."""
+
+
+class StoreError(BentpipeError):
+    """A folder or a table is not what it should be; the message says which and what was found."""
+
+
+class QueryError(StoreError):
+    """A question that has no answer; the message is DuckDB's."""
+
+
+class ComparisonError(BentpipeError):
+    """A comparison cannot be made as asked; the message says what was found and what was expected."""
+
+
+class ExecutorError(BentpipeError):
+    """Runs cannot be done there, or no longer. Those that were finished are kept."""

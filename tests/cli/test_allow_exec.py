@@ -13,11 +13,12 @@ import pytest
 from invocation import PLAIN, Command
 
 from bentpipe import Lab
-from bentpipe import run as runner
 from bentpipe.engines import lab_commands
-from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.live import LiveEngine
-from bentpipe.results import RunFolder
+from bentpipe.errors import EngineError
+from bentpipe.runs.folder import RunFolder
+from bentpipe.sweep import run as runner
 
 COMMAND = '[[workload]]\nname = "mine"\nkind = "exec"\ncommand = ["sh", "-c", "echo ALLOWED\\u001b[2J"]\n'
 IN_A_VARIANT = (

@@ -8,7 +8,7 @@ import pytest
 from invocation import Command
 from terminal import Terminal
 
-from bentpipe.progress import counting
+from bentpipe.sweep.progress import counting
 
 ENDLESS = """
 duration = "100000 h"

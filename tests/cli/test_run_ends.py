@@ -53,7 +53,7 @@ def test_a_long_call_into_a_library_does_not_put_the_end_off(tmp_path: Path) -> 
     program = """
 import ctypes, pathlib, signal
 from bentpipe import interruption
-from bentpipe.results import RunFolder
+from bentpipe.runs.folder import RunFolder
 RunFolder.create(pathlib.Path("out"), "run")
 interruption.watch()
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

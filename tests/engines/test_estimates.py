@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe import engines, progress
-from bentpipe.durations import spoken
-from bentpipe.engines.base import EngineError
+from bentpipe import engines
+from bentpipe.errors import EngineError
 from bentpipe.lab import Lab
-from bentpipe.progress import Lines
-from bentpipe.results import RunFolder
+from bentpipe.runs.folder import RunFolder
+from bentpipe.sweep import progress
+from bentpipe.sweep.progress import Lines
+from bentpipe.words.durations import spoken
 
 DAY_S = 86_400
 LAB = """

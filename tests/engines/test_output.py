@@ -12,8 +12,8 @@ from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import Exit, HostProcess
 from bentpipe.engines.workloads import exec as exec_workload
 from bentpipe.lab.spec import ExecSpec, RunSpec
-from bentpipe.results import record_shape
-from bentpipe.results.place import Place
+from bentpipe.runs import record_shape
+from bentpipe.runs.place import Place
 
 LIMIT = bench.OUTPUT_LIMIT_BYTES
 

@@ -10,7 +10,7 @@ from bentpipe import Lab
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.socket_owners import SOCKETS_CSV, with_owners
 from bentpipe.lab.spec import RunSpec
-from bentpipe.results.schema import FLOWS, SOCKETS
+from bentpipe.runs.schema import FLOWS, SOCKETS
 
 PLAIN = '[path]\nrtt = "20 ms"\n[[workload]]\nname = "load"\nkind = "bulk"\nsize = "1 MB"\n'
 EXEC = '[[workload]]\nname = "mine"\nkind = "exec"\ncommand = ["true"]\n'

@@ -22,10 +22,11 @@ from typing import Any
 from rich.console import Console
 from taking import PINGS, SAMPLES, flent, rates
 
+from bentpipe.errors import StoreError
 from bentpipe.interchange import flent_export
 from bentpipe.interchange.folder import Called, take
 from bentpipe.report.terminal import table
-from bentpipe.results import Results, StoreError
+from bentpipe.runs.store import Results
 
 ODD = (
     *(None, True, False, 0, -1, 1, 2.5, 1e-300, 1e300, -1e300, 1e999, float("nan"), 2**62, 2**63, -(2**70)),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe.interchange.folder import Called, take
-from bentpipe.results import Results
+from bentpipe.runs.store import Results
 
 SAMPLES = Path(__file__).parent / "samples"
 ZERO_S = 1_800_000_000.0

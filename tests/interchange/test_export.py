@@ -11,10 +11,11 @@ from exporting import LAB, simulated
 from rich.console import Console
 from taking import PINGS, flent, packed, taken
 
+from bentpipe.errors import StoreError
 from bentpipe.interchange import csv_export, flent_export
 from bentpipe.interchange.folder import Called, take
 from bentpipe.report.terminal import table as report
-from bentpipe.results import Results, StoreError
+from bentpipe.runs.store import Results
 
 
 @pytest.fixture(scope="module")

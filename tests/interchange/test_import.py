@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from taking import SAMPLES, sample, taken, written
 
+from bentpipe.analysis.cells import cells
+from bentpipe.errors import StoreError
 from bentpipe.interchange import foreign
 from bentpipe.interchange.folder import Called, take
 from bentpipe.report.columns import mark
 from bentpipe.report.engine_words import sentences
 from bentpipe.report.html import render
 from bentpipe.report.run_part import badge
-from bentpipe.results import Results, StoreError
-from bentpipe.results.cells import cells
+from bentpipe.runs.store import Results
 
 
 def files_in(folder: Path) -> list[str]:

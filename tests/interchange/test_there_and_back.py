@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from bentpipe.interchange import flent_export
 from bentpipe.interchange.folder import Called, take
-from bentpipe.results import Results, RunFolder
-from bentpipe.results.schema import PINGS
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.schema import PINGS
+from bentpipe.runs.store import Results
 
 figure = st.none() | st.floats(0, 1e12)
 count = st.none() | st.integers(0, 2**53)

@@ -11,7 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from bentpipe.lab import Lab, LabError
+from bentpipe.errors import LabError
+from bentpipe.lab import Lab
 
 HERE = Path(__file__).parent
 VALUES = (

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bentpipe.lab.errors import FaultError, LabError
+from bentpipe.errors import LabError
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.faults import Places, first_fault
 from bentpipe.lab.models import LabFile
 

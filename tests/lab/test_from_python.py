@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bentpipe
-from bentpipe.lab import Lab, LabError, shipped_labs
+from bentpipe.errors import LabError
+from bentpipe.lab import Lab, shipped_labs
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.lab.models.path import Path as LongPath
 from bentpipe.lab.models.path import PipeKeys
@@ -23,7 +24,7 @@ from bentpipe.lab.models.queue import CodelQueue
 from bentpipe.lab.models.workload import Bulk
 from bentpipe.lab.quantities import QueueAmount
 from bentpipe.lab.values import LabKeys
-from bentpipe.written import toml
+from bentpipe.words.written import toml
 
 from .conftest import WORK
 

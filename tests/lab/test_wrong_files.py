@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.lab import Lab, LabError
+from bentpipe.errors import LabError
+from bentpipe.lab import Lab
 
 from .conftest import WORK
 from .wrong import WriteLab, Wrong, assert_told

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bentpipe.lab import Lab, LabError
+from bentpipe.errors import LabError
+from bentpipe.lab import Lab
 
 from .conftest import WORK
 from .wrong import WriteLab

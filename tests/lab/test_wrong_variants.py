@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from bentpipe.lab import Lab, LabError
+from bentpipe.errors import LabError
+from bentpipe.lab import Lab
 
 from .conftest import WORK
 from .wrong import WriteLab, Wrong, assert_told

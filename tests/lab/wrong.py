@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.lab import Lab, LabError
+from bentpipe.errors import LabError
+from bentpipe.lab import Lab
 
 WriteLab = Callable[[str], Path]
 Wrong = tuple[str, str, str, str, str]

@@ -10,7 +10,7 @@ from hosting import refusal
 
 import bentpipe
 from bentpipe.engines.machine import with_system_programs
-from bentpipe.results import Results
+from bentpipe.runs.store import Results
 
 PROGRAMS = with_system_programs()["PATH"]
 LIVE = [

@@ -9,8 +9,8 @@ import pytest
 from hosting import Host, refusal
 
 import bentpipe
-from bentpipe.engines.base import EngineError
-from bentpipe.results import Results
+from bentpipe.errors import EngineError
+from bentpipe.runs.store import Results
 
 pytestmark = [
     pytest.mark.live,

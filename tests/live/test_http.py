@@ -7,8 +7,8 @@ import pytest
 import real_runs
 from real_runs import PROGRAMS, run, shadow
 
-from bentpipe.engines.base import EngineError
-from bentpipe.results import Results
+from bentpipe.errors import EngineError
+from bentpipe.runs.store import Results
 
 pytestmark = real_runs.WEB
 

@@ -7,7 +7,7 @@ import pytest
 import real_runs
 from real_runs import run
 
-from bentpipe.results import Results
+from bentpipe.runs.store import Results
 
 pytestmark = real_runs.WEB
 

@@ -9,7 +9,7 @@ from hosting import Host, refusal
 
 import bentpipe
 from bentpipe.engines.base import EngineOptions
-from bentpipe.run import execute
+from bentpipe.sweep.run import execute
 
 pytestmark = pytest.mark.live
 

@@ -12,7 +12,7 @@ from hosting import refusal
 from ordinary import NOBODY, bentpipe_as_nobody
 
 import bentpipe
-from bentpipe.results import Results
+from bentpipe.runs.store import Results
 
 LAB = """
 until = "done"

@@ -12,9 +12,10 @@ import real_runs
 from real_runs import run, shadow
 
 import bentpipe
-from bentpipe.engines.base import EngineError, EngineOptions
-from bentpipe.results import Results
-from bentpipe.run import execute
+from bentpipe.engines.base import EngineOptions
+from bentpipe.errors import EngineError
+from bentpipe.runs.store import Results
+from bentpipe.sweep.run import execute
 
 pytestmark = real_runs.LIVE
 

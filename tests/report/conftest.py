@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from bentpipe.results import Results
+from bentpipe.runs.store import Results
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.results.record import pipes_summary
-from bentpipe.results.run_folder import RunFolder
-from bentpipe.results.schema import FLOWS, LINK, PINGS, SOCKETS, TOOLS, Table
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.schema import FLOWS, LINK, PINGS, SOCKETS, TOOLS, Table
+from bentpipe.runs.summary import pipes_summary
 
 RTTS_MS = (0.6, 11, 30, 150, 550)
 VARIANTS = {

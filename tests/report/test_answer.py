@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from bentpipe.query.questions import Column
 from bentpipe.report import answer
-from bentpipe.results.query import Column
 
 
 class Given:

@@ -10,14 +10,15 @@ import synthetic
 from rich.console import Console
 from test_page import parts
 
-from bentpipe.charts import plotly, wording
+from bentpipe.charts import plotly
 from bentpipe.charts.build import lines, speed_up
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
 from bentpipe.charts.ranges import apart, log_ticks, spans_a_decade
 from bentpipe.report import html, terminal
 from bentpipe.report.figure_words import figures, shown
 from bentpipe.report.run_rows import run_rows
-from bentpipe.results import Results
+from bentpipe.runs.store import Results
+from bentpipe.words import wording
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from bentpipe.charts.build import throughput_rtt, windows
 from bentpipe.charts.build.ceilings import Ceiling
 from bentpipe.charts.build.socket_samples import Socket
 from bentpipe.charts.description import Role
-from bentpipe.direction import Direction
-from bentpipe.results import Results
-from bentpipe.results.schema import SOCKETS
+from bentpipe.runs.schema import SOCKETS
+from bentpipe.runs.store import Results
+from bentpipe.words.direction import Direction
 
 NB = "\N{NO-BREAK SPACE}"
 

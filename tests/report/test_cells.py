@@ -9,12 +9,12 @@ import pytest
 import records
 import synthetic
 
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.comparisons import compare_all
+from bentpipe.analysis.published import experiment, figures, figures_for
+from bentpipe.analysis.speed_up import speed_up
 from bentpipe.report import columns
-from bentpipe.results import Results
-from bentpipe.results.cells import Cell, cells
-from bentpipe.results.comparisons import compare_all
-from bentpipe.results.published import experiment, figures, figures_for
-from bentpipe.results.speed_up import speed_up
+from bentpipe.runs.store import Results
 
 
 def only(found: list[Cell]) -> Cell:

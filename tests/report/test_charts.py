@@ -12,15 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bentpipe import charts
-from bentpipe.charts import plotly, wording
+from bentpipe.charts import plotly
 from bentpipe.charts.build import lateness, over_time, throughput_rtt, windows
 from bentpipe.charts.build.socket_samples import Socket
 from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
 from bentpipe.charts.palette import DARK, LIGHT
 from bentpipe.charts.plotly.decimate import envelope, indices
 from bentpipe.charts.plotly.values import short, shorts
-from bentpipe.results import Results
-from bentpipe.results.schema import SOCKETS
+from bentpipe.runs.schema import SOCKETS
+from bentpipe.runs.store import Results
+from bentpipe.words import wording
 
 NB = "\N{NO-BREAK SPACE}"
 

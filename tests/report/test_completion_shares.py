@@ -9,9 +9,10 @@ import records
 from bentpipe.charts import matplotlib, plotly
 from bentpipe.charts.build import completion_shares
 from bentpipe.charts.description import Chart, Series
-from bentpipe.results import Results, StoreError
-from bentpipe.results.run_folder import RunFolder
-from bentpipe.results.schema import FLOWS
+from bentpipe.errors import StoreError
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.schema import FLOWS
+from bentpipe.runs.store import Results
 
 SMALL, LARGE = 1000, 50_000
 

@@ -9,9 +9,9 @@ import records
 from bentpipe.charts import files, matplotlib, plotly
 from bentpipe.charts.build import heat_map
 from bentpipe.charts.description import Cells, Chart
-from bentpipe.results import Results
-from bentpipe.results.run_folder import RunFolder
-from bentpipe.results.schema import FLOWS
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.schema import FLOWS
+from bentpipe.runs.store import Results
 
 RTTS = ("30 ms", "150 ms", "550 ms")
 LOSSES = ("0 %", "1 %")

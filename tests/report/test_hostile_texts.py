@@ -10,17 +10,17 @@ import records
 import synthetic
 from test_page import parts
 
+from bentpipe.analysis.comparisons import compare_all
+from bentpipe.analysis.required import check
+from bentpipe.analysis.requirement import parse
 from bentpipe.charts import files
 from bentpipe.cli import saying
-from bentpipe.console import SafeConsole
-from bentpipe.printable import printable, printable_json, printable_lines
-from bentpipe.progress import Lines
+from bentpipe.query.questions import Questions
 from bentpipe.report import answer, comparison, html, requirements, tables_listed, terminal
-from bentpipe.results import Results
-from bentpipe.results.comparisons import compare_all
-from bentpipe.results.query import Questions
-from bentpipe.results.required import check
-from bentpipe.results.requirement import parse
+from bentpipe.runs.store import Results
+from bentpipe.sweep.progress import Lines
+from bentpipe.words.console import SafeConsole
+from bentpipe.words.printable import printable, printable_json, printable_lines
 
 HOSTILE = "a\x1b[31m\u202eb\x9bc\x7f\u2066d\u2028e\x07\r$f$"
 SHOWN = r"a\x1b[31m\u202eb\x9bc\x7f\u2066d\u2028e\x07\r$f$"

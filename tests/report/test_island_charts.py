@@ -8,8 +8,9 @@ import pytest
 
 from bentpipe.charts.build import completion, holders, progress
 from bentpipe.charts.build.socket_samples import RunSockets
-from bentpipe.results import Results, RunFolder
-from bentpipe.results.schema import TABLES
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.schema import TABLES
+from bentpipe.runs.store import Results
 
 RECORD: dict[str, Any] = {
     "workloads": {

@@ -7,11 +7,11 @@ import pytest
 import records
 from test_heat_map import stored
 
+from bentpipe.analysis.swept import swept_axes
 from bentpipe.charts import matplotlib, plotly
 from bentpipe.charts.build import lines
 from bentpipe.charts.build.lines import LinesOver
 from bentpipe.charts.description import Chart, Series
-from bentpipe.results.swept import swept_axes
 
 
 def carried(rtt: int, loss: float, seed: int) -> float:

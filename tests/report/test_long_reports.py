@@ -6,9 +6,9 @@ import synthetic
 from test_page import parts
 from test_reports import printed
 
-from bentpipe.progress import counting
 from bentpipe.report import drawing, html
-from bentpipe.results import Results
+from bentpipe.runs.store import Results
+from bentpipe.sweep.progress import counting
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_processes_draw_the_very_same_page(many: Results, monkeypatch: pytest.Mo
 def test_without_a_terminal_progress_is_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bentpipe.progress._BETWEEN_S", -1.0)
+    monkeypatch.setattr("bentpipe.sweep.progress._BETWEEN_S", -1.0)
     with counting("preparing the page", "runs drawn", 300) as told:
         told(16)
         told(16)

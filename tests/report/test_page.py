@@ -13,8 +13,8 @@ import synthetic
 
 from bentpipe.charts import files
 from bentpipe.report import html, packing
-from bentpipe.results import Results
-from bentpipe.results.run_folder import RunFolder
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.store import Results
 
 
 class Page(HTMLParser):

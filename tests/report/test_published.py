@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import records
 
-from bentpipe.results.cells import Cell, cells
+from bentpipe.analysis.cells import Cell, cells
 
 
 def labels(record: records.Record) -> dict[str, str | None]:

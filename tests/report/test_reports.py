@@ -8,10 +8,10 @@ import records
 import synthetic
 from rich.console import Console
 
+from bentpipe.analysis.comparisons import compare_all
 from bentpipe.report import comparison, engine_words, html, terminal
 from bentpipe.report.asked_words import asked_words
-from bentpipe.results import Results
-from bentpipe.results.comparisons import compare_all
+from bentpipe.runs.store import Results
 
 
 def printed(results: Results, width: int, *, full: bool = True) -> str:

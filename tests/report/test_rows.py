@@ -9,13 +9,13 @@ import pytest
 import records
 import synthetic
 
+from bentpipe.analysis.kinds.costs import LEFT, is_rival
 from bentpipe.charts import matplotlib, plotly
 from bentpipe.charts.build import by_variant, speed_up, waterfall
 from bentpipe.charts.description import Chart, Mark, Panel, Role
-from bentpipe.results import Results
-from bentpipe.results.kinds.costs import LEFT, is_rival
-from bentpipe.results.run_folder import RunFolder
-from bentpipe.results.schema import FLOWS
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.schema import FLOWS
+from bentpipe.runs.store import Results
 
 NB = "\N{NO-BREAK SPACE}"
 

@@ -9,7 +9,7 @@ import pytest
 
 import bentpipe
 from bentpipe.engines.base import EngineOptions
-from bentpipe.run import execute
+from bentpipe.sweep.run import execute
 
 OPENING = {"Connection establish request", "Connection establish acknowledge", "TCP window update"}
 REPAIR = {

@@ -10,7 +10,7 @@ import pytest
 from simulating import LAB
 
 import bentpipe
-from bentpipe.results.schema import TABLES
+from bentpipe.runs.schema import TABLES
 
 OF_THE_RUN_ITSELF = {"folder", "started", "wall_s", "engine_error"}
 SWEPT = """

@@ -10,15 +10,15 @@ import polars as pl
 import pytest
 
 import bentpipe
-from bentpipe.results.place import Place
-from bentpipe.results.record_shape import check
-from bentpipe.results.run_record import (
+from bentpipe.runs.place import Place
+from bentpipe.runs.record import (
     EngineReport,
     PipeFigures,
     QueueFigures,
     Record,
     WorkloadFigures,
 )
+from bentpipe.runs.record_shape import check
 
 PATH = {"rtt": "100 ms", "rate": "10 Mbit/s", "queue": "50 kB"}
 WORK = [

@@ -11,7 +11,7 @@ import pytest
 from simulating import Simulate
 
 import bentpipe
-from bentpipe.results.schema import TABLES
+from bentpipe.runs.schema import TABLES
 
 LOSSY = ("path.loss=0.01", "path.jitter={spread='5 ms'}")
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from simulating import Simulate
 
-from bentpipe.results.record import summary
+from bentpipe.runs.summary import summary
 
 PACKET_BYTES = 1500
 PAYLOAD_BYTES = 1448

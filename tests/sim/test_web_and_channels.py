@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from bentpipe import Lab
-from bentpipe.results import Results
+from bentpipe.runs.store import Results
 
 LAB = """
 title = "channels and a page over a satellite"

@@ -27,13 +27,13 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.analysis.send_memory import in_flight_at_wake
 from bentpipe.analysis.windows import CONGESTION_WINDOW, RECEIVE_WINDOW, SEND_BUFFER, full_windows
-from bentpipe.calculator.send_memory import in_flight_at_wake
-from bentpipe.direction import Direction
-from bentpipe.results.asked import base_rtt_s, capacity_bit_s, direction_of, queue_limit_bytes
-from bentpipe.results.called import called
-from bentpipe.results.schema import DROP_CAUSES
-from bentpipe.results.store import Results
+from bentpipe.runs.asked import base_rtt_s, capacity_bit_s, direction_of, queue_limit_bytes
+from bentpipe.runs.called import called
+from bentpipe.runs.schema import DROP_CAUSES
+from bentpipe.runs.store import Results
+from bentpipe.words.direction import Direction
 
 _BUSY = 0.95
 """Share of a pipe's rate at which it counts as busy."""

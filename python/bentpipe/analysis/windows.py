@@ -13,7 +13,7 @@ def full_windows(in_flight: Any, cwnd: Any, receive_window: Any, woken_at: Any) 
     """By each window's name, whether it is full. All arguments are bytes of payload.
 
     A send buffer counts as full while the program waits to write: `woken_at` is what is in flight when it may
-    (calculator/send_memory.py).
+    (analysis/send_memory.py).
     """
     return {
         CONGESTION_WINDOW: in_flight >= FULL * cwnd,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bentpipe.calculator.limits import window_share
 from bentpipe.calculator.question import Question
-from bentpipe.charts import wording
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
+from bentpipe.words import wording
 
 _PROC = Path("/proc/sys/net/ipv4")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bentpipe.analysis.statistics import Estimate
 from bentpipe.calculator import advice, packets, transfer
 from bentpipe.calculator.limits import QUEUE, BeyondFormulas, Limit
 from bentpipe.calculator.packets import PacketLevel
 from bentpipe.calculator.question import Question
 from bentpipe.calculator.transfer import Loss
-from bentpipe.results.statistics import Estimate
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Calculation(Answer):
 
     def __repr__(self) -> str:
         from bentpipe.calculator.words import render  # noqa: PLC0415 - `calc --json` does without both
-        from bentpipe.console import as_text  # noqa: PLC0415
+        from bentpipe.words.console import as_text  # noqa: PLC0415
 
         return as_text(render(self))
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from bentpipe.analysis.statistics import Estimate, estimate
 from bentpipe.calculator.question import Question
 from bentpipe.calculator.sim_point import LEAST_QUEUE_PACKETS, Work, bulk, data_pipe, fetch, simulate
 from bentpipe.calculator.transfer import slow_start_s
-from bentpipe.results.statistics import Estimate, estimate
 
 AGREES_WITHIN = 0.15
 """Of what the formulas say."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
-from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
+from bentpipe.errors import LabError
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.quantities import UNLIMITED, parse_queue_amount
 from bentpipe.lab.units import parse_probability, parse_rate, parse_size, parse_time
+from bentpipe.words.faults import did_you_mean, shown
 
 CONTROLS = ("reno", "cubic", "bbr", "bbr3", "hybla")
 """Those whose response to loss is known."""

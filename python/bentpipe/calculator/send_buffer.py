@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import math
 
+from bentpipe.analysis.send_memory import in_flight_at_wake
 from bentpipe.calculator.question import PROGRAMS, Question
-from bentpipe.calculator.send_memory import in_flight_at_wake
 
 _IPERF3_TURN_BYTES = 10 * 128 * 1024
 _SHORT_BLOCK_BYTES = 64 * 1024

@@ -9,12 +9,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from bentpipe.analysis.statistics import Estimate
 from bentpipe.calculator import advice, transfer
 from bentpipe.calculator.answer import Answer
 from bentpipe.calculator.limits import MANY_LOSSES, QUEUE, BeyondFormulas, Limit
-from bentpipe.charts import wording
-from bentpipe.digits import digits
-from bentpipe.results.statistics import Estimate
+from bentpipe.words import wording
+from bentpipe.words.digits import digits
 
 _NOT_SIMULATED = "not simulated, too many packets or more than a day at that rate"
 

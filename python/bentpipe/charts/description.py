@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
-from bentpipe.printable import printable
+from bentpipe.words.printable import printable
 
 
 class Role(StrEnum):

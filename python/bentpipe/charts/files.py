@@ -6,7 +6,7 @@ from typing import Any
 
 from bentpipe.charts.build import completion, over_time, waterfall
 from bentpipe.charts.description import Chart
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
 
 RUNS_DRAWN = 100
 """More runs in a folder than these have charts of their own only when asked for by the run's folder."""

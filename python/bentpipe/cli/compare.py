@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bentpipe.cli.saying import console, say
-from bentpipe.printable import printable_json
+from bentpipe.words.printable import printable_json
 
 
 def compare(
@@ -52,13 +52,13 @@ def compare(
 
         bentpipe compare runs/before runs/after --require "workload.*.goodput_mbit_s >= 0.95 * baseline"
     """
+    from bentpipe.analysis.comparisons import compare_all
+    from bentpipe.analysis.pairs import unmatched
+    from bentpipe.analysis.required import check
+    from bentpipe.analysis.requirement import parse
     from bentpipe.report import comparison, requirements
     from bentpipe.report.verdicts import first
-    from bentpipe.results import Results
-    from bentpipe.results.comparisons import compare_all
-    from bentpipe.results.pairs import unmatched
-    from bentpipe.results.required import check
-    from bentpipe.results.requirement import parse
+    from bentpipe.runs.store import Results
 
     asked = [parse(text) for text in require or []]
     sweeps = [Results.open(folder) for folder in folders]

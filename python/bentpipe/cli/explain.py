@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from bentpipe.cli.saying import say, tell
-from bentpipe.printable import printable_json
-from bentpipe.results.errors import StoreError
+from bentpipe.errors import StoreError
+from bentpipe.words.printable import printable_json
 
 _MOST = 5
 
@@ -46,7 +46,7 @@ def explain(
     """
     from bentpipe.analysis import limits
     from bentpipe.report import explained
-    from bentpipe.results import Results
+    from bentpipe.runs.store import Results
 
     results = Results.open(folder)
     records = _chosen(results.records, point or [], variant or [])
@@ -109,7 +109,7 @@ def _keys(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _values(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
-    from bentpipe.written import written
+    from bentpipe.words.written import written
 
     return [*dict.fromkeys(written(_point(record)[key]) for record in records if key in _point(record))]
 
@@ -118,7 +118,7 @@ def _same(value: Any, text: str) -> bool:
     """Whether both say the same: "550 ms" is "0.55 s"."""
     from bentpipe.lab.errors import FaultError
     from bentpipe.lab.units import parse_rate, parse_size, parse_time
-    from bentpipe.written import written
+    from bentpipe.words.written import written
 
     if written(value) == text:
         return True

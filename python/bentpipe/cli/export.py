@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bentpipe.cli.saying import say, tell
-from bentpipe.results.errors import StoreError
+from bentpipe.errors import StoreError
 
 
 def export(
@@ -39,7 +39,7 @@ def export(
     if table and not csv:
         raise StoreError("--table: found no --csv; tables are for it")
     from bentpipe.interchange import csv_export, flent_export
-    from bentpipe.results import Results
+    from bentpipe.runs.store import Results
 
     results = Results.open(folder)
     paths = []

@@ -13,10 +13,14 @@ from bentpipe import interruption
 from bentpipe.cli.commands import COMMANDS, Entry
 from bentpipe.cli.plain_help import PlainCommand, without_types
 from bentpipe.cli.saying import say
-from bentpipe.engines.errors import EngineError, EngineFaultError
-from bentpipe.executors.errors import ExecutorError
-from bentpipe.lab.errors import LabError
-from bentpipe.results.errors import ComparisonError, StoreError
+from bentpipe.errors import (
+    ComparisonError,
+    EngineError,
+    EngineFaultError,
+    ExecutorError,
+    LabError,
+    StoreError,
+)
 
 _FAILED = 1
 _WRONG = 2

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bentpipe.cli.saying import say, tell
-from bentpipe.results.errors import StoreError
+from bentpipe.errors import StoreError
 
 
 def import_(

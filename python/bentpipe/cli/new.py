@@ -12,8 +12,10 @@ import typer
 from bentpipe import interruption
 from bentpipe.cli import completion
 from bentpipe.cli.saying import say, tell
-from bentpipe.lab.errors import FaultError, LabError, shown
-from bentpipe.printable import printable
+from bentpipe.errors import LabError
+from bentpipe.lab.errors import FaultError
+from bentpipe.words.faults import shown
+from bentpipe.words.printable import printable
 
 if TYPE_CHECKING:
     from bentpipe.lab.first_lab import Answers

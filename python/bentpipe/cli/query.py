@@ -34,9 +34,9 @@ def query(
 
         bentpipe query runs/before runs/after "from flows where outcome <> 'finished'" --csv
     """
+    from bentpipe.query.questions import Questions
     from bentpipe.report import answer, tables_listed
-    from bentpipe.results import Results
-    from bentpipe.results.query import Questions
+    from bentpipe.runs.store import Results
 
     if csv and json_:
         raise typer.BadParameter("expected one of --csv and --json")

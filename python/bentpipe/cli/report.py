@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bentpipe.cli.saying import print_table, say
-from bentpipe.results.errors import StoreError
+from bentpipe.errors import StoreError
 
 
 def report(
@@ -49,7 +49,7 @@ def report(
 
 
 def _newest() -> str:
-    from bentpipe.sweep_folder import newest
+    from bentpipe.sweep.folder import newest
 
     folder = newest(Path("runs"))
     if folder is None:
@@ -59,9 +59,9 @@ def _newest() -> str:
 
 
 def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) -> None:
-    from bentpipe.progress import counting
     from bentpipe.report.html import write
-    from bentpipe.results import Results
+    from bentpipe.runs.store import Results
+    from bentpipe.sweep.progress import counting
 
     results = Results.open(folder)
     print_table(results, full=full)

@@ -13,12 +13,13 @@ import typer
 from bentpipe import engines, interruption
 from bentpipe.cli.lab_options import LabOrNone, SeedOption, SetOption, VariantOption, load
 from bentpipe.cli.saying import print_table, say
-from bentpipe.engines.errors import EngineError
-from bentpipe.printable import printable_json
+from bentpipe.errors import EngineError
+from bentpipe.words.printable import printable_json
 
 if TYPE_CHECKING:
     from bentpipe.engines.lab_commands import LabCommand
-    from bentpipe.run import Lab, Tally
+    from bentpipe.lab import Lab
+    from bentpipe.sweep.run import Tally
 
 
 class Again(StrEnum):
@@ -107,10 +108,10 @@ def run(
         _list_labs()
         raise typer.Exit(2)
     with _loading():
-        from bentpipe import run as runner
         from bentpipe.engines.base import EngineOptions
-        from bentpipe.executors.choice import Where
-        from bentpipe.progress import watcher
+        from bentpipe.sweep import run as runner
+        from bentpipe.sweep.executors.choice import Where
+        from bentpipe.sweep.progress import watcher
 
         the_lab = load(lab, set_, variants=variant, seed=seed, repeat=repeat)
     options = EngineOptions(
@@ -178,7 +179,7 @@ def _allows_commands(commands: "Sequence[LabCommand]") -> bool:
 
 
 def _print_summary(record: Mapping[str, Any]) -> None:
-    from bentpipe.results.record import summary
+    from bentpipe.runs.summary import summary
 
     print(printable_json(summary(record)), flush=True)
 

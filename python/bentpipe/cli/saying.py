@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from bentpipe.printable import printable, printable_lines
+from bentpipe.words.printable import printable, printable_lines
 
 if TYPE_CHECKING:
-    from bentpipe.console import SafeConsole
+    from bentpipe.words.console import SafeConsole
 
 
 def say(message: str) -> None:
@@ -38,7 +38,7 @@ def width() -> int | None:
 
 def console() -> "SafeConsole":
     """For tables."""
-    from bentpipe.console import SafeConsole
+    from bentpipe.words.console import SafeConsole
 
     return SafeConsole(width=width(), highlight=False)
 

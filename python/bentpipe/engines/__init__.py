@@ -25,7 +25,7 @@ it is `sim` (run.py), for runs there are many and what-if."""
 def create(name: str, options: EngineOptions | None = None) -> Engine:
     """The engine of that name, or EngineError."""
     if name not in REGISTRY:
-        from bentpipe.engines.base import EngineError  # noqa: PLC0415 - see above
+        from bentpipe.errors import EngineError  # noqa: PLC0415 - see above
 
         raise EngineError(
             f"there is no engine {name!r}; the engines are {', '.join(REGISTRY)}", what="engine"

@@ -10,13 +10,10 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from bentpipe.engines.errors import EngineError, EngineFaultError
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
-from bentpipe.results import RunFolder
-from bentpipe.results.run_record import Record
-
-__all__ = ["Engine", "EngineError", "EngineFaultError", "EngineOptions", "Progress", "WorkloadResult"]
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.record import Record
 
 
 class Progress(Protocol):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from bentpipe.engines.base import EngineError
+from bentpipe.errors import EngineError
 
 _LINE_LIMIT = 1 << 26
 _CLOSE_S = 0.7

@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bentpipe.engines.base import EngineError
+from bentpipe.errors import EngineError
 from bentpipe.lab import Lab
 from bentpipe.lab.shipped import shipped_labs
 from bentpipe.lab.spec import RunSpec
-from bentpipe.printable import printable
+from bentpipe.words.printable import printable
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bentpipe.direction import Direction
 from bentpipe.lab.spec import RunSpec, WorkloadSpec
+from bentpipe.words.direction import Direction
 
 _FULL_PACKET_BYTES = 1500
 _UNKNOWN_QUEUE_S = 10.0

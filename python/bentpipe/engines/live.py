@@ -19,20 +19,21 @@ from typing import Any
 import polars as pl
 
 from bentpipe.engines import lab_commands, machine, programs
-from bentpipe.engines.base import EngineError, EngineOptions, Progress, WorkloadResult
+from bentpipe.engines.base import EngineOptions, Progress, WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
 from bentpipe.engines.socket_owners import SOCKETS_CSV, with_owners
 from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
+from bentpipe.errors import EngineError
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, RunSpec
-from bentpipe.results import RunFolder
-from bentpipe.results.queue_behaviour import queues_of_run
-from bentpipe.results.record import pipes_summary
-from bentpipe.results.reliability import assess
-from bentpipe.results.run_record import Record, identity, new_record
-from bentpipe.results.schema import TABLES
+from bentpipe.runs.figures.queue_behaviour import queues_of_run
+from bentpipe.runs.figures.reliability import assess
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.record import Record, identity, new_record
+from bentpipe.runs.schema import TABLES
+from bentpipe.runs.summary import pipes_summary
 
 _LEAD_NS = 1_000_000_000
 """From `start` to the earliest workload: servers come up in it."""

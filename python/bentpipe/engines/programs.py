@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from bentpipe.engines import machine
-from bentpipe.engines.base import EngineError
 from bentpipe.engines.workloads import REGISTRY
+from bentpipe.errors import EngineError
 from bentpipe.lab.spec import RunSpec
 
 PACKAGES = {

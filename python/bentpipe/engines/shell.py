@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Literal
 
 from bentpipe.engines import programs, shell_listeners
-from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import Exit, HostDiedError, HostProcess
 from bentpipe.engines.live import setup
 from bentpipe.engines.shell_listeners import Listener
 from bentpipe.engines.shell_prompt import Start, interactive
+from bentpipe.errors import EngineError
 from bentpipe.lab import Point
 from bentpipe.lab.units import format_rate
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from bentpipe.engines import machine
-from bentpipe.engines.base import EngineError
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.programs import refuse_missing
 from bentpipe.engines.workloads import listening, nginx_conf
+from bentpipe.errors import EngineError
 
 Listener = Literal["iperf3", "http"]
 _PROGRAMS: dict[Listener, str] = {"iperf3": "iperf3", "http": "nginx"}

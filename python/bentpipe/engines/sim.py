@@ -11,21 +11,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bentpipe.direction import Direction
-from bentpipe.durations import spoken
 from bentpipe.engines import machine
-from bentpipe.engines.base import EngineError, EngineOptions, Progress
+from bentpipe.engines.base import EngineOptions, Progress
 from bentpipe.engines.lengths import connects, run_end_s
 from bentpipe.engines.sim_core import computed
 from bentpipe.engines.sim_entries import entry
 from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
+from bentpipe.errors import EngineError
 from bentpipe.lab import Point
 from bentpipe.lab.spec import RunSpec
-from bentpipe.results import RunFolder
-from bentpipe.results.flow_times import initial_window_bytes
-from bentpipe.results.queue_behaviour import queue_questions
-from bentpipe.results.reliability import assess
-from bentpipe.results.run_record import Record, identity, new_record
+from bentpipe.runs.figures.flow_times import initial_window_bytes
+from bentpipe.runs.figures.queue_behaviour import queue_questions
+from bentpipe.runs.figures.reliability import assess
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.record import Record, identity, new_record
+from bentpipe.words.direction import Direction
+from bentpipe.words.durations import spoken
 
 _BYTES_A_CPU_SECOND = 1.5e9
 """About what the simulator carries (docs/performance.md); for the bar only."""

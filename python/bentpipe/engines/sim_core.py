@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe import _core
-from bentpipe.engines.errors import EngineError, EngineFaultError
+from bentpipe.errors import EngineError, EngineFaultError
 
 
 def computed(

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from statistics import fmean, median
 from typing import Any
 
-from bentpipe.direction import Direction
-from bentpipe.engines.base import EngineError
+from bentpipe.errors import EngineError
 from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, WorkloadSpec
-from bentpipe.results.times import Request, of_fetches, percentile, seconds_goodput, think_s
+from bentpipe.runs.figures.times import Request, of_fetches, percentile, seconds_goodput, think_s
+from bentpipe.words.direction import Direction
 
 _OF_FLOWS = ("flows", "finished", "failed", "flow_times", "small_flows", "fct_by_size", "pause_s")
 _TOO_SHORT_S = 0.05

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bentpipe._core import congestion_controls
-from bentpipe.engines.base import EngineError, EngineOptions
+from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
+from bentpipe.errors import EngineError
 from bentpipe.lab import Point
 from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.lab.spec import RunSpec
-from bentpipe.results.schema import SOCKETS
+from bentpipe.runs.schema import SOCKETS
 
 _ADDED = ("workload", "flow", "role")
 SOCKETS_CSV = pl.Schema(

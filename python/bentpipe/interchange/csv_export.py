@@ -10,9 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
+from bentpipe.errors import StoreError
 from bentpipe.interchange.whole import Whole
-from bentpipe.results import Results, StoreError
-from bentpipe.results.schema import table_named
+from bentpipe.runs.schema import table_named
+from bentpipe.runs.store import Results
 
 _MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 TABLES = ("runs", "link", "flows", "sockets", "pings")

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bentpipe.direction import Direction
 from bentpipe.interchange.foreign import Found
+from bentpipe.words.direction import Direction
 
 _Take = Callable[[Found], Any]
 

@@ -18,16 +18,17 @@ from typing import Any
 import numpy as np
 
 from bentpipe import _core
-from bentpipe.charts.wording import point_words
+from bentpipe.errors import StoreError
 from bentpipe.interchange import series
 from bentpipe.interchange.flent_file import NEWEST, OURS
 from bentpipe.interchange.series import Series
 from bentpipe.interchange.whole import Whole
 from bentpipe.lab import AS_IS
-from bentpipe.results import Results, StoreError
-from bentpipe.results.asked import base_rtt_s
-from bentpipe.results.record import BIN_S
-from bentpipe.results.run_folder import write_file
+from bentpipe.runs.asked import base_rtt_s
+from bentpipe.runs.folder import write_file
+from bentpipe.runs.store import Results
+from bentpipe.runs.summary import BIN_S
+from bentpipe.words.wording import point_words
 
 SUFFIX = ".flent.gz"
 _MOST_STEPS = 864_000

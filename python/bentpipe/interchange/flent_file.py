@@ -16,11 +16,11 @@ import datetime
 import statistics
 from collections.abc import Iterator, Sequence
 
-from bentpipe.direction import Direction
 from bentpipe.interchange import exported, flent_names, flent_pings
 from bentpipe.interchange.foreign import LONGEST_S, YEAR_3000_S, Found
 from bentpipe.interchange.imported import Imported, spread_over_seconds
-from bentpipe.results.times import percentile, seconds_goodput, times
+from bentpipe.runs.figures.times import percentile, seconds_goodput, times
+from bentpipe.words.direction import Direction
 
 TOOL = "flent"
 NEWEST = 4

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from bentpipe.direction import Direction
+from bentpipe.words.direction import Direction
 
 _COMPUTED = re.compile(r"(^| )(avg|sum|totals|fairness|total|average)$|::tcp_\w+$")
 _STREAM = re.compile(

@@ -19,18 +19,20 @@ from typing import Any
 import polars as pl
 
 from bentpipe import _core
+from bentpipe.errors import StoreError
 from bentpipe.interchange.foreign import printable
 from bentpipe.interchange.imported import Imported, Row
 from bentpipe.interchange.reading import read
 from bentpipe.interchange.there import There
 from bentpipe.lab import AS_IS
-from bentpipe.results import Results, RunFolder, StoreError
-from bentpipe.results.index import refresh
-from bentpipe.results.layout import LAB, RECORD
-from bentpipe.results.place import Place
-from bentpipe.results.run_record import Identity, Record, new_record
-from bentpipe.results.schema import TABLES
-from bentpipe.sweep_folder import claimed
+from bentpipe.runs.folder import RunFolder
+from bentpipe.runs.index import refresh
+from bentpipe.runs.layout import LAB, RECORD
+from bentpipe.runs.place import Place
+from bentpipe.runs.record import Identity, Record, new_record
+from bentpipe.runs.schema import TABLES
+from bentpipe.runs.store import Results
+from bentpipe.sweep.folder import claimed
 
 ENGINE = "imported"
 _TITLE = "Measured elsewhere, and imported"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe.lab.errors import shown
-from bentpipe.results import StoreError
+from bentpipe.errors import StoreError
+from bentpipe.words.faults import shown
 
 MOST_BYTES = 64 << 20
 """Of a file's text, unpacked. Python holds JSON in up to twenty times its length."""

@@ -16,10 +16,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bentpipe.direction import Direction
 from bentpipe.interchange.foreign import Found
 from bentpipe.interchange.imported import Imported, Row, mbit_s, spread_over_seconds
-from bentpipe.results.times import seconds_goodput
+from bentpipe.runs.figures.times import seconds_goodput
+from bentpipe.words.direction import Direction
 
 TOOL = "iperf3"
 _WAY_BACK = "_bidir_reverse"

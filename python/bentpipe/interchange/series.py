@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.direction import Direction
-from bentpipe.results import Results
-from bentpipe.results.asked import direction_of, workload_spec
-from bentpipe.results.record import BIN_S
+from bentpipe.runs.asked import direction_of, workload_spec
+from bentpipe.runs.store import Results
+from bentpipe.runs.summary import BIN_S
+from bentpipe.words.direction import Direction
 
 Value = dict[str, Any]
 """`t` in seconds on the run's clock, `val`, `dur` where it is a mean over the time before; or other keys."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bentpipe.results import StoreError
+from bentpipe.errors import StoreError
 
 
 class Whole:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bentpipe.lazy import names_of
 
 if TYPE_CHECKING:
-    from bentpipe.lab.errors import LabError
+    from bentpipe.errors import LabError
     from bentpipe.lab.load import Lab
     from bentpipe.lab.models.lab import AS_IS
     from bentpipe.lab.point import Point
@@ -18,7 +18,7 @@ else:
         {
             "AS_IS": "bentpipe.lab.models.lab",
             "Lab": "bentpipe.lab.load",
-            "LabError": "bentpipe.lab.errors",
+            "LabError": "bentpipe.errors",
             "Point": "bentpipe.lab.point",
             "RunSpec": "bentpipe.lab.spec",
             "catalogue": "bentpipe.lab.shipped",

@@ -16,9 +16,9 @@ from bentpipe.lab.changes import (
     overlap,
     set_of_changes,
 )
-from bentpipe.lab.errors import did_you_mean, shown
 from bentpipe.lab.keys import Document
 from bentpipe.lab.models.lab import LabFile
+from bentpipe.words.faults import did_you_mean, shown
 
 _EXAMPLE = '"path.rtt" = ["11 ms", "30 ms"]'
 _NAMED_EXAMPLE = 'GEO = { "path.rtt" = "550 ms", "path.rate" = "16 Mbit/s" }'

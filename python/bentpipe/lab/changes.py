@@ -10,9 +10,11 @@ import tomllib
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.lab.errors import FaultError, LabError, shown
+from bentpipe.errors import LabError
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.keys import Document, Location, check_key
-from bentpipe.written import toml_value
+from bentpipe.words.faults import shown
+from bentpipe.words.written import toml_value
 
 
 @dataclass(frozen=True)

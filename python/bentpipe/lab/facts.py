@@ -8,8 +8,8 @@ from typing import Any
 from bentpipe.lab.models.lab import AS_IS
 from bentpipe.lab.spec import PathSpec, RunSpec, WorkloadSpec
 from bentpipe.lab.units import format_rate, format_size, format_time
-from bentpipe.printable import printable
-from bentpipe.written import written
+from bentpipe.words.printable import printable
+from bentpipe.words.written import written
 
 _NAMED = 6
 

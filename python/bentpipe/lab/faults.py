@@ -11,14 +11,16 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from bentpipe.errors import LabError
 from bentpipe.lab.changes import Origin
-from bentpipe.lab.errors import FaultError, LabError, did_you_mean, shown
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.keys import Document, Location, keys_beside
 from bentpipe.lab.models.base import TAG
 from bentpipe.lab.models.loss import LOSS_MODELS
 from bentpipe.lab.models.queue import DISCIPLINES
 from bentpipe.lab.models.workload import KINDS, SIZE_DISTRIBUTIONS
 from bentpipe.lab.units import SIZE_UNITS, TIME_UNITS, format_size, format_time, unit_of
+from bentpipe.words.faults import did_you_mean, shown
 
 _CHOICES = {
     "kind": KINDS,

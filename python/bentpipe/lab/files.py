@@ -6,9 +6,10 @@ import re
 import tomllib
 from pathlib import Path
 
-from bentpipe.lab.errors import LabError, did_you_mean, shown
+from bentpipe.errors import LabError
 from bentpipe.lab.keys import Document
 from bentpipe.lab.shipped import shipped_labs
+from bentpipe.words.faults import did_you_mean, shown
 
 MOST_BYTES = 4 * 2**20
 WOULD_DO = "expected a lab file (TOML, in UTF-8)"

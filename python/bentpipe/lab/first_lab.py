@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bentpipe.lab.errors import FaultError, did_you_mean
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.quantities import parse_queue_amount
 from bentpipe.lab.units import format_rate, format_time, parse_probability, parse_rate, parse_time
-from bentpipe.written import written
+from bentpipe.words.faults import did_you_mean
+from bentpipe.words.written import written
 
 DEFAULT_PRESET = "geo"
 DEFAULT_LOSS = 0.0

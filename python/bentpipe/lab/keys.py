@@ -13,10 +13,11 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from bentpipe.lab.errors import FaultError, did_you_mean, shown
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.lab.models.path import SHORT_FORMS
 from bentpipe.lab.models.workload import MODELS
+from bentpipe.words.faults import did_you_mean, shown
 
 Document = dict[str, Any]
 """A lab file as `tomllib` gives it."""

@@ -12,8 +12,9 @@ from typing import Any, Self, Unpack
 
 from pydantic import ValidationError
 
+from bentpipe.errors import LabError
 from bentpipe.lab.changes import ChangeError, Setting
-from bentpipe.lab.errors import FaultError, LabError, shown
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.facts import facts
 from bentpipe.lab.faults import Places, first_fault
 from bentpipe.lab.files import MOST_BYTES, WOULD_DO, find, parsed, read_text
@@ -26,8 +27,9 @@ from bentpipe.lab.spec import RunSpec
 from bentpipe.lab.sweep import Cell, Grid, grid_of
 from bentpipe.lab.traces import Traces
 from bentpipe.lab.values import LabKeys, document_of, plain
-from bentpipe.printable import printable
-from bentpipe.written import toml
+from bentpipe.words.faults import shown
+from bentpipe.words.printable import printable
+from bentpipe.words.written import toml
 
 MOST_RUNS = 1_000_000
 _LARGEST_SEED = 2**62

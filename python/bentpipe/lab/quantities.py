@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from bentpipe.lab import units
-from bentpipe.lab.errors import FaultError, shown
+from bentpipe.lab.errors import FaultError
+from bentpipe.words.faults import shown
 
 Unlimited = Literal["unlimited"]
 UNLIMITED: Unlimited = "unlimited"

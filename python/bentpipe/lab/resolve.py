@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from bentpipe.direction import Direction
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.host import SYSCTL_FIELDS, Host, control_name, control_parameters
@@ -28,6 +27,7 @@ from bentpipe.lab.models.workload import (
 from bentpipe.lab.pipes import lan_pipes, path_spec
 from bentpipe.lab.retained import with_retained
 from bentpipe.lab.traces import Traces
+from bentpipe.words.direction import Direction
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
 """Linux's own default; set always, since a machine's default may be another."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from bentpipe.direction import Direction
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
+from bentpipe.words.direction import Direction
 
 Parameters = dict[str, str | float]
 _HasControl = TypeVar("_HasControl", spec.HostSpec, spec.BulkSpec)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bentpipe.direction import Direction
+from bentpipe.words.direction import Direction
 
 
 class _Spec(BaseModel):

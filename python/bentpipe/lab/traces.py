@@ -13,7 +13,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bentpipe.lab.errors import FaultError, LabError, shown
+from bentpipe.errors import LabError
+from bentpipe.lab.errors import FaultError
+from bentpipe.words.faults import shown
 
 _MOST_BYTES = 64 * 2**20
 _MOST_MS = 10**12

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-from bentpipe.lab.errors import FaultError, nearest, shown
+from bentpipe.lab.errors import FaultError
+from bentpipe.words.faults import nearest, shown
 
 TIME_UNITS: Mapping[str, Fraction] = {
     "ns": Fraction(1),

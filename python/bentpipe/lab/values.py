@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from pydantic import BaseModel
 
-from bentpipe.lab.errors import LabError
+from bentpipe.errors import LabError
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.lab import Limits, Near, Variant
 from bentpipe.lab.models.path import Path

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bentpipe.errors import LabError
 from bentpipe.lab.axes import Axis, AxisValue
 from bentpipe.lab.changes import Change, Origin, canonical, fault, set_of_changes
-from bentpipe.lab.errors import LabError, did_you_mean, shown
 from bentpipe.lab.keys import Document, Location
 from bentpipe.lab.models.lab import AS_IS
+from bentpipe.words.faults import did_you_mean, shown
 
 _KEYS = ("name", "set", "only")
 _EXAMPLE = 'a name and its changes: name = "tuned", set = { "host.sack" = false }'

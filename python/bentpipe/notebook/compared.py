@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 from rich.console import Group, RenderableType
 
-from bentpipe.console import as_text
+from bentpipe.analysis.comparisons import Comparison
+from bentpipe.analysis.required import Check
 from bentpipe.notebook.tables import as_html, paragraph
 from bentpipe.report import comparison, requirements
-from bentpipe.results.comparisons import Comparison
-from bentpipe.results.required import Check
-from bentpipe.written import written
+from bentpipe.words.console import as_text
+from bentpipe.words.written import written
 
 _COLUMNS: dict[str, Any] = {
     "metric": pl.String,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe.charts.description import Chart
-from bentpipe.results.errors import StoreError
+from bentpipe.errors import StoreError
 
 _FORMATS = ("png", "svg", "pdf")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from bentpipe import results
-from bentpipe.printable import printable
-from bentpipe.results.errors import ComparisonError, StoreError
+from bentpipe.errors import ComparisonError, StoreError
+from bentpipe.runs import store
+from bentpipe.words.printable import printable
 
 # Statistics, charts and DuckDB take a while to load, and who reads a table needs none of them.
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bentpipe.notebook.drawing import Drawing
 
 
-class Results(results.Results):
+class Results(store.Results):
     """One run or the runs of a sweep, in a folder or in memory.
 
     `runs` has a row for each run; `link`, `flows`, `sockets`, `pings` and `tools` are data frames over all
@@ -27,7 +27,7 @@ class Results(results.Results):
 
     def compare(
         self,
-        *others: results.Results,
+        *others: store.Results,
         baseline: str | None = None,
         metrics: Sequence[str] = (),
         require: Sequence[str] = (),
@@ -43,10 +43,10 @@ class Results(results.Results):
         Raises:
             ComparisonError: where there is nothing to compare, or no such figure, variant or folder.
         """
+        from bentpipe.analysis.comparisons import compare_all  # noqa: PLC0415 - as above
+        from bentpipe.analysis.required import check  # noqa: PLC0415 - as above
+        from bentpipe.analysis.requirement import parse  # noqa: PLC0415 - as above
         from bentpipe.notebook.compared import Compared  # noqa: PLC0415 - see above
-        from bentpipe.results.comparisons import compare_all  # noqa: PLC0415 - as above
-        from bentpipe.results.required import check  # noqa: PLC0415 - as above
-        from bentpipe.results.requirement import parse  # noqa: PLC0415 - as above
 
         for name, texts in (("metrics", metrics), ("require", require)):
             if isinstance(texts, str):
@@ -67,7 +67,7 @@ class Results(results.Results):
         Raises:
             QueryError: with DuckDB's message.
         """
-        from bentpipe.results.query import Questions  # noqa: PLC0415 - see above
+        from bentpipe.query.questions import Questions  # noqa: PLC0415 - see above
 
         with Questions.open([self]) as questions:
             return questions.ask(sql).frame()
@@ -138,8 +138,8 @@ class Results(results.Results):
         return self.names[0] if len(self.names) == 1 else None
 
     def __repr__(self) -> str:
-        from bentpipe.console import as_text  # noqa: PLC0415 - see above
         from bentpipe.report.terminal import table  # noqa: PLC0415 - as above
+        from bentpipe.words.console import as_text  # noqa: PLC0415 - see above
 
         return f"{self._heading}\n{as_text(table(self, full=False))}"
 

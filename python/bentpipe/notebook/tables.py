@@ -2,8 +2,8 @@
 
 from html import escape
 
-from bentpipe.printable import printable
 from bentpipe.report.sheets import Sheet
+from bentpipe.words.printable import printable
 
 _ROWS = 60
 

@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from bentpipe.printable import printable, printable_json
-from bentpipe.results.query import Answer, Column
+from bentpipe.query.questions import Answer, Column
+from bentpipe.words.printable import printable, printable_json
 
 _ROWS_SHOWN = 100
 _LONGEST = 40

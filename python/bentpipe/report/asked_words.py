@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bentpipe.charts.wording import duration, plural, size
+from bentpipe.words.wording import duration, plural, size
 
 
 def asked_words(spec: Mapping[str, Any]) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from bentpipe.charts.wording import TOO_WIDE, TOO_WIDE_NOTE, plural, ratio_interval, value
-from bentpipe.digits import digits
-from bentpipe.results.cells import Cell, counts, is_imported
-from bentpipe.results.intervals import LEVEL
-from bentpipe.results.speed_up import SpeedUp, place, speed_up
-from bentpipe.results.statistics import LEAST_COUNT, Estimate
+from bentpipe.analysis.cells import Cell, counts, is_imported
+from bentpipe.analysis.intervals import LEVEL
+from bentpipe.analysis.speed_up import SpeedUp, place, speed_up
+from bentpipe.analysis.statistics import LEAST_COUNT, Estimate
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import TOO_WIDE, TOO_WIDE_NOTE, plural, ratio_interval, value
 
 Plain = Mapping[tuple[str, str, str], Cell]
 SPARE = ("range", "measure goodput", "measure sent again", "measure queue delay", "measure retransmits")

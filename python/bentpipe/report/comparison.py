@@ -11,19 +11,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bentpipe.charts.wording import TOO_WIDE, TOO_WIDE_NOTE, plural, ratio_interval
-from bentpipe.digits import digits
-from bentpipe.printable import printable
+from bentpipe.analysis.cells import is_imported
+from bentpipe.analysis.comparisons import IDENTICAL, NO_DIFFERENCE, NO_PAIR, Comparison
+from bentpipe.analysis.intervals import LEVEL, Interval, together_at
+from bentpipe.analysis.kinds import KINDS
+from bentpipe.analysis.pairs import LeftOut, matched, together
 from bentpipe.report.sheets import Row as SheetRow
 from bentpipe.report.sheets import Sheet
 from bentpipe.report.terminal import Fitted
 from bentpipe.report.verdicts import exceeds, faster, place, signed, span, speed, verdict
-from bentpipe.results.called import called_in_all
-from bentpipe.results.cells import is_imported
-from bentpipe.results.comparisons import IDENTICAL, NO_DIFFERENCE, NO_PAIR, Comparison
-from bentpipe.results.intervals import LEVEL, Interval, together_at
-from bentpipe.results.kinds import KINDS
-from bentpipe.results.pairs import LeftOut, matched, together
+from bentpipe.runs.called import called_in_all
+from bentpipe.words.digits import digits
+from bentpipe.words.printable import printable
+from bentpipe.words.wording import TOO_WIDE, TOO_WIDE_NOTE, plural, ratio_interval
 
 _SAME = "="
 _NOT_SEEN = "≈"

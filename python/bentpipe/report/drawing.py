@@ -16,10 +16,10 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from bentpipe.charts.description import Chart
-from bentpipe.printable import printable_lines
 from bentpipe.report import run_part
 from bentpipe.report.packing import SAMPLED_RUNS, Map
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
+from bentpipe.words.printable import printable_lines
 
 _WORTH_PROCESSES = 2 * SAMPLED_RUNS
 """Runs from which on it takes less time to begin processes than to draw alone."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bentpipe.analysis.cells import is_imported
 from bentpipe.charts.build.lateness import sentence as lateness_sentence
-from bentpipe.charts.wording import duration, percent, plural
-from bentpipe.results.asked import base_rtt_s
-from bentpipe.results.cells import is_imported
-from bentpipe.results.host_waits import programs, waits_are_counted
+from bentpipe.runs.asked import base_rtt_s
+from bentpipe.runs.figures.host_waits import programs, waits_are_counted
+from bentpipe.words.wording import duration, percent, plural
 
 
 def sentences(record: Mapping[str, Any]) -> list[str]:

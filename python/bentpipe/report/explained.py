@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bentpipe.analysis.cells import is_imported
 from bentpipe.analysis.limits import Explained, Finding, Pipe, Transfer
-from bentpipe.charts.wording import duration, listed, percent, plural, point_words, rate, size
-from bentpipe.digits import digits
-from bentpipe.results.cells import is_imported
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import duration, listed, percent, plural, point_words, rate, size
 
 _LEAST_SHARE = 0.01
 """Smaller shares are left out of the text."""

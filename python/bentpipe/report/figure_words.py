@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.charts.wording import duration, percent, rate, size
-from bentpipe.digits import digits
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import duration, percent, rate, size
 
 _WORDS = {
     "goodput_mbit_s": "goodput, over the transfer's own time",

@@ -9,21 +9,21 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bentpipe.analysis.cells import counts
+from bentpipe.analysis.comparisons import Comparison, compare_all
+from bentpipe.analysis.published import experiment
 from bentpipe.charts import plotly
 from bentpipe.charts.build.overviews import Overview, overviews
 from bentpipe.charts.description import Chart
-from bentpipe.charts.wording import size
+from bentpipe.errors import ComparisonError
 from bentpipe.report import columns, comparison, run_part
 from bentpipe.report.drawing import Parts, mapping, shown
 from bentpipe.report.packing import PAGE_BYTES, Packed, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
 from bentpipe.report.sheets import Sheet, sheets
-from bentpipe.results.cells import counts
-from bentpipe.results.comparisons import Comparison, compare_all
-from bentpipe.results.errors import ComparisonError
-from bentpipe.results.published import experiment
-from bentpipe.results.run_folder import write_file
-from bentpipe.results.store import Results
+from bentpipe.runs.folder import write_file
+from bentpipe.runs.store import Results
+from bentpipe.words.wording import size
 
 _HERE = Path(__file__).parent
 _LONG_TABLE = 40

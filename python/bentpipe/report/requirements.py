@@ -6,12 +6,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bentpipe.charts.wording import plural, point_words
-from bentpipe.digits import digits
+from bentpipe.analysis.figures import unit
+from bentpipe.analysis.intervals import MOST_REPEATS
+from bentpipe.analysis.required import Check
 from bentpipe.report.verdicts import signed, span
-from bentpipe.results.figures import unit
-from bentpipe.results.intervals import MOST_REPEATS
-from bentpipe.results.required import Check
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import plural, point_words
 
 
 def render(checks: Sequence[Check]) -> RenderableType:

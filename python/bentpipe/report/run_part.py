@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from bentpipe.analysis.cells import counts, is_imported
+from bentpipe.analysis.kinds import KINDS
 from bentpipe.charts import files, plotly
 from bentpipe.charts.build import lateness, over_time
 from bentpipe.charts.description import Chart
-from bentpipe.digits import digits
 from bentpipe.report import engine_words
 from bentpipe.report.asked_words import asked_words
 from bentpipe.report.figure_words import Figure, figures
-from bentpipe.results.asked import workload_spec
-from bentpipe.results.called import called
-from bentpipe.results.cells import counts, is_imported
-from bentpipe.results.kinds import KINDS
-from bentpipe.results.store import Results
+from bentpipe.runs.asked import workload_spec
+from bentpipe.runs.called import called
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
 
 
 def words(record: Mapping[str, Any]) -> dict[str, Any]:

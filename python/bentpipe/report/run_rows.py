@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from bentpipe.charts.wording import short_names, value
+from bentpipe.analysis.cells import counts, swept_keys
+from bentpipe.analysis.kinds import KINDS, Measure
 from bentpipe.report.columns import figure
 from bentpipe.report.run_part import badge
-from bentpipe.results.cells import counts, swept_keys
-from bentpipe.results.kinds import KINDS, Measure
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
+from bentpipe.words.wording import short_names, value
 
 _FIGURES = 6
 """Columns of figures at most."""

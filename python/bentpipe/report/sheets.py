@@ -9,13 +9,13 @@ where something is swept, a group is a variant and a row a point.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bentpipe.charts.wording import point_words, short_names
-from bentpipe.printable import printable, printable_lines
+from bentpipe.analysis.cells import Cell, cells, swept_keys
+from bentpipe.analysis.kinds.costs import is_rival
+from bentpipe.analysis.speed_up import baselines, place, things_tried
 from bentpipe.report import columns
-from bentpipe.results.cells import Cell, cells, swept_keys
-from bentpipe.results.kinds.costs import is_rival
-from bentpipe.results.speed_up import baselines, place, things_tried
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
+from bentpipe.words.printable import printable, printable_lines
+from bentpipe.words.wording import point_words, short_names
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from bentpipe.results.runs_table import RUNS
-from bentpipe.results.schema import TABLES
-from bentpipe.results.store import Results
+from bentpipe.runs.runs_table import RUNS
+from bentpipe.runs.schema import TABLES
+from bentpipe.runs.store import Results
 
 _FIGURES = ("goodput_mbit_s", "median_fetch_s", "median_ms", "duration_s")
 """Of a workload, the first that there is: what runs are compared by."""

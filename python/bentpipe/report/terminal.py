@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from bentpipe.printable import printable
 from bentpipe.report import columns
 from bentpipe.report.sheets import Sheet, sheets
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
+from bentpipe.words.printable import printable
 
 _WHY_SHOWN = 4
 _RUNS_NAMED = 3

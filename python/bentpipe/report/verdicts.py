@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from bentpipe.charts.wording import TOO_WIDE, is_too_wide, plural, point_words
-from bentpipe.digits import digits
-from bentpipe.results.comparisons import IDENTICAL, LESS, MORE, NO_DIFFERENCE, NO_INTERVAL, Comparison
-from bentpipe.results.intervals import MOST_REPEATS, ratio_of
+from bentpipe.analysis.comparisons import IDENTICAL, LESS, MORE, NO_DIFFERENCE, NO_INTERVAL, Comparison
+from bentpipe.analysis.intervals import MOST_REPEATS, ratio_of
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import TOO_WIDE, is_too_wide, plural, point_words
 
 _FASTER = {"Mbit/s", "s"}
 _NO_SPEED = re.compile("delay|period")

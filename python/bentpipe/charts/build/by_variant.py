@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from math import isfinite
 
+from bentpipe.analysis.cells import Cell, cells, typical_first
+from bentpipe.analysis.speed_up import place, things_tried
+from bentpipe.analysis.units import per_unit
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import point_words
-from bentpipe.digits import digits
-from bentpipe.results.cells import Cell, cells, typical_first
-from bentpipe.results.speed_up import place, things_tried
-from bentpipe.results.store import Results
-from bentpipe.results.units import per_unit
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import point_words
 
 
 def build(results: Results) -> list[Chart]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from bentpipe.calculator.limits import CAPACITY, RECEIVE_WINDOW, SEND_BUFFER, link_and_buffers
 from bentpipe.calculator.question import DEFAULT_MTU_BYTES, HEADER_BYTES, Question
-from bentpipe.charts.wording import plural, size
-from bentpipe.direction import Direction
-from bentpipe.results.asked import base_rtt_s, capacity_bit_s, host, pipe, workload_spec
+from bentpipe.runs.asked import base_rtt_s, capacity_bit_s, host, pipe, workload_spec
+from bentpipe.words.direction import Direction
+from bentpipe.words.wording import plural, size
 
 _NO_BUFFER_BYTES = 2**40
 """Where a record does not say how large a buffer may be: so large that it does not limit."""

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series
-from bentpipe.charts.wording import duration, plural, size
-from bentpipe.digits import digits
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import duration, plural, size
 
 _FEWEST = 20
 """Finished flows that make a distribution worth drawing."""

@@ -2,7 +2,7 @@
 line for each value of one axis, small panels for whatever else varies.
 
 Shares are of the flows that were begun. What had not ended when its run did is among them, so a line may end
-below 100 %. Small flows are those that fit in an initial window (results/flow_times.py says why).
+below 100 %. Small flows are those that fit in an initial window (runs/figures/flow_times.py says why).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,15 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.analysis.cells import counts
+from bentpipe.analysis.swept import coordinates, swept_axes
 from bentpipe.charts.build.sweep_layout import Layout, laid_out, panel_words
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
 from bentpipe.charts.ranges import apart, log_ticks
-from bentpipe.charts.wording import duration, percent, plural, size, slug
-from bentpipe.digits import digits
-from bentpipe.results.asked import workload_spec
-from bentpipe.results.cells import counts
-from bentpipe.results.store import Results
-from bentpipe.results.swept import coordinates, swept_axes
+from bentpipe.runs.asked import workload_spec
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import duration, percent, plural, size, slug
 
 _FEWEST = 20
 """Finished flows that make a distribution worth drawing."""

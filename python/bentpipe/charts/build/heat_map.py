@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite, log
 from typing import Any
 
+from bentpipe.analysis.cells import cells
+from bentpipe.analysis.grid import Grid, Place, Record, Value, compromise, grids, values
 from bentpipe.charts.build.sweep_figures import Figure, figures
 from bentpipe.charts.build.sweep_layout import panel_words
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
-from bentpipe.charts.wording import listed, short_names, slug, value
-from bentpipe.digits import digits
-from bentpipe.results.asked import base_rtt_s, direction_of, workload_spec
-from bentpipe.results.cells import cells
-from bentpipe.results.grid import Grid, Place, Record, Value, compromise, grids, values
-from bentpipe.results.store import Results
+from bentpipe.runs.asked import base_rtt_s, direction_of, workload_spec
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import listed, short_names, slug, value
 
 _MAPS = 12
 _CELLS_IN_A_ROW = 16

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bentpipe.charts.build.socket_samples import Floats, RunSockets, floats, listed
 from bentpipe.charts.description import Axis, Dash, Panel, Role, Series
-from bentpipe.charts.wording import percent, plural, size
-from bentpipe.direction import Direction
+from bentpipe.words.direction import Direction
+from bentpipe.words.wording import percent, plural, size
 
 _NAMED = 4
 """Flows that are drawn by themselves; the others together."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Role, Series
-from bentpipe.charts.wording import duration, plural
+from bentpipe.words.wording import duration, plural
 
 
 def build(record: Mapping[str, Any]) -> Chart | None:

@@ -1,8 +1,8 @@
 """Each figure of a sweep over each number that was swept: a line for each value of another axis or variant, a
 band for the interval over seeds, and small panels for whatever else varies.
 
-The band is that of results/statistics.py: it holds the true median of the seeds' figures with the probability
-that the chart's sentence names.
+The band is that of analysis/statistics.py: it holds the true median of the seeds' figures with the
+probability that the chart's sentence names.
 """
 
 import math
@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bentpipe.analysis.cells import cells, typical_first
+from bentpipe.analysis.statistics import LEAST_COUNT, Estimate
+from bentpipe.analysis.swept import SweptAxis, coordinates, swept_axes
 from bentpipe.charts.build.sweep_figures import Figure, figures
 from bentpipe.charts.build.sweep_layout import Layout, Line, laid_out, panel_words
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
 from bentpipe.charts.ranges import apart, spans_a_decade, zero_place
-from bentpipe.charts.wording import plural, short_names, slug, value
-from bentpipe.digits import digits
-from bentpipe.results.cells import cells, typical_first
-from bentpipe.results.statistics import LEAST_COUNT, Estimate
-from bentpipe.results.store import Results
-from bentpipe.results.swept import SweptAxis, coordinates, swept_axes
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import plural, short_names, slug, value
 
 _FEWEST = 3
 """Numbers that make a line."""

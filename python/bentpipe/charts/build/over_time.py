@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from bentpipe.analysis.cells import is_imported
 from bentpipe.charts.build import holders, progress, windows
 from bentpipe.charts.build.socket_samples import Floats, RunSockets, Socket, floats, listed
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
-from bentpipe.charts.wording import duration, percent, plural, point_words, rate, size
-from bentpipe.charts.wording import listed as in_words
-from bentpipe.direction import Direction
-from bentpipe.results.asked import (
+from bentpipe.runs.asked import (
     base_rtt_s,
     capacity_bit_s,
     direction_of,
     queue_limit_bytes,
     workload_spec,
 )
-from bentpipe.results.called import called
-from bentpipe.results.cells import is_imported
-from bentpipe.results.schema import DROP_CAUSES
-from bentpipe.results.store import Results
+from bentpipe.runs.called import called
+from bentpipe.runs.schema import DROP_CAUSES
+from bentpipe.runs.store import Results
+from bentpipe.words.direction import Direction
+from bentpipe.words.wording import duration, percent, plural, point_words, rate, size
+from bentpipe.words.wording import listed as in_words
 
 _PIPES = tuple(Direction)
 _SOCKET_COLUMNS = (

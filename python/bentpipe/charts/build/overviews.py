@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bentpipe.analysis.kinds.measure import GOODPUT
 from bentpipe.charts.build import by_variant, completion_shares, heat_map, lines, speed_up, throughput_rtt
 from bentpipe.charts.description import Chart
-from bentpipe.results.kinds.measure import GOODPUT
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
 
 _ROUND_TRIP = (".rtt", ".delay")
 """Ends of the keys over which goodput has a chart of its own."""

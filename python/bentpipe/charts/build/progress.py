@@ -8,10 +8,10 @@ import polars as pl
 
 from bentpipe.charts.build.socket_samples import Floats, RunSockets
 from bentpipe.charts.description import Axis, Level, Panel, Role, Series
-from bentpipe.charts.wording import duration, listed, percent, size
-from bentpipe.direction import Direction
-from bentpipe.results.asked import direction_of, workload_spec
-from bentpipe.results.called import called
+from bentpipe.runs.asked import direction_of, workload_spec
+from bentpipe.runs.called import called
+from bentpipe.words.direction import Direction
+from bentpipe.words.wording import duration, listed, percent, size
 
 
 def panel(record: Mapping[str, Any], flows: pl.DataFrame, sockets: RunSockets) -> Panel | None:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bentpipe.direction import Direction
+from bentpipe.words.direction import Direction
 
 Floats = NDArray[np.float64]
 Key = tuple[int | None, int | None, int | None]

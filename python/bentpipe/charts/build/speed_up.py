@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bentpipe.analysis.cells import Cell, cells, typical_first
+from bentpipe.analysis.kinds.costs import LEFT, QUEUE_DELAY, SENT_AGAIN, is_rival
+from bentpipe.analysis.kinds.measure import Measure
+from bentpipe.analysis.speed_up import PLAIN, SpeedUp, baselines, place, speed_up, things_tried
+from bentpipe.analysis.statistics import Estimate
 from bentpipe.charts.description import Axis, Chart, Level, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import TOO_WIDE, point_words, ratio_interval
-from bentpipe.digits import digits
-from bentpipe.results.cells import Cell, cells, typical_first
-from bentpipe.results.kinds.costs import LEFT, QUEUE_DELAY, SENT_AGAIN, is_rival
-from bentpipe.results.kinds.measure import Measure
-from bentpipe.results.speed_up import PLAIN, SpeedUp, baselines, place, speed_up, things_tried
-from bentpipe.results.statistics import Estimate
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import TOO_WIDE, point_words, ratio_interval
 
 
 @dataclass(frozen=True)

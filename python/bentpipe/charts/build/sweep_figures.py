@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bentpipe.results.called import called_in_all
-from bentpipe.results.cells import Cell
-from bentpipe.results.kinds import Measure
-from bentpipe.results.kinds.pipe import PIPE
+from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.kinds import Measure
+from bentpipe.analysis.kinds.pipe import PIPE
+from bentpipe.runs.called import called_in_all
 
 _UNITS = {"%", "ms"}
 _SIDE_KINDS = {"ping", "exec"}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bentpipe.analysis.swept import VARIANT, SweptAxis
 from bentpipe.charts.description import IN_ORDER, Dash, Role, Symbol
-from bentpipe.charts.wording import point_words, short_names, value
-from bentpipe.results.swept import VARIANT, SweptAxis
+from bentpipe.words.wording import point_words, short_names, value
 
 _PANELS = 12
 _SOME = 3

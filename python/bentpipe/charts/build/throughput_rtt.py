@@ -8,15 +8,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bentpipe.analysis.cells import Cell, cells, typical_first
+from bentpipe.analysis.published import figures
+from bentpipe.analysis.statistics import Estimate
 from bentpipe.charts.build.ceilings import Ceiling
 from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import duration, listed, plural, rate
-from bentpipe.digits import digits
-from bentpipe.direction import Direction
-from bentpipe.results.cells import Cell, cells, typical_first
-from bentpipe.results.published import figures
-from bentpipe.results.statistics import Estimate
-from bentpipe.results.store import Results
+from bentpipe.runs.store import Results
+from bentpipe.words.digits import digits
+from bentpipe.words.direction import Direction
+from bentpipe.words.wording import duration, listed, plural, rate
 
 _DIRECTIONS = {Direction.DOWN: "Down: server to client", Direction.UP: "Up: client to server"}
 _STYLES = tuple(zip(Symbol, (Dash.SOLID, Dash.DASHED, Dash.DOTTED, Dash.DASH_DOT), strict=False))

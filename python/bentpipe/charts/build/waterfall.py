@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Role, Series
-from bentpipe.charts.wording import duration, plural, size
-from bentpipe.results.asked import workload_spec
-from bentpipe.results.store import Results
+from bentpipe.runs.asked import workload_spec
+from bentpipe.runs.store import Results
+from bentpipe.words.wording import duration, plural, size
 
 _VISITS = 2
 """Of each page, the first ones: with a cache, the first fills it and the second is served by it."""

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bentpipe.analysis import send_memory
 from bentpipe.analysis.windows import full_windows
-from bentpipe.calculator import send_memory
 from bentpipe.charts.build.socket_samples import Floats, Socket, listed
 from bentpipe.charts.description import Axis, Dash, Mark, Panel, Role, Series, Symbol
-from bentpipe.charts.wording import listed as in_words
-from bentpipe.charts.wording import percent, plural, size
+from bentpipe.words.wording import listed as in_words
+from bentpipe.words.wording import percent, plural, size
 
 _WOKEN_AT = "woken_at_bytes"
-"""What is in flight when the program may write again (calculator/send_memory.py). While more is, it waits."""
+"""What is in flight when the program may write again (analysis/send_memory.py). While more is, it waits."""
 
 
 @dataclass(frozen=True)

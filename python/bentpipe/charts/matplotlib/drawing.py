@@ -17,7 +17,7 @@ from bentpipe.charts.matplotlib import cells, rows
 from bentpipe.charts.matplotlib.rows import bold, literal
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
-from bentpipe.digits import digits
+from bentpipe.words.digits import digits
 
 _DASHES = {Dash.SOLID: "-", Dash.DASHED: "--", Dash.DOTTED: ":", Dash.DASH_DOT: "-."}
 _SYMBOLS = {

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.ranges import across
-from bentpipe.digits import digits
+from bentpipe.words.digits import digits
 
 _ROW_IN = 0.19
 _ROUND_PANEL_IN = 1.0

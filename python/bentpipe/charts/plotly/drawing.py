@@ -16,7 +16,7 @@ from bentpipe.charts.plotly import cells, rows
 from bentpipe.charts.plotly.decimate import envelope, indices
 from bentpipe.charts.plotly.values import plain, scale, short, shorts
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
-from bentpipe.digits import digits
+from bentpipe.words.digits import digits
 
 _DASHES = {Dash.SOLID: "solid", Dash.DASHED: "dash", Dash.DOTTED: "dot", Dash.DASH_DOT: "dashdot"}
 _SYMBOLS = {

@@ -7,7 +7,7 @@ from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series, Symbol
 from bentpipe.charts.palette import LIGHT
 from bentpipe.charts.plotly.values import plain, scale, short
 from bentpipe.charts.ranges import across, log_ticks
-from bentpipe.digits import digits
+from bentpipe.words.digits import digits
 
 _SYMBOLS = {
     Symbol.CIRCLE: "circle",

@@ -20,12 +20,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bentpipe.direction import Direction
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, End, Program
 from bentpipe.engines.workloads import iperf3, listening
 from bentpipe.lab.spec import BulkSpec
-from bentpipe.results.times import seconds_goodput
+from bentpipe.runs.figures.times import seconds_goodput
+from bentpipe.words.direction import Direction
 
 _OPPOSITE = {"client": "server", "server": "client"}
 _SERVER_LEAD_S = 5.0

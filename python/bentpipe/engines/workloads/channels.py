@@ -12,8 +12,8 @@ import polars as pl
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.lab.spec import ChannelsSpec, RunSpec
-from bentpipe.results.flow_times import flow_times, initial_window_bytes, pause_s
-from bentpipe.results.schema import TABLES
+from bentpipe.runs.figures.flow_times import flow_times, initial_window_bytes, pause_s
+from bentpipe.runs.schema import TABLES
 
 _FLOWS = TABLES["flows"].schema
 

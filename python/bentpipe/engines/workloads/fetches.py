@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bentpipe.direction import Direction
 from bentpipe.engines.workloads.nginx import Served
 from bentpipe.engines.workloads.transfer import Transfer
 from bentpipe.lab.spec import HttpSpec
-from bentpipe.results.times import Request, of_fetches, of_spans, think_s
+from bentpipe.runs.figures.times import Request, of_fetches, of_spans, think_s
+from bentpipe.words.direction import Direction
 
 
 def completed(

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bentpipe import _core
-from bentpipe.direction import Direction
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, Program, Running
 from bentpipe.engines.closings import Connection
 from bentpipe.engines.workloads import aria2c, carried, curl, fetches, nginx, nginx_conf
 from bentpipe.engines.workloads.transfer import Item, Transfer, visits
 from bentpipe.lab.spec import HttpSpec
+from bentpipe.words.direction import Direction
 
 _SERVER_LEAD_S = 5.0
 _CLOSING_S = 3.0

@@ -20,7 +20,7 @@ from typing import Any
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, End, Program
 from bentpipe.lab.spec import PingSpec
-from bentpipe.results.times import percentile
+from bentpipe.runs.figures.times import percentile
 
 _REPLY = re.compile(
     r"^\[(?P<at>\d+\.\d+)\] \d+ bytes from .*? icmp_seq=(?P<sequence>\d+) "

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from bentpipe.lab import units
-from bentpipe.lab.errors import FaultError, shown
+from bentpipe.lab.errors import FaultError
+from bentpipe.words.faults import shown
 
 
 class Table(BaseModel):

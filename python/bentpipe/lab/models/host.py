@@ -22,8 +22,9 @@ from pydantic import (
 )
 
 from bentpipe._core import congestion_controls, wrong_parameter
-from bentpipe.lab.errors import FaultError, did_you_mean, shown
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSize, PositiveSpan, Table, doc, tag
+from bentpipe.words.faults import did_you_mean, shown
 
 CONGESTION_CONTROLS = (
     *congestion_controls(),

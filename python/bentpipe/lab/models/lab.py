@@ -6,13 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from bentpipe.lab.errors import FaultError, did_you_mean, shown
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.path import Path
 from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, Exec, name_of
 from bentpipe.lab.published import published_keys
 from bentpipe.lab.units import format_time
+from bentpipe.words.faults import did_you_mean, shown
 
 AS_IS = "as is"
 """The name of the plain lab among its variants."""

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from bentpipe.lab import units
-from bentpipe.lab.errors import FaultError, did_you_mean, shown
+from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import (
     Instant,
     PositiveSize,
@@ -40,6 +40,7 @@ from bentpipe.lab.models.queue import AnyQueue
 from bentpipe.lab.models.rate import AnyRate
 from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.quantities import Unlimited, format_amount, parse_line_limit
+from bentpipe.words.faults import did_you_mean, shown
 
 
 class Jitter(Table):

@@ -1,0 +1,1 @@
+"""Points times seeds become runs in a folder: executors, resuming, progress."""

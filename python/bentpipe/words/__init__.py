@@ -1,0 +1,1 @@
+"""How figures, durations and faults are said: in messages, tables and charts. Knows no lab and no run."""

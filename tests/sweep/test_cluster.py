@@ -1,0 +1,227 @@
+"""Sweeps on a Dask cluster: a real scheduler and real workers on this machine, some of which are killed."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sweeping import rows, small_lab
+
+import bentpipe
+from bentpipe.errors import EngineError, EngineFaultError, ExecutorError
+from bentpipe.sweep.executors import cluster
+from bentpipe.sweep.executors.base import Task, TaskOutcome, Work
+from bentpipe.sweep.executors.choice import Where
+from bentpipe.sweep.run import execute
+from bentpipe.sweep.watching import Quiet
+
+pytest.importorskip("distributed")
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def dask(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A scheduler or a worker as a user begins it, on loopback."""
+    own = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "dask", *arguments, *own]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@contextmanager
+def scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    file = folder / "scheduler.json"
+    with ended(dask(folder, "scheduler", "--port", "0", "--scheduler-file", str(file))) as process:
+        while not file.exists() or not file.read_text().rstrip().endswith("}"):  # it is written in parts
+            time.sleep(0.02)
+        yield str(file), process
+
+
+def worker(folder: Path, file: str, *more: str) -> subprocess.Popen[bytes]:
+    return dask(folder, "worker", "--scheduler-file", file, "--nthreads", "1", "--no-nanny", *more)
+
+
+def address_in(file: str) -> str:
+    found: str = json.loads(Path(file).read_text())["address"]
+    return found
+
+
+class Killing:
+    """Ends a process once so many runs are kept."""
+
+    def __init__(self, process: subprocess.Popen[bytes], after: int) -> None:
+        self._process = process
+        self._after = after
+
+    def __call__(self, _record: Mapping[str, Any]) -> None:
+        self._after -= 1
+        if not self._after:
+            self._process.send_signal(signal.SIGKILL)
+
+
+def test_a_cluster_of_this_machines_own_leaves_the_same_runs_and_nothing_else(tmp_path: Path) -> None:
+    lab = small_lab(tmp_path)
+    lab.run(out=tmp_path / "out", cluster="local:2")
+    lab.run(out=tmp_path / "one")
+    assert rows(tmp_path / "out") == rows(tmp_path / "one")
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+    assert {run["folder"] for run in bentpipe.Results.open(tmp_path / "out").records} == {
+        str(tmp_path / "out" / name) for name in rows(tmp_path / "one")
+    }
+
+
+def test_a_killed_worker_loses_no_run_and_none_is_there_twice(tmp_path: Path) -> None:
+    lab = small_lab(tmp_path, repeat=10)
+    with (
+        scheduler(tmp_path) as (file, _),
+        ended(worker(tmp_path, file)) as first,
+        ended(worker(tmp_path, file)),
+    ):
+        seen: list[str] = []
+        kill = Killing(first, after=5)
+
+        def on_record(record: Mapping[str, Any]) -> None:
+            seen.append(f"{record['point']} {record['seed']}")
+            kill(record)
+
+        execute(
+            lab,
+            engine="sim",
+            out=tmp_path / "out",
+            where=Where(cluster=address_in(file)),
+            on_record=on_record,
+        )
+    assert len(seen) == len(set(seen)) == 40
+    lab.run(out=tmp_path / "undisturbed")
+    assert rows(tmp_path / "out") == rows(tmp_path / "undisturbed")
+
+
+def test_a_lost_scheduler_ends_the_sweep_which_goes_on_elsewhere(tmp_path: Path) -> None:
+    lab = small_lab(tmp_path, repeat=10)
+    with scheduler(tmp_path) as (file, process), ended(worker(tmp_path, file)):
+        kill = Killing(process, after=5)
+        with pytest.raises(ExecutorError, match="is lost; what was finished is kept"):
+            execute(
+                lab, engine="sim", out=tmp_path / "out", where=Where(cluster=address_in(file)), on_record=kill
+            )
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*/run.json")}
+    assert 5 <= len(kept) < 40
+    lab.run(out=tmp_path / "out")
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}
+    lab.run(out=tmp_path / "undisturbed")
+    assert rows(tmp_path / "out") == rows(tmp_path / "undisturbed")
+
+
+def test_a_client_that_has_closed_itself_has_lost_its_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Work("sim", None, str(tmp_path))
+    scratch = tmp_path / ".scratch"
+    with cluster.joined("local:1", work, live=False, scratch=scratch, watcher=Quiet()) as joined:
+        closed: dict[str, Any] = {}  # what Client.scheduler_info answers once the client's status is "closed"
+        monkeypatch.setattr(joined._client, "scheduler_info", lambda **_: closed)
+        with pytest.raises(ExecutorError, match="is lost; what was finished is kept"):
+            joined._look()
+
+
+def test_a_worker_with_another_bentpipe_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = metadata.version("bentpipe")
+    monkeypatch.setattr(cluster, "own_version", lambda: "0.0.1")
+    with (
+        scheduler(tmp_path) as (file, _),
+        ended(worker(tmp_path, file)),
+        pytest.raises(EngineError, match=f"has bentpipe {here}, and here is 0.0.1"),
+    ):
+        small_lab(tmp_path).run(out=tmp_path / "out", cluster=address_in(file))
+    assert not (tmp_path / "out").exists()
+
+
+def test_live_runs_want_a_worker_that_offers_the_resource(tmp_path: Path) -> None:
+    with (
+        scheduler(tmp_path) as (file, _),
+        ended(worker(tmp_path, file)),
+        pytest.raises(EngineError, match="offers the resource 'live'") as refused,
+    ):
+        small_lab(tmp_path).run(
+            out=tmp_path / "sim", cluster=address_in(file)
+        )  # once it is done the worker is there
+        small_lab(tmp_path).run(engine="live", out=tmp_path / "out", cluster=address_in(file))
+    assert "--resources live=1" in str(refused.value)
+
+
+class Acting(Work):
+    """Work that kills its process where the task's name says so."""
+
+    def do(self, task: Task, folder: Path, on_progress: Any) -> dict[str, Any]:
+        if task.name == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        place = folder / task.name
+        place.mkdir(parents=True)
+        (place / "run.json").write_text("{}")
+        return {"name": task.name, "told": on_progress is not None}
+
+
+def test_a_run_that_kills_its_workers_fails_and_those_beside_it_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "RETRIES", 0)
+    work = Acting("sim", None, str(tmp_path))
+    point: Any = None
+    tasks = [Task(name, point, 1.0) for name in ("one", "dies", "two", "three")]
+    with cluster.joined(
+        "local:1", work, live=False, scratch=tmp_path / ".scratch", watcher=Quiet()
+    ) as joined:
+        found: dict[str, TaskOutcome] = {
+            task.name: outcome for task, outcome in joined.outcomes(tasks, Quiet())
+        }
+    assert sorted(found) == ["dies", "one", "three", "two"]
+    assert [name for name, outcome in found.items() if outcome.record is None] == ["dies"]
+    assert isinstance(found["dies"].error, EngineFaultError)
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", "somewhere", "smoke://signals", "tls://127.0.0.1:1"]
+)
+def test_where_nobody_answers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_S", 0.2)
+    with pytest.raises(EngineError, match="no Dask scheduler answers at"):
+        small_lab(tmp_path).run(out=tmp_path / "out", cluster=address)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_port_that_is_no_schedulers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(EngineError, match="no Dask scheduler answers at"):
+            small_lab(tmp_path).run(out=tmp_path / "out", cluster=address)
+
+
+@pytest.mark.parametrize("address", ["local:", "local:0", "local:many"])
+def test_a_number_of_workers_that_is_none_is_said(tmp_path: Path, address: str) -> None:
+    with pytest.raises(EngineError, match="such as local:4"):
+        small_lab(tmp_path).run(out=tmp_path / "out", cluster=address)
+
+
+def test_without_dask_the_command_that_installs_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(EngineError) as refused:
+        small_lab(tmp_path).run(out=tmp_path / "out", cluster="local:2")
+    assert str(refused.value).endswith("pip install 'bentpipe[cluster]'")

@@ -1,0 +1,92 @@
+"""The executor of several processes: deaths, ends, and the order of outcomes."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bentpipe.errors import EngineFaultError
+from bentpipe.sweep.executors.base import Task, TaskOutcome, Work
+from bentpipe.sweep.executors.processes import Processes
+from bentpipe.sweep.watching import Quiet
+
+
+class Acting(Work):
+    """Work that does what a task's name says, in the folder that is its destination."""
+
+    def attempt(self, task: Task, scratch: Path | None, on_progress: Any = None) -> TaskOutcome:
+        begun = Path(self.destination) / f"{task.name}.{os.getpid()}"
+        begun.touch()
+        if task.name == "dies" or (task.name == "dies once" and len(begins(begun.parent, task.name)) == 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if task.name == "lasts":
+            time.sleep(1000)
+        return TaskOutcome(record={"name": task.name, "scratch": scratch, "progress": on_progress})
+
+
+def begins(folder: Path, name: str) -> list[str]:
+    return [path.suffix for path in folder.glob(f"{name}.*")]
+
+
+def tasks(*names: str) -> Iterator[Task]:
+    point: Any = None
+    return (Task(name, point, 1.0) for name in names)
+
+
+def outcomes(folder: Path, *names: str, jobs: int = 2) -> dict[str, TaskOutcome]:
+    executor = Processes(Acting("sim", None, str(folder)), None, jobs)
+    return {task.name: outcome for task, outcome in executor.outcomes(tasks(*names), Quiet())}
+
+
+def test_every_task_has_one_outcome(tmp_path: Path) -> None:
+    names = [f"task {number}" for number in range(20)]
+    found = outcomes(tmp_path, *names, jobs=2)
+    assert sorted(found) == sorted(names)
+    assert all(outcome.record is not None for outcome in found.values())
+    assert all(len(begins(tmp_path, name)) == 1 for name in names)
+
+
+def test_the_run_of_a_process_that_died_is_begun_anew(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, "one", "dies once", "two")
+    assert all(outcome.record for outcome in found.values())
+    assert len(begins(tmp_path, "dies once")) == 2
+
+
+def test_a_run_that_kills_every_process_fails_and_the_others_go_on(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, "one", "dies", "two", "three", jobs=1)
+    assert [name for name, outcome in found.items() if outcome.record is None] == ["dies"]
+    error = found["dies"].error
+    assert isinstance(error, EngineFaultError)
+    assert str(error) == "the process that did it died 3 times, the last time by SIGKILL"
+    assert len(begins(tmp_path, "dies")) == 3
+
+
+def test_leaving_ends_the_processes(tmp_path: Path) -> None:
+    executor = Processes(Acting("sim", None, str(tmp_path)), None, 2)
+    going_on = executor.outcomes(tasks("quick", "lasts", "quick too"), Quiet())
+    next(going_on)
+    while not (pids := begins(tmp_path, "lasts")):
+        time.sleep(0.01)
+    going_on.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pids[0][1:]), 0)
+
+
+def test_a_ctrl_c_while_a_process_loads_does_not_reach_it(tmp_path: Path) -> None:
+    def press() -> None:
+        while not (begun := multiprocessing.active_children()):
+            time.sleep(0.001)
+        for process in begun:
+            os.kill(process.pid or 0, signal.SIGINT)
+
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    found = outcomes(tmp_path, "one", "two", "three")
+    pressing.join()
+    assert sorted(found) == ["one", "three", "two"]
