@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start check-interrupted validate calibrate check-intervals check-query check-calc wheel check-wheel docs clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start check-interrupted validate calibrate check-intervals check-query check-calc wheel check-wheel docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -132,5 +132,9 @@ docs: setup
 	$(python) -m bentpipe.lab.reference docs
 	$(python) scripts/render-notebook docs/first-steps.ipynb
 
+# The docs as a site in site/: strict, so a broken link, a missing picture or a request to another host fails.
+site: setup
+	@$(python) scripts/site
+
 clean:
-	rm -rf target fuzz/target .venv runs
+	rm -rf site target fuzz/target .venv runs

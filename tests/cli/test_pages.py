@@ -1,0 +1,29 @@
+"""The pages for someone with a slow line: each command of them prints what the page shows."""
+
+import re
+from pathlib import Path
+
+import pytest
+from in_process import bentpipe
+from test_readme_snippet import commands, shown
+
+# Live; processes of their own; and 15 runs of 300 s, which take longer than all others together.
+LEFT_OUT = ("shell", "--jobs", "docs/examples/handovers.toml")
+
+
+@pytest.mark.parametrize("name", ["why-slow.md", "recipes.md"])
+def test_the_commands_of_a_page_print_what_it_shows(
+    pytestconfig: pytest.Config, tmp_path: Path, name: str
+) -> None:
+    docs = pytestconfig.rootpath / "docs"
+    page = (docs / name).read_text(encoding="utf-8")
+    (tmp_path / "docs").symlink_to(docs)
+    for file, lab in re.findall(r"```toml\n# (\S+\.toml)\n(.*?)```", page, flags=re.S):
+        (tmp_path / file).write_text(lab, encoding="utf-8")
+    typed = [(arguments, below) for arguments, below in commands(page) if not set(LEFT_OUT) & set(arguments)]
+    assert sum(bool(below) for _, below in typed) >= 8
+    for arguments, below in typed:
+        said = bentpipe(arguments, tmp_path)
+        assert said.status == 0, said.stderr
+        printed = shown(said.stdout)
+        assert [line for line in below if line not in printed] == [], arguments
