@@ -16,9 +16,9 @@ from pathlib import Path
 from compare import compare
 from grid import HERE, cells, reasons
 from page import write
-from runs import live, sim
 
 from bentpipe.engines import machine
+from runs import live, sim
 
 PAGE = HERE.parent.parent / "docs" / "accuracy.md"
 
