@@ -117,6 +117,11 @@ impl World {
         self.at_socket(id, side, |socket, _, _| socket.set_writer(writer));
     }
 
+    /// `TCP_NODELAY` on the socket at this side.
+    pub fn set_nodelay(&mut self, id: ConnectionId, side: Side) {
+        self.at_socket(id, side, |socket, _, _| socket.set_nodelay());
+    }
+
     pub fn stop_writing(&mut self, id: ConnectionId, side: Side) {
         self.at_socket(id, side, |socket, now, _| socket.stop_writing(now));
     }

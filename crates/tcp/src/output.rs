@@ -15,6 +15,8 @@ pub struct Output {
     pub announce_cwr: bool,
     /// End of the last segment smaller than full.
     pub small_end: u64,
+    /// False after `TCP_NODELAY`.
+    pub nagle: bool,
 }
 
 /// What limits a burst, in bytes.
@@ -38,19 +40,20 @@ pub enum Deferred {
 }
 
 impl Output {
-    pub fn new(advertised_mss: u32, ip_header: u32) -> Self {
+    pub fn new(advertised_mss: u32, ip_header: u32, nagle: bool) -> Self {
         Self {
             advertised_mss,
             ip_header,
             fin_seq: None,
             announce_cwr: false,
             small_end: 0,
+            nagle,
         }
     }
 
     /// Nagle with Minshall's change: a small segment waits while another small one is unacknowledged.
     pub fn holds_small_segment(&self, w: &View) -> bool {
-        w.packets_out > 0 && self.small_end > w.snd_una && self.small_end <= w.snd_nxt
+        self.nagle && w.packets_out > 0 && self.small_end > w.snd_una && self.small_end <= w.snd_nxt
     }
 }
 
@@ -108,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_small_segment_waits_for_the_small_one_before_it() {
-        let mut output = Output::new(1460, 20);
+        let mut output = Output::new(1460, 20, true);
         let mut w = Window::new(10, 1);
         w.view.snd_una = 1;
         w.view.snd_nxt = 1549;

@@ -6,6 +6,7 @@
 //! for the streams, which the client opens one after another, each with a cookie. Then the server says start and running:
 //! its clock starts there, the client's when it hears so, and whoever sends begins. When its time is over the client
 //! says so; the server counts until it hears. So the receiver of an upload counts one round trip too early and too late.
+//! Both ends set `TCP_NODELAY` on the control connection: the second of two states does not wait for the ACK of the first.
 //!
 //! A transfer by size is asked for by its receiver (`--reverse`), as the live engine does it: it ends when the streams
 //! together have brought so many bytes.
@@ -29,6 +30,7 @@ const PORT: u16 = 5201;
 /// length).
 const COOKIE: u64 = 37;
 const PARAMETERS: u64 = 160;
+const LENGTH: u64 = 4;
 const STATE: u64 = 1;
 /// Some 400 bytes of JSON after their length, for one stream.
 const RESULTS: u64 = 404;
@@ -107,6 +109,8 @@ pub struct Iperf3 {
     streams: Vec<Stream>,
     /// By a connection's place in the slab.
     by_connection: Vec<Option<usize>>,
+    /// What the client has read of the two states, start and running.
+    states_heard: u64,
     client_runs: bool,
     /// By all streams together.
     received: u64,
@@ -143,6 +147,7 @@ impl Iperf3 {
             heard: 0,
             streams: Vec::new(),
             by_connection: Vec::new(),
+            states_heard: 0,
             client_runs: false,
             received: 0,
             interval: Interval::default(),
@@ -159,8 +164,15 @@ impl Iperf3 {
 
     fn on_control(&mut self, world: &mut World, side: Side, notice: Notice) {
         match notice {
-            Notice::Connected if side == self.client => self.say(world, side, COOKIE),
-            Notice::Read(_) if side == self.client => self.client_hears(world),
+            Notice::Connected => {
+                if let Some(control) = self.control {
+                    world.set_nodelay(control, side);
+                }
+                if side == self.client {
+                    self.say(world, side, COOKIE);
+                }
+            }
+            Notice::Read(bytes) if side == self.client => self.client_hears(world, bytes),
             Notice::Read(bytes) => {
                 self.heard += bytes;
                 self.server_hears(world);
@@ -212,11 +224,18 @@ impl Iperf3 {
         }
     }
 
-    fn client_hears(&mut self, world: &mut World) {
+    fn client_hears(&mut self, world: &mut World, bytes: u64) {
         match self.stage {
-            Stage::Parameters => self.say(world, self.client, PARAMETERS),
+            Stage::Parameters => {
+                self.say(world, self.client, LENGTH);
+                self.say(world, self.client, PARAMETERS - LENGTH);
+            }
             Stage::Streams => self.open_stream(world),
             Stage::Running if !self.client_runs => {
+                self.states_heard += bytes;
+                if self.states_heard < 2 * STATE {
+                    return;
+                }
                 self.client_runs = true;
                 self.side_runs(world, self.client);
                 if let Some(time) = self.time {
@@ -300,7 +319,8 @@ impl Iperf3 {
                 && self.streams.iter().all(|stream| stream.cookie == 0);
             if all_here && self.stage == Stage::Streams {
                 self.stage = Stage::Running;
-                self.say(world, side, 2 * STATE);
+                self.say(world, side, STATE);
+                self.say(world, side, STATE);
                 self.side_runs(world, side);
             }
         }

@@ -3,6 +3,7 @@
 
 mod channels;
 mod http;
+mod iperf3;
 mod near;
 mod rivals;
 

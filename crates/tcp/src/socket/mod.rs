@@ -147,7 +147,7 @@ impl Socket {
             window,
             control,
             usage: Usage::default(),
-            output: Output::new(advertised_mss, config.ip_header()),
+            output: Output::new(advertised_mss, config.ip_header(), config.nagle),
             send: SendBuffer::new(config),
             peer: PeerWindow::default(),
             chrono: Chrono::default(),

@@ -220,7 +220,7 @@ impl Socket {
     }
 
     fn nagle_allows(&self) -> bool {
-        !self.config.nagle || !self.output.holds_small_segment(&self.window) || self.fin_waits()
+        !self.output.holds_small_segment(&self.window) || self.fin_waits()
     }
 
     /// The window is closed: one byte's worth of question (RFC 9293, section 3.8.6.1), backed off.

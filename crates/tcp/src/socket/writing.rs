@@ -12,6 +12,11 @@ impl Socket {
         self.send.writer = writer;
     }
 
+    /// `TCP_NODELAY`: from now on a small segment does not wait for the ACK of another one.
+    pub fn set_nodelay(&mut self) {
+        self.output.nagle = false;
+    }
+
     fn burst_payload(&self) -> u64 {
         self.send.burst_payload(self.window.mss, self.peer.largest)
     }
