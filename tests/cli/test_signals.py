@@ -48,6 +48,7 @@ def test_a_sweep_begun_with_nohup_outlives_its_terminal(tmp_path: Path) -> None:
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        bufsize=0,  # communicate() does not see what readline() has buffered beyond its line
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),  # noqa: PLW1509 - no threads here
     ) as running:
         assert running.stdout is not None
