@@ -25,7 +25,7 @@ demo: setup
 	@! grep -l '"status": "failed"' $(demo_out)/*/*/run.json
 	@echo 'Each cell had 3 s of iperf3 instead of the published 30, so slow start is most of the slow ones.'
 	@echo 'Pages with all charts: $(demo_out)/sim/report.html, $(demo_out)/live/report.html.'
-	@echo 'In full: $(bentpipe) run effects-of-latency'
+	@echo 'In full: $(bentpipe) run effects-of-latency --engine live'
 
 # FILTER=word runs only the Python tests whose name has it (pytest's status 5: none). Those that measure on this machine's kernel
 # have its cores to themselves; the others go on beside each other. Many start `bentpipe`, which is slow where Python may keep

@@ -89,6 +89,33 @@ def test_a_wrong_value_of_an_option_is_told_in_words_for_people(
     assert run("run", "plain.toml", *arguments).stderr == f"bentpipe: {said}; try bentpipe run --help\n"
 
 
+def test_without_an_engine_a_lab_is_simulated_and_the_run_says_so(run: Command) -> None:
+    said = run("run", "plain.toml", "--out", "out", "--json")
+    assert (said.status, [each["engine"] for each in said.objects]) == (0, ["sim"])
+    assert said.stderr.endswith(
+        "Engine: sim, a model in virtual time. On this machine's kernel: add --engine live\n"
+    )
+    named = run("run", "plain.toml", "--engine", "sim", "--out", "named")
+    assert "--engine live" not in named.stderr
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [
+        PLAIN + '[[workload]]\nname = "mine"\nkind = "exec"\ncommand = ["true"]\n',
+        PLAIN + '[host]\nsysctl = { "net.ipv4.tcp_mtu_probing" = 1 }\n',
+        PLAIN + '[host]\ncongestion_control = "vegas"\n',
+    ],
+)
+def test_a_lab_that_needs_a_kernel_says_which_engine_has_one(
+    run: Command, tmp_path: Path, needs: str
+) -> None:
+    (tmp_path / "needs.toml").write_text(needs)
+    said = run("run", "needs.toml")
+    assert (said.status, said.stdout) == (2, "")
+    assert said.stderr.endswith("add `--engine live`\n")
+
+
 def test_what_live_cannot_do_is_said_before_anything_runs(run: Command) -> None:
     said = run("run", "plain.toml", "--engine", "live", "--pcap", "near")
     assert (said.status, said.stdout) == (2, "")

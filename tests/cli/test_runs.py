@@ -132,7 +132,9 @@ def test_kill_9_leaves_no_process_and_a_folder_that_any_lab_may_have(run: Comman
 
 def test_what_the_kernel_refuses_leaves_no_folder_behind(run: Command, tmp_path: Path) -> None:
     other = "hybla"
-    said = run("run", "plain.toml", "--out", "out", "--set", f"host.congestion_control={other}")
+    said = run(
+        "run", "plain.toml", "--out", "out", "--engine", "live", "--set", f"host.congestion_control={other}"
+    )
     if said.status != 2:
         pytest.skip(f"this kernel has {other} loaded")
     assert "modprobe" in said.stderr

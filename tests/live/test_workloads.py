@@ -201,7 +201,7 @@ def test_a_capture_of_one_end_is_read_by_tshark(tmp_path: Path) -> None:
         pytest.skip("tshark is not here")
     (tmp_path / "lab.toml").write_text(BULK + 'size = "50 kB"\n')
     lab = bentpipe.Lab.load(tmp_path / "lab.toml")
-    results = execute(lab, out=tmp_path / "out", options=EngineOptions(pcap=("client",)))
+    results = execute(lab, engine="live", out=tmp_path / "out", options=EngineOptions(pcap=("client",)))
     folder = tmp_path / "out" / results.records[0]["run"]
     assert not (folder / "server.pcapng").exists()
     argv = [tshark, "-r", str(folder / "client.pcapng"), "-T", "fields", "-e", "tcp.len", "-Y", "tcp.len > 0"]

@@ -34,8 +34,8 @@ def run(
     engine: Annotated[
         engines.Name,
         typer.Option(
-            help="`live`: this machine's kernel and real programs, in real time. "
-            "`sim`: a model of Linux's TCP in virtual time, on any machine; the default in Python."
+            help="`sim`: a model of Linux's TCP in virtual time, on any machine. "
+            "`live`: this machine's kernel and real programs, in real time (Linux)."
         ),
     ] = engines.DEFAULT,
     set_: SetOption = None,
@@ -98,11 +98,11 @@ def run(
 
         bentpipe run effects-of-latency --set path.rtt="550 ms" --variant "as is" --repeat 3
 
-        bentpipe run my.toml --set workload.download.time="10 s" --out runs/try --json
+        bentpipe run my.toml --engine live --set workload.download.time="10 s" --out runs/try --json
 
-        bentpipe run my.toml --engine sim --repeat 100 --jobs 4
+        bentpipe run my.toml --repeat 100 --jobs 4
 
-        bentpipe run my.toml --engine sim --repeat 1000 --cluster tcp://10.0.0.1:8786 --out s3://bucket/sweep
+        bentpipe run my.toml --repeat 1000 --cluster tcp://10.0.0.1:8786 --out s3://bucket/sweep
     """
     if lab is None:
         _list_labs()
@@ -143,7 +143,15 @@ def run(
         if not json_:
             say(f"Kept in {results.folder}. A page with charts: bentpipe report {results.folder}")
             say(f"What limited each transfer: bentpipe explain {results.folder}")
+        if _was_left_out(context, "engine"):
+            say("Engine: sim, a model in virtual time. On this machine's kernel: add --engine live")
     raise typer.Exit(1 if tally.failed or tally.unreliable else 0)
+
+
+def _was_left_out(context: typer.Context, option: str) -> bool:
+    """Whether it has its default since nobody gave it."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "DEFAULT"
 
 
 def _list_labs() -> None:
@@ -151,7 +159,7 @@ def _list_labs() -> None:
 
     listed = "".join(f"\n  {name:24} {title}" for name, title in catalogue())
     say(f"bentpipe: run: found no LAB; expected a lab file, or one that comes with bentpipe:{listed}")
-    say("For example: bentpipe run effects-of-latency --engine sim")
+    say("For example: bentpipe run effects-of-latency")
     say("A lab of your own path: bentpipe new my.toml")
 
 

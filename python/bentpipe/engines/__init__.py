@@ -17,9 +17,9 @@ REGISTRY: dict[str, str] = {
     "sim": "bentpipe.engines.sim:SimEngine",
     "live": "bentpipe.engines.live:LiveEngine",
 }
-DEFAULT: Name = "live"
-"""Of the command line: what a transfer does on a real kernel is the question that one comes with. In Python
-it is `sim` (run.py), for runs there are many and what-if."""
+DEFAULT: Name = "sim"
+"""On the command line and in Python. It needs no privilege and no program, runs on any machine, takes
+seconds, and gives the same bits everywhere; `live` is asked for by name."""
 
 
 def create(name: str, options: EngineOptions | None = None) -> Engine:

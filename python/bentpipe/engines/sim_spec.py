@@ -16,7 +16,7 @@ from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
 
 CONTROLS = tuple(congestion_controls())
 _UNSEEN_KINDS = {
-    "exec": "a command is a real program, which needs a real kernel; `--engine live` runs it",
+    "exec": "a command is a real program, which needs a real kernel: add `--engine live`",
 }
 
 
@@ -35,7 +35,7 @@ def refuse(spec: RunSpec) -> None:
     for side, host in [*hosts, ("near", spec.near.host)] if spec.near else hosts:
         for name in host.other_sysctl:
             raise EngineError(
-                f"{side}: {name}: `sim` has no kernel, so it cannot apply sysctls; use `--engine live`",
+                f"{side}: {name}: `sim` has no kernel, so it cannot apply sysctls: add `--engine live`",
                 what=name,
             )
         _refuse_control(side, host.congestion_control)
@@ -44,7 +44,8 @@ def refuse(spec: RunSpec) -> None:
 def _refuse_control(place: str, control: str) -> None:
     if control not in CONTROLS:
         raise EngineError(
-            f"{place}: the sim engine has no congestion control {control!r}; it has {', '.join(CONTROLS)}",
+            f"{place}: the sim engine has no congestion control {control!r}; it has {', '.join(CONTROLS)}; "
+            "for one of this machine's kernel add `--engine live`",
             what=control,
         )
 

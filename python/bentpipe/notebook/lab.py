@@ -19,7 +19,7 @@ class Lab(lab.Lab):
 
     def run(
         self,
-        engine: engines.Name = "sim",
+        engine: engines.Name = engines.DEFAULT,
         out: str | Path | None = None,
         jobs: int = 1,
         cluster: str | None = None,

@@ -64,7 +64,7 @@ class Tally:
 def execute(
     the_lab: lab.Lab,
     *,
-    engine: str = engines.DEFAULT,
+    engine: engines.Name = engines.DEFAULT,
     out: str | Path | None = None,
     where: Where = _HERE,
     again: Again | None = None,
