@@ -1,12 +1,12 @@
 """`bentpipe compare` as a user meets it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from made_up import run
+
+from invocation import Said, called
 
 
 def folder(place: Path, **goodput: float) -> Path:
@@ -20,9 +20,8 @@ def folder(place: Path, **goodput: float) -> Path:
     return place
 
 
-def said(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bentpipe", "compare", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def said(*arguments: str | Path) -> Said:
+    return called(["compare", *map(str, arguments)], Path.cwd())
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def sweep(tmp_path: Path) -> Path:
 
 def test_every_object_has_a_verdict_in_words_and_two_calls_print_the_same(sweep: Path) -> None:
     first, second = (said(sweep, "--baseline", "before", "--json") for _ in range(2))
-    assert (first.returncode, first.stderr) == (0, "")
+    assert (first.status, first.stderr) == (0, "")
     assert first.stdout == second.stdout
     objects = [json.loads(line) for line in first.stdout.splitlines()]
     assert objects[0]["thing"] == "after"
@@ -42,17 +41,17 @@ def test_every_object_has_a_verdict_in_words_and_two_calls_print_the_same(sweep:
 def test_what_is_required_decides_the_status(sweep: Path) -> None:
     figure = "workload.download.goodput_mbit_s"
     met = said(sweep, "--baseline", "before", "--require", f"{figure} >= 1.5 * baseline")
-    assert (met.returncode, met.stderr) == (0, "")
+    assert (met.status, met.stderr) == (0, "")
     broken = said(sweep, "--baseline", "before", "--require", f"{figure} >= 3 * baseline", "--json")
-    assert broken.returncode == 1
+    assert broken.status == 1
     assert broken.stderr == "bentpipe: 1 of 1 requirement check failed\n"
     assert json.loads(broken.stdout.splitlines()[-1])["met"] is False
 
 
 def test_a_single_variant_is_held_against_plain_numbers(tmp_path: Path) -> None:
     alone = folder(tmp_path / "alone", only=10.0)
-    assert said(alone, "--require", "workload.*.goodput_mbit_s >= 10").returncode == 0
-    assert said(alone, "--require", "workload.*.goodput_mbit_s >= 11").returncode == 1
+    assert said(alone, "--require", "workload.*.goodput_mbit_s >= 10").status == 0
+    assert said(alone, "--require", "workload.*.goodput_mbit_s >= 11").status == 1
     refused = said(alone, "--require", "workload.*.goodput_mbit_s >= baseline")
-    assert refused.returncode == 2
+    assert refused.status == 2
     assert len(refused.stderr.splitlines()) == 1

@@ -39,7 +39,7 @@ class Terminal:
         os.write(self._master, f"{line}\n".encode())
 
     def read(self, until: str = "") -> str:
-        """What was shown until the word stands there, or until the end."""
+        """What was shown until the word stands there, or until the end. A missing word is a failure."""
         last = time.monotonic() + 60
         while time.monotonic() < last and not (until and until in self.text):
             if select.select([self._master], [], [], 0.2)[0]:
@@ -50,4 +50,5 @@ class Terminal:
                 if not more:
                     break
                 self.text += more.decode()
+        assert until in self.text, f"never showed {until!r}: {self.text[-400:]!r}"
         return self.text

@@ -30,7 +30,7 @@ def test_a_bar_stays_on_one_line_and_leaves_the_cursor_visible_when_interrupted(
     (tmp_path / "endless.toml").write_text(ENDLESS)
     terminal = Terminal(["run", "endless.toml", "--engine", "sim", "--out", "out"], tmp_path, columns)
     try:
-        terminal.read(until="times real time" if columns == 120 else "simulated")
+        terminal.read(until="times real time" if columns == 120 else "of 4167 day")
         terminal.process.send_signal(signal.SIGINT)
         text = terminal.read()
     finally:

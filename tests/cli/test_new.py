@@ -90,7 +90,7 @@ def test_two_rates_are_told_apart_by_a_slash_that_is_of_no_unit(text: str) -> No
 def test_what_is_wrong_is_said_by_option_and_nothing_is_written(
     tmp_path: Path, run: Command, options: list[str], says: str
 ) -> None:
-    said = run("new", *options, stdin=-3)
+    said = run("new", *options)
     assert (said.status, said.stdout) == (2, "")
     assert says in said.stderr
     assert len(said.stderr.splitlines()) == 1

@@ -73,11 +73,13 @@ ctypes.CDLL(None).sleep(1000)
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_disk_that_is_full_is_named_and_so_is_what_becomes_of_the_run(run: Command, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_is_named_and_so_is_what_becomes_of_the_run(
+    start: Command, tmp_path: Path
+) -> None:
     """A limit on the size of files stands for it: the kernel refuses in the same place."""
     least = (40_000, 40_000)
     (tmp_path / "long.toml").write_text(PLAIN.replace("count = 3", "count = 3000"))
-    said = run(
+    said = start(
         "run", "long.toml", "--engine", "sim", "--out", "out", "--quiet",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, least),
     )  # fmt: skip

@@ -1,12 +1,11 @@
 """What happens on a path only after the run has ended is named before it begins."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from bentpipe.lab import Lab, unreached
+from invocation import called
 
 LAB = """
 {head}
@@ -82,18 +81,7 @@ def test_it_is_said_once_on_stderr_before_the_first_run(tmp_path: Path) -> None:
     lab = tmp_path / "short.toml"
     head = 'duration = "1 s"\nrepeat = 2'
     lab.write_text(LAB.format(head=head, path=HANDOVER.format(every="15 s"), work=""))
-    command = [
-        sys.executable,
-        "-m",
-        "bentpipe",
-        "run",
-        str(lab),
-        "--engine",
-        "sim",
-        "--out",
-        str(tmp_path / "o"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = called(["run", str(lab), "--engine", "sim", "--out", str(tmp_path / "o")], tmp_path)
     lines = [line for line in done.stderr.splitlines() if "first handover" in line]
-    assert done.returncode == 0
+    assert done.status == 0
     assert lines == [done.stderr.splitlines()[0]]

@@ -1,13 +1,12 @@
 """A cache that nothing goes through is named before a run begins."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bentpipe.lab import Lab, unused
+from invocation import called
 
 LAB = """
 duration = "1 s"
@@ -51,8 +50,6 @@ def test_of_a_cache_that_is_used_nothing_is_said(write: Write) -> None:
 
 def test_a_run_warns_before_it_begins(write: Write, tmp_path: Path) -> None:
     command = ["run", str(write(BULK)), "--engine", "sim", "--out", str(tmp_path / "out")]
-    done = subprocess.run(
-        [sys.executable, "-m", "bentpipe", *command], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0
+    done = called(command, tmp_path)
+    assert done.status == 0
     assert "near.cache: only workloads" in " ".join(done.stderr.split())
