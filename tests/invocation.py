@@ -11,7 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -68,7 +68,7 @@ def called(arguments: Sequence[str], folder: Path, env: Mapping[str, str] | None
     """`bentpipe` in this process. An exception that no command answers comes out of it."""
     with ExitStack() as stack:
         out, err = (stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")) for _ in range(2))
-        stack.enter_context(_in_folder(folder))
+        stack.enter_context(chdir(folder))
         stack.enter_context(mock.patch.dict(os.environ, os.environ if env is None else env, clear=True))
         warned = stack.enter_context(warnings.catch_warnings(record=True))
         stack.enter_context(_streams(out, err))
@@ -87,16 +87,6 @@ def _status(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
-
-
-@contextmanager
-def _in_folder(folder: Path) -> Iterator[None]:
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
 
 
 @contextmanager

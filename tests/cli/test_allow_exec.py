@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from invocation import PLAIN, Command
 
 from bentpipe import Lab
 from bentpipe.engines import lab_commands
@@ -19,6 +18,7 @@ from bentpipe.engines.live import LiveEngine
 from bentpipe.errors import EngineError
 from bentpipe.runs.folder import RunFolder
 from bentpipe.sweep import run as runner
+from invocation import PLAIN, Command
 
 COMMAND = '[[workload]]\nname = "mine"\nkind = "exec"\ncommand = ["sh", "-c", "echo ALLOWED\\u001b[2J"]\n'
 IN_A_VARIANT = (

@@ -5,10 +5,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from invocation import Command
 from terminal import Terminal
 
 from bentpipe.sweep.progress import counting
+from invocation import Command
 
 ENDLESS = """
 duration = "100000 h"

@@ -5,13 +5,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from invocation import Command
 from terminal import Terminal
 
 import bentpipe
 from bentpipe.lab import first_lab
 from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.units import parse_time
+from invocation import Command
 
 
 @pytest.mark.parametrize("work", first_lab.WORKS)

@@ -1,11 +1,13 @@
 """The pages for someone with a slow line: each command of them prints what the page shows."""
 
+import os
 import re
 from pathlib import Path
 
 import pytest
-from in_process import bentpipe
 from test_readme_snippet import commands, shown
+
+from invocation import called
 
 # Live; processes of their own; and 15 runs of 300 s, which take longer than all others together.
 LEFT_OUT = ("shell", "--jobs", "docs/examples/handovers.toml")
@@ -23,7 +25,7 @@ def test_the_commands_of_a_page_print_what_it_shows(
     typed = [(arguments, below) for arguments, below in commands(page) if not set(LEFT_OUT) & set(arguments)]
     assert sum(bool(below) for _, below in typed) >= 8
     for arguments, below in typed:
-        said = bentpipe(arguments, tmp_path)
+        said = called(arguments, tmp_path, env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"})
         assert said.status == 0, said.stderr
         printed = shown(said.stdout)
         assert [line for line in below if line not in printed] == [], arguments

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from invocation import PLAIN, Command
 from processes import marked, wait_for
 
 import bentpipe
+from invocation import PLAIN, Command
 
 LONG_SIM = (
     PLAIN.replace("20 Mbit/s", "1 Gbit/s")
