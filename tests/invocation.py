@@ -50,10 +50,12 @@ class Said:
 Command = Callable[..., Said]
 
 
-def started(arguments: Sequence[str], folder: Path, **more: Any) -> Said:
-    """`bentpipe` as a process of its own."""
+def started(
+    arguments: Sequence[str], folder: Path, by: Sequence[str] = ("-m", "bentpipe"), **more: Any
+) -> Said:
+    """`bentpipe` as a process of its own. `by`: what Python is to run."""
     ended = subprocess.run(
-        [sys.executable, "-m", "bentpipe", *arguments],
+        [sys.executable, *by, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bentpipe.errors import EngineError as EngineError
     from bentpipe.errors import ExecutorError as ExecutorError
     from bentpipe.errors import LabError as LabError
+    from bentpipe.errors import MissingExtraError as MissingExtraError
     from bentpipe.errors import QueryError as QueryError
     from bentpipe.errors import StoreError as StoreError
     from bentpipe.notebook.lab import Lab as Lab
@@ -35,6 +36,7 @@ _HOMES = {
     "ExecutorError": "bentpipe.errors",
     "Lab": "bentpipe.notebook.lab",
     "LabError": "bentpipe.errors",
+    "MissingExtraError": "bentpipe.errors",
     "QueryError": "bentpipe.errors",
     "Record": "bentpipe.runs.record",
     "Results": "bentpipe.notebook.results",
@@ -51,6 +53,7 @@ __all__ = [
     "ExecutorError",
     "Lab",
     "LabError",
+    "MissingExtraError",
     "QueryError",
     "Record",
     "Results",

@@ -59,5 +59,19 @@ class ComparisonError(BentpipeError):
     """A comparison cannot be made as asked; the message says what was found and what was expected."""
 
 
+class MissingExtraError(BentpipeError):
+    """What was asked needs a library that only one of bentpipe's extras installs.
+
+    Attributes:
+        extra: its name, as in `pip install 'bentpipe[query]'`.
+    """
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"{what} needs {library}, which is not installed; to install it:  pip install 'bentpipe[{extra}]'"
+        )
+
+
 class ExecutorError(BentpipeError):
     """Runs cannot be done there, or no longer. Those that were finished are kept."""

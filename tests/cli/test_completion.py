@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from invocation import PLAIN, Command
 
 from bentpipe.cli.commands import COMMANDS
+from invocation import PLAIN, Command
 
 VARIANTS = PLAIN + '[[variant]]\nname = "8 streams"\nset = { "host.sack" = false }\n'
 

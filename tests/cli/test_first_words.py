@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from invocation import Command
 
 from bentpipe.cli.commands import COMMANDS
 from bentpipe.cli.group import FIRST_STEPS, loaded
 from bentpipe.lab.shipped import shipped_labs
+from invocation import Command
 
 
 def test_bentpipe_alone_says_what_to_do_first(run: Command) -> None:

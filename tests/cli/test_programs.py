@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from invocation import PLAIN, Command
 
 from bentpipe.engines import machine
+from invocation import PLAIN, Command
 
 LAB = (
     PLAIN

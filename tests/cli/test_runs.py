@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from invocation import PLAIN, Command
 from processes import marked, wait_for
 
 import bentpipe
+from invocation import PLAIN, Command
 
 pytestmark = pytest.mark.live
 

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from invocation import PLAIN
 from processes import marked, wait_for
 
 import bentpipe
+from invocation import PLAIN
 
 LONG = (
     PLAIN.replace("20 Mbit/s", "1 Gbit/s")

@@ -19,6 +19,7 @@ from bentpipe.errors import (
     EngineFaultError,
     ExecutorError,
     LabError,
+    MissingExtraError,
     StoreError,
 )
 
@@ -97,7 +98,7 @@ class Commands(TyperGroup):
             _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip()), _WRONG)
         except (EngineFaultError, ExecutorError) as error:
             _fail(f"bentpipe: {error}", _FAILED)
-        except (LabError, EngineError, StoreError, ComparisonError) as error:
+        except (LabError, EngineError, StoreError, ComparisonError, MissingExtraError) as error:
             _fail(f"bentpipe: {error}", _WRONG)
         except KeyboardInterrupt:
             _fail(interruption.said(), interruption.INTERRUPTED)

@@ -44,6 +44,8 @@ def report(
     if folders and len(folders) > 1 and (html or charts):
         option = "--html" if html else "--charts"
         raise typer.BadParameter(f"{option} is for one folder; {len(folders)} are given")
+    if charts:
+        import bentpipe.charts.matplotlib  # noqa: F401 - what it lacks is said before a page is written
     for folder in folders or [_newest()]:
         _report(folder, html, charts, full=full)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe.charts.description import Chart
-from bentpipe.errors import StoreError
+from bentpipe.errors import MissingExtraError, StoreError
 
 _FORMATS = ("png", "svg", "pdf")
 
@@ -61,4 +61,8 @@ class Drawing:
         exclude: Container[str] | None = None,  # noqa: ARG002 - as above
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         words = repr(self)
-        return {"image/png": self._repr_png_(), "text/plain": words}, {"image/png": {"alt": words}}
+        try:
+            picture = self._repr_png_()
+        except MissingExtraError as error:
+            return {"text/plain": f"{words}\n{error}"}, {}
+        return {"image/png": picture, "text/plain": words}, {"image/png": {"alt": words}}

@@ -14,14 +14,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import duckdb
 import polars as pl
 
-from bentpipe.errors import QueryError, StoreError
+from bentpipe.errors import MissingExtraError, QueryError, StoreError
 from bentpipe.query.sandbox import QuerySandbox
 from bentpipe.runs.runs_table import RUNS, runs_table
 from bentpipe.runs.schema import FLAG, FLOAT, INTEGER, TABLES, TEXT
 from bentpipe.runs.store import Results
+
+try:
+    import duckdb
+except ModuleNotFoundError as error:
+    if error.name != "duckdb":
+        raise
+    raise MissingExtraError("a question in SQL", "DuckDB", "query") from error
 
 _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
 """MULTI is what PIVOT becomes."""
