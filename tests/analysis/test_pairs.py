@@ -31,6 +31,15 @@ def test_a_pair_is_two_runs_of_the_same_point_and_seed() -> None:
             assert pair.theirs["point"] == pair.ours["point"] == place.point
 
 
+def test_points_that_are_written_in_other_units_are_the_same_point() -> None:
+    ours = {"path.rtt": "550 ms", "path.rate": "16 Mbit/s"}
+    theirs = {"path.rate": "16000 kbit/s", "path.rtt": "0.55 s"}
+    before = sweep([run(10.0, seed=seed, point=theirs) for seed in (1, 2)], "before")
+    after = sweep([run(20.0, seed=seed, point=ours) for seed in (1, 2)], "after")
+    found = goodput(compare_all([before, after]))
+    assert (found.pairs, found.left_out) == (2, LeftOut())
+
+
 def test_what_is_in_no_pair_is_counted_by_its_reason() -> None:
     runs = [
         *tried(lambda seed: 20.0 + seed, seeds=4),
@@ -161,6 +170,6 @@ def test_what_a_cache_had_and_what_it_had_not_are_two_things() -> None:
 
 
 def test_where_only_the_points_differ_the_error_names_two_of_them() -> None:
-    here, there = (sweep([run(point={"path.rtt": rtt})], rtt) for rtt in ("80 ms", "0.08 s"))
-    with pytest.raises(ComparisonError, match=r"such as path\.rtt = 0\.08 s here, path\.rtt = 80 ms there"):
+    here, there = (sweep([run(point={"path.rtt": rtt})], rtt) for rtt in ("80 ms", "0.09 s"))
+    with pytest.raises(ComparisonError, match=r"such as path\.rtt = 0\.09 s here, path\.rtt = 80 ms there"):
         compare_all([here, there])

@@ -60,6 +60,13 @@ WRONG: Mapping[str, Wrong] = {
         '"1 ms" twice',
         "once",
     ),
+    "a swept value twice in two units": (
+        WORK + '[sweep]\n"path.rtt" = ["550 ms",\n"0.55 s"]\n',
+        ":7",
+        "path.rtt",
+        '"550 ms" and "0.55 s"',
+        "once",
+    ),
     "a swept value that is wrong": (
         WORK + '[sweep]\n"path.rtt" = [\n  "1 ms",\n  5,\n]\n',
         ":8",

@@ -13,8 +13,12 @@ from bentpipe.analysis.kinds import KINDS, Kind, Measure
 from bentpipe.analysis.published import Figure, figures_for
 from bentpipe.analysis.statistics import Estimate, estimate
 from bentpipe.analysis.units import per_unit
+from bentpipe.lab.meaning import PointMeaning, point_meaning
 from bentpipe.runs.asked import base_rtt_s, direction_of
 from bentpipe.words.direction import Direction
+
+_Key = tuple[str, PointMeaning, str]
+"""A variant, a point and a workload or pipe."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,12 @@ def cells(records: Iterable[Mapping[str, Any]], include_unreliable: bool = False
     every = list(records)
     found = []
     for kind in KINDS:
-        grouped: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+        grouped: dict[_Key, list[Mapping[str, Any]]] = {}
         for record in every:
             for subject in kind.subjects(record):
                 for part, view in kind.views(record, subject):
                     variant = ", ".join(filter(None, (record.get("variant", "as is"), part)))
-                    key = (variant, repr(sorted(record.get("point", {}).items())), subject)
+                    key = (variant, point_meaning(record.get("point", {})), subject)
                     grouped.setdefault(key, []).append(view)
         published = {key: figures_for(runs[0], kind.name, key[2]) for key, runs in grouped.items()}
         first = next((every[0] for every in published.values() if every), None)
@@ -119,7 +123,7 @@ def swept_keys(records: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _cell(
     kind: Kind,
-    key: tuple[str, str, str],
+    key: _Key,
     runs: Sequence[Mapping[str, Any]],
     compared: tuple[Measure, str, Sequence[Figure]],
     include_unreliable: bool,

@@ -12,11 +12,9 @@ from bentpipe.analysis.cells import counts
 from bentpipe.analysis.kinds import Record
 from bentpipe.analysis.speed_up import PLAIN
 from bentpipe.errors import ComparisonError
+from bentpipe.lab.meaning import PointMeaning, point_meaning
 from bentpipe.runs.store import Results
 from bentpipe.words.faults import did_you_mean
-
-Point = tuple[tuple[str, str], ...]
-"""Swept key and value, sorted: the same however the sweep was written."""
 
 
 @dataclass(frozen=True)
@@ -186,15 +184,15 @@ def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
     return found
 
 
-def _by_point(runs: Iterable[Record]) -> dict[Point, list[Record]]:
-    found: dict[Point, list[Record]] = {}
+def _by_point(runs: Iterable[Record]) -> dict[PointMeaning, list[Record]]:
+    found: dict[PointMeaning, list[Record]] = {}
     for run in runs:
         found.setdefault(_point(run), []).append(run)
     return found
 
 
-def _point(run: Record) -> Point:
-    return tuple(sorted((key, str(value)) for key, value in run.get("point", {}).items()))
+def _point(run: Record) -> PointMeaning:
+    return point_meaning(run.get("point", {}))
 
 
 def _seed(run: Record) -> int:

@@ -13,18 +13,22 @@ from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.figures import figure_of
 from bentpipe.analysis.intervals import Interval, ratio_of
 from bentpipe.analysis.means import log_ratios
+from bentpipe.lab.meaning import PointMeaning, point_meaning
 
 PLAIN = "as is"
 
+CellPlace = tuple[str, PointMeaning, str]
+"""A kind, a point and a workload."""
 
-def baselines(found: Sequence[Cell]) -> dict[tuple[str, str, str], Cell]:
+
+def baselines(found: Sequence[Cell]) -> dict[CellPlace, Cell]:
     """The plain lab's cells, by kind, point and workload: `place` of any cell."""
     return {place(cell): cell for cell in found if cell.variant == PLAIN}
 
 
-def place(cell: Cell) -> tuple[str, str, str]:
+def place(cell: Cell) -> CellPlace:
     """What cells of several variants have in common."""
-    return cell.kind.name, repr(sorted(cell.point.items())), cell.workload
+    return cell.kind.name, point_meaning(cell.point), cell.workload
 
 
 def things_tried(found: Sequence[Cell]) -> bool:

@@ -75,7 +75,7 @@ def _chosen(
     found = [
         record
         for record in records
-        if all(key in _point(record) and _same(_point(record)[key], text) for key, text in wanted)
+        if all(key in _point(record) and _same(key, _point(record)[key], text) for key, text in wanted)
         and (not variants or _variant(record) in variants)
     ]
     if not found:
@@ -114,20 +114,8 @@ def _values(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     return [*dict.fromkeys(written(_point(record)[key]) for record in records if key in _point(record))]
 
 
-def _same(value: Any, text: str) -> bool:
-    """Whether both say the same: "550 ms" is "0.55 s"."""
-    from bentpipe.lab.errors import FaultError
-    from bentpipe.lab.units import parse_rate, parse_size, parse_time
+def _same(key: str, value: Any, text: str) -> bool:
+    from bentpipe.lab.meaning import meaning
     from bentpipe.words.written import written
 
-    if written(value) == text:
-        return True
-    for parse in (parse_time, parse_size, parse_rate):
-        try:
-            return parse(value) == parse(text)
-        except FaultError:
-            continue
-    try:
-        return float(value) == float(text)
-    except (TypeError, ValueError):
-        return False
+    return written(value) == text or meaning(key, value) == meaning(key, text)

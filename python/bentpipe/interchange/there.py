@@ -1,9 +1,10 @@
 """The runs that a folder of imports has: which tests they are, and which repeats of what."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
+
+from bentpipe.lab.meaning import PointMeaning, point_meaning
 
 Record = Mapping[str, Any]
 
@@ -16,7 +17,7 @@ class There:
         """The run that a test is, by the test's digest."""
         self.last_number = 0
         """The highest with which a run's name begins."""
-        self._repeats: dict[str, list[tuple[str, int, dict[str, Any]]]] = {}
+        self._repeats: dict[tuple[str, PointMeaning], list[tuple[str, int, dict[str, Any]]]] = {}
         """Run, seed and what was asked, by variant and point."""
         for record in records:
             self.add(record)
@@ -36,19 +37,19 @@ class There:
     def mixtures(self, new: Set[str]) -> list[str]:
         """A sentence for each thing of which new runs make the repeats differ in what was asked."""
         found = []
-        for thing, repeats in self._repeats.items():
+        for (variant, _), repeats in self._repeats.items():
             first = repeats[0][2]
             differ = [key for key in first if len({repr(asked[key]) for _, _, asked in repeats}) > 1]
             if differ and any(run in new for run, _, _ in repeats):
                 found.append(
-                    f'the {len(repeats)} runs of "{json.loads(thing)[0]}" count as repeats of one thing, but '
+                    f'the {len(repeats)} runs of "{variant}" count as repeats of one thing, but '
                     f"differ in {', '.join(differ)}; tell them apart by --variant or --point"
                 )
         return found
 
 
-def _thing(variant: str, point: Mapping[str, Any]) -> str:
-    return json.dumps([variant, point], sort_keys=True)
+def _thing(variant: str, point: Mapping[str, Any]) -> tuple[str, PointMeaning]:
+    return variant, point_meaning(point)
 
 
 def _asked(record: Record) -> dict[str, Any]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.lab.changes import (
     Change,
     Origin,
-    canonical,
     fault,
     known,
     overlap,
     set_of_changes,
 )
 from bentpipe.lab.keys import Document
+from bentpipe.lab.meaning import meaning
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.words.faults import did_you_mean, shown
 
@@ -56,7 +56,7 @@ class Axis:
     def value_named(self, name: Any, key: str, origin: Origin) -> AxisValue:
         """The value that points call so. Raises `ChangeError`, with the nearest that there is."""
         for value in self.values:
-            if canonical(value.shown) == canonical(name):
+            if meaning(self.name, value.shown) == meaning(self.name, name):
                 return value
         there = [value.shown if isinstance(value.shown, str) else shown(value.shown) for value in self.values]
         asked = did_you_mean(name, there) if isinstance(name, str) else ""
@@ -105,13 +105,15 @@ def _listed(key: str, values: Any, base: Document) -> Iterator[AxisValue]:
         raise fault(origin, key, shown(values), f"expected a list of values, such as {_EXAMPLE}")
     if not values:
         raise fault(origin, key, "an empty list", "expected at least one value")
-    seen: set[str] = set()
+    seen: dict[Hashable, Any] = {}
     for index, value in enumerate(values):
         here = Origin(("sweep", key, index))
-        text = canonical(value)
-        if text in seen:
-            raise fault(here, key, f"{shown(value)} twice", "expected each value once")
-        seen.add(text)
+        means = meaning(key, value)
+        if means in seen:
+            twin = seen[means]
+            found = f"{shown(value)} twice" if twin == value else f"{shown(twin)} and {shown(value)}"
+            raise fault(here, key, found, "expected each value once")
+        seen[means] = value
         yield AxisValue(value, (Change(key, value, here),))
 
 

@@ -5,7 +5,6 @@ Sweeps, variants and `--set` are all made of these; what is wrong with one names
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import dataclass
 from typing import Any
@@ -118,8 +117,3 @@ def parse_set(text: str, where: str) -> tuple[str, Any]:
 def overlap(one: str, other: str) -> bool:
     """Whether one key is the other, or lies above it."""
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
-
-
-def canonical(value: object) -> str:
-    """A TOML value as text, the same for the same value."""
-    return json.dumps(value, sort_keys=True, default=str, separators=(",", ":"), ensure_ascii=False)

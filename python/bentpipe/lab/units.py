@@ -33,6 +33,11 @@ RATE_UNITS: Mapping[str, Fraction] = {
     **{f"{prefix}bit/s": Fraction(10**power) for prefix, power in (("k", 3), ("M", 6), ("G", 9), ("T", 12))},
     **{f"{unit}/s": 8 * factor for unit, factor in SIZE_UNITS.items()},
 }
+_KINDS: Mapping[str, tuple[str, Fraction]] = {
+    unit: (kind, factor)
+    for kind, units in (("time", TIME_UNITS), ("size", SIZE_UNITS), ("rate", RATE_UNITS))
+    for unit, factor in units.items()
+} | {"packet": ("packets", Fraction(1))}
 _BITS = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?:bps|[bB]its?(?:/s)?)")
 """Other ways to write a rate in bits that cannot mean anything else: Mbps, mbit, Mbits/s."""
 _UNCLEAR = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<rest>b|b/s|B|Bps|)")
@@ -81,8 +86,7 @@ def _split(value: object, what: str, units: Mapping[str, Fraction], example: str
     if match is None:
         raise FaultError(would_do)
     number, unit = match[1], match["unit"] if match["unit"] in units else canonical_unit(match["unit"])
-    # Before anything is computed with it: an exponent of a billion would be computed for hours.
-    if len(number) > _MOST_DIGITS or len(match["exponent"] or "") > _MOST_EXPONENT_DIGITS:
+    if not _is_computable(number, match["exponent"]):
         raise FaultError(would_do, found=f"{shown(value)}, whose number is out of range")
     if not unit:
         raise FaultError(would_do, found=f"{shown(value)}, a number without a unit")
@@ -184,6 +188,23 @@ def parse_probability(value: object) -> float:
     if not 0 <= value <= 1:
         raise FaultError(would_do, found=f"{shown(value)}, which is out of range")
     return float(value)
+
+
+def quantity(text: str) -> tuple[str, Fraction] | None:
+    """What kind of quantity a text is and how much of it, in the kind's smallest unit: ("time", 550 000 000)
+    for "550 ms". A number alone has the kind "", any other unit is a kind of its own. None: it is neither.
+    """
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None or not _is_computable(match[1], match["exponent"]):
+        return None
+    unit = match["unit"] if match["unit"] in _KINDS else canonical_unit(match["unit"])
+    kind, factor = _KINDS.get(unit, (unit, Fraction(1)))
+    return kind, Fraction(match[1]) * factor
+
+
+def _is_computable(number: str, exponent: str | None) -> bool:
+    """An exponent of a billion would be computed for hours."""
+    return len(number) <= _MOST_DIGITS and len(exponent or "") <= _MOST_EXPONENT_DIGITS
 
 
 def unit_of(value: str) -> str:

@@ -10,6 +10,7 @@ from bentpipe.engines.sim import SimEngine, simulated
 from bentpipe.errors import LabError
 from bentpipe.lab import AS_IS, Point
 from bentpipe.lab.load import checked_seeds
+from bentpipe.lab.meaning import point_meaning
 from bentpipe.runs.run import Run
 
 _NS = 1e9
@@ -67,7 +68,8 @@ def _chosen(whole: lab.Lab, variant: str, wanted: Mapping[str, Any]) -> Point:
         expected = f"expected one of {', '.join(whole.variants)}"
         raise LabError(whole.where, "variant", repr(variant), expected)
     cells = [cell[0] for cell in whole.cells() if cell[0].variant == variant]
-    found = [each for each in cells if wanted.items() <= each.point.items()]
+    meant = set(point_meaning(wanted))
+    found = [each for each in cells if meant <= set(point_meaning(each.point))]
     if len(found) == 1:
         return found[0]
     keys = _swept(cells)

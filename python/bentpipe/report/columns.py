@@ -6,12 +6,12 @@ from typing import Any
 
 from bentpipe.analysis.cells import Cell, counts, is_imported
 from bentpipe.analysis.intervals import LEVEL
-from bentpipe.analysis.speed_up import SpeedUp, place, speed_up
+from bentpipe.analysis.speed_up import CellPlace, SpeedUp, place, speed_up
 from bentpipe.analysis.statistics import LEAST_COUNT, Estimate
 from bentpipe.words.digits import digits
 from bentpipe.words.wording import TOO_WIDE, TOO_WIDE_NOTE, plural, ratio_interval, value
 
-Plain = Mapping[tuple[str, str, str], Cell]
+Plain = Mapping[CellPlace, Cell]
 SPARE = ("range", "measure goodput", "measure sent again", "measure queue delay", "measure retransmits")
 """Columns that a narrow terminal or screen may leave out, the first one first."""
 

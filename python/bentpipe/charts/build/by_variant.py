@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from bentpipe.analysis.cells import Cell, cells, typical_first
-from bentpipe.analysis.speed_up import place, things_tried
+from bentpipe.analysis.speed_up import CellPlace, place, things_tried
 from bentpipe.analysis.units import per_unit
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Role, Series, Symbol
 from bentpipe.runs.store import Results
@@ -25,7 +25,7 @@ def build(results: Results) -> list[Chart]:
 
 
 def _chart(found: Sequence[Cell]) -> Chart:
-    places: dict[tuple[str, str, str], list[Cell]] = {}
+    places: dict[CellPlace, list[Cell]] = {}
     for cell in found:
         places.setdefault(place(cell), []).append(cell)
     first = found[0]

@@ -11,7 +11,7 @@ from typing import Any
 from bentpipe.analysis.cells import Cell, cells, typical_first
 from bentpipe.analysis.kinds.costs import LEFT, QUEUE_DELAY, SENT_AGAIN, is_rival
 from bentpipe.analysis.kinds.measure import Measure
-from bentpipe.analysis.speed_up import PLAIN, SpeedUp, baselines, place, speed_up, things_tried
+from bentpipe.analysis.speed_up import PLAIN, CellPlace, SpeedUp, baselines, place, speed_up, things_tried
 from bentpipe.analysis.statistics import Estimate
 from bentpipe.charts.description import Axis, Chart, Level, Mark, Panel, Role, Series, Symbol
 from bentpipe.runs.store import Results
@@ -75,11 +75,9 @@ _COSTS: Sequence[tuple[Measure, Axis, Role]] = (
 )
 
 
-def _by_first_axis(
-    found: Sequence[Cell], points: Sequence[Any]
-) -> dict[str, dict[tuple[str, str, str], list[Cell]]]:
+def _by_first_axis(found: Sequence[Cell], points: Sequence[Any]) -> dict[str, dict[CellPlace, list[Cell]]]:
     """Cells by the first part of their point, then by place; in the order of `points`, of whatever kind."""
-    grouped: dict[str, dict[tuple[str, str, str], list[Cell]]] = {}
+    grouped: dict[str, dict[CellPlace, list[Cell]]] = {}
     for cell in sorted(found, key=lambda c: points.index(c.point)):
         grouped.setdefault(_path(cell), {}).setdefault(place(cell), []).append(cell)
     return grouped
