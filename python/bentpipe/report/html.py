@@ -1,6 +1,7 @@
 """One self-contained page for a folder of results: it opens offline, and everything on it is escaped."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,18 +19,18 @@ from bentpipe.charts.description import Chart
 from bentpipe.errors import ComparisonError
 from bentpipe.report import columns, comparison, run_part
 from bentpipe.report.drawing import Parts, mapping, shown
-from bentpipe.report.packing import PAGE_BYTES, Packed, pack, packed_runs
+from bentpipe.report.packing import PAGE_BYTES, blank, deflated, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
 from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.runs.folder import write_file
 from bentpipe.runs.store import Results
 from bentpipe.words.wording import size
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parent / "page"
+_PLOTLY = _HERE / "vendor" / "plotly-cartesian.min.js"
 _LONG_TABLE = 40
 """More rows are not shown at once; and where there are more in all tables, the charts come first."""
 Told = Callable[[int], None]
-_SCRIPTS = ("page.js", "tables.js", "charts.js", "runs.js")
 
 
 def write(results: Results, path: Path, told: Told = lambda _runs: None) -> None:
@@ -82,14 +83,22 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
         "lab_options": results.lab.get("options", []),
         "dark": _json(plotly.DARK_FOR_LIGHT),
         "css": Markup((_HERE / "page.css").read_text(encoding="utf-8")),
-        "script": Markup("\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)),
-        "plotly": pack(plotly.library()),
+        "modules": _json({"imports": _modules()}),
+        "plotly": deflated(_PLOTLY.read_bytes()),
     }
     template = environment.get_template("page.html.j2")
-    rest = len(template.render(page, packed=Packed((), 1, 0)).encode())
+    rest = len(template.render(page, packed=blank(len(results.records))).encode())
     with mapping(len(results.records)) as mapped:
         packed = packed_runs(len(results.records), Parts(results), most_bytes - rest, mapped, told)
     return template.render(page, packed=packed)
+
+
+def _modules() -> dict[str, str]:
+    """The page's scripts by the names under which they import each other. The page itself holds them."""
+    return {
+        f"#page/{file.name}": f"data:text/javascript;base64,{b64encode(file.read_bytes()).decode()}"
+        for file in sorted(_HERE.glob("*.js"))
+    }
 
 
 def _compared(results: Results) -> Sequence[Comparison]:

@@ -13,14 +13,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-PAGE_BYTES = 9_500_000
-"""What a page may have: below 10 MB, with a little room."""
-PIXELS = (900, 300, 120, 60, 30, 15, 0)
+import numpy as np
+from numpy.typing import NDArray
+
+from bentpipe.report.packed_columns import codes, floats, leb128
+
+PAGE_BYTES = 4_900_000
+"""What a page may have: below 5 MB, with a little room."""
+PIXELS = (900, 600, 450, 300, 200, 120, 60, 30, 15, 0)
 """Widths for which charts over time may be thinned, the finest first; 0: they are left out."""
 _GROUP_RUNS = 16
 _SAMPLES, _NEIGHBOURS = 4, 8
 SAMPLED_RUNS = _SAMPLES * _NEIGHBOURS
-_POINT = "$"
+_POINT, _COLUMN = "$", "#"
+_NONE = np.empty(0, dtype=np.uint64)
 _LONG_TEXT = 60
 _LONG_LIST = 8
 _PLAIN = (int, float, str, type(None))
@@ -42,6 +48,11 @@ class Packed:
     @property
     def thinned(self) -> bool:
         return self.pixels < PIXELS[0]
+
+
+def blank(count: int) -> Packed:
+    """The groups of so many runs without the runs, for the length of the rest of the page and its notes."""
+    return Packed(("",) * len(_groups(count)), _GROUP_RUNS, PIXELS[1])
 
 
 def packed_runs(
@@ -85,24 +96,55 @@ def _widths(count: int, part: Draw, most_bytes: int, mapped: Map) -> Iterator[in
 
 
 def pack(value: Any) -> str:
-    """As the page's script unpacks it."""
-    pool: dict[str, int] = {}
-    seen: dict[int, int] = {}
+    """As the page's script unpacks it: JSON, a line feed, and the columns of numbers (packed_columns.py)."""
+    pool = _Pool()
+    found = _json(pool.of(value))
+    text = f"[{found},[{','.join(pool.held)}]]\n".encode()
+    return deflated(text + leb128(np.concatenate([_NONE, *pool.columns])))
 
-    def pooled(of: Any) -> Any:
-        if isinstance(of, Mapping):
-            return {key: pooled(inner) for key, inner in of.items()}
-        is_text = isinstance(of, str)
-        if isinstance(of, (list, tuple)) and not (len(of) >= _LONG_LIST and _are_plain(of)):
-            return [pooled(inner) for inner in of]
-        if not isinstance(of, (list, tuple)) and not (is_text and len(of) >= _LONG_TEXT):
-            return of
-        if id(of) not in seen:  # `value` holds it, so that nothing else takes its id
-            seen[id(of)] = pool.setdefault(_json(of), len(pool))
-        return {_POINT: seen[id(of)]}
 
-    found = _json(pooled(value))
-    return b64encode(zlib.compress(f"[{found},[{','.join(pool)}]]".encode(), 9)).decode()
+def deflated(content: bytes) -> str:
+    """A zlib stream in base64."""
+    return b64encode(zlib.compress(content, 9)).decode()
+
+
+class _Pool:
+    """Long texts and lists of plain values, each held once."""
+
+    def __init__(self) -> None:
+        self.held: list[str] = []
+        """JSON; of a column, its head."""
+        self.columns: list[NDArray[np.uint64]] = []
+        self._places: dict[str | bytes, int] = {}
+        self._seen: dict[int, int] = {}
+
+    def of(self, value: Any) -> Any:
+        """The same, with references to what is held."""
+        if isinstance(value, dict):
+            return {key: self.of(inner) for key, inner in value.items()}
+        if isinstance(value, str):
+            return value if len(value) < _LONG_TEXT else self._reference(value)
+        if not isinstance(value, (list, tuple)):
+            return value
+        if len(value) >= _LONG_LIST and _are_plain(value):
+            return self._reference(value)
+        return [self.of(inner) for inner in value]
+
+    def _reference(self, value: Any) -> dict[str, int]:
+        if id(value) not in self._seen:  # what is packed holds it, so that nothing else takes its id
+            self._seen[id(value)] = self._place(value)
+        return {_POINT: self._seen[id(value)]}
+
+    def _place(self, value: Any) -> int:
+        array = None if isinstance(value, str) else floats(value)
+        key = _json(value) if array is None else array.tobytes()
+        if key not in self._places:
+            self._places[key] = len(self.held)
+            packed = None if array is None else codes(array)
+            if packed:
+                self.columns.append(packed[1])
+            self.held.append(_json({_COLUMN: packed[0]} if packed else value))
+        return self._places[key]
 
 
 def _groups(count: int) -> list[range]:

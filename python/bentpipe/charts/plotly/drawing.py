@@ -14,7 +14,7 @@ from bentpipe.charts.description import Axis, Chart, Dash, Mark, Panel, Series, 
 from bentpipe.charts.palette import DARK, LIGHT
 from bentpipe.charts.plotly import cells, rows
 from bentpipe.charts.plotly.decimate import envelope, indices
-from bentpipe.charts.plotly.values import plain, scale, short, shorts
+from bentpipe.charts.plotly.values import levels, plain, scale, short, shorts
 from bentpipe.charts.ranges import Range, break_place, log_ticks, x_range, y_range
 from bentpipe.words.digits import digits
 
@@ -43,13 +43,6 @@ _SHARE_LEAST = 2 / 15
 pixels, so that a page of many connections stays small."""
 
 DARK_FOR_LIGHT: Mapping[str, str] = {LIGHT[role]: DARK[role] for role in LIGHT}
-
-
-def library() -> str:
-    """plotly.js, whole."""
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - who draws single runs has no use for it
-
-    return str(get_plotlyjs())
 
 
 def figures(chart: Chart, pixels: int = PIXELS) -> list[dict[str, Any]]:
@@ -93,12 +86,13 @@ class _Drawing:
     def short_x(self, values: NDArray[np.float64]) -> list[float | None]:
         key = values.tobytes()
         if key not in self._short:
-            self._short[key] = shorts(_at(self.chart.x, values))
+            self._short[key] = _rounded(self.chart.x, values)
         return self._short[key]
 
 
-def _at(axis: Axis, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return values if axis.zero is None else np.where(values == 0, axis.zero, values)
+def _rounded(axis: Axis, values: NDArray[np.float64]) -> list[float | None]:
+    placed = values if axis.zero is None else np.where(values == 0, axis.zero, values)
+    return shorts(placed) if axis.log else levels(placed)
 
 
 def _figure(drawing: _Drawing, panel: Panel, heights: Range) -> dict[str, Any]:
@@ -157,7 +151,7 @@ def _trace(series: Series, panel: Panel, drawing: _Drawing) -> dict[str, Any]:
     trace: dict[str, Any] = {
         "name": plain(series.label),
         "x": drawing.short_x(x),
-        "y": shorts(_at(panel.y, y)),
+        "y": _rounded(panel.y, y),
         "showlegend": series.in_legend,
         "opacity": 0.75 if series.faint else 1,
         "hovertemplate": f"%{{y:.4~g}} {panel.y.unit}<extra>%{{fullData.name}}</extra>"

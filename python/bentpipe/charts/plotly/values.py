@@ -45,6 +45,18 @@ def shorts(values: NDArray[np.float64]) -> list[float | None]:
     return listed
 
 
+def levels(values: NDArray[np.float64]) -> list[float | None]:
+    """Each to five significant digits of the largest one: on a linear axis finer than a screen."""
+    size = np.abs(values)
+    top = float(np.max(size, where=np.isfinite(size), initial=0.0))
+    if top == 0.0:
+        return shorts(values)
+    listed: list[float | None] = np.round(values, _DIGITS - 1 - math.floor(math.log10(top))).tolist()
+    for at in np.flatnonzero(~np.isfinite(values)).tolist():
+        listed[at] = None
+    return listed
+
+
 def scale(found: Range, log: bool) -> dict[str, Any]:
     """An axis of that range."""
     if log:
