@@ -19,6 +19,20 @@ impl Density {
         }
     }
 
+    /// So many eighths of the symbols, at least 1 and at most 8.
+    pub const fn of_eighths(eighths: u8) -> Self {
+        match eighths {
+            0 => Self(1),
+            1..=8 => Self(2 * eighths - 1),
+            _ => Self::FULL,
+        }
+    }
+
+    /// Rounded up.
+    pub(crate) const fn eighths(self) -> u8 {
+        self.0 / 2 + 1
+    }
+
     pub const fn threshold(self) -> u8 {
         self.0
     }

@@ -25,6 +25,10 @@ impl SymbolRing {
         }
     }
 
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// The numbers that have a place.
     pub fn range(&self) -> Range<u64> {
         self.next.saturating_sub(self.capacity as u64)..self.next

@@ -3,9 +3,13 @@
 //! Only symbols that are missing have a column, so the work grows with what was lost. Each row has one pivot: the oldest symbol
 //! that it contains, with the coefficient 1, which no other row contains. A row that contains its pivot alone gives the symbol.
 //! Since a pivot is its row's oldest symbol, forgetting symbols from the oldest on costs one row each and no arithmetic.
+//!
+//! A symbol that has been asked for, and is expected, is *promised*: a row then has another pivot if it can, so that it says which
+//! symbol the promised one will give.
 
 use crate::field::{Kernel, inverse};
 use core::mem;
+use std::collections::BTreeSet;
 
 #[derive(Clone, Debug)]
 struct Row {
@@ -21,6 +25,7 @@ struct Row {
 pub(super) struct Equations {
     kernel: Kernel,
     max_unknowns: usize,
+    promised: BTreeSet<u64>,
     rows: Vec<Row>,
     /// The symbols that have a column, oldest first, with the column.
     unknowns: Vec<(u64, usize)>,
@@ -49,6 +54,7 @@ impl Equations {
         Self {
             kernel,
             max_unknowns,
+            promised: BTreeSet::new(),
             rows: Vec::new(),
             unknowns: Vec::new(),
             pivot_rows: Vec::new(),
@@ -170,11 +176,11 @@ impl Equations {
 
     /// Gives a row that contains no pivot of another row its own pivot, and removes that from the others.
     fn settle(&mut self, mut row: Row) {
-        let oldest = self
-            .unknowns
-            .iter()
-            .find(|(_, column)| row.coefficients[*column] != 0);
-        let Some(&(_, pivot)) = oldest else {
+        let contained = |it: &&(u64, usize)| row.coefficients[it.1] != 0;
+        let mut contained = self.unknowns.iter().filter(contained);
+        let oldest = contained.clone().next();
+        let not_promised = contained.find(|(id, _)| !self.promised.contains(id));
+        let Some(&(_, pivot)) = not_promised.or(oldest) else {
             self.spare.push(row);
             return;
         };
@@ -199,6 +205,7 @@ impl Equations {
 
     /// The symbol is known now: it leaves all equations. False where it is in none.
     pub fn substitute(&mut self, id: u64, symbol: &[u8]) -> bool {
+        self.promised.remove(&id);
         let Some(column) = self.column(id) else {
             return false;
         };
@@ -234,8 +241,35 @@ impl Equations {
         }
     }
 
+    /// The symbol has been asked for, and will come.
+    pub fn promise(&mut self, id: u64) {
+        self.promised.insert(id);
+        let row = self.column(id).and_then(|column| self.pivot_rows[column]);
+        if let Some(index) = row {
+            let row = self.remove_row(index);
+            self.settle(row);
+        }
+    }
+
+    /// Which symbols must be known for this one to be known, but for those that are promised: itself, where it has no equation.
+    pub fn needed(&self, id: u64) -> Vec<u64> {
+        let row = self.column(id).and_then(|column| self.pivot_rows[column]);
+        let Some(row) = row.map(|index| &self.rows[index]) else {
+            return vec![id];
+        };
+        let others = self
+            .unknowns
+            .iter()
+            .filter(|(_, column)| *column != row.pivot && row.coefficients[*column] != 0);
+        let needed = others.filter(|(id, _)| !self.promised.contains(id));
+        needed.map(|it| it.0).collect()
+    }
+
     /// Forgets symbols that will not be asked for again, with the equations that contain them.
     pub fn forget_before(&mut self, first: u64) {
+        while self.promised.first().is_some_and(|&id| id < first) {
+            self.promised.pop_first();
+        }
         while let Some(&(id, column)) = self.unknowns.first().filter(|it| it.0 < first) {
             while let Some(index) = self
                 .rows
@@ -266,6 +300,7 @@ impl Equations {
             .find(|it| it.1 == row.pivot)
             .map(|it| it.0);
         if let Some(id) = id {
+            self.promised.remove(&id);
             take(id, &mut row.value);
             self.remove_column(id);
         }
@@ -284,7 +319,7 @@ impl Equations {
                 .unknowns
                 .iter()
                 .find(|(_, column)| row.coefficients[*column] != 0);
-            assert_eq!(oldest.map(|it| it.1), Some(row.pivot));
+            assert!(!self.promised.is_empty() || oldest.map(|it| it.1) == Some(row.pivot));
             for (other, its) in self.rows.iter().enumerate() {
                 assert!(other == index || its.coefficients[row.pivot] == 0);
             }

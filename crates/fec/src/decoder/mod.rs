@@ -93,6 +93,10 @@ impl Decoder {
         self.ring.range()
     }
 
+    pub(crate) fn capacity(&self) -> usize {
+        self.ring.capacity()
+    }
+
     pub fn is_known(&self, id: u64) -> bool {
         self.ring.get(id).is_some()
     }
@@ -108,9 +112,24 @@ impl Decoder {
     }
 
     /// Whether a missing packet has an equation of its own: it is known once those missing packets that have none are. To ask
-    /// for exactly the packets without one is therefore enough.
+    /// for exactly the packets without one is enough to know all, but no better than to wait while new losses join the equations:
+    /// see [`Self::needed`].
     pub fn has_equation(&self, id: u64) -> bool {
         self.equations.is_pivot(id)
+    }
+
+    /// Which packets must come for this missing one to be known, but for those that are promised: the packet itself, where it
+    /// has no equation.
+    pub fn needed(&self, id: u64) -> Vec<u64> {
+        self.equations.needed(id)
+    }
+
+    /// A missing packet has been asked for and is expected. Equations that contain it are then taken to say which other packet they
+    /// will give.
+    pub fn promise(&mut self, id: u64) {
+        if self.kept().contains(&id) && !self.is_known(id) {
+            self.equations.promise(id);
+        }
     }
 
     /// Recovered packets whose length was impossible: a repair symbol was not what the encoder had sent.

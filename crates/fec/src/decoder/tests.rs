@@ -19,6 +19,7 @@ fn packet(id: u64) -> Vec<u8> {
 enum Step {
     Source(u64),
     Repair(RepairId),
+    Promise(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -34,16 +35,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         },
     );
     // Mostly in order, so that the window moves slowly.
-    prop::collection::vec(prop_oneof![id.prop_map(Step::Source), repair], 0..120).prop_map(
-        |mut steps| {
-            let place = |step: &Step| match step {
-                Step::Source(id) => *id / 6,
-                Step::Repair(id) => id.window().end / 6,
-            };
-            steps.sort_by_key(place);
-            steps
-        },
+    prop::collection::vec(
+        prop_oneof![
+            4 => id.clone().prop_map(Step::Source),
+            4 => repair,
+            1 => id.prop_map(Step::Promise),
+        ],
+        0..120,
     )
+    .prop_map(|mut steps| {
+        let place = |step: &Step| match step {
+            Step::Source(id) | Step::Promise(id) => *id / 6,
+            Step::Repair(id) => id.window().end / 6,
+        };
+        steps.sort_by_key(place);
+        steps
+    })
 }
 
 proptest! {
@@ -68,6 +75,10 @@ proptest! {
                     encoder.repair(&id, &mut symbol);
                     let outcome = decoder.repair(&id, &symbol);
                     prop_assert!(outcome == RepairOutcome::Innovative || decoder.rank() <= rank);
+                }
+                Step::Promise(id) => {
+                    decoder.promise(id);
+                    prop_assert_eq!(decoder.rank(), rank);
                 }
             }
             decoder.check();
@@ -99,6 +110,7 @@ proptest! {
                 Step::Repair(id) => {
                     decoder.repair(&id, symbol);
                 }
+                Step::Promise(id) => decoder.promise(id),
             }
             decoder.check();
             prop_assert!(decoder.kept().count() <= KEPT && decoder.recovered.len() <= 2 * KEPT);

@@ -1,0 +1,31 @@
+//! When repairs are made, how many, and when they may enter: small state machines that know no packets.
+
+mod debt;
+mod loss_estimate;
+mod queueing;
+mod redundancy;
+mod titration;
+
+pub(crate) use debt::RepairDebt;
+pub use loss_estimate::LossEstimate;
+pub use queueing::QueueingDetector;
+pub use redundancy::redundancy_for;
+pub use titration::{Titration, TitrationConfig};
+
+/// How many repairs are sent beside the source packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Policy {
+    /// None.
+    Off,
+    /// So many repairs per source packet.
+    Fixed { ratio: f64 },
+    /// As many as the losses on the channel ask for.
+    Adaptive {
+        /// The probability that a window has more losses than its repairs can recover.
+        residual: f64,
+        /// The loss rate that is assumed before anything was reported.
+        initial_loss: f64,
+        /// Never more repairs per source packet than this.
+        max_ratio: f64,
+    },
+}

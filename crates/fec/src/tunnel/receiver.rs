@@ -1,0 +1,398 @@
+//! Where packets leave the tunnel.
+
+use super::counters::ReceiverCounters;
+use super::losses::{Losses, REORDERING_PACKETS};
+use super::missing::MissingPackets;
+use super::release::{ReleaseOrder, Released, Releases};
+use super::{Arrival, FrameKind, Sent};
+use crate::decoder::{Decoder, DecoderConfig, RepairOutcome, SourceOutcome};
+use crate::encoder::RepairId;
+use crate::field::Kernel;
+use crate::frame::{Frame, FrameError, Report, WireNumber};
+use bentpipe_base::{Nanos, Time};
+use std::collections::VecDeque;
+
+/// How missing packets are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactConfig {
+    /// A packet is asked for when it has been missing so long: the time that repairs and late packets are given.
+    pub patience: Nanos,
+    /// Asked for again after this, until a round trip has been measured.
+    pub again: Nanos,
+    /// Asked for so many times.
+    pub tries: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverConfig {
+    /// The newest packets that are kept, to be put in order and to decode with: the sender's window and the packets of as long as
+    /// a packet may be late. What is missing when it leaves them is lost.
+    pub kept_packets: u32,
+    pub packet_max_bytes: u32,
+    /// The most missing packets that repairs are solved for at once.
+    pub max_unknowns: u32,
+    pub order: ReleaseOrder,
+    /// Without it nothing is asked for.
+    pub exact: Option<ExactConfig>,
+    /// At most one report in so long. There is none where nothing came and nothing is asked for.
+    pub report_every: Nanos,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PacketRecord {
+    known_at: Time,
+    arrival: Option<Arrival>,
+}
+
+const UNKNOWN: PacketRecord = PacketRecord {
+    known_at: Time::ZERO,
+    arrival: None,
+};
+
+/// A packet that left the kept ones before it was released.
+#[derive(Clone, Debug)]
+struct Rescued {
+    number: u64,
+    record: PacketRecord,
+    packet: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub struct TunnelReceiver {
+    config: ReceiverConfig,
+    decoder: Decoder,
+    /// By number modulo the packets that are kept.
+    records: Vec<PacketRecord>,
+    releases: Releases,
+    rescued: VecDeque<Rescued>,
+    /// Holds the packet that `poll_release` lends.
+    lent: Vec<u8>,
+    missing: MissingPackets,
+    unknown: u64,
+    first_missing: u64,
+    losses: Losses,
+    newest_source: Option<(u64, Time)>,
+    last_report: Option<Time>,
+    has_news: bool,
+    /// A number far from all others, which the next packet may confirm.
+    suspect: Option<u64>,
+    counters: ReceiverCounters,
+}
+
+/// How a packet came that is kept. One that the decoder has recovered has not come before that was said.
+fn arrival(decoder: &Decoder, records: &[PacketRecord], id: u64) -> Option<Arrival> {
+    let kept = decoder.kept();
+    if !kept.contains(&id) {
+        return None;
+    }
+    let capacity = decoder.capacity() as u64;
+    records[(id % capacity) as usize].arrival
+}
+
+fn came(decoder: &Decoder, records: &[PacketRecord]) -> impl Fn(u64) -> bool {
+    move |id| arrival(decoder, records, id).is_some()
+}
+
+impl TunnelReceiver {
+    pub fn new(config: ReceiverConfig) -> Self {
+        let kept = config.kept_packets.max(1);
+        Self {
+            config: ReceiverConfig {
+                kept_packets: kept,
+                ..config
+            },
+            decoder: Decoder::new(
+                DecoderConfig {
+                    kept_symbols: kept as usize,
+                    packet_max_bytes: config.packet_max_bytes as usize,
+                    max_unknowns: config.max_unknowns as usize,
+                },
+                Kernel::fastest(),
+            ),
+            records: Vec::new(),
+            releases: Releases::new(config.order),
+            rescued: VecDeque::new(),
+            lent: Vec::new(),
+            missing: MissingPackets::new(config.exact),
+            unknown: 0,
+            first_missing: 0,
+            losses: Losses::default(),
+            newest_source: None,
+            last_report: None,
+            has_news: false,
+            suspect: None,
+            counters: ReceiverCounters::default(),
+        }
+    }
+
+    pub fn counters(&self) -> ReceiverCounters {
+        ReceiverCounters {
+            corrupt: self.decoder.corrupt(),
+            ..self.counters
+        }
+    }
+
+    /// Missing packets less independent equations: so many packets would have to be sent again to know all.
+    pub fn deficit(&self) -> u64 {
+        self.unknown.saturating_sub(self.decoder.rank() as u64)
+    }
+
+    /// A frame came from the sender.
+    pub fn handle(&mut self, now: Time, frame: &[u8]) -> Result<(), FrameError> {
+        let parsed = Frame::parse(frame).inspect_err(|_| self.counters.malformed += 1)?;
+        match parsed {
+            Frame::Source { number, packet } => {
+                self.on_packet(now, number, packet, Arrival::AsSource);
+            }
+            Frame::Exact { number, packet } => {
+                self.on_packet(now, number, packet, Arrival::AsExactRepair);
+            }
+            Frame::Repair {
+                first,
+                symbols,
+                key,
+                density,
+                symbol,
+            } => {
+                let Some(first) = self.locate(first, u64::from(symbols)) else {
+                    return Ok(());
+                };
+                let id = RepairId {
+                    first,
+                    symbols,
+                    key,
+                    density,
+                };
+                self.on_repair(now, &id, symbol);
+            }
+            Frame::Report(_) => return Err(FrameError::Direction),
+        }
+        while let Some(id) = self.decoder.poll_recovered() {
+            self.counters.recovered += 1;
+            self.on_known(now, id, Arrival::Recovered);
+        }
+        Ok(())
+    }
+
+    /// The whole number of the first of `packets`. A frame that is far from all others is left out until the next one is near it:
+    /// a single wrong number must not make the receiver forget what it has, and a sender that has begun anew is followed.
+    fn locate(&mut self, number: WireNumber, packets: u64) -> Option<u64> {
+        let end = self.decoder.kept().end;
+        let kept = u64::from(self.config.kept_packets);
+        let is_near = |id: u64, other: u64| id.abs_diff(other) <= 2 * kept;
+        let id = number.nearest_to(end);
+        if is_near(id, end) && id + packets <= end + 2 * kept {
+            self.suspect = None;
+            return Some(id);
+        }
+        // A number that went back stands for the same one a turn later.
+        let ahead = if id < end { id + WireNumber::RANGE } else { id };
+        let confirmed = self.suspect.is_some_and(|it| is_near(it, ahead)) && packets <= kept;
+        self.suspect = (!confirmed).then_some(ahead);
+        self.counters.implausible += u64::from(!confirmed);
+        confirmed.then_some(ahead)
+    }
+
+    fn on_packet(&mut self, now: Time, number: WireNumber, packet: &[u8], arrival: Arrival) {
+        if packet.len() > self.config.packet_max_bytes as usize {
+            self.counters.malformed += 1;
+            return;
+        }
+        let Some(id) = self.locate(number, 1) else {
+            return;
+        };
+        self.name_up_to(now, id + 1, Some(id));
+        self.has_news = true;
+        let is_source = arrival == Arrival::AsSource;
+        if is_source && self.newest_source.is_none_or(|(newest, _)| id > newest) {
+            self.newest_source = Some((id, now));
+        }
+        if !is_source {
+            self.missing.on_exact(now, id);
+        }
+        match self.decoder.source(id, packet) {
+            SourceOutcome::New => {
+                if is_source {
+                    self.counters.sources += 1;
+                } else {
+                    self.counters.exact_repairs += 1;
+                }
+                self.on_known(now, id, arrival);
+            }
+            SourceOutcome::Known if is_source => self.counters.duplicate_sources += 1,
+            SourceOutcome::Known => self.counters.useless_exact_repairs += 1,
+            SourceOutcome::Expired | SourceOutcome::TooLong => self.counters.expired += 1,
+        }
+    }
+
+    fn on_repair(&mut self, now: Time, id: &RepairId, symbol: &[u8]) {
+        self.name_up_to(now, id.window().end, None);
+        let counters = &mut self.counters;
+        *match self.decoder.repair(id, symbol) {
+            RepairOutcome::Innovative => &mut counters.innovative_repairs,
+            RepairOutcome::NothingMissing | RepairOutcome::Dependent => {
+                &mut counters.useless_repairs
+            }
+            RepairOutcome::Expired | RepairOutcome::NoRoom => &mut counters.unusable_repairs,
+            RepairOutcome::Malformed => &mut counters.malformed,
+        } += 1;
+    }
+
+    fn slot(&self, id: u64) -> usize {
+        (id % u64::from(self.config.kept_packets)) as usize
+    }
+
+    /// A frame has named numbers before `end`. Those that are new are missing, save `coming`.
+    fn name_up_to(&mut self, now: Time, end: u64, coming: Option<u64>) {
+        let kept = self.decoder.kept();
+        if end <= kept.end {
+            return;
+        }
+        let start = end
+            .saturating_sub(self.config.kept_packets.into())
+            .max(kept.start);
+        let (decoder, records) = (&self.decoder, &self.records);
+        let arrival = |id| arrival(decoder, records, id);
+        // What was kept is decided by what came; what is skipped beyond it is lost.
+        let seen = end.min(kept.end + REORDERING_PACKETS);
+        self.losses.advance(seen, kept.start, arrival);
+        self.losses.advance(end, start, arrival);
+        self.forget_before(start);
+        for id in start.max(kept.end)..end {
+            let slot = self.slot(id);
+            if slot < self.records.len() {
+                self.records[slot] = UNKNOWN;
+            } else {
+                self.records.resize(slot + 1, UNKNOWN);
+            }
+            self.unknown += 1;
+            if Some(id) != coming {
+                self.missing.add(now, id);
+            }
+        }
+        self.decoder.advance_to(end);
+    }
+
+    fn forget_before(&mut self, start: u64) {
+        let kept = self.decoder.kept();
+        let decoder = &self.decoder;
+        self.releases
+            .leave_before(start, &kept, came(decoder, &self.records));
+        let (rescued, records) = (&mut self.rescued, &self.records);
+        let capacity = u64::from(self.config.kept_packets);
+        self.releases.take_ready_before(start, |number| {
+            if let Some(packet) = decoder.packet(number) {
+                rescued.push_back(Rescued {
+                    number,
+                    record: records[(number % capacity) as usize],
+                    packet: packet.to_vec(),
+                });
+            }
+        });
+        while self.rescued.len() > self.config.kept_packets as usize {
+            self.rescued.pop_front();
+            self.counters.not_released += 1;
+        }
+        let gone = kept.start..start.min(kept.end);
+        let lost = gone.filter(|&id| !self.decoder.is_known(id)).count() as u64;
+        self.unknown -= lost;
+        self.counters.residual_lost += lost + start.saturating_sub(kept.end);
+        self.missing.forget_before(start);
+    }
+
+    fn on_known(&mut self, now: Time, id: u64, arrival: Arrival) {
+        if !self.decoder.is_known(id) {
+            return;
+        }
+        let slot = self.slot(id);
+        self.records[slot] = PacketRecord {
+            known_at: now,
+            arrival: Some(arrival),
+        };
+        self.unknown -= 1;
+        let came = came(&self.decoder, &self.records);
+        self.releases.on_known(now, id, came);
+    }
+
+    /// The next packet that leaves the tunnel.
+    pub fn poll_release(&mut self, now: Time) -> Option<Released<'_>> {
+        let came = came(&self.decoder, &self.records);
+        self.releases.expire(now, &self.decoder.kept(), came);
+        let (number, record) = if let Some(rescued) = self.rescued.pop_front() {
+            self.lent = rescued.packet;
+            (rescued.number, rescued.record)
+        } else {
+            let number = self.releases.next_ready()?;
+            (number, self.records[self.slot(number)])
+        };
+        let packet = self.decoder.packet(number).unwrap_or(&self.lent);
+        Some(Released {
+            packet,
+            number,
+            arrival: record.arrival.unwrap_or(Arrival::AsSource),
+            held: now - record.known_at,
+        })
+    }
+
+    fn report_due(&self) -> Option<Time> {
+        self.newest_source?;
+        let asking = self.missing.next_due();
+        let due = match (self.has_news, asking) {
+            (true, _) => Time(i64::MIN),
+            (false, asking) => asking?,
+        };
+        let earliest = self.last_report.map(|at| at + self.config.report_every);
+        Some(due.max(earliest.unwrap_or(due)))
+    }
+
+    /// Appends a report to `out`, if one is due.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
+        let (newest, came) = self.newest_source?;
+        self.report_due().filter(|&due| due <= now)?;
+        let ranges = self.missing.ask(now, &mut self.decoder);
+        let kept = self.decoder.kept();
+        self.first_missing = self.first_missing.max(kept.start);
+        while self.decoder.is_known(self.first_missing) {
+            self.first_missing += 1;
+        }
+        let asked = ranges.iter().map(|it| u64::from(it.1)).sum::<u64>();
+        let report = Report {
+            newest: WireNumber::of(newest),
+            first_missing: WireNumber::of(self.first_missing),
+            dwell_us: u32::try_from((now - came).0 / 1000).unwrap_or(u32::MAX),
+            decided: self.losses.decided,
+            lost: self.losses.lost,
+            runs: self.losses.runs,
+            deficit: u16::try_from(self.deficit()).unwrap_or(u16::MAX),
+            ranges: ranges
+                .iter()
+                .map(|&(first, length)| (WireNumber::of(first), length))
+                .collect(),
+        };
+        let before = out.len();
+        report.write(out);
+        self.last_report = Some(now);
+        self.has_news = false;
+        self.counters.reports += 1;
+        self.counters.asked += asked;
+        Some(Sent {
+            kind: FrameKind::Report,
+            wire_bytes: (out.len() - before) as u32,
+        })
+    }
+
+    /// When to ask `poll_release` and `poll_transmit` again, if nothing else happens.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match (self.releases.next_time(), self.report_due()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The longest of the lists that grow with what comes.
+    #[cfg(test)]
+    pub fn longest_list(&self) -> usize {
+        let lists = [self.missing.len(), self.releases.len(), self.rescued.len()];
+        lists.into_iter().max().unwrap_or(0)
+    }
+}

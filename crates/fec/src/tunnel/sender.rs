@@ -1,0 +1,355 @@
+//! Where packets enter the tunnel.
+
+use super::counters::SenderCounters;
+use super::sender_config::{SenderConfig, SenderConfigError};
+use super::{FrameKind, Sent};
+use crate::coefficients::Density;
+use crate::encoder::{Encoder, RepairId};
+use crate::field::Kernel;
+use crate::frame::{
+    Frame, FrameError, REPAIR_HEADER_BYTES, Report, SOURCE_HEADER_BYTES, WireNumber,
+    write_repair_header, write_source,
+};
+use crate::policy::{
+    LossEstimate, Policy, QueueingDetector, RepairDebt, Titration, redundancy_for,
+};
+use bentpipe_base::{Nanos, Time};
+use core::ops::Range;
+use std::collections::VecDeque;
+
+/// Packets that wait to be sent again. What is asked for beyond them will be asked for again.
+const MAX_EXACT: usize = 4096;
+
+/// A packet that does not enter the tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushError {
+    TooLong,
+    /// As many packets as are kept wait to be sent: `poll_transmit` was not asked.
+    Full,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PacketRecord {
+    sent: Time,
+    wire_bytes: u32,
+    exact_waits: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct TunnelSender {
+    config: SenderConfig,
+    encoder: Encoder,
+    /// By number modulo the packets that are kept.
+    records: Vec<PacketRecord>,
+    /// The first packet that was not sent yet.
+    next: u64,
+    /// The receiver has all before it, or has given up.
+    acknowledged: u64,
+    exact: VecDeque<u64>,
+    debt: RepairDebt,
+    waiting_repairs: u32,
+    key: u16,
+    last_push: Time,
+    estimate: LossEstimate,
+    queueing: QueueingDetector,
+    /// Packets before this number met a queue.
+    queued_before: u64,
+    ratio: f64,
+    titration: Option<Titration>,
+    last_report: Option<Report>,
+    counters: SenderCounters,
+}
+
+impl TunnelSender {
+    pub fn new(config: SenderConfig) -> Result<Self, SenderConfigError> {
+        config.check()?;
+        let (ratio, initial_loss) = match config.policy {
+            Policy::Off => (0.0, 0.0),
+            Policy::Fixed { ratio } => (ratio, 0.0),
+            Policy::Adaptive { initial_loss, .. } => (0.0, initial_loss),
+        };
+        let mut sender = Self {
+            config,
+            encoder: Encoder::new(config.kept_packets as usize, Kernel::fastest()),
+            records: Vec::new(),
+            next: 0,
+            acknowledged: 0,
+            exact: VecDeque::new(),
+            debt: RepairDebt::default(),
+            waiting_repairs: 0,
+            key: 0,
+            last_push: Time::ZERO,
+            estimate: LossEstimate::new(initial_loss),
+            queueing: QueueingDetector::default(),
+            queued_before: 0,
+            ratio,
+            titration: config.titration.map(Titration::new),
+            last_report: None,
+            counters: SenderCounters::default(),
+        };
+        sender.adapt();
+        Ok(sender)
+    }
+
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// Repairs per packet at present.
+    pub fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// What the channel is estimated to lose.
+    pub fn estimate(&self) -> LossEstimate {
+        self.estimate
+    }
+
+    /// A packet enters the tunnel.
+    pub fn push(&mut self, now: Time, packet: &[u8]) -> Result<(), PushError> {
+        self.push_as(now, packet, packet.len() as u32)
+    }
+
+    /// A packet enters the tunnel that has `wire_bytes` on the wire; `packet` names it.
+    pub fn push_as(&mut self, now: Time, packet: &[u8], wire_bytes: u32) -> Result<(), PushError> {
+        let longest = packet.len().max(wire_bytes as usize);
+        if longest > self.config.packet_max_bytes as usize {
+            return Err(PushError::TooLong);
+        }
+        if self.encoder.kept().end - self.next >= u64::from(self.config.kept_packets) {
+            return Err(PushError::Full);
+        }
+        let id = self.encoder.push(packet).ok_or(PushError::TooLong)?;
+        let record = PacketRecord {
+            sent: now,
+            wire_bytes,
+            exact_waits: false,
+        };
+        match self.slot(id) {
+            slot if slot < self.records.len() => self.records[slot] = record,
+            _ => self.records.push(record),
+        }
+        self.last_push = now;
+        let due = self.debt.on_source(self.ratio);
+        self.add_waiting(due);
+        Ok(())
+    }
+
+    fn slot(&self, id: u64) -> usize {
+        (id % u64::from(self.config.kept_packets)) as usize
+    }
+
+    fn add_waiting(&mut self, repairs: u32) {
+        let limit = self
+            .titration
+            .map_or(self.config.window_packets, |it| it.max_waiting());
+        let waiting = self.waiting_repairs.saturating_add(repairs);
+        self.waiting_repairs = waiting.min(limit);
+        self.counters.repairs_given_up += u64::from(waiting - self.waiting_repairs);
+    }
+
+    /// The queue behind the tunnel holds so much: titration goes by it.
+    pub fn set_queue(&mut self, now: Time, bytes: u64) {
+        if let Some(titration) = &mut self.titration {
+            titration.set_queue(now, bytes);
+        }
+    }
+
+    /// A report of the receiver came.
+    pub fn handle(&mut self, now: Time, frame: &[u8]) -> Result<(), FrameError> {
+        let Frame::Report(report) = Frame::parse(frame)? else {
+            return Err(FrameError::Direction);
+        };
+        let newest = report.newest.nearest_to(self.next);
+        let first_missing = report.first_missing.nearest_to(newest);
+        if newest >= self.next || first_missing > self.next {
+            self.counters.implausible_reports += 1;
+            return Ok(());
+        }
+        for &(first, length) in &report.ranges {
+            let first = first.nearest_to(newest);
+            for id in first..first.saturating_add(length.into()) {
+                self.ask_exact(id);
+            }
+        }
+        let last = self.last_report.take();
+        let zero = Report {
+            newest: WireNumber::of(0),
+            first_missing: WireNumber::of(0),
+            dwell_us: 0,
+            decided: 0,
+            lost: 0,
+            runs: 0,
+            deficit: 0,
+            ranges: Vec::new(),
+        };
+        let before = last.as_ref().unwrap_or(&zero);
+        let decided = report.decided.wrapping_sub(before.decided);
+        if decided > u32::MAX / 2 {
+            // An older report was overtaken.
+            self.last_report = last;
+            return Ok(());
+        }
+        let is_new = last.as_ref().is_none_or(|it| it.newest != report.newest);
+        if is_new && self.encoder.kept().contains(&newest) {
+            let dwell = Nanos(i64::from(report.dwell_us) * 1000);
+            let round_trip = now - self.records[self.slot(newest)].sent - dwell;
+            self.queueing.on_round_trip(now, round_trip);
+            if self.queueing.is_queueing() {
+                self.queued_before = newest + 1;
+            }
+        }
+        let lost = report.lost.wrapping_sub(before.lost);
+        let runs = report.runs.wrapping_sub(before.runs);
+        let lost = lost.min(decided);
+        self.counters.reported_lost += u64::from(lost);
+        // Decided were the packets from this number on: before a pause, perhaps, while the newest came after it.
+        let first_decided = WireNumber::of(before.decided.into()).nearest_to(newest);
+        if first_decided < self.queued_before {
+            self.counters.reported_overflow += u64::from(lost);
+        } else {
+            self.estimate.on_report(decided, lost, runs);
+        }
+        self.acknowledged = self.acknowledged.max(first_missing);
+        self.counters.deficit = report.deficit;
+        self.last_report = Some(report);
+        self.adapt();
+        Ok(())
+    }
+
+    fn adapt(&mut self) {
+        if let Policy::Adaptive {
+            residual,
+            max_ratio,
+            ..
+        } = self.config.policy
+        {
+            let (loss, burst) = (self.estimate.loss_rate(), self.estimate.burst_packets());
+            let needed = redundancy_for(loss, burst, self.config.window_packets, residual);
+            self.ratio = needed.min(max_ratio);
+        }
+    }
+
+    fn ask_exact(&mut self, id: u64) {
+        if id < self.acknowledged || id >= self.next {
+            return;
+        }
+        if !self.encoder.kept().contains(&id) {
+            self.counters.asked_too_late += 1;
+            return;
+        }
+        let slot = self.slot(id);
+        let record = &mut self.records[slot];
+        if self.exact.len() < MAX_EXACT && !record.exact_waits {
+            record.exact_waits = true;
+            self.exact.push_back(id);
+        }
+    }
+
+    /// Appends the next frame to `out`: packets that were asked for, then packets, then repairs.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
+        let sent = self
+            .send_exact(out)
+            .or_else(|| self.send_source(now, out))
+            .or_else(|| self.send_repair(now, out))?;
+        let wire_bytes = u64::from(sent.wire_bytes);
+        let counters = &mut self.counters;
+        let (frames, bytes) = match sent.kind {
+            FrameKind::Exact => (&mut counters.exact_repairs, &mut counters.exact_bytes),
+            FrameKind::Repair => (&mut counters.repairs, &mut counters.repair_bytes),
+            FrameKind::Source | FrameKind::Report => {
+                (&mut counters.sources, &mut counters.source_bytes)
+            }
+        };
+        *frames += 1;
+        *bytes += wire_bytes;
+        if let Some(titration) = &mut self.titration {
+            titration.on_sent(now, sent.wire_bytes);
+        }
+        Some(sent)
+    }
+
+    fn send_exact(&mut self, out: &mut Vec<u8>) -> Option<Sent> {
+        while let Some(id) = self.exact.pop_front() {
+            let Some(packet) = self.encoder.packet(id) else {
+                self.counters.asked_too_late += 1;
+                continue;
+            };
+            write_source(id, packet, true, out);
+            let slot = self.slot(id);
+            self.records[slot].exact_waits = false;
+            return Some(self.sent_packet(FrameKind::Exact, slot));
+        }
+        None
+    }
+
+    fn send_source(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
+        let id = self.next;
+        write_source(id, self.encoder.packet(id)?, false, out);
+        self.next += 1;
+        let slot = self.slot(id);
+        self.records[slot].sent = now;
+        Some(self.sent_packet(FrameKind::Source, slot))
+    }
+
+    fn sent_packet(&self, kind: FrameKind, slot: usize) -> Sent {
+        Sent {
+            kind,
+            wire_bytes: SOURCE_HEADER_BYTES as u32 + self.records[slot].wire_bytes,
+        }
+    }
+
+    /// What a repair would cover: the newest packets that were sent, but for those that the receiver has.
+    fn window(&self) -> Range<u64> {
+        let newest = self.next.saturating_sub(self.config.window_packets.into());
+        let first = newest.max(self.acknowledged).max(self.encoder.kept().start);
+        first..self.next
+    }
+
+    fn send_repair(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
+        if self.end_of_burst().is_some_and(|at| at <= now) && self.debt.end_burst() {
+            self.add_waiting(1);
+        }
+        if self.waiting_repairs == 0 || self.titration.is_some_and(|it| it.room_at() > now) {
+            return None;
+        }
+        let window = self.window();
+        if window.is_empty() {
+            self.waiting_repairs = 0;
+            return None;
+        }
+        self.waiting_repairs -= 1;
+        let id = RepairId {
+            first: window.start,
+            symbols: (window.end - window.start) as u16,
+            key: self.key,
+            density: Density::of_eighths(self.config.density_eighths),
+        };
+        self.key = self.key.wrapping_add(1);
+        write_repair_header(&id, out);
+        self.encoder.repair(&id, out);
+        let lengths = window.map(|id| self.records[self.slot(id)].wire_bytes);
+        Some(Sent {
+            kind: FrameKind::Repair,
+            wire_bytes: REPAIR_HEADER_BYTES as u32 + lengths.max().unwrap_or(0),
+        })
+    }
+
+    fn end_of_burst(&self) -> Option<Time> {
+        self.debt
+            .may_end_burst()
+            .then(|| self.last_push + self.config.end_of_burst)
+    }
+
+    /// When to ask `poll_transmit` again, if nothing else happens.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let room = self.titration.map_or(self.last_push, |it| it.room_at());
+        let waiting = (self.waiting_repairs > 0 && !self.window().is_empty()).then_some(room);
+        // A repair that is due waits for room too.
+        let end_of_burst = self.end_of_burst();
+        match (waiting, end_of_burst) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Whatever comes from outside, nothing grows without limit.
+
+use super::*;
+use crate::{Policy, TitrationConfig};
+use bentpipe_base::{Nanos, Time};
+use proptest::prelude::*;
+
+const KEPT: u32 = 50;
+
+fn receiver(order: ReleaseOrder) -> TunnelReceiver {
+    TunnelReceiver::new(ReceiverConfig {
+        kept_packets: KEPT,
+        packet_max_bytes: 40,
+        max_unknowns: 20,
+        order,
+        exact: Some(ExactConfig {
+            patience: Nanos(30),
+            again: Nanos(100),
+            tries: 3,
+        }),
+        report_every: Nanos(10),
+    })
+}
+
+/// Bytes that are often a frame, with numbers that are often near each other.
+fn frame() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop_oneof![4 => 0..2_u32, 1 => 2..8_u32, 4 => 8..16_u32];
+    let number = prop_oneof![8 => 0..400_u32, 1 => any::<u32>()];
+    (
+        kind,
+        number,
+        0..80_u16,
+        prop::collection::vec(any::<u8>(), 0..60),
+    )
+        .prop_map(|(kind, number, count, rest)| {
+            let mut frame = (kind << 28 | number & 0x0fff_ffff).to_be_bytes().to_vec();
+            if kind >= 8 {
+                frame.extend(count.to_be_bytes());
+            }
+            frame.extend(rest);
+            frame
+        })
+}
+
+proptest! {
+    #[test]
+    fn a_receiver_keeps_within_its_limits_whatever_comes_and_however_it_is_asked(
+        frames in prop::collection::vec((frame(), 0..40_i64, any::<bool>()), 0..300),
+        hold in prop::option::of(0..200_i64),
+    ) {
+        let order = hold.map_or(ReleaseOrder::AsTheyCome, |hold| ReleaseOrder::InOrder { hold: Nanos(hold) });
+        let mut receiver = receiver(order);
+        let mut now = Time::ZERO;
+        let mut out = Vec::new();
+        for (frame, later, asked) in frames {
+            now += Nanos(later);
+            let _ = receiver.handle(now, &frame);
+            if asked {
+                let mut released = 0;
+                while let Some(it) = receiver.poll_release(now) {
+                    prop_assert!(it.packet.len() <= 40);
+                    released += 1;
+                    prop_assert!(released <= 3 * KEPT);
+                }
+                out.clear();
+                let report = receiver.poll_transmit(now, &mut out);
+                prop_assert_eq!(report.map_or(0, |it| it.wire_bytes as usize), out.len());
+                prop_assert!(receiver.poll_transmit(now, &mut out).is_none());
+                prop_assert!(receiver.poll_timeout().is_none_or(|at| at > now));
+            }
+            prop_assert!(receiver.longest_list() <= 3 * KEPT as usize);
+            prop_assert!(receiver.deficit() <= KEPT.into());
+        }
+    }
+
+    #[test]
+    fn a_sender_keeps_within_its_limits_whatever_is_reported(
+        steps in prop::collection::vec((frame(), 0..40_i64, 0..4_usize, any::<bool>()), 0..300),
+    ) {
+        let mut sender = TunnelSender::new(SenderConfig {
+            window_packets: 20,
+            kept_packets: KEPT,
+            packet_max_bytes: 40,
+            policy: Policy::Adaptive { residual: 0.1, initial_loss: 0.1, max_ratio: 0.5 },
+            density_eighths: 8,
+            end_of_burst: Nanos(5),
+            titration: Some(TitrationConfig {
+                rate_bit_s: 8_000_000_000,
+                room_bytes: 100,
+                outer_bytes: 28,
+                max_waiting: 7,
+            }),
+        }).expect("valid");
+        let mut now = Time::ZERO;
+        let mut out = Vec::new();
+        let mut pushed = 0;
+        for (mut frame, later, packets, asked) in steps {
+            now += Nanos(later);
+            for _ in 0..packets {
+                pushed += u64::from(sender.push(now, &[7; 40]).is_ok());
+            }
+            frame[0] = frame[0] & 0x0f | 0x20;
+            let count = (frame.len().saturating_sub(28) / 4) as u8;
+            if let Some(field) = frame.get_mut(26..28) {
+                field.copy_from_slice(&[0, count]);
+            }
+            let _ = sender.handle(now, &frame);
+            prop_assert!((0.0..=0.5).contains(&sender.ratio()));
+            let mut frames = 0;
+            while asked && sender.poll_transmit(now, &mut out).is_some() {
+                frames += 1;
+                prop_assert!(frames <= 2 * KEPT + 7);
+            }
+            out.clear();
+        }
+        let counters = sender.counters();
+        prop_assert!(counters.sources <= pushed && pushed <= counters.sources + u64::from(KEPT));
+    }
+}

@@ -1,0 +1,5 @@
+//! A tunnel over a path in virtual time.
+
+mod delivery;
+mod path;
+mod policies;
