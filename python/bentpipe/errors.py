@@ -22,9 +22,9 @@ class LabError(BentpipeError):
         self.where = where
         self.key = key
         self.found = found
-        self.remedy = remedy
+        self.remedy = _clause(remedy)
         place = f"{where}: {key}" if key else where
-        super().__init__(f"{place}: found {found}; {remedy}")
+        super().__init__(f"{place}: found {found}; {self.remedy}")
 
 
 class EngineError(BentpipeError):
@@ -75,3 +75,14 @@ class MissingExtraError(BentpipeError):
 
 class ExecutorError(BentpipeError):
     """Runs cannot be done there, or no longer. Those that were finished are kept."""
+
+
+def _clause(remedy: str) -> str:
+    """A remedy behind a semicolon. Behind a question ("did you mean ..?") a sentence begins."""
+    question, mark, rest = remedy.partition("? ")
+    text = (
+        f"{question}? {rest[:1].upper()}{rest[1:]}"
+        if mark and question.startswith("did you mean")
+        else remedy
+    )
+    return text if text[:2].isupper() else f"{text[:1].lower()}{text[1:]}"

@@ -68,7 +68,7 @@ def test_records_that_do_not_say_their_point_are_explained_and_not_chosen(run: C
         (["--point", "path.rrt=1"], "expected KEY=VALUE with one of the swept keys: path.rtt"),
         (["--point", "path.rtt"], "expected KEY=VALUE"),
         (["--point", "path.rtt=5 ms"], "points: path.rtt = 100 ms, 200 ms"),
-        (["--variant", "mine"], "variants: as is, lossy"),
+        (["--variant", "mine"], "variants here: as is, lossy"),
     ],
 )
 def test_a_choice_of_no_run_names_those_that_are_there(

@@ -72,22 +72,22 @@ def test_a_wrong_request_is_a_message_that_names_it_and_status_2(
 
 
 def test_a_command_line_that_is_wrong_is_told_where_the_help_is(run: Command) -> None:
-    assert run("run", "plain.toml", "--repeat", "0").stderr.endswith("; try bentpipe run --help\n")
-    assert run("dance").stderr.endswith("; try bentpipe --help\n")
+    assert run("run", "plain.toml", "--repeat", "0").stderr.endswith(". See bentpipe run --help\n")
+    assert run("dance").stderr.endswith(" See bentpipe --help\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--engine", "warp"], "invalid value for '--engine': 'warp' is not one of 'live', 'sim'"),
-        (["--repeat", "many"], "invalid value for '--repeat': expected a valid integer"),
-        (["--repeat", "0"], "invalid value for '--repeat': expected a number greater than or equal to 1"),
+        (["--engine", "warp"], '--engine: found "warp"; expected one of live, sim'),
+        (["--repeat", "many"], '--repeat: found "many"; expected a whole number'),
+        (["--repeat", "0"], '--repeat: found "0"; expected at least 1'),
     ],
 )
 def test_a_wrong_value_of_an_option_is_told_in_words_for_people(
     run: Command, arguments: list[str], said: str
 ) -> None:
-    assert run("run", "plain.toml", *arguments).stderr == f"bentpipe: {said}; try bentpipe run --help\n"
+    assert run("run", "plain.toml", *arguments).stderr == f"bentpipe: {said}. See bentpipe run --help\n"
 
 
 def test_without_an_engine_a_lab_is_simulated_and_the_run_says_so(run: Command) -> None:
@@ -120,7 +120,7 @@ def test_a_lab_that_needs_a_kernel_says_which_engine_has_one(
 def test_what_live_cannot_do_is_said_before_anything_runs(run: Command) -> None:
     said = run("run", "plain.toml", "--engine", "live", "--pcap", "near")
     assert (said.status, said.stdout) == (2, "")
-    assert said.stderr == "bentpipe: --pcap near: the lab has no near host\n"
+    assert said.stderr == "bentpipe: --pcap near: the lab has no near host; expected client or server\n"
 
 
 def test_a_variant_that_the_engine_cannot_run_is_left_out_and_the_rest_runs(

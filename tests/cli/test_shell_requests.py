@@ -10,9 +10,12 @@ from invocation import Command
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["plain.toml", "--host", "near", "--", "true"], "--host near: the lab has no near host"),
-        (["plain.toml", "--host", "middle"], "'client', 'near', 'server'"),
-        (["plain.toml", "--listen", "ftp"], "'iperf3', 'http', 'none'"),
+        (
+            ["plain.toml", "--host", "near", "--", "true"],
+            "--host near: the lab has no near host; expected client or server",
+        ),
+        (["plain.toml", "--host", "middle"], "expected one of client, near, server"),
+        (["plain.toml", "--listen", "ftp"], "expected one of iperf3, http, none"),
         (["plain.toml", "--", "no-such-program"], "program not found: no-such-program"),
     ],
 )

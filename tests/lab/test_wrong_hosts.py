@@ -57,7 +57,7 @@ WRONG: Mapping[str, Wrong] = {
         ":2",
         "host.congestion_control.beta",
         "not known",
-        "Keys here: name, saved_cwnd, saved_rtt, slow_start",
+        "keys here: name, saved_cwnd, saved_rtt, slow_start",
     ),
     "a parameter of a congestion control that takes none": (
         '[host]\ncongestion_control = { name = "bbr", beta = 0.5 }\n' + WORK,

@@ -25,7 +25,7 @@ from .wrong import WriteLab
             "workload.ping.count=5",
             "workload.ping.count",
             'no workload "ping"',
-            "Workloads of this lab: download",
+            "workloads of this lab: download",
         ),
         ("workload.download.name=x", "workload.download.name", "the key", "any key but the name"),
         ("workload.download=x", "workload.download", "the key", '"workload.download.start"'),

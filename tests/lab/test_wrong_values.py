@@ -28,7 +28,7 @@ WRONG: Mapping[str, Wrong] = {
         '[path]\nrate = "16 Mb/s"\n' + WORK,
         ":2",
         "path.rate",
-        '"Mb/s" is not known',
+        '"Mb/s" is not a unit of rate',
         '"16 Mbit/s" (bits)',
     ),
     "a queue without a unit": (
@@ -72,7 +72,7 @@ WRONG: Mapping[str, Wrong] = {
         ":3",
         "path.queue.target",
         "not known",
-        "Keys here: discipline, limit",
+        "keys here: discipline, limit",
     ),
     "a negative time": (
         '[path]\nrtt = "-5 ms"\n' + WORK,

@@ -369,7 +369,7 @@ def test_a_record_that_cannot_be_read_is_said_by_name(tmp_path: Path) -> None:
     index.refresh(Place.of(tmp_path))
     write(tmp_path, "b", record())
     (tmp_path / "b" / "run.json").write_text("{")
-    with pytest.raises(StoreError, match=r"b/run\.json cannot be read"):
+    with pytest.raises(StoreError, match=r"b/run\.json: found invalid JSON"):
         Results.open(tmp_path)
 
 

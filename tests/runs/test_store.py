@@ -30,7 +30,7 @@ def finished(out: Path, name: str) -> Path:
 def test_a_run_appears_only_when_whole(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "a")
     folder.write_table("pings", PING)
-    with pytest.raises(StoreError, match="only runs that were not finished"):
+    with pytest.raises(StoreError, match="only unfinished runs"):
         Results.open(tmp_path)
     place = folder.finish({"lab": "x"})
     assert place == tmp_path / "a"
@@ -231,8 +231,8 @@ def test_what_is_not_a_run_is_said_to_be_none(tmp_path: Path, kind: str) -> None
     message = {
         "missing": "no such folder",
         "file": "is a file",
-        "empty": "not a run's folder",
-        "broken": "cannot be read",
+        "empty": "found no run.json",
+        "broken": "found invalid JSON",
     }
     if kind == "file":
         place.write_text("")
@@ -270,7 +270,7 @@ def test_a_csv_file_without_a_whole_line_is_an_empty_table(tmp_path: Path) -> No
         ('{"spec": 7}', "spec: found 7; expected an object"),
         ('{"spec": {"path": 7}}', "spec.path: found 7; expected an object"),
         ('{"why": "x"}', 'why: found "x"; expected a list'),
-        ("[" * 100_000, "cannot be read.*without that run's folder the others can"),
+        ("[" * 100_000, "found invalid JSON.*remove this run's folder to read the others"),
     ],
 )
 def test_a_record_of_another_shape_is_named_with_what_is_wrong(

@@ -149,8 +149,8 @@ def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
     names = _names([str(sweep.folder) for sweep in sweeps])
     if baseline is not None and baseline not in names:
         raise ComparisonError(
-            f'--baseline: there is no folder "{baseline}" among them; '
-            f"{did_you_mean(baseline, names)}of several folders it takes the name of one: {_listed(names)}"
+            f'--baseline: found "{baseline}", which is none of the folders; '
+            f"{did_you_mean(baseline, names)}expected one of {_listed(names)}"
         )
     first = 0 if baseline is None else names.index(baseline)
     theirs = _by_variant(sweeps[first].records)

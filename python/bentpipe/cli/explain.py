@@ -82,7 +82,8 @@ def _chosen(
         there = ", ".join(dict.fromkeys(_variant(record) for record in records))
         values = "; ".join(f"{key} = {', '.join(_values(records, key))}" for key in _keys(records))
         points_there = f"; points: {values}" if values else ""
-        raise StoreError(f"no run matches; variants: {there}{points_there}")
+        asked = [*(f"--point {each}" for each in points), *(f"--variant {each}" for each in variants)]
+        raise StoreError(f"{' '.join(asked)}: found no such run; variants here: {there}{points_there}")
     return found
 
 

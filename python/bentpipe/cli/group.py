@@ -2,6 +2,7 @@
 
 import errno
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ from bentpipe import interruption
 from bentpipe.cli.commands import COMMANDS, Entry
 from bentpipe.cli.plain_help import PlainCommand, without_types
 from bentpipe.cli.saying import say
+from bentpipe.cli.usage import usage_message
 from bentpipe.errors import (
     ComparisonError,
     EngineError,
@@ -40,16 +42,6 @@ Then look at what was measured:
 
 All commands and options: bentpipe --help"""
 """What `bentpipe` alone says."""
-
-_PYDANTICS = (
-    ("Value error, ", ""),
-    ("Input should be greater", "expected a number greater"),
-    ("Input should be less", "expected a number less"),
-    ("Input should be", "expected"),
-    (", unable to parse string as an integer", ""),
-    (", unable to parse string as a number", ""),
-)
-"""Parts of pydantic's messages, by which Typer checks options, and what is said instead."""
 
 # Typer keeps the class to itself, but not this child of it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -86,7 +78,7 @@ class Commands(TyperGroup):
             context.obj = typed
             return context  # noqa: TRY300 - what is raised above is answered below
         except _UsageError as error:
-            _fail(_usage(error, "bentpipe"), _WRONG)
+            _fail(_usage(error, "bentpipe", args), _WRONG)
 
     def get_params(self, ctx: Any) -> Any:
         return without_types(super().get_params(ctx))
@@ -95,7 +87,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except _UsageError as error:
-            _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip()), _WRONG)
+            _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip(), ctx.obj or ()), _WRONG)
         except (EngineFaultError, ExecutorError) as error:
             _fail(f"bentpipe: {error}", _FAILED)
         except (LabError, EngineError, StoreError, ComparisonError, MissingExtraError) as error:
@@ -125,9 +117,6 @@ def _fail(message: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-def _usage(error: Any, command: str) -> str:
-    """What is wrong with the command line itself, in one line."""
-    said = str(error.format_message()).rstrip(".?").replace(". Did", "; did")
-    for theirs, ours in _PYDANTICS:
-        said = said.replace(theirs, ours)
-    return f"bentpipe: {said[:1].lower()}{said[1:]}; try {command} --help"
+def _usage(error: Any, command: str, typed: Sequence[str]) -> str:
+    said = usage_message(error, typed)
+    return f"bentpipe: {said}{'' if said.endswith('?') else '.'} See {command} --help"

@@ -51,7 +51,7 @@ class LiveEngine:
 
     def check(self, spec: RunSpec) -> None:
         if spec.near is None and "near" in self._options.pcap:
-            raise EngineError("--pcap near: the lab has no near host", what="pcap")
+            raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
         for work in spec.workloads:
             refusal = (
                 http.refusal(work)

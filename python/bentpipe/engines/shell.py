@@ -35,7 +35,7 @@ def run(
     `listen`: the servers at the other end; None: all whose programs are installed.
     """
     if host == "near" and point.spec.near is None:
-        raise EngineError("--host near: the lab has no near host", what="near")
+        raise EngineError("--host near: the lab has no near host; expected client or server", what="near")
     if command:
         programs.refuse_missing({command[0]: "the command to run"})
     listeners = shell_listeners.chosen(listen)

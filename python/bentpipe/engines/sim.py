@@ -47,7 +47,7 @@ class SimEngine:
     def check(self, spec: RunSpec) -> None:
         refuse(spec)
         if spec.near is None and "near" in self._options.pcap:
-            raise EngineError("--pcap near: the lab has no near host", what="pcap")
+            raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
 
     def check_machine(self, specs: Iterable[RunSpec]) -> None:
         """It needs nothing."""

@@ -184,7 +184,7 @@ def _unknown_choice(key: str, location: Location, document: Document) -> FaultEr
     if value is _MISSING:
         return FaultError(f"expected one of {', '.join(choices)}", found="nothing", key=key)
     asked = did_you_mean(value, choices) if isinstance(value, str) else ""
-    return FaultError(f"{asked}Known are {', '.join(choices)}", found=shown(value), key=key)
+    return FaultError(f"{asked}expected one of {', '.join(choices)}", found=shown(value), key=key)
 
 
 def _out_of_range(details: ErrorDetails, location: Location, document: Document) -> FaultError:

@@ -13,6 +13,13 @@ from bentpipe.words.faults import did_you_mean, shown
 
 MOST_BYTES = 4 * 2**20
 WOULD_DO = "expected a lab file (TOML, in UTF-8)"
+_TOML_FAULTS = (
+    (r"Illegal character '\\n'", "a text without its closing quote"),
+    (r"Cannot declare \('(.*)',\) twice", r"the table [\1] stands here a second time"),
+    (r"Cannot overwrite a value", "this key stands here a second time"),
+    (r"Invalid value", "invalid value (a text needs quotes)"),
+)
+"""Sentences of tomllib, and ours."""
 _TOML_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -28,13 +35,17 @@ def find(path_or_name: str | Path) -> Path:
     if file.is_dir():
         raise LabError(text, "", "a folder", "expected a lab file")
     if not file.exists():
-        asked = did_you_mean(file.stem, shipped)
+        if file.suffix or len(file.parts) > 1:
+            raise LabError(
+                text, "", "no file of that name", "expected a lab file, or a name from `bentpipe labs`"
+            )
+        asked = did_you_mean(text, shipped)
         listing = ", ".join(shipped)
         raise LabError(
             text,
             "",
             "neither a file nor a lab of that name",
-            f"{asked}labs that come with bentpipe: {listing}",
+            f"{asked}Labs that come with bentpipe: {listing}",
         )
     return file
 
@@ -68,5 +79,12 @@ def parsed(text: str, where: str) -> Document:
         at_end = f"{where}:{max(1, len(text.splitlines()))}"
         at = f"{where}:{match.group(2)}:{match.group(3)}" if match and match.group(2) else at_end
         raise LabError(
-            at, "", f"invalid TOML: {reason[:1].lower()}{reason[1:]}", f"{WOULD_DO}; see https://toml.io"
+            at, "", f"invalid TOML: {_reworded(reason)}", f"{WOULD_DO}; see https://toml.io"
         ) from None
+
+
+def _reworded(reason: str) -> str:
+    for theirs, ours in _TOML_FAULTS:
+        if match := re.fullmatch(theirs, reason):
+            return match.expand(ours)
+    return f"{reason[:1].lower()}{reason[1:]}"

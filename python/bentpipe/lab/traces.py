@@ -56,7 +56,7 @@ class Traces:
         if "\0" in name or not name:
             raise FaultError("expected the name of a file")
         file = self._folder / name
-        would_do = f"expected a file, named relative to the lab's folder, {self._folder}"
+        would_do = f"expected a file, by its path relative to the lab's folder ({self._folder})"
         try:
             if not file.exists():
                 raise FaultError(would_do, found=f"{shown(name)}, a file that is not there")

@@ -94,8 +94,8 @@ def _split(value: object, what: str, units: Mapping[str, Fraction], example: str
         asked = _asked(number, unit, units)
         names = ", ".join(name for name in units if name != "µs")
         raise FaultError(
-            f"{asked}Units of a {what}: {names}",
-            found=f'{shown(value)}, whose unit "{unit[:40]}" is not known',
+            f"{asked}Units of {what}: {names}",
+            found=f'{shown(value)}, but "{unit[:40]}" is not a unit of {what}',
         )
     return Fraction(number), unit
 
@@ -122,6 +122,9 @@ def _asked(number: str, unit: str, units: Mapping[str, Fraction]) -> str:
         return f"did you mean {in_bits}? "
     near = _ALIASES.get(unit, "")
     near = near if near in units else nearest(unit, units) or ""
+    # 20 ms for a rate is another quantity, not a rate that was misspelled.
+    if any(unit in others for others in (TIME_UNITS, SIZE_UNITS, RATE_UNITS) if others is not units):
+        near = ""
     return f'did you mean "{number} {near}"? ' if near else ""
 
 

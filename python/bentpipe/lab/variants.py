@@ -122,10 +122,11 @@ def _changes_nothing_swept(variant: Variant, axes: Mapping[str, Axis]) -> None:
         swept = {change.key for value in met for change in value.changes}
         for change in variant.changes:
             if change.key in swept:
-                by = f"which the axis {axis.name} changes" if axis.named else "which is swept"
+                by = f"that the axis {axis.name} changes" if axis.named else "that is swept"
                 remedy = "expected a key that is not swept" + (
                     f", or only = {{ {axis.name} = [..] }} with values that leave it alone"
                     if axis.named
                     else ""
                 )
-                raise fault(change.origin, change.key, f'"{change.key}", {by}', remedy)
+                found = f'a change by the variant "{variant.name}" of a key {by}'
+                raise fault(change.origin, change.key, found, remedy)

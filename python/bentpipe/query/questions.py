@@ -334,7 +334,8 @@ def _words(message: str) -> str:
     if message.startswith(_DENIED):
         sql = message.strip().partition("\n\n")[2]
         return f"a query can read only the tables of DIR, no file by its path\n\n{sql}".strip()
-    return message.strip()
+    # Further lines are indented alike, so that the mark below the SQL stays where it belongs.
+    return message.strip().replace("\n\n", "\n").replace("\n", "\n  ")
 
 
 def _quoted(text: str) -> str:

@@ -67,7 +67,7 @@ def _change(check: Check) -> str:
     if check.sure:
         return "more repeats would hardly change it"
     if check.low is None:
-        return "of a single one there is no interval: more repeats could change it"
+        return "one run or pair gives no interval: more repeats could change it"
     if check.repeats is None:
         return f"more repeats could change it, but it may take more than {digits(MOST_REPEATS, 5)}"
     return f"more repeats could change it: about {digits(check.repeats, 5)} would settle it"

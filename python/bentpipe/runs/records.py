@@ -77,8 +77,10 @@ def read_object(place: Place) -> dict[str, Any]:
     try:
         found = json.loads(place.read_bytes())
     except (ValueError, RecursionError) as error:
-        remedy = "; without that run's folder the others can, and it is run again" * (place.name == RECORD)
-        raise StoreError(f"{place} cannot be read: {error}{remedy}") from error
+        remedy = "; remove this run's folder to read the others" * (place.name == RECORD)
+        raise StoreError(
+            f"{place}: found invalid JSON ({error}); expected a record as bentpipe wrote it{remedy}"
+        ) from error
     if not isinstance(found, dict):
         raise StoreError(f"{place} holds no JSON object")
     return found

@@ -45,10 +45,8 @@ class Results:
         runs = Runs(place)
         if not runs.names:
             started = any(name.startswith(".") and name.endswith(STAGING_SUFFIX) for name in place.names())
-            found = (
-                "only runs that were not finished" if started else f"no {RECORD} in it or in a folder in it"
-            )
-            raise StoreError(f"{place} is not a run's folder and holds none: {found}")
+            found = "only unfinished runs" if started else f"no {RECORD}, in it or in a folder of it"
+            raise StoreError(f"{place}: found {found}; expected a run's folder, or a folder of runs")
         return cls(place, runs)
 
     @cached_property

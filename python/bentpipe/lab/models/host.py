@@ -55,7 +55,8 @@ def _known_control(name: str) -> str:
     if name not in CONGESTION_CONTROLS:
         asked = did_you_mean(name, CONGESTION_CONTROLS)
         raise FaultError(
-            f"{asked}Known are {', '.join(CONGESTION_CONTROLS)}", found=f"{shown(name)}, which is not known"
+            f"{asked}expected one of {', '.join(CONGESTION_CONTROLS)}",
+            found=f"{shown(name)}, which is not known",
         )
     return name
 

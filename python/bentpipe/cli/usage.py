@@ -1,0 +1,56 @@
+"""What is wrong with a command line: the place, what was found, what was expected. In place of click's and
+pydantic's own sentences."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from bentpipe.words.faults import nearest, shown
+
+_EXPECTED = (
+    (r"Input should be a valid integer.*", "expected a whole number"),
+    (r"Input should be a valid number.*", "expected a number"),
+    (r"Input should be greater than or equal to (.*)", r"expected at least \1"),
+    (r"Input should be less than or equal to (.*)", r"expected at most \1"),
+    (r"(?:Value error, )?'.*' is not one of (.*)", r"expected one of \1"),
+    (r"Input should be (.*)", r"expected \1"),
+    (r"(?:Value error, )?(.*)", r"\1"),
+)
+"""Pydantic's sentences, by which Typer checks options, and ours."""
+_REQUESTS = (
+    (r"No such command '(.*?)'\. Did you mean '(.*)'", r'found no command "\1"; did you mean "\2"?'),
+    (r"No such command '(.*?)'.*", r'found no command "\1"'),
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"found more arguments than expected: \1"),
+    (r"Option '(.*)' requires an argument", r"\1: found no value; expected one after it"),
+    (r"Missing (?:option|argument) '(.*)'", r"found no \1, which is required"),
+)
+"""Click's sentences, and ours."""
+
+
+def usage_message(error: Any, typed: Sequence[str]) -> str:
+    """One sentence for an error that click raised. `typed` is the command line without `bentpipe`."""
+    said = str(error.format_message()).rstrip(".?")
+    if hasattr(error, "possibilities"):
+        near = nearest(error.option_name, error.possibilities or ())
+        return f"found no option {error.option_name}" + (f"; did you mean {near}?" if near else "")
+    if match := re.fullmatch(r"Invalid value for '(.*?)': (.*)", said, flags=re.DOTALL):
+        expected = _reworded(match[2], _EXPECTED).replace("'", "")
+        return f"{match[1]}: {_found(match[1], typed)}{expected}"
+    return _reworded(said, _REQUESTS)
+
+
+def _reworded(said: str, sentences: Sequence[tuple[str, str]]) -> str:
+    for theirs, ours in sentences:
+        if match := re.fullmatch(theirs, said, flags=re.DOTALL):
+            return match.expand(ours)
+    return f"{said[:1].lower()}{said[1:]}"
+
+
+def _found(option: str, typed: Sequence[str]) -> str:
+    """The value that was typed for this option, or nothing where it cannot be told."""
+    names = re.split(r"\s*/\s*", option)
+    for word, after in zip(typed, [*typed[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name in names:
+            return f"found {shown(value if equals else after)}; "
+    return ""
