@@ -27,15 +27,19 @@ demo: setup
 	@echo 'Pages with all charts: $(demo_out)/sim/report.html, $(demo_out)/live/report.html.'
 	@echo 'In full: $(bentpipe) run effects-of-latency --engine live'
 
-# FILTER=word runs only the Python tests whose name has it (pytest's status 5: none). Those that measure on this machine's kernel
-# have its cores to themselves; the others go on beside each other. Many start `bentpipe`, which is slow where Python may keep
-# nothing that it compiled.
+# FILTER=word runs only the Python tests whose name has it (pytest's status 5: none). Live tests wait for most of their time, so
+# that several go beside each other; the few that load the processors or count namespaces come one after another at the end.
+# Many tests start `bentpipe`, which is slow where Python may keep nothing that it compiled.
+pytest := $(python) -m pytest $(if $(FILTER),-k $(FILTER))
+live := $(pytest) tests/live tests/cli
+beside := --dist worksteal
 test: export PYTHONDONTWRITEBYTECODE =
 test:
 	@scripts/setup test
 	cargo test --quiet --workspace
-	$(python) -m pytest -m "not live" -n auto --dist loadfile $(if $(FILTER),-k $(FILTER)) || [ $$? = 5 ]
-	$(python) -m pytest -m live $(if $(FILTER),-k $(FILTER)) || [ $$? = 5 ]
+	$(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
+	$(live) -m "live and not alone" -n 4 $(beside) || [ $$? = 5 ]
+	$(live) -m "live and alone" || [ $$? = 5 ]
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
 test-loop: export PYTHONDONTWRITEBYTECODE =

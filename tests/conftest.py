@@ -1,7 +1,9 @@
 """What holds for every test: whether it passes must not depend on chance, on the time or on other work."""
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A shell starts its background jobs with SIGINT ignored, and nohup ignores SIGHUP. A signal that a test
@@ -17,3 +19,16 @@ patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", patient, derandomize=True, database=None)
 settings.register_profile("explore", patient, print_blob=True)
 settings.load_profile("same")
+
+TESTS = Path(__file__).parent
+LIVE_FOLDERS = {TESTS / "live", TESTS / "cli"}
+"""Where `make test` looks for live tests."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        live = item.get_closest_marker("live") is not None
+        if live and item.path.parent not in LIVE_FOLDERS:
+            raise pytest.UsageError(f"{item.nodeid}: a live test must be in tests/live or tests/cli")
+        if item.get_closest_marker("alone") is not None and not live:
+            raise pytest.UsageError(f"{item.nodeid}: only live tests may ask to be alone")

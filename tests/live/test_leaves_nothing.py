@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from hosting import Host, refusal, wait_for
 
-pytestmark = pytest.mark.live
+# The number of a namespace that has gone is given to the next one that anybody makes.
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 KINDS = ("net", "mnt", "pid", "user")
 MOMENTS_S = (0.0, 0.1, 0.2, 0.4, 0.8)

@@ -162,6 +162,7 @@ def channels_threads() -> list[int]:
     return found
 
 
+@pytest.mark.alone
 def test_channels_whose_threads_waited_mark_the_run(run: Callable[[str], dict[str, Any]]) -> None:
     loops: list[subprocess.Popen[bytes]] = []
 
