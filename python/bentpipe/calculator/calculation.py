@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from bentpipe.calculator import advice, transfer
 from bentpipe.calculator.answer import Answer
 from bentpipe.calculator.limits import (
@@ -14,75 +16,48 @@ from bentpipe.calculator.limits import (
     window_bytes,
 )
 from bentpipe.calculator.packets import PacketLevel, packet_level
-from bentpipe.calculator.question import DEFAULT_MTU_BYTES, Question, ask
+from bentpipe.calculator.question import Options, Question, ask
+from bentpipe.calculator.words import render
+from bentpipe.words.plain import text
 
 _HOUR_S = 3600.0
+_WIDTH = 110
+"""Of the words, as of everything that a notebook shows as text."""
 
 
 class Calculation(Answer):
     """What `calc` returns: the answer. Its repr says it in words."""
 
     def __repr__(self) -> str:
-        from bentpipe.calculator.words import render  # noqa: PLC0415 - `calc --json` does without both
-        from bentpipe.words.console import as_text  # noqa: PLC0415
-
-        return as_text(render(self))
+        return text(render(self, _WIDTH))
 
 
-def calc(
-    rate: str,
-    rtt: str,
-    *,
-    loss: float | str = 0.0,
-    rcvbuf: str | None = None,
-    sndbuf: str | None = None,
-    streams: int = 1,
-    cc: str = "cubic",
-    size: str | None = None,
-    time: str | None = None,
-    queue: str | None = None,
-    rate_up: str | None = None,
-    mtu: int = DEFAULT_MTU_BYTES,
-    program: str = "iperf3",
-    sim: bool = True,
-) -> Calculation:
+def calc(rate: str, rtt: str, *, sim: bool = True, **options: Unpack[Options]) -> Calculation:
     """What one path allows one transfer.
 
     Args:
         rate: of the link, all IP bytes, with its unit: "20 Mbit/s".
         rtt: base round trip, with its unit: "411 ms".
-        loss: probability that a packet is lost, besides what a full queue drops.
-        rcvbuf: most that a receive buffer may have (tcp_rmem's third); default Linux 6.18's 32 MiB.
-        sndbuf: most that a send buffer may have (tcp_wmem's third); default Linux 6.18's 4 MiB.
-        streams: connections at once, each with its own buffers and its own congestion control.
-        cc: congestion control: reno, cubic, bbr, bbr3 or hybla.
-        size: bytes to carry, for the completion time.
-        time: how long to send, for the mean rate from the start on.
-        queue: what the bottleneck's queue holds: "100 kB", "250 packets", "60 ms" or "1 bdp".
-        rate_up: of the link the other way, which carries the ACKs; default as `rate`.
-        mtu: largest IP packet in bytes.
-        program: how the sender writes: "iperf3", "long" (sendfile of a web server, or writes of megabytes) or
-            "short" (64 KiB each time the socket is writable, with TCP_NODELAY: curl's upload).
         sim: whether to simulate the point too. Where no formula holds (`formula_holds`) that is the answer.
+        options: of path, hosts and transfer:
+            loss: probability that a packet is lost, besides what a full queue drops.
+            rcvbuf: most that a receive buffer may have (tcp_rmem's third); default Linux 6.18's 32 MiB.
+            sndbuf: most that a send buffer may have (tcp_wmem's third); default Linux 6.18's 4 MiB.
+            streams: connections at once, each with its own buffers and its own congestion control.
+            cc: congestion control: reno, cubic, bbr, bbr3 or hybla.
+            size: bytes to carry, for the completion time.
+            time: how long to send, for the mean rate from the start on.
+            queue: what the bottleneck's queue holds: "100 kB", "250 packets", "60 ms" or "1 bdp".
+            rate_up: of the link the other way, which carries the ACKs; default as `rate`.
+            mtu: largest IP packet in bytes.
+            program: how the sender writes: "iperf3", "long" (sendfile of a web server, or writes of
+                megabytes) or "short" (64 KiB each time the socket is writable, with TCP_NODELAY: curl's
+                upload).
 
     Raises:
         LabError: for an invalid or impossible value, naming the option.
     """
-    asked = ask(
-        rate,
-        rtt,
-        loss=loss,
-        rcvbuf=rcvbuf,
-        sndbuf=sndbuf,
-        streams=streams,
-        cc=cc,
-        size=size,
-        time=time,
-        queue=queue,
-        rate_up=rate_up,
-        mtu=mtu,
-        program=program,
-    )
+    asked = ask(rate, rtt, **options)
     found = limits(asked)
     binds, following = binding(found)
     beyond = beyond_formulas(asked, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypedDict, TypeVar
 
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.errors import LabError
@@ -88,6 +88,22 @@ class Question:
         if self.queue_bytes is None:
             return max(self.bdp_segments, 10.0)
         return self.queue_bytes / self.mtu_bytes
+
+
+class Options(TypedDict, total=False):
+    """What of a question need not be given. `ask` has the defaults, `calc` says what each is."""
+
+    loss: float | str
+    rcvbuf: str | None
+    sndbuf: str | None
+    streams: int
+    cc: str
+    size: str | None
+    time: str | None
+    queue: str | None
+    rate_up: str | None
+    mtu: int
+    program: str
 
 
 def ask(

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Sequence
 
 from bentpipe.analysis.statistics import Estimate
 from bentpipe.calculator import advice, transfer
@@ -15,66 +11,62 @@ from bentpipe.calculator.answer import Answer
 from bentpipe.calculator.limits import MANY_LOSSES, QUEUE, BeyondFormulas, Limit
 from bentpipe.words import wording
 from bentpipe.words.digits import digits
+from bentpipe.words.plain import Line, Row, Style, table
 
 _NOT_SIMULATED = "not simulated, too many packets or more than a day at that rate"
 
 
-def render(found: Answer) -> RenderableType:
-    parts: list[RenderableType] = [_heading(found), "", _limits(found), ""]
+def render(found: Answer, width: int) -> list[Line]:
+    """In lines of that width."""
+    head = [*_heading(found), ""]
     if found.beyond_formulas:
-        parts[1:1] = ["", *map(_line, _packets_alone(found, found.beyond_formulas))]
+        head += [*_packets_alone(found, found.beyond_formulas), ""]
         lines = _buffers(found)
     else:
         lines = [*_binding(found), "", *_times(found), "", *_buffers(found)]
         if found.packet_level:
             lines += ["", *_packets(found)]
     sources = [f"{each.name}: {each.source}." for each in found.limits]
-    dim = [_line(line, "dim") for line in ("n: streams.", *sources)]
-    return Group(*parts, *map(_line, lines), "", *dim)
+    return [
+        *_folded(head[:1], width, "bold"),
+        *_folded(head[1:], width),
+        *_limits(found, width),
+        *_folded(["", *lines, ""], width),
+        *_folded(["n: streams.", *sources], width, "dim"),
+    ]
 
 
-def _line(line: str, style: str = "") -> RenderableType:
-    """A line that keeps its indent where it is folded."""
-    text = line.lstrip(" ")
-    if not text:
-        return ""
-    return Padding(Text(text, style=style), (0, 0, 0, len(line) - len(text)), expand=False)
+def _folded(lines: Sequence[str], width: int, style: Style = "") -> list[Line]:
+    return [each for line in lines for each in Line(line, style).folded(width)]
 
 
-def _heading(found: Answer) -> Text:
+def _heading(found: Answer) -> list[str]:
     asked = found.asked
     streams = wording.plural(asked.streams, "stream")
     loss = f"loss {asked.loss:g}" if asked.loss else "no loss but by a full queue"
-    bdp = f"{wording.size(asked.bdp_bytes)}, {digits(asked.bdp_segments)} packets"
     both_ways = f" ({wording.rate(asked.rate_up_bit_s)} for ACKs)" if asked.rate_up_bit_s else ""
-    queue = ""
+    bdp = f"{wording.size(asked.bdp_bytes)}, {digits(asked.bdp_segments)} packets"
+    lines = [
+        f"{wording.rate(asked.rate_bit_s)}{both_ways}, RTT {wording.duration(asked.rtt_s)}, {loss}; "
+        f"{streams}, {asked.congestion_control}",
+        f"BDP {bdp} of {asked.mtu_bytes} B: rate x RTT.",
+    ]
     if asked.queue_bytes is not None:
         share = digits(asked.queue_bytes / asked.bdp_bytes)
         packets = digits(asked.queue_segments, 3)
-        queue = f"Queue {wording.size(asked.queue_bytes)}: {share} BDP, {packets} packets.\n"
-    return Text.assemble(
-        (
-            f"{wording.rate(asked.rate_bit_s)}{both_ways}, RTT {wording.duration(asked.rtt_s)}, {loss}; ",
-            "bold",
-        ),
-        (f"{streams}, {asked.congestion_control}\n", "bold"),
-        f"BDP {bdp} of {asked.mtu_bytes} B: rate x RTT.\n{queue}rcvbuf {wording.size(asked.rcvbuf_bytes)}, ",
-        f"sndbuf {wording.size(asked.sndbuf_bytes)} at most for each connection.",
-    )
+        lines.append(f"Queue {wording.size(asked.queue_bytes)}: {share} BDP, {packets} packets.")
+    rcvbuf, sndbuf = wording.size(asked.rcvbuf_bytes), wording.size(asked.sndbuf_bytes)
+    return [*lines, f"rcvbuf {rcvbuf}, sndbuf {sndbuf} at most for each connection."]
 
 
-def _limits(found: Answer) -> Table:
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    drawn.add_column("limit", no_wrap=True)
-    drawn.add_column("Mbit/s", justify="right", no_wrap=True)
-    drawn.add_column("", no_wrap=True)
-    drawn.add_column("formula")  # the only one that may fold: the figures must stay whole
+def _limits(found: Answer, width: int) -> list[Line]:
+    rows = [Row(("limit", "Mbit/s", "", "formula"), "dim")]
     for each in found.limits:
         binds = each is found.binds and found.formula_holds
         mark = "binds" if binds else found.mark(each) or ("" if each.applies else "not here")
-        style = "bold" if binds else "" if each.applies else "dim"
-        drawn.add_row(each.name, digits(each.goodput_bit_s / 1e6), mark, each.formula, style=style)
-    return drawn
+        cells = (each.name, digits(each.goodput_bit_s / 1e6), mark, each.formula)
+        rows.append(Row(cells, "bold" if binds else "" if each.applies else "dim"))
+    return table(rows, right=(1,), width=width)
 
 
 def _binding(found: Answer) -> list[str]:

@@ -1,13 +1,13 @@
 """`bentpipe calc` on the command line."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
 
 def calc(
+    context: typer.Context,
     *,
     rate: Annotated[str, typer.Option(metavar="RATE", help="Of the link, all IP bytes: 20Mbit/s.")],
     rate_up: Annotated[
@@ -24,8 +24,11 @@ def calc(
         ),
     ] = None,
     loss: Annotated[
-        str, typer.Option(metavar="P", help="Probability that a packet is lost besides a full queue's drops.")
-    ] = "0",
+        str | None,
+        typer.Option(
+            metavar="P", help="Probability that a packet is lost besides a full queue's drops. Default 0."
+        ),
+    ] = None,
     rcvbuf: Annotated[
         str | None,
         typer.Option(
@@ -42,10 +45,13 @@ def calc(
             "Default 4 MiB, as Linux.",
         ),
     ] = None,
-    streams: Annotated[int, typer.Option(metavar="N", help="Connections at once.")] = 1,
+    streams: Annotated[int | None, typer.Option(metavar="N", help="Connections at once. Default 1.")] = None,
     cc: Annotated[
-        str, typer.Option(metavar="NAME", help="Congestion control: reno, cubic, bbr, bbr3 or hybla.")
-    ] = "cubic",
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Congestion control: reno, cubic, bbr, bbr3 or hybla. Default cubic."
+        ),
+    ] = None,
     size: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Bytes to carry, for the completion time: 40MB.")
     ] = None,
@@ -53,15 +59,15 @@ def calc(
         str | None,
         typer.Option(metavar="TIME", help="How long to send, for the mean rate from the start: 30s."),
     ] = None,
-    mtu: Annotated[int, typer.Option(metavar="BYTES", help="Largest IP packet.")] = 1500,
+    mtu: Annotated[int | None, typer.Option(metavar="BYTES", help="Largest IP packet. Default 1500.")] = None,
     program: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help="How the sender writes: iperf3; long (a web server's sendfile, writes of megabytes); "
-            "short (64 KiB each time the socket is writable, as curl's upload).",
+            help="How the sender writes: iperf3, the default; long (a web server's sendfile, writes of "
+            "megabytes); short (64 KiB each time the socket is writable, as curl's upload).",
         ),
-    ] = "iperf3",
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """Compute what a path allows a transfer: each limit, which one binds, how long it takes, what to set.
@@ -76,28 +82,14 @@ def calc(
 
         bentpipe calc --rate 100Mbit/s --rtt 150ms --loss 1e-4 --streams 4 --size 100MB --json
     """
-    from rich.console import Console
-
     from bentpipe.calculator.calculation import calc as calculate
     from bentpipe.calculator.words import render
+    from bentpipe.words import plain
 
-    found = calculate(
-        rate,
-        rtt,
-        loss=loss,
-        rcvbuf=rcvbuf,
-        sndbuf=sndbuf,
-        streams=streams,
-        cc=cc,
-        size=size,
-        time=time,
-        queue=queue,
-        rate_up=rate_up,
-        mtu=mtu,
-        program=program,
-    )
+    given = {name: value for name, value in context.params.items() if value is not None and name != "json_"}
+    found = calculate(**given)
     if json_:
         print(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
     else:
-        width = None if sys.stdout.isatty() else 120
-        Console(width=width, highlight=False, emoji=False).print(render(found))
+        lines = render(found, plain.terminal_width(otherwise=120))
+        print(plain.text(lines, styled=plain.shows_styles()))
