@@ -3,6 +3,9 @@
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bentpipe.charts.description import Axis, Chart, Panel
 
 Range = tuple[float, float]
@@ -28,7 +31,8 @@ def y_range(panels: Iterable[Panel]) -> Range:
 
 def x_range(chart: Chart) -> Range:
     """One range for all of a chart's panels, so that what stands above each other happened together."""
-    values = [x for panel in chart.panels for series in panel.series if series.sets_range for x in series.x]
+    shown = {id(series.x): series.x for panel in chart.panels for series in panel.series if series.sets_range}
+    values = [end for x in shown.values() for end in _extremes(x, chart.x)]
     if chart.x.log:
         above = [v for v in map(chart.x.at, values) if v > 0]
         return (min(above) / 1.4, max(above) * 1.4) if above else (0.1, 10.0)
@@ -56,10 +60,22 @@ def _heights(panel: Panel) -> list[float]:
     found = [level.value for level in panel.levels]
     for series in panel.series:
         if series.sets_range:
-            found += [y for y in series.y if y is not None and math.isfinite(y)]
-            found += [y for y in series.high or () if math.isfinite(y)]
-            found += [y for y in (series.low or ()) if series.band and math.isfinite(y)]
+            found += _extremes(series.y, panel.y)
+            found += _extremes(series.high or (), panel.y)
+            found += _extremes(series.low or (), panel.y) if series.band else []
     return found
+
+
+def _extremes(values: Sequence[float | None], axis: Axis) -> list[float]:
+    """The lowest and the highest, and where the axis is logarithmic the lowest above 0. None is no value."""
+    known = np.array(values, dtype=np.float64)
+    known = known[np.isfinite(known)]
+    above = known[known > 0] if axis.log else known
+    return [*_ends(known), *_ends(above)]
+
+
+def _ends(values: NDArray[np.float64]) -> list[float]:
+    return [float(values.min()), float(values.max())] if values.size else []
 
 
 def zero_place(values: Iterable[float]) -> float | None:

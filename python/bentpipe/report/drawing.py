@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,6 +18,7 @@ from typing import Any
 from bentpipe.charts.description import Chart
 from bentpipe.report import run_part
 from bentpipe.report.packing import SAMPLED_RUNS, Map
+from bentpipe.runs.record import Record
 from bentpipe.runs.store import Results
 from bentpipe.words.printable import printable_lines
 
@@ -26,17 +27,19 @@ _WORTH_PROCESSES = 2 * SAMPLED_RUNS
 
 
 class Parts:
-    """Each run's part at a width in pixels; 0: without charts over time. A process opens the folder anew."""
+    """Each run's part at a width in pixels; 0: without charts over time. A process opens the folder anew, but
+    has the records from its parent (`mapping`)."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, records: Sequence[Record]) -> None:
         self._results = results
+        self._records = records
         self._charts = lru_cache(maxsize=SAMPLED_RUNS)(self._built)
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return _opened, (str(self._results.folder),)
 
     def __call__(self, number: int, pixels: int) -> dict[str, Any]:
-        record = self._results.records[number]
+        record = self._records[number]
         drawn = (
             run_part.drawn(self._charts(number), pixels)
             if pixels
@@ -45,25 +48,31 @@ class Parts:
         return {**all_shown(run_part.words(record)), **drawn}
 
     def _built(self, number: int) -> list[Chart]:
-        return run_part.charts(self._results, self._results.records[number])
+        return run_part.charts(self._results, self._records[number])
 
 
 @lru_cache(maxsize=1)
 def _opened(folder: str) -> Parts:
     """Once in each process."""
-    return Parts(Results.open(folder))
+    return Parts(Results.open(folder), _inherited)
+
+
+_inherited: list[Record] = []
+"""A process's records, as its parent read and checked them."""
 
 
 @contextmanager
-def mapping(runs: int) -> Iterator[Map]:
-    """Maps a function over groups, in order: here for few runs, else in processes."""
+def mapping(records: Sequence[Record]) -> Iterator[Map]:
+    """Maps a function over groups of runs, in order: here for few runs, else in processes."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if runs < _WORTH_PROCESSES or cores == 1:
+    if len(records) < _WORTH_PROCESSES or cores == 1:
         yield map
         return
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(cores, mp_context=spawn, initializer=_begin)
+    pool = ProcessPoolExecutor(cores, mp_context=spawn, initializer=_begin, initargs=(records,))
     try:
+        for _ in range(cores):  # they begin while this one goes on
+            pool.submit(_ready)
         yield pool.map
     except BaseException:
         before = [each for each in multiprocessing.active_children() if each.name.startswith("SpawnProcess")]
@@ -86,8 +95,13 @@ def all_shown(value: Any) -> Any:
     return list(map(all_shown, value)) if isinstance(value, list | tuple) else shown(value)
 
 
-def _begin() -> None:
+def _ready() -> None:
+    """What a process does first: nothing, after its imports."""
+
+
+def _begin(records: Sequence[Record]) -> None:
     """One thread of polars for each process; the parent answers Ctrl-C, and none outlives it."""
+    _inherited[:] = records
     os.environ["POLARS_MAX_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -19,7 +19,7 @@ from bentpipe.charts.description import Chart
 from bentpipe.errors import ComparisonError
 from bentpipe.report import columns, comparison, run_part
 from bentpipe.report.drawing import Parts, mapping, shown
-from bentpipe.report.packing import PAGE_BYTES, blank, deflated, pack, packed_runs
+from bentpipe.report.packing import PAGE_BYTES, Map, blank, deflated, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
 from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.runs.folder import write_file
@@ -49,6 +49,11 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
 
     `told` hears how many more runs are drawn.
     """
+    with mapping(results.records) as mapped:
+        return _rendered(results, most_bytes, mapped, told)
+
+
+def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str:
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
@@ -88,8 +93,8 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
     }
     template = environment.get_template("page.html.j2")
     rest = len(template.render(page, packed=blank(len(results.records))).encode())
-    with mapping(len(results.records)) as mapped:
-        packed = packed_runs(len(results.records), Parts(results), most_bytes - rest, mapped, told)
+    count, part = len(results.records), Parts(results, results.records)
+    packed = packed_runs(count, part, most_bytes - rest, mapped, told)
     return template.render(page, packed=packed)
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
@@ -222,15 +223,20 @@ def _check(place: Place, table: Table, frame: pl.DataFrame) -> None:
     for name, dtype in frame.schema.items():
         if dtype != table.schema[name]:
             raise StoreError(f"{place}: column {name}: found {dtype}; expected {table.schema[name]}")
-    figures = frame.select(pl.col(pl.Float64))
-    wrong = figures.select((~pl.all().is_finite() | (pl.all().abs() > LARGEST)).any())
-    for column in wrong:
-        if column.item():
-            values = figures[column.name].drop_nulls()
+    for column in frame.get_columns():
+        if column.dtype == pl.Float64 and not _is_plausible(column):
+            values = column.drop_nulls()
             found = values.filter(~values.is_finite() | (values.abs() > LARGEST))[0]
             raise StoreError(
                 f"{place}: column {column.name}: found {found:g}; expected a number of at most {LARGEST:g}"
             )
+
+
+def _is_plausible(column: pl.Series) -> bool:
+    """Whether each number is finite and no larger than a record may hold."""
+    values = column.to_numpy()
+    known = values[np.isfinite(values)]
+    return known.size == len(column) - column.null_count() and bool((np.abs(known) <= LARGEST).all())
 
 
 def _damaged(place: Place | str, error: BaseException) -> str:

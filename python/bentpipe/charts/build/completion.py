@@ -23,6 +23,8 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
     names = [
         name for name, figures in record.get("workloads", {}).items() if figures.get("kind") == "channels"
     ]
+    if not names:
+        return None
     flows = results.of_run(record["run"], "flows")
     done = flows.filter(
         pl.col("workload").is_in(names) & (pl.col("end_s") > pl.col("start_s")) & (pl.col("bytes") > 0)
