@@ -40,8 +40,8 @@ KINDS: Mapping[str, Kind] = {
         "difference of two lognormal ones, sigma 0.8",
     ),
     "exponential": Kind(lambda rng, size: rng.exponential(1, size), 1.0, "exponential"),
-    "two modes, even": _two_modes(0.5, "half of the runs do otherwise"),
-    "two modes, rare": _two_modes(0.2, "every fifth run does otherwise"),
+    "two modes, even": _two_modes(0.5, "half of the runs are outliers"),
+    "two modes, rare": _two_modes(0.2, "every fifth run is an outlier"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The intervals held against runs instead of distributions: a variant beside itself, and beside another."""
+"""The intervals checked with runs, not distributions: a variant compared with itself, and with another."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -30,13 +30,13 @@ def measured(
             drawn = np.array([rng.permutation(values)[: 2 * count] for _ in range(trials)])
             low, high = ends(drawn[:, :count] - drawn[:, count:])
             shares.append(float(((low > 0) | (high < 0)).mean()))
-        yield f"{name} beside itself: said to differ", shares
+        yield f"{name} and itself: said to differ", shares
     ratios = np.log([ours / theirs for theirs, ours in pairs])
     held = []
     for count in counts:
         low, high = ends(rng.choice(ratios, (trials, count)))
         held.append(float(((low <= fmean(ratios)) & (fmean(ratios) <= high)).mean()))
-    yield f"{both.name} beside {both.thing.baseline}: the ratio of all {len(pairs)} pairs was held", held
+    yield f"{both.name} and {both.thing.baseline}: the ratio of all {len(pairs)} pairs was included", held
 
 
 def correlations(folders: Sequence[Path]) -> Iterator[tuple[str, list[float]]]:
