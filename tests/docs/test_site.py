@@ -53,6 +53,7 @@ def test_the_search_index_holds_the_pages(built: Path) -> None:
         ('<a href="#gone">x</a>', "page.html: links to #gone, but that page has no such place"),
         ('<img src="gone.png" alt="x">', "page.html: loads gone.png, which does not exist"),
         ('<img src="there.png">', "page.html: the picture there.png has no alternative text"),
+        ("<p>For example:\n- one</p>", "page.html: a list or table that is shown as text: - one"),
         (
             '<script src="https://cdn.example/x.js"></script>',
             "page.html: loads https://cdn.example/x.js from another host",
@@ -67,6 +68,15 @@ def test_a_fault_of_a_page_is_named(script: Any, tmp_path: Path, html: str, faul
     (tmp_path / "there.png").touch()
     (tmp_path / "page.html").write_text(f'<p id="here"></p><a href="#here">x</a>{html}', encoding="utf-8")
     assert script.faults(tmp_path) == [fault]
+
+
+def test_a_list_and_a_table_need_no_empty_line_before_them(script: Any) -> None:
+    assert (
+        script.blocks_apart("Two:\n- one\n- two\n  more\n| a |\n")
+        == "Two:\n\n- one\n- two\n  more\n\n| a |\n"
+    )
+    assert script.blocks_apart("- one:\n\n  | a |\n  |---|\n") == "- one:\n\n    | a |\n    |---|\n"
+    assert script.blocks_apart("```\nx\n- y\n```\n") == "```\nx\n- y\n```\n"
 
 
 def test_a_style_that_loads_from_another_host_is_named(script: Any, tmp_path: Path) -> None:
