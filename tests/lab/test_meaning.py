@@ -72,4 +72,6 @@ set = { "path.loss" = 0.01 }
 only = { "path.rtt" = ["0.55 s"] }
 """
     )
-    assert [cell[0].point for cell in lab.cells() if cell[0].variant == "far"] == [{"path.rtt": "550 ms"}]
+    assert [cell.first.point for cell in lab.cells() if cell.first.variant == "far"] == [
+        {"path.rtt": "550 ms"}
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -21,7 +21,7 @@ from bentpipe.lab.files import MOST_BYTES, WOULD_DO, find, parsed, read_text
 from bentpipe.lab.keys import Document
 from bentpipe.lab.locate import key_lines
 from bentpipe.lab.models.lab import AS_IS, LabFile
-from bentpipe.lab.point import Point
+from bentpipe.lab.point import CellRuns, Point
 from bentpipe.lab.resolve import resolve
 from bentpipe.lab.spec import RunSpec
 from bentpipe.lab.sweep import Cell, Grid, grid_of
@@ -35,17 +35,6 @@ MOST_RUNS = 1_000_000
 _LARGEST_SEED = 2**62
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
 _KEY_EXAMPLE = 'expected a dotted key of the lab, such as "path.rtt"'
-
-
-@dataclass(frozen=True)
-class _Checked:
-    """A cell of the grid that is legal."""
-
-    variant: str
-    point: Mapping[str, Any]
-    seed: int
-    """Of its first run."""
-    spec: RunSpec
 
 
 @dataclass(frozen=True)
@@ -110,7 +99,7 @@ class Lab:
     asked: bool
     text: str
     options: tuple[str, ...]
-    _cells: tuple[_Checked, ...] = field(repr=False)
+    _cells: tuple[CellRuns, ...] = field(repr=False)
     _source: _Source = field(repr=False)
     _settings: tuple[Setting, ...] = field(repr=False)
     _wanted: tuple[str, ...] | None = field(repr=False)
@@ -229,17 +218,33 @@ class Lab:
         places = source.places
         try:
             grid = grid_of(source.document, settings, variants)
-            first, cells = _all_checked(grid, places, Traces(source.folder))
+            first, checked = _all_checked(grid, places, Traces(source.folder))
         except ChangeError as change:
             raise places.of_origin(change.origin, change.fault) from None
         repeat = first.repeat if seeds is None else len(seeds)
-        if repeat * len(cells) > MOST_RUNS:
-            found = f"{repeat} repeats of {len(cells)} points"
+        if repeat * len(checked) > MOST_RUNS:
+            found = f"{repeat} repeats of {len(checked)} points"
             raise LabError(places.file, "repeat", found, f"expected at most {MOST_RUNS} runs")
+        title = first.title or source.name
+
+        def runs(cell: _Checked) -> CellRuns:
+            of_cell = range(cell.seed, cell.seed + repeat) if seeds is None else seeds
+            point = Point(
+                lab=source.name,
+                title=title,
+                published=first.published,
+                variant=cell.variant,
+                point=cell.point,
+                seed=of_cell[0],
+                repeat_index=0,
+                spec=cell.spec,
+            )
+            return CellRuns(point, of_cell)
+
         attributes = {
             "file": source.file,
             "name": source.name,
-            "title": first.title or source.name,
+            "title": title,
             "published": first.published,
             "repeat": repeat,
             "seeds": seeds,
@@ -250,7 +255,7 @@ class Lab:
                 *(setting.option for setting in settings),
                 *(f"--variant {name}" for name in variants or ()),
             ),
-            "_cells": tuple(cells),
+            "_cells": tuple(map(runs, checked)),
             "_source": source,
             "_settings": tuple(settings),
             "_wanted": None if variants is None else tuple(variants),
@@ -270,29 +275,17 @@ class Lab:
         return printable(f"Lab {self.name}" + (f": {self.title}" if self.title != self.name else ""))
 
     def _facts(self) -> list[tuple[str, str]]:
-        return facts(self._cells[0].spec, [cell.point for cell in self._cells], self.variants, self.repeat)
+        points = [cell.first.point for cell in self._cells]
+        return facts(self._cells[0].first.spec, points, self.variants, self.repeat)
 
     @property
     def where(self) -> str:
         """What messages call it: its file, or how it was made."""
         return self._source.places.file
 
-    def cells(self) -> Iterator[list[Point]]:
+    def cells(self) -> Sequence[CellRuns]:
         """The runs of each cell of the grid, the plain lab's cells first."""
-        for cell in self._cells:
-            yield [
-                Point(
-                    lab=self.name,
-                    title=self.title,
-                    published=self.published,
-                    variant=cell.variant,
-                    point=dict(cell.point),
-                    seed=cell.seed + index if self.seeds is None else self.seeds[index],
-                    repeat_index=index,
-                    spec=cell.spec,
-                )
-                for index in range(self.repeat)
-            ]
+        return self._cells
 
     def points(self) -> list[Point]:
         """Every run to do: the plain lab's cells first, each cell's repeats together."""
@@ -341,6 +334,17 @@ def checked_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     if not found:
         raise LabError("seeds", "", "none", expected)
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A cell of the grid that is legal."""
+
+    variant: str
+    point: dict[str, Any]
+    seed: int
+    """Of its first run."""
+    spec: RunSpec
 
 
 def _all_checked(grid: Grid, places: Places, traces: Traces) -> tuple[LabFile, list[_Checked]]:

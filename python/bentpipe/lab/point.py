@@ -1,9 +1,10 @@
-"""A point of the grid with one seed: what one run is given."""
+"""What one run is given: a point of the grid with one seed; and all runs of one cell of the grid."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from bentpipe.lab.spec import RunSpec
 
@@ -34,3 +35,26 @@ class Point:
 
     def with_seed(self, seed: int) -> Self:
         return replace(self, seed=seed)
+
+
+@dataclass(frozen=True)
+class CellRuns(Sequence[Point]):
+    """The runs of one cell of the grid, made when they are asked for: a sweep may have a million."""
+
+    first: Point
+    seeds: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    @overload
+    def __getitem__(self, index: int) -> Point: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Point]: ...
+
+    def __getitem__(self, index: int | slice) -> Point | list[Point]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(len(self))[index]]
+        at = range(len(self))[index]
+        return replace(self.first, seed=self.seeds[at], repeat_index=at) if at else self.first

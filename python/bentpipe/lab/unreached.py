@@ -3,10 +3,10 @@
 How a run with `until = "done"` ends is known only where its work ends at a time, or its duration bounds it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bentpipe.lab.point import Point
+from bentpipe.lab.point import CellRuns
 from bentpipe.lab.spec import RunSpec
 from bentpipe.lab.units import format_time
 
@@ -17,16 +17,15 @@ _KEYS = {
 }
 
 
-def warning(cells: Iterable[list[Point]]) -> str | None:
+def warning(cells: Sequence[CellRuns]) -> str | None:
     """A sentence on all that no run of some cells will meet. None: there is nothing of the kind."""
     counts: dict[str, int] = {}
-    number = 0
-    for number, (point, *_) in enumerate(cells, 1):  # noqa: B007 - how many there were
-        for words in unreached(point.spec):
+    for cell in cells:
+        for words in unreached(cell.first.spec):
             counts[words] = counts.get(words, 0) + 1
     if not counts:
         return None
-    found = [f"{words}{_where(count, number)}" for words, count in counts.items()]
+    found = [f"{words}{_where(count, len(cells))}" for words, count in counts.items()]
     return f"{'; '.join(found)}. Nothing of it happens; a longer duration would reach it"
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from bentpipe.lab.point import Point
+from bentpipe.lab.point import CellRuns
 from bentpipe.lab.spec import RunSpec
 
 
-def warning(cells: Iterable[list[Point]]) -> str | None:
+def warning(cells: Iterable[CellRuns]) -> str | None:
     """A sentence on it. None: all is used in every cell."""
-    unused = [cache_is_unused(point.spec) for point, *_ in cells]
+    unused = [cache_is_unused(cell.first.spec) for cell in cells]
     if not any(unused):
         return None
     where = "" if all(unused) else f" in {sum(unused)} of {len(unused)} points"

@@ -67,7 +67,7 @@ def _chosen(whole: lab.Lab, variant: str, wanted: Mapping[str, Any]) -> Point:
     if variant not in whole.variants:
         expected = f"expected one of {', '.join(whole.variants)}"
         raise LabError(whole.where, "variant", repr(variant), expected)
-    cells = [cell[0] for cell in whole.cells() if cell[0].variant == variant]
+    cells = [cell.first for cell in whole.cells() if cell.first.variant == variant]
     meant = set(point_meaning(wanted))
     found = [each for each in cells if meant <= set(point_meaning(each.point))]
     if len(found) == 1:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 from bentpipe import lab
 from bentpipe.errors import StoreError
-from bentpipe.lab import Point
+from bentpipe.lab.point import CellRuns, Point
 from bentpipe.runs.folder import discard_abandoned
 from bentpipe.runs.layout import LAB, RECORD
 from bentpipe.runs.place import Place
@@ -31,7 +31,7 @@ _LOCK_S = 3.0
 """How long the workers of a process that was killed may still hold the lock."""
 
 
-def named(cells: Iterable[list[Point]]) -> Iterator[tuple[str, Point]]:
+def named(cells: Iterable[CellRuns]) -> Iterator[tuple[str, Point]]:
     """The runs with their folders' names: their cell's number in the grid, what is special about it, seed."""
     for number, points in enumerate(cells, 1):
         for point in points:
@@ -44,12 +44,13 @@ def _word(value: Any) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:_LONGEST_WORD]
 
 
-def identity(the_lab: lab.Lab, cells: Iterable[list[Point]], engine: str) -> dict[str, Any]:
+def identity(the_lab: lab.Lab, cells: Iterable[CellRuns], engine: str) -> dict[str, Any]:
     """What a folder of runs belongs to: the engine and the cells, but not how often each is repeated, nor the
     seed. The lab as it was written stands there for people."""
     digest = hashlib.sha256(f'["{engine}",['.encode())
     points = []
-    for number, (point, *_) in enumerate(cells):
+    for number, cell_runs in enumerate(cells):
+        point = cell_runs.first
         cell = {"variant": point.variant, "point": point.point, "spec": point.spec.model_dump(mode="json")}
         text = json.dumps(cell, sort_keys=True, separators=(",", ":"))
         digest.update(f"{',' if number else ''}{text}".encode())
@@ -67,17 +68,16 @@ def identity(the_lab: lab.Lab, cells: Iterable[list[Point]], engine: str) -> dic
     }
 
 
-def default_folder(own: Mapping[str, Any], names: Iterable[str]) -> Path:
+def default_folder(own: Mapping[str, Any], names: Callable[[], Iterable[str]]) -> Path:
     """runs/<lab>-<date>, with a number where a finished or another sweep has that name already."""
     base = Path("runs") / f"{own['lab']}-{datetime.date.today().isoformat()}"
-    wanted = set(names)
     number = 1
     while True:
         folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
         if not folder.exists():
             return folder
         place = Place.of(folder)
-        if _digest(place) == own["digest"] and not wanted <= place.stamps(RECORD).keys():
+        if _digest(place) == own["digest"] and not set(names()) <= place.stamps(RECORD).keys():
             return folder
         number += 1
 

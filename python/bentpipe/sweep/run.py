@@ -1,35 +1,33 @@
 """Runs the points of a lab on an engine into a folder of runs.
 
-Here is what a sweep is: which runs it has, which of them are there already, what becomes of one that failed.
-Where and how many at once they are done is the executors' business, whose folder it is folder.py's.
+Here is how a sweep goes on, and what becomes of a run that failed. Which runs there are is said in plan.py,
+where they are done in executors/, and whose folder it is in folder.py.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bentpipe import engines, lab
 from bentpipe.engines import lab_commands
-from bentpipe.engines.base import Engine, EngineOptions
+from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.lab_commands import LabCommand
-from bentpipe.errors import EngineError, EngineFaultError, StoreError
-from bentpipe.lab import AS_IS, Point, unreached, unused
-from bentpipe.lab.spec import RunSpec
-from bentpipe.runs.index import Runs, refresh
+from bentpipe.errors import EngineError, EngineFaultError
+from bentpipe.lab.point import CellRuns
+from bentpipe.runs.index import refresh
 from bentpipe.runs.place import Place
 from bentpipe.runs.record import Record
-from bentpipe.runs.records import read_record
 from bentpipe.runs.store import Results
 from bentpipe.sweep.executors.base import Task, TaskOutcome, Work
 from bentpipe.sweep.executors.choice import Where, chosen
 from bentpipe.sweep.failed_run import keep_failed
-from bentpipe.sweep.folder import Claim, claimed, default_folder, identity, named
+from bentpipe.sweep.folder import claimed, default_folder, identity
+from bentpipe.sweep.plan import Again, Left, planned
 from bentpipe.sweep.watching import Quiet, Watcher
 
-Again = Literal["failed", "unreliable"]
 _FAILED_NAMED = 20
 _HERE = Where()
 _REFRESH_S = 60.0
@@ -85,41 +83,32 @@ def execute(
     """
     watcher, tally = watcher or Quiet(), tally or Tally()
     worker = engines.create(engine, options)
-    left_out = _left_out(the_lab, worker)
-    for variant, why in left_out.items():
+    plan = planned(the_lab, worker)
+    for variant, why in plan.left_out.items():
         on_left_out(variant, why)
-
-    def cells() -> Iterator[list[Point]]:
-        return (cell for cell in the_lab.cells() if cell[0].variant not in left_out)
-
-    own = identity(the_lab, cells(), engine) | {"left_out": left_out}
-    place = Place.of(out if out is not None else default_folder(own, (name for name, _ in named(cells()))))
+    own = identity(the_lab, plan.cells, engine) | {"left_out": dict(plan.left_out)}
+    place = Place.of(out if out is not None else default_folder(own, plan.names))
     with claimed(place, own) as claim, ExitStack() as stack:
-        runs, index = _Runs(claim, again), _Index(place)
+        left, index = Left(plan, claim, worker, again), _Index(place)
         done = 0
-        for there in runs.settled(cells(), whole=on_record is not None):
+        for there in left.settled(whole=on_record is not None):
             done += 1
             tally.count(there["run"], there)
             if on_record:
                 on_record(there)
-        left = _Left()
-        specs = left.counted(runs.tasks(cells(), worker))
         if not where.cluster:  # there the workers look at their own machines
-            worker.check_machine(specs)
-        for _ in specs:
-            pass
-        if not left.runs and again:
-            watcher.say(f"No run in {place} is {again}.")
-        for warning in (unreached.warning, unused.warning):
-            if left.runs and (words := warning(cells())):
-                on_warning(words)
+            worker.check_machine(left.specs)
         if left.runs:
-            options = _with_commands_allowed(options, cells(), the_lab, allows)
+            for words in plan.warnings():
+                on_warning(words)
+            options = _with_commands_allowed(options, plan.cells, the_lab, allows)
+        elif again:
+            watcher.say(f"No run in {place} is {again}.")
         work = Work(engine, options, str(place), replaces=again is not None)
         tally.runs, tally.folder = done + left.runs, str(place)
         executor = stack.enter_context(chosen(where, work, worker, claim, runs=left.runs, watcher=watcher))
         watcher.sweep_begins(done + left.runs, done, left.length_s, executor.at_once)
-        outcomes = stack.enter_context(closing(executor.outcomes(runs.tasks(cells(), worker), watcher)))
+        outcomes = stack.enter_context(closing(executor.outcomes(left.tasks(), watcher)))
         for task, outcome in outcomes:
             record = _kept(outcome, task, work, sound=tally.done + tally.unreliable > 0)
             watcher.run_ends(task.name, record)
@@ -133,90 +122,18 @@ def execute(
 
 def _with_commands_allowed(
     options: EngineOptions | None,
-    cells: Iterable[list[Point]],
+    cells: Iterable[CellRuns],
     the_lab: lab.Lab,
     allows: Callable[[Sequence[LabCommand]], bool],
 ) -> EngineOptions | None:
     """Raises EngineError where the lab may not run its commands."""
     options = options or EngineOptions()
-    commands = lab_commands.of(cell[0].spec for cell in cells)
+    commands = lab_commands.of(cell.first.spec for cell in cells)
     if not commands or options.allow_exec:
         return options
     if not lab_commands.comes_with_bentpipe(the_lab) and not allows(commands):
         lab_commands.refuse(commands)
     return replace(options, allow_exec=True)
-
-
-def _left_out(the_lab: lab.Lab, worker: Engine) -> dict[str, str]:
-    """The variants that this engine, or this machine's kernel, has no means for, and why.
-
-    A sweep does not end because one of its variants needs what is not here. But what was asked for by name is
-    refused, and so is a plain lab that cannot be run. Raises EngineError.
-    """
-    left_out: dict[str, str] = {}
-    for point, *_ in the_lab.cells():
-        if point.variant in left_out:
-            continue
-        try:
-            worker.check(point.spec)
-        except EngineError as error:
-            if the_lab.asked or point.variant == AS_IS:
-                raise
-            left_out[point.variant] = str(error.args[0])
-    return left_out
-
-
-class _Runs:
-    """Which runs of a sweep are to be done, and which stay as they are."""
-
-    def __init__(self, claim: Claim, again: Again | None) -> None:
-        self._claim = claim
-        self._again = again
-        self._anew: set[str] = set()
-        if again and not claim.there:
-            raise StoreError(f"{claim.place} holds no runs: there is nothing to run again")
-
-    def settled(self, cells: Iterable[list[Point]], *, whole: bool) -> Iterator[Mapping[str, Any]]:
-        """The records of the runs that are there and stay, or if not `whole` how they ended."""
-        if not self._claim.there:
-            return
-        rows = {} if whole else _how_they_ended(self._claim.place)
-        for name, _ in named(cells):
-            if name in self._claim.there:
-                record = read_record(self._claim.place / name) if whole else rows[name]
-                if self._again and _is(record, self._again):
-                    self._anew.add(name)
-                else:
-                    yield record
-
-    def tasks(self, cells: Iterable[list[Point]], worker: Engine) -> Iterator[Task]:
-        """What is to be done, once it is known what is settled."""
-        spec, length_s = None, 0.0
-        for name, point in named(cells):
-            if name in self._anew if self._again else name not in self._claim.there:
-                if point.spec is not spec:
-                    spec, length_s = point.spec, worker.length_s(point.spec)
-                yield Task(name, point, length_s)
-
-
-@dataclass
-class _Left:
-    """What of a sweep is still to be done."""
-
-    runs: int = 0
-    length_s: float = 0.0
-
-    def counted(self, tasks: Iterable[Task]) -> Iterator[RunSpec]:
-        """Their specifications; they are counted as they pass."""
-        for task in tasks:
-            self.runs += 1
-            self.length_s += task.length_s
-            yield task.point.spec
-
-
-def _how_they_ended(place: Place) -> dict[str, dict[str, Any]]:
-    table = Runs(place).table().select("run", "status", "reliable", "why")
-    return {row["run"]: row for row in table.iter_rows(named=True)}
 
 
 class _Index:
@@ -235,11 +152,6 @@ class _Index:
         refresh(self._place)
         ended_s = time.monotonic()
         self._next_s = ended_s + max(_REFRESH_S, (ended_s - begun_s) / _REFRESH_SHARE)
-
-
-def _is(record: Mapping[str, Any], again: Again) -> bool:
-    failed = record["status"] == "failed"
-    return failed if again == "failed" else not failed and not record["reliable"]
 
 
 def _kept(outcome: TaskOutcome, task: Task, work: Work, *, sound: bool) -> Record:
