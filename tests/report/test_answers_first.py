@@ -193,6 +193,16 @@ def test_every_table_says_over_which_interval_its_goodput_is_counted(tmp_path: P
     assert words in run_rows(results).counted
 
 
+def test_the_table_of_runs_has_no_column_without_a_figure(tmp_path: Path) -> None:
+    for number, time_s in enumerate((10.0, 20.0)):
+        record = records.run({"fetch": records.http([time_s])}, seed=number)
+        synthetic.run(tmp_path, f"{number}", changes=record | {"published": None})
+    found = run_rows(Results.open(tmp_path))
+    columns = list(zip(*(row.values for row in found.rows), strict=True))
+    assert len(columns) == len(found.headers) > found.texts
+    assert all(any(column) for column in columns)
+
+
 def test_an_interval_that_says_nothing_has_no_digits(tmp_path: Path) -> None:
     for number, goodput in enumerate((1.0, 2.0, 1.0, 200.0)):
         seed, variant = number // 2, ("as is", "tuned")[number % 2]

@@ -36,7 +36,7 @@ def words(record: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "engine": engine_words.sentences(record),
         "sysctl": list(_sysctl(record)),
-        "spec": _pretty(record.get("spec", {})),
+        "spec": _json(record.get("spec", {})),
     }
 
 
@@ -115,5 +115,5 @@ def _sysctl(record: Mapping[str, Any]) -> Iterable[tuple[str, str, str, bool]]:
         yield name, at[0], at[1], name in asked
 
 
-def _pretty(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+"""The page's script indents it."""

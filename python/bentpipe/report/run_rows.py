@@ -63,7 +63,7 @@ def _counted(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _figures(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Measure]]:
-    """Work or pipe and measure: the first of each kind, then the others."""
+    """Work or pipe and measure that a run has a value of: the first of each kind, then the others."""
     subjects = {
         (kind.name, subject): kind for run in runs for kind in KINDS for subject in kind.subjects(run)
     }
@@ -71,6 +71,7 @@ def _figures(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Measure]]:
         (rank, subject, measure)
         for (_, subject), kind in subjects.items()
         for rank, measure in enumerate(kind.measures)
+        if any(_has(run, subject) and measure.values(run, subject) for run in runs)
     ]
     by_rank.sort(key=lambda found: found[0])
     kept = by_rank[:_FIGURES]

@@ -4,6 +4,7 @@
 import { curvesByKey, intervalByKey } from "#page/by_key.js";
 import * as charts from "#page/charts.js";
 import { made } from "#page/elements.js";
+import { indented } from "#page/json_text.js";
 
 /** @import { Part } from "./types.js" */
 
@@ -60,7 +61,7 @@ export function runPart(part, number, steps, close) {
     ...elements, ...(engineSaid ? [] : engine), made("h3", {}, "Figures"),
     made("div", { class: "cards" }, ...part.cards.map(([name, asked, found]) => card(name, asked, found))),
     part.sysctl.length ? settingsInForce(part.sysctl) : null,
-    made("details", { class: "plain" }, made("summary", {}, "This run's settings in plain numbers"), made("pre", {}, part.spec)),
+    made("details", { class: "plain" }, made("summary", {}, "This run's settings in plain numbers"), made("pre", {}, indented(part.spec))),
     made("p", { class: "note" }, `Its folder: ${part.name}`));
   const begin = () => {
     for (const { div, element, at, clock: ofTime } of drawings) {
