@@ -22,16 +22,17 @@ SCHEMA = "lab.schema.json"
 _INTRODUCTION = """\
 # The lab file
 
-This page is written from the models by `python -m bentpipe.lab.reference`; edit those, not this.
+<!-- Written by `python -m bentpipe.lab.reference`, from the models; change it there. -->
 
-A lab is a TOML file: the path, the hosts, the work, and what to try. `bentpipe run LAB` takes a file or
-the name of a lab that comes with bentpipe (`bentpipe labs` lists them). It is checked whole before
-anything runs: every cell of the sweep, every variant. An error is one message on stderr with the file
-and line (or the option), the key, what was found and what was expected; the exit status is then 2.
+A lab is a TOML file. It describes the path, the hosts, the work, and the changes to try. `bentpipe run
+LAB` takes a file, or the name of a lab that comes with bentpipe (`bentpipe labs` lists them). The whole lab
+is checked before anything runs: every point of the sweep and every variant. An error is one message on
+stderr. It names the file and line (or the option), the key, what was found and what was expected. The exit
+status is then 2.
 
 `bentpipe schema` prints a JSON schema for editors; it is also in [lab.schema.json](lab.schema.json).
-Save it beside a lab and begin the lab with `#:schema ./lab.schema.json`, and editors that use taplo
-complete and check it.
+Save it beside a lab, and begin the lab with `#:schema ./lab.schema.json`. Editors that use taplo then
+complete and check the lab.
 """
 
 _UNITS = """\
@@ -44,33 +45,33 @@ _UNITS = """\
 | rate | `"16 Mbit/s"` | {rates}: `B/s` is eight `bit/s` |
 | probability | `0.001` | none: 0 to 1, not a percentage |
 
-`Mbps`, `Mbit` and `mbit` are read as `Mbit/s`, and so with `k`, `G` and `T`. (`tc` reads `mbps` as megabytes
-per second; bentpipe does not.) `16M` and `16 Mb/s` are refused, since they may mean bits or bytes.
+`Mbps`, `Mbit` and `mbit` mean `Mbit/s`; the same holds for `k`, `G` and `T`. (In `tc`, `mbps` means megabytes
+per second.) `16M` and `16 Mb/s` are refused, because they may mean bits or bytes.
 
-A number without a unit where one belongs is an error, and so is what is finer than a nanosecond, a byte
-or a bit/s: values are read exactly and never rounded. Buffers are the exception (`tcp_rmem`,
-`tcp_wmem`): plain bytes, as the sysctls have them.
+A quantity without a unit is an error. So is a value finer than a nanosecond, a byte or a bit/s: values are
+read exactly and never rounded. Buffers (`tcp_rmem`, `tcp_wmem`) are the exception: they are plain numbers of
+bytes, as in the sysctls.
 """
 
 _GRID = """\
 ## Sweeps, variants and `--set`
 
-All three put values over **dotted keys** of the lab: `path.rtt`, `path.down.loss`, `host.tcp_rmem`,
-`workload.NAME.size`, `client.initcwnd`, `repeat`. A key needs no place in the file, only in this page.
-Below a key that is written short (`rate = "16 Mbit/s"`) a dotted key makes it the long table, so
-`path.queue.discipline` can be swept over a lab that says `queue = "100 kB"`.
+All three set **dotted keys** of the lab: `path.rtt`, `path.down.loss`, `host.tcp_rmem`,
+`workload.NAME.size`, `client.initcwnd`, `repeat`. The key need not be in
+the file, but it must be on this page. A key in its short form (`rate = "16 Mbit/s"`) becomes a table if a
+dotted key is below it. So `path.queue.discipline` can be swept in a lab that has `queue = "100 kB"`.
 
-- `[sweep]` is a grid: every combination of its values, each `repeat` times. A list is an axis of that key's
-  values. A table is a **named axis**: each of its values is a set of changes, and points, tables and charts
-  show the names. Its own name may not be a key of the lab. No two axes may change the same key.
-- `[[variant]]` names a set of changes. Every variant is crossed with the sweep, or with the values that its
-  `only` says. The plain lab is the variant `as is` and always there. A variant may not change what is swept
-  where it is crossed with it.
-- `--variant NAME` runs only the variants named (it may be repeated): `--variant "as is"` is the plain
-  lab alone.
-- `--set KEY=VALUE` holds in every cell, whatever a variant says; on a swept key it pins that key to the
-  one value, and `--set AXIS=NAME` pins a named axis. The value is read as TOML, and as a text where it is
-  none, so `--set path.rtt="30 ms"` needs no quotes within.
+- `[sweep]` is a grid: every combination of its values is run, `repeat` times each. A list is an axis with
+  values of that key. A table is a **named axis**: each of its entries is a set of changes. Points, tables
+  and charts show the entries' names. The axis's own name may not be a key of the lab. No two axes may change
+  the same key.
+- `[[variant]]` names a set of changes. Every variant is run at every point of the sweep, or only at the
+  values in its `only`. The plain lab is the variant `as is`, and is always included. A variant may not
+  change a key that is swept at its points.
+- `--variant NAME` runs only this variant (repeatable). `--variant "as is"` runs only the plain lab.
+- `--set KEY=VALUE` changes the key at every point, whatever a variant says. If the key is swept, it has only
+  that value. `--set AXIS=NAME` does the same for a named axis. The value is read as TOML, or as a text if
+  it is not TOML, so `--set path.rtt="30 ms"` needs no inner quotes.
 
 ```toml
 [sweep]
@@ -85,13 +86,13 @@ set  = { "path.queue" = "4 bdp" }
 only = { orbit = ["GEO"] }
 ```
 
-A variant that the engine cannot run (a congestion control that this kernel does not have, a sysctl in
-`sim`) is left out of the sweep, and a line on stderr says which and why; the folder's `lab.json` keeps
-it. Asked for by `--variant` it is refused instead, and so is a plain lab that cannot be run."""
+If the engine cannot run a variant (a congestion control that this kernel does not have, a sysctl in
+`sim`), the variant is left out. A line on stderr says which and why, and the folder's `lab.json` records it.
+If `--variant` names it, or if the plain lab itself cannot be run, the request is refused."""
 
 _LOOKUP = """\
-A key of a pipe is looked for in `[path.down]` or `[path.up]`, then in `[path]`, then in the preset.
-Where both hold, `[path.down]` goes before `[path]`, key by key.
+The value of a pipe's key comes from `[path.down]` or `[path.up]`; if it is not there, from `[path]`; if it
+is not there either, from the preset. This holds for each key alone.
 """
 
 _TRACES = """\

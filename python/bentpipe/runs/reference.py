@@ -21,33 +21,33 @@ _HEAD = """\
 
 <!-- Printed by `python -m bentpipe.runs`; change it there. -->
 
-A folder per run: `run.json` and these Parquet tables, the same for every engine. Whatever reads
-Parquet reads them. `bentpipe.Results.open(folder)` reads one run or a whole sweep and
-puts a column `run` (the folder's name) before the others. `bentpipe query` asks them in SQL
+Each run has a folder with `run.json` and these Parquet tables. They are the same for every engine, and
+every program that reads Parquet can read them. `bentpipe.Results.open(folder)` reads one run or a whole
+sweep, and adds a first column `run` (the folder's name). `bentpipe query` asks them in SQL
 ([query](query.md)).
 
-A value that could not be known is null, never zero. Times are seconds on the run's own clock:
-zero is where the lab's `start = "0 s"` lies."""
+An unknown value is null, never zero. Times are seconds on the run's own clock: zero is the lab's
+`start = "0 s"`."""
 _RUNS = """
-A sweep's folder also holds a table of its runs, `runs.parquet`, so that thousands of them need not be
-opened one by one. It is made from the records (`run.json`), which are the truth: a run that is not in
-it, or whose record has been written since, is read from its record, and without the file nothing is
-lost but time. `Results.scan("runs")` gives it lazily, always complete.
+A sweep's folder also has a table of its runs, `runs.parquet`, so that thousands of runs need not be
+opened one by one. It is made from the records (`run.json`), which are authoritative. A run that is not
+in the table, or whose record is newer, is read from its record. Without the file only time is lost.
+`Results.scan("runs")` gives the table lazily, and always complete.
 
-Its structs hold what depends on the lab, so that SQL reaches a figure by dots:
-`workload.download.goodput_mbit_s`, `pipe.down.drops.tail`. That dotted path is the figure's name in
-`bentpipe query` and `bentpipe compare` too. A struct has the fields that any run of the sweep has,
-those of lists excepted; a swept value is text as the lab has it, or a number where all of its values
-are numbers. A struct of which no run has anything is left out, as `point` where nothing is swept. The
-file's last columns (`record_json` and those after it) give the records back."""
+Figures that depend on the lab are in structs, so that SQL names them with dots:
+`workload.download.goodput_mbit_s`, `pipe.down.drops.tail`. `bentpipe query` and `bentpipe compare` use
+the same names. A struct has the fields of all runs of the sweep, except lists. A swept value is text as
+in the lab, or a number if all of its values are numbers. A struct without any value is left out, such as
+`point` if nothing is swept. The file's last columns (`record_json` and those after it) hold the records
+themselves."""
 
 _TIMES = """
 ## Times of a workload
-Every kind of work keeps its percentiles and its largest in `run.json` and in `--json`, under the
-workload's name; both engines give the same keys by the same definitions. A group of times is `{count,
-not_finished, p50_s, p95_s, p99_s, max_s}`: percentiles of what finished, by linear interpolation, and
-beside them how many did not finish. **A percentile is null where no value would lie beyond it:** p95
-takes 20 values, p99 takes 100.
+Every kind of work has percentiles and a largest value in `run.json` and in `--json`, under the
+workload's name. Both engines use the same keys and definitions. A group of times is `{count,
+not_finished, p50_s, p95_s, p99_s, max_s}`. The percentiles are of the finished ones, by linear
+interpolation; `not_finished` counts the others. **A percentile is null if no value would lie beyond
+it:** p95 needs 20 values, p99 needs 100.
 """
 _TIMES_OF_KINDS = (
     (
@@ -92,12 +92,12 @@ _TIMES_OF_KINDS = (
     ),
 )
 _THINKING = """
-**Thinking is apart from transfer.** A request waits for a server that thinks during the last `think`
-before the first byte of its answer reaches the client; of an upload, before its end. A fetch's
-`think_s` is the time in which all of its open requests waited so, and `transfer_s` is `total_s -
-think_s`. Where another object of the page was on its way meanwhile, that is transfer time. What a cache
-has is answered without thinking. A channel's pauses are in none of its flows' times, but they are in
-the time that goodput is taken over."""
+**Thinking is separate from transfer.** A request waits for the server to think during the last `think`
+before the first byte of its answer reaches the client; for an upload, before its end. A fetch's
+`think_s` is the time in which all of its open requests waited in this way, and `transfer_s` is `total_s -
+think_s`. If another object of the page was on its way at that time, it is transfer time. A cache
+answers without thinking. A channel's pauses are in none of its flows' times, but they count in
+the time of its goodput."""
 
 
 def as_markdown() -> str:
