@@ -38,6 +38,9 @@ pub struct ReceiverConfig {
     pub report_every: Nanos,
 }
 
+/// After so long without any other frame, a sender whose numbers went back has begun anew.
+const SILENCE: Nanos = Nanos::from_secs(1);
+
 #[derive(Clone, Copy, Debug)]
 struct PacketRecord {
     known_at: Time,
@@ -76,6 +79,8 @@ pub struct TunnelReceiver {
     has_news: bool,
     /// A number far from all others, which the next packet may confirm.
     suspect: Option<u64>,
+    /// When a frame last came whose number was not far from the others.
+    last_near: Option<Time>,
     counters: ReceiverCounters,
 }
 
@@ -121,6 +126,7 @@ impl TunnelReceiver {
             last_report: None,
             has_news: false,
             suspect: None,
+            last_near: None,
             counters: ReceiverCounters::default(),
         }
     }
@@ -154,7 +160,7 @@ impl TunnelReceiver {
                 density,
                 symbol,
             } => {
-                let Some(first) = self.locate(first, u64::from(symbols)) else {
+                let Some(first) = self.locate(now, first, u64::from(symbols)) else {
                     return Ok(());
                 };
                 let id = RepairId {
@@ -175,19 +181,29 @@ impl TunnelReceiver {
     }
 
     /// The whole number of the first of `packets`. A frame that is far from all others is left out until the next one is near it:
-    /// a single wrong number must not make the receiver forget what it has, and a sender that has begun anew is followed.
-    fn locate(&mut self, number: WireNumber, packets: u64) -> Option<u64> {
+    /// a single wrong number must not make the receiver forget what it has. Far ahead is what comes after an outage. Far
+    /// behind are old frames, unless nothing else comes any more: then the sender has begun anew.
+    fn locate(&mut self, now: Time, number: WireNumber, packets: u64) -> Option<u64> {
         let end = self.decoder.kept().end;
         let kept = u64::from(self.config.kept_packets);
         let is_near = |id: u64, other: u64| id.abs_diff(other) <= 2 * kept;
         let id = number.nearest_to(end);
         if is_near(id, end) && id + packets <= end + 2 * kept {
             self.suspect = None;
+            self.last_near = Some(now);
             return Some(id);
         }
+        let is_behind = id < end;
         // A number that went back stands for the same one a turn later.
-        let ahead = if id < end { id + WireNumber::RANGE } else { id };
-        let confirmed = self.suspect.is_some_and(|it| is_near(it, ahead)) && packets <= kept;
+        let ahead = if is_behind {
+            id + WireNumber::RANGE
+        } else {
+            id
+        };
+        let silent = self.last_near.is_none_or(|at| now - at >= SILENCE);
+        let confirmed = self.suspect.is_some_and(|it| is_near(it, ahead))
+            && packets <= kept
+            && (silent || !is_behind);
         self.suspect = (!confirmed).then_some(ahead);
         self.counters.implausible += u64::from(!confirmed);
         confirmed.then_some(ahead)
@@ -198,7 +214,7 @@ impl TunnelReceiver {
             self.counters.malformed += 1;
             return;
         }
-        let Some(id) = self.locate(number, 1) else {
+        let Some(id) = self.locate(now, number, 1) else {
             return;
         };
         self.name_up_to(now, id + 1, Some(id));

@@ -2,7 +2,7 @@
 
 use crate::path::{ONE_WAY, Path, ROUND_TRIP, random_loss, receiver_config, sender_config};
 use bentpipe_base::{Nanos, Time};
-use bentpipe_fec::{Arrival, FrameKind, Policy, ReleaseOrder};
+use bentpipe_fec::{Arrival, FrameKind, Policy, ReleaseOrder, TunnelSender};
 use proptest::prelude::*;
 
 /// 16 Mbit/s of packets of 1500 bytes.
@@ -195,4 +195,23 @@ fn a_receiver_follows_a_sender_that_begins_anew() {
     // The first one was taken for a wrong number.
     assert_eq!(numbers, (1..100).collect::<Vec<_>>());
     assert_eq!(path.receiver.counters().implausible, 1);
+}
+
+#[test]
+fn old_frames_do_not_make_a_receiver_forget() {
+    let mut path = fixed(0.0);
+    path.push_every(Time::ZERO, GAP, 9000);
+    path.run();
+    let before = path.receiver.counters();
+    let mut again = TunnelSender::new(sender_config(Policy::Off)).expect("valid");
+    let mut frame = Vec::new();
+    for _ in 0..50 {
+        again.push(path.now, &[0]).expect("there is room");
+        again.poll_transmit(path.now, &mut frame);
+        path.receiver.handle(path.now, &frame).expect("a frame");
+        frame.clear();
+        assert_eq!(path.receiver.poll_release(path.now), None);
+    }
+    assert_eq!(path.receiver.counters().implausible, 50);
+    assert_eq!(path.receiver.counters().residual_lost, before.residual_lost);
 }
