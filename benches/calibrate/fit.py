@@ -13,7 +13,7 @@ from typing import Any
 from bentpipe import _core
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim_spec import sim_spec
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 
 LAB = "satellite-baselines"
 PUBLISHED_MBIT_S = {"20 channels, 100 kB": 4.5, "50 channels, 100 kB": 9.0, "100 channels, 100 kB": 14.0}

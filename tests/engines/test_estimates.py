@@ -8,7 +8,7 @@ import pytest
 
 from bentpipe import engines
 from bentpipe.errors import EngineError
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 from bentpipe.runs.folder import RunFolder
 from bentpipe.sweep import progress
 from bentpipe.sweep.progress import Lines

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bentpipe.engines.lengths import run_length_s
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 
 PATH = '[path]\nrtt = "500 ms"\nrate = "8 Mbit/s"\n[[workload]]\n'
 SETUP_S = 1.5

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.lab import Lab, RunSpec
+from bentpipe.lab.load import Lab
+from bentpipe.lab.spec import RunSpec
 
 WORK = '[[workload]]\nname = "download"\nkind = "bulk"\ntime = "5 s"\n'
 """The least that makes a lab: one transfer that ends by itself."""

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from bentpipe.errors import LabError
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 
 HERE = Path(__file__).parent
 VALUES = (

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 import bentpipe
 from bentpipe.errors import LabError
-from bentpipe.lab import Lab, shipped_labs
+from bentpipe.lab.load import Lab
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.lab.models.path import Path as LongPath
 from bentpipe.lab.models.path import PipeKeys
 from bentpipe.lab.models.queue import CodelQueue
 from bentpipe.lab.models.workload import Bulk
 from bentpipe.lab.quantities import QueueAmount
+from bentpipe.lab.shipped import shipped_labs
 from bentpipe.lab.values import LabKeys
 from bentpipe.words.written import toml
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 from bentpipe.lab.spec import BulkSpec
 
 from .conftest import WORK

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bentpipe.lab import Lab, RunSpec
+from bentpipe.lab.load import Lab
 from bentpipe.lab.presets import PRESETS
-from bentpipe.lab.spec import BulkSpec, ChannelsSpec, ExecSpec, HttpSpec
+from bentpipe.lab.spec import BulkSpec, ChannelsSpec, ExecSpec, HttpSpec, RunSpec
 
 from .conftest import WORK
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.lab import Lab, catalogue, json_schema, shipped_labs
+from bentpipe.lab.load import Lab
 from bentpipe.lab.published import published, published_keys
 from bentpipe.lab.reference import PAGE, SCHEMA, page, schema_text
+from bentpipe.lab.schema import json_schema
+from bentpipe.lab.shipped import catalogue, shipped_labs
 from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, PingSpec
 
 ROOT = Path(__file__).resolve().parents[2]

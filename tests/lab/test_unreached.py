@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.lab import Lab, unreached
+from bentpipe.lab import unreached
+from bentpipe.lab.load import Lab
 from invocation import called
 
 LAB = """

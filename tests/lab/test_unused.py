@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.lab import Lab, unused
+from bentpipe.lab import unused
+from bentpipe.lab.load import Lab
 from invocation import called
 
 LAB = """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from bentpipe.errors import LabError
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 
 from .conftest import WORK
 from .wrong import WriteLab, Wrong, assert_told

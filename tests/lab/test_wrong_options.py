@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bentpipe.errors import LabError
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 
 from .conftest import WORK
 from .wrong import WriteLab

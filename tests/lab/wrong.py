@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bentpipe.errors import LabError
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 
 WriteLab = Callable[[str], Path]
 Wrong = tuple[str, str, str, str, str]

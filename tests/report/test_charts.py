@@ -11,8 +11,7 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe import charts
-from bentpipe.charts import plotly
+from bentpipe.charts import files, plotly
 from bentpipe.charts.build import lateness, over_time, throughput_rtt, windows
 from bentpipe.charts.build.socket_samples import Socket
 from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
@@ -235,7 +234,7 @@ def test_every_role_has_a_colour_of_its_own_on_either_ground() -> None:
 
 
 def test_every_axis_says_what_it_counts_and_in_which_unit(sweep: Results, geo: Results) -> None:
-    found: list[Any] = [*charts.over_all(sweep), over_time.build(geo, geo.records[0])]
+    found: list[Any] = [*files.over_all(sweep), over_time.build(geo, geo.records[0])]
     for chart in found:
         if chart.of_cells:
             continue  # their figures' unit is in the title
@@ -255,8 +254,8 @@ def test_plotly_reads_no_markup_in_a_label(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
 def test_the_same_chart_gives_the_same_file(tmp_path: Path, geo: Results, form: str) -> None:
-    (first,) = charts.save_all(geo, tmp_path / "a", (form,))
-    (second,) = charts.save_all(geo, tmp_path / "b", (form,))
+    (first,) = files.save_all(geo, tmp_path / "a", (form,))
+    (second,) = files.save_all(geo, tmp_path / "b", (form,))
     assert first.name == f"over-time-001.{form}"
     assert first.read_bytes() == second.read_bytes()
 

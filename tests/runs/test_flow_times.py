@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 from bentpipe.runs.figures.flow_times import flow_times, initial_window_bytes
 from bentpipe.runs.schema import FLOWS
 

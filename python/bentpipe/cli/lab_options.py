@@ -37,6 +37,6 @@ SeedOption = Annotated[
 
 
 def load(name: str, set_: list[str] | None, **more: Any) -> Any:
-    from bentpipe.lab import Lab
+    from bentpipe.lab.load import Lab
 
     return Lab.load(name, set=set_ or (), **more)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -13,12 +13,13 @@ from bentpipe import interruption
 from bentpipe.cli import completion
 from bentpipe.cli.saying import say, tell
 from bentpipe.errors import LabError
+from bentpipe.lab import first_lab
 from bentpipe.lab.errors import FaultError
+from bentpipe.lab.first_lab import Answers
+from bentpipe.lab.presets import PRESETS
+from bentpipe.lab.units import format_rate, format_time
 from bentpipe.words.faults import shown
 from bentpipe.words.printable import printable
-
-if TYPE_CHECKING:
-    from bentpipe.lab.first_lab import Answers
 
 T = TypeVar("T")
 _DEFAULT_FILE = Path("my.toml")
@@ -81,7 +82,7 @@ def new(
 
         bentpipe new --rate 50Mbit/s --rate-up 5Mbit/s --rtt 40ms --work web --out home.toml
     """
-    from bentpipe.lab import Lab, first_lab
+    from bentpipe.lab.load import Lab
 
     if file and out and file != out:
         raise typer.BadParameter(f"found two files, {file} and --out {out}; expected one")
@@ -119,8 +120,7 @@ def _check_place(place: Path, *, force: bool) -> None:
         )
 
 
-def _of_options(given: dict[str, str]) -> "Answers":
-    from bentpipe.lab import first_lab
+def _of_options(given: dict[str, str]) -> Answers:
 
     preset = _option(given, "preset", first_lab.read_preset)
     if preset:
@@ -158,11 +158,8 @@ def _option(given: dict[str, str], name: str, read: Callable[[str], T]) -> T | N
         raise LabError("new", f"--{name}", fault.found or shown(given[name]), fault.remedy) from None
 
 
-def _asked() -> "Answers":
+def _asked() -> Answers:
     """Asks the five questions, if there is somebody to be asked."""
-    from bentpipe.lab import first_lab
-    from bentpipe.lab.presets import PRESETS
-    from bentpipe.lab.units import format_rate, format_time
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise LabError(
@@ -175,7 +172,7 @@ def _asked() -> "Answers":
     tell("Five questions. Enter takes the value in [brackets].")
     tell(f"A known path as the first answer fills in rate and round trip: {', '.join(PRESETS)}")
 
-    def path(text: str) -> "Answers":
+    def path(text: str) -> Answers:
         if text in PRESETS:
             return first_lab.of_preset(text)
         down, up = first_lab.read_rates(text)

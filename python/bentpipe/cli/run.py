@@ -14,11 +14,13 @@ from bentpipe import engines, interruption
 from bentpipe.cli.lab_options import LabOrNone, SeedOption, SetOption, VariantOption, load
 from bentpipe.cli.saying import print_table, say
 from bentpipe.errors import EngineError
+from bentpipe.lab.shipped import catalogue
+from bentpipe.lab.units import parse_time
 from bentpipe.words.printable import printable_json
 
 if TYPE_CHECKING:
     from bentpipe.engines.lab_commands import LabCommand
-    from bentpipe.lab import Lab
+    from bentpipe.lab.load import Lab
     from bentpipe.sweep.run import Tally
 
 
@@ -155,8 +157,6 @@ def _was_left_out(context: typer.Context, option: str) -> bool:
 
 
 def _list_labs() -> None:
-    from bentpipe.lab.shipped import catalogue
-
     listed = "".join(f"\n  {name:24} {title}" for name, title in catalogue())
     say(f"bentpipe: run: found no LAB; expected a lab file, or one that comes with bentpipe:{listed}")
     say("For example: bentpipe run effects-of-latency")
@@ -237,8 +237,6 @@ def _hosts(names: list[str]) -> tuple[str, ...]:
 
 
 def _interval_ns(text: str) -> int:
-    from bentpipe.lab.units import parse_time
-
     try:
         interval_ns = parse_time(text)
     except ValueError as error:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+from bentpipe.errors import EngineError
+
 if TYPE_CHECKING:
     from bentpipe.engines.base import Engine, EngineOptions
 
@@ -25,8 +27,6 @@ seconds, and gives the same bits everywhere; `live` is asked for by name."""
 def create(name: str, options: EngineOptions | None = None) -> Engine:
     """The engine of that name, or EngineError."""
     if name not in REGISTRY:
-        from bentpipe.errors import EngineError  # noqa: PLC0415 - see above
-
         raise EngineError(
             f"there is no engine {name!r}; the engines are {', '.join(REGISTRY)}", what="engine"
         )

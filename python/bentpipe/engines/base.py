@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from bentpipe.lab import Point
+from bentpipe.lab.point import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.runs.folder import RunFolder
 from bentpipe.runs.record import Record

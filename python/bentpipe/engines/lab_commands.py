@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bentpipe.errors import EngineError
-from bentpipe.lab import Lab
+from bentpipe.lab.load import Lab
 from bentpipe.lab.shipped import shipped_labs
 from bentpipe.lab.spec import RunSpec
 from bentpipe.words.printable import printable

@@ -26,7 +26,7 @@ from bentpipe.engines.lengths import run_length_s
 from bentpipe.engines.socket_owners import SOCKETS_CSV, with_owners
 from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
 from bentpipe.errors import EngineError
-from bentpipe.lab import Point
+from bentpipe.lab.point import Point
 from bentpipe.lab.spec import HostSpec, RunSpec
 from bentpipe.runs.figures.queue_behaviour import queues_of_run
 from bentpipe.runs.figures.reliability import assess

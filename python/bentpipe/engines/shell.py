@@ -21,7 +21,7 @@ from bentpipe.engines.live import setup
 from bentpipe.engines.shell_listeners import Listener
 from bentpipe.engines.shell_prompt import Start, interactive
 from bentpipe.errors import EngineError
-from bentpipe.lab import Point
+from bentpipe.lab.point import Point
 from bentpipe.lab.units import format_rate
 
 Host = Literal["client", "near", "server"]

@@ -18,7 +18,7 @@ from bentpipe.engines.sim_core import computed
 from bentpipe.engines.sim_entries import entry
 from bentpipe.engines.sim_spec import refuse, sim_spec, sysctls
 from bentpipe.errors import EngineError
-from bentpipe.lab import Point
+from bentpipe.lab.point import Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.runs.figures.flow_times import initial_window_bytes
 from bentpipe.runs.figures.queue_behaviour import queue_questions

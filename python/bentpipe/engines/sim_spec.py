@@ -11,7 +11,7 @@ from bentpipe._core import congestion_controls
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.errors import EngineError
-from bentpipe.lab import Point
+from bentpipe.lab.point import Point
 from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
 
 CONTROLS = tuple(congestion_controls())

@@ -6,7 +6,7 @@ from typing import Any
 from bentpipe.interchange.entries import entry
 from bentpipe.interchange.foreign import LONGEST_S, Found
 from bentpipe.interchange.imported import Exported, Imported, Row
-from bentpipe.lab import AS_IS
+from bentpipe.lab.models.lab import AS_IS
 
 _ASKED_COUNTS = (
     "streams",

@@ -23,7 +23,7 @@ from bentpipe.interchange import series
 from bentpipe.interchange.flent_file import NEWEST, OURS
 from bentpipe.interchange.series import Series
 from bentpipe.interchange.whole import Whole
-from bentpipe.lab import AS_IS
+from bentpipe.lab.models.lab import AS_IS
 from bentpipe.runs.asked import base_rtt_s
 from bentpipe.runs.folder import write_file
 from bentpipe.runs.store import Results

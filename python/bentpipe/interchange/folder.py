@@ -24,7 +24,7 @@ from bentpipe.interchange.foreign import printable
 from bentpipe.interchange.imported import Imported, Row
 from bentpipe.interchange.reading import read
 from bentpipe.interchange.there import There
-from bentpipe.lab import AS_IS
+from bentpipe.lab.models.lab import AS_IS
 from bentpipe.runs.folder import RunFolder
 from bentpipe.runs.index import refresh
 from bentpipe.runs.layout import LAB, RECORD

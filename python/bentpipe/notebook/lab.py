@@ -5,16 +5,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bentpipe import engines, lab
+from bentpipe import engines
 from bentpipe.engines.base import EngineOptions
 from bentpipe.errors import StoreError
+from bentpipe.lab import load
 from bentpipe.notebook.results import Results
 from bentpipe.runs.memory_place import MemoryPlace
 from bentpipe.sweep.executors.choice import Where
 from bentpipe.sweep.run import execute
 
 
-class Lab(lab.Lab):
+class Lab(load.Lab):
     """A lab that can be run: `Lab.load(path).run()`."""
 
     def run(

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bentpipe import lab
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim import SimEngine, simulated
 from bentpipe.errors import LabError
-from bentpipe.lab import AS_IS, Point
-from bentpipe.lab.load import checked_seeds
+from bentpipe.lab.load import Lab, checked_seeds
 from bentpipe.lab.meaning import point_meaning
+from bentpipe.lab.models.lab import AS_IS
+from bentpipe.lab.point import Point
 from bentpipe.runs.run import Run
 
 _NS = 1e9
@@ -18,7 +18,7 @@ _LEAST_SAMPLE_S, _MOST_SAMPLE_S = 0.001, 1e6
 
 
 def simulate(
-    the_lab: lab.Lab | str | Path,
+    the_lab: Lab | str | Path,
     variant: str | None = None,
     seed: int | None = None,
     *,
@@ -43,7 +43,7 @@ def simulate(
         LabError: for anything that is wrong with the lab, or if the arguments leave none or several points.
         EngineError: for what the simulator cannot do.
     """
-    whole = the_lab if isinstance(the_lab, lab.Lab) else lab.Lab.load(the_lab)
+    whole = the_lab if isinstance(the_lab, Lab) else Lab.load(the_lab)
     chosen = _chosen(whole, AS_IS if variant is None else variant, dict(point or {}))
     if seed is not None:
         chosen = chosen.with_seed(*checked_seeds([seed]))
@@ -62,7 +62,7 @@ def simulate(
     return Run(record, tables)
 
 
-def _chosen(whole: lab.Lab, variant: str, wanted: Mapping[str, Any]) -> Point:
+def _chosen(whole: Lab, variant: str, wanted: Mapping[str, Any]) -> Point:
     """The first run of the one cell that is meant."""
     if variant not in whole.variants:
         expected = f"expected one of {', '.join(whole.variants)}"

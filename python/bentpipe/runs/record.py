@@ -8,7 +8,7 @@ written it. docs/results.md says what the figures mean.
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from bentpipe.lab import Point
+from bentpipe.lab.point import Point
 
 
 class Drops(TypedDict, total=False):

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
@@ -237,6 +236,8 @@ def _check(place: Place, table: Table, frame: pl.DataFrame) -> None:
 
 def _is_plausible(column: pl.Series) -> bool:
     """Whether each number is finite and no larger than a record may hold."""
+    import numpy as np  # noqa: PLC0415 - slow to load, and a run that was just done is not read again
+
     values = column.to_numpy()
     known = values[np.isfinite(values)]
     return known.size == len(column) - column.null_count() and bool((np.abs(known) <= LARGEST).all())

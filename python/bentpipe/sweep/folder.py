@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import lab
 from bentpipe.errors import StoreError
+from bentpipe.lab.load import Lab
 from bentpipe.lab.point import CellRuns, Point
 from bentpipe.runs.folder import discard_abandoned
 from bentpipe.runs.layout import LAB, RECORD
@@ -44,7 +44,7 @@ def _word(value: Any) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:_LONGEST_WORD]
 
 
-def identity(the_lab: lab.Lab, cells: Iterable[CellRuns], engine: str) -> dict[str, Any]:
+def identity(the_lab: Lab, cells: Iterable[CellRuns], engine: str) -> dict[str, Any]:
     """What a folder of runs belongs to: the engine and the cells, but not how often each is repeated, nor the
     seed. The lab as it was written stands there for people."""
     digest = hashlib.sha256(f'["{engine}",['.encode())

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bentpipe import lab
 from bentpipe.engines.base import Engine
 from bentpipe.errors import EngineError, StoreError
-from bentpipe.lab import AS_IS, unreached, unused
+from bentpipe.lab import unreached, unused
+from bentpipe.lab.load import Lab
+from bentpipe.lab.models.lab import AS_IS
 from bentpipe.lab.point import CellRuns, Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.runs.index import Runs
@@ -41,7 +42,7 @@ class Plan:
                 yield words
 
 
-def planned(the_lab: lab.Lab, engine: Engine) -> Plan:
+def planned(the_lab: Lab, engine: Engine) -> Plan:
     """A sweep does not end because one of its variants needs what is not here. But what was asked for by name
     is refused, and so is a plain lab that cannot be run. Raises EngineError.
     """

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bentpipe import engines, lab
+from bentpipe import engines
 from bentpipe.engines import lab_commands
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.lab_commands import LabCommand
 from bentpipe.errors import EngineError, EngineFaultError
+from bentpipe.lab.load import Lab
 from bentpipe.lab.point import CellRuns
 from bentpipe.runs.index import refresh
 from bentpipe.runs.place import Place
@@ -60,7 +61,7 @@ class Tally:
 
 
 def execute(
-    the_lab: lab.Lab,
+    the_lab: Lab,
     *,
     engine: engines.Name = engines.DEFAULT,
     out: str | Path | None = None,
@@ -123,7 +124,7 @@ def execute(
 def _with_commands_allowed(
     options: EngineOptions | None,
     cells: Iterable[CellRuns],
-    the_lab: lab.Lab,
+    the_lab: Lab,
     allows: Callable[[Sequence[LabCommand]], bool],
 ) -> EngineOptions | None:
     """Raises EngineError where the lab may not run its commands."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from bentpipe import engines
 from bentpipe.engines.base import EngineOptions, Progress
 from bentpipe.errors import EngineError, EngineFaultError, StoreError
-from bentpipe.lab import Point
+from bentpipe.lab.point import Point
 from bentpipe.runs.carried import carry, removed
 from bentpipe.runs.folder import RunFolder
 from bentpipe.runs.place import Place
