@@ -43,14 +43,15 @@ def main() -> int:
                 _bentpipe(_HERE, ["run", *lab, "--engine", "sim", "--quiet", "--out", str(sweep)])
             page = Path(temporary) / "page.html"
             took = {tree: list[tuple[float, float]]() for tree in trees}
+            size_mb = dict[Path, float]()
             for _ in range(asked.times):
                 for tree in trees:
                     took[tree].append(_bentpipe(tree, ["report", str(sweep), "--html", str(page)]))
+                    size_mb[tree] = page.stat().st_size / 1e6
             for tree, found in took.items():
                 cpu_s, wall_s = (median(each) for each in zip(*found, strict=True))
                 name = "this" if tree == _HERE else tree.name
-                size_mb = page.stat().st_size / 1e6
-                print(f"| {words} | {name} | {cpu_s:.1f} | {wall_s:.1f} | {size_mb:.1f} |", flush=True)
+                print(f"| {words} | {name} | {cpu_s:.1f} | {wall_s:.1f} | {size_mb[tree]:.1f} |", flush=True)
     return 0
 
 

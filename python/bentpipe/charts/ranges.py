@@ -70,8 +70,7 @@ def _extremes(values: Sequence[float | None], axis: Axis) -> list[float]:
     """The lowest and the highest, and where the axis is logarithmic the lowest above 0. None is no value."""
     known = np.array(values, dtype=np.float64)
     known = known[np.isfinite(known)]
-    above = known[known > 0] if axis.log else known
-    return [*_ends(known), *_ends(above)]
+    return [*_ends(known), *(_ends(known[known > 0]) if axis.log else [])]
 
 
 def _ends(values: NDArray[np.float64]) -> list[float]:
