@@ -1,6 +1,6 @@
 """The command line as a user meets it: called in this process, or started as a process of its own.
 
-A call costs a hundredth of a start, and runs the same code from the parsing of arguments on. A claim about a
+A call costs a fiftieth of a start, and runs the same code from the parsing of arguments on. A claim about a
 process (its streams, its signals, what it loads) starts one.
 """
 
