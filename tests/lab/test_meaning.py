@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bentpipe import Lab
-from bentpipe.lab.meaning import meaning, point_meaning
+from bentpipe.lab.grid.meaning import meaning, point_meaning
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from bentpipe.analysis.kinds import KINDS, Kind, Measure
 from bentpipe.analysis.published import Figure, figures_for
 from bentpipe.analysis.statistics import Estimate, estimate
 from bentpipe.analysis.units import per_unit
-from bentpipe.lab.meaning import PointMeaning, point_meaning
+from bentpipe.lab.grid.meaning import PointMeaning, point_meaning
 from bentpipe.runs.asked import base_rtt_s, direction_of
 from bentpipe.words.direction import Direction
 

@@ -12,7 +12,7 @@ from bentpipe.analysis.cells import counts
 from bentpipe.analysis.kinds import Record
 from bentpipe.analysis.speed_up import PLAIN
 from bentpipe.errors import ComparisonError
-from bentpipe.lab.meaning import PointMeaning, point_meaning
+from bentpipe.lab.grid.meaning import PointMeaning, point_meaning
 from bentpipe.runs.store import Results
 from bentpipe.words.faults import did_you_mean
 

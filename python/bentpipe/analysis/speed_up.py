@@ -13,7 +13,7 @@ from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.figures import figure_of
 from bentpipe.analysis.intervals import Interval, ratio_of
 from bentpipe.analysis.means import log_ratios
-from bentpipe.lab.meaning import PointMeaning, point_meaning
+from bentpipe.lab.grid.meaning import PointMeaning, point_meaning
 
 PLAIN = "as is"
 

@@ -116,7 +116,7 @@ def _values(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
 
 
 def _same(key: str, value: Any, text: str) -> bool:
-    from bentpipe.lab.meaning import meaning
+    from bentpipe.lab.grid.meaning import meaning
     from bentpipe.words.written import written
 
     return written(value) == text or meaning(key, value) == meaning(key, text)

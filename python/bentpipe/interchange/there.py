@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
-from bentpipe.lab.meaning import PointMeaning, point_meaning
+from bentpipe.lab.grid.meaning import PointMeaning, point_meaning
 
 Record = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from bentpipe.errors import LabError
-from bentpipe.lab.changes import Origin
 from bentpipe.lab.errors import FaultError
+from bentpipe.lab.grid.changes import Origin
 from bentpipe.lab.keys import Document, Location, keys_beside
 from bentpipe.lab.models.base import TAG
 from bentpipe.lab.models.loss import LOSS_MODELS

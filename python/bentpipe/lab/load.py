@@ -13,18 +13,18 @@ from typing import Any, Self, Unpack
 from pydantic import ValidationError
 
 from bentpipe.errors import LabError
-from bentpipe.lab.changes import ChangeError, Setting
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.facts import facts
 from bentpipe.lab.faults import Places, first_fault
 from bentpipe.lab.files import MOST_BYTES, WOULD_DO, find, parsed, read_text
+from bentpipe.lab.grid.cells import Cell, Grid, grid_of
+from bentpipe.lab.grid.changes import ChangeError, Setting
 from bentpipe.lab.keys import Document
 from bentpipe.lab.locate import key_lines
 from bentpipe.lab.models.lab import AS_IS, LabFile
 from bentpipe.lab.point import CellRuns, Point
 from bentpipe.lab.resolve import resolve
 from bentpipe.lab.spec import RunSpec
-from bentpipe.lab.sweep import Cell, Grid, grid_of
 from bentpipe.lab.traces import Traces
 from bentpipe.lab.values import LabKeys, document_of, plain
 from bentpipe.words.faults import shown

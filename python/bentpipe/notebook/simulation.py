@@ -7,8 +7,8 @@ from typing import Any
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim import SimEngine, simulated
 from bentpipe.errors import LabError
+from bentpipe.lab.grid.meaning import point_meaning
 from bentpipe.lab.load import Lab, checked_seeds
-from bentpipe.lab.meaning import point_meaning
 from bentpipe.lab.models.lab import AS_IS
 from bentpipe.lab.point import Point
 from bentpipe.runs.run import Run

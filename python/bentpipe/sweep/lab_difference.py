@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bentpipe.lab.changes import overlap, parse_set
+from bentpipe.lab.grid.changes import overlap, parse_set
 from bentpipe.words.faults import shown
 
 _NAMED = 3

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.lab.axes import Axis, AxisValue, axes_of
-from bentpipe.lab.changes import Change, ChangeError, Origin, Setting, fault, known
 from bentpipe.lab.errors import FaultError
+from bentpipe.lab.grid.axes import Axis, AxisValue, axes_of
+from bentpipe.lab.grid.changes import Change, ChangeError, Origin, Setting, fault, known
+from bentpipe.lab.grid.variants import Variant, chosen, variants_of
 from bentpipe.lab.keys import Document, Location, put
-from bentpipe.lab.variants import Variant, chosen, variants_of
 
 MOST_CELLS = 100_000
 

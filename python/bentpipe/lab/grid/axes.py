@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.lab.changes import (
+from bentpipe.lab.grid.changes import (
     Change,
     Origin,
     fault,
@@ -15,8 +15,8 @@ from bentpipe.lab.changes import (
     overlap,
     set_of_changes,
 )
+from bentpipe.lab.grid.meaning import meaning
 from bentpipe.lab.keys import Document
-from bentpipe.lab.meaning import meaning
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.words.faults import did_you_mean, shown
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bentpipe.errors import LabError
-from bentpipe.lab.axes import Axis, AxisValue
-from bentpipe.lab.changes import Change, Origin, fault, set_of_changes
+from bentpipe.lab.grid.axes import Axis, AxisValue
+from bentpipe.lab.grid.changes import Change, Origin, fault, set_of_changes
+from bentpipe.lab.grid.meaning import canonical
 from bentpipe.lab.keys import Document, Location
-from bentpipe.lab.meaning import canonical
 from bentpipe.lab.models.lab import AS_IS
 from bentpipe.words.faults import did_you_mean, shown
 
