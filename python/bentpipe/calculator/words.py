@@ -43,7 +43,7 @@ def _folded(lines: Sequence[str], width: int, style: Style = "") -> list[Line]:
 def _heading(found: Answer) -> list[str]:
     asked = found.asked
     streams = wording.plural(asked.streams, "stream")
-    loss = f"loss {asked.loss:g}" if asked.loss else "no loss but by a full queue"
+    loss = f"loss {asked.loss:g}" if asked.loss else "no loss except by a full queue"
     both_ways = f" ({wording.rate(asked.rate_up_bit_s)} for ACKs)" if asked.rate_up_bit_s else ""
     bdp = f"{wording.size(asked.bdp_bytes)}, {digits(asked.bdp_segments)} packets"
     lines = [
@@ -82,10 +82,10 @@ def _binding(found: Answer) -> list[str]:
     lines += _remedy(found, capacity)
     if found.asked.loss > MANY_LOSSES and found.asked.congestion_control in ("reno", "cubic", "hybla"):
         lines.append(
-            "With so many losses timeouts, which these formulas leave out, rule; believe the packets."
+            "With so many losses timeouts dominate. The formulas leave them out: trust the simulation."
         )
     if found.asked.loss and found.asked.congestion_control.startswith("bbr"):
-        lines.append("No formula of loss holds for BBR; the packets below say what is left.")
+        lines.append("No formula of loss holds for BBR; see the simulation below.")
     return lines
 
 
@@ -183,7 +183,7 @@ def _packets(found: Answer) -> list[str]:
         size = wording.size(found.asked.size_bytes or 0)
         lines.append(f"The {size}: {_NOT_SIMULATED}.")
     if found.agrees is False:
-        lines.append(f"Where they differ, believe the packets{_reason(found)}.")
+        lines.append(f"If they differ, trust the simulation{_reason(found)}.")
     return lines
 
 

@@ -33,7 +33,7 @@ def calc(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Most that a receive buffer may have: tcp_rmem's third, or twice an SO_RCVBUF. "
+            help="Largest receive buffer: the third number of tcp_rmem, or twice an SO_RCVBUF. "
             "Default 32 MiB, as Linux since 6.16.",
         ),
     ] = None,
@@ -41,7 +41,7 @@ def calc(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Most that a send buffer may have: tcp_wmem's third, or twice an SO_SNDBUF. "
+            help="Largest send buffer: the third number of tcp_wmem, or twice an SO_SNDBUF. "
             "Default 4 MiB, as Linux.",
         ),
     ] = None,
@@ -72,7 +72,7 @@ def calc(
 ) -> None:
     """Compute what a path allows a transfer: each limit, which one binds, how long it takes, what to set.
 
-    Then the simulator says whether the packets agree.
+    Then it simulates the same case, packet by packet, and says whether the two agree.
 
     Examples:
 

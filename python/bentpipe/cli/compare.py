@@ -17,7 +17,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="With what all else is compared: a variant of a single folder (default `as is`), "
+            help="What the others are compared with: a variant of a single folder (default `as is`), "
             "or one of the folders (default the first).",
         ),
     ] = None,

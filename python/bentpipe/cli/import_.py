@@ -34,8 +34,8 @@ def import_(
 
     `report`, `compare` and `query` then treat them like other runs.
 
-    Every test becomes a run; tests of one variant and point are repeats of one thing. A test that is there
-    is not counted twice. How reliable they are nobody knows, and every table says so.
+    Every test becomes a run. Tests of the same variant and point are repeats of each other. The same test is
+    not counted twice. The measurement error is unknown, and every table says so.
 
     Examples:
 

@@ -23,8 +23,8 @@ def query(
 
     The dialect is DuckDB's. The files are read in place.
 
-    Without SQL, list the tables with their columns and some questions. Of several folders every table has the
-    column `folder`. A query only reads, and only these tables.
+    Without SQL, list the tables with their columns and some questions. With several folders, every table has
+    the column `folder`. A query only reads, and only these tables.
 
     Examples:
 

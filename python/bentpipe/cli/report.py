@@ -31,7 +31,7 @@ def report(
 ) -> None:
     """Print the table of a sweep, and write a page with every chart: one HTML file.
 
-    Of several folders each has a table and a page of its own; `bentpipe compare` compares them.
+    With several folders, each has its own table and page; `bentpipe compare` compares them.
 
     Examples:
 

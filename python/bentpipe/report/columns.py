@@ -101,7 +101,7 @@ def coverage(found: Sequence[Cell], plain: Plain) -> str:
     shown = [of for of in several if of.has_interval]
     words = f"Ours is the median of {least.count} or more {each}"
     if not shown:
-        return f"{words}; an interval of it takes {LEAST_COUNT}."
+        return f"{words}; an interval needs {LEAST_COUNT}."
     held = min(of.coverage for of in shown)
     return f"{words}; the interval holds the true median with {digits(held * 100, 2)} % or more."
 
@@ -117,17 +117,17 @@ def _of_speed_ups(found: Sequence[SpeedUp | None]) -> str:
     if not known:
         return ""
     least = min(of.pairs for of in known)
-    words = f"Times as fast: the geometric mean over {least} or more pairs of runs"
+    words = f"Times as fast is the geometric mean over {least} or more pairs of runs"
     if not any(of.interval for of in known):
-        return "Times as fast: of one pair of runs, which says nothing of chance; use --repeat."
+        return "Times as fast is from one pair of runs, which does not show chance; use --repeat."
     known_intervals = [of.interval for of in known if of.interval]
     wide = any(ratio_interval(each.low, each.high) == TOO_WIDE for each in known_intervals)
     more = f" {TOO_WIDE_NOTE}" if wide else ""
-    return f"{words}, with its interval at {digits(LEVEL * 100)} %, as `bentpipe compare` has them.{more}"
+    return f"{words}, with its interval at {digits(LEVEL * 100)} %, as in `bentpipe compare`.{more}"
 
 
 def mark(cell: Cell) -> str:
-    """yes, no, or how many of the runs are reliable; of what other programs measured, that nobody knows."""
+    """yes, no, or how many of the runs are reliable; of other programs' measurements it is not known."""
     good = len(cell.runs) - len(cell.left_out)
     if good and all(is_imported(run) for run in cell.runs):
         return "imported" if not cell.left_out else f"{good} of {len(cell.runs)}, imported"

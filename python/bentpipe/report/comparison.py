@@ -325,7 +325,7 @@ def _left_out(compared: Sequence[Comparison]) -> list[RenderableType]:
         if each.metric.role == "first" and each.single_points:
             lines.append(
                 f"{each.name}: of all points {plural(each.single_points, 'point')} with a single pair, "
-                "which says nothing of chance."
+                "which does not show chance."
             )
     names = dict.fromkeys(
         f"{each.metric.name} ({each.name})"
