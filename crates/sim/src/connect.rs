@@ -94,10 +94,22 @@ impl World {
     /// From now on the connection is this flow's.
     pub fn set_flow(&mut self, id: ConnectionId, flow: u64) {
         self.connections[id.index as usize].flow = Some(flow);
+        self.touch(id);
     }
 
     pub fn set_role(&mut self, id: ConnectionId, role: Role) {
         self.connections[id.index as usize].role = role;
+        self.touch(id);
+    }
+
+    /// The rows of its sockets are not what they were.
+    fn touch(&mut self, id: ConnectionId) {
+        let leg = self.connections[id.index as usize].leg;
+        for side in Side::BOTH {
+            if let Some(host) = self.network.host_mut(leg.seat(side)) {
+                host.touch(id.index);
+            }
+        }
     }
 
     /// Client's and server's port.

@@ -148,7 +148,8 @@ impl Simulation {
                 self.workloads[workload].on_timer(&mut self.world, token);
             }
             Call::Sample => {
-                self.world.sample(|seen| sink.socket_seen(seen));
+                sink.sample(self.world.sample());
+                self.world.forget_touched();
                 if let Some(interval) = self.spec.sample_interval_ns {
                     let at = self.world.now() + interval;
                     self.world.calls.push(at, Call::Sample);

@@ -2,7 +2,7 @@
 
 use crate::rows::{Captured, FlowRow, IntervalRow, PingRow, SocketRow};
 use crate::seat::Side;
-use crate::world::SeenSocket;
+use crate::world::Sample;
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
 use core::ops::ControlFlow;
@@ -13,10 +13,11 @@ pub trait Sink {
     fn bin(&mut self, to: Side, bin: &Bin) {
         let _ = (to, bin);
     }
-    /// An open socket, at every sample, in the order of their connections. Making its row takes a while.
-    fn socket_seen(&mut self, seen: &SeenSocket<'_>) {
-        self.socket(&seen.row());
+    /// The sockets at the instant of a sample. By default each open one is handed to [`socket`](Self::socket).
+    fn sample(&mut self, sample: Sample<'_>) {
+        sample.each(|seen| self.socket(&seen.row()));
     }
+    /// An open socket, at every sample, in the order of their connections.
     fn socket(&mut self, row: &SocketRow) {
         let _ = row;
     }

@@ -170,29 +170,86 @@ impl World {
         }
     }
 
-    /// Shows each open socket.
-    pub(crate) fn sample(&self, mut see: impl FnMut(&SeenSocket<'_>)) {
-        let hosts = Seat::ALL.map(|seat| self.network.host(seat));
-        for (index, connection) in (0..).zip(&self.connections) {
-            let generation = connection.generation;
-            let id = ConnectionId { index, generation };
+    /// The sockets as they are now.
+    pub(crate) fn sample(&self) -> Sample<'_> {
+        Sample { world: self }
+    }
+
+    /// A sample is over.
+    pub(crate) fn forget_touched(&mut self) {
+        for seat in Seat::ALL {
+            if let Some(host) = self.network.host_mut(seat) {
+                host.forget_touched();
+            }
+        }
+    }
+}
+
+/// The sockets at the instant of a sample. Each stands at a side of a place in the slab of connections.
+#[derive(Clone, Copy)]
+pub struct Sample<'a> {
+    world: &'a World,
+}
+
+impl<'a> Sample<'a> {
+    pub fn time(&self) -> Time {
+        self.world.now()
+    }
+
+    /// A host's present, which is later than the sample's time while it wakes.
+    pub fn present(&self, host: Seat) -> Time {
+        self.world.network.present(host)
+    }
+
+    /// How many places there are.
+    pub fn places(&self) -> usize {
+        self.world.connections.len()
+    }
+
+    /// Of 64 places, for each host those to which something has happened since the last sample: a socket may have come,
+    /// changed or gone. The rows of all others differ in their time and [`waits`](SeenSocket::waits) at most.
+    pub fn touched(&self, word: usize) -> [u64; Seat::ALL.len()] {
+        Seat::ALL.map(|seat| {
+            let host = self.world.network.host(seat);
+            host.map_or(0, |host| host.touched(word))
+        })
+    }
+
+    /// The host at this side of a place.
+    #[inline]
+    pub fn host(&self, place: usize, side: Side) -> Seat {
+        self.world.connections[place].leg.seat(side)
+    }
+
+    /// The open socket at this side of a place, if there is one.
+    #[inline]
+    pub fn socket(&self, place: usize, side: Side) -> Option<SeenSocket<'a>> {
+        let world = self.world;
+        let connection = &world.connections[place];
+        let id = ConnectionId {
+            index: place as u32,
+            generation: connection.generation,
+        };
+        let host = connection.leg.seat(side);
+        let socket = world.network.host(host)?.socket(id)?;
+        (!socket.is_closed()).then_some(SeenSocket {
+            world,
+            connection,
+            socket,
+            time: world.now(),
+            id,
+            side,
+            host,
+        })
+    }
+
+    /// Shows every open socket, in the order of their connections.
+    pub fn each(&self, mut see: impl FnMut(&SeenSocket<'a>)) {
+        for place in 0..self.places() {
             for side in Side::BOTH {
-                let host = connection.leg.seat(side);
-                let found = hosts[host as usize].and_then(|host| host.watched_socket(id));
-                let Some((socket, changes)) = found.filter(|(socket, _)| !socket.is_closed())
-                else {
-                    continue;
-                };
-                see(&SeenSocket {
-                    world: self,
-                    connection,
-                    socket,
-                    time: self.now(),
-                    id,
-                    side,
-                    host,
-                    changes,
-                });
+                if let Some(seen) = self.socket(place, side) {
+                    see(&seen);
+                }
             }
         }
     }
@@ -209,28 +266,37 @@ pub struct SeenSocket<'a> {
     /// Which of the connection's ends it is.
     pub side: Side,
     pub host: Seat,
-    /// How often something has happened to it: as long as that stays, only [`waits`](Self::waits) differs.
-    changes: u64,
 }
 
 impl SeenSocket<'_> {
-    /// What its row is of: if that is the same, so is the row, but for its time and [`waits`](Self::waits).
-    pub fn version(&self) -> (ConnectionId, Option<u64>, u64) {
-        (self.id, self.connection.flow, self.changes)
-    }
-
     /// How long it has been busy, and of that waiting for the peer's window and for room in the send buffer.
     pub fn waits(&self) -> [Nanos; 3] {
         self.socket.waits(self.world.network.present(self.host))
     }
 
-    #[inline]
-    pub fn row(&self) -> SocketRow {
+    /// Which of the [`waits`](Self::waits) grow with the host's time while nothing happens to it.
+    pub fn growing_waits(&self) -> [bool; 3] {
+        self.socket.growing_waits()
+    }
+
+    /// Segments that it has retransmitted so far.
+    pub fn retransmits(&self) -> u64 {
+        self.socket.retransmits()
+    }
+
+    /// At its own host and at the other.
+    pub fn ports(&self) -> (u16, u16) {
         let (client_port, server_port) = self.world.ports(self.id);
-        let (local_port, remote_port) = match self.side {
+        match self.side {
             Side::Client => (client_port, server_port),
             Side::Server => (server_port, client_port),
-        };
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "a caller takes it apart at once")]
+    pub fn row(&self) -> SocketRow {
+        let (local_port, remote_port) = self.ports();
         SocketRow {
             time: self.time,
             id: self.id,

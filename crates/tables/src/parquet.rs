@@ -41,7 +41,7 @@ enum Values {
     },
     Numbers {
         column: Numbers,
-        count: u32,
+        count: usize,
         /// The last but one and the last.
         latest: [u64; 2],
     },
@@ -72,11 +72,10 @@ impl<W: Write + Send> Writer<W> {
     /// The cells stand in the order of the columns and are of their kinds.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
-        let row = self.nulls.len() as u32;
         let mut nulls = 0;
         for (place, (column, cell)) in self.columns.iter_mut().zip(cells).enumerate() {
             nulls |= u64::from(*cell == Cell::Null) << place;
-            column.push(row, *cell);
+            column.push(*cell);
         }
         self.nulls.push(nulls);
         if self.nulls.len() == GROUP_ROWS {
@@ -108,7 +107,7 @@ impl<W: Write + Send> Writer<W> {
             for (column, about) in self.columns.iter_mut().zip(about) {
                 let valid = || valid.next().unwrap_or_default();
                 let mut chunk = Chunk::new(rows, column.nulls, valid);
-                let block = column.write(&mut chunk, rows);
+                let block = column.write(&mut chunk);
                 chunk.append_to(&mut group, about, block)?;
                 column.clear();
             }
@@ -138,15 +137,9 @@ impl Gathered {
         Self { nulls: 0, values }
     }
 
-    /// Adds the cell of the group's row number `row`.
-    fn push(&mut self, row: u32, cell: Cell<'_>) {
+    fn push(&mut self, cell: Cell<'_>) {
         match (&mut self.values, cell) {
-            (values, Cell::Null) => {
-                self.nulls += 1;
-                if let Values::Numbers { column, .. } = values {
-                    column.nulls += 1;
-                }
-            }
+            (_, Cell::Null) => self.nulls += 1,
             (
                 Values::Texts {
                     codes,
@@ -168,13 +161,13 @@ impl Gathered {
                 codes.push(code);
             }
             (Values::Flags(values), Cell::Flag(flag)) => values.push(flag),
-            (Values::Numbers { .. }, Cell::Integer(number)) => self.number(row, number as u64),
-            (Values::Numbers { .. }, Cell::Float(number)) => self.number(row, number.to_bits()),
+            (Values::Numbers { .. }, Cell::Integer(number)) => self.number(number as u64),
+            (Values::Numbers { .. }, Cell::Float(number)) => self.number(number.to_bits()),
             (_, cell) => unreachable!("{cell:?} in a column of another kind"),
         }
     }
 
-    fn number(&mut self, row: u32, bits: u64) {
+    fn number(&mut self, bits: u64) {
         let Values::Numbers {
             column,
             count,
@@ -184,16 +177,16 @@ impl Gathered {
             return;
         };
         if *count < 2 {
-            column.gain(row, bits);
+            column.gain(*count, bits);
         } else if bits != latest[0] {
-            column.change(row, bits, latest[0]);
+            column.change(*count, bits, latest[0]);
         }
         *count += 1;
         *latest = [latest[1], bits];
     }
 
     /// The chunk, but for the block at its end.
-    fn write(&mut self, chunk: &mut Chunk, rows: u32) -> &[u8] {
+    fn write(&mut self, chunk: &mut Chunk) -> &[u8] {
         match &mut self.values {
             Values::Texts { codes, texts, .. } => {
                 match texts.len() {
@@ -208,8 +201,8 @@ impl Gathered {
                 count,
                 latest,
             } => {
-                let (block, values) = column.finish(rows, (*count > 0).then_some(latest[1]));
-                chunk.numbers(block, values);
+                let block = column.finish(*count, (*count > 0).then_some(latest[1]));
+                chunk.numbers(block, *count);
                 block
             }
             Values::Flags(values) => {

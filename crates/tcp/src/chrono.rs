@@ -56,4 +56,10 @@ impl Chrono {
         let send = self.total(now, Limit::SendBuffer);
         [self.total(now, Limit::Busy) + receive + send, receive, send]
     }
+
+    /// Which of the [`totals`](Self::totals) grow with time.
+    pub fn growing(&self) -> [bool; 3] {
+        [Limit::Idle, Limit::ReceiveWindow, Limit::SendBuffer]
+            .map(|limit| (self.current == limit) != (limit == Limit::Idle))
+    }
 }

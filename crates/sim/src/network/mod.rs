@@ -205,6 +205,13 @@ impl Network {
         }
     }
 
+    pub fn host_mut(&mut self, seat: Seat) -> Option<&mut Host> {
+        match &mut self.seated[self.places[seat as usize]?].occupant {
+            Occupant::Host(host) => Some(host),
+            Occupant::Box(_) | Occupant::Nothing => None,
+        }
+    }
+
     /// Lets an application act on a host, at the host's present.
     pub fn at_host(&mut self, seat: Seat, act: impl FnOnce(&mut Host, Time, &mut Outbox)) {
         let Some(place) = self.places[seat as usize] else {

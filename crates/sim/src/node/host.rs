@@ -36,8 +36,6 @@ struct Slot {
     socket: Option<Socket>,
     /// The entry among the timers that will look at the socket, if any.
     scheduled: Time,
-    /// How often something has happened to the socket.
-    changes: u64,
 }
 
 /// An arrival held back to be joined with what follows.
@@ -54,6 +52,8 @@ pub(crate) struct Host {
     mtu: u32,
     /// By the connection's place in the slab.
     slots: Vec<Option<Slot>>,
+    /// A bit for each of them: whether something has happened to it since the last sample.
+    touched: Vec<u64>,
     timers: EventQueue<ConnectionId>,
     coalescer: Coalescer,
     tcp: bentpipe_tcp::Outbox,
@@ -66,6 +66,7 @@ impl Host {
             config,
             mtu,
             slots: Vec::new(),
+            touched: Vec::new(),
             timers: EventQueue::default(),
             coalescer: Coalescer::default(),
             tcp: bentpipe_tcp::Outbox::default(),
@@ -82,14 +83,26 @@ impl Host {
     }
 
     pub fn socket(&self, id: ConnectionId) -> Option<&Socket> {
-        self.watched_socket(id).map(|(socket, _)| socket)
+        let slot = self.slots.get(id.index as usize)?.as_ref()?;
+        slot.socket.as_ref().filter(|_| slot.end.id == id)
     }
 
-    /// With how often something has happened to it.
-    pub fn watched_socket(&self, id: ConnectionId) -> Option<(&Socket, u64)> {
-        let slot = self.slots.get(id.index as usize)?.as_ref()?;
-        let socket = slot.socket.as_ref().filter(|_| slot.end.id == id)?;
-        Some((socket, slot.changes))
+    /// The next sample is to look at this place in the slab.
+    #[inline]
+    pub fn touch(&mut self, index: u32) {
+        if let Some(word) = self.touched.get_mut(index as usize / 64) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    /// Of 64 places in the slab, those to which something has happened since the last sample.
+    pub fn touched(&self, word: usize) -> u64 {
+        self.touched.get(word).copied().unwrap_or(0)
+    }
+
+    /// A sample is over.
+    pub fn forget_touched(&mut self) {
+        self.touched.fill(0);
     }
 
     /// Takes a place at a connection; the socket appears with [`connect`](Self::connect), or when a SYN comes.
@@ -97,12 +110,13 @@ impl Host {
         let index = end.id.index as usize;
         if self.slots.len() <= index {
             self.slots.resize_with(index + 1, || None);
+            self.touched.resize(index / 64 + 1, 0);
         }
+        self.touch(end.id.index);
         self.slots[index] = Some(Slot {
             end,
             socket: None,
             scheduled: Time::NEVER,
-            changes: 0,
         });
     }
 
@@ -110,6 +124,7 @@ impl Host {
     pub fn remove(&mut self, id: ConnectionId) {
         if self.slot(id).is_some() {
             self.slots[id.index as usize] = None;
+            self.touch(id.index);
         }
     }
 
@@ -161,7 +176,6 @@ impl Host {
         let Some(Some(slot)) = self.slots.get_mut(id.index as usize) else {
             return;
         };
-        slot.changes += 1;
         let address = Address {
             from: self.seat,
             to: slot.end.to,
@@ -179,6 +193,7 @@ impl Host {
             slot.scheduled = at;
             self.timers.push(at, id);
         }
+        self.touch(id.index);
     }
 
     /// A segment is handed up, by itself or joined with its neighbours.

@@ -3,10 +3,11 @@
 
 use super::Question;
 use super::results::{PipeTotals, RunResults, Work};
-use crate::rows::{self, FlowRow, SocketRow};
+use crate::rows::{self, FlowRow};
 use crate::seat::{Seat, Side};
 use crate::simulation::Summary;
 use crate::workload::WorkloadSpec;
+use crate::world::SeenSocket;
 use bentpipe_base::Direction;
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
@@ -40,8 +41,6 @@ pub(crate) struct Figures<'a> {
     question: &'a Question,
     /// By the side that the data goes to: down, up.
     directions: [DirectionFigures; 2],
-    /// When each host was last sampled.
-    sampled: [Option<Time>; Seat::ALL.len()],
     /// Of the workloads whose flows' times are asked for.
     spans: Vec<Vec<Span>>,
 }
@@ -56,7 +55,6 @@ impl<'a> Figures<'a> {
             specs,
             question,
             directions: Default::default(),
-            sampled: [None; Seat::ALL.len()],
             spans: vec![Vec::new(); specs.len()],
         }
     }
@@ -65,41 +63,37 @@ impl<'a> Figures<'a> {
         self.directions[to as usize].bins.push(bin);
     }
 
-    /// A socket of this host.
-    #[inline]
+    /// Sockets of this host.
     pub fn sampled(&mut self, host: Seat, time: Time) {
-        if self.sampled[host as usize] != Some(time) {
-            self.sampled[host as usize] = Some(time);
-            let direction = match host {
-                Seat::Client => Side::Server,
-                Seat::Server => Side::Client,
-                Seat::Near | Seat::Far => return,
-            };
-            let samples_s = &mut self.directions[direction as usize].samples_s;
-            samples_s.push(time.as_secs_f64());
-        }
+        let direction = match host {
+            Seat::Client => Side::Server,
+            Seat::Server => Side::Client,
+            Seat::Near | Seat::Far => return,
+        };
+        let samples_s = &mut self.directions[direction as usize].samples_s;
+        samples_s.push(time.as_secs_f64());
     }
 
     /// A socket to which something has happened since the last sample.
     #[inline]
-    pub fn socket(&mut self, row: &SocketRow) {
-        if row.host != Seat::from(row.side) {
+    pub fn socket(&mut self, seen: &SeenSocket<'_>) {
+        if seen.host != Seat::from(seen.side) {
             return; // between: no end of the whole path
         }
-        let direction = &mut self.directions[row.side.other() as usize];
-        let time_s = row.time.as_secs_f64();
-        let place = row.id.index as usize;
+        let direction = &mut self.directions[seen.side.other() as usize];
+        let place = seen.id.index as usize;
         if direction.senders.len() <= place {
             direction.senders.resize(place + 1, (0, 0));
         }
         let (generation, before) = &mut direction.senders[place];
-        if *generation != row.id.generation {
-            (*generation, *before) = (row.id.generation, 0);
+        if *generation != seen.id.generation {
+            (*generation, *before) = (seen.id.generation, 0);
         }
-        if row.sample.retransmits > *before {
-            *before = row.sample.retransmits;
-            let sender = ports(row.local_port, row.remote_port);
-            direction.seen.push((time_s, sender));
+        if seen.retransmits() > *before {
+            *before = seen.retransmits();
+            let (local_port, remote_port) = seen.ports();
+            let sender = ports(local_port, remote_port);
+            direction.seen.push((seen.time.as_secs_f64(), sender));
         }
     }
 

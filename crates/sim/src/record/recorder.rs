@@ -3,18 +3,18 @@
 
 use super::figures::Figures;
 use super::results::{RunResults, Work};
-use super::{Question, RunError, flows, pings, sockets, wire};
-use crate::packet::ConnectionId;
+use super::sockets::SocketSamples;
+use super::{Question, RunError, flows, pings, wire};
 use crate::rows::{Captured, FlowRow, IntervalRow, PingRow};
 use crate::seat::{Seat, Side};
 use crate::simulation::Summary;
 use crate::sink::Sink;
 use crate::spec::SimSpec;
 use crate::workload::WorkloadSpec;
-use crate::world::SeenSocket;
+use crate::world::Sample;
 use bentpipe_path::Bin;
-use bentpipe_path::time::{Nanos, Time};
-use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng, samples};
+use bentpipe_path::time::Time;
+use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng};
 use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
 
@@ -26,15 +26,12 @@ fn pipe_name(to: Side) -> &'static str {
 /// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.
 const ZERO_NS: i64 = 946_684_800_000_000_000;
 
-/// Of a socket's row.
-type SampleVersion = (ConnectionId, Option<u64>, u64);
-
 pub(crate) struct Recorder<'a, W: Write + Send> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
     go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
     link: parquet::Writer<W>,
-    sockets: samples::Writer<W, SampleVersion>,
+    sockets: SocketSamples<'a, W>,
     flows: parquet::Writer<W>,
     pings: parquet::Writer<W>,
     /// By host.
@@ -70,7 +67,7 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
             table(&Flow::TABLE)?,
             table(&Ping::TABLE)?,
         ];
-        let sockets = samples::Writer::create(create("sockets.parquet")?)?;
+        let sockets = SocketSamples::create(names, create("sockets.parquet")?)?;
         let mut captures = [None, None, None, None];
         for &host in &spec.capture {
             let name = host.name();
@@ -124,37 +121,6 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
         Ok((results, tables))
     }
 
-    /// A socket to which something has happened since its last sample.
-    fn changed(
-        &mut self,
-        slot: usize,
-        version: SampleVersion,
-        waits: [Nanos; 3],
-        seen: &SeenSocket<'_>,
-    ) -> io::Result<()> {
-        let row = seen.row();
-        self.figures.socket(&row);
-        let raw = sockets::row(&self.names[row.workload], &row).raw();
-        if self.sockets.row(slot, version, seen.time, waits, &raw)? {
-            return Ok(());
-        }
-        self.whole_row(slot, version, waits, seen)
-    }
-
-    #[cold]
-    fn whole_row(
-        &mut self,
-        slot: usize,
-        version: SampleVersion,
-        waits: [Nanos; 3],
-        seen: &SeenSocket<'_>,
-    ) -> io::Result<()> {
-        let row = seen.row();
-        let row = sockets::row(&self.names[row.workload], &row);
-        self.sockets
-            .whole_row(slot, version, seen.time, waits, &row)
-    }
-
     fn note(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             self.failed.get_or_insert(error);
@@ -169,15 +135,8 @@ impl<W: Write + Send> Sink for Recorder<'_, W> {
         self.note(written);
     }
 
-    fn socket_seen(&mut self, seen: &SeenSocket<'_>) {
-        self.figures.sampled(seen.host, seen.time);
-        let slot = 2 * seen.id.index as usize + seen.side as usize;
-        let (version, waits) = (seen.version(), seen.waits());
-        let written = match self.sockets.unchanged(slot, &version, seen.time, waits) {
-            Ok(true) => return,
-            Ok(false) => self.changed(slot, version, waits, seen),
-            Err(error) => Err(error),
-        };
+    fn sample(&mut self, sample: Sample<'_>) {
+        let written = self.sockets.sample(sample, &mut self.figures);
         self.note(written);
     }
 

@@ -1,9 +1,170 @@
-//! The `sockets` table's rows, of simulated sockets. The backlog, where packets wait for a socket that is in use, is
-//! always empty: a simulated host is never busy.
+//! The `sockets` table of simulated sockets: its rows, and which of them a sample has to look at. The backlog, where packets
+//! wait for a socket that is in use, is always empty: a simulated host is never busy.
 
+use super::figures::Figures;
 use crate::rows::{Role, SocketRow};
-use bentpipe_path::time::Nanos;
-use bentpipe_tables::Socket;
+use crate::seat::{Seat, Side};
+use crate::world::{Sample, SeenSocket};
+use bentpipe_path::time::{Nanos, Time};
+use bentpipe_tables::{Socket, samples};
+use std::io::{self, Write};
+
+/// Writes samples. At each it looks at the sockets to which something has happened; what it knows of the others is how
+/// their waits go on.
+pub(crate) struct SocketSamples<'a, W: Write + Send> {
+    names: &'a [String],
+    table: samples::Writer<W>,
+    /// By side and place in the slab of connections.
+    known: [Vec<Known>; 2],
+    /// By side, a bit for each place: whether a wait grows there.
+    growing: [Vec<u64>; 2],
+    /// Open sockets by host.
+    open: [u32; Seat::ALL.len()],
+}
+
+/// A socket when something had last happened to it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Where it is open.
+    host: Option<Seat>,
+    /// The host's time.
+    at: Time,
+    waits: [Nanos; 3],
+    growing: [bool; 3],
+}
+
+impl<'a, W: Write + Send> SocketSamples<'a, W> {
+    pub fn create(names: &'a [String], out: W) -> io::Result<Self> {
+        Ok(Self {
+            names,
+            table: samples::Writer::create(out)?,
+            known: Default::default(),
+            growing: Default::default(),
+            open: [0; Seat::ALL.len()],
+        })
+    }
+
+    pub fn finish(self) -> io::Result<W> {
+        self.table.finish()
+    }
+
+    pub fn sample(&mut self, sample: Sample<'_>, figures: &mut Figures<'_>) -> io::Result<()> {
+        self.table.begin(sample.time())?;
+        let words = sample.places().div_ceil(64);
+        for (known, growing) in self.known.iter_mut().zip(&mut self.growing) {
+            known.resize(64 * words, Known::default());
+            growing.resize(words, 0);
+        }
+        let present = Seat::ALL.map(|host| sample.present(host));
+        for word in 0..words {
+            let touched = sample.touched(word);
+            let growing = Side::BOTH.map(|side| self.growing[side as usize][word]);
+            let mut places = touched
+                .into_iter()
+                .chain(growing)
+                .fold(0, |all, it| all | it);
+            while places != 0 {
+                let bit = places.trailing_zeros();
+                places &= places - 1;
+                let place = 64 * word + bit as usize;
+                for side in Side::BOTH {
+                    let host = sample.host(place, side);
+                    if touched[host as usize] >> bit & 1 == 1 {
+                        self.look(sample, place, side, present[host as usize], figures);
+                    } else if growing[side as usize] >> bit & 1 == 1 {
+                        let known = &self.known[side as usize][place];
+                        let waits = known.waits_at(present[host as usize]);
+                        self.table.waits(slot(place, side), waits);
+                    }
+                }
+            }
+        }
+        for host in Seat::ALL {
+            if self.open[host as usize] > 0 {
+                figures.sampled(host, sample.time());
+            }
+        }
+        Ok(())
+    }
+
+    /// At a place where something has happened.
+    #[inline]
+    fn look(
+        &mut self,
+        sample: Sample<'_>,
+        place: usize,
+        side: Side,
+        present: Time,
+        figures: &mut Figures<'_>,
+    ) {
+        let seen = sample.socket(place, side);
+        let known = match &seen {
+            None => {
+                self.table.gone(slot(place, side));
+                Known::default()
+            }
+            Some(seen) => {
+                figures.socket(seen);
+                self.write(slot(place, side), seen);
+                Known {
+                    host: Some(seen.host),
+                    at: present,
+                    waits: seen.waits(),
+                    growing: seen.growing_waits(),
+                }
+            }
+        };
+        let grows = known.growing.contains(&true);
+        let bit = 1 << (place % 64);
+        let growing = &mut self.growing[side as usize][place / 64];
+        *growing = if grows {
+            *growing | bit
+        } else {
+            *growing & !bit
+        };
+        let before = core::mem::replace(&mut self.known[side as usize][place], known);
+        if let Some(host) = before.host {
+            self.open[host as usize] -= 1;
+        }
+        if let Some(host) = known.host {
+            self.open[host as usize] += 1;
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, slot: usize, seen: &SeenSocket<'_>) {
+        let line = seen.row();
+        let raw = row(&self.names[line.workload], &line).raw();
+        if !self.table.row(slot, &raw) {
+            self.whole_row(slot, seen);
+        }
+    }
+
+    #[cold]
+    fn whole_row(&mut self, slot: usize, seen: &SeenSocket<'_>) {
+        let line = seen.row();
+        self.table
+            .whole_row(slot, &row(&self.names[line.workload], &line));
+    }
+}
+
+/// The order of the table's rows within an instant.
+fn slot(place: usize, side: Side) -> usize {
+    2 * place + side as usize
+}
+
+impl Known {
+    /// While nothing happens to it.
+    fn waits_at(&self, present: Time) -> [Nanos; 3] {
+        let mut waits = self.waits;
+        for (wait, grows) in waits.iter_mut().zip(self.growing) {
+            if grows {
+                wait.0 += (present - self.at).0;
+            }
+        }
+        waits
+    }
+}
 
 fn role(role: Role) -> &'static str {
     match role {
@@ -19,7 +180,7 @@ fn measured(span: Nanos) -> Option<f64> {
 }
 
 #[inline]
-pub(crate) fn row<'a>(workload: &'a str, row: &SocketRow) -> Socket<'a> {
+fn row<'a>(workload: &'a str, row: &SocketRow) -> Socket<'a> {
     let s = &row.sample;
     Socket {
         time_s: row.time.as_secs_f64(),

@@ -8,7 +8,7 @@ use bentpipe_sim::spec::SimSpec;
 use bentpipe_sim::workload::{ChannelsSpec, WorkloadSpec};
 use bentpipe_workloads::{ChannelPlan, Distribution, server_delays};
 
-fn channels(count: u32, size: Distribution) -> ChannelsSpec {
+pub(crate) fn channels(count: u32, size: Distribution) -> ChannelsSpec {
     ChannelsSpec {
         name: "clients".into(),
         start_ns: Time::ZERO,

@@ -6,6 +6,7 @@ mod http;
 mod iperf3;
 mod near;
 mod rivals;
+mod sampling;
 
 use bentpipe_path::Nanos;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};

@@ -86,7 +86,7 @@ fn a_slow_lan_carries_no_more_than_its_rate_and_the_path_no_more_than_the_lan_le
 }
 
 /// The same with a cache of so many bytes.
-fn cached(http: HttpSpec, cache_bytes: u64) -> SimSpec {
+pub(crate) fn cached(http: HttpSpec, cache_bytes: u64) -> SimSpec {
     let mut spec = behind_near(WorkloadSpec::Http(http), None);
     if let Some(near) = &mut spec.near {
         near.cache_bytes = Some(cache_bytes);

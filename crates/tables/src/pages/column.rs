@@ -13,21 +13,14 @@ pub(crate) struct Column {
     done: usize,
     /// How many values back the same cell of the instant before lies.
     back: usize,
-    /// Rows without a value so far.
-    pub nulls: u32,
 }
 
+/// `at` is always the value's place in the page. Places come in rising order.
 impl Column {
-    /// How many values stand before this row.
+    /// Another value than at the instant before.
     #[inline]
-    pub fn place(&self, row: u32) -> u32 {
-        row - self.nulls
-    }
-
-    /// The row has another value than at the instant before.
-    #[inline]
-    pub fn change(&mut self, row: u32, bits: u64, before: u64) {
-        let at = self.close(row);
+    pub fn change(&mut self, at: usize, bits: u64, before: u64) {
+        let at = self.close(at);
         let differing = VALUE_BYTES - (bits ^ before).leading_zeros() as usize / 8;
         let bytes = if differing > MOST_LOW_BYTES {
             VALUE_BYTES
@@ -38,52 +31,46 @@ impl Column {
         self.done = at + bytes;
     }
 
-    /// The row has this value, and no other row of it is known.
+    /// A value that no cell had at the instant before.
     #[inline]
-    pub fn value(&mut self, row: u32, bits: u64) {
-        let at = self.close(row);
+    pub fn gain(&mut self, at: usize, bits: u64) {
+        let at = self.close(at);
         self.block.literals(bits, VALUE_BYTES);
         self.done = at + VALUE_BYTES;
-    }
-
-    /// The row has a value, and had none at the instant before.
-    #[inline]
-    pub fn gain(&mut self, row: u32, bits: u64) {
-        self.value(row, bits);
         self.back += 1;
     }
 
     /// The same, and an earlier value of the page equals it. `false`: it lies too far back.
     #[inline]
-    pub fn gain_again(&mut self, row: u32, earlier: u32) -> bool {
-        let offset = (self.place(row) - earlier) as usize * VALUE_BYTES;
+    pub fn gain_again(&mut self, at: usize, earlier: usize) -> bool {
+        let offset = (at - earlier) * VALUE_BYTES;
         if offset > FURTHEST {
             return false;
         }
-        let at = self.close(row);
+        let at = self.close(at);
         self.block.repeat(offset, VALUE_BYTES);
         self.done = at + VALUE_BYTES;
         self.back += 1;
         true
     }
 
-    /// There was a value at the instant before, and there is none now before this row.
+    /// There was a value at the instant before, and there is none now before this place.
     #[inline]
-    pub fn lose(&mut self, row: u32) {
-        self.close(row);
+    pub fn lose(&mut self, at: usize) {
+        self.close(at);
         self.back -= 1;
     }
 
-    /// From this row on all values are the same.
-    pub fn time(&mut self, row: u32, time_s: f64) {
-        self.value(row, time_s.to_bits());
-        self.back = 1;
+    /// From this place on the same cell lies so many values back.
+    pub fn reach_back(&mut self, at: usize, values: usize) {
+        self.close(at);
+        self.back = values;
     }
 
-    /// What lies before this row refers to the instant before, as far as it is not in the block.
+    /// What lies before this place refers to the instant before, as far as it is not in the block.
     #[inline]
-    pub fn close(&mut self, row: u32) -> usize {
-        let at = self.place(row) as usize * VALUE_BYTES;
+    pub fn close(&mut self, at: usize) -> usize {
+        let at = at * VALUE_BYTES;
         if at > self.done {
             self.refer(at);
         }
@@ -96,15 +83,13 @@ impl Column {
         self.done = at;
     }
 
-    /// The block of so many rows, and how many values it has. `last` is the last value, if it is of the last instant. Then
-    /// [`clear`](Self::clear).
-    pub fn finish(&mut self, rows: u32, last: Option<u64>) -> (&[u8], usize) {
-        let values = self.place(rows) as usize;
+    /// The block of so many values. `last` is the last one, if it is of the last instant. Then [`clear`](Self::clear).
+    pub fn finish(&mut self, values: usize, last: Option<u64>) -> &[u8] {
         if values == 0 {
-            return (&[], 0);
+            return &[];
         }
         let end = values * VALUE_BYTES;
-        let block = match (last, end - self.done) {
+        match (last, end - self.done) {
             (Some(last), open @ VALUE_BYTES..) => {
                 if open > VALUE_BYTES {
                     self.refer(end - VALUE_BYTES);
@@ -129,14 +114,13 @@ impl Column {
                 }
                 self.block.finish_again(end)
             }
-        };
-        (block, values)
+        }
     }
 
     /// Begins another page.
     pub fn clear(&mut self) {
         self.block.clear();
-        (self.done, self.back, self.nulls) = (0, 0, 0);
+        (self.done, self.back) = (0, 0);
     }
 }
 
@@ -146,8 +130,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// Reads what was written, and checks the rules for a block's end that some decoders rely on.
-    fn read(column: &mut Column, rows: u32, last: Option<u64>) -> Vec<u64> {
-        let (block, values) = column.finish(rows, last);
+    fn read(column: &mut Column, values: usize, last: Option<u64>) -> Vec<u64> {
+        let block = column.finish(values, last);
         assert!(values == 0 || last_literals(block) >= 5, "{block:?}");
         let bytes = if values == 0 {
             Vec::new()
@@ -191,26 +175,25 @@ mod tests {
     #[test]
     fn a_block_ends_with_literals_where_the_last_rows_have_no_value() {
         let mut column = Column::default();
-        for row in 0..4 {
-            column.gain(row, 7);
+        for at in 0..4 {
+            column.gain(at, 7);
         }
         // The same values at the next instant; at the one after it none has one.
-        for row in 8..12 {
-            column.lose(row);
-            column.nulls += 1;
+        for _ in 0..4 {
+            column.lose(8);
         }
-        assert_eq!(read(&mut column, 12, None), [7; 8]);
+        assert_eq!(read(&mut column, 8, None), [7; 8]);
     }
 
     #[test]
     fn a_block_ends_with_literals_where_the_last_row_refers_to_an_earlier_one() {
         for values in [vec![7_u64, 7], vec![1, 7, 9, 7]] {
             let mut column = Column::default();
-            let count = values.len() as u32;
-            for (row, bits) in (0..).zip(&values[..values.len() - 1]) {
-                column.gain(row, *bits);
+            let count = values.len();
+            for (at, bits) in values[..count - 1].iter().enumerate() {
+                column.gain(at, *bits);
             }
-            assert!(column.gain_again(count - 1, count - 2 - u32::from(count == 4)));
+            assert!(column.gain_again(count - 1, count - 2 - usize::from(count == 4)));
             assert_eq!(read(&mut column, count, Some(7)), values);
         }
     }
@@ -225,23 +208,23 @@ mod tests {
             let mut column = Column::default();
             let mut cells = first;
             let mut expected = cells.clone();
-            for (row, bits) in (0..).zip(&cells) {
-                column.gain(row, *bits);
+            for (at, bits) in cells.iter().enumerate() {
+                column.gain(at, *bits);
             }
-            let mut row = cells.len() as u32;
+            let mut at = cells.len();
             for changes in changes {
                 for (cell, (bits, bytes)) in cells.iter_mut().zip(changes) {
                     let after = *cell ^ (bits & (1_u64.checked_shl(8 * bytes).unwrap_or(0)).wrapping_sub(1));
                     if after != *cell {
-                        column.change(row, after, *cell);
+                        column.change(at, after, *cell);
                         *cell = after;
                     }
-                    row += 1;
+                    at += 1;
                 }
                 expected.extend(&cells);
             }
             let last = cells.last().copied();
-            prop_assert_eq!(read(&mut column, row, last), expected);
+            prop_assert_eq!(read(&mut column, at, last), expected);
         }
     }
 }

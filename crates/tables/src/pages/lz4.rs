@@ -5,8 +5,10 @@
 const LEAST: usize = 4;
 /// From this length on the token does not hold a length by itself.
 const NIBBLE: usize = 15;
-/// What one short sequence is written as, whatever part of it counts.
-const ROOM: usize = 16;
+/// A short sequence's length has at most so many bytes of 255.
+const MOST_FULL: usize = 8;
+/// The most that a short sequence takes: a token, up to 14 literals, an offset and a length.
+const ROOM: usize = 3 + NIBBLE + MOST_FULL;
 /// The furthest that a match reaches back, in bytes.
 pub(super) const FURTHEST: usize = 65_535;
 
@@ -17,73 +19,80 @@ pub(super) struct Block {
     end: usize,
     /// Where the last sequence begins.
     last: usize,
-    /// Literals that no match follows yet: up to eight, lowest byte first, or else `many`.
-    few: u64,
-    few_bytes: usize,
-    many: Vec<u8>,
+    /// So many literals that no match follows yet. They lie behind the place of their token, which is at `end`.
+    literals: usize,
 }
 
 impl Block {
     /// The lowest 1 to 8 bytes of these.
     #[inline]
     pub fn literals(&mut self, bits: u64, bytes: usize) {
-        if self.few_bytes == 0 && self.many.is_empty() {
-            self.few = bits & u64::MAX >> (64 - 8 * bytes);
-            self.few_bytes = bytes;
-        } else {
-            self.more_literals(&bits.to_le_bytes()[..bytes]);
+        let at = self.end + 1 + self.literals;
+        if self.bytes.len() < at + 8 {
+            self.grow(at + 8);
         }
+        if let Some(room) = self.bytes[at..].first_chunk_mut() {
+            *room = bits.to_le_bytes();
+        }
+        self.literals += bytes;
     }
 
     pub fn has_literals(&self) -> bool {
-        self.few_bytes > 0 || !self.many.is_empty()
+        self.literals > 0
     }
 
     /// The `length` bytes that lie `offset` bytes back.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is what a changed cell costs")]
     pub fn repeat(&mut self, offset: usize, length: usize) {
         debug_assert!((1..=FURTHEST).contains(&offset) && length >= LEAST);
         let matched = length - LEAST;
+        let literals = self.literals;
+        if literals >= NIBBLE || matched >= NIBBLE + 255 * MOST_FULL {
+            self.repeat_long(offset as u16, matched);
+            return;
+        }
         self.last = self.end;
         if self.bytes.len() < self.end + ROOM {
-            self.grow(ROOM);
+            self.grow(self.end + ROOM);
         }
-        if self.many.is_empty()
-            && matched < NIBBLE + 255
-            && let Some(room) = self.bytes[self.end..].first_chunk_mut::<ROOM>()
-        {
-            let literals = self.few_bytes.min(8);
-            let (token, rest) = match matched.checked_sub(NIBBLE) {
-                Some(rest) => (NIBBLE, rest),
-                None => (matched, 0),
-            };
-            let behind = offset as u32 | (rest as u32) << 16;
-            room[0] = (literals << 4 | token) as u8;
-            room[1..9].copy_from_slice(&self.few.to_le_bytes());
-            room[1 + literals..5 + literals].copy_from_slice(&behind.to_le_bytes());
-            self.end += 3 + literals + usize::from(matched >= NIBBLE);
-        } else {
-            self.repeat_long(offset as u16, matched);
+        let Some(room) = self.bytes[self.end..].first_chunk_mut::<ROOM>() else {
+            return;
+        };
+        room[0] = (literals << 4 | matched.min(NIBBLE)) as u8;
+        let behind = &mut room[1 + literals..];
+        behind[..2].copy_from_slice(&(offset as u16).to_le_bytes());
+        self.end += 3 + literals;
+        if let Some(rest) = matched.checked_sub(NIBBLE) {
+            let full = rest / 255;
+            behind[2..2 + MOST_FULL].fill(255);
+            behind[2 + full] = (rest % 255) as u8;
+            self.end += full + 1;
         }
-        self.few_bytes = 0;
+        self.literals = 0;
     }
 
-    #[cold]
+    #[inline(never)]
     fn repeat_long(&mut self, offset: u16, matched: usize) {
-        self.put_literals(matched);
+        self.last = self.end;
+        self.end_literals(matched);
         self.put(&offset.to_le_bytes());
         self.put_rest(matched);
     }
 
-    /// The token of a sequence and its literals, which are then none.
-    fn put_literals(&mut self, matched: usize) {
-        self.more_literals(&[]);
-        let many = core::mem::take(&mut self.many);
-        self.put(&[(many.len().min(NIBBLE) << 4 | matched.min(NIBBLE)) as u8]);
-        self.put_rest(many.len());
-        self.put(&many);
-        self.many = many;
-        self.many.clear();
+    /// Writes the token of a sequence, and moves its literals to behind their length, if that does not fit in the token.
+    fn end_literals(&mut self, matched: usize) {
+        let literals = core::mem::take(&mut self.literals);
+        let first = self.end + 1;
+        let behind = literals
+            .checked_sub(NIBBLE)
+            .map_or(0, |rest| 1 + rest / 255);
+        self.grow(first + literals + behind);
+        self.bytes
+            .copy_within(first..first + literals, first + behind);
+        self.put(&[(literals.min(NIBBLE) << 4 | matched.min(NIBBLE)) as u8]);
+        self.put_rest(literals);
+        self.end += literals;
     }
 
     /// Of a length that does not fit in the token.
@@ -99,25 +108,16 @@ impl Block {
 
     fn put(&mut self, bytes: &[u8]) {
         let end = self.end + bytes.len();
-        if self.bytes.len() < end {
-            self.grow(bytes.len());
-        }
+        self.grow(end);
         self.bytes[self.end..end].copy_from_slice(bytes);
         self.end = end;
     }
 
-    #[inline(never)]
-    fn more_literals(&mut self, bytes: &[u8]) {
-        let few = self.few.to_le_bytes();
-        self.many.extend_from_slice(&few[..self.few_bytes]);
-        self.few_bytes = 0;
-        self.many.extend_from_slice(bytes);
-    }
-
-    #[cold]
-    fn grow(&mut self, by: usize) {
-        let wanted = (2 * self.bytes.len()).max(self.end + by);
-        self.bytes.resize(wanted, 0);
+    /// Sees that so many bytes are there.
+    fn grow(&mut self, wanted: usize) {
+        if self.bytes.len() < wanted {
+            self.bytes.resize(wanted.max(2 * self.bytes.len()), 0);
+        }
     }
 
     /// The last 8 bytes become literals, which a match was to be. They are these, and the block has a sequence at its end.
@@ -126,19 +126,21 @@ impl Block {
         let token = usize::from(self.bytes[at]);
         at += 1;
         let literals = self.length(&mut at, token >> 4);
-        let literals = at..at + literals;
-        at = literals.end;
+        let first = at;
+        at += literals;
         let offset = u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]);
         at += 2;
         let length = self.length(&mut at, token & NIBBLE) + LEAST;
         debug_assert_eq!(at, end);
-        self.many.extend_from_slice(&self.bytes[literals]);
-        self.end = self.last;
+        self.bytes
+            .copy_within(first..first + literals, self.last + 1);
+        (self.end, self.literals) = (self.last, literals);
         let left = length.saturating_sub(8);
         if left > 0 {
             self.repeat(offset.into(), left);
         }
-        self.more_literals(&value.to_le_bytes()[8 - (length - left)..]);
+        let literals = length - left;
+        self.literals(value >> (8 * (8 - literals)), literals);
     }
 
     /// Of a sequence that is in the block.
@@ -156,7 +158,7 @@ impl Block {
     /// The block with the literals behind its last match, which are at least eight: decoders want five, and the match to
     /// begin at least twelve bytes before the end.
     pub fn finish(&mut self) -> &[u8] {
-        self.put_literals(0);
+        self.end_literals(0);
         &self.bytes[..self.end]
     }
 
@@ -171,14 +173,17 @@ impl Block {
 
     /// Begins another block.
     pub fn clear(&mut self) {
-        (self.end, self.last, self.few_bytes) = (0, 0, 0);
-        self.many.clear();
+        (self.end, self.last, self.literals) = (0, 0, 0);
     }
 }
 
 /// A block of literals only.
 pub(super) fn literals_only(bytes: &[u8]) -> Vec<u8> {
     let mut block = Block::default();
-    block.more_literals(bytes);
+    for piece in bytes.chunks(8) {
+        let mut bits = [0; 8];
+        bits[..piece.len()].copy_from_slice(piece);
+        block.literals(u64::from_le_bytes(bits), piece.len());
+    }
     block.finish().to_vec()
 }

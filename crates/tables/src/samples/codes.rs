@@ -1,13 +1,13 @@
-//! The columns of texts and flags of samples: a number for each different value, all of a row's in one word.
+//! The columns of texts and flags of samples: a number for each different value.
 
 use super::{COLUMNS, RawSocket, TIME};
 use crate::Socket;
 use crate::column::{Cell, Kind};
 
-/// Bits of a text's or a flag's number.
-pub(super) const CODE_BITS: usize = 8;
 /// The columns of texts and flags.
 pub(super) const CODED: [usize; coded_count()] = coded();
+/// The numbers of a row's texts and flags, by the place in [`CODED`].
+pub(super) type RowCodes = [u8; CODED.len()];
 
 const fn is_coded(place: usize) -> bool {
     matches!(Socket::COLUMNS[place].kind, Kind::Text | Kind::Flag)
@@ -19,7 +19,6 @@ const fn coded_count() -> usize {
         count += is_coded(place) as usize;
         place += 1;
     }
-    assert!(count * CODE_BITS <= 64, "a word holds a row's codes");
     count
 }
 
@@ -35,46 +34,54 @@ const fn coded() -> [usize; coded_count()] {
     places
 }
 
-#[derive(Debug)]
-pub(super) struct Codes {
-    /// The columns that have none, but for the time.
-    pub values: u64,
-    /// By the place in [`CODED`].
-    pub columns: [Coded; CODED.len()],
+/// The columns that have no codes, but for the time: a bit for each.
+pub(super) const VALUES: u64 = values();
+
+const fn values() -> u64 {
+    let (mut place, mut mask) = (0, 0);
+    while place < COLUMNS {
+        if !is_coded(place) && place != TIME {
+            mask |= 1 << place;
+        }
+        place += 1;
+    }
+    mask
 }
+
+/// By the place in [`CODED`].
+#[derive(Debug, Default)]
+pub(super) struct Codes([Coded; CODED.len()]);
 
 /// The texts that were seen, and the numbers of the bits that stood for them.
 #[derive(Debug, Default)]
-pub(super) struct Coded {
-    pub texts: Vec<Box<str>>,
+struct Coded {
+    texts: Vec<Box<str>>,
     known: Vec<(u64, u8)>,
-}
-
-impl Default for Codes {
-    fn default() -> Self {
-        let all = ((1 << COLUMNS) - 1) & !(1 << TIME);
-        Self {
-            values: CODED.iter().fold(all, |mask, place| mask & !(1 << place)),
-            columns: Default::default(),
-        }
-    }
 }
 
 impl Codes {
     /// Of a row, which has a value in each of these columns. `None`: one of them is new.
-    pub fn of(&self, raw: &RawSocket) -> Option<u64> {
-        let mut codes = 0;
-        for (number, (column, place)) in self.columns.iter().zip(CODED).enumerate() {
-            let bits = raw.bits[place];
-            let (_, code) = column.known.iter().find(|(at, _)| *at == bits)?;
-            codes |= u64::from(*code) << (number * CODE_BITS);
+    pub fn of(&self, raw: &RawSocket) -> Option<RowCodes> {
+        let mut codes = RowCodes::default();
+        for (number, place) in CODED.into_iter().enumerate() {
+            codes[number] = self.code(number, raw.bits[place])?;
         }
         Some(codes)
     }
 
+    #[inline]
+    pub fn code(&self, number: usize, bits: u64) -> Option<u8> {
+        let mut known = self.0[number].known.iter();
+        known.find(|(at, _)| *at == bits).map(|(_, code)| *code)
+    }
+
+    pub fn texts(&self, number: usize) -> &[Box<str>] {
+        &self.0[number].texts
+    }
+
     pub fn learn(&mut self, raw: &RawSocket, row: &Socket<'_>) {
         let cells = row.cells();
-        for (column, place) in self.columns.iter_mut().zip(CODED) {
+        for (column, place) in self.0.iter_mut().zip(CODED) {
             column.learn(raw.bits[place], &cells[place]);
         }
     }

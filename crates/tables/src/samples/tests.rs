@@ -66,27 +66,35 @@ fn row(time_s: f64, seed: u64, waited_s: f64) -> Socket<'static> {
 }
 
 /// At each instant, of each slot that is there, what its row follows from.
-fn check(instants: &[Vec<Option<u64>>]) {
-    let mut writer = Writer::create(Vec::new()).expect("a Vec takes all");
+type Instant = Vec<Option<u64>>;
+
+/// What was sampled is read back, row by row, though the writer is told only what differs from the instant before.
+fn check(group_rows: usize, instants: &[Instant]) {
+    let mut writer = Writer::with_groups_of(group_rows, Vec::new()).expect("a Vec takes all");
     let mut expected = Vec::new();
+    let mut before: &[Option<u64>] = &[];
     for (number, slots) in instants.iter().enumerate() {
         let time = Time(number as i64 * 100_000_000);
-        for (slot, seed) in slots.iter().enumerate() {
-            let Some(seed) = *seed else { continue };
-            let waited = Nanos(time.0 * (slot % 2) as i64);
-            let waits = [waited, Nanos::ZERO, Nanos::ZERO];
-            let row = row(time.as_secs_f64(), seed, waited.as_secs_f64());
-            let mut written = || -> io::Result<()> {
-                let is_written = writer.unchanged(slot, &seed, time, waits)?
-                    || writer.row(slot, seed, time, waits, &row.raw())?;
-                if !is_written {
-                    writer.whole_row(slot, seed, time, waits, &row)?;
+        writer.begin(time).expect("a Vec takes all");
+        for slot in 0..slots.len().max(before.len()) {
+            let of = |slots: &[Option<u64>]| slots.get(slot).copied().flatten();
+            let [was, is] = [before, slots].map(of);
+            let Some(seed) = is else {
+                if was.is_some() {
+                    writer.gone(slot);
                 }
-                Ok(())
+                continue;
             };
-            written().expect("a Vec takes all");
+            let waited = Nanos(time.0 * (slot % 2) as i64);
+            let row = row(time.as_secs_f64(), seed, waited.as_secs_f64());
+            if was != is && !writer.row(slot, &row.raw()) {
+                writer.whole_row(slot, &row);
+            } else if was == is && slot % 2 == 1 {
+                writer.waits(slot, [waited, Nanos::ZERO, Nanos::ZERO]);
+            }
             expected.push(row);
         }
+        before = slots;
     }
     let file = writer.finish().expect("a Vec takes all");
     let reader = SerializedFileReader::new(bytes::Bytes::from(file)).expect("a Parquet file");
@@ -108,26 +116,32 @@ fn check(instants: &[Vec<Option<u64>>]) {
 
 #[test]
 fn what_never_changes_is_read_back_at_every_instant() {
-    check(&vec![vec![Some(5), Some(6)]; 100]);
-    check(&vec![vec![Some(7)]; 3]);
-    check(&[vec![Some(7)]]);
-    check(&[]);
+    check(GROUP_ROWS, &vec![vec![Some(5), Some(6)]; 100]);
+    check(GROUP_ROWS, &vec![vec![Some(7)]; 3]);
+    check(GROUP_ROWS, &[vec![Some(7)]]);
+    check(GROUP_ROWS, &[]);
 }
 
 #[test]
 fn a_table_of_more_rows_than_a_group_is_read_back() {
     let sockets = 1000;
-    let instants = GROUP_ROWS as usize / sockets + 20;
+    let instants = GROUP_ROWS / sockets + 20;
     let seed = |instant: usize, slot: usize| Some((slot + instant / (slot + 1)) as u64);
     let of = |instant| (0..sockets).map(|slot| seed(instant, slot)).collect();
-    check(&(0..instants).map(of).collect::<Vec<_>>());
+    check(GROUP_ROWS, &(0..instants).map(of).collect::<Vec<_>>());
 }
 
 #[test]
 fn more_sockets_than_a_reference_reaches_back_are_read_back() {
     let counts = [7000, 7990, 9500, 9500, 20];
     let of = |count: usize| (0..count).map(|slot| Some(slot as u64 % 50)).collect();
-    check(&counts.map(of));
+    check(GROUP_ROWS, &counts.map(of));
+}
+
+#[test]
+fn sockets_of_which_none_is_left_at_the_end_are_read_back() {
+    let there = vec![Some(5), Some(6)];
+    check(GROUP_ROWS, &[there.clone(), there, vec![], vec![]]);
 }
 
 proptest! {
@@ -135,11 +149,32 @@ proptest! {
 
     #[test]
     fn sockets_that_come_change_and_go_are_read_back(
+        group_rows in 1_usize..60,
         instants in prop::collection::vec(
             prop::collection::vec(prop::option::of(0_u64..12), 0..9),
             0..12,
         )
     ) {
-        check(&instants);
+        check(group_rows, &instants);
+    }
+
+    /// Most sockets stay as they are for many instants, so that columns come to have one value and lose it again.
+    #[test]
+    fn runs_of_unchanged_rows_are_read_back(
+        group_rows in 1_usize..2000,
+        mut slots in prop::collection::vec(prop::option::of(0_u64..12), 1..20),
+        events in prop::collection::vec(
+            (0_usize..40, 0_usize..20, prop::option::weighted(0.7, 0_u64..12)),
+            0..20,
+        )
+    ) {
+        let mut instants = vec![slots.clone()];
+        for (later, slot, seed) in events {
+            instants.extend(core::iter::repeat_n(slots.clone(), later));
+            let slot = slot % slots.len();
+            slots[slot] = seed;
+        }
+        instants.push(slots);
+        check(group_rows, &instants);
     }
 }

@@ -42,6 +42,11 @@ impl Socket {
         self.chrono.totals(now)
     }
 
+    /// Which of the [`waits`](Self::waits) grow with time while nothing happens to the socket.
+    pub fn growing_waits(&self) -> [bool; 3] {
+        self.chrono.growing()
+    }
+
     #[inline]
     pub fn sample(&self, now: Time) -> SocketSample {
         let w = &self.window;
