@@ -204,6 +204,9 @@ impl TunnelReceiver {
         let confirmed = self.suspect.is_some_and(|it| is_near(it, ahead))
             && packets <= kept
             && (silent || !is_behind);
+        if confirmed {
+            self.last_near = Some(now);
+        }
         self.suspect = (!confirmed).then_some(ahead);
         self.counters.implausible += u64::from(!confirmed);
         confirmed.then_some(ahead)

@@ -215,3 +215,31 @@ fn old_frames_do_not_make_a_receiver_forget() {
     assert_eq!(path.receiver.counters().implausible, 50);
     assert_eq!(path.receiver.counters().residual_lost, before.residual_lost);
 }
+
+#[test]
+fn after_an_outage_at_the_very_beginning_old_frames_do_not_count_either() {
+    let mut path = fixed(0.0);
+    let mut frames = Vec::new();
+    for number in 0..9000_u64 {
+        let mut frame = Vec::new();
+        path.sender
+            .push(path.now, &number.to_be_bytes())
+            .expect("there is room");
+        path.sender.poll_transmit(path.now, &mut frame);
+        frames.push(frame);
+    }
+    // Only new ones come, then old ones that were held up.
+    for frame in frames[8990..].iter().chain(&frames[..10]) {
+        path.receiver.handle(path.now, frame).expect("a frame");
+    }
+    let kept = path.receiver.poll_timeout().expect("packets wait");
+    let mut numbers = Vec::new();
+    while let Some(released) = path
+        .receiver
+        .poll_release(kept.max(path.now + Nanos::from_secs(10)))
+    {
+        numbers.push(released.number);
+    }
+    // The first one was taken for a wrong number.
+    assert_eq!(numbers, (8991..9000).collect::<Vec<_>>());
+}
