@@ -1,10 +1,8 @@
 //! The meter's bins by hand, and goodput against the plain definition of it.
 
-mod common;
-
+use crate::common::{MS, Parcel, drain, fixed, pipe, shaped_by};
 use bentpipe_path::config::{LossConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Bin, DropCause, FlowKey, Goodput, Nanos, PipeConfig, SequenceRange, Time};
-use common::{MS, Parcel, drain, fixed, pipe, shaped_by};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::HashSet;

@@ -1,10 +1,8 @@
 //! What holds for any pipe and any arrivals.
 
-mod common;
-
+use crate::common::{self, MS, Parcel, any, drain, pipe, shaped_by};
 use bentpipe_path::config::{Discipline, LossConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Count, DropCause, Nanos, Pipe, PipeConfig, Time};
-use common::{MS, Parcel, any, drain, pipe, shaped_by};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

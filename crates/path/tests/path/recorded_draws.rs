@@ -3,11 +3,9 @@
 //! All of it was worked out by a second program from the published definitions of FNV-1a, `SplitMix64`, xoshiro256++
 //! and netem's tables.
 
-mod common;
-
+use crate::common::{MS, Parcel, drain, pipe};
 use bentpipe_path::config::{JitterConfig, JitterDistribution, LossConfig};
 use bentpipe_path::{Nanos, PipeConfig, Time, stream};
-use common::{MS, Parcel, drain, pipe};
 use rand_core::Rng;
 
 #[test]

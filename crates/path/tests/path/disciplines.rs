@@ -1,10 +1,8 @@
 //! What sets the disciplines apart: whom they drop, whom they mark, whom they serve first.
 
-mod common;
-
+use crate::common::{MS, Parcel, drain, fixed, pipe};
 use bentpipe_path::config::{Discipline, QueueLimit, ShaperConfig};
 use bentpipe_path::{DropCause, Ecn, PipeConfig, Time};
-use common::{MS, Parcel, drain, fixed, pipe};
 
 const FQ_CODEL: Discipline = Discipline::FqCodel {
     target_ns: None,

@@ -1,12 +1,10 @@
 //! Traces by hand: small cases whose every departure was worked out on paper.
 
-mod common;
-
+use crate::common::{MS, Parcel, RATE, drain, fixed, pipe, shaped_by};
 use bentpipe_path::config::{
     Discipline, LineLimit, LossConfig, Outage, PolicerConfig, QueueLimit, RateStep, ShaperConfig,
 };
 use bentpipe_path::{DropCause, Nanos, PipeConfig, Time};
-use common::{MS, Parcel, RATE, drain, fixed, pipe, shaped_by};
 
 /// Departures in milliseconds with the parcels' numbers, of arrivals given as (time in ms, bytes).
 fn departures(config: &PipeConfig, arrivals: &[(i64, u32)]) -> Vec<(f64, u64)> {

@@ -1,10 +1,8 @@
 //! What theory says in closed form: queueing, burst loss, control laws.
 
-mod common;
-
+use crate::common::{MS, Parcel, RATE, drain, fixed, pipe};
 use bentpipe_path::config::{Discipline, LossConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{DropCause, Nanos, Pipe, PipeConfig, Time, stream};
-use common::{MS, Parcel, RATE, drain, fixed, pipe};
 use rand_core::Rng;
 
 /// Exponential with this mean.

@@ -1,10 +1,8 @@
 //! The delay's variation, as netem's tables and correlation give it.
 
-mod common;
-
+use crate::common::{MS, Parcel, pipe};
 use bentpipe_path::config::{JitterConfig, JitterDistribution};
 use bentpipe_path::{Nanos, PipeConfig, Time};
-use common::{MS, Parcel, pipe};
 
 const PACKETS: u64 = 100_000;
 const DELAY_MS: f64 = 100.0;

@@ -1,0 +1,12 @@
+//! One program for all tests of whole connections that need no allocator of their own: a program each takes longer to link than
+//! to run.
+
+mod any_path;
+mod careful_resume;
+mod closed_forms;
+mod host_timing;
+mod long_path_loss;
+mod pair;
+mod pair_properties;
+mod response_functions;
+mod writers;
