@@ -3,10 +3,10 @@
 import gc
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,7 @@ from bentpipe.words.printable import printable_json
 if TYPE_CHECKING:
     from bentpipe.engines.lab_commands import LabCommand
     from bentpipe.lab.load import Lab
+    from bentpipe.runs.record import Record
     from bentpipe.sweep.run import Tally
 
 
@@ -186,7 +187,7 @@ def _allows_commands(commands: "Sequence[LabCommand]") -> bool:
     return True
 
 
-def _print_summary(record: Mapping[str, Any]) -> None:
+def _print_summary(record: "Record") -> None:
     from bentpipe.runs.summary import summary
 
     print(printable_json(summary(record)), flush=True)

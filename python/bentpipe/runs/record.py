@@ -137,18 +137,23 @@ class Identity(TypedDict):
     point: dict[str, Any]
 
 
-class Record(Identity, total=False):
-    """A run's record."""
+class Ending(TypedDict, total=False):
+    """How a run ended."""
 
     run: str
     """Name of the run's folder; added when it is read."""
-    engine: str
-    """`sim`, `live` or `imported`."""
     status: str
     """`done` or `failed`."""
     reliable: bool
     why: list[str]
     """Why it failed or is not reliable, a sentence each."""
+
+
+class Record(Identity, Ending, total=False):
+    """A run's record."""
+
+    engine: str
+    """`sim`, `live` or `imported`."""
     folder: str | None
     """None: in memory."""
     workloads: dict[str, WorkloadFigures]

@@ -1,6 +1,6 @@
 """Which runs a sweep has, which of them are there already, and which are left to do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from bentpipe.lab.point import CellRuns, Point
 from bentpipe.lab.spec import RunSpec
 from bentpipe.runs.index import Runs
 from bentpipe.runs.place import Place
+from bentpipe.runs.record import Ending, Record
 from bentpipe.runs.records import read_record
 from bentpipe.sweep.executors.base import Task
 from bentpipe.sweep.folder import Claim, named
@@ -81,17 +82,21 @@ class Left:
         self._anew: set[str] = set()
         self._each_s = 0.0
 
-    def settled(self, *, whole: bool) -> Iterator[Mapping[str, Any]]:
-        """The records of the runs that are there and stay, or if not `whole` how they ended."""
+    def settled(self, on_record: Callable[[Record], None] | None = None) -> Iterator[Ending]:
+        """How the runs that are there and stay ended. Their records are read only for `on_record`."""
         there = self._claim.there
-        rows = {} if whole or not there else _how_they_ended(self._claim.place)
+        rows = {} if on_record or not there else _how_they_ended(self._claim.place)
         for name, point in self._plan.runs():
             if name in there:
-                record = read_record(self._claim.place / name) if whole else rows[name]
-                if self._again and _ended(record, self._again):
+                read: Any = read_record(self._claim.place / name) if on_record else None
+                record: Record | None = read
+                ended = record or rows[name]
+                if self._again and _ended_so(ended, self._again):
                     self._anew.add(name)
                 else:
-                    yield record
+                    yield ended
+                    if on_record and record:
+                        on_record(record)
             if self._is_left(name):
                 self._count(point.spec)
 
@@ -115,11 +120,12 @@ class Left:
         self.length_s += self._each_s
 
 
-def _how_they_ended(place: Place) -> dict[str, dict[str, Any]]:
+def _how_they_ended(place: Place) -> dict[str, Ending]:
     table = Runs(place).table().select("run", "status", "reliable", "why")
-    return {row["run"]: row for row in table.iter_rows(named=True)}
+    rows: Any = table.iter_rows(named=True)
+    return {row["run"]: row for row in rows}
 
 
-def _ended(record: Mapping[str, Any], how: Again) -> bool:
+def _ended_so(record: Ending, how: Again) -> bool:
     failed = record["status"] == "failed"
     return failed if how == "failed" else not failed and not record["reliable"]

@@ -6,10 +6,10 @@ fail.
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from bentpipe import interruption
 from bentpipe.runs.called import called
+from bentpipe.runs.record import Record
 from bentpipe.sweep.watching import Quiet, Watcher
 from bentpipe.words.console import SafeConsole
 from bentpipe.words.digits import digits
@@ -41,17 +42,17 @@ _TRUST_S = 5.0
 """The expected lengths weigh as much as so many seconds of measured speed."""
 
 
-def outcome(record: Mapping[str, Any]) -> str:
+def outcome(record: Record) -> str:
     """One line on how a run ended."""
     word = "done" if record["reliable"] else "unreliable"
     if record["status"] == "failed":
         word = "failed"
     figures = []
     for name, entry in record["workloads"].items():
-        if entry.get("goodput_mbit_s") is not None:
-            figures.append(f"{called(record, name)} {digits(entry['goodput_mbit_s'], 4)} Mbit/s")
-        elif entry.get("median_ms") is not None:
-            figures.append(f"{name} {digits(entry['median_ms'], 4)} ms")
+        if (goodput_mbit_s := entry.get("goodput_mbit_s")) is not None:
+            figures.append(f"{called(record, name)} {digits(goodput_mbit_s, 4)} Mbit/s")
+        elif (median_ms := entry.get("median_ms")) is not None:
+            figures.append(f"{name} {digits(median_ms, 4)} ms")
     why = "; ".join(each.removesuffix(".") for each in record["why"]).replace("\n", " ")
     parts = [word, ", ".join(figures), f"({why[:_LONGEST_WHY]})" if why else ""]
     return "  ".join(part for part in parts if part)
@@ -90,7 +91,7 @@ class _State:
         """Seconds that the run has taken, or is expected to take if that is more."""
         return max(self._lengths_s[name], time.monotonic() - self._run_begun_s[name])
 
-    def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
+    def run_ends(self, name: str, record: Record) -> None:
         self._run_begun_s.pop(name, None)
         self.ended += 1
         self.failed += record["status"] == "failed"
@@ -144,12 +145,12 @@ class Lines:
             at = detail or f"running for {spoken(seconds)}"
             _say(f"{name}: {at}, about {spoken(self._state.left_s)} left")
 
-    def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
+    def run_ends(self, name: str, record: Record) -> None:
         state = self._state
         state.run_ends(name, record)
         if self._each or (record["status"] == "failed" and state.failed <= _FAILED_LINES):
             self._said_s = time.monotonic()
-            took = spoken(record["wall_s"])
+            took = spoken(record["wall_s"] or 0.0)
             _say(f"[{state.ended}/{state.runs}] {name}: {outcome(record)}  {took}")
         elif time.monotonic() > self._said_s + _BETWEEN_S:
             self._said_s = time.monotonic()
@@ -203,7 +204,7 @@ class Bar:
         self._state.run_is_at(name, seconds)
         self._show(detail)
 
-    def run_ends(self, name: str, record: Mapping[str, Any]) -> None:
+    def run_ends(self, name: str, record: Record) -> None:
         self._state.run_ends(name, record)
         self._show()
         if record["status"] == "failed" or not record["reliable"]:

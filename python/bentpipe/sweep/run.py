@@ -5,11 +5,10 @@ where they are done in executors/, and whose folder it is in folder.py.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from bentpipe import engines
 from bentpipe.engines import lab_commands
@@ -20,7 +19,7 @@ from bentpipe.lab.load import Lab
 from bentpipe.lab.point import CellRuns
 from bentpipe.runs.index import refresh
 from bentpipe.runs.place import Place
-from bentpipe.runs.record import Record
+from bentpipe.runs.record import Ending, Record
 from bentpipe.runs.store import Results
 from bentpipe.sweep.executors.base import Task, TaskOutcome, Work
 from bentpipe.sweep.executors.choice import Where, chosen
@@ -49,7 +48,7 @@ class Tally:
     first_failed: list[tuple[str, str]] = field(default_factory=list)
     """The names of the first ones that failed, and why."""
 
-    def count(self, name: str, record: Mapping[str, Any]) -> None:
+    def count(self, name: str, record: Ending) -> None:
         if record["status"] == "failed":
             self.failed += 1
             if len(self.first_failed) < _FAILED_NAMED:
@@ -70,7 +69,7 @@ def execute(
     options: EngineOptions | None = None,
     watcher: Watcher | None = None,
     tally: Tally | None = None,
-    on_record: Callable[[Mapping[str, Any]], None] | None = None,
+    on_record: Callable[[Record], None] | None = None,
     on_left_out: Callable[[str, str], None] = lambda _variant, _why: None,
     on_warning: Callable[[str], None] = lambda _words: None,
     allows: Callable[[Sequence[LabCommand]], bool] = lambda _commands: False,
@@ -92,11 +91,9 @@ def execute(
     with claimed(place, own) as claim, ExitStack() as stack:
         left, index = Left(plan, claim, worker, again), _Index(place)
         done = 0
-        for there in left.settled(whole=on_record is not None):
+        for there in left.settled(on_record):
             done += 1
             tally.count(there["run"], there)
-            if on_record:
-                on_record(there)
         if not where.cluster:  # there the workers look at their own machines
             worker.check_machine(left.specs)
         if left.runs:

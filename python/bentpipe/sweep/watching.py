@@ -1,7 +1,8 @@
 """Whoever is told how a sweep goes on."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
+
+from bentpipe.runs.record import Record
 
 
 class Watcher(Protocol):
@@ -19,7 +20,7 @@ class Watcher(Protocol):
     def run_is_at(self, name: str, seconds: float, detail: str = "") -> None:
         """`seconds` of the run's expected length are over; `detail`: how far it is, in words."""
 
-    def run_ends(self, name: str, record: Mapping[str, Any]) -> None: ...
+    def run_ends(self, name: str, record: Record) -> None: ...
 
 
 class Quiet:
@@ -33,4 +34,4 @@ class Quiet:
 
     def run_is_at(self, name: str, seconds: float, detail: str = "") -> None: ...
 
-    def run_ends(self, name: str, record: Mapping[str, Any]) -> None: ...
+    def run_ends(self, name: str, record: Record) -> None: ...
