@@ -53,3 +53,13 @@ def test_without_a_terminal_progress_is_lines(
         told(16)
         told(16)
     assert capsys.readouterr().err == "[16/300] runs drawn\n[32/300] runs drawn\n"
+
+
+def test_steps_that_are_repeated_are_counted_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bentpipe.sweep.progress._BETWEEN_S", -1.0)
+    with counting("preparing the page", "runs drawn", 300) as told:
+        for more in (16, -16, 16):
+            told(more)
+    assert capsys.readouterr().err.splitlines()[-1] == "[16/300] runs drawn"
