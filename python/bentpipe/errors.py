@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BentpipeError(Exception):
     """Something that was asked of bentpipe cannot be done. `str()` is the whole message for the user."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled without a call of `__init__`, whose arguments differ from `args`. An error that
+        cannot be unpickled breaks a pool of processes."""
+        return _remade, (type(self), self.args), self.__dict__
 
 
 class LabError(BentpipeError):
@@ -75,6 +82,10 @@ class MissingExtraError(BentpipeError):
 
 class ExecutorError(BentpipeError):
     """Runs cannot be done there, or no longer. Those that were finished are kept."""
+
+
+def _remade(kind: type[BentpipeError], args: tuple[Any, ...]) -> BentpipeError:
+    return kind.__new__(kind, *args)
 
 
 def _clause(remedy: str) -> str:

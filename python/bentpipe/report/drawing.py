@@ -1,21 +1,23 @@
 """The runs' parts of a page, drawn by a process for each core.
 
 A process draws one group of runs after another and gives back what the page holds of it, so that no more than
-a few runs' samples are in memory at once. Processes are fresh ones: a fork would inherit polars' locks.
+a few runs' samples are in memory at once.
 """
 
 import multiprocessing
 import os
-import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing.connection import wait
 from typing import Any
 
 from bentpipe.charts.description import Chart
+from bentpipe.errors import ExecutorError
+from bentpipe.fresh_process import FreshContext, FreshProcess, ignore_ctrl_c
 from bentpipe.report import run_part
 from bentpipe.report.packing import SAMPLED_RUNS, Map
 from bentpipe.runs.record import Record
@@ -68,17 +70,20 @@ def mapping(records: Sequence[Record]) -> Iterator[Map]:
     if len(records) < _WORTH_PROCESSES or cores == 1:
         yield map
         return
-    spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(cores, mp_context=spawn, initializer=_begin, initargs=(records,))
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(cores, mp_context=FreshContext(), initializer=_begin, initargs=(records,))
     try:
         for _ in range(cores):  # they begin while this one goes on
             pool.submit(_ready)
         yield pool.map
-    except BaseException:
-        before = [each for each in multiprocessing.active_children() if each.name.startswith("SpawnProcess")]
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in before:
-            process.terminate()
+    except BaseException as error:
+        for process in multiprocessing.active_children():
+            if process not in others and isinstance(process, FreshProcess):
+                process.terminate()
+        pool.shutdown(cancel_futures=True)
+        if isinstance(error, BrokenProcessPool):
+            words = "a process that drew runs of the page died; was it killed, or is memory short?"
+            raise ExecutorError(words) from error
         raise
     pool.shutdown()
 
@@ -103,7 +108,7 @@ def _begin(records: Sequence[Record]) -> None:
     """One thread of polars for each process; the parent answers Ctrl-C, and none outlives it."""
     _inherited[:] = records
     os.environ["POLARS_MAX_THREADS"] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_ctrl_c()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

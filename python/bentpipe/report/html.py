@@ -39,7 +39,7 @@ def write(results: Results, path: Path, told: Told = lambda _runs: None) -> None
     try:
         write_file(part, render(results, told=told).encode())
         part.replace(path)
-    except OSError:
+    except BaseException:  # a Ctrl-C too
         part.unlink(missing_ok=True)
         raise
 

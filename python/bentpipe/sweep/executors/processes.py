@@ -2,7 +2,7 @@
 
 The standard pools are made to finish what was begun, and break when a process dies. Here leaving the iterator
 ends all at once; the run of a process that died is begun anew in another, and after a few times is a failed
-one. Processes are fresh ones: a fork would inherit the data frames' threads as locks that nobody holds.
+one.
 
 Nothing of a sweep goes on without the process that began it: a worker ends when that one is gone. Until then
 it holds the folder's lock too, so that nobody else writes into a folder in which a worker still does.
@@ -13,8 +13,8 @@ import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe.errors import EngineFaultError, ExecutorError
+from bentpipe.fresh_process import FreshContext, ignore_ctrl_c
 from bentpipe.sweep.executors.base import RETRIES, Outcomes, Task, TaskOutcome, Work
 from bentpipe.sweep.watching import Watcher
 
@@ -81,25 +82,13 @@ class Processes:
             _end(workers.values())
 
     def _begin(self) -> tuple[Connection, BaseProcess]:
-        context = multiprocessing.get_context("spawn")
+        context = FreshContext()
         ours, theirs = context.Pipe()
         arguments = (theirs, self.work, self.scratch, _Passed(self.lock))
         process = context.Process(target=_serve, args=arguments, daemon=True)
-        with _ctrl_c_kept_back():
-            process.start()
+        process.start()
         theirs.close()
         return ours, process
-
-
-@contextmanager
-def _ctrl_c_kept_back() -> Iterator[None]:
-    """A process that is begun meanwhile begins with it kept back too: before it can ignore a Ctrl-C it loads
-    libraries, and would say where it was. Here the Ctrl-C comes afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Waiting:
@@ -167,9 +156,8 @@ class _Passed:
 
 
 def _serve(pipe: Connection, work: Work, scratch: Path | None, lock: _Passed) -> None:
-    """In the worker. Ctrl-C reaches the whole group of processes; the parent ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    """In the worker."""
+    ignore_ctrl_c()
     threading.Thread(target=_end_with_parent, name="end with the parent", daemon=True).start()
     with suppress(EOFError, OSError):
         pipe.send(_READY)
