@@ -44,7 +44,7 @@ WRONG: Mapping[str, Wrong] = {
         ":4",
         "workload.ping.streams",
         "which is not known",
-        "Keys in workload.ping",
+        "keys in workload.ping",
     ),
     "a sweep without quotes": (
         WORK + '[sweep]\npath.rtt = ["1 ms"]\n',

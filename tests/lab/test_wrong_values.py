@@ -52,6 +52,13 @@ WRONG: Mapping[str, Wrong] = {
         "a key that is not known",
         'did you mean "title"?',
     ),
+    "a key at the top that no known key is like": (
+        WORK + '[tunnel]\nkind = "coded"\n',
+        ":5",
+        "tunnel",
+        "a key that is not known",
+        "keys at the top: ",
+    ),
     "an unknown key": ('[path]\nrrt = "5 ms"\n' + WORK, ":2", "path.rrt", "not known", 'did you mean "rtt"?'),
     "an unknown key of a workload": (
         WORK + "steams = 2\n",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LIKE = 0.55
+"""The smallest similarity of two words (0 to 1): 0.5 finds "until" for "tunnel"."""
+
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word most like this one, or None where none is much like it."""
     choices = sorted(known)
     by_folded = {choice.lower(): choice for choice in choices}
-    close = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=_LIKE)
     return by_folded[close[0]] if close else None
 
 
