@@ -79,6 +79,16 @@ def test_the_page_is_as_wide_as_the_screen_without_an_error_or_a_request(
     page.close()
 
 
+def test_on_a_phone_each_run_is_one_line_of_the_table(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 400, "height": 900})
+    page.goto(address)
+    lines = "rows => rows.map(row => Math.max(...[...row.cells].map(cell => {"
+    lines += " const all = document.createRange(); all.selectNodeContents(cell);"
+    lines += " return new Set([...all.getClientRects()].map(line => line.top)).size; })))"
+    assert set(page.locator("table.runs tbody tr:visible").evaluate_all(lines)) == {1}
+    page.close()
+
+
 def test_a_column_sorts_by_the_keyboard_and_says_so(page: Page) -> None:
     head = page.locator("table.runs thead th", has_text="goodput").first
     head.get_by_role("button").press("Enter")
