@@ -23,6 +23,9 @@ REPAIR = {
 }
 """What a path that loses packets shows of itself."""
 
+OVERTAKEN = {"TCP keep-alive segment"}
+"""What tshark calls one of iperf3's states, a byte long, where the next one has overtaken it."""
+
 
 def captured(
     lab: Path, changes: Sequence[str], folder: Path, hosts: tuple[str, ...] = ("client", "server")
@@ -73,7 +76,8 @@ def test_loss_shows_as_loss_and_its_repair_and_nothing_else(
     run = captured(lab, changes, tmp_path / "out")
     for host in ("client", "server"):
         said = complaints(run / f"{host}.pcapng")
-        assert said <= OPENING | REPAIR
+        overtaken = OVERTAKEN if "reorder" in changes[0] else set()
+        assert said <= OPENING | REPAIR | overtaken
         assert said & REPAIR
 
 
