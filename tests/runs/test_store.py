@@ -180,12 +180,13 @@ def test_a_damaged_table_is_said_by_its_path(tmp_path: Path, damage: str) -> Non
         (pl.col("sequence").cast(pl.String), "column sequence: found String; expected Int64"),
         (pl.col("sequence").cast(pl.Float64), "column sequence: found Float64; expected Int64"),
         (pl.concat_list("rtt_s").alias("rtt_s"), r"column rtt_s: found List\(Float64\); expected Float64"),
-        (pl.lit(math.nan).alias("rtt_s"), r"column rtt_s: found nan; expected a number of at most 1e\+19"),
+        (pl.lit(math.nan).alias("rtt_s"), r"column rtt_s: found nan; .* between 1e-100 and 1e\+19"),
         (pl.lit(-math.inf).alias("time_s"), "column time_s: found -inf"),
         (pl.lit(1e300).alias("time_s"), r"column time_s: found 1e\+300"),
+        (pl.lit(5e-324).alias("time_s"), "column time_s: found 4.94066e-324; expected 0, or a number"),
     ],
 )
-def test_a_table_with_another_type_or_without_a_finite_number_is_said_by_its_column(
+def test_a_table_with_another_type_or_an_impossible_number_is_said_by_its_column(
     tmp_path: Path, changed: pl.Expr, found: str
 ) -> None:
     finished(tmp_path, "b")
@@ -193,6 +194,15 @@ def test_a_table_with_another_type_or_without_a_finite_number_is_said_by_its_col
     pl.read_parquet(file).with_columns(changed).write_parquet(file)
     with pytest.raises(StoreError, match=rf"a/pings\.parquet: {found}"):
         Results.open(tmp_path).of_run("a", "pings")
+
+
+@pytest.mark.parametrize("table", ["link", "sockets"])
+def test_a_sample_without_a_time_is_said(tmp_path: Path, table: str) -> None:
+    file = finished(tmp_path, "a") / f"{table}.parquet"
+    schema = TABLES[table].schema
+    pl.DataFrame({name: [None] for name in schema}, schema=schema).write_parquet(file)
+    with pytest.raises(StoreError, match=rf"a/{table}\.parquet: column time_s: found null; expected"):
+        Results.open(tmp_path).of_run("a", table)
 
 
 def test_a_parquet_file_of_something_else_is_no_table(tmp_path: Path) -> None:

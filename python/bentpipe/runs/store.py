@@ -18,14 +18,19 @@ from bentpipe.runs.record import Record, SweepRecord
 from bentpipe.runs.record_shape import LARGEST
 from bentpipe.runs.records import read_object
 from bentpipe.runs.runs_table import RUNS, flat
-from bentpipe.runs.schema import Table, table_named
+from bentpipe.runs.schema import LINK, SOCKETS, Table, table_named
 
 _FILE = "file"
 _PARQUET = b"PAR1"
 _PARQUET_END = 8
+"""Bytes behind a Parquet file's footer: the footer's length, and `PAR1`."""
+_TIME = "time_s"
+_OF_SAMPLES = (LINK.name, SOCKETS.name)
+"""Tables of samples: each has a time. When a ping was sent may be unknown."""
+_SMALLEST = 1e-100
+"""Of a table's figures but 0: ratios of smaller ones may be infinite."""
 _SMALL_BYTES = 1 << 20
 """A file up to this size takes polars less time as bytes than by its path."""
-"""Bytes behind a Parquet file's footer: the footer's length, and `PAR1`."""
 
 
 class Results:
@@ -221,26 +226,29 @@ def _check_file(place: Place) -> None:
 
 
 def _check(place: Place, table: Table, frame: pl.DataFrame) -> None:
-    """Raises StoreError for a column of another type, and for a figure beyond what a record may hold."""
+    """Raises StoreError for a column of another type, a sample without a time, and a number that nothing
+    measured can have."""
     for name, dtype in frame.schema.items():
         if dtype != table.schema[name]:
             raise StoreError(f"{place}: column {name}: found {dtype}; expected {table.schema[name]}")
     for column in frame.get_columns():
-        if column.dtype == pl.Float64 and not _is_plausible(column):
-            values = column.drop_nulls()
-            found = values.filter(~values.is_finite() | (values.abs() > LARGEST))[0]
+        if table.name in _OF_SAMPLES and column.name == _TIME and column.null_count():
+            raise StoreError(f"{place}: column {_TIME}: found null; expected the time of each sample")
+        if column.dtype == pl.Float64 and (found := _implausible(column)) is not None:
             raise StoreError(
-                f"{place}: column {column.name}: found {found:g}; expected a number of at most {LARGEST:g}"
+                f"{place}: column {column.name}: found {found:g}; expected 0, or a number between "
+                f"{_SMALLEST:g} and {LARGEST:g}"
             )
 
 
-def _is_plausible(column: pl.Series) -> bool:
-    """Whether each number is finite and no larger than a record may hold."""
+def _implausible(column: pl.Series) -> float | None:
+    """The first number that is not finite, larger than a record may hold, or so small that its inverse is."""
     import numpy as np  # noqa: PLC0415 - slow to load, and a run that was just done is not read again
 
-    values = column.to_numpy()
-    known = values[np.isfinite(values)]
-    return known.size == len(column) - column.null_count() and bool((np.abs(known) <= LARGEST).all())
+    values = column.to_numpy() if not column.null_count() else column.drop_nulls().to_numpy()
+    size = np.abs(values)
+    wrong = ~((size <= LARGEST) & ((size >= _SMALLEST) | (size == 0)))
+    return float(values[wrong.argmax()]) if wrong.any() else None
 
 
 def _damaged(place: Place | str, error: BaseException) -> str:
