@@ -255,6 +255,26 @@ def test_a_lab_says_its_path_and_its_work() -> None:
     assert "GEO &lt;b&gt;" in lab._repr_html_()
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ({"queue": "100 kB"}, "queue 100 kB, MTU"),
+        ({"queue": "250 packets"}, "queue 250 packets, MTU"),
+        ({"queue": "60 ms"}, "queue 60 ms, MTU"),
+        ({}, "queue 1 bdp, MTU"),
+        ({"queue": {"limit": "0.5 bdp", "discipline": "head-drop"}}, "queue 0.5 bdp (head-drop), MTU"),
+        ({"queue": "100 kB", "up": {"queue": "30 kB"}}, "queue 100 kB down, 30 kB up, MTU"),
+    ],
+)
+def test_a_lab_says_its_queues(path: dict[str, Any], said: str) -> None:
+    lab = bentpipe.Lab(path={"rtt": "550 ms", "rate": "16 Mbit/s"} | path, workload=[BULK], duration="5 s")
+    assert said in repr(lab)
+
+
+def test_a_queue_that_nothing_limits_is_not_told() -> None:
+    assert "queue" not in repr(bentpipe.Lab(path={"rtt": "5 ms"}, workload=[BULK], duration="5 s"))
+
+
 def test_hidden_characters_of_a_lab_are_shown_by_their_escapes() -> None:
     assert "\x1b" not in repr(geo(title="\x1b[31mred"))
     assert "\x1b" not in geo(title="\x1b[31mred")._repr_html_()

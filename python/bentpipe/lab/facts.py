@@ -37,7 +37,33 @@ def _path(path: PathSpec) -> str:
         for rate in (path.rate_down_bit_s, path.rate_up_bit_s)
     )
     rate = f"rate {down}" if down == up else f"rate {down} down, {up} up"
-    return f"base round trip {format_time(path.base_rtt_ns)}, {rate}, MTU {path.mtu} B"
+    return f"base round trip {format_time(path.base_rtt_ns)}, {rate}{_queues(path)}, MTU {path.mtu} B"
+
+
+def _queues(path: PathSpec) -> str:
+    """Nothing where both are unlimited."""
+    down, up = _queue(path.down["queue"]), _queue(path.up["queue"])
+    if down == up:
+        return f", queue {down}" if path.down["queue"]["limit"]["unit"] != "unlimited" else ""
+    return f", queue {down} down, {up} up"
+
+
+def _queue(queue: Mapping[str, Any]) -> str:
+    """As one would write it: the limit, and the discipline where it is not `fifo`."""
+    limit = queue["limit"]
+    match limit["unit"]:
+        case "bytes":
+            size = format_size(limit["bytes"])
+        case "packets":
+            size = f"{limit['packets']} packets"
+        case "delay":
+            size = format_time(limit["delay_ns"])
+        case "bdp":
+            size = f"{limit['multiple']:g} bdp"
+        case _:
+            size = "unlimited"
+    discipline = queue["discipline"]["name"].replace("head_drop", "head-drop")
+    return size if discipline == "fifo" else f"{size} ({discipline})"
 
 
 def _work(work: WorkloadSpec) -> str:
