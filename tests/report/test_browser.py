@@ -178,6 +178,19 @@ def test_every_chart_has_its_sentence_as_its_alternative_in_text(page: Page) -> 
         assert said.startswith(chart["words"].replace(".", "")) or chart["note"] in chart["label"]
 
 
+def test_an_address_that_names_no_run_opens_none_and_is_no_error(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    for end in ("#run=%E0%A4%A", "#run=nobody"):
+        page.goto(f"{address}{end}")
+        expect(page.locator("#found")).to_contain_text("runs")
+        page.wait_for_timeout(500)
+        assert page.locator("article").count() == 0
+    page.close()
+    assert errors == []
+
+
 def test_a_filter_announces_how_many_runs_it_finds(page: Page) -> None:
     status = page.get_by_role("status")
     expect(status).to_have_attribute("aria-live", "polite")

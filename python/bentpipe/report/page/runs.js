@@ -90,8 +90,14 @@ function shut(number) {
   row.querySelector("a")?.focus({ preventScroll: true });
 }
 
-const numberInAddress = () =>
-  location.hash.startsWith(PREFIX) ? numbers.get(decodeURIComponent(location.hash.slice(PREFIX.length))) : undefined;
+function numberInAddress() {
+  if (!location.hash.startsWith(PREFIX)) return undefined;
+  try {
+    return numbers.get(decodeURIComponent(location.hash.slice(PREFIX.length)));
+  } catch {  // a "%" that encodes nothing
+    return undefined;
+  }
+}
 
 function follow() {
   const number = numberInAddress();
