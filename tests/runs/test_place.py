@@ -84,14 +84,6 @@ def test_a_write_that_cannot_end_leaves_the_old_file(tmp_path: Path, monkeypatch
     assert Place.of(tmp_path).names() == ["runs.parquet"]
 
 
-def test_a_folder_is_renamed_with_what_is_in_it(place: Place) -> None:
-    (place / ".001.part").make()
-    (place / ".001.part" / "run.json").write_bytes(b"{}")
-    (place / ".001.part").rename_to(place / "001")
-    assert place.names() == ["001"]
-    assert (place / "001" / "run.json").read_bytes() == b"{}"
-
-
 def test_what_is_removed_is_gone_and_what_is_not_there_may_be_removed(place: Place) -> None:
     (place / "001").make()
     (place / "001" / "run.json").write_bytes(b"{}")

@@ -102,10 +102,6 @@ def how_compared(compared: Sequence[Comparison]) -> str:
     return " ".join(filter(None, (_pairs_words(compared), _note(compared))))
 
 
-Blocks = Mapping[tuple[str, str], Mapping[str, Sequence[Row]]]
-"""By group, then by thing: the row over all points first."""
-
-
 def _blocks(compared: Sequence[Comparison]) -> dict[tuple[str, str], dict[str, list[Row]]]:
     rows: dict[tuple[tuple[str, str], str, str], Row] = {}
     for role in ("first", "beside"):

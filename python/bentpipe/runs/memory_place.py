@@ -89,10 +89,6 @@ class MemoryPlace(Place):
     def write_bytes(self, content: bytes | memoryview) -> None:
         self._files[self._within] = bytes(content)
 
-    def rename_to(self, other: "MemoryPlace") -> None:
-        for key in [*self._keys(), *([self._within] if self._within in self._files else [])]:
-            self._files[f"{other._within}{key.removeprefix(self._within)}"] = self._files.pop(key)
-
     def remove(self) -> None:
         for key in [*self._keys(), self._within]:
             self._files.pop(key, None)

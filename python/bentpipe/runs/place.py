@@ -99,10 +99,6 @@ class Place(ABC):
         """A file, whole or not at all; what was there before stays until then."""
 
     @abstractmethod
-    def rename_to(self, other: Self) -> None:
-        """Of a folder or file; where `renames` is not so, the new one may be seen half."""
-
-    @abstractmethod
     def remove(self) -> None:
         """The file, or the folder with what is in it, if it is there."""
 
@@ -194,9 +190,6 @@ class LocalPlace(Place):
             if isinstance(error, OSError):
                 raise OSError(error.errno, error.strerror, str(self.path)) from error
             raise
-
-    def rename_to(self, other: "LocalPlace") -> None:
-        self.path.rename(other.path)
 
     def remove(self) -> None:
         if self.path.is_dir() and not self.path.is_symlink():
@@ -310,10 +303,6 @@ class UrlPlace(Place):
             part = f"{folder}/.{name}{STAGING_SUFFIX}"
             self.filesystem.pipe_file(part, bytes(content))
             self.filesystem.mv(part, self.key)
-
-    def rename_to(self, other: "UrlPlace") -> None:
-        with self._reached():
-            self.filesystem.mv(self.key, other.key, recursive=True)
 
     def remove(self) -> None:
         with self._reached():
