@@ -14,7 +14,7 @@ from invocation import called
 LEFT_OUT = ("shell", "live", "--jobs", "docs/examples/handovers.toml", "--install-completion")
 
 
-@pytest.mark.parametrize("name", ["why-slow.md", "recipes.md", "first-steps.md"])
+@pytest.mark.parametrize("name", ["why-slow.md", "recipes.md", "first-steps.md", "explain.md", "calc.md"])
 def test_the_commands_of_a_page_print_what_it_shows(
     pytestconfig: pytest.Config, tmp_path: Path, name: str
 ) -> None:
@@ -24,7 +24,7 @@ def test_the_commands_of_a_page_print_what_it_shows(
     for file, lab in re.findall(r"```toml\n# (\S+\.toml)\n(.*?)```", page, flags=re.S):
         (tmp_path / file).write_text(lab, encoding="utf-8")
     typed = [(arguments, below) for arguments, below in commands(page) if not set(LEFT_OUT) & set(arguments)]
-    assert sum(bool(below) for _, below in typed) >= 3
+    assert any(below for _, below in typed)
     for arguments, below in typed:
         said = called(arguments, tmp_path, env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"})
         assert said.status == 0, said.stderr
