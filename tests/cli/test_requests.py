@@ -130,7 +130,9 @@ def test_a_variant_that_the_engine_cannot_run_is_left_out_and_the_rest_runs(
     (tmp_path / "lab.toml").write_text(PLAIN + variant)
     said = run("run", "lab.toml", "--engine", "sim", "--quiet", "--json")
     assert (said.status, [each["variant"] for each in said.objects]) == (0, ["as is"])
-    assert said.stderr.startswith('bentpipe: variant "probing" is left out: client: net.ipv4.tcp_mtu_probing')
+    assert said.stderr.startswith(
+        'bentpipe: variant "probing" is left out: client.sysctl: found "net.ipv4.tcp_mtu_probing"'
+    )
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(run: Command, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
 
 CONTROLS = tuple(congestion_controls())
 _UNSEEN_KINDS = {
-    "exec": "a command is a real program, which needs a real kernel: add `--engine live`",
+    "exec": "a command is a real program, which needs a real kernel; add `--engine live`",
 }
 
 
@@ -25,17 +25,18 @@ def refuse(spec: RunSpec) -> None:
     for work in spec.workloads:
         if work.kind in _UNSEEN_KINDS:
             raise EngineError(
-                f"workload {work.name}: the sim engine cannot run the kind {work.kind!r}: "
+                f'workload.{work.name}.kind: found "{work.kind}", which `sim` cannot run: '
                 f"{_UNSEEN_KINDS[work.kind]}",
                 what=work.kind,
             )
         if work.kind == "bulk" and work.congestion_control is not None:
-            _refuse_control(f"workload {work.name}", work.congestion_control)
+            _refuse_control(f"workload.{work.name}", work.congestion_control)
     hosts = [("client", spec.client), ("server", spec.server)]
     for side, host in [*hosts, ("near", spec.near.host)] if spec.near else hosts:
         for name in host.other_sysctl:
             raise EngineError(
-                f"{side}: {name}: `sim` has no kernel, so it cannot apply sysctls: add `--engine live`",
+                f'{side}.sysctl: found "{name}"; `sim` has no kernel, so it cannot apply sysctls; '
+                "add `--engine live`",
                 what=name,
             )
         _refuse_control(side, host.congestion_control)
@@ -44,8 +45,8 @@ def refuse(spec: RunSpec) -> None:
 def _refuse_control(place: str, control: str) -> None:
     if control not in CONTROLS:
         raise EngineError(
-            f"{place}: the sim engine has no congestion control {control!r}; it has {', '.join(CONTROLS)}; "
-            "for one of this machine's kernel add `--engine live`",
+            f'{place}.congestion_control: found "{control}", which `sim` does not model; expected one of '
+            f"{', '.join(CONTROLS)}; for those of this machine's kernel add `--engine live`",
             what=control,
         )
 
