@@ -46,3 +46,31 @@ def test_one_file_for_two_folders_is_refused(run: Command, runs: Path) -> None:
     assert said.status == 2
     assert "--html is for one folder; 2 are given" in said.stderr
     assert not list(runs.glob("*/report.html"))
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("runs", "runs is a folder; expected the name of a file, such as report.html"),
+        ("nowhere/page.html", "nowhere/page.html: there is no folder nowhere"),
+    ],
+)
+def test_a_page_that_cannot_be_a_file_is_refused(run: Command, runs: Path, file: str, words: str) -> None:
+    said = run("report", "runs/one", "--html", file)
+    assert (said.status, said.stderr.splitlines()[-1]) == (2, f"bentpipe: {words}")
+    assert not list(runs.parent.rglob("*.part"))
+
+
+def test_a_page_for_which_the_disk_has_no_room_is_named_and_not_left_half_written(
+    run: Command, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> int:
+        with path.open("wb") as half:
+            half.write(content[:2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    said = run("report", "runs/one")
+    assert said.status == 1
+    assert said.stderr.endswith("bentpipe: runs/one/report.html: No space left on device\n")
+    assert not list(runs.glob("one/*report*"))

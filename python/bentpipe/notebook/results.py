@@ -82,10 +82,6 @@ class Results(store.Results):
         from bentpipe.report.html import write  # noqa: PLC0415 - see above
 
         file = Path(path)
-        if not file.parent.is_dir():
-            raise StoreError(f"{file}: there is no folder {file.parent}")
-        if file.is_dir():
-            raise StoreError(f"{file} is a folder; expected the name of a file, such as report.html")
         write(self, file)
         return file
 

@@ -16,13 +16,12 @@ from bentpipe.analysis.published import experiment
 from bentpipe.charts import plotly
 from bentpipe.charts.build.overviews import Overview, overviews
 from bentpipe.charts.description import Chart
-from bentpipe.errors import ComparisonError
+from bentpipe.errors import ComparisonError, StoreError
 from bentpipe.report import columns, comparison, run_part
 from bentpipe.report.drawing import Parts, mapping, shown
 from bentpipe.report.packing import PAGE_BYTES, Map, blank, deflated, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
 from bentpipe.report.sheets import Sheet, sheets
-from bentpipe.runs.folder import write_file
 from bentpipe.runs.store import Results
 from bentpipe.words.wording import size
 
@@ -34,14 +33,25 @@ Told = Callable[[int], None]
 
 
 def write(results: Results, path: Path, told: Told = lambda _runs: None) -> None:
-    """Write the page to `path`, whole or not at all. `told` hears how many more runs are drawn."""
+    """Write the page to `path`, whole or not at all. `told` hears how many more runs are drawn.
+
+    Raises:
+        StoreError: for a path that is a folder, or lies in none.
+        OSError: where the disk is full or the folder is not to be written.
+    """
+    if not path.parent.is_dir():
+        raise StoreError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder; expected the name of a file, such as report.html")
+    page = render(results, told=told).encode()
     part = path.with_name(f".{path.name}.part")
     try:
-        write_file(part, render(results, told=told).encode())
+        part.write_bytes(page)
         part.replace(path)
-    except BaseException:  # a Ctrl-C too
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
         part.unlink(missing_ok=True)
-        raise
 
 
 def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _runs: None) -> str:
