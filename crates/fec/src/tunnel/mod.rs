@@ -43,6 +43,19 @@ pub enum FrameKind {
     Report,
 }
 
+impl FrameKind {
+    /// What the first byte of a frame says. `None`: it is no frame.
+    pub fn of(frame: &[u8]) -> Option<Self> {
+        match frame.first()? >> 4 {
+            0 => Some(Self::Source),
+            1 => Some(Self::Exact),
+            2 => Some(Self::Report),
+            8.. => Some(Self::Repair),
+            _ => None,
+        }
+    }
+}
+
 /// A frame that was written to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {

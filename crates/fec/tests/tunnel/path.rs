@@ -131,6 +131,7 @@ impl Path {
         let mut frame = Vec::new();
         while let Some(sent) = self.sender.poll_transmit(self.now, &mut frame) {
             let frame = core::mem::take(&mut frame);
+            assert_eq!(FrameKind::of(&frame), Some(sent.kind));
             self.sent.push((self.now, sent));
             let begins = self.free_at.max(self.now);
             let bits = u64::from(sent.wire_bytes + OUTER_BYTES) * 8;
@@ -164,6 +165,7 @@ impl Path {
         }
         while let Some(sent) = self.receiver.poll_transmit(self.now, &mut frame) {
             assert_eq!(sent.kind, FrameKind::Report);
+            assert_eq!(FrameKind::of(&frame), Some(sent.kind));
             let frame = core::mem::take(&mut frame);
             self.at(self.now + ONE_WAY, Event::ToSender(frame));
         }
