@@ -17,5 +17,6 @@ pub mod sink;
 pub mod spec;
 pub mod spec_error;
 mod standard;
+pub mod tunnel;
 pub mod workload;
 pub mod world;

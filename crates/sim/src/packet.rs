@@ -40,6 +40,8 @@ pub struct Bytes {
     /// Of all headers before the payload.
     pub header_bytes: u16,
     pub ecn: Ecn,
+    /// It is a repair of a tunnel, which a queue may treat in its own way.
+    pub repair: bool,
 }
 
 #[derive(Clone, Debug)]

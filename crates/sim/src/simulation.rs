@@ -5,6 +5,7 @@ use crate::sink::Sink;
 use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
 use crate::standard::{self, PathEnds};
+use crate::tunnel::TunnelFigures;
 use crate::workload::{self, Workload, WorkloadSpec};
 use crate::world::{Call, World};
 use bentpipe_path::Totals;
@@ -25,6 +26,8 @@ pub struct Summary {
     pub ended: Time,
     /// Of the pipe to the client, then to the server.
     pub totals: [Totals; 2],
+    /// Of the tunnel to the client, then to the server.
+    pub tunnel: Option<[TunnelFigures; 2]>,
     pub events: u64,
 }
 
@@ -188,8 +191,13 @@ impl Simulation {
 
     fn flush_bins(&mut self, sink: &mut dyn Sink) {
         for side in Side::BOTH {
+            let crossing = self.world.tunnel.as_ref().map(|it| &it[side as usize]);
             if let Some(pipe) = self.ends.pipe(&mut self.world.network, side) {
-                for bin in pipe.take_bins() {
+                for mut bin in pipe.take_bins() {
+                    if let Some(crossing) = crossing {
+                        // Frames are no TCP: what they carry is counted where they are decoded.
+                        bin.goodput_bytes = crossing.borrow_mut().take_goodput(bin.start);
+                    }
                     sink.bin(side, &bin);
                 }
             }
@@ -225,9 +233,13 @@ impl Simulation {
         });
         self.flush(sink);
         self.flush_bins(sink);
+        let figures = |crossings: &standard::Tunnel| {
+            crossings.each_ref().map(|it| it.borrow().figures(ended))
+        };
         Summary {
             ended,
             totals,
+            tunnel: self.world.tunnel.as_ref().map(figures),
             events,
         }
     }

@@ -4,6 +4,7 @@ use crate::near::NearConfig;
 use crate::node::BoxSpec;
 use crate::node::config::HostConfig;
 use crate::seat::Seat;
+use crate::tunnel::{self, TunnelConfig};
 use crate::workload::WorkloadSpec;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::Nanos;
@@ -24,6 +25,10 @@ pub struct SimSpec {
     /// A host between client and path.
     #[serde(default)]
     pub near: Option<NearConfig>,
+    /// A coded tunnel between near and far. The hosts' MTU is lower by its headers.
+    #[serde(default)]
+    pub tunnel: Option<TunnelConfig>,
+    /// Of the path.
     pub mtu: u32,
     pub seed: u64,
     pub workloads: Vec<WorkloadSpec>,
@@ -50,6 +55,7 @@ impl Default for SimSpec {
             down: PipeConfig::default(),
             up: PipeConfig::default(),
             near: None,
+            tunnel: None,
             mtu: 1500,
             seed: 1,
             workloads: Vec::new(),
@@ -64,6 +70,15 @@ impl Default for SimSpec {
 }
 
 impl SimSpec {
+    /// The longest packet that the hosts send.
+    pub(crate) fn host_mtu(&self) -> u32 {
+        if self.tunnel.is_some() {
+            tunnel::inner_mtu(self.mtu, self.client.tcp.ip)
+        } else {
+            self.mtu
+        }
+    }
+
     /// Checks the choices of congestion controls and ties them to a registry.
     pub(crate) fn resolve_controls(&mut self, controls: &Registry) -> Result<(), ControlError> {
         let near_host = self.near.as_mut().map(|near| &mut near.host);

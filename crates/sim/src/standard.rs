@@ -10,22 +10,30 @@ use crate::packet::Packet;
 use crate::seat::{Seat, Side};
 use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
+use crate::tunnel::{self, Crossing, TunnelConfig, TunnelEnd};
 use crate::workload::WorkloadSpec;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_base::time::Time;
 use bentpipe_base::topology::{Link, Standard};
 use bentpipe_path::Pipe;
+use core::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Boxes and the seats that they take.
 pub(crate) type Boxes = Vec<(Seat, Box<dyn Node>)>;
+
+/// A tunnel's two directions, by the side that they lead to.
+pub(crate) type Tunnel = [Rc<RefCell<Crossing>>; 2];
 
 /// The seats at the path's two ends: of the client's side, and of the server's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathEnds {
     near: Seat,
     far: Seat,
+    /// What crosses the path are a tunnel's frames.
+    tunnelled: bool,
 }
 
 /// Which seats a specification takes. Far is also taken where servers at delays of their own lie beyond it.
@@ -39,9 +47,13 @@ fn standard(spec: &SimSpec, boxes: &Boxes) -> Standard {
 }
 
 impl PathEnds {
-    fn new(standard: Standard) -> Self {
+    fn new(standard: Standard, spec: &SimSpec) -> Self {
         let [far, near] = standard.path_ends();
-        Self { near, far }
+        Self {
+            near,
+            far,
+            tunnelled: spec.tunnel.is_some(),
+        }
     }
 
     /// The path's pipe to this side.
@@ -53,11 +65,12 @@ impl PathEnds {
     }
 
     /// Where a host's capture looks, and in which direction. Near, which has two links, is watched at the path's end, and the
-    /// server at the far end, where the packets of all servers pass.
+    /// server at the far end, where the packets of all servers pass; with a tunnel at its own end, where they are packets yet.
     fn watched(self, seat: Seat) -> (Seat, Seat) {
         match seat {
             Seat::Client if self.near == Seat::Near => (Seat::Client, Seat::Near),
             Seat::Client | Seat::Near => (self.near, self.far),
+            Seat::Server if self.tunnelled => (Seat::Server, self.far),
             Seat::Far | Seat::Server => (self.far, self.near),
         }
     }
@@ -72,8 +85,12 @@ pub(crate) fn build(
     for each in &spec.boxes {
         boxes.push((each.seat, node::build(each).map_err(SpecError::Box)?));
     }
+    let tunnel = spec.tunnel.as_ref();
+    let tunnel = tunnel
+        .map(|config| dig(config, spec, &mut boxes))
+        .transpose()?;
     let standard = standard(spec, &boxes);
-    let ends = PathEnds::new(standard);
+    let ends = PathEnds::new(standard, spec);
     let mut network = Network::new(topology(spec, standard, boxes)?, spec.seed, start)?;
     network.recorder.ip = spec.client.tcp.ip;
     for seat in &spec.capture {
@@ -86,8 +103,29 @@ pub(crate) fn build(
         Seat::Near => Arc::new(near.tcp.clone()),
         Seat::Far | Seat::Server => Arc::new(spec.server.tcp.clone()),
     });
-    let world = World::new(network, settings, spec.near.clone(), spec.seed);
+    let mut world = World::new(network, settings, spec.near.clone(), spec.seed);
+    world.tunnel = tunnel;
     Ok((world, ends))
+}
+
+/// Seats a tunnel's ends at near and far.
+fn dig(config: &TunnelConfig, spec: &SimSpec, boxes: &mut Boxes) -> Result<Tunnel, SpecError> {
+    let ip = spec.client.tcp.ip;
+    let crossing = |direction| {
+        let crossing = Crossing::new(config, direction, spec.mtu, ip, spec.bin_ns);
+        let crossing = crossing.map_err(|error| SpecError::Box(format!("tunnel: {error}")))?;
+        Ok::<_, SpecError>(Rc::new(RefCell::new(crossing)))
+    };
+    let [down, up] = [crossing(Direction::Down)?, crossing(Direction::Up)?];
+    for (seats, outgoing, incoming) in [
+        ([Seat::Near, Seat::Far], &up, &down),
+        ([Seat::Far, Seat::Near], &down, &up),
+    ] {
+        let outer = tunnel::outer_bytes(ip);
+        let end = TunnelEnd::new(seats, outer, Rc::clone(outgoing), Rc::clone(incoming));
+        boxes.push((seats[0], Box::new(end)));
+    }
+    Ok([down, up])
 }
 
 fn topology(spec: &SimSpec, standard: Standard, boxes: Boxes) -> Result<Topology, SpecError> {
@@ -102,7 +140,7 @@ fn topology(spec: &SimSpec, standard: Standard, boxes: Boxes) -> Result<Topology
         ]))
     };
     let host = |seat, config: &HostConfig| {
-        let host = Host::new(seat, config.clone(), spec.mtu);
+        let host = Host::new(seat, config.clone(), spec.host_mtu());
         (seat, Occupant::Host(Box::new(host)))
     };
     let mut topology = Topology::default();

@@ -6,6 +6,7 @@ use crate::network::Network;
 use crate::packet::{ConnectionId, ServerId};
 use crate::rows::{FlowRow, IntervalRow, PingRow, SocketRow};
 pub use crate::seat::{Leg, Seat, Side};
+use crate::standard::Tunnel;
 use bentpipe_base::EventQueue;
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::{Nanos, Time};
@@ -29,6 +30,7 @@ pub struct World {
     /// By workload, where its sockets are set otherwise.
     own_settings: Vec<Option<Settings>>,
     pub(crate) near: Option<NearConfig>,
+    pub(crate) tunnel: Option<Tunnel>,
     pub(crate) seed: u64,
     pub(crate) connections: Vec<Connection>,
     pub(crate) free: Vec<u32>,
@@ -52,6 +54,7 @@ impl World {
             settings,
             own_settings: Vec::new(),
             near,
+            tunnel: None,
             seed,
             connections: Vec::new(),
             free: Vec::new(),

@@ -159,6 +159,9 @@ impl<'a> Figures<'a> {
             .into(),
             pipes,
             queue,
+            tunnel: summary.tunnel.map(|[down, up]| {
+                [(name(Direction::Down), down), (name(Direction::Up), up)].into()
+            }),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::flows::cached;
 use crate::rows::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
+use crate::tunnel::TunnelFigures;
 use crate::workload::WorkloadSpec;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{DropCause, Totals};
@@ -21,6 +22,8 @@ pub struct RunResults {
     pub pipes: BTreeMap<&'static str, PipeFigures>,
     /// Of the pipes that were asked about.
     pub queue: BTreeMap<&'static str, QueueBehaviour>,
+    /// By pipe.
+    pub tunnel: Option<BTreeMap<&'static str, TunnelFigures>>,
 }
 
 /// One workload; what its kind does not have stays empty.

@@ -219,6 +219,7 @@ mod tests {
             payload: [1, 2, 3].into(),
             header_bytes,
             ecn: Ecn::Ect0,
+            repair: false,
         });
         let address = Address {
             from: Seat::Far,

@@ -9,4 +9,5 @@ mod long_path_loss;
 mod pair;
 mod pair_properties;
 mod response_functions;
+mod tunnel;
 mod writers;

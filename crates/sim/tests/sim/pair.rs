@@ -129,6 +129,7 @@ fn a_datagram_carries_its_bytes_from_near_to_far_beside_tcp() {
         payload: b"a repair".as_slice().into(),
         header_bytes: 28,
         ecn: Ecn::NotEct,
+        repair: false,
     };
     pair.send(Packet::new(
         ConnectionId::default(),

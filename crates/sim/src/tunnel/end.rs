@@ -1,0 +1,142 @@
+//! An end of the tunnel: the node at near or at far. It codes what goes across the path and decodes what has come.
+
+use super::Crossing;
+use crate::node::{Node, Outbox};
+use crate::packet::{Address, Body, Bytes, ConnectionId, Packet};
+use crate::seat::Seat;
+use bentpipe_base::Time;
+use bentpipe_fec::{FrameKind, SOURCE_HEADER_BYTES, Sent};
+use bentpipe_path::packet::Ecn;
+use core::cell::RefCell;
+use std::rc::Rc;
+
+/// No workload's connection has this place.
+const FRAMES: ConnectionId = ConnectionId {
+    index: u32::MAX,
+    generation: 0,
+};
+
+#[derive(Debug)]
+pub(crate) struct TunnelEnd {
+    seat: Seat,
+    peer: Seat,
+    outer_bytes: u32,
+    outgoing: Rc<RefCell<Crossing>>,
+    incoming: Rc<RefCell<Crossing>>,
+    frame: Vec<u8>,
+}
+
+/// Which packet a source frame or an exact repair carries.
+fn number(frame: &[u8]) -> Option<u64> {
+    match FrameKind::of(frame)? {
+        FrameKind::Source | FrameKind::Exact => {
+            let name = frame.get(SOURCE_HEADER_BYTES..)?;
+            name.try_into().ok().map(u64::from_be_bytes)
+        }
+        FrameKind::Repair | FrameKind::Report => None,
+    }
+}
+
+impl TunnelEnd {
+    pub fn new(
+        [seat, peer]: [Seat; 2],
+        outer_bytes: u32,
+        outgoing: Rc<RefCell<Crossing>>,
+        incoming: Rc<RefCell<Crossing>>,
+    ) -> Self {
+        Self {
+            seat,
+            peer,
+            outer_bytes,
+            outgoing,
+            incoming,
+            frame: Vec::new(),
+        }
+    }
+
+    /// Whether the path lies between this end and a seat.
+    fn is_across(&self, to: Seat) -> bool {
+        (to > self.seat) == (self.peer > self.seat) && to != self.seat
+    }
+
+    /// Frames that do not parse are counted by the receiver or come from no tunnel.
+    fn on_frame(&self, now: Time, frame: &Bytes) {
+        let payload = &*frame.payload;
+        if FrameKind::of(payload) == Some(FrameKind::Report) {
+            let _ = self.outgoing.borrow_mut().sender.handle(now, payload);
+            return;
+        }
+        let mut incoming = self.incoming.borrow_mut();
+        if let Some(number) = number(payload) {
+            incoming.came(now, number, frame.ecn == Ecn::Ce);
+        }
+        let _ = incoming.receiver.handle(now, payload);
+    }
+
+    fn send(&self, now: Time, sent: Sent, ecn: Ecn, out: &mut Outbox) {
+        let header_bytes = self.outer_bytes + sent.wire_bytes - self.frame.len() as u32;
+        let body = Body::Bytes(Bytes {
+            payload: self.frame.as_slice().into(),
+            header_bytes: header_bytes as u16,
+            ecn,
+            repair: sent.kind == FrameKind::Repair,
+        });
+        let address = Address {
+            from: self.seat,
+            to: self.peer,
+            server: None,
+        };
+        out.send(now, Packet::new(FRAMES, address, body));
+    }
+
+    /// Sends on whatever may leave now.
+    fn drive(&mut self, now: Time, out: &mut Outbox) {
+        while let Some(packet) = self.incoming.borrow_mut().release(now) {
+            out.send(now, packet);
+        }
+        loop {
+            self.frame.clear();
+            let mut outgoing = self.outgoing.borrow_mut();
+            let Some(sent) = outgoing.sender.poll_transmit(now, &mut self.frame) else {
+                break;
+            };
+            let ecn = number(&self.frame).map_or(Ecn::NotEct, |number| outgoing.ecn(number));
+            drop(outgoing);
+            self.send(now, sent, ecn, out);
+        }
+        self.frame.clear();
+        let mut incoming = self.incoming.borrow_mut();
+        let report = incoming.receiver.poll_transmit(now, &mut self.frame);
+        drop(incoming);
+        if let Some(sent) = report {
+            self.send(now, sent, Ecn::NotEct, out);
+        }
+    }
+}
+
+impl Node for TunnelEnd {
+    fn handle(&mut self, now: Time, packet: Packet, out: &mut Outbox) {
+        match &packet.body {
+            Body::Bytes(frame) if packet.address.to == self.seat => {
+                if !packet.corrupted {
+                    self.on_frame(now, frame);
+                }
+            }
+            _ if self.is_across(packet.address.to) => {
+                self.outgoing.borrow_mut().push(now, packet);
+            }
+            _ => out.send(now, packet),
+        }
+        self.drive(now, out);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let sends = self.outgoing.borrow().sender.poll_timeout();
+        let receives = self.incoming.borrow().receiver.poll_timeout();
+        sends.into_iter().chain(receives).min()
+    }
+
+    fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+        self.drive(now, out);
+    }
+}
