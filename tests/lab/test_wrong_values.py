@@ -53,9 +53,9 @@ WRONG: Mapping[str, Wrong] = {
         'did you mean "title"?',
     ),
     "a key at the top that no known key is like": (
-        WORK + '[tunnel]\nkind = "coded"\n',
+        WORK + "[gateway]\nredundancy = 0\n",
         ":5",
-        "tunnel",
+        "gateway",
         "a key that is not known",
         "keys at the top: ",
     ),

@@ -52,6 +52,11 @@ class LiveEngine:
     def check(self, spec: RunSpec) -> None:
         if spec.near is None and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
+        if spec.tunnel is not None:
+            raise EngineError(
+                "tunnel: the live engine has no tunnel yet; use `--engine sim`",
+                what="tunnel",
+            )
         for work in spec.workloads:
             refusal = (
                 http.refusal(work)

@@ -115,7 +115,11 @@ def simulated(
         sysctl={"client": sysctls(spec.client), "server": sysctls(spec.server)},
         started=started.isoformat(timespec="seconds"),
         wall_s=wall_s,
-        more={"events": outcome["events"], "totals": outcome["totals"]},
+        more={
+            "events": outcome["events"],
+            "totals": outcome["totals"],
+            **({"tunnel": outcome["tunnel"]} if outcome["tunnel"] else {}),
+        },
     )
     return record, tables
 

@@ -12,7 +12,7 @@ from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.errors import EngineError
 from bentpipe.lab.point import Point
-from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
+from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, TunnelSpec, WorkloadSpec
 
 CONTROLS = tuple(congestion_controls())
 _UNSEEN_KINDS = {
@@ -31,6 +31,12 @@ def refuse(spec: RunSpec) -> None:
             )
         if work.kind == "bulk" and work.congestion_control is not None:
             _refuse_control(f"workload.{work.name}", work.congestion_control)
+    if spec.tunnel and spec.near:
+        raise EngineError(
+            "tunnel: found one beside [near]; `sim` has no near host beside a tunnel, whose end is in its "
+            "place; leave out one of them",
+            what="tunnel",
+        )
     hosts = [("client", spec.client), ("server", spec.server)]
     for side, host in [*hosts, ("near", spec.near.host)] if spec.near else hosts:
         for name in host.other_sysctl:
@@ -60,6 +66,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "down": spec.path.down,
         "up": spec.path.up,
         "near": spec.near and _near(spec.near),
+        "tunnel": spec.tunnel and _tunnel(spec.tunnel),
         "mtu": spec.path.mtu,
         "seed": point.seed,
         "workloads": [_workload(work) for work in spec.workloads],
@@ -100,6 +107,23 @@ def _near(near: NearSpec) -> dict[str, Any]:
         "down": near.down,
         "up": near.up,
         "cache_bytes": near.cache_bytes,
+    }
+
+
+def _tunnel(tunnel: TunnelSpec) -> dict[str, Any]:
+    redundancy: dict[str, Any]
+    match tunnel.redundancy:
+        case "adaptive":
+            redundancy = {"policy": "adaptive"}
+        case "titrated":
+            rooms = tunnel.model_dump(mode="json", include={"down", "up"})
+            redundancy = {"policy": "titrated", **rooms}
+        case ratio:
+            redundancy = {"policy": "fixed", "ratio": ratio}
+    return {
+        "redundancy": redundancy,
+        "window_packets": tunnel.window_packets,
+        "hold_ns": tunnel.hold_ns,
     }
 
 

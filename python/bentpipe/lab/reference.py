@@ -107,6 +107,12 @@ A message about such a file names its line. It quotes only numbers of at most 20
 may name any file that its user can read.
 """
 
+_TUNNEL = """\
+`path.mtu` is that of the tunnel's own packets. Hosts send packets that are shorter by the tunnel's headers
+(38 bytes over IPv4, 58 over IPv6), so their MSS is lower, as with any tunnel.
+[The erasure code](coding.md#in-a-lab) says what a tunnel does and what is measured.
+"""
+
 # Headings of the page in order, each with the model whose keys it lists and what is said before them.
 _TABLES: tuple[tuple[str, str, str], ...] = (
     ("## `[path]`", "Path", _LOOKUP),
@@ -134,6 +140,7 @@ _REST: tuple[tuple[str, str, str], ...] = (
         "It forwards as a kernel does, and has the settings of `[host]`.\n",
     ),
     ("### `near.cache`", "Cache", ""),
+    ("## `[tunnel]`", "Tunnel", _TUNNEL),
     ("## `[[workload]]`: `ping`", "Ping", ""),
     ("## `[[workload]]`: `bulk`", "Bulk", ""),
     ("## `[[workload]]`: `http`", "Http", ""),

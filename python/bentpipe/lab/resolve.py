@@ -27,6 +27,7 @@ from bentpipe.lab.models.workload import (
 from bentpipe.lab.pipes import lan_pipes, path_spec
 from bentpipe.lab.retained import with_retained
 from bentpipe.lab.traces import Traces
+from bentpipe.lab.tunnels import tunnel_spec
 from bentpipe.words.direction import Direction
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
@@ -55,11 +56,14 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
     """
     client, server = (_host(own, lab.host) for own in (lab.client, lab.server))
     until: Literal["duration", "done"] = lab.until or ("done" if lab.duration is None else "duration")
+    path = path_spec(lab.path, traces)
+    near = None if lab.near is None else _near(lab.near, lab.host)
     run = spec.RunSpec(
-        path=path_spec(lab.path, traces),
+        path=path,
         client=client,
         server=server,
-        near=None if lab.near is None else _near(lab.near, lab.host),
+        near=near,
+        tunnel=lab.tunnel and tunnel_spec(lab.tunnel, path, near),
         workloads=tuple(
             each
             for number, workload in enumerate(lab.workload)

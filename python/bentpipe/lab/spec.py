@@ -199,6 +199,29 @@ class NearSpec(_Spec):
     cache_bytes: int | None
 
 
+def tunnel_bytes(ip: int) -> int:
+    """What a tunnel adds to the longest packet: outer IP and UDP, and the header of a repair."""
+    return (48 if ip == 6 else 28) + 10
+
+
+class RoomSpec(_Spec):
+    """A titrated repair enters while the pipe's queue, drained at this rate, holds so much or less."""
+
+    rate_bit_s: int
+    queue_bytes: int
+
+
+class TunnelSpec(_Spec):
+    """Whole packets cross the path coded. `down` and `up` are of a titrated tunnel; None: always room."""
+
+    kind: Literal["coded"]
+    redundancy: float | Literal["adaptive", "titrated"]
+    window_packets: int
+    hold_ns: int
+    down: RoomSpec | None
+    up: RoomSpec | None
+
+
 class LimitsSpec(_Spec):
     """Past these a live run is unreliable."""
 
@@ -224,6 +247,7 @@ class RunSpec(_Spec):
     client: HostSpec
     server: HostSpec
     near: NearSpec | None
+    tunnel: TunnelSpec | None = None
     workloads: tuple[WorkloadSpec, ...]
     duration_s: float | None
     duration_ns: int | None
@@ -234,6 +258,11 @@ class RunSpec(_Spec):
     def base_rtt_ns(self) -> int:
         """Between client and server with empty queues, the LAN of a near host included."""
         return self.path.base_rtt_ns + (self.near.rtt_ns if self.near else 0)
+
+    @property
+    def host_mtu(self) -> int:
+        """The longest packet that a host sends: the path's, less what a tunnel adds."""
+        return self.path.mtu - (tunnel_bytes(self.client.ip) if self.tunnel else 0)
 
     @property
     def earliest_start_ns(self) -> int:

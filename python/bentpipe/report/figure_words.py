@@ -23,7 +23,7 @@ _WORDS = {
     "lost": "pings lost",
     "sent": "pings sent",
 }
-_PIPE_WORDS = {
+PIPE = {
     "throughput_mbit_s": "throughput, whole run, leaving the pipe",
     "goodput_mbit_s": "goodput, whole run, leaving the pipe",
     "drops, tail": "dropped by a full queue",
@@ -45,6 +45,25 @@ _PIPE_WORDS = {
     "loss_episodes": "loss episodes",
     "flows_hit_mean": "flows hit by an episode, mean",
     "flows_hit_max": "flows hit by an episode, most",
+}
+TUNNEL = {
+    "packets": "packets through the tunnel",
+    "repairs": "repairs sent",
+    "redundancy_sent": "repairs per packet, sent",
+    "redundancy_used": "repairs per packet, used",
+    "redundancy_useless": "repairs per packet, useless",
+    "overhead_bytes": "headers and repairs",
+    "inner_bytes": "packets without them",
+    "recovered": "packets recovered",
+    "lost": "packets lost for good",
+    "residual_loss": "share of packets lost for good",
+    "too_long": "packets longer than the tunnel's MTU, dropped",
+    "decoding_delay_s_p50": "delay of a recovered packet, median",
+    "decoding_delay_s_p95": "delay of a recovered packet, 95th percentile",
+    "decoding_delay_s_max": "delay of a recovered packet, longest",
+    "added_delay_s_mean": "delay of all packets in the tunnel's exit, mean",
+    "added_delay_s_p50": "delay of all packets in the tunnel's exit, median",
+    "added_delay_s_p95": "delay of all packets in the tunnel's exit, 95th percentile",
 }
 _UNITS: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("mbit_s", lambda value: rate(value * 1e6)),
@@ -68,11 +87,13 @@ class Figure:
     """In the record."""
 
 
-def figures(entry: Mapping[str, Any], *, of_pipe: bool = False) -> list[Figure]:
-    """Of a workload's or a pipe's entry, what is one figure; a table in it (drops) by its parts."""
-    known = _PIPE_WORDS if of_pipe else _WORDS
+def figures(entry: Mapping[str, Any], *, of: Mapping[str, str] = _WORDS) -> list[Figure]:
+    """Of a workload's, a pipe's or a tunnel's entry, what is one figure; a table in it (drops) by its parts.
+
+    `of` has the words of some keys.
+    """
     return [
-        Figure(known.get(key) or _plain(key), shown(key, value), key.replace(", ", "."))
+        Figure(of.get(key) or _plain(key), shown(key, value), key.replace(", ", "."))
         for key, value in _flat(entry)
     ]
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from bentpipe.report import columns
 from bentpipe.report.sheets import Sheet, sheets
+from bentpipe.report.tunnel_words import sentence
 from bentpipe.runs.store import Results
 from bentpipe.words.printable import printable
 
@@ -38,6 +39,9 @@ def table(results: Results, *, full: bool = True) -> RenderableType:
         parts.append(
             Text(f"\nAll rows: bentpipe report {printable(str(results.folder))} --full", style="bold")
         )
+    tunnel = sentence(results.records)
+    if tunnel:
+        parts.append(Text(f"\n{tunnel}"))
     return Group(*parts, *_why(results))
 
 

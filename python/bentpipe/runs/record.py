@@ -49,6 +49,29 @@ class QueueFigures(TypedDict, total=False):
     flows_hit_max: int | None
 
 
+class TunnelFigures(TypedDict, total=False):
+    """What a tunnel did in one direction (docs/results.md)."""
+
+    packets: int
+    repairs: int
+    redundancy_sent: float | None
+    redundancy_used: float | None
+    redundancy_useless: float | None
+    overhead_bytes: int
+    inner_bytes: int
+    recovered: int
+    lost: int
+    residual_loss: float | None
+    too_long: int
+    reports: int
+    decoding_delay_s_p50: float | None
+    decoding_delay_s_p95: float | None
+    decoding_delay_s_max: float | None
+    added_delay_s_mean: float | None
+    added_delay_s_p50: float | None
+    added_delay_s_p95: float | None
+
+
 class Times(TypedDict, total=False):
     """Percentiles of times; None where no value would lie beyond it."""
 
@@ -160,6 +183,8 @@ class Record(Identity, Ending, total=False):
     pipes: dict[str, PipeFigures]
     """`down` and `up`."""
     queue: dict[str, QueueFigures]
+    tunnel: dict[str, TunnelFigures]
+    """By pipe; absent: there is no tunnel."""
     engine_error: EngineReport
     spec: dict[str, Any]
     """The run in plain numbers: nanoseconds, bytes, bit/s."""

@@ -44,6 +44,7 @@ RUNS = Table(
         Column("workload", _STRUCT, "figures of each workload: `workload.download.goodput_mbit_s`"),
         Column("pipe", _STRUCT, "figures of each pipe: `pipe.down.drops.tail`"),
         Column("queue", _STRUCT, "how each pipe's queue behaved: `queue.down.delay_s_p95`"),
+        Column("tunnel", _STRUCT, "figures of a tunnel's directions: `tunnel.down.residual_loss`"),
         Column("engine_error", _STRUCT, "the engine's own error report: `engine_error.lateness_us_p99`"),
     ),
 )
@@ -165,6 +166,7 @@ STRUCTS: Mapping[str, Callable[[Record], dict[Path, Any]]] = {
     "workload": _part("workloads"),
     "pipe": _part("pipes"),
     "queue": _part("queue"),
+    "tunnel": _part("tunnel"),
     "engine_error": _error,
 }
 

@@ -23,6 +23,7 @@ _SUMMARY_KEYS = (
     "workloads",
     "pipes",
     "queue",
+    "tunnel",
 )
 BIN_S = 0.1
 

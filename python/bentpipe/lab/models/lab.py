@@ -10,8 +10,10 @@ from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.path import Path
-from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, Exec, name_of
+from bentpipe.lab.models.tunnel import Tunnel
+from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, Exec, Ping, name_of
 from bentpipe.lab.published import published_keys
+from bentpipe.lab.spec import tunnel_bytes
 from bentpipe.lab.units import format_time
 from bentpipe.words.faults import did_you_mean, shown
 
@@ -148,6 +150,7 @@ class LabFile(Table):
     client: Annotated[Host, doc("the client, where it differs", default="as `[host]`")] = Host()
     server: Annotated[Host, doc("the server, where it differs", default="as `[host]`")] = Host()
     near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
+    tunnel: Annotated[Tunnel | None, doc("a coded tunnel around the path; `sim` only", default="none")] = None
     workload: Annotated[
         list[AnyWorkload], doc("what the hosts do; at least one", default="none, which is an error")
     ] = Field(default_factory=list)
@@ -244,6 +247,28 @@ class LabFile(Table):
             )
         if client == 6 and self.path.mtu < 1280:
             raise FaultError("expected 1280 or more: IPv6 needs it (RFC 8200, section 5)", key="path.mtu")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_in_the_tunnel(self) -> LabFile:
+        if self.tunnel is None:
+            return self
+        ip = self.client.ip or self.host.ip or 4
+        inner = self.path.mtu - tunnel_bytes(ip)
+        if ip == 6 and inner < 1280:
+            raise FaultError(
+                f"expected {1280 + tunnel_bytes(6)} or more: IPv6 needs 1280 (RFC 8200, section 5), and the "
+                f"tunnel's headers take {tunnel_bytes(6)}",
+                key="path.mtu",
+            )
+        for index, workload in enumerate(self.workload):
+            longest = inner - (48 if ip == 6 else 28)
+            if isinstance(workload, Ping) and workload.enabled and workload.size > longest:
+                raise FaultError(
+                    f'expected at most "{longest} B": longer packets do not fit in the tunnel, which does '
+                    "not fragment",
+                    key=f"workload.{index}.size",
+                )
         return self
 
 

@@ -22,7 +22,7 @@ def initial_window_bytes(spec: RunSpec) -> int:
     """What the server sends before the first acknowledgement (RFC 6928: ten segments, or the lab's)."""
     server = spec.server
     options = 0 if server.timestamps is False else _TIMESTAMPS_BYTES
-    segment = spec.path.mtu - _HEADERS_BYTES[server.ip] - _TCP_BYTES - options
+    segment = spec.host_mtu - _HEADERS_BYTES[server.ip] - _TCP_BYTES - options
     return (server.initcwnd or _DEFAULT_INITCWND) * segment
 
 

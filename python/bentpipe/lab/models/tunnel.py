@@ -1,0 +1,73 @@
+"""`[tunnel]`: whole packets cross the path coded, between near and far."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from bentpipe.lab.errors import FaultError
+from bentpipe.lab.models.base import Span, Table, doc
+from bentpipe.words.faults import shown
+
+RULES = ("adaptive", "titrated")
+
+
+def _redundancy(value: object) -> float | str:
+    would_do = 'expected repairs per packet, such as 0.1, or "adaptive", or "titrated"'
+    if isinstance(value, str) and value in RULES:
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FaultError(would_do)
+    if not 0 <= value < 1:
+        raise FaultError(
+            "expected repairs per packet, 0 or more and below 1: at 1 as many repairs as packets cross",
+            found=f"{shown(value)}, which is out of range",
+        )
+    return float(value)
+
+
+def _kind(value: object) -> str:
+    if value != "coded":
+        raise FaultError('expected "coded", the only kind of tunnel that there is')
+    return "coded"
+
+
+class Tunnel(Table):
+    """A coded tunnel around the path. Whole IP packets cross in it, and TCP is not split.
+
+    `sim` only.
+    """
+
+    kind: Annotated[
+        Literal["coded"], BeforeValidator(_kind), doc("how packets cross", "the only one that there is")
+    ] = "coded"
+    redundancy: Annotated[
+        float | Literal["adaptive", "titrated"],
+        BeforeValidator(_redundancy),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+                    {"type": "string", "enum": list(RULES)},
+                ]
+            }
+        ),
+        doc(
+            "repairs per packet, below 1; `adaptive`: as the reported losses ask for; `titrated`: as many, "
+            "each sent when the queue is at most half full",
+            "no loss rate has to be known",
+        ),
+    ] = "adaptive"
+    window: Annotated[
+        int,
+        Field(ge=1, le=65_535),
+        doc("packets that a repair covers", "192 ms of full packets at 16 Mbit/s"),
+    ] = 256
+    hold: Annotated[
+        Span | None,
+        doc(
+            "the longest that a later packet waits for an earlier one; `0 s`: none waits",
+            default="a quarter of the base round trip",
+        ),
+    ] = None
