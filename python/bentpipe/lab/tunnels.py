@@ -81,5 +81,5 @@ def held_too_long(spec: RunSpec) -> str | None:
     return (
         f"tunnel.hold: packets wait for earlier ones up to {format_time(spec.tunnel.hold_ns)}, but TCP waits "
         f"for an ACK for about {format_time(waits_ns)} on this path (RACK-TLP: two round trips; RTO: a round "
-        "trip and 200 ms): it may send again what is not lost"
+        "trip and 200 ms): it may resend packets that were not lost"
     )

@@ -44,8 +44,9 @@ class Plan:
 
 
 def planned(the_lab: Lab, engine: Engine) -> Plan:
-    """A sweep does not end because one of its variants needs what is not here. But what was asked for by name
-    is refused, and so is a plain lab that cannot be run. Raises EngineError.
+    """The cells of a lab that this engine can run. Variants that it cannot run are left out, so that the
+    sweep goes on without them. A variant that was asked for by name is refused, as is a plain lab. Raises
+    EngineError.
     """
     left_out: dict[str, str] = {}
     for cell in the_lab.cells():

@@ -97,7 +97,7 @@ impl Equations {
             .is_some_and(|column| self.pivot_rows[column].is_some())
     }
 
-    /// Begins a row with these coefficients, none of them 0, oldest first. If it is innovative, [`Self::insert`] follows.
+    /// Begins a row with these nonzero coefficients, oldest first. If the row is innovative, call [`Self::insert`] next.
     pub fn prepare(&mut self, coefficients: &[(u64, u8)]) -> Prospect {
         let new = coefficients
             .iter()
