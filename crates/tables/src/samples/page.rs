@@ -246,6 +246,9 @@ impl Page {
         }
         let kinds = self.newcomers.len();
         let like = &mut self.newcomers[usize::from(codes[0]) % kinds];
+        for place in ones(self.uniform) {
+            like.places[place] = (self.rows + row) as u32;
+        }
         for place in ones(VALUES & !self.uniform) {
             let earlier = core::mem::replace(&mut like.places[place], NOWHERE);
             if raw.nulls >> place & 1 == 1 {

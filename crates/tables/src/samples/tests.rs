@@ -144,6 +144,17 @@ fn sockets_of_which_none_is_left_at_the_end_are_read_back() {
     check(GROUP_ROWS, &[there.clone(), there, vec![], vec![]]);
 }
 
+/// The second socket comes while the column of unacknowledged segments has one value, and again after it has two.
+#[test]
+fn a_socket_that_comes_while_a_column_has_one_value_is_not_taken_for_an_earlier_one() {
+    let mut instants = vec![vec![Some(1), None]];
+    instants.extend(vec![vec![Some(4), None]; 15]);
+    instants.push(vec![Some(4), Some(5)]);
+    instants.push(vec![Some(0), None]);
+    instants.extend([vec![Some(0), Some(5)], vec![None, Some(5)]]);
+    check(GROUP_ROWS, &instants);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
