@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bentpipe import engines
 from bentpipe.cli.commands import COMMANDS
 from bentpipe.cli.group import FIRST_STEPS, loaded
 from bentpipe.lab.shipped import shipped_labs
@@ -28,6 +29,13 @@ def test_each_command_that_is_named_there_exists_with_its_options() -> None:
         assert name in COMMANDS
         known = {option for each in loaded(name).params for option in each.opts}
         assert {each for each in arguments if each.startswith("--")} <= known
+
+
+def test_what_is_suggested_leaves_out_the_engine_that_is_the_default(tmp_path: Path, run: Command) -> None:
+    suggested = FIRST_STEPS + run("labs").stderr + run("new", "first.toml", "--preset", "geo").stderr
+    suggested += (tmp_path / "first.toml").read_text()
+    assert "bentpipe run NAME" in suggested
+    assert f"--engine {engines.DEFAULT}" not in suggested
 
 
 def test_run_without_a_lab_lists_the_labs(run: Command) -> None:

@@ -18,7 +18,7 @@ from invocation import Command
 def test_a_lab_of_each_kind_of_work_runs_as_written(tmp_path: Path, run: Command, work: str) -> None:
     said = run("new", "--rate", "10Mbit/s", "--rtt", "20ms", "--queue", "30 kB", "--work", work)
     assert (said.status, said.stdout) == (0, "my.toml\n")
-    assert "bentpipe run my.toml --engine sim" in said.stderr
+    assert said.stderr == "Run it in virtual time: bentpipe run my.toml\n"
     entries = bentpipe.simulate(tmp_path / "my.toml").record["workloads"]
     carried = [each for name, each in entries.items() if name != "rtt"] or [*entries.values()]
     assert all(each.get("bytes") or each.get("sent") for each in carried)
@@ -117,7 +117,7 @@ def test_five_answers_make_a_lab_and_a_wrong_one_is_asked_for_again(tmp_path: Pa
         terminal.type("60 ms")
         terminal.read(until="5/5")
         terminal.type("web")
-        terminal.read(until="--engine sim")
+        terminal.read(until="bentpipe run home.toml")
         assert terminal.process.wait(60) == 0
     finally:
         terminal.process.kill()

@@ -32,13 +32,13 @@ A download over a long path is slow. What does the path allow?
   bentpipe calc --rate 16Mbit/s --rtt 550ms
 
 See it packet by packet, in virtual time, on any machine:
-  bentpipe labs                                   the experiments that come with bentpipe
-  bentpipe run effects-of-latency --engine sim    run one of them
-  bentpipe new my.toml                            write a lab of your own path: five questions
+  bentpipe labs                      the experiments that come with bentpipe
+  bentpipe run effects-of-latency    run one of them
+  bentpipe new my.toml               write a lab of your own path: five questions
 
 Then look at what was measured:
-  bentpipe explain RUN                            what limited each transfer
-  bentpipe report                                 the newest runs: a table, and a page with charts
+  bentpipe explain RUN               what limited each transfer
+  bentpipe report                    the newest runs: a table, and a page with charts
 
 All commands and options: bentpipe --help"""
 """What `bentpipe` alone says."""

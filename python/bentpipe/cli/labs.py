@@ -8,4 +8,4 @@ def labs() -> None:
     """List the labs that come with bentpipe."""
     for name, title in catalogue():
         tell(f"{name:24} {title}")
-    say("Run one in virtual time: bentpipe run NAME --engine sim")
+    say("Run one in virtual time: bentpipe run NAME")

@@ -105,7 +105,7 @@ def new(
     with place.open("w" if force else "x", encoding="utf-8") as written:
         written.write(text)
     tell(str(place))
-    say(f"Run it in virtual time: bentpipe run {typed} --engine sim")
+    say(f"Run it in virtual time: bentpipe run {typed}")
 
 
 def _check_place(place: Path, *, force: bool) -> None:

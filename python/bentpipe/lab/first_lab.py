@@ -172,7 +172,7 @@ def text_of(answers: Answers, file: str) -> str:
         ]
     )
     lines = [
-        f"# Run it in virtual time, on any machine:   bentpipe run {file} --engine sim",
+        f"# Run it in virtual time, on any machine:   bentpipe run {file}",
         f"# On the kernel and real programs (Linux):  bentpipe run {file} --engine live",
         "# What limited the transfer: bentpipe explain DIR, with the folder that `run` names at its end",
         "",
