@@ -138,7 +138,6 @@ def test_a_line_of_the_log_names_its_fetch_and_a_cut_line_is_left_out() -> None:
     line = {
         "ended_unix_s": 1700000001.5,
         "request_s": 0.5,
-        "peer": "10.77.0.1",
         "port": 40000,
         "request": "GET /web/3/500?17 HTTP/1.1",
         "range": "",

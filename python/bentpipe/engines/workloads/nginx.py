@@ -60,7 +60,6 @@ class Served:
 
     number: int
     """The fetch that the URL names."""
-    peer: str
     port: int
     begun_unix_s: float
     """When the request's first byte was read."""
@@ -89,7 +88,6 @@ def served(log: str) -> list[Served]:
         found.append(
             Served(
                 number=int(target[1]),
-                peer=said["peer"],
                 port=said["port"],
                 begun_unix_s=said["ended_unix_s"] - said["request_s"],
                 ended_unix_s=said["ended_unix_s"],

@@ -33,7 +33,7 @@ error_log error.log warn;
 events {{ worker_connections 1024; }}
 http {{
     log_format bentpipe escape=json
-        '{{"ended_unix_s":$msec,"request_s":$request_time,"peer":"$remote_addr","port":$remote_port,'
+        '{{"ended_unix_s":$msec,"request_s":$request_time,"port":$remote_port,'
         '"connection":$connection,"nth":$connection_requests,"request":"$request","range":"$http_range",'
         '"status":$status,"sent_bytes":$bytes_sent,"body_bytes":$body_bytes_sent,'
         '"request_bytes":$request_length,"cache":"$upstream_cache_status"}}';
