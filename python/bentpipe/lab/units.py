@@ -34,10 +34,14 @@ RATE_UNITS: Mapping[str, Fraction] = {
     **{f"{unit}/s": 8 * factor for unit, factor in SIZE_UNITS.items()},
 }
 _KINDS: Mapping[str, tuple[str, Fraction]] = {
-    unit: (kind, factor)
-    for kind, units in (("time", TIME_UNITS), ("size", SIZE_UNITS), ("rate", RATE_UNITS))
-    for unit, factor in units.items()
-} | {"packet": ("packets", Fraction(1))}
+    "": ("", Fraction(1)),
+    "packet": ("packets", Fraction(1)),
+    "packets": ("packets", Fraction(1)),
+    "bdp": ("bdp", Fraction(1)),
+    **{unit: ("time", factor) for unit, factor in TIME_UNITS.items()},
+    **{unit: ("size", factor) for unit, factor in SIZE_UNITS.items()},
+    **{unit: ("rate", factor) for unit, factor in RATE_UNITS.items()},
+}
 _BITS = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?:bps|[bB]its?(?:/s)?)")
 """Other ways to write a rate in bits that cannot mean anything else: Mbps, mbit, Mbits/s."""
 _UNCLEAR = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<rest>b|b/s|B|Bps|)")
@@ -195,13 +199,16 @@ def parse_probability(value: object) -> float:
 
 def quantity(text: str) -> tuple[str, Fraction] | None:
     """What kind of quantity a text is and how much of it, in the kind's smallest unit: ("time", 550 000 000)
-    for "550 ms". A number alone has the kind "", any other unit is a kind of its own. None: it is neither.
+    for "550 ms". A number alone has the kind "". None: it is neither, or its unit is not known.
     """
     match = _QUANTITY.fullmatch(text.strip())
     if match is None or not _is_computable(match[1], match["exponent"]):
         return None
     unit = match["unit"] if match["unit"] in _KINDS else canonical_unit(match["unit"])
-    kind, factor = _KINDS.get(unit, (unit, Fraction(1)))
+    unit = unit.lower() if unit.lower() == "bdp" else unit
+    if unit not in _KINDS:
+        return None
+    kind, factor = _KINDS[unit]
     return kind, Fraction(match[1]) * factor
 
 

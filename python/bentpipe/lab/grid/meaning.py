@@ -8,6 +8,8 @@ from typing import Any
 
 from bentpipe.lab.units import quantity
 
+NAMES = frozenset({"file", "name", "title", "trace"})
+"""Last parts of the keys that may hold any text. "1.s" may be a file, and not a time."""
 PointMeaning = tuple[tuple[str, Hashable], ...]
 """Of every key what its value means, sorted by the keys."""
 
@@ -15,10 +17,10 @@ PointMeaning = tuple[tuple[str, Hashable], ...]
 def meaning(key: str, value: Any) -> Hashable:
     """Equal for two values of a key that mean the same.
 
-    Texts with units are compared as quantities and numbers as numbers. The values of a named axis, whose name
-    has no dot, are names: they are the same only where they are written the same.
+    Texts with units are compared as quantities and numbers as numbers. Names are the same only where they are
+    written the same: the values of a named axis, whose own name has no dot, and those of the keys in `NAMES`.
     """
-    if "." not in key:
+    if "." not in key or key.rpartition(".")[2] in NAMES:
         return value if isinstance(value, str) else canonical(value)
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
