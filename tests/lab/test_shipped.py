@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,22 @@ def test_published_figures_have_a_title_a_source_a_setup_and_columns_of_one_leng
 def test_the_reference_page_is_the_models_own() -> None:
     committed = (ROOT / "docs" / PAGE).read_text(encoding="utf-8")
     assert committed == page(), "run: python -m bentpipe.lab.reference"
+
+
+def test_the_page_begins_with_a_lab_that_can_be_run() -> None:
+    first, *_ = re.findall(r"```toml\n(.*?)```", page(), flags=re.DOTALL)
+    assert {point.variant for point in Lab.loads(first).points()} == {"as is", "bbr"}
+
+
+def test_every_table_of_a_lab_is_on_the_page() -> None:
+    text = page()
+    missing = {
+        key
+        for table in json_schema()["$defs"].values()
+        for key in table["properties"]
+        if f"| `{key}` |" not in text
+    }
+    assert missing == set()
 
 
 def test_the_schema_file_is_the_models_own() -> None:

@@ -50,10 +50,9 @@ PRESETS: Mapping[str, Preset] = {
     "leo": Preset(
         {"rtt": "40 ms"},
         "RTT: 550 km orbit (7.3 ms at the zenith) with scheduling and the way to a point of presence; "
-        "Starlink's operator "
-        "reported medians of 33 to 48.5 ms at peak hours in 2024. Rates: an ordinary residential plan. "
-        "Reassignments every "
-        "15 s are not in the preset, since their steps and losses differ by place: `handover` adds them.",
+        "Starlink's operator reported medians of 33 to 48.5 ms at peak hours in 2024. Rates: an ordinary "
+        "residential plan. Handovers every 15 s are not in the preset, because their steps and losses differ "
+        "from place to place: `handover` adds them.",
         down={"rate": "100 Mbit/s"},
         up={"rate": "10 Mbit/s"},
     ),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bentpipe.lab.models.host import SYSCTL_FIELDS
@@ -24,11 +25,30 @@ _INTRODUCTION = """\
 
 <!-- Written by `python -m bentpipe.lab.reference`, from the models; change it there. -->
 
-A lab is a TOML file. It describes the path, the hosts, the work, and the changes to try. `bentpipe run
-LAB` takes a file, or the name of a lab that comes with bentpipe (`bentpipe labs` lists them). The whole lab
-is checked before anything runs: every point of the sweep and every variant. An error is one message on
-stderr. It names the file and line (or the option), the key, what was found and what was expected. The exit
-status is then 2.
+A lab is a TOML file. It describes the path, the hosts, the work, and the changes to try:
+
+```toml
+title    = "GEO satellite, one download"
+duration = "60 s"
+
+[path]
+rtt   = "550 ms"
+rate  = "16 Mbit/s"
+queue = "100 kB"
+
+[[workload]]
+name = "download"
+kind = "bulk"
+
+[[variant]]
+name = "bbr"
+set  = { "host.congestion_control" = "bbr" }
+```
+
+`bentpipe run LAB` takes a file, or the name of a lab that comes with bentpipe (`bentpipe labs` lists them).
+The whole lab is checked before anything runs: every point of the sweep and every variant. An error is one
+message on stderr. It names the file and line (or the option), the key, what was found and what was expected.
+The exit status is then 2.
 
 `bentpipe schema` prints a JSON schema for editors; it is also in [lab.schema.json](lab.schema.json).
 Save it beside a lab, and begin the lab with `#:schema ./lab.schema.json`. Editors that use taplo then
@@ -54,10 +74,10 @@ bytes, as in the sysctls.
 """
 
 _GRID = """\
-## Sweeps, variants and `--set`
+## Sweeps and variants
 
-All three set **dotted keys** of the lab: `path.rtt`, `path.down.loss`, `host.tcp_rmem`,
-`workload.NAME.size`, `client.initcwnd`, `repeat`. The key need not be in
+`[sweep]`, `[[variant]]` and the option `--set` set **dotted keys** of the lab: `path.rtt`,
+`path.down.loss`, `host.tcp_rmem`, `workload.NAME.size`, `client.initcwnd`, `repeat`. The key need not be in
 the file, but it must be on this page. A key in its short form (`rate = "16 Mbit/s"`) becomes a table if a
 dotted key is below it. So `path.queue.discipline` can be swept in a lab that has `queue = "100 kB"`.
 
@@ -95,16 +115,27 @@ The value of a pipe's key comes from `[path.down]` or `[path.up]`; if it is not 
 is not there either, from the preset. This holds for each key alone.
 """
 
+_LEFT_OUT = """\
+A setting that is left out is as the kernel has it; in `sim` it is as in Linux 6.18.
+"""
+
 _TRACES = """\
 ### Trace files
 
-Names are relative to the lab file. A trace of delivery opportunities (`format = "mahimahi"`) has one
-line per chance to send 1500 bytes: whole milliseconds since its start, never going back. After the last
-line it starts again. A trace of losses is a text of `0` (arrives) and `1` (lost), one per packet, blanks
-and lines as you like, `#` for remarks; it repeats too.
+Names are relative to the lab file.
 
-A message about such a file names its line. It quotes only numbers of at most 20 characters, since a lab
-may name any file that its user can read.
+- A trace of delivery opportunities (`format = "mahimahi"`) has a line for each opportunity to send 1500
+  bytes. The line is the opportunity's time: whole milliseconds since the start of the trace, never earlier
+  than the line before.
+- A trace of losses has a digit for each packet: `0` (it arrives) or `1` (it is lost). Blanks and line breaks
+  may stand between digits, and `#` begins a comment.
+
+Both start again after their end. An error in such a file is reported with its line. The message quotes only
+numbers of at most 20 characters, because a lab may name any file that its user can read.
+"""
+
+_SIZE_FILE = """\
+A file of sizes (`file`) has one size per line, in whole bytes without a unit; `#` begins a comment.
 """
 
 _TUNNEL = """\
@@ -113,51 +144,82 @@ _TUNNEL = """\
 [The erasure code](coding.md#in-a-lab) says what a tunnel does and what is measured.
 """
 
-# Headings of the page in order, each with the model whose keys it lists and what is said before them.
-_TABLES: tuple[tuple[str, str, str], ...] = (
-    ("## `[path]`", "Path", _LOOKUP),
-    ("### `rate` as a table: a rate or token bucket", "BucketRate", ""),
-    ("### `rate` as a table: a trace", "TraceRate", ""),
-    ("### `rate` as a table: steps", "StepsRate", ""),
-    ("### `queue` as a table: `fifo`", "FifoQueue", ""),
-    ("### `queue` as a table: `head-drop`", "HeadDropQueue", ""),
-    ("### `queue` as a table: `red`", "RedQueue", ""),
-    ("### `queue` as a table: `codel`", "CodelQueue", ""),
-    ("### `queue` as a table: `fq_codel`", "FqCodelQueue", ""),
-    ("### `queue` as a table: `pie`", "PieQueue", ""),
-    ("### `loss` as a table: `bernoulli`", "BernoulliLoss", ""),
-    ("### `loss` as a table: `gilbert-elliott`", "GilbertElliottLoss", ""),
-    ("### `loss` as a table: `trace`", "TraceLoss", ""),
-    ("### `jitter` as a table", "Jitter", ""),
-    ("### `handover`", "Handover", ""),
-    ("### `policer`", "Policer", ""),
+
+@dataclass(frozen=True)
+class _Table:
+    """A section with the keys of one model."""
+
+    heading: str
+    model: str
+    remark: str = ""
+    without: str = ""
+    """A model whose keys are in a section of their own."""
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """A section on tables of several forms: the keys that all have, then those of each form."""
+
+    heading: str
+    remark: str
+    forms: Mapping[str, str]
+    """Their models, by the forms' headings."""
+
+
+_QUEUES = {
+    "`fifo`": "FifoQueue",
+    "`head-drop`": "HeadDropQueue",
+    "`red`": "RedQueue",
+    "`codel`": "CodelQueue",
+    "`fq_codel`": "FqCodelQueue",
+    "`pie`": "PieQueue",
+}
+_SIZES = {
+    "`bounded-pareto`": "ParetoSize",
+    "`lognormal`": "LognormalSize",
+    "`lognormal+pareto`": "LognormalParetoSize",
+    "`file`": "FileSize",
+}
+_WORKLOADS = {
+    "`ping`": "Ping",
+    "`bulk`": "Bulk",
+    "`http`": "Http",
+    "`channels`": "Channels",
+    "`exec`": "Exec",
+}
+
+_PATH: tuple[_Table | _Forms, ...] = (
+    _Table("## `[path]`", "Path", "These keys are of the whole path:\n", without="PipeKeys"),
+    _Table("### Keys of a pipe", "PipeKeys", _LOOKUP),
+    _Forms(
+        "### `rate` as a table",
+        "",
+        {"A rate or a token bucket": "BucketRate", "A trace": "TraceRate", "Steps": "StepsRate"},
+    ),
+    _Forms("### `queue` as a table", "`discipline` says which packets are dropped.\n", _QUEUES),
+    _Forms(
+        "### `loss` and `ingress_loss` as tables",
+        "",
+        {"`bernoulli`": "BernoulliLoss", "`gilbert-elliott`": "GilbertElliottLoss", "`trace`": "TraceLoss"},
+    ),
+    _Table("### `jitter` as a table", "Jitter"),
+    _Table("### `handover`", "Handover"),
+    _Table("### `policer`", "Policer"),
 )
-_REST: tuple[tuple[str, str, str], ...] = (
-    ("## `[host]`, `[client]`, `[server]`", "Host", ""),
-    (
-        "## `[near]`",
-        "Near",
-        "It forwards as a kernel does, and has the settings of `[host]`.\n",
-    ),
-    ("### `near.cache`", "Cache", ""),
-    ("## `[tunnel]`", "Tunnel", _TUNNEL),
-    ("## `[[workload]]`: `ping`", "Ping", ""),
-    ("## `[[workload]]`: `bulk`", "Bulk", ""),
-    ("## `[[workload]]`: `http`", "Http", ""),
-    ("### `popularity`", "Popularity", ""),
-    ("## `[[workload]]`: `channels`", "Channels", ""),
-    ("### `size` as a table: `bounded-pareto`", "ParetoSize", ""),
-    ("### `size` as a table: `lognormal`", "LognormalSize", ""),
-    ("### `size` as a table: `lognormal+pareto`", "LognormalParetoSize", ""),
-    (
-        "### `size` as a table: `file`",
-        "FileSize",
-        "One size per line, in whole bytes without a unit; `#` for remarks.\n",
-    ),
-    ("### `terrestrial`", "Terrestrial", ""),
-    ("### `terrestrial.delay` as a table", "LognormalDelay", ""),
-    ("## `[[workload]]`: `exec`", "Exec", ""),
-    ("## `[limits]`", "Limits", ""),
+_CONTROLS = _Forms(
+    "### `congestion_control` as a table",
+    "[Congestion controls](congestion-control.md) explains these keys, and how to add an algorithm.\n",
+    {"CUBIC": "CubicControl", "Reno": "RenoControl"},
+)
+_HOSTS: tuple[_Table | _Forms, ...] = (
+    _Table("## `[near]`", "Near", "It forwards packets, and has the settings of `[host]`.\n"),
+    _Table("### `near.cache`", "Cache"),
+    _Table("## `[tunnel]`", "Tunnel", _TUNNEL),
+    _Forms("## `[[workload]]`", "Each such table is a piece of work for the hosts.\n", _WORKLOADS),
+    _Table("### `popularity` of `http`", "Popularity"),
+    _Forms("### `size` of `channels` as a table", _SIZE_FILE, _SIZES),
+    _Table("### `terrestrial` of `channels`", "Terrestrial"),
+    _Table("### `terrestrial.delay` as a table", "LognormalDelay"),
 )
 
 
@@ -166,14 +228,26 @@ def page() -> str:
     schema = json_schema()
     definitions: dict[str, Schema] = schema["$defs"]
     units = _UNITS.format(times=_names(TIME_UNITS), sizes=_names(SIZE_UNITS), rates=_names(RATE_UNITS))
-    parts = [_INTRODUCTION, units, _GRID, "## The top of the file\n", *_keys(schema)]
-    for heading, model, remark in _TABLES:
-        parts += [_section(heading, definitions[model], remark)]
-    parts += [_TRACES, _presets()]
-    for heading, model, remark in _REST:
-        parts += [_section(heading, definitions[model], remark)]
-        if model == "Host":
-            parts += [_sysctls()]
+
+    def sections(of: Iterable[_Table | _Forms]) -> Iterator[str]:
+        for each in of:
+            yield _section(each, definitions) if isinstance(each, _Table) else _forms(each, definitions)
+
+    parts = [
+        _INTRODUCTION,
+        units,
+        "## The top of the file\n",
+        _keys(schema),
+        *sections(_PATH),
+        _TRACES,
+        _presets(),
+        *sections([_Table("## `[host]`, `[client]`, `[server]`", "Host", _LEFT_OUT)]),
+        _sysctls(),
+        *sections([_CONTROLS]),
+        *sections(_HOSTS),
+        _GRID,
+        *sections([_Table("### `[[variant]]`", "Variant"), _Table("## `[limits]`", "Limits")]),
+    ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
@@ -181,35 +255,69 @@ def _names(units: Iterable[str]) -> str:
     return " ".join(f"`{unit}`" for unit in units if unit != "µs")
 
 
-def _section(heading: str, table: Schema, remark: str) -> str:
-    return "\n".join(
-        [
-            f"{heading}\n",
-            f"{_in_one_line(table['description'])}\n",
-            *([remark] if remark else []),
-            *_keys(table),
-        ]
-    )
+def _section(of: _Table, definitions: Mapping[str, Schema]) -> str:
+    table = definitions[of.model]
+    elsewhere = definitions[of.without]["properties"] if of.without else ()
+    return _joined(of.heading, _in_one_line(table["description"]), of.remark, _keys(table, without=elsewhere))
 
 
-def _keys(table: Schema) -> Iterator[str]:
+def _forms(of: _Forms, definitions: Mapping[str, Schema]) -> str:
+    tables = {heading: definitions[model] for heading, model in of.forms.items()}
+    common = _common_keys(list(tables.values()))
+    parts = [of.heading, of.remark]
+    if common["properties"]:
+        parts += ["Every form has these keys:", _keys(common)]
+    below = of.heading.partition(" ")[0] + "#"
+    for heading, table in tables.items():
+        own = _keys(table, without=common["properties"])
+        parts += [f"{below} {heading}", _in_one_line(table["description"]), own]
+    return _joined(*parts)
+
+
+def _common_keys(tables: Sequence[Schema]) -> Schema:
+    """A table of the keys that all have. The key by which the form is chosen has a value of each."""
+    first, *others = (table["properties"] for table in tables)
+    common: Schema = {}
+    for key, form in first.items():
+        forms = [form, *(properties[key] for properties in others if key in properties)]
+        if len(forms) < len(tables):
+            continue
+        if "const" in form:
+            choice = {"enum": [each["const"] for each in forms], "description": "one of the forms below"}
+            default = next((each["default"] for each in forms if "default" in each), None)
+            common[key] = choice if default is None else choice | {"default": default}
+        elif all(each == form for each in forms):
+            common[key] = form
+    required = [key for key in common if all(key in table.get("required", []) for table in tables)]
+    return {"properties": common, "required": required}
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def _keys(table: Schema, *, without: Container[str] = ()) -> str:
+    """The table's keys as rows; nothing where there are none."""
     required = table.get("required", [])
-    rows = ["| key | form | default | meaning |", "|---|---|---|---|"]
+    rows = []
     for key, form in table["properties"].items():
+        if key in without:
+            continue
         reason = form.get("x-default-reason", "")
         meaning = _in_one_line(form.get("description", ""))
         why = f" *Default: {reason}.*" if reason else ""
-        default = "**needed**" if key in required else _default(form)
+        default = "required" if key in required else _default(form)
         rows.append(f"| `{key}` | {_form(form)} | {default} | {_sentence(meaning)}{why} |".replace("\n", " "))
-    yield "\n".join(rows) + "\n"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
+    head = ["| key | form | default | meaning |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows]) if rows else ""
 
 
 def _in_one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
 
 
 def _default(form: Schema) -> str:

@@ -160,20 +160,19 @@ _SlowStart = Literal["standard", "hystart", "hystart++", "search", "careful-resu
 
 
 class _WithSlowStart(Table):
-    """What a window-based congestion control knows from an earlier connection."""
+    """Parameters for Careful Resume."""
 
     saved_cwnd: Annotated[
         PositiveSize | None,
         Field(ge=1000),
         doc(
-            "with `careful-resume`: the bytes per RTT that an earlier connection could use",
-            "what a transfer that has the path alone can use",
+            "with `careful-resume`: how much an earlier connection could send per RTT",
             default="the path's BDP",
         ),
     ] = None
     saved_rtt: Annotated[
         PositiveSpan | None,
-        doc("with `careful-resume`: the smallest RTT that it saw", default="the path's base RTT"),
+        doc("with `careful-resume`: the smallest RTT of that connection", default="the path's base RTT"),
     ] = None
 
     @model_validator(mode="after")
@@ -188,32 +187,32 @@ class _WithSlowStart(Table):
 
 
 class CubicControl(_WithSlowStart):
-    """CUBIC (RFC 9438) with parameters, for `sim`: a kernel has them for the whole machine, if at all."""
+    """CUBIC (RFC 9438) with parameters. `sim` only: a kernel has them for the whole machine, if at all."""
 
     name: Annotated[Literal["cubic"], doc("CUBIC")]
     slow_start: Annotated[
         _SlowStart,
         doc(
-            "what ends slow start before a loss does: `hystart` as in Linux, `hystart++` (RFC 9406), "
-            "`search` (draft-chung-ccwg-search), or `standard`: nothing; `careful-resume` (RFC 9959) "
-            "jumps to half of what an earlier connection could use",
-            "Linux's",
+            "what may end slow start before a loss: `hystart` as in Linux, `hystart++` (RFC 9406), "
+            "`search` (draft-chung-ccwg-search), or nothing (`standard`). `careful-resume` (RFC 9959) has "
+            "HyStart, and jumps to half of what an earlier connection could use",
+            "as in Linux",
         ),
     ] = "hystart"
     beta: Annotated[
         float,
         Field(ge=0.1, le=0.95),
-        doc("the part of the window that a loss leaves", "Linux's and RFC 9438's"),
+        doc("share of the window that remains after a loss", "as in Linux and RFC 9438"),
     ] = 0.7
 
 
 class RenoControl(_WithSlowStart):
-    """Reno (RFC 5681) with parameters, for `sim`."""
+    """Reno (RFC 5681) with parameters. `sim` only."""
 
     name: Annotated[Literal["reno"], doc("Reno")]
     slow_start: Annotated[
         _SlowStart,
-        doc("what ends slow start before a loss does, as for CUBIC", "Linux's"),
+        doc("what may end slow start before a loss, as for CUBIC", "as in Linux"),
     ] = "standard"
 
 
@@ -261,49 +260,42 @@ Sysctls = Annotated[
     WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "integer"]}}),
 ]
 _KERNEL = "the kernel's"
-_SAYS_NOTHING = "a lab changes only what it is about"
 
 
 class Host(Table):
-    """Settings of a host. `[host]` holds for both ends; `[client]` and `[server]` go before it."""
+    """TCP settings. `[host]` holds for all hosts; `[client]` and `[server]` take precedence."""
 
     congestion_control: Annotated[
         CongestionControl | None,
         doc(
-            "congestion control of the senders, as the kernel names it; or a table with its parameters, "
+            "congestion control for sending, by its name in the kernel; or a table with its parameters, "
             'such as `{ name = "cubic", slow_start = "search" }`',
-            "Linux's own default since 2.6.19 and RFC 9438; set always, because machines differ in theirs",
+            "Linux's own default; it is always set, because machines may have another one",
             default='"cubic"',
         ),
     ] = None
-    sack: Annotated[
-        bool | None, doc("selective acknowledgements (RFC 2018)", _SAYS_NOTHING, default=_KERNEL)
-    ] = None
-    dsack: Annotated[bool | None, doc("duplicate SACK (RFC 2883)", _SAYS_NOTHING, default=_KERNEL)] = None
+    sack: Annotated[bool | None, doc("selective acknowledgements (RFC 2018)", default=_KERNEL)] = None
+    dsack: Annotated[bool | None, doc("duplicate SACK (RFC 2883)", default=_KERNEL)] = None
     window_scaling: Annotated[
         bool | None,
-        doc("window scaling (RFC 7323); without it the window ends at 64 kB", _SAYS_NOTHING, default=_KERNEL),
+        doc("window scaling (RFC 7323); without it a window is at most 64 kB", default=_KERNEL),
     ] = None
-    timestamps: Annotated[bool | None, doc("TCP timestamps (RFC 7323)", _SAYS_NOTHING, default=_KERNEL)] = (
-        None
-    )
+    timestamps: Annotated[bool | None, doc("TCP timestamps (RFC 7323)", default=_KERNEL)] = None
     ecn: Annotated[
         bool | None,
-        doc("ask for ECN on outgoing connections and accept it (RFC 3168)", _SAYS_NOTHING, default=_KERNEL),
+        doc("ask for ECN on outgoing connections, and accept it (RFC 3168)", default=_KERNEL),
     ] = None
     tcp_rmem: Annotated[
         MinDefaultMax | None,
         doc(
-            "receive buffer: min, default, max in bytes, plain numbers as the sysctl has them",
-            _SAYS_NOTHING,
+            "receive buffer: min, default and max in bytes, without units, as in the sysctl",
             default=_KERNEL,
         ),
     ] = None
     tcp_wmem: Annotated[
         MinDefaultMax | None,
         doc(
-            "send buffer: min, default, max in bytes, plain numbers as the sysctl has them",
-            _SAYS_NOTHING,
+            "send buffer: min, default and max in bytes, without units, as in the sysctl",
             default=_KERNEL,
         ),
     ] = None
@@ -315,31 +307,29 @@ class Host(Table):
     initrwnd: Annotated[
         int | None,
         Field(ge=1, le=1000),
-        doc("initial receive window in segments", _SAYS_NOTHING, default=_KERNEL),
+        doc("initial receive window in segments", default=_KERNEL),
     ] = None
     open_receive_window: Annotated[
         PositiveSize | None,
         doc(
-            "what the receiver allows from the handshake on, as a QUIC receiver does; for `sim`: no setting "
-            "opens Linux's window beyond 64 kB at first",
-            _SAYS_NOTHING,
+            "receive window from the handshake on, as a QUIC receiver may have it; `sim` only, because no "
+            "setting opens Linux's first window beyond 64 kB",
             default=_KERNEL,
         ),
     ] = None
     slow_start_after_idle: Annotated[
         bool | None,
-        doc("shrink the congestion window after a pause (RFC 2861)", _SAYS_NOTHING, default=_KERNEL),
+        doc("shrink the congestion window after a pause (RFC 2861)", default=_KERNEL),
     ] = None
     ip: Annotated[
         Literal[4, 6] | None,
-        doc("IP version of the workloads; the same at both ends", "the more common one", default="4"),
+        doc("IP version of the workloads; the same at both ends", default="`4`"),
     ] = None
     sysctl: Annotated[
         Sysctls | None,
         doc(
-            "any other setting of a network namespace; `sim` refuses them, naming the reason",
-            "runs must not teach each other, so `net.ipv4.tcp_no_metrics_save` is set to 1 unless it "
-            "stands here",
-            default="`tcp_no_metrics_save = 1`",
+            "any other sysctl of a network namespace; `live` only",
+            "with it the kernel does not carry measurements from one connection to the next",
+            default="`net.ipv4.tcp_no_metrics_save = 1`",
         ),
     ] = None

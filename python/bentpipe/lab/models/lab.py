@@ -35,87 +35,86 @@ def _known_figures(key: str) -> str:
 class Cache(Table):
     """An HTTP cache at the near host."""
 
-    size: Annotated[Size, doc("what it can hold")]
+    size: Annotated[Size, doc("how much it can hold")]
 
 
 class Near(Table):
-    """A host between the client and the long path, on the client's side."""
+    """A host between the client and the long path, on the client's side, such as a router with a cache."""
 
     rtt: Annotated[
-        Span, doc("round trip between client and near", "a switched LAN, beside the long path nothing")
+        Span, doc("round trip between client and near", "a LAN adds next to nothing to a long path")
     ] = 0
     rate: Annotated[Rate | None, doc("rate between client and near", default="unlimited")] = None
     cache: Annotated[
-        Cache | None, doc("an HTTP cache; the client's fetches go through it", default="none")
+        Cache | None, doc("an HTTP cache that the client's fetches go through", default="none")
     ] = None
 
 
 class Limits(Table):
-    """Past these a live run is marked unreliable, with the reason."""
+    """A `live` run that exceeds one of these limits is marked unreliable, with the reason."""
 
     lateness_p99: Annotated[
         Span,
-        doc(
-            "99th percentile of how late packets left", "small beside the shortest long path worth emulating"
-        ),
+        doc("99th percentile of how late packets left the path", "small compared with a long path's delay"),
     ] = 1_000_000
     unintended_loss: Annotated[
-        int, Field(ge=0), doc("packets lost outside the model", "a single one can halve a sender's window")
+        int, Field(ge=0), doc("packets lost outside the model", "a single loss can halve a sender's window")
     ] = 0
     rate_error: Annotated[
         Probability,
-        doc("relative error of the achieved rate, while the shaper was busy", "twice what live aims at"),
+        doc("relative error of the achieved rate while the shaper was busy", "twice what `live` aims at"),
     ] = 0.01
     host_stopped: Annotated[
         Span,
-        doc("how long a program of a host was stopped (by a signal or a debugger)", "a host's programs run"),
+        doc("how long a program of a host was stopped, by a signal or a debugger"),
     ] = 0
     host_wait_share: Annotated[
         Probability,
         doc(
             "share of its time that a program of a host waited for a processor; iperf3, ping and "
-            "`channels` have limits of their own",
-            "such a wait adds to the time that is measured",
+            "`channels` have their own limits",
+            "the wait adds to the measured time; see [accuracy](accuracy.md)",
         ),
     ] = 0.1
     bulk_wait_share: Annotated[
         Probability,
-        doc("the same of iperf3 and ping", "buffers absorb waits until the program falls behind"),
+        doc("the same for iperf3 and ping", "buffers absorb shorter waits"),
     ] = 0.5
     channels_wait_share: Annotated[
         Probability,
-        doc("the same of the threads of `channels`", "other flows keep the path busy meanwhile"),
+        doc("the same for the threads of `channels`", "other flows keep the path busy meanwhile"),
     ] = 0.55
     host_wait_max: Annotated[
         Span,
         doc(
-            "the most that a program waited for a processor within 100 ms, or at once", "see docs/accuracy.md"
+            "longest time that a program waited for a processor, in one wait or within 100 ms",
+            "streams were correct with waits of up to 115 ms; see [accuracy](accuracy.md)",
         ),
     ] = 250_000_000
     sampler_late: Annotated[
         Span,
-        doc("how late the watch over the hosts was at most", "what happens meanwhile is not seen"),
+        doc("longest delay of the sampler that watches the hosts; it does not see what happens meanwhile"),
     ] = 1_000_000_000
 
 
 class Variant(Table):
-    """A named set of changes, crossed with the sweep."""
+    """A named set of changes, run at each point of the sweep."""
 
-    name: Annotated[str, Field(min_length=1, max_length=80), doc("what results call it")]
-    set: Annotated[dict[str, Any], doc("values over dotted keys of the lab")]
+    name: Annotated[str, Field(min_length=1, max_length=80), doc("its name in results")]
+    set: Annotated[dict[str, Any], doc("dotted keys of the lab, each with its value in this variant")]
     only: Annotated[
         dict[str, list[Any]] | None,
         doc(
-            "axes of `[sweep]`, each with those of its values that the variant is crossed with",
-            default="crossed with all",
+            "axes of `[sweep]`, each with the values at which the variant is run",
+            default="run at every point",
         ),
     ] = None
 
 
 class LabFile(Table):
-    """A lab: the path, the hosts, the work, and what to try."""
+    """A lab: the path, the hosts, the work, and the changes to try."""
 
-    title: Annotated[str | None, doc("one line for people", default="the file's name")] = None
+    title: Annotated[str | None, doc("a heading for reports", default="the file's name")] = None
     published: Annotated[
         Annotated[
             str,
@@ -123,50 +122,46 @@ class LabFile(Table):
             WithJsonSchema({"type": "string", "enum": list(published_keys())}),
         ]
         | None,
-        doc("a key of the published figures to print beside ours", default="none"),
+        doc("published figures to print beside the lab's own", default="none"),
     ] = None
     seed: Annotated[
         int,
         Field(ge=0, le=2**62),
-        doc("seed of all that is random; run k of a repeat uses seed + k", "any fixed one"),
+        doc("seed of the random numbers; repeat k of a point, counted from 0, uses seed + k"),
     ] = 1
     duration: Annotated[
-        PositiveSpan | None, doc("the run ends here at the latest", default="when all work is done")
+        PositiveSpan | None,
+        doc("the run ends at this time, or before it with `until`", default="until all work is done"),
     ] = None
     until: Annotated[
         Literal["duration", "done"] | None,
         doc(
-            "`done`: the run ends when all work is done, and at `duration` at the latest",
-            default='"duration" where one is given',
+            "`done`: the run ends when all work is done, and at `duration` at the latest; `duration`: the "
+            "run ends at `duration`",
+            default='`"duration"` if there is a `duration`, else `"done"`',
         ),
     ] = None
-    repeat: Annotated[
-        int, Field(ge=1, le=100_000), doc("runs per point, each with its own seed", "look first, then repeat")
-    ] = 1
-    path: Annotated[Path, doc("the long path", "an unshaped path without delay", default="a plain wire")] = (
-        Path()
-    )
-    host: Annotated[Host, doc("both ends, and the near host", default="the kernel's own settings")] = Host()
-    client: Annotated[Host, doc("the client, where it differs", default="as `[host]`")] = Host()
-    server: Annotated[Host, doc("the server, where it differs", default="as `[host]`")] = Host()
+    repeat: Annotated[int, Field(ge=1, le=100_000), doc("runs per point, each with its own seed")] = 1
+    path: Annotated[Path, doc("the long path", default="no delay, no limit")] = Path()
+    host: Annotated[Host, doc("TCP settings of all hosts", default="those of the kernel")] = Host()
+    client: Annotated[Host, doc("settings of the client that differ", default="as `[host]`")] = Host()
+    server: Annotated[Host, doc("settings of the server that differ", default="as `[host]`")] = Host()
     near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
     tunnel: Annotated[Tunnel | None, doc("a coded tunnel around the path; `sim` only", default="none")] = None
     workload: Annotated[
-        list[AnyWorkload], doc("what the hosts do; at least one", default="none, which is an error")
+        list[AnyWorkload], doc("what the hosts do; at least one is required", default="required")
     ] = Field(default_factory=list)
     sweep: Annotated[
         dict[str, list[Any] | dict[str, dict[str, Any]]] | None,
         doc(
-            'a grid: every combination. `"path.rtt" = ["11 ms", "30 ms"]`; a table below it is a named axis',
-            default="one point",
+            '`"path.rtt" = ["11 ms", "30 ms"]`: values to try ([sweeps and variants](#sweeps-and-variants))',
+            default="none: one point",
         ),
     ] = None
     variant: Annotated[
-        list[Variant] | None, doc(f'named changes; the plain lab is "{AS_IS}"', default="only the plain lab")
+        list[Variant] | None, doc("named changes to compare with the plain lab", default="none")
     ] = None
-    limits: Annotated[Limits, doc("past these a live run is marked unreliable", default="as below")] = (
-        Limits()
-    )
+    limits: Annotated[Limits, doc("limits of a `live` run's own error", default="as below")] = Limits()
 
     @model_validator(mode="after")
     def _work_fits(self) -> LabFile:

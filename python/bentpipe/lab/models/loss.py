@@ -10,32 +10,31 @@ from bentpipe.lab.models.base import Probability, Table, doc, tag
 
 
 class BernoulliLoss(Table):
-    """Each packet alone."""
+    """Each packet is lost with the same probability."""
 
-    model: Annotated[Literal["bernoulli"], doc("each packet is lost with the same probability")] = "bernoulli"
+    model: Annotated[Literal["bernoulli"], doc("independent losses")] = "bernoulli"
     p: Annotated[Probability, doc("probability that a packet is lost")]
 
 
 class GilbertElliottLoss(Table):
-    """Two states, good and bad (Gilbert 1960, Elliott 1963): losses in bursts."""
+    """Losses in bursts: the channel is in a good or a bad state (Gilbert 1960, Elliott 1963)."""
 
     model: Annotated[Literal["gilbert-elliott"], doc("losses in bursts")]
-    p: Annotated[Probability, doc("probability of going from good to bad, per packet")]
+    p: Annotated[Probability, doc("probability per packet of a change from good to bad")]
     r: Annotated[
-        Probability, doc("probability of going from bad to good, per packet; mean burst 1/r packets")
+        Probability,
+        doc("probability per packet of a change from bad to good; a bad state lasts 1/r packets on average"),
     ]
-    good: Annotated[Probability, doc("loss in the good state", "Gilbert's original")] = 0.0
-    bad: Annotated[
-        Probability, doc("loss in the bad state", "the usual simplification: in a fade nothing passes")
-    ] = 1.0
+    good: Annotated[Probability, doc("probability of loss in the good state", "as in Gilbert's model")] = 0.0
+    bad: Annotated[Probability, doc("probability of loss in the bad state", "in a fade nothing passes")] = 1.0
 
 
 class TraceLoss(Table):
-    """The n-th packet is lost where the file says so."""
+    """Recorded losses: a file says for each packet whether it is lost."""
 
-    model: Annotated[Literal["trace"], doc("as recorded")]
+    model: Annotated[Literal["trace"], doc("recorded losses")]
     file: Annotated[
-        str, doc("file of 0 (arrives) and 1 (lost), one per packet, relative to the lab file; it repeats")
+        str, doc("file of 0 (arrives) and 1 (lost), relative to the lab file ([trace files](#trace-files))")
     ]
 
 

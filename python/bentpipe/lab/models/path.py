@@ -44,38 +44,44 @@ from bentpipe.words.faults import did_you_mean, shown
 
 
 class Jitter(Table):
-    """Variation of the delay, drawn per packet (netem's second and later delay arguments)."""
+    """Random variation of the delay, drawn for each packet, as by netem's `delay` with a second argument."""
 
     spread: Annotated[
         PositiveSpan, doc("standard deviation for `normal` and `pareto`, half the width for `uniform`")
     ]
     distribution: Annotated[
         Literal["normal", "uniform", "pareto"],
-        doc("shape of the draws", "sums of many small waits are near normal"),
+        doc("distribution of the variation", "the sum of many small waits is nearly normal"),
     ] = "normal"
-    correlation: Annotated[Probability, doc("of each draw with the one before", "netem's default")] = 0.0
+    correlation: Annotated[
+        Probability, doc("correlation of each variation with the one of the packet before", "as in netem")
+    ] = 0.0
     reorder: Annotated[
         bool,
         doc(
             "whether a packet may overtake an earlier one",
-            "real links mostly keep order; reordering by accident is netem's best-known trap",
+            "real links mostly keep packets in order; netem reorders when jitter is large, often by accident",
         ),
     ] = False
 
 
 class Handover(Table):
-    """Reassignments to another satellite, at every multiple of a period after time zero."""
+    """Handovers to another satellite, at every multiple of a period after time 0."""
 
-    every: Annotated[PositiveSpan, doc("from one reassignment to the next; Starlink's are 15 s apart")]
+    every: Annotated[PositiveSpan, doc("time from one handover to the next; 15 s for Starlink")]
     step: Annotated[
         Span,
         doc(
-            "the delay then differs from the pipe's own by a draw between this and minus this, the same in "
-            "both pipes",
-            "none unless asked for",
+            "how far the delay may step: each handover draws a new offset to the pipe's delay, between this "
+            "and minus this, the same for both pipes",
         ),
     ] = 0
-    outage: Annotated[Span, doc("how long nothing passes then: a burst of loss", "none unless asked for")] = 0
+    outage: Annotated[
+        Span,
+        doc(
+            "how long nothing passes at each handover; packets sent then are lost",
+        ),
+    ] = 0
 
     @model_validator(mode="after")
     def _shorter_than_its_period(self) -> Handover:
@@ -85,9 +91,9 @@ class Handover(Table):
 
 
 class Policer(Table):
-    """A token bucket that drops what does not conform (RFC 2697 without colours)."""
+    """A token bucket that drops packets for which it has no tokens (as RFC 2697, without colours)."""
 
-    rate: Annotated[Rate, doc("rate at which tokens come")]
+    rate: Annotated[Rate, doc("rate at which the bucket is filled")]
     burst: Annotated[PositiveSize, doc("size of the bucket")]
 
 
@@ -127,14 +133,17 @@ SHORT_FORMS = {
 
 
 class PipeKeys(Table):
-    """What may be said of one pipe, in `[path.down]` and `[path.up]`; and in `[path]`, of both."""
+    """Keys in `[path]` hold for both pipes, keys in `[path.down]` or `[path.up]` for one."""
 
     delay: Annotated[
-        Span | None, doc("propagation delay of one pipe; instead of `rtt`", default="half of `rtt`")
+        Span | None, doc("propagation delay of one pipe; use either this or `rtt`", default="half of `rtt`")
     ] = None
     rate: Annotated[
         AnyRate | None,
-        doc("how fast the pipe sends", "an emulator adds no limit unasked", default="unlimited"),
+        doc(
+            "how fast the pipe sends: a rate, or a table with a token bucket, a trace or steps",
+            default="unlimited",
+        ),
     ] = None
     queue: Annotated[
         AnyQueue | None,
@@ -143,26 +152,27 @@ class PipeKeys(Table):
             default='"1 bdp" with a rate',
         ),
     ] = None
-    policer: Annotated[Policer | None, doc("drops what exceeds it, before the queue", default="none")] = None
+    policer: Annotated[
+        Policer | None, doc("drops packets above a rate, before the queue", default="none")
+    ] = None
     ingress_loss: Annotated[
-        AnyLoss | None, doc("random loss before the queue: uses no capacity", default="0")
+        AnyLoss | None, doc("random loss before the queue; lost packets use no capacity", default="0")
     ] = None
     jitter: Annotated[
-        AnyJitter | None, doc("variation of the delay; a time is short for `{ spread = .. }`", default="none")
+        AnyJitter | None, doc("random variation of the delay; a time alone is the `spread`", default="none")
     ] = None
     delay_limit: Annotated[
         LineLimit | None,
         doc(
-            "what the delay line can hold; beyond it an arrival drops (netem's `limit`)",
-            "a wire holds whatever was sent into it; netem's 1000 packets are a trap, reproduced only "
-            "on request",
+            "how much may be on its way in one pipe, as netem's `limit`; packets above it are dropped",
+            "a real line has no such limit; netem's default of 1000 packets often limits a test by accident",
             default='"unlimited"',
         ),
     ] = None
     loss: Annotated[
         AnyLoss | None,
         doc(
-            "random loss on the channel, after the shaper: it has used up capacity, as on a real satellite",
+            "random loss after the shaper; lost packets have used capacity, as on a real satellite link",
             default="0",
         ),
     ] = None
@@ -171,17 +181,20 @@ class PipeKeys(Table):
     )
     corrupt: Annotated[
         Probability | None,
-        doc("probability that one bit is flipped, which the receiver's checksum catches", default="0"),
+        doc("probability that one bit of a packet is flipped; the receiver's checksum finds it", default="0"),
     ] = None
     outages: Annotated[
         list[Annotated[tuple[Instant, PositiveSpan], pair("a start and a length", '["30 s", "2 s"]')]] | None,
-        doc('`[["30 s", "2 s"]]`: start and length; nothing passes (handover, rain)', default="none"),
+        doc(
+            '`[["30 s", "2 s"]]`: start and length of times in which nothing passes, such as rain fades',
+            default="none",
+        ),
     ] = None
 
     handover: Annotated[
         Handover | None,
         doc(
-            '`{ every = "15 s", step = "10 ms", outage = "50 ms" }`: reassignments in a low orbit',
+            '`{ every = "15 s", step = "10 ms", outage = "50 ms" }`: handovers between satellites',
             default="none",
         ),
     ] = None
@@ -201,24 +214,26 @@ class PipeKeys(Table):
 
 
 class Path(PipeKeys):
-    """The long path: both pipes, unless `[path.down]` or `[path.up]` say otherwise."""
+    """The long path between client and server: two pipes, `down` to the client and `up` to the server."""
 
     preset: Annotated[
-        PresetName | None, doc("a start to change from: see the presets below", default="none")
+        PresetName | None,
+        doc("a known path, whose keys the lab can change ([presets](#presets))", default="none"),
     ] = None
-    rtt: Annotated[Span | None, doc("base round trip, half in each pipe", default="0 s, or the preset's")] = (
-        None
-    )
+    rtt: Annotated[
+        Span | None,
+        doc("round trip with empty queues; half of it is in each pipe", default="0 s, or the preset's"),
+    ] = None
     mtu: Annotated[
         int,
         Field(ge=576, le=65535),
-        doc("largest IP packet in bytes, a plain number", "Ethernet's, and most paths'"),
+        doc("largest IP packet in bytes, without a unit", "as on Ethernet and most paths"),
     ] = 1500
     down: Annotated[
-        PipeKeys | None, doc("the pipe from server to client, where it differs", default="as `[path]`")
+        PipeKeys | None, doc("keys of the pipe from server to client that differ", default="as `[path]`")
     ] = None
     up: Annotated[
-        PipeKeys | None, doc("the pipe from client to server, where it differs", default="as `[path]`")
+        PipeKeys | None, doc("keys of the pipe from client to server that differ", default="as `[path]`")
     ] = None
 
     @model_validator(mode="after")

@@ -39,24 +39,23 @@ class _Queue(Table):
     limit: Annotated[
         PlainQueue | None,
         doc(
-            'what may wait: bytes, "250 packets", "60 ms" at the pipe\'s rate, "1 bdp", or "unlimited"',
-            "one BDP is the smallest queue with which one Reno flow fills the pipe (RFC 6349; "
-            "Villamizar and Song 1994), "
-            "but not below 10 packets, since an initial window arrives as a burst of ten. Without a "
-            "rate nothing ever waits",
+            'how much may wait: "100 kB", "250 packets", "60 ms" at the pipe\'s rate, "1 bdp", "unlimited"',
+            "one BDP is the smallest queue with which one Reno flow fills the pipe (RFC 6349; Villamizar and "
+            "Song 1994). It holds at least 10 packets, because an initial window arrives as a burst of ten. "
+            "A pipe without a rate has no queue",
             default='"1 bdp" with a rate',
         ),
     ] = None
 
 
 class FifoQueue(_Queue):
-    """First in, first out; an arrival that finds no place is dropped."""
+    """First in, first out. A packet that arrives at a full queue is dropped."""
 
     discipline: Annotated[Literal["fifo"], doc("tail drop")] = "fifo"
 
 
 class HeadDropQueue(_Queue):
-    """First in, first out; for an arrival that finds no place the oldest are dropped."""
+    """First in, first out. If the queue is full, the oldest packets are dropped to make room."""
 
     discipline: Annotated[Literal["head-drop"], doc("drop from the front")]
 
@@ -66,7 +65,7 @@ class _MarkingQueue(_Queue):
         bool,
         doc(
             "mark ECN-capable packets instead of dropping them",
-            "Linux marks only where asked to (fq_codel apart)",
+            "as in Linux, except for its fq_codel",
         ),
     ] = False
 
@@ -77,19 +76,20 @@ class RedQueue(_MarkingQueue):
     discipline: Annotated[Literal["red"], doc("random early detection")]
     min: Annotated[
         PositiveSize | None,
-        doc("average queue below which nothing is dropped", default="a third of `max`, or 5 packets"),
+        doc("average queue length below which nothing is dropped", default="a third of `max`, or 5 packets"),
     ] = None
     max: Annotated[
         PositiveSize | None,
         doc(
-            "average queue at which `max_probability` is reached; all is dropped at twice it",
+            "average queue length at which the drop probability is `max_probability`; at twice this length "
+            "all packets are dropped",
             default="3 `min`",
         ),
     ] = None
     max_probability: Annotated[Probability | None, doc("drop probability at `max`", default="0.02")] = None
     weight: Annotated[
         Annotated[Probability, Field(gt=0)] | None,
-        doc("weight of each sample in the average", default="0.002"),
+        doc("weight of each new sample in the average queue length", default="0.002"),
     ] = None
 
     @model_validator(mode="after")
@@ -106,7 +106,7 @@ class CodelQueue(_MarkingQueue):
     target: Annotated[PositiveSpan | None, doc("acceptable standing delay", default='"5 ms"')] = None
     interval: Annotated[
         PositiveSpan | None,
-        doc("about the longest RTT of the flows: above 100 ms it wants raising", default='"100 ms"'),
+        doc("about the longest RTT of the flows; raise it for paths above 100 ms", default='"100 ms"'),
     ] = None
 
 
@@ -121,7 +121,7 @@ class FqCodelQueue(_MarkingQueue):
     flows: Annotated[int | None, Field(ge=1, le=65536), doc("number of queues", default="1024")] = None
     quantum: Annotated[
         Annotated[PositiveSize, Field(le=2**20)] | None,
-        doc("bytes a queue may send per turn", default="the MTU"),
+        doc("how much a queue may send per turn", default="the MTU"),
     ] = None
 
 
@@ -129,15 +129,17 @@ class PieQueue(_MarkingQueue):
     """Proportional integral controller enhanced (RFC 8033)."""
 
     discipline: Annotated[Literal["pie"], doc("proportional integral controller")]
-    target: Annotated[PositiveSpan | None, doc("delay aimed at", default='"15 ms"')] = None
-    update: Annotated[PositiveSpan | None, doc("interval of updates", default='"15 ms"')] = None
+    target: Annotated[PositiveSpan | None, doc("queueing delay to aim at", default='"15 ms"')] = None
+    update: Annotated[
+        PositiveSpan | None, doc("time between two updates of the drop probability", default='"15 ms"')
+    ] = None
     alpha: Annotated[
-        float | None, Field(ge=0), doc("weight of the delay's error, per second", default="0.125")
+        float | None, Field(ge=0), doc("weight of delay minus target, per second", default="0.125")
     ] = None
     beta: Annotated[
         float | None, Field(ge=0), doc("weight of the delay's change, per second", default="1.25")
     ] = None
-    max_burst: Annotated[Span | None, doc("burst let through untouched", default='"150 ms"')] = None
+    max_burst: Annotated[Span | None, doc("a burst so long passes without drops", default='"150 ms"')] = None
 
 
 QueueTable = FifoQueue | HeadDropQueue | RedQueue | CodelQueue | FqCodelQueue | PieQueue

@@ -39,18 +39,16 @@ PlainRate = Annotated[
 
 
 class BucketRate(Table):
-    """A fixed rate as a table: a token bucket where `burst` is given."""
+    """A fixed rate. With `burst` it is a token bucket."""
 
-    rate: Annotated[Rate, doc("rate at which the pipe sends (with `burst`: at which tokens come)")]
+    rate: Annotated[Rate, doc("rate at which the pipe sends; with `burst`, at which the bucket is filled")]
     burst: Annotated[
         PositiveSize | None,
-        doc(
-            "size of the token bucket: what may leave at once after a pause",
-            "without it packets leave one by one",
-        ),
+        doc("size of the token bucket: how much may leave at once after a pause", default="no token bucket"),
     ] = None
     peak: Annotated[
-        Rate | None, doc("highest rate while the bucket has tokens; needs `burst`", "a burst leaves at once")
+        Rate | None,
+        doc("highest rate while the bucket has tokens; needs `burst`", default="a burst leaves at once"),
     ] = None
 
     @model_validator(mode="after")
@@ -67,12 +65,14 @@ class BucketRate(Table):
 
 
 class TraceRate(Table):
-    """Delivery opportunities from a recorded link."""
+    """Delivery opportunities of a recorded link."""
 
-    trace: Annotated[str, doc("file of delivery opportunities, relative to the lab file; it repeats")]
+    trace: Annotated[
+        str, doc("file of delivery opportunities, relative to the lab file ([trace files](#trace-files))")
+    ]
     format: Annotated[
         Literal["mahimahi"],
-        doc("one line per opportunity to send 1500 bytes, in ms from the start", "the only format so far"),
+        doc("format of the file", "the only format"),
     ] = "mahimahi"
 
 
@@ -83,8 +83,8 @@ class StepsRate(Table):
         list[Annotated[tuple[Instant, PlainRate], pair("a time and a rate", '["30 s", "8 Mbit/s"]')]],
         Field(min_length=1),
         doc(
-            '`[["0 s", "16 Mbit/s"], ["30 s", "8 Mbit/s"]]`: from when, which rate; the first holds '
-            "before it too"
+            '`[["0 s", "16 Mbit/s"], ["30 s", "8 Mbit/s"]]`: a time, and the rate from then on; before the '
+            "first time its rate holds too"
         ),
     ]
 

@@ -39,9 +39,9 @@ class Tunnel(Table):
     `sim` only.
     """
 
-    kind: Annotated[
-        Literal["coded"], BeforeValidator(_kind), doc("how packets cross", "the only one that there is")
-    ] = "coded"
+    kind: Annotated[Literal["coded"], BeforeValidator(_kind), doc("kind of tunnel", "the only kind")] = (
+        "coded"
+    )
     redundancy: Annotated[
         float | Literal["adaptive", "titrated"],
         BeforeValidator(_redundancy),
@@ -54,20 +54,20 @@ class Tunnel(Table):
             }
         ),
         doc(
-            "repairs per packet, below 1; `adaptive`: as the reported losses ask for; `titrated`: as many, "
-            "each sent when the queue is at most half full",
-            "no loss rate has to be known",
+            "repair packets per packet, below 1; `adaptive`: as many as the reported losses need; "
+            "`titrated`: the same number, but each waits until the queue is at most half full",
+            "it needs no known loss rate",
         ),
     ] = "adaptive"
     window: Annotated[
         int,
         Field(ge=1, le=65_535),
-        doc("packets that a repair covers", "192 ms of full packets at 16 Mbit/s"),
+        doc("how many packets a repair packet covers", "192 ms of full packets at 16 Mbit/s"),
     ] = 256
     hold: Annotated[
         Span | None,
         doc(
-            "the longest that a later packet waits for an earlier one; `0 s`: none waits",
+            "how long a packet waits for an earlier one that is missing; `0 s`: packets do not wait",
             default="a quarter of the base round trip",
         ),
     ] = None

@@ -37,7 +37,7 @@ Name = Annotated[
 ]
 Direction = Annotated[
     Literal["down", "up"],
-    doc("`down`: the server sends; `up`: the client sends", "most of what people wait for comes down"),
+    doc("`down`: the server sends; `up`: the client sends"),
 ]
 
 
@@ -45,73 +45,70 @@ class _Workload(Table):
     name: Annotated[
         Name | None,
         doc(
-            "what keys (`workload.NAME.size`), tables and results call it; unlike any other",
+            "its name in keys (`workload.NAME.size`), tables and results; no two may be the same",
             default="the kind",
         ),
     ] = None
     start: Annotated[
         Instant,
         doc(
-            "when it begins; below 0 it has the idle path to itself",
-            "what waits for nothing begins at time 0",
+            "when it begins; a time below 0 is before the measured time, on the idle path",
         ),
     ] = 0
     enabled: Annotated[
         bool,
         doc(
-            "`false` leaves the workload out; a sweep, a variant or `--set` can do so",
-            "what stands in a lab is to be done",
+            "`false` leaves the workload out, for example in a variant",
         ),
     ] = True
 
 
 class Ping(_Workload):
-    """The client's `ping` to the server."""
+    """Round trips, measured by the client's `ping` to the server."""
 
-    kind: Annotated[Literal["ping"], doc("round trips")]
-    count: Annotated[int, Field(ge=1, le=10**6), doc("number of echo requests", "enough for a median")] = 10
+    kind: Annotated[Literal["ping"], doc("this kind")]
+    count: Annotated[int, Field(ge=1, le=10**6), doc("number of echo requests")] = 10
     interval: Annotated[
         Annotated[PositiveSpan, Field(ge=2_000_000)],
         doc(
-            "time between them, 2 ms or more",
-            "the shortest that an ordinary user may ask of every version of ping",
+            "time between two echo requests, 2 ms or more",
+            "the shortest that every version of ping allows an ordinary user",
         ),
     ] = 200_000_000
-    size: Annotated[Size, Field(le=65507 - 20), doc("payload of an echo request", "ping's own default")] = 56
+    size: Annotated[Size, Field(le=65507 - 20), doc("payload of an echo request", "as ping's own")] = 56
 
 
 class Bulk(_Workload):
-    """One long transfer by `iperf3`. Without `size` and `time` it lasts until the run's `duration`."""
+    """One long transfer by `iperf3`, over one or more connections."""
 
-    kind: Annotated[Literal["bulk"], doc("a long transfer")]
+    kind: Annotated[Literal["bulk"], doc("this kind")]
     direction: Annotated[
         Literal["down", "up", "both"],
         doc(
-            "`down`: the server sends; `up`: the client sends; `both`: two workloads, NAME-down and "
-            "NAME-up, at once",
-            "most of what people wait for comes down",
+            "`down`: the server sends; `up`: the client sends; `both`: two workloads at once, NAME-down and "
+            "NAME-up",
         ),
     ] = "down"
-    streams: Annotated[
-        int, Field(ge=1, le=128), doc("parallel TCP connections; iperf3 allows 128", "the plain case")
-    ] = 1
-    size: Annotated[PositiveSize | None, doc("bytes to send, over all streams", default="none")] = None
+    streams: Annotated[int, Field(ge=1, le=128), doc("parallel TCP connections")] = 1
+    size: Annotated[
+        PositiveSize | None,
+        doc("how much to send, over all streams; use either this or `time`", default="no limit"),
+    ] = None
     time: Annotated[
-        PositiveSpan | None, doc("how long to send and measure, after `omit`", default="to the run's end")
+        PositiveSpan | None,
+        doc("how long to send and measure, after `omit`", default="until the run's `duration`"),
     ] = None
     congestion_control: Annotated[
         CongestionControl | None,
         doc(
-            "congestion control of this transfer's sender, where it is to differ from its host's",
-            "one host, one setting",
+            "congestion control of this transfer, if it differs from that of the sending host",
             default="the sending host's",
         ),
     ] = None
     omit: Annotated[
         Span,
         doc(
-            "what is sent first and left out of the figures, as iperf3's -O",
-            "all of a transfer counts unless said",
+            "how long to send before the measurement begins, as iperf3's `-O`",
         ),
     ] = 0
 
@@ -123,50 +120,51 @@ class Bulk(_Workload):
 
 
 class Popularity(Table):
-    """Requests drawn from a set of objects, some asked for more than others."""
+    """Requests for objects of a set, some of which are requested more often than others."""
 
     zipf: Annotated[
-        float, Field(gt=0, le=10), doc("exponent: the k-th object is asked for in proportion to k^-zipf")
+        float, Field(gt=0, le=10), doc("exponent: the k-th object is requested in proportion to k^-zipf")
     ]
     set: Annotated[int, Field(ge=1, le=10**6), doc("number of objects")]
 
 
 class Http(_Workload):
-    """Fetches from a web server: one file, a page of objects, or draws from a set."""
+    """Fetches from a web server (nginx and curl): a file, a page of objects, or objects of a set."""
 
-    kind: Annotated[Literal["http"], doc("fetches")]
+    kind: Annotated[Literal["http"], doc("this kind")]
     direction: Direction = "down"
     size: Annotated[
-        PositiveSize | None, doc("size of the file, or of each object of `popularity`", default="none")
+        PositiveSize | None,
+        doc("size of the file, or of each object of `popularity`", default="required, or `objects`"),
     ] = None
     objects: Annotated[
-        list[PositiveSize] | None, Field(min_length=1), doc("sizes of a page's objects", default="none")
+        list[PositiveSize] | None,
+        Field(min_length=1),
+        doc("a page: the sizes of its objects", default="a file"),
     ] = None
     popularity: Annotated[
-        Popularity | None, doc("draw each request from a set of objects of `size`", default="none")
+        Popularity | None, doc("request objects of a set, each of `size`", default="one file")
     ] = None
-    fetches: Annotated[int, Field(ge=1, le=10**6), doc("fetches, one after another", "the plain case")] = 1
+    fetches: Annotated[int, Field(ge=1, le=10**6), doc("number of fetches, one after another")] = 1
     connections: Annotated[
         int | None,
         Field(ge=1, le=128),
         doc(
-            "above 1: the file in ranges, all at once, as download accelerators do; of a page, the most "
-            "at once",
-            "the plain case; of a page, what browsers open to one server",
-            default="1, of a page 6",
+            "for a file: above 1 it is fetched in as many ranges at once, as download accelerators do; for "
+            "a page: the most connections at once",
+            "browsers open up to 6 connections to a server",
+            default="1; 6 for a page",
         ),
     ] = None
     keep_alive: Annotated[
         bool | None,
         doc(
             "whether a connection is kept for the next request",
-            "each fetch by a curl of its own; a page as browsers do",
-            default="false, of a page true",
+            "as browsers fetch a page; each fetch of a file is a curl of its own",
+            default="`false`; `true` for a page",
         ),
     ] = None
-    think: Annotated[
-        Span, doc("how long the server takes before it answers a request", "a file is there at once")
-    ] = 0
+    think: Annotated[Span, doc("how long the server waits before it answers a request")] = 0
 
     @model_validator(mode="after")
     def _ranges_of_a_download(self) -> Http:
@@ -195,23 +193,23 @@ class Http(_Workload):
 
 
 class LognormalDelay(Table):
-    """A delay per server: ln(delay) is normal."""
+    """One delay per server, from a lognormal distribution."""
 
-    distribution: Annotated[Literal["lognormal"], doc("most servers near, a few far")]
-    median: Annotated[PositiveSpan, doc("half of the servers are nearer")]
+    distribution: Annotated[Literal["lognormal"], doc("most servers are near, a few are far")]
+    median: Annotated[PositiveSpan, doc("median of the delays")]
     sigma: Annotated[float, Field(ge=0, le=5), doc("standard deviation of ln(delay), without a unit")]
 
 
 class LognormalSize(Table):
-    """A size per flow: ln(size) is normal."""
+    """One size per flow, from a lognormal distribution."""
 
     distribution: Annotated[Literal["lognormal"], doc("sizes around a median")]
-    median: Annotated[PositiveSize, doc("half of the flows are smaller")]
+    median: Annotated[PositiveSize, doc("median of the sizes")]
     sigma: Annotated[float, Field(ge=0, le=5), doc("standard deviation of ln(size), without a unit")]
 
 
 class ParetoSize(Table):
-    """A size per flow: very many small ones and a few very large."""
+    """One size per flow, from a bounded Pareto distribution: many small flows, a few very large ones."""
 
     distribution: Annotated[Literal["bounded-pareto"], doc("a heavy tail, cut at `max`")]
     shape: Annotated[float, Field(gt=0, le=10), doc("tail exponent; below 2 the tail is heavy")]
@@ -226,14 +224,14 @@ class ParetoSize(Table):
 
 
 class LognormalParetoSize(Table):
-    """A size per flow: a lognormal body, and now and then one from a heavy tail."""
+    """One size per flow: mostly from a lognormal distribution, now and then from a heavy tail."""
 
-    distribution: Annotated[Literal["lognormal+pareto"], doc("a body and a tail of their own")]
-    median: Annotated[PositiveSize, doc("of the body")]
+    distribution: Annotated[Literal["lognormal+pareto"], doc("a lognormal body and a bounded Pareto tail")]
+    median: Annotated[PositiveSize, doc("median of the body")]
     sigma: Annotated[
         float, Field(ge=0, le=5), doc("standard deviation of the body's ln(size), without a unit")
     ]
-    tail: Annotated[Probability, doc("share of flows that are of the tail")]
+    tail: Annotated[Probability, doc("share of flows whose size is from the tail")]
     shape: Annotated[float, Field(gt=0, le=10), doc("tail exponent; below 2 the tail is heavy")]
     min: Annotated[PositiveSize, doc("smallest flow of the tail")]
     max: Annotated[PositiveSize, doc("largest flow of the tail")]
@@ -246,10 +244,10 @@ class LognormalParetoSize(Table):
 
 
 class FileSize(Table):
-    """A size per flow, drawn from a file of sizes."""
+    """One size per flow, drawn from a file of sizes."""
 
-    distribution: Annotated[Literal["file"], doc("as recorded")]
-    file: Annotated[str, doc("file of sizes, relative to the lab file; each is as likely as the others")]
+    distribution: Annotated[Literal["file"], doc("recorded sizes")]
+    file: Annotated[str, doc("file of sizes, relative to the lab file; each size is equally likely")]
 
 
 def _delay_branch(value: object) -> str:
@@ -279,32 +277,30 @@ AnySize = Annotated[
 
 
 class Terrestrial(Table):
-    """What lies beyond the far end of the long path."""
+    """The way from the far end of the long path to each server."""
 
     delay: Annotated[
-        AnyDelay, doc("one way to a server: a time, or a distribution drawn once per server by the seed")
+        AnyDelay, doc("one-way delay: a time for all servers, or a distribution, drawn once for each server")
     ]
-    jitter: Annotated[Span, doc("standard deviation per packet, order kept", "none unless asked for")] = 0
+    jitter: Annotated[Span, doc("standard deviation of the variation per packet; packets stay in order")] = 0
 
 
 class Channels(_Workload):
-    """Clients that each open a connection, are sent a flow, close, and at once open the next, until the run
-    ends.
-    """
+    """Clients that each open a connection, receive a flow, close it and open the next, until the run ends."""
 
-    kind: Annotated[Literal["channels"], doc("one connection after another")]
-    channels: Annotated[int, Field(ge=1, le=100_000), doc("clients at work at any time")]
+    kind: Annotated[Literal["channels"], doc("this kind")]
+    channels: Annotated[int, Field(ge=1, le=100_000), doc("number of clients")]
     servers: Annotated[
         int,
         Field(ge=1, le=1000),
-        doc("servers that a client chooses from at random", "as in satellite-baselines"),
+        doc("number of servers; each connection goes to one of them at random", "as in satellite-baselines"),
     ] = 23
-    size: Annotated[AnySize, doc("size of a flow: one size, or a distribution drawn per flow by the seed")]
+    size: Annotated[AnySize, doc("size of a flow: one for all flows, or a distribution, drawn for each flow")]
     terrestrial: Annotated[
         Terrestrial | None, doc("delay between the far end and each server", default="none")
     ] = None
     think: Annotated[
-        Span, doc("between the end of a flow and the channel's next connection", "the next at once")
+        Span, doc("how long a client waits between the end of a flow and its next connection")
     ] = 0
 
 
@@ -318,21 +314,17 @@ def _command(value: object) -> object:
 
 
 class Exec(_Workload):
-    """Any command, inside a host's namespace and a sandbox, once it is allowed (`live` only)."""
+    """Any command, run at a host in a sandbox. `live` only, and only if it is allowed (`--allow-exec`)."""
 
-    kind: Annotated[Literal["exec"], doc("a command of your own")]
+    kind: Annotated[Literal["exec"], doc("this kind")]
     command: Annotated[
         tuple[str, ...],
         BeforeValidator(_command),
         WithJsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1}),
-        doc("the program and its arguments; no shell reads them. The hosts' names resolve"),
+        doc("the program and its arguments, without a shell; the names `client` and `server` resolve"),
     ]
-    host: Annotated[
-        Literal["client", "near", "server"], doc("where it runs", "what is tried is mostly a client")
-    ] = "client"
-    time: Annotated[
-        PositiveSpan | None, doc("when to end it, after its start", default="when it ends itself")
-    ] = None
+    host: Annotated[Literal["client", "near", "server"], doc("the host at which it runs")] = "client"
+    time: Annotated[PositiveSpan | None, doc("how long it may run", default="until it ends by itself")] = None
 
 
 KINDS = ("ping", "bulk", "http", "channels", "exec")
