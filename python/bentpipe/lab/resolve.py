@@ -25,6 +25,7 @@ from bentpipe.lab.models.workload import (
     name_of,
 )
 from bentpipe.lab.pipes import lan_pipes, path_spec
+from bentpipe.lab.plain_numbers import plain
 from bentpipe.lab.retained import with_retained
 from bentpipe.lab.traces import Traces
 from bentpipe.lab.tunnels import tunnel_spec
@@ -73,17 +74,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
         duration_s=None if lab.duration is None else lab.duration / SECOND_NS,
         duration_ns=lab.duration,
         until=until,
-        limits=spec.LimitsSpec(
-            lateness_p99_s=lab.limits.lateness_p99 / SECOND_NS,
-            unintended_loss=lab.limits.unintended_loss,
-            rate_error=lab.limits.rate_error,
-            host_stopped_s=lab.limits.host_stopped / SECOND_NS,
-            host_wait_share=lab.limits.host_wait_share,
-            bulk_wait_share=lab.limits.bulk_wait_share,
-            channels_wait_share=lab.limits.channels_wait_share,
-            host_wait_max_s=lab.limits.host_wait_max / SECOND_NS,
-            sampler_late_s=lab.limits.sampler_late / SECOND_NS,
-        ),
+        limits=plain(spec.LimitsSpec, lab.limits),
     )
     return with_retained(run)
 
@@ -128,86 +119,61 @@ def _as_sysctl(value: bool | tuple[int, int, int]) -> str:
 def _workloads(
     workload: AnyWorkload, duration_ns: int | None, sizes: _Sizes
 ) -> tuple[spec.WorkloadSpec, ...]:
-    name, start_ns = name_of(workload), workload.start
+    """One, or two of a transfer in both directions. A key whose value is more than the number that the lab
+    has is named here; all others are passed on."""
+    name = name_of(workload)
     match workload:
         case Ping():
-            return (
-                spec.PingSpec(
-                    name=name,
-                    start_ns=start_ns,
-                    count=workload.count,
-                    interval_ns=workload.interval,
-                    size_bytes=workload.size,
-                ),
-            )
+            return (plain(spec.PingSpec, workload, name=name),)
         case Bulk():
-            return _bulk(workload, duration_ns)
+            return _bulk(workload, name, duration_ns)
         case Http():
-            popularity = workload.popularity
+            is_page = workload.objects is not None
             return (
-                spec.HttpSpec(
+                plain(
+                    spec.HttpSpec,
+                    workload,
                     name=name,
-                    start_ns=start_ns,
-                    direction=workload.direction,
-                    size_bytes=workload.size,
                     objects_bytes=None if workload.objects is None else tuple(workload.objects),
-                    popularity=popularity
-                    and spec.PopularitySpec(zipf=popularity.zipf, objects=popularity.set),
-                    fetches=workload.fetches,
-                    connections=workload.connections or (1 if workload.objects is None else _BROWSERS),
-                    keep_alive=(
-                        workload.objects is not None if workload.keep_alive is None else workload.keep_alive
-                    ),
-                    think_ns=workload.think,
+                    popularity=workload.popularity
+                    and spec.PopularitySpec(zipf=workload.popularity.zipf, objects=workload.popularity.set),
+                    connections=workload.connections or (_BROWSERS if is_page else 1),
+                    keep_alive=is_page if workload.keep_alive is None else workload.keep_alive,
                 ),
             )
         case Channels():
             terrestrial = workload.terrestrial
             return (
-                spec.ChannelsSpec(
+                plain(
+                    spec.ChannelsSpec,
+                    workload,
                     name=name,
-                    start_ns=start_ns,
-                    channels=workload.channels,
-                    servers=workload.servers,
                     size=_size(workload.size, sizes),
                     terrestrial_delay=_delay(terrestrial.delay if terrestrial else 0),
                     terrestrial_jitter_ns=terrestrial.jitter if terrestrial else 0,
-                    think_ns=workload.think,
                 ),
             )
         case Exec():
-            return (
-                spec.ExecSpec(
-                    name=name,
-                    start_ns=start_ns,
-                    command=workload.command,
-                    host=workload.host,
-                    time_ns=workload.time,
-                ),
-            )
+            return (plain(spec.ExecSpec, workload, name=name),)
 
 
-def _bulk(bulk: Bulk, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:
-    name, time_ns = name_of(bulk), bulk.time
+def _bulk(bulk: Bulk, name: str, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:
+    time_ns = bulk.time
     if time_ns is None and bulk.size is None and duration_ns is not None:
         time_ns = duration_ns - bulk.start - bulk.omit
-
-    def one(name: str, direction: Direction) -> spec.BulkSpec:
-        return spec.BulkSpec(
-            name=name,
-            start_ns=bulk.start,
+    directions = list(Direction) if bulk.direction == "both" else [Direction(bulk.direction)]
+    return tuple(
+        plain(
+            spec.BulkSpec,
+            bulk,
+            name=name if len(directions) == 1 else f"{name}-{direction}",
             direction=direction,
-            streams=bulk.streams,
-            size_bytes=bulk.size,
             time_ns=time_ns,
-            omit_ns=bulk.omit,
             congestion_control=bulk.congestion_control and control_name(bulk.congestion_control),
             congestion_control_parameters=control_parameters(bulk.congestion_control),
         )
-
-    if bulk.direction == "both":
-        return tuple(one(f"{name}-{direction}", direction) for direction in Direction)
-    return (one(name, Direction(bulk.direction)),)
+        for direction in directions
+    )
 
 
 def _size(
@@ -215,25 +181,18 @@ def _size(
 ) -> spec.AnySize:
     match size:
         case LognormalParetoSize():
-            return spec.LognormalPareto(
-                median=size.median,
-                sigma=size.sigma,
-                tail=size.tail,
-                shape=size.shape,
-                min=size.min,
-                max=size.max,
-            )
+            return plain(spec.LognormalPareto, size)
         case FileSize():
             return spec.Sizes(values=sizes.read(size.file))
         case ParetoSize():
-            return spec.BoundedPareto(shape=size.shape, min=size.min, max=size.max)
+            return plain(spec.BoundedPareto, size)
         case LognormalSize():
-            return spec.Lognormal(median=size.median, sigma=size.sigma)
+            return plain(spec.Lognormal, size)
         case _:
             return spec.Constant(value=size)
 
 
 def _delay(delay: int | LognormalDelay) -> spec.Constant | spec.Lognormal:
     if isinstance(delay, LognormalDelay):
-        return spec.Lognormal(median=delay.median, sigma=delay.sigma)
+        return plain(spec.Lognormal, delay)
     return spec.Constant(value=delay)
