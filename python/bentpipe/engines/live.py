@@ -57,6 +57,8 @@ class LiveEngine:
                 "tunnel: the live engine has no tunnel yet; use `--engine sim`",
                 what="tunnel",
             )
+        if spec.split is not None:
+            raise EngineError("split: the live engine has no split yet; leave it out", what="split")
         for work in spec.workloads:
             refusal = (
                 http.refusal(work)

@@ -37,6 +37,8 @@ def refuse(spec: RunSpec) -> None:
             "place; leave out one of them",
             what="tunnel",
         )
+    if spec.split:
+        raise EngineError("split: `sim` has no split yet; leave it out", what="split")
     hosts = [("client", spec.client), ("server", spec.server)]
     for side, host in [*hosts, ("near", spec.near.host)] if spec.near else hosts:
         for name in host.other_sysctl:

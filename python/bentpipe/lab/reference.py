@@ -144,6 +144,18 @@ _TUNNEL = """\
 [The erasure code](coding.md#in-a-lab) says what a tunnel does and what is measured.
 """
 
+_SPLIT = """\
+A performance-enhancing proxy (RFC 3135) sits at near and one at far. The client's connection ends at near,
+near's at far, and far connects to the server. Hosts see each other's addresses. An empty `[split]` takes all
+settings from `[host]`. A `[tunnel]` beside it carries the packets between near and far. No engine runs it
+yet.
+
+```toml
+[split]
+path = { congestion_control = "bbr" }
+```
+"""
+
 
 @dataclass(frozen=True)
 class _Table:
@@ -215,6 +227,8 @@ _HOSTS: tuple[_Table | _Forms, ...] = (
     _Table("## `[near]`", "Near", "It forwards packets, and has the settings of `[host]`.\n"),
     _Table("### `near.cache`", "Cache"),
     _Table("## `[tunnel]`", "Tunnel", _TUNNEL),
+    _Table("## `[split]`", "Split", _SPLIT),
+    _Table("### `split.path`", "SplitPath"),
     _Forms("## `[[workload]]`", "Each such table is a piece of work for the hosts.\n", _WORKLOADS),
     _Table("### `popularity` of `http`", "Popularity"),
     _Forms("### `size` of `channels` as a table", _SIZE_FILE, _SIZES),

@@ -10,6 +10,7 @@ from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.host import SYSCTL_FIELDS, Host, control_name, control_parameters
 from bentpipe.lab.models.lab import LabFile, Near
+from bentpipe.lab.models.split import Split, SplitPath
 from bentpipe.lab.models.workload import (
     AnyWorkload,
     Bulk,
@@ -65,6 +66,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
         server=server,
         near=near,
         tunnel=lab.tunnel and tunnel_spec(lab.tunnel, path, near),
+        split=lab.split and _split(lab.split, lab.host),
         workloads=tuple(
             each
             for number, workload in enumerate(lab.workload)
@@ -89,6 +91,11 @@ def _near(near: Near, both: Host) -> spec.NearSpec:
         rate_bit_s=near.rate,
         cache_bytes=near.cache.size if near.cache else None,
     )
+
+
+def _split(split: Split, both: Host) -> spec.SplitSpec:
+    own = {name: getattr(split.path, name) for name in SplitPath.model_fields}
+    return spec.SplitSpec(host=_host(Host(), both), path=_host(Host().model_copy(update=own), both))
 
 
 def _host(own: Host, both: Host) -> spec.HostSpec:

@@ -43,11 +43,18 @@ def with_retained(run: spec.RunSpec) -> spec.RunSpec:
         for work in run.workloads
     )
     near = run.near and run.near.model_copy(update={"host": known(run.near.host, Direction.UP, "host")})
+    split = run.split and run.split.model_copy(
+        update={
+            "host": known(run.split.host, Direction.DOWN, "host"),
+            "path": known(run.split.path, Direction.DOWN, "split.path"),
+        }
+    )
     return run.model_copy(
         update={
             "client": known(run.client, Direction.UP, "client"),
             "server": known(run.server, Direction.DOWN, "server"),
             "near": near,
+            "split": split,
             "workloads": workloads,
         }
     )

@@ -222,6 +222,16 @@ class TunnelSpec(_Spec):
     up: RoomSpec | None
 
 
+class SplitSpec(_Spec):
+    """TCP ends at near and at far.
+
+    `host` has their settings towards client and server, `path` those across the path.
+    """
+
+    host: HostSpec
+    path: HostSpec
+
+
 class LimitsSpec(_Spec):
     """Past these a live run is unreliable."""
 
@@ -248,6 +258,7 @@ class RunSpec(_Spec):
     server: HostSpec
     near: NearSpec | None
     tunnel: TunnelSpec | None = None
+    split: SplitSpec | None = None
     workloads: tuple[WorkloadSpec, ...]
     duration_s: float | None
     duration_ns: int | None

@@ -12,6 +12,7 @@ from bentpipe.errors import LabError
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.lab import Limits, Near, Variant
 from bentpipe.lab.models.path import Path
+from bentpipe.lab.models.split import Split
 from bentpipe.lab.models.tunnel import Tunnel
 from bentpipe.lab.models.workload import AnyWorkload
 
@@ -36,6 +37,7 @@ class LabKeys(TypedDict, total=False):
     server: Host | Table
     near: Near | Table
     tunnel: Tunnel | Table
+    split: Split | Table
     workload: Sequence[AnyWorkload | Table]
     sweep: Mapping[str, Sequence[Any] | Mapping[str, Table]]
     variant: Sequence[Variant | Table]

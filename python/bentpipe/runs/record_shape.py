@@ -62,6 +62,7 @@ _SPEC: _Shape = {
     "path": {"down": _PIPE, "up": _PIPE, _OTHERS: _ANY},
     "client": _HOST,
     "server": _HOST,
+    "split": {"host": _HOST, "path": _HOST, _OTHERS: _ANY},
     "near": {"host": _HOST, "down": _PIPE, "up": _PIPE, _OTHERS: _ANY},
     "workloads": [
         {

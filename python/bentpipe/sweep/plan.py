@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from bentpipe.engines.base import Engine
 from bentpipe.errors import EngineError, StoreError
-from bentpipe.lab import tunnels, unreached, unused
+from bentpipe.lab import splits, tunnels, unreached, unused
 from bentpipe.lab.load import Lab
 from bentpipe.lab.models.lab import AS_IS
 from bentpipe.lab.point import CellRuns, Point
@@ -38,7 +38,7 @@ class Plan:
 
     def warnings(self) -> Iterator[str]:
         """On what of the lab no run will meet, and what cannot work as it is meant."""
-        for warning in (unreached.warning, unused.warning, tunnels.warning):
+        for warning in (unreached.warning, unused.warning, tunnels.warning, splits.warning):
             if words := warning(self.cells):
                 yield words
 

@@ -10,6 +10,7 @@ from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.path import Path
+from bentpipe.lab.models.split import Split
 from bentpipe.lab.models.tunnel import Tunnel
 from bentpipe.lab.models.workload import AnyWorkload, Bulk, Channels, Exec, Ping, name_of
 from bentpipe.lab.published import published_keys
@@ -148,6 +149,7 @@ class LabFile(Table):
     server: Annotated[Host, doc("settings of the server that differ", default="as `[host]`")] = Host()
     near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
     tunnel: Annotated[Tunnel | None, doc("a coded tunnel around the path; `sim` only", default="none")] = None
+    split: Annotated[Split | None, doc("proxies at near and far, at which TCP ends", default="none")] = None
     workload: Annotated[
         list[AnyWorkload], doc("what the hosts do; at least one is required", default="required")
     ] = Field(default_factory=list)
@@ -228,6 +230,16 @@ class LabFile(Table):
                     found='"near", which this lab does not have',
                     key=f"workload.{index}.host",
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _one_proxy_at_near(self) -> LabFile:
+        if self.split is not None and self.near is not None and self.near.cache is not None:
+            raise FaultError(
+                "leave out one of them: a cache answers requests itself, a split passes connections on",
+                found="a cache beside [split]",
+                key="near.cache",
+            )
         return self
 
     @model_validator(mode="after")
