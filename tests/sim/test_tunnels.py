@@ -34,6 +34,15 @@ kind = "bulk"
 name = "coded"
 set = { "tunnel.redundancy" = 0.1 }
 """
+CHANNELS = """
+[[workload]]
+name = "clients"
+kind = "channels"
+channels = 3
+servers = 3
+terrestrial = { delay = "40 ms" }
+size = "10 kB"
+"""
 EXEC = '[[workload]]\nname = "it"\nkind = "exec"\ncommand = ["true"]\n'
 
 
@@ -41,6 +50,14 @@ EXEC = '[[workload]]\nname = "it"\nkind = "exec"\ncommand = ["true"]\n'
 def lab(tmp_path: Path) -> Path:
     (file := tmp_path / "lab.toml").write_text(LAB)
     return file
+
+
+def test_flows_of_servers_at_delays_of_their_own_cross_a_tunnel(lab: Path) -> None:
+    lab.write_text(LAB + CHANNELS)
+    plain, coded = bentpipe.Lab.load(lab).run(engine="sim").records
+    finished = [run["workloads"]["clients"]["small_flows"]["count"] for run in (plain, coded)]
+    assert min(finished) > 50
+    assert coded["tunnel"]["down"]["recovered"] > 50
 
 
 def test_a_coded_download_is_much_faster_and_its_tunnel_is_measured(lab: Path) -> None:

@@ -1,7 +1,8 @@
 //! Beyond the far end: each server at its own delay. One direction of the way between the far end and the servers.
 //!
 //! The order of packets of one server is kept, so the order within a flow is. A server's packets wait for each other, not for
-//! those of other servers. What belongs to no server has no way to go and passes at once.
+//! those of other servers. What belongs to no server has no way to go and passes at once, and so does everything on a link
+//! beyond which no servers are.
 
 use crate::packet::{Packet, ServerId};
 use bentpipe_base::EventQueue;
@@ -53,6 +54,11 @@ impl ServerLines {
             .address
             .server
             .map_or(DIRECT, |server| server.0.get().into());
+        let number = if number < self.lines.len() {
+            number
+        } else {
+            DIRECT
+        };
         let line = &mut self.lines[number];
         let leaves = line.delay.as_mut().map_or(now, |delay| delay.leaves(now));
         if line.under_way.is_empty() {
