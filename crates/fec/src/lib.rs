@@ -32,4 +32,5 @@ pub use policy::{
 pub use tunnel::{
     Arrival, ExactConfig, FrameKind, PushError, ReceiverConfig, ReceiverCounters, ReleaseOrder,
     Released, SenderConfig, SenderConfigError, SenderCounters, Sent, TunnelReceiver, TunnelSender,
+    carried_number,
 };

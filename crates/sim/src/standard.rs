@@ -10,13 +10,14 @@ use crate::packet::Packet;
 use crate::seat::{Seat, Side};
 use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
-use crate::tunnel::{self, Crossing, TunnelConfig, TunnelEnd};
+use crate::tunnel::{self, TunnelConfig, TunnelEnd};
 use crate::workload::WorkloadSpec;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_base::time::Time;
 use bentpipe_base::topology::{Link, Standard};
 use bentpipe_path::Pipe;
+use bentpipe_tunnel::Crossing;
 use core::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 pub(crate) type Boxes = Vec<(Seat, Box<dyn Node>)>;
 
 /// A tunnel's two directions, by the side that they lead to.
-pub(crate) type Tunnel = [Rc<RefCell<Crossing>>; 2];
+pub(crate) type Tunnel = [Rc<RefCell<Crossing<Packet>>>; 2];
 
 /// The seats at the path's two ends: of the client's side, and of the server's.
 #[derive(Clone, Copy, Debug)]

@@ -30,6 +30,8 @@ pub use release::{ReleaseOrder, Released};
 pub use sender::{PushError, TunnelSender};
 pub use sender_config::{SenderConfig, SenderConfigError};
 
+use crate::frame::Frame;
+
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
@@ -53,6 +55,15 @@ impl FrameKind {
             8.. => Some(Self::Repair),
             _ => None,
         }
+    }
+}
+
+/// The number of the packet that a source frame or an exact repair carries. `None`: it carries none, or is no frame.
+/// `near`: a number that is less than 2^27 away.
+pub fn carried_number(frame: &[u8], near: u64) -> Option<u64> {
+    match Frame::parse(frame).ok()? {
+        Frame::Source { number, .. } | Frame::Exact { number, .. } => Some(number.nearest_to(near)),
+        Frame::Repair { .. } | Frame::Report(_) => None,
     }
 }
 

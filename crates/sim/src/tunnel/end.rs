@@ -1,12 +1,12 @@
 //! An end of the tunnel: the node at near or at far. It codes what goes across the path and decodes what has come.
 
-use super::Crossing;
 use crate::node::{Node, Outbox};
 use crate::packet::{Address, Body, Bytes, ConnectionId, Packet};
 use crate::seat::Seat;
 use bentpipe_base::Time;
-use bentpipe_fec::{FrameKind, SOURCE_HEADER_BYTES, Sent};
+use bentpipe_fec::{FrameKind, Sent};
 use bentpipe_path::packet::Ecn;
+use bentpipe_tunnel::Crossing;
 use core::cell::RefCell;
 use std::rc::Rc;
 
@@ -21,28 +21,17 @@ pub(crate) struct TunnelEnd {
     seat: Seat,
     peer: Seat,
     outer_bytes: u32,
-    outgoing: Rc<RefCell<Crossing>>,
-    incoming: Rc<RefCell<Crossing>>,
+    outgoing: Rc<RefCell<Crossing<Packet>>>,
+    incoming: Rc<RefCell<Crossing<Packet>>>,
     frame: Vec<u8>,
-}
-
-/// Which packet a source frame or an exact repair carries.
-fn number(frame: &[u8]) -> Option<u64> {
-    match FrameKind::of(frame)? {
-        FrameKind::Source | FrameKind::Exact => {
-            let name = frame.get(SOURCE_HEADER_BYTES..)?;
-            name.try_into().ok().map(u64::from_be_bytes)
-        }
-        FrameKind::Repair | FrameKind::Report => None,
-    }
 }
 
 impl TunnelEnd {
     pub fn new(
         [seat, peer]: [Seat; 2],
         outer_bytes: u32,
-        outgoing: Rc<RefCell<Crossing>>,
-        incoming: Rc<RefCell<Crossing>>,
+        outgoing: Rc<RefCell<Crossing<Packet>>>,
+        incoming: Rc<RefCell<Crossing<Packet>>>,
     ) -> Self {
         Self {
             seat,
@@ -59,18 +48,15 @@ impl TunnelEnd {
         (to > self.seat) == (self.peer > self.seat) && to != self.seat
     }
 
-    /// Frames that do not parse are counted by the receiver or come from no tunnel.
+    /// Reports that do not parse come from no tunnel.
     fn on_frame(&self, now: Time, frame: &Bytes) {
         let payload = &*frame.payload;
         if FrameKind::of(payload) == Some(FrameKind::Report) {
             let _ = self.outgoing.borrow_mut().sender.handle(now, payload);
             return;
         }
-        let mut incoming = self.incoming.borrow_mut();
-        if let Some(number) = number(payload) {
-            incoming.came(now, number, frame.ecn == Ecn::Ce);
-        }
-        let _ = incoming.receiver.handle(now, payload);
+        let marked = frame.ecn == Ecn::Ce;
+        self.incoming.borrow_mut().handle(now, payload, marked);
     }
 
     fn send(&self, now: Time, sent: Sent, ecn: Ecn, out: &mut Outbox) {
@@ -91,7 +77,16 @@ impl TunnelEnd {
 
     /// Sends on whatever may leave now.
     fn drive(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(packet) = self.incoming.borrow_mut().release(now) {
+        loop {
+            let released = self.incoming.borrow_mut().release(now, &mut self.frame);
+            let Some((number, packet)) = released else {
+                break;
+            };
+            debug_assert_eq!(
+                self.frame,
+                number.to_be_bytes(),
+                "a packet is what was coded"
+            );
             out.send(now, packet);
         }
         loop {
@@ -100,7 +95,7 @@ impl TunnelEnd {
             let Some(sent) = outgoing.sender.poll_transmit(now, &mut self.frame) else {
                 break;
             };
-            let ecn = number(&self.frame).map_or(Ecn::NotEct, |number| outgoing.ecn(number));
+            let ecn = outgoing.ecn(&self.frame);
             drop(outgoing);
             self.send(now, sent, ecn, out);
         }
@@ -123,7 +118,10 @@ impl Node for TunnelEnd {
                 }
             }
             _ if self.is_across(packet.address.to) => {
-                self.outgoing.borrow_mut().push(now, packet);
+                let mut outgoing = self.outgoing.borrow_mut();
+                // Packets are lengths here: the code works on their numbers.
+                let name = outgoing.next_number().to_be_bytes();
+                outgoing.push(now, packet, &name);
             }
             _ => out.send(now, packet),
         }

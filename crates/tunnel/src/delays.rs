@@ -7,7 +7,7 @@ const PARTS: u64 = 32;
 const PART_BITS: u32 = PARTS.trailing_zeros();
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Delays {
+pub(crate) struct Delays {
     /// How many fell in each part; those below `PARTS` ns each have their own.
     counts: Vec<u64>,
     count: u64,

@@ -1,6 +1,6 @@
 //! What one direction of a tunnel did, as the record has it.
 
-use super::delays::Delays;
+use crate::delays::Delays;
 use bentpipe_fec::{ReceiverCounters, SenderCounters};
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub struct TunnelFigures {
 }
 
 impl TunnelFigures {
-    pub(super) fn new(
+    pub(crate) fn new(
         sent: &SenderCounters,
         received: &ReceiverCounters,
         lost: u64,

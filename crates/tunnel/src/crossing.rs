@@ -1,17 +1,16 @@
 //! One direction of a tunnel: the sender at its entrance, the receiver at its exit, the packets between them, and what is
 //! measured. Each end touches its own part only.
 
-use super::delays::Delays;
-use super::figures::TunnelFigures;
-use super::{Redundancy, TunnelConfig, inner_mtu, outer_bytes};
-use crate::packet::Packet;
+use crate::config::{Redundancy, TunnelConfig, inner_mtu, outer_bytes};
+use crate::delays::Delays;
+use crate::figures::TunnelFigures;
 use bentpipe_base::{Direction, Nanos, Time};
 use bentpipe_fec::{
     Arrival, Policy, ReceiverConfig, ReleaseOrder, SenderConfig, SenderConfigError,
-    TitrationConfig, TunnelReceiver, TunnelSender,
+    TitrationConfig, TunnelReceiver, TunnelSender, carried_number,
 };
 use bentpipe_path::Goodput;
-use bentpipe_path::packet::{Ecn, Packet as _};
+use bentpipe_path::packet::{Ecn, Packet};
 use std::collections::VecDeque;
 
 /// Packets whose times of sending the sender knows: those of a round trip, to measure it.
@@ -31,21 +30,22 @@ const DENSITY_EIGHTHS: u8 = 8;
 
 /// A packet on its way through the tunnel.
 #[derive(Debug)]
-struct Inside {
-    packet: Packet,
+struct Inside<P> {
+    packet: P,
     /// When it or the first later one came to the exit.
     due: Option<Time>,
 }
 
+/// `P` is what the driver knows of a packet. Its bytes are in the code.
 #[derive(Debug)]
-pub(crate) struct Crossing {
+pub struct Crossing<P> {
     pub sender: TunnelSender,
     pub receiver: TunnelReceiver,
     window: u64,
     hold: Nanos,
     outer_bytes: u32,
     /// From number `first` on; `None` where the packet has left.
-    inside: VecDeque<Option<Inside>>,
+    inside: VecDeque<Option<Inside<P>>>,
     first: u64,
     /// The first number that neither it nor a later one has come of.
     next_due: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Crossing {
     added: Delays,
 }
 
-impl Crossing {
+impl<P: Packet> Crossing<P> {
     pub fn new(
         config: &TunnelConfig,
         direction: Direction,
@@ -131,12 +131,15 @@ impl Crossing {
         })
     }
 
-    /// A packet enters. One that is longer than the tunnel's MTU is dropped.
-    pub fn push(&mut self, now: Time, packet: Packet) {
-        let number = self.first + self.inside.len() as u64;
+    /// What the next packet that enters will be numbered.
+    pub fn next_number(&self) -> u64 {
+        self.first + self.inside.len() as u64
+    }
+
+    /// A packet enters. One that is longer than the tunnel's MTU is dropped. `bytes`: what is coded; a simulator's are a name.
+    pub fn push(&mut self, now: Time, packet: P, bytes: &[u8]) {
         let wire_bytes = packet.wire_bytes();
-        let name = number.to_be_bytes();
-        if self.sender.push_as(now, &name, wire_bytes).is_err() {
+        if self.sender.push_as(now, bytes, wire_bytes).is_err() {
             self.too_long += 1;
             return;
         }
@@ -144,19 +147,30 @@ impl Crossing {
         self.inside.push_back(Some(Inside { packet, due: None }));
     }
 
-    fn at(&mut self, number: u64) -> Option<&mut Option<Inside>> {
+    fn at(&mut self, number: u64) -> Option<&mut Option<Inside<P>>> {
         let place = number.checked_sub(self.first)?;
         self.inside.get_mut(usize::try_from(place).ok()?)
     }
 
-    /// Of a packet that is inside.
-    pub fn ecn(&mut self, number: u64) -> Ecn {
-        let inside = self.at(number).and_then(|inside| inside.as_ref());
+    /// What the outer header of a frame has: the packet's, where it carries one.
+    pub fn ecn(&mut self, frame: &[u8]) -> Ecn {
+        let number = carried_number(frame, self.next_number());
+        let inside = number.and_then(|number| self.at(number)?.as_ref());
         inside.map_or(Ecn::NotEct, |inside| inside.packet.ecn())
     }
 
-    /// A packet has come to the exit as it is, marked on the way or not.
-    pub fn came(&mut self, now: Time, number: u64, marked: bool) {
+    /// A frame of the sender has come to the exit, marked on the way or not. One that does not parse is counted by the receiver.
+    pub fn handle(&mut self, now: Time, frame: &[u8], marked: bool) {
+        if let Some(number) = carried_number(frame, self.next_due)
+            && number < self.next_number()
+        {
+            self.came(now, number, marked);
+        }
+        let _ = self.receiver.handle(now, frame);
+    }
+
+    /// A packet has come to the exit as it is.
+    fn came(&mut self, now: Time, number: u64, marked: bool) {
         for each in self.next_due..=number {
             if let Some(Some(inside)) = self.at(each) {
                 inside.due = Some(now);
@@ -171,13 +185,13 @@ impl Crossing {
         }
     }
 
-    /// The next packet that leaves the tunnel.
-    pub fn release(&mut self, now: Time) -> Option<Packet> {
+    /// The next packet that leaves the tunnel, and its number. `bytes` are then what was coded for it.
+    pub fn release(&mut self, now: Time, bytes: &mut Vec<u8>) -> Option<(u64, P)> {
         loop {
             let released = self.receiver.poll_release(now)?;
-            let arrival = released.arrival;
-            let name: Result<[u8; 8], _> = released.packet.try_into();
-            let number = u64::from_be_bytes(name.unwrap_or([u8::MAX; 8]));
+            let (arrival, number) = (released.arrival, released.number);
+            bytes.clear();
+            bytes.extend_from_slice(released.packet);
             let Some(inside) = self.at(number).and_then(Option::take) else {
                 continue;
             };
@@ -192,7 +206,7 @@ impl Crossing {
                 let fresh = self.goodput.count(now, flow, segment);
                 self.count(now, fresh.into());
             }
-            return Some(inside.packet);
+            return Some((number, inside.packet));
         }
     }
 
@@ -227,7 +241,7 @@ impl Crossing {
 
     pub fn figures(&self, ended: Time) -> TunnelFigures {
         // Neither waiting for its turn nor covered by a repair to come.
-        let is_lost = |(place, inside): (usize, &Option<Inside>)| {
+        let is_lost = |(place, inside): (usize, &Option<Inside<P>>)| {
             let number = self.first + place as u64;
             let due = inside.as_ref().and_then(|inside| inside.due);
             number + self.window < self.next_due && due.is_some_and(|due| due + self.hold < ended)
