@@ -9,8 +9,6 @@ import pytest
 
 import bentpipe
 from bentpipe import EngineError
-from bentpipe.engines.live import LiveEngine
-from bentpipe.lab.load import Lab
 from invocation import called
 
 LAB = """
@@ -96,9 +94,3 @@ def test_exec_beside_a_tunnel_is_refused_as_without(lab: Path) -> None:
     lab.write_text(LAB + EXEC + "[tunnel]\n")
     with pytest.raises(EngineError, match="exec"):
         bentpipe.Lab.load(lab).run(engine="sim")
-
-
-def test_live_refuses_a_tunnel_and_names_sim(lab: Path) -> None:
-    lab.write_text(LAB + "[tunnel]\n")
-    with pytest.raises(EngineError, match="the live engine has no tunnel yet; use `--engine sim`"):
-        LiveEngine().check(next(iter(Lab.load(lab).cells())).first.spec)

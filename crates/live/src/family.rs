@@ -9,6 +9,15 @@ pub enum Family {
     V6,
 }
 
+impl Family {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::V4 => 4,
+            Self::V6 => 6,
+        }
+    }
+}
+
 impl TryFrom<u8> for Family {
     type Error = String;
 

@@ -47,10 +47,10 @@ const IPV6_LEAST_MTU: u32 = 1280;
 
 /// Of the families asked for, those that this kernel and this path can carry.
 pub(crate) fn possible_families(setup: &Setup) -> Result<Vec<Family>, Refused> {
-    let without_ipv6 = if setup.path.mtu < IPV6_LEAST_MTU {
+    let without_ipv6 = if setup.host_mtu() < IPV6_LEAST_MTU {
         Some(format!(
-            "IPv6 needs an MTU of {IPV6_LEAST_MTU} bytes, and the path's is {}",
-            setup.path.mtu
+            "IPv6 needs an MTU of {IPV6_LEAST_MTU} bytes, and the hosts' is {}",
+            setup.host_mtu()
         ))
     } else if !fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
         Some("this kernel has no IPv6".to_owned())
@@ -167,7 +167,7 @@ impl Site<'_> {
             .index_of(name)
             .map_err(at(self.host, "finding a TUN device"))?;
         self.routing
-            .configure(index, self.setup.path.mtu, DEVICE_QUEUE_PACKETS)
+            .configure(index, self.setup.host_mtu(), DEVICE_QUEUE_PACKETS)
             .map_err(at(
                 self.host,
                 "setting the MTU and the queue length of a TUN device",

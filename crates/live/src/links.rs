@@ -115,6 +115,7 @@ fn start(
         vnet_header_bytes: tun::VNET_HEADER_BYTES,
         down: down.clone(),
         up: up.clone(),
+        tunnel: setup.tunnel.clone().filter(|_| link == Link::Path),
         servers: wire.servers.to_vec(),
         mtu: setup.path.mtu,
         seed: setup.seed,

@@ -1,6 +1,7 @@
 //! What the host process is asked and what it says, one JSON object per line. docs/live-host.md explains it.
 
 use crate::channels::setup::ChannelsSetup;
+use crate::datapath::TunnelSetup;
 use crate::family::Family;
 use crate::per_host::{HostId, PerHost};
 use crate::refusal::Refused;
@@ -30,6 +31,9 @@ pub struct Setup {
     pub path: PathSetup,
     #[serde(default)]
     pub near: Option<NearSetup>,
+    /// Around the path.
+    #[serde(default)]
+    pub tunnel: Option<TunnelSetup>,
     /// Congestion controls that the hosts have further addresses for.
     #[serde(default)]
     pub extra_congestion_controls: BTreeSet<String>,
@@ -57,6 +61,14 @@ impl Setup {
             near: self.near.as_ref().map(|near| &near.host),
             server: &self.hosts.server,
         }
+    }
+
+    /// The MTU of the hosts' devices: what enters a tunnel leaves room for its headers.
+    pub(crate) fn host_mtu(&self) -> u32 {
+        let path = self.path.mtu;
+        self.tunnel
+            .as_ref()
+            .map_or(path, |tunnel| tunnel.inner_mtu(path))
     }
 
     /// A link's pipes, down and up, where the run has that link.

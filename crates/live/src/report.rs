@@ -5,6 +5,7 @@ use crate::routing::DeviceDrops;
 use crate::sampler::SamplerReport;
 use crate::watch::HostsReport;
 use bentpipe_path::{DropCause, Totals};
+use bentpipe_tunnel::TunnelFigures;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ pub struct Report {
     pub engine_error: ErrorReport,
     /// By the pipe's name.
     pub pipes: BTreeMap<&'static str, PipeTotals>,
+    /// By the pipe's name, where there is a tunnel.
+    pub tunnel: BTreeMap<&'static str, TunnelFigures>,
     pub sampler: SamplerReport,
 }
 
@@ -71,6 +74,9 @@ impl Report {
             },
             pipes: pipes()
                 .map(|(name, pipe)| (name, PipeTotals::of(&pipe.totals)))
+                .collect(),
+            tunnel: pipes()
+                .filter_map(|(name, pipe)| Some((name, pipe.tunnel?)))
                 .collect(),
             sampler,
         }

@@ -47,6 +47,7 @@ fn with_path(test: &str, up: PipeConfig, claim: impl FnOnce(&Bed)) -> Option<Dat
             ..PipeConfig::default()
         },
         up,
+        tunnel: None,
         servers: Vec::new(),
         mtu: 1500,
         seed: 1,

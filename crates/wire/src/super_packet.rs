@@ -347,6 +347,17 @@ fn cut_network(layout: Layout, run: SegmentRun, payload_bytes: usize, bytes: &mu
     }
 }
 
+/// Marks an IP packet as having met congestion (RFC 3168). What is no IP packet stays as it is.
+pub fn mark_congestion(packet: &mut [u8]) {
+    let Ok(layout) = Layout::parse(packet) else {
+        return;
+    };
+    mark_ce(layout.version, packet);
+    if layout.version == Version::V4 {
+        ipv4::write_checksum(&mut packet[..layout.network_bytes]);
+    }
+}
+
 fn mark_ce(version: Version, bytes: &mut [u8]) {
     bytes[1] |= match version {
         Version::V4 => 0x03,

@@ -3,7 +3,7 @@
 mod common;
 
 use bentpipe_base::Ecn;
-use bentpipe_wire::super_packet::{Checksum, SegmentRun, flip_bit};
+use bentpipe_wire::super_packet::{Checksum, SegmentRun, flip_bit, mark_congestion};
 use bentpipe_wire::virtio_net::{self, VirtioNetHeader};
 use bentpipe_wire::{Merger, SuperPacket};
 use common::plain_sum;
@@ -292,7 +292,10 @@ proptest! {
         let whole = sender.parsed();
         let marked = wire(&whole, 1, true).1;
         let expected = Sender { tos: sender.tos | 3, ..sender.clone() }.packet(1, 1, true);
-        prop_assert_eq!(marked, expected);
+        prop_assert_eq!(&marked, &expected);
+        let mut alone = wire(&whole, 1, false).1;
+        mark_congestion(&mut alone);
+        prop_assert_eq!(alone, expected);
     }
 
     #[test]

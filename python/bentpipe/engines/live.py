@@ -24,6 +24,7 @@ from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
 from bentpipe.engines.lengths import run_length_s
 from bentpipe.engines.socket_owners import SOCKETS_CSV, with_owners
+from bentpipe.engines.tunnel_config import tunnel_config
 from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
 from bentpipe.errors import EngineError
 from bentpipe.lab.point import Point
@@ -52,11 +53,6 @@ class LiveEngine:
     def check(self, spec: RunSpec) -> None:
         if spec.near is None and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
-        if spec.tunnel is not None:
-            raise EngineError(
-                "tunnel: the live engine has no tunnel yet; use `--engine sim`",
-                what="tunnel",
-            )
         if spec.split is not None:
             raise EngineError("split: the live engine has no split yet; leave it out", what="split")
         for work in spec.workloads:
@@ -261,7 +257,11 @@ class _Run:
             sysctl={name: host["sysctl"] for name, host in ready["hosts"].items()},
             started=run.started.isoformat(timespec="seconds"),
             wall_s=time.monotonic() - run.begun_s,
-            more={"sampler": report.get("sampler"), "totals": report.get("pipes")},
+            more={
+                "sampler": report.get("sampler"),
+                "totals": report.get("pipes"),
+                **({"tunnel": tunnel} if (tunnel := report.get("tunnel")) else {}),
+            },
         )
 
 
@@ -279,6 +279,7 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
         "hosts": {"client": _host(spec.client), "server": _host(spec.server)},
         "path": {"down": spec.path.down, "up": spec.path.up, "mtu": spec.path.mtu},
         "near": {"host": _host(near.host), "down": near.down, "up": near.up} if near else None,
+        "tunnel": spec.tunnel and {"config": tunnel_config(spec.tunnel), "ip": spec.client.ip},
         "extra_congestion_controls": sorted({control for _, control in _of_transfers(spec)}),
         "seed": point.seed,
         "sample_interval_ns": options.sample_interval_ns,

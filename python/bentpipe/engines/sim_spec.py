@@ -10,9 +10,10 @@ from typing import Any
 from bentpipe._core import congestion_controls
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
+from bentpipe.engines.tunnel_config import tunnel_config
 from bentpipe.errors import EngineError
 from bentpipe.lab.point import Point
-from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, TunnelSpec, WorkloadSpec
+from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
 
 CONTROLS = tuple(congestion_controls())
 _UNSEEN_KINDS = {
@@ -68,7 +69,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "down": spec.path.down,
         "up": spec.path.up,
         "near": spec.near and _near(spec.near),
-        "tunnel": spec.tunnel and _tunnel(spec.tunnel),
+        "tunnel": spec.tunnel and tunnel_config(spec.tunnel),
         "mtu": spec.path.mtu,
         "seed": point.seed,
         "workloads": [_workload(work) for work in spec.workloads],
@@ -109,23 +110,6 @@ def _near(near: NearSpec) -> dict[str, Any]:
         "down": near.down,
         "up": near.up,
         "cache_bytes": near.cache_bytes,
-    }
-
-
-def _tunnel(tunnel: TunnelSpec) -> dict[str, Any]:
-    redundancy: dict[str, Any]
-    match tunnel.redundancy:
-        case "adaptive":
-            redundancy = {"policy": "adaptive"}
-        case "titrated":
-            rooms = tunnel.model_dump(mode="json", include={"down", "up"})
-            redundancy = {"policy": "titrated", **rooms}
-        case ratio:
-            redundancy = {"policy": "fixed", "ratio": ratio}
-    return {
-        "redundancy": redundancy,
-        "window_packets": tunnel.window_packets,
-        "hold_ns": tunnel.hold_ns,
     }
 
 

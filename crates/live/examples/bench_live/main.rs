@@ -5,10 +5,13 @@
 
 mod bed;
 mod plain;
+mod tunnel;
 
 use bed::{Bed, VNET_BYTES};
 use bentpipe_base::topology::Link;
-use bentpipe_live::datapath::{self, Capture, Datapath, DatapathReport, DatapathSpec, PipeError};
+use bentpipe_live::datapath::{
+    self, Capture, Datapath, DatapathReport, DatapathSpec, PipeError, TunnelSetup,
+};
 use bentpipe_path::config::{PipeConfig, PropagationConfig, QueueConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::time::Nanos;
 use std::io;
@@ -26,6 +29,9 @@ fn main() -> Result<(), Error> {
     let wanted = |section: &str| only.is_empty() || only.iter().any(|it| it == section);
     if wanted("throughput") {
         throughput()?;
+    }
+    if wanted("tunnel") {
+        tunnel::throughput()?;
     }
     if wanted("lateness") {
         lateness()?;
@@ -75,8 +81,12 @@ fn pipe(delay: Nanos, rate_bit_s: Option<u64>) -> PipeConfig {
 }
 
 fn start(bed: &Bed, rtt: Nanos, rate_bit_s: Option<u64>) -> io::Result<Datapath> {
+    start_pipe(bed, pipe(Nanos(rtt.0 / 2), rate_bit_s), None)
+}
+
+/// Both directions are alike.
+fn start_pipe(bed: &Bed, pipe: PipeConfig, tunnel: Option<TunnelSetup>) -> io::Result<Datapath> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let pipe = pipe(Nanos(rtt.0 / 2), rate_bit_s);
     datapath::start(DatapathSpec {
         link: Link::Path,
         client: bed.client.device.try_clone()?,
@@ -84,6 +94,7 @@ fn start(bed: &Bed, rtt: Nanos, rate_bit_s: Option<u64>) -> io::Result<Datapath>
         vnet_header_bytes: VNET_BYTES,
         down: pipe.clone(),
         up: pipe,
+        tunnel,
         servers: Vec::new(),
         mtu: 1500,
         seed: 1,

@@ -37,15 +37,16 @@ impl RunClock {
     }
 }
 
-/// Sleeps until one of `sources` is readable or `at_most` has passed.
-pub fn sleep(sources: [BorrowedFd<'_>; 2], at_most: Nanos) -> io::Result<()> {
+/// Sleeps until one of `sources` is readable or `at_most` has passed. Tells whether the first one is.
+pub fn sleep<const N: usize>(sources: [BorrowedFd<'_>; N], at_most: Nanos) -> io::Result<bool> {
     let timeout = Timespec {
         tv_sec: at_most.0 / 1_000_000_000,
         tv_nsec: at_most.0 % 1_000_000_000,
     };
     let mut fds = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
     match poll(&mut fds, Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Ok(_) => Ok(!fds[0].revents().is_empty()),
+        Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -5,7 +5,9 @@ use super::clock::RunClock;
 use super::lateness::{self, Achieved, RateCheck, UnintendedLoss};
 use super::packet::{Arrived, LivePacket};
 use super::tap::{InterfaceDirection, Tap};
+use bentpipe_path::packet::Packet;
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_wire::Merger;
 use bentpipe_wire::super_packet::{Checksum, SegmentRun, flip_bit};
 use hdrhistogram::Histogram;
 use rustix::io::{Errno, writev};
@@ -26,6 +28,9 @@ pub struct Egress {
     clock: RunClock,
     tap: Option<Tap>,
     open: Option<OpenRun>,
+    /// Joins packets that came one by one, where they do.
+    merger: Option<Merger>,
+    joined: Option<JoinedRun>,
     /// Of the open run: when each packet should have left, how many of that instant, and their bytes.
     departures: Vec<(Time, u32, u32)>,
     pub lateness: Histogram<u64>,
@@ -42,13 +47,23 @@ struct OpenRun {
     first_departure: Time,
 }
 
+/// Packets in the merger.
+#[derive(Clone, Copy, Debug)]
+struct JoinedRun {
+    packets: u64,
+    first_departure: Time,
+    late_read: Nanos,
+}
+
 impl Egress {
+    /// `joins`: packets come one by one, and those of one TCP connection that follow each other leave as super-packets.
     pub fn new(
         device: Arc<OwnedFd>,
         vnet_bytes: usize,
         clock: RunClock,
         rate: Option<RateCheck>,
         tap: Option<Tap>,
+        joins: bool,
     ) -> Self {
         Self {
             device,
@@ -56,6 +71,8 @@ impl Egress {
             clock,
             tap,
             open: None,
+            merger: joins.then(Merger::default),
+            joined: None,
             departures: Vec::with_capacity(DEPARTURES),
             lateness: lateness::histogram(),
             lost: UnintendedLoss::default(),
@@ -66,6 +83,9 @@ impl Egress {
 
     /// Takes a packet that departs now. It leaves at the latest with the next [`Egress::flush`].
     pub fn depart(&mut self, at: Time, packet: &LivePacket) -> io::Result<()> {
+        if self.join(at, packet)? {
+            return Ok(());
+        }
         if let Some(open) = &mut self.open
             && at - open.first_departure <= WINDOW
             && packet.follows(&open.whole, open.run)
@@ -89,9 +109,49 @@ impl Egress {
         Ok(())
     }
 
+    /// `false`: the packet cannot be joined to others.
+    fn join(&mut self, at: Time, packet: &LivePacket) -> io::Result<bool> {
+        // Datagrams stay apart: a kernel before 6.2 takes no super-packets of them.
+        let is_tcp = packet.segment().is_some();
+        let Some(mut merger) = self.merger.take().filter(|_| is_tcp) else {
+            return Ok(false);
+        };
+        let whole = packet.whole();
+        let bytes = whole.packet.packet();
+        let is_open = self.joined.filter(|run| {
+            at - run.first_departure <= WINDOW && self.has_room(at) && merger.push(bytes)
+        });
+        let taken = is_open.is_some() || {
+            self.merger = Some(merger);
+            self.flush()?;
+            merger = self.merger.take().unwrap_or_default();
+            merger.push(bytes)
+        };
+        self.merger = Some(merger);
+        if taken {
+            let run = is_open.unwrap_or(JoinedRun {
+                packets: 0,
+                first_departure: at,
+                late_read: Nanos::ZERO,
+            });
+            self.joined = Some(JoinedRun {
+                packets: run.packets + 1,
+                late_read: run.late_read.max(whole.late_read),
+                ..run
+            });
+            self.note(at, packet);
+        }
+        Ok(taken)
+    }
+
+    fn has_room(&self, at: Time) -> bool {
+        let is_last = self.departures.last().is_some_and(|it| it.0 == at);
+        is_last || self.departures.len() < DEPARTURES
+    }
+
     /// Takes a departure down; `false` where there is no room for another instant.
     fn note(&mut self, at: Time, packet: &LivePacket) -> bool {
-        let bytes = bentpipe_path::packet::Packet::wire_bytes(packet);
+        let bytes = packet.wire_bytes();
         if let Some((instant, packets, total)) = self.departures.last_mut()
             && *instant == at
         {
@@ -99,7 +159,7 @@ impl Egress {
             *total += bytes;
             return true;
         }
-        let room = self.departures.len() < DEPARTURES;
+        let room = self.has_room(at);
         if room {
             self.departures.push((at, 1, bytes));
         }
@@ -108,6 +168,7 @@ impl Egress {
 
     /// Writes the open run.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.flush_joined()?;
         let Some(OpenRun { whole, run, .. }) = self.open.take() else {
             return Ok(());
         };
@@ -126,6 +187,24 @@ impl Egress {
         let written = writev(&*self.device, &pieces.map(IoSlice::new));
         self.record(now, written, &pieces);
         self.written(written, u64::from(run.count))
+    }
+
+    fn flush_joined(&mut self) -> io::Result<()> {
+        let Some(run) = self.joined.take() else {
+            return Ok(());
+        };
+        let mut merger = self.merger.take().unwrap_or_default();
+        let now = self.account(run.late_read);
+        let mut result = Ok(());
+        if let Some((vnet, packet)) = merger.finish() {
+            let vnet = vnet.to_bytes();
+            let pieces = [&vnet[..self.vnet_bytes], packet];
+            let written = writev(&*self.device, &pieces.map(IoSlice::new));
+            self.record(now, written, &pieces);
+            result = self.written(written, run.packets);
+        }
+        self.merger = Some(merger);
+        result
     }
 
     fn write_corrupted(&mut self, packet: &LivePacket, draw: u64) -> io::Result<()> {

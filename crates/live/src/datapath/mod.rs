@@ -19,10 +19,12 @@ mod pump;
 mod report;
 mod tap;
 mod terrestrial;
+mod tunnel;
 
 pub use lateness::UnintendedLoss;
 pub use priority::Priority;
 pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
+pub use tunnel::TunnelSetup;
 
 use crate::pcapng;
 use bentpipe_base::Direction;
@@ -45,6 +47,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use tap::{Backlog, Tap};
 use terrestrial::ServerLines;
+use tunnel::mail::{self, Mail};
+use tunnel::{Around, Coder};
 
 /// What to run between two devices.
 #[derive(Debug)]
@@ -57,6 +61,8 @@ pub struct DatapathSpec {
     pub vnet_header_bytes: usize,
     pub down: PipeConfig,
     pub up: PipeConfig,
+    /// Packets cross coded.
+    pub tunnel: Option<TunnelSetup>,
     /// Beyond the far end, numbered through.
     pub servers: Vec<ServersSpec>,
     pub mtu: u32,
@@ -113,9 +119,12 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
     let trouble = Arc::new(Mutex::new(None));
     let client = Arc::new(spec.client);
     let server = Arc::new(spec.server);
+    let mails = spec.tunnel.as_ref().map(|_| mail::pair()).transpose()?;
+    let [mail_of_down, mail_of_up] = mails.map_or([None, None], |mails| mails.map(Some));
     let shared = Shared {
         clock,
         vnet_bytes: spec.vnet_header_bytes,
+        tunnel: spec.tunnel,
         servers: spec.servers,
         mtu: spec.mtu,
         seed: spec.seed,
@@ -132,6 +141,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         output: Arc::clone(&client),
         input_tap: server_tap.clone(),
         output_tap: client_tap.clone(),
+        mail: mail_of_down,
     })?;
     let up = shared.start(Ends {
         link: spec.link,
@@ -141,6 +151,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         output: server,
         input_tap: client_tap,
         output_tap: server_tap,
+        mail: mail_of_up,
     });
     let up = match up {
         Ok(up) => up,
@@ -194,6 +205,7 @@ fn tap(
 struct Shared {
     clock: RunClock,
     vnet_bytes: usize,
+    tunnel: Option<TunnelSetup>,
     servers: Vec<ServersSpec>,
     mtu: u32,
     seed: u64,
@@ -212,6 +224,8 @@ struct Ends {
     output: Arc<OwnedFd>,
     input_tap: Option<Tap>,
     output_tap: Option<Tap>,
+    /// With a tunnel: to the thread of the other pipe.
+    mail: Option<Mail>,
 }
 
 impl Shared {
@@ -220,6 +234,7 @@ impl Shared {
         let (mtu, seed, bin) = (self.mtu, self.seed, self.bin);
         let (clock, vnet_bytes) = (self.clock, self.vnet_bytes);
         let bins = self.bins.clone();
+        let tunnel = self.tunnel.clone().zip(ends.mail);
         let servers = self.servers.clone();
         let stop = Arc::clone(&self.stop);
         let trouble = Arc::clone(&self.trouble);
@@ -242,6 +257,29 @@ impl Shared {
                         return PipeReport::default();
                     }
                 };
+                let rate = RateCheck::new(&ends.config);
+                let (rate_before_exit, rate) = if tunnel.is_some() {
+                    (rate, None)
+                } else {
+                    (None, rate)
+                };
+                let tunnel = tunnel.map(|(setup, mail)| {
+                    let around = Around {
+                        direction: ends.direction,
+                        mtu,
+                        bin,
+                        vnet_bytes,
+                        clock,
+                    };
+                    Coder::new(&setup, around, mail, rate_before_exit)
+                });
+                let tunnel = match tunnel.transpose() {
+                    Ok(tunnel) => tunnel,
+                    Err(error) => {
+                        let _ = ready.send(Err(format!("tunnel: {error}")));
+                        return PipeReport::default();
+                    }
+                };
                 let _ = ready.send(Ok(()));
                 drop(ready);
                 let (before, after) = match ends.direction {
@@ -249,7 +287,8 @@ impl Shared {
                     Direction::Up => (None, lines),
                 };
                 // The lines to the servers hide when the shaper was busy.
-                let rate = RateCheck::new(&ends.config).filter(|_| after.is_none());
+                let rate = rate.filter(|_| after.is_none());
+                let joins = tunnel.is_some();
                 let mut pump = Pump {
                     input: ends.input,
                     vnet_bytes,
@@ -257,7 +296,15 @@ impl Shared {
                     pipe,
                     before,
                     after,
-                    egress: Egress::new(ends.output, vnet_bytes, clock, rate, ends.output_tap),
+                    tunnel,
+                    egress: Egress::new(
+                        ends.output,
+                        vnet_bytes,
+                        clock,
+                        rate,
+                        ends.output_tap,
+                        joins,
+                    ),
                     tap: ends.input_tap,
                     late_reads: lateness::histogram(),
                     bins,
@@ -274,7 +321,7 @@ impl Shared {
                 let wall_ns = clock::monotonic_ns() - began;
                 PipeReport {
                     priority,
-                    ..PipeReport::of(pump, clock::thread_cpu_ns(), wall_ns)
+                    ..PipeReport::of(pump, clock.now(), clock::thread_cpu_ns(), wall_ns)
                 }
             })?;
         match made.recv() {

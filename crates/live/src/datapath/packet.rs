@@ -3,8 +3,8 @@
 use super::pool::Frame;
 use bentpipe_path::packet::{Ecn, FlowKey, Packet, SequenceRange};
 use bentpipe_path::time::Nanos;
-use bentpipe_wire::SuperPacket;
 use bentpipe_wire::super_packet::SegmentRun;
+use bentpipe_wire::{SuperPacket, WireError};
 use std::num::NonZeroU64;
 use std::rc::Rc;
 
@@ -36,6 +36,13 @@ impl LivePacket {
             index,
             ce: false,
         }
+    }
+
+    /// A packet that is whole, as a device would hand it over: `frame` begins with an empty virtio-net header of `vnet_bytes`.
+    pub fn alone(frame: Vec<u8>, vnet_bytes: usize, late_read: Nanos) -> Result<Self, WireError> {
+        let packet = SuperPacket::parse(Frame::from(frame), vnet_bytes)?;
+        let whole = Rc::new(Arrived { packet, late_read });
+        Ok(Self::new(&whole, 0))
     }
 
     pub fn whole(&self) -> &Rc<Arrived> {

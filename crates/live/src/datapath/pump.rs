@@ -14,6 +14,7 @@ use super::pool::{Frame, Pool};
 use super::priority::Priority;
 use super::tap::{InterfaceDirection, Tap};
 use super::terrestrial::LiveServerLines;
+use super::tunnel::Coder;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{Bin, Pipe};
 use bentpipe_wire::SuperPacket;
@@ -76,6 +77,8 @@ pub struct Pump {
     /// enters the pipe, what goes to one after it has left.
     pub before: Option<LiveServerLines>,
     pub after: Option<LiveServerLines>,
+    /// A tunnel around the pipe, inside of the lines to the servers.
+    pub tunnel: Option<Coder>,
     pub egress: Egress,
     pub tap: Option<Tap>,
     pub bins: Sender<(&'static str, Bin)>,
@@ -110,6 +113,9 @@ impl Pump {
         };
         let mut bins_due = self.clock.now();
         while !self.stop.flag.load(Ordering::Acquire) {
+            if let Some(tunnel) = &mut self.tunnel {
+                tunnel.read_mail(&mut self.pipe);
+            }
             let more = self.read(&mut turns)?;
             let now = self.clock.now();
             if let Some(last) = self.depart(now)? {
@@ -177,28 +183,45 @@ impl Pump {
                 packets.for_each(|packet| lines.enter(server, at, packet));
                 return;
             }
-            feed(&mut self.pipe, lines, at);
+            self.feed(at);
         }
-        packets.for_each(|packet| self.pipe.push(at, packet));
+        packets.for_each(|packet| self.enter(at, packet));
+    }
+
+    /// Lets what has come from the servers by `until` into the path, each packet at its own time.
+    fn feed(&mut self, until: Time) {
+        while let Some((at, packet)) = self.before.as_mut().and_then(|lines| lines.leave(until)) {
+            self.enter(at, packet);
+        }
+    }
+
+    /// A packet comes to the path.
+    fn enter(&mut self, at: Time, packet: LivePacket) {
+        match &mut self.tunnel {
+            Some(tunnel) => tunnel.enter(at, &packet, &mut self.pipe),
+            None => self.pipe.push(at, packet),
+        }
     }
 
     /// Writes what has departed by `now`, and tells the last departure.
     fn depart(&mut self, now: Time) -> io::Result<Option<Time>> {
-        if let Some(lines) = &mut self.before {
-            feed(&mut self.pipe, lines, now);
+        self.feed(now);
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.send_due(now, &mut self.pipe);
         }
         let mut last = None;
         while let Some((at, packet)) = self.pipe.pop(now) {
-            if let Some(lines) = &mut self.after {
-                last = arrive(&mut self.egress, lines, at)?.or(last);
-                if let Some(server) = lines.server_of(packet.whole().packet.packet()) {
-                    lines.enter(server, at, packet);
-                    continue;
-                }
+            if let Some(tunnel) = &mut self.tunnel {
+                tunnel.take(at, &packet);
+                last = self.leave_tunnel()?.or(Some(at));
+            } else {
+                last = self.leave(at, packet)?.or(last);
             }
-            last = Some(at);
-            self.egress.depart(at, &packet)?;
         }
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.receive_due(now);
+        }
+        last = self.leave_tunnel()?.or(last);
         if let Some(lines) = &mut self.after {
             last = arrive(&mut self.egress, lines, now)?.or(last);
         }
@@ -206,12 +229,37 @@ impl Pump {
         Ok(last)
     }
 
+    /// Lets what has left the tunnel leave the path, and tells the last departure.
+    fn leave_tunnel(&mut self) -> io::Result<Option<Time>> {
+        let mut last = None;
+        while let Some((at, packet)) = self.tunnel.as_mut().and_then(Coder::leave) {
+            last = self.leave(at, packet)?.or(last);
+        }
+        Ok(last)
+    }
+
+    /// A packet has left the path. Tells the last departure.
+    fn leave(&mut self, at: Time, packet: LivePacket) -> io::Result<Option<Time>> {
+        if let Some(lines) = &mut self.after {
+            let last = arrive(&mut self.egress, lines, at)?;
+            if let Some(server) = lines.server_of(packet.whole().packet.packet()) {
+                lines.enter(server, at, packet);
+                return Ok(last);
+            }
+        }
+        self.egress.depart(at, &packet)?;
+        Ok(Some(at))
+    }
+
     /// The earliest instant at which something may depart.
     fn next_departure(&self) -> Option<Time> {
         let before = self.before.as_ref().and_then(LiveServerLines::next_time);
-        let through = before.map(|enters| self.pipe.earliest_departure(enters));
+        let repair = self.tunnel.as_ref().and_then(Coder::next_repair);
+        let enters = before.into_iter().chain(repair).min();
+        let through = enters.map(|enters| self.pipe.earliest_departure(enters));
+        let release = self.tunnel.as_ref().and_then(Coder::next_release);
         let after = self.after.as_ref().and_then(LiveServerLines::next_time);
-        [self.pipe.next_time(), through, after]
+        [self.pipe.next_time(), through, release, after]
             .into_iter()
             .flatten()
             .min()
@@ -252,9 +300,12 @@ impl Pump {
 
     /// Sleeps for at most this long, and finds out how long the thread then waited to go on.
     fn sleep(&mut self, turns: &mut Turns, now: Time, at_most: Nanos) -> io::Result<()> {
-        let sources = [self.input.as_fd(), self.stop.wake.as_fd()];
+        let [input, stop] = [self.input.as_fd(), self.stop.wake.as_fd()];
         turns.run_queue.about_to_sleep();
-        clock::sleep(sources, at_most)?;
+        let by_input = match &self.tunnel {
+            Some(tunnel) => clock::sleep([input, stop, tunnel.wake()], at_most)?,
+            None => clock::sleep([input, stop], at_most)?,
+        };
         let woke = self.clock.now();
         let until = now + at_most;
         let waited = turns.run_queue.since();
@@ -263,7 +314,7 @@ impl Pump {
             woke,
             // The wait may have been before the sleep, but then it was no longer than what it took in all.
             waited: waited.nanos.min(woke - now),
-            proven: waited.after_sleep,
+            proven: waited.after_sleep && by_input,
             wake_cost: turns.spin.wake_cost(),
         });
         if woke > until {
@@ -273,17 +324,14 @@ impl Pump {
     }
 
     fn hand_on_bins(&mut self) {
-        for bin in self.pipe.take_bins() {
+        for mut bin in self.pipe.take_bins() {
+            if let Some(tunnel) = &mut self.tunnel {
+                // Frames are no TCP: what they carry is counted where they are decoded.
+                bin.goodput_bytes = tunnel.take_goodput(bin.start);
+            }
             // A writer that has failed says so itself when it is joined.
             let _ = self.bins.send((self.place, bin));
         }
-    }
-}
-
-/// Lets what has come from the servers by `until` into the pipe, each packet at its own time.
-fn feed(pipe: &mut Pipe<LivePacket>, lines: &mut LiveServerLines, until: Time) {
-    while let Some((at, packet)) = lines.leave(until) {
-        pipe.push(at, packet);
     }
 }
 

@@ -6,6 +6,8 @@ use super::pump::Pump;
 use bentpipe_base::Direction;
 use bentpipe_base::topology::Link;
 use bentpipe_path::Totals;
+use bentpipe_path::time::Time;
+use bentpipe_tunnel::TunnelFigures;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,6 +22,8 @@ pub struct PipeReport {
     pub achieved: Achieved,
     pub unintended_loss: UnintendedLoss,
     pub totals: Totals,
+    /// With a tunnel.
+    pub tunnel: Option<TunnelFigures>,
     /// Calls that wrote to the device; each carries one segment or more.
     pub writes: u64,
     pub priority: Priority,
@@ -77,6 +81,7 @@ impl Default for PipeReport {
             achieved: Achieved::default(),
             unintended_loss: UnintendedLoss::default(),
             totals: Totals::default(),
+            tunnel: None,
             writes: 0,
             priority: Priority::default(),
             cpu_ns: 0,
@@ -86,13 +91,25 @@ impl Default for PipeReport {
 }
 
 impl PipeReport {
-    pub(super) fn of(mut pump: Pump, cpu_ns: i64, wall_ns: i64) -> Self {
+    pub(super) fn of(mut pump: Pump, ended: Time, cpu_ns: i64, wall_ns: i64) -> Self {
+        let mut lateness = pump.egress.lateness.clone();
+        let mut lost = pump.egress.lost;
+        if let Some(tunnel) = &pump.tunnel {
+            lost.truncated += tunnel.malformed;
+            // Both have the same bounds.
+            let _ = lateness.add(&tunnel.late_reports);
+        }
+        let achieved = match &mut pump.tunnel {
+            Some(tunnel) => tunnel.achieved(),
+            None => pump.egress.achieved(),
+        };
         Self {
-            achieved: pump.egress.achieved(),
-            lateness: pump.egress.lateness,
+            achieved,
+            lateness,
             late_reads: pump.late_reads,
-            unintended_loss: pump.egress.lost,
+            unintended_loss: lost,
             totals: *pump.pipe.totals(),
+            tunnel: pump.tunnel.map(|tunnel| tunnel.figures(ended)),
             writes: pump.egress.writes,
             priority: Priority::default(),
             cpu_ns,

@@ -2,8 +2,9 @@
 //! would send and see is in the test's hands.
 
 mod capture;
+mod tunnel;
 
-use super::{Capture, Datapath, DatapathReport, DatapathSpec, start};
+use super::{Capture, Datapath, DatapathReport, DatapathSpec, TunnelSetup, start};
 use bentpipe_base::topology::Link;
 use bentpipe_path::config::{ChannelConfig, LossConfig, PipeConfig, ShaperConfig};
 use bentpipe_path::{DropCause, Nanos};
@@ -30,10 +31,15 @@ pub(super) struct Bed {
 
 impl Bed {
     pub(super) fn new(name: &str, up: PipeConfig) -> Self {
-        Self::with_servers(name, up, Vec::new())
+        Self::with(name, up, Vec::new(), None)
     }
 
-    fn with_servers(name: &str, up: PipeConfig, servers: Vec<ServersSpec>) -> Self {
+    fn with(
+        name: &str,
+        up: PipeConfig,
+        servers: Vec<ServersSpec>,
+        tunnel: Option<TunnelSetup>,
+    ) -> Self {
         let folder = std::env::temp_dir().join(format!("bentpipe-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the temporary folder is writable");
         let (client, client_device) = device();
@@ -45,6 +51,7 @@ impl Bed {
             vnet_header_bytes: VNET_BYTES,
             down: PipeConfig::default(),
             up,
+            tunnel,
             servers,
             mtu: 1500,
             seed: 1,
@@ -108,7 +115,11 @@ fn device() -> (OwnedFd, OwnedFd) {
 
 /// A TCP super-packet of this much payload, numbered from `seq`.
 pub(super) fn super_packet(seq: u32, payload_bytes: usize) -> Vec<u8> {
-    let gso = payload_bytes > MSS;
+    super_packet_of(seq, payload_bytes, MSS)
+}
+
+fn super_packet_of(seq: u32, payload_bytes: usize, mss: usize) -> Vec<u8> {
+    let gso = payload_bytes > mss;
     let vnet = VirtioNetHeader {
         flags: virtio_net::NEEDS_CSUM,
         gso_type: if gso {
@@ -117,7 +128,7 @@ pub(super) fn super_packet(seq: u32, payload_bytes: usize) -> Vec<u8> {
             virtio_net::GSO_NONE
         },
         hdr_len: HEADERS as u16,
-        gso_size: if gso { MSS as u16 } else { 0 },
+        gso_size: if gso { mss as u16 } else { 0 },
         csum_start: 20,
         csum_offset: 16,
     };
@@ -379,6 +390,7 @@ fn what_no_pipe_can_be_built_from_is_refused_at_the_start() {
             shaper,
             ..PipeConfig::default()
         },
+        tunnel: None,
         servers: Vec::new(),
         mtu: 1500,
         seed: 1,
@@ -406,18 +418,22 @@ fn a_device_that_goes_away_is_trouble() {
     std::fs::remove_dir_all(&bed.folder).expect("the folder is ours");
 }
 
-#[test]
-fn what_goes_to_a_server_far_away_arrives_after_what_is_sent_later_to_a_near_one() {
-    let at = |name: &str, millis: u64| ServersSpec {
+/// A server at this distance.
+fn at(name: &str, millis: u64) -> ServersSpec {
+    ServersSpec {
         name: name.into(),
         servers: 1,
         delay: Distribution::Constant {
             value: millis * 1_000_000,
         },
         jitter: Nanos::ZERO,
-    };
+    }
+}
+
+#[test]
+fn what_goes_to_a_server_far_away_arrives_after_what_is_sent_later_to_a_near_one() {
     let servers = vec![at("far", 300), at("near", 100)];
-    let bed = Bed::with_servers("servers", PipeConfig::default(), servers);
+    let bed = Bed::with("servers", PipeConfig::default(), servers, None);
     bed.send(&to(super_packet(1, 4 * MSS), [10, 77, 2, 1]));
     bed.send(&to(super_packet(2, 100), [10, 77, 2, 2]));
     bed.send(&super_packet(3, 100));

@@ -148,7 +148,7 @@ class LabFile(Table):
     client: Annotated[Host, doc("settings of the client that differ", default="as `[host]`")] = Host()
     server: Annotated[Host, doc("settings of the server that differ", default="as `[host]`")] = Host()
     near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
-    tunnel: Annotated[Tunnel | None, doc("a coded tunnel around the path; `sim` only", default="none")] = None
+    tunnel: Annotated[Tunnel | None, doc("a coded tunnel around the path", default="none")] = None
     split: Annotated[Split | None, doc("proxies at near and far, at which TCP ends", default="none")] = None
     workload: Annotated[
         list[AnyWorkload], doc("what the hosts do; at least one is required", default="required")

@@ -34,10 +34,7 @@ def _kind(value: object) -> str:
 
 
 class Tunnel(Table):
-    """A coded tunnel around the path. Whole IP packets cross in it, and TCP is not split.
-
-    `sim` only.
-    """
+    """A coded tunnel around the path. Whole IP packets cross in it, and TCP is not split."""
 
     kind: Annotated[Literal["coded"], BeforeValidator(_kind), doc("kind of tunnel", "the only kind")] = (
         "coded"

@@ -1,0 +1,191 @@
+//! Packets that cross coded: real bytes enter, frames meet the path model, the same bytes leave.
+
+use super::{Bed, HEADERS, MSS, VNET_BYTES, at, channel, super_packet_of, to};
+use crate::datapath::{PipeReport, TunnelSetup};
+use crate::family::Family;
+use bentpipe_path::config::{ChannelConfig, LossConfig, PipeConfig, ShaperConfig};
+use bentpipe_path::{DropCause, Nanos};
+use bentpipe_tunnel::{Redundancy, TunnelConfig, TunnelFigures};
+use std::time::Duration;
+
+/// A full packet through a tunnel over IPv4 has 1462 bytes.
+const INNER_MSS: usize = MSS - 38;
+/// Outer IPv4 and UDP, and the header of a source frame.
+const FRAME_HEADERS: usize = 28 + 4;
+
+fn coded(ratio: f64) -> TunnelSetup {
+    TunnelSetup {
+        config: TunnelConfig {
+            redundancy: Redundancy::Fixed { ratio },
+            window_packets: 256,
+            hold_ns: Nanos::from_millis(100),
+        },
+        ip: Family::V4,
+    }
+}
+
+fn bed(name: &str, up: PipeConfig, tunnel: TunnelSetup) -> Bed {
+    Bed::with(name, up, Vec::new(), Some(tunnel))
+}
+
+fn losing(frames: &[usize]) -> PipeConfig {
+    let mut lost = vec![false; 1000];
+    for &frame in frames {
+        lost[frame] = true;
+    }
+    channel(ChannelConfig {
+        loss: LossConfig::Trace { lost },
+        ..ChannelConfig::default()
+    })
+}
+
+fn figures(of: &PipeReport) -> TunnelFigures {
+    of.tunnel.expect("there is a tunnel")
+}
+
+#[test]
+fn a_super_packet_crosses_as_frames_of_wire_packets_and_leaves_as_it_was() {
+    let bed = bed("coded", PipeConfig::default(), coded(0.0));
+    let sent = super_packet_of(1, 40 * INNER_MSS + 10, INNER_MSS);
+    bed.send(&sent);
+    assert!(bed.receive() == Some(sent));
+    let report = bed.stop();
+    assert_eq!(report.up.totals.delivered.packets, 41);
+    let payload_bytes = 40 * INNER_MSS + 10;
+    assert_eq!(
+        report.up.totals.delivered.bytes,
+        (41 * (FRAME_HEADERS + HEADERS) + payload_bytes) as u64
+    );
+    assert_eq!(report.up.writes, 1);
+    let figures = figures(&report.up);
+    assert_eq!((figures.packets, figures.repairs, figures.lost), (41, 0, 0));
+    assert_eq!(figures.overhead_bytes, 41 * FRAME_HEADERS as u64);
+    assert_eq!(figures.inner_bytes, (41 * HEADERS + payload_bytes) as u64);
+    assert_eq!(report.engine_error().all.unintended_loss, 0);
+}
+
+#[test]
+fn what_the_path_loses_is_recovered_from_repairs() {
+    let bed = bed("recovered", losing(&[3, 4]), coded(0.5));
+    let sent = super_packet_of(9, 8 * INNER_MSS, INNER_MSS);
+    bed.send(&sent);
+    assert!(bed.receive() == Some(sent), "in order, and in one piece");
+    let report = bed.stop();
+    assert_eq!(report.up.totals.dropped_by(DropCause::Channel).packets, 2);
+    let figures = figures(&report.up);
+    assert_eq!((figures.repairs, figures.lost), (4, 0));
+    assert!(figures.recovered > 0);
+}
+
+#[test]
+fn a_packet_that_no_repair_gives_back_holds_the_others_up_and_then_is_missing() {
+    let bed = bed("held", losing(&[2]), coded(0.0));
+    bed.send(&super_packet_of(0, 6 * INNER_MSS, INNER_MSS));
+    let seen = [bed.receive(), bed.receive()].map(|frame| {
+        let frame = frame.expect("a part");
+        (super::seq(&frame), super::payload_bytes(&frame))
+    });
+    let after = 3 * INNER_MSS;
+    assert_eq!(seen, [(0, 2 * INNER_MSS), (after as u32, after)]);
+    let report = bed.stop();
+    assert_eq!(figures(&report.up).recovered, 0);
+    assert_eq!(report.up.lateness.len(), 5 + figures(&report.down).reports);
+}
+
+#[test]
+fn a_corrupted_frame_is_no_packet() {
+    let corrupt = channel(ChannelConfig {
+        corrupt: 1.0,
+        ..ChannelConfig::default()
+    });
+    let bed = bed("flipped", corrupt, coded(0.0));
+    bed.send(&super_packet_of(0, 100, INNER_MSS));
+    assert_eq!(bed.receive(), None);
+    let report = bed.stop();
+    assert_eq!(report.up.totals.corrupted_packets, 1);
+    assert_eq!(
+        report.engine_error().all.unintended_loss,
+        0,
+        "the model meant it"
+    );
+}
+
+#[test]
+fn a_packet_that_is_longer_than_the_tunnels_mtu_is_dropped_and_counted() {
+    let bed = bed("long", PipeConfig::default(), coded(0.0));
+    bed.send(&super_packet_of(0, INNER_MSS + 1, INNER_MSS + 1));
+    bed.send(&super_packet_of(7, INNER_MSS, INNER_MSS));
+    assert_eq!(bed.receive().as_deref().map(super::seq), Some(7));
+    assert_eq!(figures(&bed.stop().up).too_long, 1);
+}
+
+#[test]
+fn reports_cross_the_other_pipe_and_reach_the_sender() {
+    let mut adaptive = coded(0.0);
+    adaptive.config.redundancy = Redundancy::Adaptive;
+    let bed = bed("reports", losing(&[]), adaptive);
+    let sent = 100;
+    for packet in 0..sent {
+        bed.send(&super_packet_of(packet * 100, 100, INNER_MSS));
+        assert!(bed.receive().is_some());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let report = bed.stop();
+    let (up, down) = (figures(&report.up), figures(&report.down));
+    assert!(up.reports >= 3, "{up:?}");
+    assert_eq!(report.down.totals.offered.packets, up.reports);
+    assert_eq!(down.packets, 0);
+    // At first 1 % of loss is assumed; without reports that would stay so.
+    let assumed = bentpipe_fec::redundancy_for(0.01, 1.0, 256, 0.01);
+    let ratio = f64::from(sent).recip() * up.repairs as f64;
+    assert!(ratio < assumed, "{ratio} of {assumed}");
+}
+
+#[test]
+fn packets_from_servers_far_away_enter_the_tunnel_when_they_have_come() {
+    let bed = Bed::with(
+        "far",
+        PipeConfig::default(),
+        vec![at("far", 100), at("near", 10)],
+        Some(coded(0.0)),
+    );
+    bed.send(&to(super_packet_of(1, 100, INNER_MSS), [10, 77, 2, 1]));
+    bed.send(&to(super_packet_of(2, 100, INNER_MSS), [10, 77, 2, 2]));
+    let seen = [(); 2].map(|()| bed.receive().as_deref().map(super::seq));
+    assert_eq!(seen, [Some(2), Some(1)]);
+    assert_eq!(figures(&bed.stop().up).packets, 2);
+}
+
+#[test]
+fn the_rate_is_that_of_frames_and_goodput_is_counted_behind_the_decoder() {
+    let shaped = PipeConfig {
+        shaper: ShaperConfig::Fixed {
+            rate_bit_s: 10_000_000,
+        },
+        ..PipeConfig::default()
+    };
+    let bed = bed("paced", shaped, coded(0.1));
+    for packet in 0..4 {
+        bed.send(&super_packet_of(packet * 30_000, 30_000, INNER_MSS));
+    }
+    let mut received = 0;
+    while received < 120_000 {
+        received += super::payload_bytes(&bed.receive().expect("a packet"));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let csv = bed.folder.join("link.csv");
+    let copy = bed.folder.with_extension("csv");
+    std::fs::hard_link(&csv, &copy).expect("the same folder's parent");
+    let report = bed.stop();
+    let text = std::fs::read_to_string(&copy).expect("it was written");
+    std::fs::remove_file(&copy).expect("it is ours");
+    let up = text
+        .lines()
+        .filter(|line| line.split(',').nth(1) == Some("up"));
+    let goodput: u64 = up
+        .filter_map(|line| line.split(',').nth(4)?.parse::<u64>().ok())
+        .sum();
+    assert_eq!(goodput, 120_000, "each payload byte once");
+    assert!(report.up.error().rate_error.is_some());
+    assert!(report.up.totals.delivered.bytes > 120_000 + VNET_BYTES as u64);
+}
