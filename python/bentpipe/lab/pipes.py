@@ -38,7 +38,7 @@ Json = dict[str, Any]
 @cache
 def _preset(name: str | None) -> Path:
     if name is None:
-        return Path()
+        return Path.model_construct()
     preset = PRESETS[name]
     tables = {key: dict(table) for key, table in (("down", preset.down), ("up", preset.up)) if table}
     return Path.model_validate({**preset.path, **tables})

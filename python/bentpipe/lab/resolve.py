@@ -84,7 +84,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
 def _near(near: Near, both: Host) -> spec.NearSpec:
     down, up = lan_pipes(near.rtt, near.rate)
     return spec.NearSpec(
-        host=_host(Host(), both),
+        host=_host(Host.model_construct(), both),
         down=down,
         up=up,
         rtt_ns=near.rtt,

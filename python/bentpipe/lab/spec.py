@@ -3,8 +3,6 @@
 Every time is an integer of nanoseconds from the run's time zero, every size bytes, every rate bit/s.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

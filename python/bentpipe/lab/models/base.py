@@ -1,7 +1,5 @@
 """What the tables of a lab file are made of: strict models, values with units, and the doc of a field."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema

@@ -4,8 +4,6 @@ A field left out is left as it is: in `live` the kernel's own default stands, in
 So a lab says only what it is about, and the settings in force are recorded with each run.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Annotated, Literal, Self

@@ -1,8 +1,6 @@
 """The whole lab file."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
@@ -143,10 +141,16 @@ class LabFile(Table):
         ),
     ] = None
     repeat: Annotated[int, Field(ge=1, le=100_000), doc("runs per point, each with its own seed")] = 1
-    path: Annotated[Path, doc("the long path", default="no delay, no limit")] = Path()
-    host: Annotated[Host, doc("TCP settings of all hosts", default="those of the kernel")] = Host()
-    client: Annotated[Host, doc("settings of the client that differ", default="as `[host]`")] = Host()
-    server: Annotated[Host, doc("settings of the server that differ", default="as `[host]`")] = Host()
+    path: Annotated[Path, doc("the long path", default="no delay, no limit")] = Path.model_construct()
+    host: Annotated[Host, doc("TCP settings of all hosts", default="those of the kernel")] = (
+        Host.model_construct()
+    )
+    client: Annotated[Host, doc("settings of the client that differ", default="as `[host]`")] = (
+        Host.model_construct()
+    )
+    server: Annotated[Host, doc("settings of the server that differ", default="as `[host]`")] = (
+        Host.model_construct()
+    )
     near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
     tunnel: Annotated[Tunnel | None, doc("a coded tunnel around the path", default="none")] = None
     split: Annotated[Split | None, doc("proxies at near and far, at which TCP ends", default="none")] = None
@@ -163,10 +167,12 @@ class LabFile(Table):
     variant: Annotated[
         list[Variant] | None, doc("named changes to compare with the plain lab", default="none")
     ] = None
-    limits: Annotated[Limits, doc("limits of a `live` run's own error", default="as below")] = Limits()
+    limits: Annotated[Limits, doc("limits of a `live` run's own error", default="as below")] = (
+        Limits.model_construct()
+    )
 
     @model_validator(mode="after")
-    def _work_fits(self) -> LabFile:
+    def _work_fits(self) -> Self:
         if not self.workload:
             raise FaultError(
                 'expected a [[workload]] table, such as kind = "bulk"', found="no workload", key="workload"
@@ -222,7 +228,7 @@ class LabFile(Table):
         return self
 
     @model_validator(mode="after")
-    def _hosts_are_there(self) -> LabFile:
+    def _hosts_are_there(self) -> Self:
         for index, workload in enumerate(self.workload):
             if isinstance(workload, Exec) and workload.host == "near" and self.near is None:
                 raise FaultError(
@@ -233,7 +239,7 @@ class LabFile(Table):
         return self
 
     @model_validator(mode="after")
-    def _one_proxy_at_near(self) -> LabFile:
+    def _one_proxy_at_near(self) -> Self:
         if self.split is not None and self.near is not None and self.near.cache is not None:
             raise FaultError(
                 "leave out one of them: a cache answers requests itself, a split passes connections on",
@@ -243,7 +249,7 @@ class LabFile(Table):
         return self
 
     @model_validator(mode="after")
-    def _one_ip_version(self) -> LabFile:
+    def _one_ip_version(self) -> Self:
         client = self.client.ip or self.host.ip or 4
         server = self.server.ip or self.host.ip or 4
         if client != server:
@@ -257,7 +263,7 @@ class LabFile(Table):
         return self
 
     @model_validator(mode="after")
-    def _fits_in_the_tunnel(self) -> LabFile:
+    def _fits_in_the_tunnel(self) -> Self:
         if self.tunnel is None:
             return self
         ip = self.client.ip or self.host.ip or 4

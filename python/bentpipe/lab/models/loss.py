@@ -1,7 +1,5 @@
 """`loss` and `ingress_loss`: which packets a pipe loses by chance."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Tag

@@ -5,10 +5,8 @@ table is a model, and a union picks among them by what the table says, so that a
 that was meant.
 """
 
-from __future__ import annotations
-
 import itertools
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -84,7 +82,7 @@ class Handover(Table):
     ] = 0
 
     @model_validator(mode="after")
-    def _shorter_than_its_period(self) -> Handover:
+    def _shorter_than_its_period(self) -> Self:
         if self.outage >= self.every:
             raise FaultError('expected an outage shorter than "every"', key="outage")
         return self
@@ -200,7 +198,7 @@ class PipeKeys(Table):
     ] = None
 
     @model_validator(mode="after")
-    def _outages_apart(self) -> PipeKeys:
+    def _outages_apart(self) -> Self:
         outages = self.outages or []
         for (start, length), (following, _) in itertools.pairwise(outages):
             if following < start + length:
@@ -237,7 +235,7 @@ class Path(PipeKeys):
     ] = None
 
     @model_validator(mode="after")
-    def _one_delay(self) -> Path:
+    def _one_delay(self) -> Self:
         if self.rtt is not None and self.delay is not None:
             raise FaultError(
                 'expected one of "rtt" (both pipes together) and "delay" (each pipe)',

@@ -3,9 +3,7 @@
 Defaults of a discipline's parameters are those of crates/path/src/queue, which name their sources.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -93,7 +91,7 @@ class RedQueue(_MarkingQueue):
     ] = None
 
     @model_validator(mode="after")
-    def _min_below_max(self) -> RedQueue:
+    def _min_below_max(self) -> Self:
         if self.min is not None and self.max is not None and self.min >= self.max:
             raise FaultError('expected a "min" below "max"', key="min")
         return self

@@ -1,10 +1,8 @@
 """`rate`: how fast a pipe sends. A plain rate, a token bucket, a recorded trace, or steps over time."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -52,7 +50,7 @@ class BucketRate(Table):
     ] = None
 
     @model_validator(mode="after")
-    def _peak_above_rate(self) -> BucketRate:
+    def _peak_above_rate(self) -> Self:
         if self.peak is not None and self.burst is None:
             raise FaultError(
                 'expected a "burst" beside it: a peak rate bounds how fast a burst leaves', key="peak"
@@ -89,7 +87,7 @@ class StepsRate(Table):
     ]
 
     @model_validator(mode="after")
-    def _in_order(self) -> StepsRate:
+    def _in_order(self) -> Self:
         for (earlier, _), (later, _) in itertools.pairwise(self.steps):
             if later <= earlier:
                 raise FaultError(

@@ -1,7 +1,5 @@
 """`[split]`: TCP ends at near and at far."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

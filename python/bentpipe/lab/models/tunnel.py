@@ -1,7 +1,5 @@
 """`[tunnel]`: whole packets cross the path coded, between near and far."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema

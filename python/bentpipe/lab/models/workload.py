@@ -1,9 +1,7 @@
 """`[[workload]]`: what the hosts do (DESIGN.md: workload). One model per kind, chosen by `kind`."""
 
-from __future__ import annotations
-
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
@@ -113,7 +111,7 @@ class Bulk(_Workload):
     ] = 0
 
     @model_validator(mode="after")
-    def _size_or_time(self) -> Bulk:
+    def _size_or_time(self) -> Self:
         if self.size is not None and self.time is not None:
             raise FaultError('expected one of "size" and "time"', found="both", key="time")
         return self
@@ -167,7 +165,7 @@ class Http(_Workload):
     think: Annotated[Span, doc("how long the server waits before it answers a request")] = 0
 
     @model_validator(mode="after")
-    def _ranges_of_a_download(self) -> Http:
+    def _ranges_of_a_download(self) -> Self:
         if self.direction == "up" and self.objects is None and (self.connections or 1) > 1:
             raise FaultError(
                 'expected direction = "down": an upload has no ranges',
@@ -177,7 +175,7 @@ class Http(_Workload):
         return self
 
     @model_validator(mode="after")
-    def _size_or_objects(self) -> Http:
+    def _size_or_objects(self) -> Self:
         if self.size is not None and self.objects is not None:
             raise FaultError('expected one of "size" and "objects"', found="both", key="objects")
         if self.size is None and self.objects is None:
@@ -217,7 +215,7 @@ class ParetoSize(Table):
     max: Annotated[PositiveSize, doc("largest flow")]
 
     @model_validator(mode="after")
-    def _min_below_max(self) -> ParetoSize:
+    def _min_below_max(self) -> Self:
         if self.min >= self.max:
             raise FaultError('expected a "min" below "max"', key="min")
         return self
@@ -237,7 +235,7 @@ class LognormalParetoSize(Table):
     max: Annotated[PositiveSize, doc("largest flow of the tail")]
 
     @model_validator(mode="after")
-    def _min_below_max(self) -> LognormalParetoSize:
+    def _min_below_max(self) -> Self:
         if self.min >= self.max:
             raise FaultError('expected a "min" below "max"', key="min")
         return self
