@@ -10,7 +10,10 @@ import pytest
 
 from bentpipe.cli.commands import COMMANDS
 
-HEAVY = {"duckdb", "matplotlib", "numpy", "plotly", "polars", "pydantic", "scipy", "rich.markdown"}
+HEAVY = {
+    *("duckdb", "matplotlib", "multiprocessing", "numpy", "plotly", "polars", "pydantic", "scipy"),
+    *("rich.markdown", "rich.progress"),
+}
 LOADED_BY = """
 import sys
 from bentpipe.__main__ import main
@@ -31,7 +34,9 @@ def test_what_needs_no_data_frames_loads_none(tmp_path: Path, command: str) -> N
 
 
 @pytest.mark.usefixtures("run")
-def test_a_run_in_sim_loads_neither_numpy_nor_charts(tmp_path: Path) -> None:
+def test_a_run_in_sim_loads_neither_numpy_nor_charts_nor_what_only_a_terminal_or_jobs_need(
+    tmp_path: Path,
+) -> None:
     assert loaded_by(["run", "plain.toml", "--engine", "sim", "--out", "out"], tmp_path) == {
         "polars",
         "pydantic",

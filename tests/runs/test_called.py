@@ -7,7 +7,7 @@ import pytest
 
 from bentpipe import Lab
 from bentpipe.runs.called import called, called_in_all
-from bentpipe.sweep.progress import outcome
+from bentpipe.sweep.progress_state import outcome
 
 UP_AND_DOWN = """
 [path]

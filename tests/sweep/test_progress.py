@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from bentpipe.sweep.progress import Lines, outcome
+from bentpipe.sweep.progress import Lines
+from bentpipe.sweep.progress_state import outcome
 
 
 def record(status: str = "done", *, reliable: bool = True, why: str = "") -> dict[str, Any]:

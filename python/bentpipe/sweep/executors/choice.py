@@ -11,7 +11,6 @@ from bentpipe.errors import StoreError
 from bentpipe.runs.layout import STAGING_SUFFIX
 from bentpipe.sweep.executors.base import Executor, Work
 from bentpipe.sweep.executors.one_by_one import OneByOne
-from bentpipe.sweep.executors.processes import Processes
 from bentpipe.sweep.folder import Claim
 from bentpipe.sweep.watching import Watcher
 
@@ -54,7 +53,12 @@ def chosen(
             jobs = 1
         # What goes to a URL is made here first.
         carried_from = None if folder else _temporary(stack)
-        yield Processes(work, carried_from, jobs, claim.lock) if jobs > 1 else OneByOne(work, carried_from)
+        if jobs <= 1:
+            yield OneByOne(work, carried_from)
+            return
+        from bentpipe.sweep.executors.processes import Processes  # noqa: PLC0415 - loads multiprocessing
+
+        yield Processes(work, carried_from, jobs, claim.lock)
 
 
 def _temporary(stack: ExitStack) -> Path:
