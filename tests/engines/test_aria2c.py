@@ -45,7 +45,7 @@ LOG = (
 
 
 def served(port: int, span: str) -> Served:
-    return Served(0, "10.77.0.1", port, 0.0, 0.0, span, 206, 250, 9 * MIB, 100, None)
+    return Served(0, port, 0.0, 0.0, span, 206, 250, 9 * MIB, 100, None)
 
 
 LINES = [
