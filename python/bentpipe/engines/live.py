@@ -29,6 +29,7 @@ from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
 from bentpipe.errors import EngineError
 from bentpipe.lab.point import Point
 from bentpipe.lab.spec import HostSpec, RunSpec
+from bentpipe.runs.figures import reader_waits
 from bentpipe.runs.figures.queue_behaviour import queues_of_run
 from bentpipe.runs.figures.reliability import assess
 from bentpipe.runs.folder import RunFolder
@@ -233,7 +234,13 @@ class _Run:
         spec, ready, report, results, end_s = self._spec, run.ready, run.report, run.results, run.end_s
         failures = [f"{name}: {result.why}" for name, result in results.items() if result.why]
         failures += self._troubles
+        sysctl = {name: host["sysctl"] for name, host in ready["hosts"].items()}
         engine_error = report.get("engine_error") or {}
+        sockets = self._folder.path("sockets.parquet")
+        if engine_error.get("hosts") and sockets.exists():
+            frame = pl.read_parquet(sockets, columns=list(reader_waits.COLUMNS), glob=False)
+            waits = reader_waits.reader_waits(spec, frame, engine_error["hosts"], sysctl)
+            engine_error |= {"reader_waits": waits}
         reliable, doubts = assess(engine_error, spec.limits.model_dump())
         link = self._folder.path("link.parquet")
         measured_s = min(end_s, spec.duration_s) if spec.duration_s is not None else end_s
@@ -254,7 +261,7 @@ class _Run:
             machine=machine.facts()
             | {"kernel": ready["kernel"], "root": ready["root"], "offload": ready["offload"]},
             versions=machine.versions(_measuring_programs(spec)),
-            sysctl={name: host["sysctl"] for name, host in ready["hosts"].items()},
+            sysctl=sysctl,
             started=run.started.isoformat(timespec="seconds"),
             wall_s=time.monotonic() - run.begun_s,
             more={

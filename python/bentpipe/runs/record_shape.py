@@ -98,6 +98,7 @@ _RECORD: _Shape = {
     "engine_error": {
         "hosts": {_OTHERS: {"programs": [_WAITS], _OTHERS: _ANY}},
         "kernel_threads": [_WAITS],
+        "reader_waits": {_OTHERS: {"program": _TEXT, "host": _TEXT, "share": _NUMBER, _OTHERS: _ANY}},
         "per_pipe": {_OTHERS: _FIGURES},
         _OTHERS: _ANY,
     },

@@ -71,7 +71,8 @@ class Limits(Table):
         Probability,
         doc(
             "share of its time that a program of a host waited for a processor; iperf3, ping and "
-            "`channels` have their own limits",
+            "`channels` have their own limits. Also the share of a transfer's time in which its sender "
+            "waited for a program that was late to read",
             "the wait adds to the measured time; see [accuracy](accuracy.md)",
         ),
     ] = 0.1

@@ -29,6 +29,10 @@ def why_not(engine_error: Mapping[str, Any], limits: Mapping[str, Any]) -> list[
         *(_stopped(name, program, limits.get("host_stopped_s")) for name, program in programs(hosts)),
         *(_share(name, program, limits) for name, program in programs(hosts)),
         *(_longest(name, program, limits.get("host_wait_max_s")) for name, program in programs(hosts)),
+        *(
+            _reading(work, wait, limits.get("host_wait_share"))
+            for work, wait in (engine_error.get("reader_waits") or {}).items()
+        ),
         _late(engine_error.get("sampler_late_ms_max"), limits.get("sampler_late_s")),
     ]
     return [sentence for sentence in why if sentence]
@@ -73,6 +77,16 @@ def _longest(host: str, program: Mapping[str, Any], limit_s: float | None) -> st
     return (
         f"{program['program']} on the {host} waited for a processor for {longest_ms:.0f} ms before "
         f"{program['wait_max_at_s']:.1f} s; the limit is {limit_s * 1e3:g} ms."
+    )
+
+
+def _reading(work: str, wait: Mapping[str, Any], limit: float | None) -> str | None:
+    if limit is None or wait["share"] <= limit:
+        return None
+    return (
+        f"The sender of {work} waited for the receive window for {digits(wait['share'] * 100, 2)} % of its "
+        f"time, because {wait['program']} on the {wait['host']} had no processor to read with; the limit is "
+        f"{limit * 100:g} %."
     )
 
 
