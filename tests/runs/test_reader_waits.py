@@ -53,7 +53,9 @@ def test_a_receive_buffer_of_the_largest_size_is_the_labs_own_limit() -> None:
     assert share(sampled(full_from_s=1)) == 0
 
 
-@pytest.mark.parametrize("changes", [{"waited_s": 0.04}, {"waited_s": None}, {"program": "nginx"}])
+@pytest.mark.parametrize(
+    "changes", [{"waited_s": 0.04}, {"waited_s": None, "ran_s": None}, {"program": "nginx"}]
+)
 def test_a_reader_that_had_a_processor_is_not_blamed(changes: dict[str, Any]) -> None:
     assert share(sampled(), **changes) is None
 

@@ -184,7 +184,8 @@ class Results:
 
 
 def _scan_remote(table: Table, files: dict[str, Place]) -> pl.LazyFrame:
-    """File by file, each fetched when its turn comes."""
+    """File by file, each fetched whole when its turn comes: of a Python file object Polars reads everything,
+    whatever columns are asked for."""
 
     def frames(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None

@@ -45,8 +45,9 @@ def reader_waits(
 
 
 def _starved(host: Mapping[str, Any]) -> bool:
+    """Whether its iperf3 waited for longer than it ran; both are null where the kernel does not count."""
     return any(
-        program["program"] == _PROGRAM and (program.get("waited_s") or 0.0) > program["ran_s"]
+        program["program"] == _PROGRAM and (program.get("waited_s") or 0.0) > (program.get("ran_s") or 0.0)
         for program in host.get("programs") or []
     )
 
