@@ -1,11 +1,23 @@
 """The record's figures: what `--json` prints, and whether a run may be believed."""
 
 import json
+from collections.abc import Mapping
+from typing import Any, get_type_hints
 
 import polars as pl
 import pytest
 
+import bentpipe
 from bentpipe.runs.figures.reliability import assess
+from bentpipe.runs.record import (
+    EngineReport,
+    Fetch,
+    FlowsOfSize,
+    Machine,
+    Record,
+    SmallFlows,
+    WorkloadFigures,
+)
 from bentpipe.runs.schema import LINK
 from bentpipe.runs.summary import pipes_summary, summary
 
@@ -109,3 +121,29 @@ def test_each_limit_passed_is_a_reason(changes: dict[str, object], says: str) ->
 
 def test_a_path_that_carried_nothing_was_not_late() -> None:
     assert assess(GOOD | {"lateness_us_p99": None, "lateness_count": 0}, LIMITS) == (True, [])
+
+
+def test_what_a_run_says_of_its_work_and_machine_has_a_type() -> None:
+    record = bentpipe.simulate(
+        bentpipe.Lab(
+            duration="3 s",
+            path={"rtt": "20 ms", "rate": "10 Mbit/s"},
+            workload=[
+                {"kind": "http", "size": "50 kB", "fetches": 2},
+                {"kind": "channels", "channels": 3, "size": "20 kB"},
+                {"kind": "bulk", "time": "1 s"},
+                {"kind": "ping", "count": 3},
+            ],
+        )
+    ).record
+    http, channels = record["workloads"]["http"], record["workloads"]["channels"]
+    typed: list[tuple[Mapping[str, Any], Any]] = [
+        (record, Record),
+        (record["machine"], Machine),
+        (record["engine_error"], EngineReport),
+        *((figures, WorkloadFigures) for figures in record["workloads"].values()),
+        *((fetch, Fetch) for fetch in http["per_fetch"]),
+        (channels["small_flows"], SmallFlows),
+        *((of_size, FlowsOfSize) for of_size in channels["fct_by_size"]),
+    ]
+    assert [(kind, key) for of, kind in typed for key in of if key not in get_type_hints(kind)] == []

@@ -83,6 +83,37 @@ class Times(TypedDict, total=False):
     max_s: float | None
 
 
+class SmallFlows(Times, total=False):
+    """Of the flows that fit in the initial window."""
+
+    up_to_bytes: int
+
+
+class FlowsOfSize(Times, total=False):
+    """Of the flows of a range of sizes."""
+
+    at_least_bytes: int
+    below_bytes: int | None
+
+
+class Fetch(TypedDict, total=False):
+    """One fetch of a web workload. Times are from its start."""
+
+    start_s: float
+    """On the run's clock."""
+    connect_s: float | None
+    first_byte_s: float | None
+    total_s: float | None
+    """None: it did not finish."""
+    think_s: float | None
+    transfer_s: float | None
+    """Without the server's thinking."""
+    bytes: int
+    retransmits: int | None
+    cache: str | None
+    """`hit` or `miss`."""
+
+
 class WorkloadFigures(TypedDict, total=False):
     """What a workload did. Which figures there are depends on its kind."""
 
@@ -118,7 +149,7 @@ class WorkloadFigures(TypedDict, total=False):
     fetch_times: Times
     transfer_times: Times
     object_times: Times | None
-    per_fetch: list[dict[str, Any]]
+    per_fetch: list[Fetch]
     cache: dict[str, int] | None
     think_s: float | None
     pause_s: float | None
@@ -127,8 +158,41 @@ class WorkloadFigures(TypedDict, total=False):
     flows: int
     failed: int
     flow_times: Times
-    small_flows: dict[str, Any]
-    fct_by_size: list[dict[str, Any]]
+    small_flows: SmallFlows
+    fct_by_size: list[FlowsOfSize]
+
+
+class ProgramWaits(TypedDict, total=False):
+    """What a program of a host, or a thread of the kernel, waited for a processor (docs/live.md). None: the
+    kernel does not count it."""
+
+    program: str
+    threads: int
+    ran_s: float | None
+    waited_s: float | None
+    wait_share: float | None
+    wait_max_ms: float | None
+    wait_max_at_s: float | None
+    stopped_s: float
+    stopped_at_s: float | None
+
+
+class HostWaits(TypedDict, total=False):
+    """The largest of a host's programs, and each of them."""
+
+    wait_share: float | None
+    wait_max_ms: float | None
+    stopped_s: float
+    programs: list[ProgramWaits]
+
+
+class ReaderWait(TypedDict):
+    """How long a transfer's sender waited since the program at the other end was late to read."""
+
+    program: str
+    host: str
+    share: float
+    """Of the sender's time."""
 
 
 class EngineReport(TypedDict, total=False):
@@ -145,7 +209,29 @@ class EngineReport(TypedDict, total=False):
     """Packets lost outside the model."""
     cpu_s: float
     wall_s: float
-    hosts: dict[str, Any]
+    hosts: dict[str, HostWaits]
+    reader_waits: dict[str, ReaderWait]
+    """By workload."""
+    kernel_threads: list[ProgramWaits]
+
+
+class Machine(TypedDict, total=False):
+    """Where it ran. `live` adds what its host process found."""
+
+    kernel: str
+    architecture: str
+    cpu: str
+    cores: int | None
+    memory_bytes: int | None
+    root: bool
+    offload: dict[str, bool]
+
+
+class SweptCell(TypedDict):
+    """A cell of a sweep."""
+
+    variant: str
+    point: dict[str, Any]
 
 
 class Identity(TypedDict):
@@ -188,7 +274,7 @@ class Record(Identity, Ending, total=False):
     engine_error: EngineReport
     spec: dict[str, Any]
     """The run in plain numbers: nanoseconds, bytes, bit/s."""
-    machine: dict[str, Any]
+    machine: Machine
     versions: dict[str, str]
     sysctl: dict[str, dict[str, str]]
     """Those in force, by host."""
@@ -216,7 +302,7 @@ class SweepRecord(TypedDict, total=False):
     options: list[str]
     """What was changed of it, as on the command line."""
     digest: str
-    cells: list[dict[str, Any]]
+    cells: list[SweptCell]
     left_out: dict[str, str]
     """Variants that the engine has no means for, and why."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from bentpipe.lab.spec import BulkSpec, RunSpec
+from bentpipe.runs.record import ReaderWait
 from bentpipe.words.direction import Direction
 
 _PROGRAM = "iperf3"
@@ -24,13 +25,13 @@ COLUMNS = (
 
 def reader_waits(
     spec: RunSpec, sockets: pl.DataFrame, hosts: Mapping[str, Any], sysctl: Mapping[str, Mapping[str, str]]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, ReaderWait]:
     """Of each bulk transfer: the program that read, its host, and the share of the senders' time. Without
     those whose program ran for longer than it waited for a processor.
 
     `hosts` is that of the engine's error report, `sysctl` the settings in force by host.
     """
-    found = {}
+    found: dict[str, ReaderWait] = {}
     for work in spec.workloads:
         if not isinstance(work, BulkSpec):
             continue
