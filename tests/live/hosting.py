@@ -1,6 +1,6 @@
 """Host processes for the tests: as whoever runs them and, where that is root, as an ordinary user too.
 
-Run as a program it starts one with programs in all three hosts, and waits to be killed.
+Run as a program it starts one with programs in all four hosts of a split, and waits to be killed.
 """
 
 import functools
@@ -167,11 +167,12 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120) -> bool:
 def main() -> None:
     host = Host(sys.argv[1])
     Path(sys.argv[2]).write_text(str(host.raw_folder))
-    host.setup(near={"host": {}, "down": {}, "up": {}})
+    host.setup(near={"host": {}, "down": {}, "up": {}}, split={"hosts": {}, "path": {}})
     host.start()
     host.spawn("a", "client", ["sh", "-c", "setsid sleep 1000 & exec sleep 1000"])
     host.spawn("b", "server", ["sleep", "1000"])
     host.spawn("c", "near", ["sleep", "1000"])
+    host.spawn("d", "far", ["sleep", "1000"])
     time.sleep(1000)
 
 

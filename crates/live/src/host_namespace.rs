@@ -7,6 +7,7 @@ use crate::protocol::{HostReady, HostSetup, Offload, Setup};
 use crate::refusal::{self, Machine, Refused, Step};
 use crate::routing::{DeviceDrops, Routing};
 use crate::sock_diag::SockDiag;
+use crate::split::{self, Splitter};
 use crate::topology::{self, Attachment, PLAIN, Plan};
 use crate::{servers, sysctl, tun};
 use bentpipe_base::topology::Link;
@@ -27,6 +28,8 @@ pub(crate) struct HostNamespace {
     pub offload: Offload,
     routing: Routing,
     devices: Vec<Device>,
+    /// At near and far of a run whose connections are split, until the run starts.
+    pub splitter: Option<Splitter>,
 }
 
 /// A host's end of a link.
@@ -69,7 +72,7 @@ pub(crate) fn possible_families(setup: &Setup) -> Result<Vec<Family>, Refused> {
     Ok(families)
 }
 
-/// Builds a host and leaves the calling thread in its network namespace.
+/// Builds a host and leaves the calling thread in its network namespace. Gives the sockets of each of its namespaces.
 ///
 /// `global` are the settings in force for the whole machine, which a namespace does not show.
 pub(crate) fn build(
@@ -80,7 +83,7 @@ pub(crate) fn build(
     root: bool,
     machine: &Machine,
     global: &BTreeMap<String, String>,
-) -> Result<((HostNamespace, SockDiag), HostReady), Refused> {
+) -> Result<((HostNamespace, Vec<SockDiag>), HostReady), Refused> {
     let net = NetNamespace::make()
         .map_err(|error| refusal::namespaces(Step::Network, error, root, machine))?;
     let mut site = Site {
@@ -90,12 +93,17 @@ pub(crate) fn build(
         routing: Routing::open().map_err(at(host, "opening the routing socket"))?,
         devices: Vec::new(),
     };
+    let forwards = matches!(host, HostId::Near | HostId::Far);
+    let splits = forwards && setup.split.is_some();
+    if splits {
+        split::prepare_host().map_err(at(host, "preparing the forwarding"))?;
+    }
     site.raise_loopback()?;
     let mut offload = Offload::default();
     for attachment in plan.attachments(host) {
         offload = site.attach(attachment, machine)?;
     }
-    if host == HostId::Near {
+    if forwards {
         forward().map_err(at(host, "turning on the forwarding"))?;
     }
     for (name, value) in &own.sysctl {
@@ -105,7 +113,10 @@ pub(crate) fn build(
     let addresses = site.join(PLAIN, own.congestion_control.as_deref())?;
     let mut extra_addresses = BTreeMap::new();
     for (network, control) in (PLAIN + 1..).zip(&setup.extra_congestion_controls) {
-        extra_addresses.insert(control.clone(), site.join(network, Some(control))?);
+        // Where connections are split, a transfer's control ends at the host beside its sender.
+        let own_control = own.congestion_control.as_ref().filter(|_| splits);
+        let addresses = site.join(network, Some(own_control.unwrap_or(control)))?;
+        extra_addresses.insert(control.clone(), addresses);
     }
     site.join_servers(plan.servers(), own.congestion_control.as_deref())?;
     site.note_drops()?;
@@ -114,22 +125,29 @@ pub(crate) fn build(
         .map_err(at(host, "opening the socket list"))?;
     let mut in_force = global.clone();
     in_force.extend(sysctl::in_force());
-    let namespace = HostNamespace {
+    let mut namespace = HostNamespace {
         net,
         offload,
         routing: site.routing,
         devices: site.devices,
+        splitter: None,
     };
     let ready = HostReady {
         addresses,
         extra_addresses,
         sysctl: in_force,
     };
+    let mut sockets = vec![sockets];
+    if let Some(split) = setup.split.as_ref().filter(|_| splits) {
+        let (splitter, of_long_leg) = namespace.split(host, setup, &split.path, root, machine)?;
+        namespace.splitter = Some(splitter);
+        sockets.push(of_long_leg);
+    }
     Ok(((namespace, sockets), ready))
 }
 
 /// What the kernel's refusal to do something becomes.
-fn at(host: HostId, doing: &'static str) -> impl Fn(io::Error) -> Refused {
+pub(crate) fn at(host: HostId, doing: &'static str) -> impl Fn(io::Error) -> Refused {
     move |error| Refused {
         what: "network".into(),
         message: format!("{doing} of the host {} gave: {error}", host.name()),
@@ -262,6 +280,37 @@ impl Site<'_> {
 }
 
 impl HostNamespace {
+    /// Has the connections split that pass this host, whose namespace is the calling thread's.
+    fn split(
+        &mut self,
+        host: HostId,
+        setup: &Setup,
+        long_leg: &HostSetup,
+        root: bool,
+        machine: &Machine,
+    ) -> Result<(Splitter, SockDiag), Refused> {
+        let own: Vec<_> = (PLAIN..)
+            .take(1 + setup.extra_congestion_controls.len())
+            .flat_map(|network| topology::addresses(host, network, &setup.ip))
+            .collect();
+        let site = split::Site {
+            host,
+            net: &self.net,
+            routing: &mut self.routing,
+            to_path: Link::Path.name(),
+            to_hosts: match host {
+                HostId::Far => Link::Terrestrial.name(),
+                _ => Link::Lan.name(),
+            },
+            addresses: &own,
+            families: &setup.ip,
+            mtu: setup.host_mtu(),
+            root,
+            machine,
+        };
+        site.split(long_leg)
+    }
+
     fn device(&self, link: Link) -> io::Result<&Device> {
         let found = self.devices.iter().find(|device| device.link == link);
         found.ok_or_else(|| io::Error::other(format!("there is no device {}", link.name())))
@@ -291,7 +340,7 @@ fn forward() -> io::Result<()> {
 }
 
 /// Keeps the kernel's own packets off a link: router solicitations, link-local addresses and their reports.
-fn quiet(device: &str, ipv6: bool) -> io::Result<()> {
+pub(crate) fn quiet(device: &str, ipv6: bool) -> io::Result<()> {
     let name = |setting: &str| format!("net.ipv6.conf.{device}.{setting}");
     for (setting, value) in [
         ("addr_gen_mode", "1"),
@@ -307,7 +356,7 @@ fn quiet(device: &str, ipv6: bool) -> io::Result<()> {
     }
 }
 
-fn metrics(
+pub(crate) fn metrics(
     setup: &HostSetup,
     congestion_control: Option<&str>,
 ) -> Result<Vec<RouteMetric>, Refused> {

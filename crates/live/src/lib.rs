@@ -25,6 +25,7 @@ mod servers;
 mod signals;
 mod sock_diag;
 mod sockets_csv;
+pub mod split;
 mod sysctl;
 mod topology;
 mod tun;

@@ -1,4 +1,4 @@
-//! The links of a run while it goes on: the long path and, with a near host, the LAN, each a datapath of its own.
+//! The links of a run while it goes on: the long path and those from near and far to the hosts, each a datapath of its own.
 
 use crate::datapath::{self, Capture, Datapath, DatapathSpec};
 use crate::host_namespace::HostNamespace;
@@ -100,9 +100,10 @@ fn start(
             .share(link)
             .map_err(|error| format!("sharing a TUN device gave {error}"))
     };
-    // A host is recorded once: the near host, which has two links, at the long path.
+    // A host is recorded once: near and far, which have two links, at the long path.
     let capture = |host: HostId| {
-        let here = host != HostId::Near || link == Link::Path;
+        let one_link = matches!(host, HostId::Client | HostId::Server);
+        let here = one_link || link == Link::Path;
         (here && setup.pcap.contains(&host)).then(|| Capture {
             host: host.name(),
             file: setup.raw_folder.join(format!("{}.pcapng", host.name())),
@@ -113,8 +114,8 @@ fn start(
         client: device(client_side)?,
         server: device(server_side)?,
         vnet_header_bytes: tun::VNET_HEADER_BYTES,
-        down: down.clone(),
-        up: up.clone(),
+        down,
+        up,
         tunnel: setup.tunnel.clone().filter(|_| link == Link::Path),
         servers: wire.servers.to_vec(),
         mtu: setup.path.mtu,

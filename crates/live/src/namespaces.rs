@@ -12,7 +12,7 @@ use rustix::process::{getegid, geteuid};
 use rustix::thread::{
     CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space,
 };
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Leaves the calling process where its next child is the first of a new process namespace. True where it was
 /// privileged already, so that no user namespace was needed.
@@ -68,6 +68,15 @@ impl NetNamespace {
             Mode::empty(),
         )
         .map(Self)
+    }
+
+    /// Another descriptor of it.
+    pub(crate) fn share(&self) -> std::io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     /// What tells it from others.

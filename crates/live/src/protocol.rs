@@ -34,6 +34,9 @@ pub struct Setup {
     /// Around the path.
     #[serde(default)]
     pub tunnel: Option<TunnelSetup>,
+    /// TCP ends at near and at far.
+    #[serde(default)]
+    pub split: Option<SplitSetup>,
     /// Congestion controls that the hosts have further addresses for.
     #[serde(default)]
     pub extra_congestion_controls: BTreeSet<String>,
@@ -56,9 +59,12 @@ pub struct Setup {
 
 impl Setup {
     pub fn each_host(&self) -> PerHost<&HostSetup> {
+        let near = self.near.as_ref().map(|near| &near.host);
+        let split = self.split.as_ref();
         PerHost {
             client: &self.hosts.client,
-            near: self.near.as_ref().map(|near| &near.host),
+            near: near.or_else(|| split.map(|split| &split.hosts)),
+            far: split.map(|split| &split.hosts),
             server: &self.hosts.server,
         }
     }
@@ -72,11 +78,13 @@ impl Setup {
     }
 
     /// A link's pipes, down and up, where the run has that link.
-    pub(crate) fn pipes(&self, link: Link) -> Option<[&PipeConfig; 2]> {
-        match link {
-            Link::Path => Some([&self.path.down, &self.path.up]),
-            Link::Lan => self.near.as_ref().map(|near| [&near.down, &near.up]),
-            Link::Terrestrial => None,
+    pub(crate) fn pipes(&self, link: Link) -> Option<[PipeConfig; 2]> {
+        // Beside a split's hosts there is nothing that delays or limits.
+        let nothing = || self.split.is_some().then(Default::default);
+        match (link, &self.near) {
+            (Link::Path, _) => Some([self.path.down.clone(), self.path.up.clone()]),
+            (Link::Lan, Some(near)) => Some([near.down.clone(), near.up.clone()]),
+            (Link::Lan, None) | (Link::Terrestrial, _) => nothing(),
         }
     }
 }
@@ -113,6 +121,16 @@ pub struct NearSetup {
     /// Near to client.
     pub down: PipeConfig,
     pub up: PipeConfig,
+}
+
+/// The legs of a connection that is split at near and at far.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitSetup {
+    /// Near and far towards client and server. A near host of the setup has its own settings.
+    pub hosts: HostSetup,
+    /// The leg between near and far, at both of its ends.
+    pub path: HostSetup,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -256,6 +274,26 @@ mod tests {
         assert!(setup(Value::Null).unwrap().each_host().near.is_none());
         for half in [json!({"host": {}}), json!({"down": {}, "up": {}})] {
             assert!(setup(half).is_err());
+        }
+    }
+
+    #[test]
+    fn a_split_brings_a_near_and_a_far_host_and_the_links_to_them() {
+        let mut split = setup(Value::Null).unwrap();
+        for link in [Link::Lan, Link::Terrestrial] {
+            assert_eq!(split.pipes(link), None);
+        }
+        let control = |name: &str| HostSetup {
+            congestion_control: Some(name.into()),
+            ..HostSetup::default()
+        };
+        let (hosts, path) = (control("cubic"), control("bbr"));
+        split.split = Some(SplitSetup { hosts, path });
+        let each = split.each_host();
+        assert_eq!(each.near, Some(&control("cubic")));
+        assert_eq!(each.far, Some(&control("cubic")));
+        for link in [Link::Lan, Link::Terrestrial] {
+            assert_eq!(split.pipes(link), Some(Default::default()));
         }
     }
 }

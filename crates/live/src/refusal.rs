@@ -6,6 +6,7 @@
 use rustix::io::Errno;
 use serde::Serialize;
 use std::fs;
+use std::io;
 
 /// Why there can be no run, and the one command that would change that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -226,6 +227,45 @@ pub(crate) fn tun(error: Errno, machine: &Machine) -> Refused {
         ),
         other => refused(DEVICE, format!("making a TUN device gave {other}"), None),
     }
+}
+
+/// Why the two network namespaces of a split's end could not be joined.
+pub(crate) fn veth(error: &io::Error) -> Refused {
+    if error.raw_os_error() == Some(libc::EOPNOTSUPP) {
+        return refused(
+            "veth",
+            "[split] needs the device driver veth, which this kernel does not have loaded".into(),
+            Some("sudo modprobe veth"),
+        );
+    }
+    refused(
+        "veth",
+        format!("making a pair of veth devices gave: {error}"),
+        None,
+    )
+}
+
+/// Why connections cannot be taken from those who opened them.
+pub(crate) fn tproxy(error: &io::Error) -> Refused {
+    // No nfnetlink, no nf_tables, or no expression of that name.
+    let missing = [libc::EPROTONOSUPPORT, libc::EOPNOTSUPP, libc::ENOENT];
+    if error
+        .raw_os_error()
+        .is_some_and(|code| missing.contains(&code))
+    {
+        return refused(
+            "nft_tproxy",
+            "[split] needs nf_tables with TPROXY (CONFIG_NFT_TPROXY), which this kernel does not have loaded".into(),
+            Some("sudo modprobe nft_tproxy"),
+        );
+    }
+    refused(
+        "nft_tproxy",
+        format!(
+            "setting the rules that redirect TCP connections (nf_tables, TPROXY) gave: {error}"
+        ),
+        None,
+    )
 }
 
 #[cfg(test)]

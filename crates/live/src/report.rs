@@ -3,6 +3,7 @@
 use crate::datapath::{DatapathReport, EngineError};
 use crate::routing::DeviceDrops;
 use crate::sampler::SamplerReport;
+use crate::split::SplitReport;
 use crate::watch::HostsReport;
 use bentpipe_path::{DropCause, Totals};
 use bentpipe_tunnel::TunnelFigures;
@@ -17,6 +18,9 @@ pub struct Report {
     /// By the pipe's name, where there is a tunnel.
     pub tunnel: BTreeMap<&'static str, TunnelFigures>,
     pub sampler: SamplerReport,
+    /// Of a run whose connections are split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitReport>,
 }
 
 /// The engine's own error: the path's, and what its hosts went without.
@@ -59,6 +63,7 @@ impl Report {
         mut crossings: Vec<Crossing>,
         hosts: HostsReport,
         sampler: SamplerReport,
+        split: Option<SplitReport>,
     ) -> Self {
         for crossing in &mut crossings {
             crossing.blame();
@@ -79,6 +84,7 @@ impl Report {
                 .filter_map(|(name, pipe)| Some((name, pipe.tunnel?)))
                 .collect(),
             sampler,
+            split,
         }
     }
 }
@@ -149,7 +155,9 @@ mod tests {
 
     fn error_of(crossings: Vec<Crossing>) -> EngineError {
         let (hosts, sampler) = (HostsReport::default(), SamplerReport::default());
-        Report::of(crossings, hosts, sampler).engine_error.path
+        Report::of(crossings, hosts, sampler, None)
+            .engine_error
+            .path
     }
 
     #[test]

@@ -1,20 +1,25 @@
 //! Links, addresses and routes of the calling thread's network namespace, by rtnetlink(7).
 
+use crate::family::Family;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
     NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, Stats64};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
+};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
     RouteScope, RouteType,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// A socket that stays in the network namespace that it was opened in.
 #[derive(Debug)]
@@ -31,6 +36,21 @@ pub(crate) struct DeviceDrops {
     /// Written to the device, and never seen by the host.
     pub receive: u64,
 }
+
+/// Where all packets of a table go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DefaultRoute {
+    /// To this host, whatever their address.
+    Here {
+        loopback: u32,
+    },
+    Device {
+        index: u32,
+    },
+}
+
+/// Of both ends of each veth pair; locally administered.
+const HARDWARE_ADDRESS: [u8; 6] = [0x02, 0, 0, 0, 0, 0x77];
 
 impl Routing {
     pub(crate) fn open() -> io::Result<Self> {
@@ -131,6 +151,96 @@ impl Routing {
         )
     }
 
+    /// Makes two Ethernet devices that are joined to each other: one here, the other in `there`. Both have the same name and hardware
+    /// address and resolve no addresses, so that each takes what the other sends.
+    pub(crate) fn make_veth(&mut self, name: &str, there: BorrowedFd<'_>) -> io::Result<()> {
+        let own = || {
+            let mut link = LinkMessage::default();
+            link.attributes = vec![
+                LinkAttribute::IfName(name.to_owned()),
+                LinkAttribute::Address(HARDWARE_ADDRESS.to_vec()),
+            ];
+            link
+        };
+        let mut peer = own();
+        let namespace = LinkAttribute::NetNsFd(there.as_raw_fd());
+        peer.attributes.push(namespace);
+        let mut link = own();
+        link.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]));
+        self.set(
+            RouteNetlinkMessage::NewLink(link),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+    }
+
+    /// Lets a device of [`Routing::make_veth`] carry packets up to this length.
+    pub(crate) fn up_without_resolution(&mut self, index: u32, mtu: u32) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        link.header.flags = LinkFlags::Up | LinkFlags::Noarp;
+        link.header.change_mask = LinkFlags::Up | LinkFlags::Noarp | LinkFlags::Multicast;
+        link.attributes = vec![LinkAttribute::Mtu(mtu)];
+        self.set(RouteNetlinkMessage::SetLink(link), 0)
+    }
+
+    /// Adds the route for all packets to a table. With a device of the kind loopback they are delivered here.
+    pub(crate) fn add_default_route(
+        &mut self,
+        family: Family,
+        table: u8,
+        to: DefaultRoute,
+        metrics: Vec<RouteMetric>,
+    ) -> io::Result<()> {
+        let (index, kind, scope) = match (to, family) {
+            (DefaultRoute::Here { loopback }, _) => (loopback, RouteType::Local, RouteScope::Host),
+            (DefaultRoute::Device { index }, Family::V4) => {
+                (index, RouteType::Unicast, RouteScope::Link)
+            }
+            (DefaultRoute::Device { index }, Family::V6) => {
+                (index, RouteType::Unicast, RouteScope::Universe)
+            }
+        };
+        let mut message = RouteMessage::default();
+        message.header.address_family = address_family(family);
+        message.header.table = table;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = scope;
+        message.header.kind = kind;
+        message.attributes = vec![RouteAttribute::Oif(index)];
+        if !metrics.is_empty() {
+            message.attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        self.set(
+            RouteNetlinkMessage::NewRoute(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+    }
+
+    /// Looks up the TCP packets that come in through a device in a table of their own, after those that are addressed to this host.
+    pub(crate) fn add_tcp_rule(
+        &mut self,
+        family: Family,
+        incoming: &str,
+        table: u8,
+    ) -> io::Result<()> {
+        let mut message = RuleMessage::default();
+        message.header.family = address_family(family);
+        message.header.table = table;
+        message.header.action = RuleAction::ToTable;
+        message.attributes = vec![
+            RuleAttribute::Iifname(incoming.to_owned()),
+            RuleAttribute::IpProtocol(IpProtocol::Tcp),
+            RuleAttribute::Priority(table.into()),
+        ];
+        self.set(
+            RouteNetlinkMessage::NewRule(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+    }
+
     pub(crate) fn drops(&mut self, name: &str) -> io::Result<DeviceDrops> {
         let link = self.link(name)?;
         let counted = link
@@ -194,6 +304,13 @@ fn drops_of(counted: &Stats64) -> DeviceDrops {
     DeviceDrops {
         transmit: counted.tx_dropped + counted.tx_errors,
         receive: counted.rx_dropped + counted.rx_errors,
+    }
+}
+
+fn address_family(family: Family) -> AddressFamily {
+    match family {
+        Family::V4 => AddressFamily::Inet,
+        Family::V6 => AddressFamily::Inet6,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Every socket of every host at a fixed interval, on a thread of its own.
+//! Every socket of every host at a fixed interval, on a thread of its own. Near and far of a run whose connections are split
+//! have several namespaces.
 //!
 //! Samples are due at multiples of the interval on the run's clock. One that is late moves none after it; one whose
 //! turn has passed by when the one before ends is left out and counted.
@@ -41,7 +42,7 @@ pub struct SamplerReport {
 
 impl Sampler {
     pub(crate) fn start(
-        mut hosts: PerHost<SockDiag>,
+        mut hosts: PerHost<Vec<SockDiag>>,
         interval_ns: u64,
         zero_monotonic_ns: i64,
         csv: &Path,
@@ -49,6 +50,7 @@ impl Sampler {
     ) -> io::Result<Self> {
         let closings = hosts
             .each_mut()
+            .flat_map(|(host, each)| each.iter_mut().map(move |sockets| (host, sockets)))
             .filter_map(|(host, sockets)| Some((host, sockets.closings()?)))
             .collect();
         let closings = ClosingsWatch::start(closings, zero_monotonic_ns, closed_csv)?;
@@ -79,7 +81,7 @@ impl Sampler {
 }
 
 fn sample(
-    mut hosts: PerHost<SockDiag>,
+    mut hosts: PerHost<Vec<SockDiag>>,
     interval_ns: i64,
     zero_ns: i64,
     mut out: BufWriter<File>,
@@ -99,7 +101,10 @@ fn sample(
         let late_ns = monotonic_ns() - zero_ns - due_ns;
         report.samples += 1;
         report.late_us_max = report.late_us_max.max(late_ns as f64 / 1e3);
-        for (host, sockets) in hosts.each_mut() {
+        let each = hosts.each_mut();
+        for (host, sockets) in
+            each.flat_map(|(host, each)| each.iter_mut().map(move |it| (host, it)))
+        {
             // When, as near as can be: the kernel walks its table right after this.
             let time_s = (monotonic_ns() - zero_ns) as f64 / 1e9;
             let mut written = Ok(());

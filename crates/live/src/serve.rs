@@ -15,6 +15,7 @@ use crate::report::Report;
 use crate::sampler::Sampler;
 use crate::signals::ChildEnded;
 use crate::sock_diag::SockDiag;
+use crate::split::{self, Split};
 use crate::topology::{self, Plan};
 use crate::watch::{HostsReport, KernelThreads, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,8 +31,15 @@ const LOOK_EVERY: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
-/// Why a near host cannot be had.
-const NO_NEAR: &str = "this run has no host between client and path";
+/// Why a near or far host cannot be had.
+fn there_is_no(host: HostId) -> String {
+    let side = if host == HostId::Far {
+        "path and server"
+    } else {
+        "client and path"
+    };
+    format!("this run has no host between {side}")
+}
 
 /// A run's hosts and what happens in them.
 struct Run {
@@ -39,7 +47,7 @@ struct Run {
     plan: Plan,
     namespaces: PerHost<HostNamespace>,
     /// Until `start` hands them to the sampler.
-    sockets: Option<PerHost<SockDiag>>,
+    sockets: Option<PerHost<Vec<SockDiag>>>,
     programs: Programs,
     generators: Generators,
     /// Until `start` hands them to the watch.
@@ -50,6 +58,7 @@ struct Run {
 struct Started {
     zero_monotonic_ns: i64,
     links: Links,
+    split: Option<Split>,
     sampler: Sampler,
     /// Until `stop`, before the programs are ended.
     watch: Option<Watch>,
@@ -134,10 +143,16 @@ fn build(
     settle_mounts(root, machine)?;
     setup.ip = host_namespace::possible_families(&setup)?;
     channels::refuse(&setup.channels, &setup.ip)?;
-    if setup.near.is_none() && setup.pcap.contains(&HostId::Near) {
+    let each_host = setup.each_host();
+    if let Some(&host) = setup
+        .pcap
+        .iter()
+        .find(|&&host| each_host.get(host).is_none())
+    {
+        let (name, why) = (host.name(), there_is_no(host));
         return Err(Refused {
             what: "pcap".into(),
-            message: format!("a capture at near was asked for, and {NO_NEAR}"),
+            message: format!("a capture at {name} was asked for, and {why}"),
             remedy: None,
         });
     }
@@ -155,7 +170,8 @@ fn build(
         remedy: None,
     })?;
     let plan = Plan::new(
-        setup.near.is_some(),
+        setup.near.is_some() || setup.split.is_some(),
+        setup.split.is_some(),
         channels::servers_specs(&setup.channels),
     )
     .map_err(|error| Refused {
@@ -229,6 +245,7 @@ impl Run {
             .ok_or("a second start: the run has begun already")?;
         let zero_monotonic_ns = monotonic_ns() + start.zero_in_ns;
         let links = Links::start(&self.setup, &self.plan, &self.namespaces, zero_monotonic_ns)?;
+        let split = self.split()?;
         let sampler = Sampler::start(
             sockets,
             self.setup.sample_interval_ns,
@@ -249,6 +266,7 @@ impl Run {
         self.started = Some(Started {
             zero_monotonic_ns,
             links,
+            split,
             sampler,
             watch: Some(watch),
             said: None,
@@ -256,11 +274,23 @@ impl Run {
         Ok(Event::Started { zero_monotonic_ns })
     }
 
+    /// Begins to split connections, if the run does.
+    fn split(&mut self) -> Result<Option<Split>, String> {
+        let mut take = |host| self.namespaces.get_mut(host)?.splitter.take();
+        let (Some(near), Some(far)) = (take(HostId::Near), take(HostId::Far)) else {
+            return Ok(None);
+        };
+        let descriptors = channels::spare_descriptors(&self.setup.channels, split::DESCRIPTORS);
+        Split::start(near, far, descriptors)
+            .map(Some)
+            .map_err(|error| format!("the split could not start: {error}"))
+    }
+
     fn spawn(&mut self, request: &Spawn) -> Event {
         let id = request.id.clone();
-        let host = self.namespaces.get(request.host).ok_or(NO_NEAR);
+        let host = self.namespaces.get(request.host);
         match host
-            .map_err(Into::into)
+            .ok_or_else(|| there_is_no(request.host))
             .and_then(|namespace| self.programs.start(request, &namespace.net))
         {
             Ok(pid) => {
@@ -342,7 +372,9 @@ impl Run {
         let Some(started) = &mut self.started else {
             return;
         };
-        let found = started.links.trouble();
+        let split_ended = started.split.as_ref().is_some_and(Split::has_ended);
+        let split = split_ended.then(|| "the split's forwarder ended before the run".to_owned());
+        let found = started.links.trouble().or(split);
         if found.is_some() && found != started.said {
             started.said.clone_from(&found);
             control.say(&trouble(found.unwrap_or_default()));
@@ -374,7 +406,7 @@ impl Run {
         }
     }
 
-    /// Ends the sampler and the links.
+    /// Ends the sampler, the split and the links.
     fn measured(self, hosts: Option<io::Result<HostsReport>>) -> Result<Report, String> {
         let started = self
             .started
@@ -386,9 +418,11 @@ impl Run {
         let hosts = hosts
             .unwrap_or_else(|| Err(io::Error::other("it ended before")))
             .map_err(|error| format!("the watch over the hosts could not finish: {error}"))?;
+        let split = started.split.map(Split::stop).transpose();
+        let split = split.map_err(|error| format!("the split failed: {error}"))?;
         let mut namespaces = self.namespaces;
         let crossings = started.links.stop(&mut namespaces)?;
-        Ok(Report::of(crossings, hosts, sampler))
+        Ok(Report::of(crossings, hosts, sampler, split))
     }
 }
 

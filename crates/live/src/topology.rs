@@ -1,8 +1,9 @@
 //! The hosts of a run, the links that join them, and their addresses.
 //!
 //! The topology is the standard one ([`bentpipe_base::topology`]): client, path, server; with a near host: client, LAN, near, path,
-//! server. Near forwards. Servers beyond the far end are lines between the seats `far`, where nothing sits, and `server`. Their
-//! addresses are the host `server`'s, and the path's datapath drives their lines.
+//! server. Near forwards. Where connections are split there are a near and a far host, and a link from far to the server. Servers
+//! beyond the far end are lines between the seats `far` and `server`. Their addresses are the host `server`'s. Their lines are driven
+//! by the datapath of the link from far, or if nothing sits at `far`, by the path's.
 //!
 //! Every host has an address in each of the run's networks, and a route from it to the others' in the same one. The
 //! first network is the plain one; each further one has a congestion control of its own as a metric of its routes,
@@ -40,13 +41,20 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `near`: whether there is a near host. `servers`: those beyond the far end, whose lines begin at the seat `far`.
-    pub(crate) fn new(near: bool, servers: Vec<ServersSpec>) -> Result<Self, TopologyError> {
-        let far = !servers.is_empty();
-        let standard = Standard { near, far };
+    /// `near`, `far`: whether there are such hosts. `servers`: those beyond the far end, whose lines begin at the seat `far`.
+    pub(crate) fn new(
+        near: bool,
+        far: bool,
+        servers: Vec<ServersSpec>,
+    ) -> Result<Self, TopologyError> {
+        let standard = Standard {
+            near,
+            far: far || !servers.is_empty(),
+        };
+        let sits = |seat| (seat != Seat::Far || far).then_some(HostId::at(seat));
         let seats = standard.seats();
         let topology = Topology {
-            seats: seats.map(|seat| (seat, HostId::at(seat))).collect(),
+            seats: seats.map(|seat| (seat, sits(seat))).collect(),
             links: standard.links().collect(),
         };
         let topology = topology.check()?;
@@ -65,15 +73,16 @@ impl Plan {
         let routes = place.map_or([None; Seat::ALL.len()], |place| routes[place]);
         let mut attachments: Vec<Attachment> = Vec::new();
         for (other, way) in Seat::ALL.into_iter().zip(routes) {
-            let (Some(way), Some(other)) = (way, HostId::at(other)) else {
+            let found = seats.iter().find(|(seat, _)| *seat == other);
+            let (Some(way), Some((_, Some(other)))) = (way, found) else {
                 continue;
             };
             let (_, link) = self.topology.links[self.with_pipes(way.link)];
             match attachments.iter_mut().find(|known| known.link == link) {
-                Some(known) => known.to.push(other),
+                Some(known) => known.to.push(*other),
                 None => attachments.push(Attachment {
                     link,
-                    to: vec![other],
+                    to: vec![*other],
                 }),
             }
         }
@@ -85,13 +94,14 @@ impl Plan {
         let links = self.topology.links.iter().enumerate();
         links.filter_map(|(number, (ends, link))| {
             let lines = self.lines_from(number);
+            let to_servers = lines.is_some() || *link == Link::Terrestrial;
             let [server_side, client_side] = *ends;
             let server_side = lines.map_or(server_side, |(_, beyond)| beyond);
             let host = |place: usize| self.topology.seats[place].1;
             Some(Wire {
                 link: *link,
                 ends: [host(server_side)?, host(client_side)?],
-                servers: lines.map_or(&[], |_| &self.servers),
+                servers: if to_servers { &self.servers } else { &[] },
             })
         })
     }
@@ -125,6 +135,7 @@ pub(crate) fn addresses(host: HostId, network: u8, families: &[Family]) -> Vec<I
         HostId::Client => 1,
         HostId::Server => 2,
         HostId::Near => 3,
+        HostId::Far => 4,
     };
     let (third, second) = match network {
         PLAIN => (0, 0),
@@ -143,8 +154,8 @@ mod tests {
     use bentpipe_path::time::Nanos;
     use bentpipe_workloads::Distribution;
 
-    /// The standard topology with these seats; the far one is that of 5 servers.
-    fn plan(near: bool, far: bool) -> Plan {
+    /// A split takes both seats. There are 5 servers, or none.
+    fn plan(near: bool, far: bool, beyond: bool) -> Plan {
         let of = |name: &str, servers| ServersSpec {
             name: name.into(),
             servers,
@@ -152,80 +163,90 @@ mod tests {
             jitter: Nanos::ZERO,
         };
         let servers = vec![of("island", 3), of("mainland", 2)];
-        let servers = if far { servers } else { Vec::new() };
-        Plan::new(near, servers).expect("the standard topology")
+        let servers = if beyond { servers } else { Vec::new() };
+        Plan::new(near, far, servers).expect("the standard topology")
     }
 
-    const ANY: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
+    /// Near and far.
+    const SEATS: [(bool, bool); 3] = [(false, false), (true, false), (true, true)];
 
     #[test]
     fn every_host_reaches_every_other_by_one_link_that_both_have_toward_each_other() {
-        for (near, far) in ANY {
-            let hosts: &[HostId] = if near {
-                &[HostId::Client, HostId::Near, HostId::Server]
-            } else {
-                &[HostId::Client, HostId::Server]
-            };
-            for &host in hosts {
-                let mut reached: Vec<HostId> = plan(near, far)
-                    .attachments(host)
-                    .iter()
-                    .flat_map(|attachment| attachment.to.clone())
-                    .collect();
-                reached.sort_by_key(|host| host.name());
-                let others = hosts.iter().copied().filter(|&other| other != host);
-                assert_eq!(
-                    reached,
-                    others.collect::<Vec<_>>(),
-                    "{host:?}, {near} {far}"
-                );
+        for (near, far) in SEATS {
+            let taken = [true, near, far, true];
+            let hosts = Seat::ALL.into_iter().zip(taken).filter(|(_, taken)| *taken);
+            let hosts: Vec<HostId> = hosts.map(|(seat, _)| HostId::at(seat)).collect();
+            for beyond in [false, true] {
+                for &host in &hosts {
+                    let mut reached: Vec<HostId> = plan(near, far, beyond)
+                        .attachments(host)
+                        .iter()
+                        .flat_map(|attachment| attachment.to.clone())
+                        .collect();
+                    let place = |host: &HostId| hosts.iter().position(|other| other == host);
+                    reached.sort_by_key(place);
+                    let others = hosts.iter().copied().filter(|&other| other != host);
+                    assert_eq!(reached, others.collect::<Vec<_>>(), "{host:?} {beyond}");
+                }
             }
         }
     }
 
     #[test]
-    fn near_has_an_end_of_the_lan_and_one_of_the_path_and_the_others_have_one_end() {
-        for far in [false, true] {
-            let plan = plan(true, far);
-            let of = |host| {
-                let found = plan.attachments(host).into_iter();
+    fn a_host_has_an_end_of_each_of_its_links_those_towards_the_client_first() {
+        use HostId::{Client, Far, Near, Server};
+        for beyond in [false, true] {
+            let of = |far, host| {
+                let found = plan(true, far, beyond).attachments(host).into_iter();
                 found.map(|it| (it.link, it.to)).collect::<Vec<_>>()
             };
+            assert_eq!(of(false, Client), [(Link::Lan, vec![Near, Server])]);
             assert_eq!(
-                of(HostId::Client),
-                [(Link::Lan, vec![HostId::Near, HostId::Server])]
+                of(false, Near),
+                [(Link::Lan, vec![Client]), (Link::Path, vec![Server])]
+            );
+            assert_eq!(of(false, Server), [(Link::Path, vec![Client, Near])]);
+            assert_eq!(
+                of(true, Near),
+                [(Link::Lan, vec![Client]), (Link::Path, vec![Far, Server])]
             );
             assert_eq!(
-                of(HostId::Near),
+                of(true, Far),
                 [
-                    (Link::Lan, vec![HostId::Client]),
-                    (Link::Path, vec![HostId::Server])
+                    (Link::Path, vec![Client, Near]),
+                    (Link::Terrestrial, vec![Server])
                 ]
             );
             assert_eq!(
-                of(HostId::Server),
-                [(Link::Path, vec![HostId::Client, HostId::Near])]
+                of(true, Server),
+                [(Link::Terrestrial, vec![Client, Near, Far])]
             );
         }
     }
 
     #[test]
-    fn the_path_alone_leads_to_the_servers_and_has_its_hosts_whether_there_are_servers_or_not() {
-        for (near, far) in ANY {
-            let plan = plan(near, far);
-            let wires: Vec<_> = plan
-                .wires()
-                .map(|wire| (wire.link, wire.ends, wire.servers.len()))
-                .collect();
-            let client_side = if near { HostId::Near } else { HostId::Client };
-            let path = (
-                Link::Path,
-                [HostId::Server, client_side],
-                if far { 2 } else { 0 },
-            );
-            let lan = (Link::Lan, [HostId::Near, HostId::Client], 0);
-            assert_eq!(wires, if near { vec![path, lan] } else { vec![path] });
-            assert_eq!(plan.servers(), if far { 5 } else { 0 });
+    fn one_link_leads_to_the_servers_and_has_its_hosts_whether_there_are_servers_or_not() {
+        use HostId::{Client, Far, Near, Server};
+        for (near, far) in SEATS {
+            for beyond in [false, true] {
+                let plan = plan(near, far, beyond);
+                let wires: Vec<_> = plan
+                    .wires()
+                    .map(|wire| (wire.link, wire.ends, wire.servers.len()))
+                    .collect();
+                let lines = if beyond { 2 } else { 0 };
+                let client_side = if near { Near } else { Client };
+                let path = if far {
+                    (Link::Path, [Far, Near], 0)
+                } else {
+                    (Link::Path, [Server, client_side], lines)
+                };
+                let lan = near.then_some((Link::Lan, [Near, Client], 0));
+                let terrestrial = far.then_some((Link::Terrestrial, [Server, Far], lines));
+                let expected = [Some(path), lan, terrestrial].into_iter().flatten();
+                assert_eq!(wires, expected.collect::<Vec<_>>());
+                assert_eq!(plan.servers(), if beyond { 5 } else { 0 });
+            }
         }
     }
 

@@ -10,7 +10,7 @@ mod clients;
 mod ledger;
 mod senders;
 pub mod setup;
-mod tcp;
+pub(crate) mod tcp;
 
 use crate::datapath::priority::{self, Urgency};
 use crate::family::Family;
@@ -57,7 +57,7 @@ pub(crate) fn refuse(workloads: &[ChannelsSetup], families: &[Family]) -> Result
             remedy: None,
         })
     };
-    let (mut needed, mut all_servers) = (OTHER_DESCRIPTORS, 0);
+    let mut all_servers = 0;
     for setup in workloads {
         let ChannelsSetup {
             name,
@@ -86,7 +86,6 @@ pub(crate) fn refuse(workloads: &[ChannelsSetup], families: &[Family]) -> Result
                 format!("workload {name}: the hosts have no addresses of its IP version"),
             );
         }
-        needed += DESCRIPTORS * u64::from(*channels) + u64::from(*servers);
         all_servers += *servers;
     }
     if all_servers > servers::MOST {
@@ -96,6 +95,7 @@ pub(crate) fn refuse(workloads: &[ChannelsSetup], families: &[Family]) -> Result
             format!("{all_servers} servers in all, and there are addresses for {most}"),
         );
     }
+    let needed = needed_descriptors(workloads);
     allow_descriptors(needed).or_else(|limit| {
         refused(
             "RLIMIT_NOFILE",
@@ -105,6 +105,22 @@ pub(crate) fn refuse(workloads: &[ChannelsSetup], families: &[Family]) -> Result
             ),
         )
     })
+}
+
+/// How many of so many descriptors the process may have beside those that these workloads need.
+pub(crate) fn spare_descriptors(workloads: &[ChannelsSetup], wanted: u64) -> u64 {
+    let needed = needed_descriptors(workloads);
+    let allowed = match allow_descriptors(needed + wanted) {
+        Ok(()) => return wanted,
+        Err(most) => allow_descriptors(most).map_or_else(|limit| limit, |()| most),
+    };
+    allowed.saturating_sub(needed)
+}
+
+fn needed_descriptors(workloads: &[ChannelsSetup]) -> u64 {
+    let of =
+        |setup: &ChannelsSetup| DESCRIPTORS * u64::from(setup.channels) + u64::from(setup.servers);
+    OTHER_DESCRIPTORS + workloads.iter().map(of).sum::<u64>()
 }
 
 /// Raises the limit of open files where it is lower. The error is the most that is allowed.

@@ -50,7 +50,7 @@ pub(super) fn begin(server: IpAddr) -> rustix::io::Result<(OwnedFd, u16)> {
 }
 
 /// Segments that a connection's end has sent again.
-pub(super) fn retransmits(socket: &OwnedFd) -> Option<u32> {
+pub(crate) fn retransmits(socket: &OwnedFd) -> Option<u32> {
     // As long as the field that is read.
     let mut answer = [0_u8; 104];
     let mut length = answer.len() as libc::socklen_t;

@@ -183,6 +183,7 @@ impl Watcher {
             hosts: PerHost {
                 client: of(HostId::Client),
                 near: self.tasks.has(HostId::Near).then(|| of(HostId::Near)),
+                far: self.tasks.has(HostId::Far).then(|| of(HostId::Far)),
                 server: of(HostId::Server),
             },
             kernel_threads: self.account.of(Owner::Kernel),

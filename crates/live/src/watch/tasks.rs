@@ -6,16 +6,19 @@
 
 use super::account::{Owner, SchedStat, Seen, State, Task};
 use crate::per_host::{HostId, PerHost};
+use crate::split;
 use rustix::process::{Pid, getpid};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// The threads of the workload `channels`, by the host whose programs they stand for.
-const CHANNELS: [(&str, HostId); 2] = [
+/// The threads of the workload `channels` and those of a split, by the host whose programs they stand for.
+const THREADS: [(&str, HostId); 4] = [
     ("channels", HostId::Client),
     ("channel servers", HostId::Server),
+    split::THREADS[0],
+    split::THREADS[1],
 ];
 /// The kernel's threads that finish what an interrupt began (kernel/softirq.c): on one processor each.
 const DEFERRED: [&str; 2] = ["ksoftirqd/", "ktimers/"];
@@ -104,7 +107,7 @@ impl Tasks {
                 continue;
             }
             if process == self.own {
-                self.see_channels(&mut seen);
+                self.see_own_threads(&mut seen);
                 continue;
             }
             let Some((program, _, started)) = stat(&format!("/proc/{process}/stat")) else {
@@ -147,12 +150,12 @@ impl Tasks {
         self.hosts.get(&namespace.ino()).copied()
     }
 
-    fn see_channels(&self, seen: &mut Vec<Seen>) {
+    fn see_own_threads(&self, seen: &mut Vec<Seen>) {
         for thread in numbers(Path::new(&format!("/proc/{}/task", self.own))) {
             let Some(task) = self.see_task(self.own, thread, Owner::Kernel, None) else {
                 continue;
             };
-            let found = CHANNELS.iter().find(|(name, _)| *name == task.program);
+            let found = THREADS.iter().find(|(name, _)| *name == task.program);
             seen.extend(found.map(|&(_, host)| Seen {
                 owner: Owner::Host(host),
                 ..task

@@ -1,0 +1,157 @@
+//! A network namespace for the long leg of the connections that are split at a host.
+//!
+//! It has settings of its own, since buffer sizes are a namespace's, and a congestion control of its own as a metric of its route.
+//! A pair of veth devices joins it to the host. The host sends it every TCP packet from the path that is not addressed to itself;
+//! other packets the host forwards as any router does.
+//!
+//! ```text
+//!   hosts' side           near or far                     path
+//!   ----------- [TCP: TPROXY] | [others: forwarded] -----------
+//!                  |  the forwarder  |           |
+//!                  +--- long leg: TPROXY --veth--+  TCP
+//! ```
+
+use super::forwarder::Side;
+use super::tproxy;
+use crate::family::Family;
+use crate::host_namespace::{at, metrics, quiet};
+use crate::namespaces::NetNamespace;
+use crate::per_host::HostId;
+use crate::protocol::HostSetup;
+use crate::refusal::{self, Machine, Refused, Step};
+use crate::routing::{DefaultRoute, Routing};
+use crate::sock_diag::SockDiag;
+use crate::sysctl;
+use netlink_packet_route::route::RouteHeader;
+use std::io;
+use std::net::IpAddr;
+
+/// The veth devices' name, on both sides.
+const DEVICE: &str = "long-leg";
+/// Routing tables, and the priorities of the rules that lead to them.
+const TO_HERE: u8 = 100;
+const TO_LONG_LEG: u8 = 101;
+
+/// The host at which connections are split, and how it is joined to the others.
+pub(crate) struct Site<'a> {
+    pub host: HostId,
+    pub net: &'a NetNamespace,
+    pub routing: &'a mut Routing,
+    /// Its devices towards the path, and away from it.
+    pub to_path: &'a str,
+    pub to_hosts: &'a str,
+    pub addresses: &'a [IpAddr],
+    pub families: &'a [Family],
+    pub mtu: u32,
+    pub root: bool,
+    pub machine: &'a Machine,
+}
+
+/// What splits the connections that pass a host, once it is started.
+#[derive(Debug)]
+pub(crate) struct Splitter {
+    pub(super) sides: [Side; 2],
+}
+
+/// Lets a host pass on the long leg's packets. They have the addresses and ports of the hosts' own, and come from another device:
+/// the kernel must neither check by which device their sender is reached, nor give them to a socket before it has looked
+/// up their route.
+pub(crate) fn prepare_host() -> io::Result<()> {
+    sysctl::set_if_there("net.ipv4.conf.all.rp_filter", "0")?;
+    sysctl::set_if_there("net.ipv4.conf.default.rp_filter", "0")?;
+    sysctl::set_if_there("net.ipv4.ip_early_demux", "0")
+}
+
+impl Site<'_> {
+    /// Makes the long leg's namespace, joins it to the host, and has both take the TCP connections that pass by. The calling thread
+    /// is in the host's namespace, before and after.
+    pub fn split(mut self, own: &HostSetup) -> Result<(Splitter, SockDiag), Refused> {
+        let sharing = at(self.host, "sharing the network namespace");
+        let entering = at(self.host, "entering the network namespace");
+        let net = self.net.share().map_err(sharing)?;
+        let (host_side, host_ports) = self.listen(net)?;
+        let net = NetNamespace::make()
+            .map_err(|error| refusal::namespaces(Step::Network, error, self.root, self.machine))?;
+        let (long_side, sockets) = self.make_long_leg(net, own)?;
+        self.net
+            .join()
+            .map_err(|error| entering(io::Error::from(error)))?;
+        self.send_to_long_leg(&host_ports)?;
+        let sides = [host_side, long_side];
+        Ok((Splitter { sides }, sockets))
+    }
+
+    fn listen(&self, net: NetNamespace) -> Result<(Side, Vec<(Family, u16)>), Refused> {
+        let wrong = at(self.host, "listening for connections to split");
+        Side::listen(net, self.families).map_err(|error| wrong(io::Error::from(error)))
+    }
+
+    /// Builds the long leg's namespace, which is the calling thread's.
+    fn make_long_leg(
+        &self,
+        net: NetNamespace,
+        own: &HostSetup,
+    ) -> Result<(Side, SockDiag), Refused> {
+        let wrong = at(self.host, "building the long leg's namespace");
+        let mut routing = Routing::open().map_err(&wrong)?;
+        routing
+            .make_veth(DEVICE, self.net.as_fd())
+            .map_err(|error| refusal::veth(&error))?;
+        let device = raise(&mut routing, self.families, self.mtu).map_err(&wrong)?;
+        let loopback = routing.index_of("lo").map_err(&wrong)?;
+        routing.up(loopback).map_err(&wrong)?;
+        for (name, value) in &own.sysctl {
+            sysctl::set(name, value, self.root)?;
+        }
+        let metrics = metrics(own, own.congestion_control.as_deref())?;
+        for &family in self.families {
+            let out = DefaultRoute::Device { index: device };
+            routing
+                .add_default_route(family, RouteHeader::RT_TABLE_MAIN, out, metrics.clone())
+                .map_err(&wrong)?;
+            deliver_tcp(&mut routing, family, DEVICE, loopback).map_err(&wrong)?;
+        }
+        let (side, ports) = self.listen(net)?;
+        tproxy::redirect(device, &[], &ports).map_err(|error| refusal::tproxy(&error))?;
+        let sockets = SockDiag::open().map_err(|error| wrong(io::Error::from(error)))?;
+        Ok((side, sockets))
+    }
+
+    /// In the host's namespace: TCP from the hosts' side goes to the listeners, and from the path to the long leg.
+    fn send_to_long_leg(&mut self, ports: &[(Family, u16)]) -> Result<(), Refused> {
+        let wrong = at(self.host, "joining the long leg");
+        let device = raise(self.routing, self.families, self.mtu).map_err(&wrong)?;
+        let loopback = self.routing.index_of("lo").map_err(&wrong)?;
+        let hosts = self.routing.index_of(self.to_hosts).map_err(&wrong)?;
+        for &family in self.families {
+            deliver_tcp(self.routing, family, self.to_hosts, loopback).map_err(&wrong)?;
+            let out = DefaultRoute::Device { index: device };
+            self.routing
+                .add_default_route(family, TO_LONG_LEG, out, Vec::new())
+                .map_err(&wrong)?;
+            self.routing
+                .add_tcp_rule(family, self.to_path, TO_LONG_LEG)
+                .map_err(&wrong)?;
+        }
+        tproxy::redirect(hosts, self.addresses, ports).map_err(|error| refusal::tproxy(&error))
+    }
+}
+
+/// Raises this namespace's end of the veth pair, and tells its index.
+fn raise(routing: &mut Routing, families: &[Family], mtu: u32) -> io::Result<u32> {
+    let device = routing.index_of(DEVICE)?;
+    quiet(DEVICE, families.contains(&Family::V6))?;
+    routing.up_without_resolution(device, mtu)?;
+    Ok(device)
+}
+
+/// Takes every TCP packet that comes in through a device as addressed to this namespace.
+fn deliver_tcp(
+    routing: &mut Routing,
+    family: Family,
+    device: &str,
+    loopback: u32,
+) -> io::Result<()> {
+    routing.add_default_route(family, TO_HERE, DefaultRoute::Here { loopback }, Vec::new())?;
+    routing.add_tcp_rule(family, device, TO_HERE)
+}

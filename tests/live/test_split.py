@@ -1,0 +1,220 @@
+"""TCP ends at near and at far, and the hosts do not see it: addresses, ports, ends and RSTs are passed on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosting import Host, wait_for
+
+pytestmark = pytest.mark.live
+
+HOSTS = {"congestion_control": "cubic", "sysctl": {"net.ipv4.tcp_no_metrics_save": "1"}}
+LONG_LEG = {
+    "congestion_control": "reno",
+    "initcwnd": 33,
+    "sysctl": {"net.ipv4.tcp_rmem": "4096 50000 60000", "net.ipv4.tcp_wmem": "4096 70000 80000"},
+}
+SPLIT = {"hosts": HOSTS, "path": LONG_LEG}
+DELAY = {"propagation": {"delay_ns": 10_000_000}}
+PATH = {"down": DELAY, "up": DELAY, "mtu": 1500}
+ADDRESSES = {4: {"client": "10.77.0.1", "server": "10.77.0.2"}, 6: {"client": "fd77::1", "server": "fd77::2"}}
+
+COMMON = """
+import json, socket, struct, sys, time
+family = socket.AF_INET6 if IP == 6 else socket.AF_INET
+def told(**what):
+    print(json.dumps(what), flush=True)
+def taken(stream):
+    parts = []
+    try:
+        while part := stream.recv(65536):
+            parts.append(part)
+    except ConnectionResetError:
+        return "reset"
+    return b"".join(parts).decode()
+def reset(stream):
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    stream.close()
+"""
+LISTEN = (
+    COMMON
+    + """
+listener = socket.socket(family)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind((OWN, PORT))
+listener.listen()
+told(listens=True)
+stream, peer = listener.accept()
+"""
+)
+CONNECT = (
+    COMMON
+    + """
+stream = socket.socket(family)
+stream.settimeout(20)
+stream.connect((OTHER, PORT))
+"""
+)
+
+
+def run_both(host: Host, ip: int, server: str, client: str, opener: str = "client") -> list[dict[str, Any]]:
+    """What a program at the server and one at the client say of a connection between them, the server first.
+
+    `opener`: the host that opens it; its program is `client`.
+    """
+    other = "server" if opener == "client" else "client"
+    addresses = ADDRESSES[ip]
+    said: list[Path] = []
+    for where, begin, rest in ((other, LISTEN, server), (opener, CONNECT, client)):
+        values = f"IP = {ip}; PORT = 5001; OWN = {addresses[where]!r}; OTHER = {addresses[other]!r}\n"
+        host.spawn(f"{where} {ip}", where, ["/usr/bin/python3", "-c", values + begin + rest])
+        said.append(host.raw_folder / f"{where} {ip}.out")
+        assert where == opener or wait_for(lambda: bool(said[0].read_text()), 20)
+    for _ in said:
+        ended = host.hear()
+        errors = host.raw_folder / f"{ended['id']}.err"
+        assert (ended["event"], ended["status"]) == ("exited", 0), errors.read_text()
+    return [json.loads(path.read_text().splitlines()[-1]) for path in said]
+
+
+def report_of(host: Host) -> dict[str, Any]:
+    host.say("stop")
+    report = host.hear()
+    assert report["event"] == "report", report
+    return report
+
+
+@pytest.mark.parametrize("opener", ["client", "server"])
+def test_both_ends_see_each_others_addresses_and_ports_and_all_data(user: str, opener: str) -> None:
+    with Host(user) as host:
+        assert host.setup(path=PATH, split=SPLIT)["event"] == "ready"
+        host.start()
+        for ip in (4, 6):
+            accepted, opened = run_both(
+                host,
+                ip,
+                "told(own=stream.getsockname()[:2], peer=peer[:2], data=taken(stream))",
+                "stream.sendall(b'abc' * 300_000)\n"
+                "told(own=stream.getsockname()[:2], peer=stream.getpeername()[:2])",
+                opener,
+            )
+            assert accepted["peer"] == opened["own"]
+            assert accepted["own"] == opened["peer"]
+            assert accepted["data"] == "abc" * 300_000
+        split = report_of(host)["split"]
+    way = "up_bytes" if opener == "client" else "down_bytes"
+    for end in ("near", "far"):
+        assert split[end][way] == 2 * 900_000
+        assert [split[end][name] for name in ("connections", "connect_failures", "resets")] == [2, 0, 0]
+
+
+def test_an_end_of_one_direction_is_passed_on_and_the_other_goes_on(user: str) -> None:
+    with Host(user) as host:
+        host.setup(path=PATH, split=SPLIT)
+        host.start()
+        for ip in (4, 6):
+            asked, answered = run_both(
+                host,
+                ip,
+                "told(data=taken(stream)) or stream.sendall(b'answer' * 50_000)",
+                "stream.sendall(b'question'); stream.shutdown(socket.SHUT_WR)\ntold(data=taken(stream))",
+            )
+            assert asked["data"] == "question"
+            assert answered["data"] == "answer" * 50_000
+
+
+@pytest.mark.parametrize("resets", ["client", "server"])
+def test_a_reset_is_passed_on(user: str, resets: str) -> None:
+    hears, goes = "told(data=taken(stream))", "stream.recv(1); reset(stream); told(data=None)"
+    with Host(user) as host:
+        host.setup(path=PATH, split=SPLIT)
+        host.start()
+        for ip in (4, 6):
+            greets = "stream.sendall(b'x')\n"
+            programs = (greets + hears, goes) if resets == "client" else (goes, greets + hears)
+            said = run_both(host, ip, *programs)
+            assert [each["data"] for each in said if each["data"]] == ["reset"]
+        split = report_of(host)["split"]
+    assert [split[end]["resets"] for end in ("near", "far")] == [2, 2]
+
+
+def test_who_opens_a_connection_that_nobody_accepts_gets_a_reset(user: str) -> None:
+    with Host(user) as host:
+        host.setup(path=PATH, split=SPLIT)
+        host.start()
+        for ip in (4, 6):
+            values = f"IP = {ip}; PORT = 5001; OTHER = {ADDRESSES[ip]['server']!r}\n"
+            program = values + CONNECT + "told(data=taken(stream))"
+            host.spawn(f"client {ip}", "client", ["/usr/bin/python3", "-c", program])
+            assert host.hear()["status"] == 0
+            said = json.loads((host.raw_folder / f"client {ip}.out").read_text())
+            assert said["data"] == "reset"
+        split = report_of(host)["split"]
+    assert split["far"]["connect_failures"] == 2
+    assert split["near"]["resets"] == 2
+
+
+def test_each_leg_has_its_own_congestion_control_and_buffers(user: str) -> None:
+    with Host(user) as host:
+        host.setup(
+            path=PATH, split=SPLIT, hosts={"client": HOSTS, "server": HOSTS}, sample_interval_ns=10_000_000
+        )
+        host.start()
+        run_both(host, 4, "told(data=len(taken(stream)))", "stream.sendall(bytes(3_000_000)); told(data=0)")
+        host.say("stop")
+        host.hear()
+        lines = (host.raw_folder / "sockets.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    rows = [dict(zip(names, line.split(","), strict=True)) for line in lines[1:]]
+    rows = [row for row in rows if row["state"] == "ESTAB"]
+    found = {(row["host"], row["congestion_control"], row["local_port"] == "5001") for row in rows}
+    assert found == {
+        ("client", "cubic", False),
+        ("near", "cubic", True),
+        ("near", "reno", False),
+        ("far", "reno", True),
+        ("far", "cubic", False),
+        ("server", "cubic", True),
+    }
+    for row in rows:
+        buffer = int(row["sndbuf_bytes"])
+        assert (buffer <= 80_000) or row["congestion_control"] == "cubic"
+    assert max(int(row["sndbuf_bytes"]) for row in rows) > 80_000
+
+
+def test_what_is_not_tcp_passes_near_and_far_as_routers(user: str) -> None:
+    with Host(user) as host:
+        ready = host.setup(path=PATH, split=SPLIT, pcap=["near", "far"])
+        host.start()
+        assert ready["hosts"]["far"]["addresses"] == ["10.77.0.4", "fd77::4"]
+        for ip in (4, 6):
+            said = host.output(
+                "client", f"ping -{ip} -n -c 3 -i 0.05 server; ping -{ip} -n -c 1 -t 2 -W 2 server"
+            )
+            assert " 3 received" in said
+            assert f"From {'10.77.0.4' if ip == 4 else 'fd77::4'}" in said
+        report = report_of(host)
+        captures = sorted(path.name for path in host.raw_folder.glob("*.pcapng"))
+    assert captures == ["far.pcapng", "near.pcapng"]
+    assert set(report["pipes"]) == {"down", "lan-down", "lan-up", "terrestrial-down", "terrestrial-up", "up"}
+    assert report["engine_error"]["unintended_loss"] == 0
+    assert report["split"]["near"]["connections"] == 0
+
+
+def test_a_connection_to_near_itself_is_not_split(user: str) -> None:
+    near = {"host": HOSTS, "down": {}, "up": {}}
+    with Host(user) as host:
+        host.setup(path=PATH, split=SPLIT, near=near)
+        host.start()
+        for ip, address in ((4, "10.77.0.3"), (6, "fd77::3")):
+            listens = f"IP = {ip}; PORT = 8080; OWN = {address!r}\n" + LISTEN + "told(data=taken(stream))"
+            host.spawn(f"near {ip}", "near", ["/usr/bin/python3", "-c", listens])
+            out = host.raw_folder / f"near {ip}.out"
+            assert wait_for(lambda out=out: bool(out.read_text()), 20)
+            opens = f"IP = {ip}; PORT = 8080; OTHER = {address!r}\n" + CONNECT + "stream.sendall(b'it')"
+            host.spawn(f"client {ip}", "client", ["/usr/bin/python3", "-c", opens])
+            assert {host.hear()["status"] for _ in range(2)} == {0}
+            assert json.loads(out.read_text().splitlines()[-1])["data"] == "it"
+        split = report_of(host)["split"]
+    assert split["near"]["connections"] == 0
