@@ -88,6 +88,14 @@ def test_one_port_towards_two_servers_beyond_the_far_end_is_two_flows(tmp_path: 
     )
 
 
+def test_near_and_far_of_a_split_have_two_sockets_each_of_every_flow(tmp_path: Path) -> None:
+    hosts = [("client", 40002, 5201), ("near", 5201, 40002), ("near", 40002, 5201)]
+    hosts += [("far", 5201, 40002), ("far", 40002, 5201), ("server", 5201, 40002)]
+    samples = [sample(1, *socket) for socket in hosts]
+    whole = owners(spec(tmp_path, PLAIN + "[split]\n"), samples, [flow(1, 0.5, 40002)])
+    assert whole == [("load", 1, "data")] * 6
+
+
 @pytest.mark.parametrize(("commands", "whose"), [(0, None), (1, "mine"), (2, None)])
 def test_what_nobody_else_owns_is_the_only_commands(tmp_path: Path, commands: int, whose: str | None) -> None:
     lab = PLAIN + (EXEC + EXEC.replace("mine", "other"))[: len(EXEC) if commands == 1 else commands * 1000]

@@ -52,10 +52,8 @@ class LiveEngine:
         self._options = options or EngineOptions()
 
     def check(self, spec: RunSpec) -> None:
-        if spec.near is None and "near" in self._options.pcap:
+        if not spec.has_near and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
-        if spec.split is not None:
-            raise EngineError("split: the live engine has no split yet; leave it out", what="split")
         for work in spec.workloads:
             refusal = (
                 http.refusal(work)
@@ -242,6 +240,8 @@ class _Run:
             waits = reader_waits.reader_waits(spec, frame, engine_error["hosts"], sysctl)
             engine_error |= {"reader_waits": waits}
         reliable, doubts = assess(engine_error, spec.limits.model_dump())
+        if waited := _split_at_its_limit(report.get("split") or {}):
+            reliable, doubts = False, [*doubts, *waited]
         link = self._folder.path("link.parquet")
         measured_s = min(end_s, spec.duration_s) if spec.duration_s is not None else end_s
         return new_record(
@@ -268,8 +268,19 @@ class _Run:
                 "sampler": report.get("sampler"),
                 "totals": report.get("pipes"),
                 **({"tunnel": tunnel} if (tunnel := report.get("tunnel")) else {}),
+                **({"split": report["split"]} if "split" in report else {}),
             },
         )
+
+
+def _split_at_its_limit(split: dict[str, dict[str, Any]]) -> list[str]:
+    """A sentence for each end of a split that had as many connections as it may."""
+    return [
+        f"The split at {name} had {end['open_at_once_limit']} connections open at once, its limit; others "
+        "waited until one ended."
+        for name, end in split.items()
+        if end["open_at_once_max"] >= end["open_at_once_limit"]
+    ]
 
 
 def _measuring_programs(spec: RunSpec) -> set[str]:
@@ -281,12 +292,13 @@ def _measuring_programs(spec: RunSpec) -> set[str]:
 def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, Any]:
     """The fields of the request `setup`."""
     spec = point.spec
-    near = spec.near
+    near, split = spec.near, spec.split
     return {
         "hosts": {"client": _host(spec.client), "server": _host(spec.server)},
         "path": {"down": spec.path.down, "up": spec.path.up, "mtu": spec.path.mtu},
         "near": {"host": _host(near.host), "down": near.down, "up": near.up} if near else None,
         "tunnel": spec.tunnel and {"config": tunnel_config(spec.tunnel), "ip": spec.client.ip},
+        "split": {"hosts": _host(split.host), "path": _host(split.path)} if split else None,
         "extra_congestion_controls": sorted({control for _, control in _of_transfers(spec)}),
         "seed": point.seed,
         "sample_interval_ns": options.sample_interval_ns,
@@ -302,15 +314,20 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
 
 def _congestion_controls(spec: RunSpec) -> list[tuple[str, str]]:
     """All that are asked for, each with who asks."""
-    hosts = [("client", spec.client), ("server", spec.server)]
+    hosts = [("client", spec.client), ("server", spec.server), *_split_hosts(spec)]
     return [(name, host.congestion_control) for name, host in hosts] + _of_transfers(spec)
+
+
+def _split_hosts(spec: RunSpec) -> list[tuple[str, HostSpec]]:
+    return [("host", spec.split.host), ("split.path", spec.split.path)] if spec.split else []
 
 
 def _control_parameters(spec: RunSpec) -> list[tuple[str, dict[str, str | float]]]:
     """Those that differ from Linux's, each with who asks."""
     hosts = [("client", spec.client), ("server", spec.server)]
     near = [("near", spec.near.host)] if spec.near else []
-    asked = [(name, host.congestion_control_parameters) for name, host in [*hosts, *near]]
+    hosts += [*near, *_split_hosts(spec)]
+    asked = [(name, host.congestion_control_parameters) for name, host in hosts]
     return asked + [
         (f"workload {work.name}", work.congestion_control_parameters)
         for work in spec.workloads

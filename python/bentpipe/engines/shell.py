@@ -34,7 +34,7 @@ def run(
 
     `listen`: the servers at the other end; None: all whose programs are installed.
     """
-    if host == "near" and point.spec.near is None:
+    if host == "near" and not point.spec.has_near:
         raise EngineError("--host near: the lab has no near host; expected client or server", what="near")
     if command:
         programs.refuse_missing({command[0]: "the command to run"})
@@ -91,7 +91,7 @@ def _say_where(point: Point, at: Host, other: str, uses: Sequence[str]) -> None:
     path = point.spec.path
     rates = [("down", path.rate_down_bit_s), ("up", path.rate_up_bit_s)]
     said = ", ".join(f"{format_rate(round(rate))} {way}" for way, rate in rates if rate)
-    near = " Between client and path is `near`." if point.spec.near else ""
+    near = " Between client and path is `near`." if point.spec.has_near else ""
     lines = [
         f"You are at `{at}` of the lab {point.lab}. The other end is `{other}`.{near}",
         f"The path: round trip {path.base_rtt_ns / 1e6:g} ms, {said or 'no rate limit'}.",

@@ -23,8 +23,11 @@ SOCKETS_CSV = pl.Schema(
     {name: dtype for name, dtype in SOCKETS.schema.items() if name not in _ADDED} | {"server": pl.Int64()}
 )
 """The sampler's columns. `server`: the number of the server beyond the far end that is one of the ends."""
-_HOSTS = {"client": 0, "near": 1, "server": 2}
+_HOSTS = {"client": 0, "near": 1, "far": 2, "server": 3}
 _NO_SERVER = -1
+_AS_CLIENT = ("local_port", "remote_port")
+_AS_SERVER = ("remote_port", "local_port")
+"""A socket's own port and the other's, as a flow's client has them, and its server."""
 
 
 def with_owners(
@@ -33,7 +36,7 @@ def with_owners(
     """The table `sockets` from the sampler's rows, which are in the order of their times. Works in pieces, so
     that memory does not grow with the run."""
     first_server = _first_servers(spec)
-    ends = _ends(flows, first_server)
+    ends = _ends(flows, first_server, split=spec.split is not None)
     listening = _listening(results)
     by_server = _by_server(spec, first_server)
     commands = [work.name for work in spec.workloads if work.kind == "exec"]
@@ -65,15 +68,22 @@ def with_owners(
     return sockets.map_batches(owned, schema=SOCKETS.schema, streamable=True)
 
 
-def _ends(flows: pl.DataFrame, first_server: Mapping[str, int]) -> pl.DataFrame:
-    """Two rows a flow, one for the socket at each end, in the order in which the flows were begun."""
+def _ends(flows: pl.DataFrame, first_server: Mapping[str, int], *, split: bool) -> pl.DataFrame:
+    """Two rows a flow, one for the socket at each end, in the order in which the flows were begun.
+
+    With a split six: near and far have a socket towards each side, with the addresses and ports of the hosts.
+    """
     known = flows.drop_nulls(["local_port", "remote_port", "start_s"]).with_columns(
         pl.col("workload").replace_strict(first_server, default=None, return_dtype=pl.Int64).alias("first")
     )
     number = pl.col("server").str.extract(r"^server-(\d+)$", 1).cast(pl.Int64) - 1 + pl.col("first")
+    client, server = (pl.col(whose).str.extract("^([a-z]+)", 1) for whose in ("client", "server"))
+    places = [(client, *_AS_CLIENT), (server, *_AS_SERVER)]
+    if split:
+        places += [(pl.lit(proxy), *ports) for proxy in ("near", "far") for ports in (_AS_CLIENT, _AS_SERVER)]
     ends = [
         known.select(
-            pl.col(whose).str.extract("^([a-z]+)", 1).alias("host"),
+            host.alias("host"),
             "ip",
             pl.col(local).alias("local_port"),
             pl.col(remote).alias("remote_port"),
@@ -82,10 +92,7 @@ def _ends(flows: pl.DataFrame, first_server: Mapping[str, int]) -> pl.DataFrame:
             "workload",
             "flow",
         ).select(_end(), "start_s", "workload", "flow")
-        for whose, local, remote in (
-            ("client", "local_port", "remote_port"),
-            ("server", "remote_port", "local_port"),
-        )
+        for host, local, remote in places
     ]
     return pl.concat(ends).sort("start_s", maintain_order=True)
 

@@ -147,8 +147,8 @@ _TUNNEL = """\
 _SPLIT = """\
 A performance-enhancing proxy (RFC 3135) sits at near and one at far. The client's connection ends at near,
 near's at far, and far connects to the server. Hosts see each other's addresses. An empty `[split]` takes all
-settings from `[host]`. A `[tunnel]` beside it carries the packets between near and far. No engine runs it
-yet.
+settings from `[host]`. A `[tunnel]` beside it carries the packets between near and far.
+`sim` does not run it yet; [How `live` works](live.md#a-split) says how it is done there.
 
 ```toml
 [split]

@@ -269,6 +269,11 @@ class RunSpec(_Spec):
         return self.path.base_rtt_ns + (self.near.rtt_ns if self.near else 0)
 
     @property
+    def has_near(self) -> bool:
+        """Whether there is a host between client and path."""
+        return self.near is not None or self.split is not None
+
+    @property
     def host_mtu(self) -> int:
         """The longest packet that a host sends: the path's, less what a tunnel adds."""
         return self.path.mtu - (tunnel_bytes(self.client.ip) if self.tunnel else 0)
