@@ -19,10 +19,15 @@ use std::sync::Arc;
 const GROUP_ROWS: usize = 1 << 15;
 /// What goes to the file at once: many small writes cost more.
 const BUFFER_BYTES: usize = 1 << 18;
+/// Rows come one by one and go to their columns so many at once: each column is then found in the processor's cache.
+const ROWS_AT_ONCE: usize = 64;
 
 pub struct Writer<W: Write + Send> {
     pub(crate) out: SerializedFileWriter<BufWriter<W>>,
     columns: Vec<Gathered>,
+    kinds: Vec<Kind>,
+    /// Cells of the latest rows, which are not in the columns yet: of a text its number.
+    latest: Vec<u64>,
     /// Of each row of the group, which of its cells are null.
     nulls: Vec<u64>,
 }
@@ -38,6 +43,8 @@ enum Values {
         codes: Vec<u32>,
         texts: Vec<Box<str>>,
         known: HashMap<Box<str>, u32>,
+        /// The number of the latest one.
+        latest: u32,
     },
     Numbers {
         column: Numbers,
@@ -65,6 +72,8 @@ impl<W: Write + Send> Writer<W> {
                 .iter()
                 .map(|column| Gathered::new(column.kind))
                 .collect(),
+            kinds: table.columns.iter().map(|column| column.kind).collect(),
+            latest: Vec::new(),
             nulls: Vec::new(),
         })
     }
@@ -73,15 +82,45 @@ impl<W: Write + Send> Writer<W> {
     pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
         let mut nulls = 0;
-        for (place, (column, cell)) in self.columns.iter_mut().zip(cells).enumerate() {
-            nulls |= u64::from(*cell == Cell::Null) << place;
-            column.push(*cell);
+        for (place, (kind, cell)) in self.kinds.iter().zip(cells).enumerate() {
+            let bits = match (kind, *cell) {
+                (_, Cell::Null) => {
+                    nulls |= 1 << place;
+                    0
+                }
+                (Kind::Text, Cell::Text(text)) => self.columns[place].code(text).into(),
+                (Kind::Integer, Cell::Integer(number)) => number as u64,
+                (Kind::Float, Cell::Float(number)) => number.to_bits(),
+                (Kind::Flag, Cell::Flag(flag)) => flag.into(),
+                (_, cell) => unreachable!("{cell:?} in a column of another kind"),
+            };
+            self.latest.push(bits);
         }
         self.nulls.push(nulls);
+        if self.latest.len() == ROWS_AT_ONCE * self.columns.len() {
+            self.take_latest();
+        }
         if self.nulls.len() == GROUP_ROWS {
             self.write_group()?;
         }
         Ok(())
+    }
+
+    /// The latest rows go to their columns.
+    fn take_latest(&mut self) {
+        let columns = self.columns.len();
+        let first = self.nulls.len() - self.latest.len() / columns;
+        for (place, column) in self.columns.iter_mut().enumerate() {
+            let cells = self.latest.iter().skip(place).step_by(columns);
+            for (bits, nulls) in cells.zip(&self.nulls[first..]) {
+                if nulls >> place & 1 == 1 {
+                    column.nulls += 1;
+                } else {
+                    column.push(*bits);
+                }
+            }
+        }
+        self.latest.clear();
     }
 
     /// Ends the table, and gives back what it was written to.
@@ -94,6 +133,7 @@ impl<W: Write + Send> Writer<W> {
     }
 
     fn write_group(&mut self) -> io::Result<()> {
+        self.take_latest();
         let rows = self.nulls.len() as u32;
         let schema = self.out.schema_descr();
         let about: Vec<_> = (0..self.columns.len())
@@ -126,6 +166,7 @@ impl Gathered {
                 codes: Vec::new(),
                 texts: Vec::new(),
                 known: HashMap::new(),
+                latest: 0,
             },
             Kind::Integer | Kind::Float => Values::Numbers {
                 column: Numbers::default(),
@@ -137,52 +178,48 @@ impl Gathered {
         Self { nulls: 0, values }
     }
 
-    fn push(&mut self, cell: Cell<'_>) {
-        match (&mut self.values, cell) {
-            (_, Cell::Null) => self.nulls += 1,
-            (
-                Values::Texts {
-                    codes,
-                    texts,
-                    known,
-                },
-                Cell::Text(text),
-            ) => {
-                let before = codes.last().copied();
-                let code = before
-                    .filter(|code| *texts[*code as usize] == *text)
-                    .or_else(|| known.get(text).copied())
-                    .unwrap_or_else(|| {
-                        let code = texts.len() as u32;
-                        texts.push(text.into());
-                        known.insert(text.into(), code);
-                        code
-                    });
-                codes.push(code);
-            }
-            (Values::Flags(values), Cell::Flag(flag)) => values.push(flag),
-            (Values::Numbers { .. }, Cell::Integer(number)) => self.number(number as u64),
-            (Values::Numbers { .. }, Cell::Float(number)) => self.number(number.to_bits()),
-            (_, cell) => unreachable!("{cell:?} in a column of another kind"),
-        }
-    }
-
-    fn number(&mut self, bits: u64) {
-        let Values::Numbers {
-            column,
-            count,
+    /// The number of a text of this column.
+    fn code(&mut self, text: &str) -> u32 {
+        let Values::Texts {
             latest,
+            texts,
+            known,
+            ..
         } = &mut self.values
         else {
-            return;
+            unreachable!("a column of texts");
         };
-        if *count < 2 {
-            column.gain(*count, bits);
-        } else if bits != latest[0] {
-            column.change(*count, bits, latest[0]);
+        let is_latest = texts.get(*latest as usize).is_some_and(|it| **it == *text);
+        if !is_latest {
+            *latest = known.get(text).copied().unwrap_or_else(|| {
+                let code = texts.len() as u32;
+                texts.push(text.into());
+                known.insert(text.into(), code);
+                code
+            });
         }
-        *count += 1;
-        *latest = [latest[1], bits];
+        *latest
+    }
+
+    #[inline]
+    fn push(&mut self, bits: u64) {
+        match &mut self.values {
+            Values::Texts { codes, .. } => codes.push(bits as u32),
+            Values::Flags(values) => values.push(bits == 1),
+            Values::Numbers {
+                column,
+                count,
+                latest,
+            } => {
+                if *count < 2 {
+                    column.gain(*count, bits);
+                } else if bits != latest[0] {
+                    column.change(*count, bits, latest[0]);
+                }
+                *count += 1;
+                *latest = [latest[1], bits];
+            }
+        }
     }
 
     /// The chunk, but for the block at its end.
@@ -219,6 +256,7 @@ impl Gathered {
                 codes,
                 texts,
                 known,
+                ..
             } => {
                 codes.clear();
                 texts.clear();

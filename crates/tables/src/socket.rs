@@ -1,7 +1,8 @@
 use crate::column::table;
 
 table! {
-    /// `TCP_INFO` and `SKMEMINFO` of both ends' sockets, sampled. A sender's fields mean little on a receiver.
+    /// `TCP_INFO` and `SKMEMINFO` of both ends' sockets, sampled. A sender's fields mean little on a receiver. The rows
+    /// of an instant are in no particular order.
     Socket in "sockets" {
         /// when the sample was taken
         time_s: f64,

@@ -6,6 +6,7 @@ use crate::rows::{Role, SocketRow};
 use crate::seat::{Seat, Side};
 use crate::world::{Sample, SeenSocket};
 use bentpipe_path::time::{Nanos, Time};
+use bentpipe_tables::samples::Wanted;
 use bentpipe_tables::{Socket, samples};
 use std::io::{self, Write};
 
@@ -70,12 +71,21 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
                 for side in Side::BOTH {
                     let host = sample.host(place, side);
                     if touched[host as usize] >> bit & 1 == 1 {
-                        self.look(sample, place, side, present[host as usize], figures);
+                        self.changed(sample, place, side);
                     } else if growing[side as usize] >> bit & 1 == 1 {
-                        let known = &self.known[side as usize][place];
-                        let waits = known.waits_at(present[host as usize]);
-                        self.table.waits(slot(place, side), waits);
+                        self.table.waited(slot(place, side));
                     }
+                }
+            }
+        }
+        while let Some(wanted) = self.table.next_wanted() {
+            match wanted {
+                Wanted::Row(slot) => self.look(sample, slot, present, figures),
+                Wanted::Waits(slot) => {
+                    let (place, side) = at(slot);
+                    let host = sample.host(place, side);
+                    let known = &self.known[side as usize][place];
+                    self.table.waits(known.waits_at(present[host as usize]));
                 }
             }
         }
@@ -87,57 +97,52 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
         Ok(())
     }
 
-    /// At a place where something has happened.
+    /// At a place where something has happened: a socket may have come, changed or gone.
     #[inline]
-    fn look(
-        &mut self,
-        sample: Sample<'_>,
-        place: usize,
-        side: Side,
-        present: Time,
-        figures: &mut Figures<'_>,
-    ) {
-        let seen = sample.socket(place, side);
-        let known = match &seen {
-            None => {
-                self.table.gone(slot(place, side));
-                Known::default()
-            }
-            Some(seen) => {
-                figures.socket(seen);
-                self.write(slot(place, side), seen);
-                Known {
-                    host: Some(seen.host),
-                    at: present,
-                    waits: seen.waits(),
-                    growing: seen.growing_waits(),
-                }
-            }
-        };
-        let grows = known.growing.contains(&true);
-        let bit = 1 << (place % 64);
-        let growing = &mut self.growing[side as usize][place / 64];
-        *growing = if grows {
-            *growing | bit
+    fn changed(&mut self, sample: Sample<'_>, place: usize, side: Side) {
+        let host = sample.socket(place, side).map(|seen| seen.host);
+        if host.is_some() {
+            self.table.changed(slot(place, side));
         } else {
-            *growing & !bit
-        };
-        let before = core::mem::replace(&mut self.known[side as usize][place], known);
-        if let Some(host) = before.host {
+            self.table.gone(slot(place, side));
+            self.growing[side as usize][place / 64] &= !(1 << (place % 64));
+        }
+        let known = &mut self.known[side as usize][place];
+        let before = core::mem::replace(&mut known.host, host);
+        if let Some(host) = before {
             self.open[host as usize] -= 1;
         }
-        if let Some(host) = known.host {
+        if let Some(host) = host {
             self.open[host as usize] += 1;
         }
     }
 
+    /// At an open socket.
     #[inline]
-    fn write(&mut self, slot: usize, seen: &SeenSocket<'_>) {
+    fn look(
+        &mut self,
+        sample: Sample<'_>,
+        slot: usize,
+        present: [Time; Seat::ALL.len()],
+        figures: &mut Figures<'_>,
+    ) {
+        let (place, side) = at(slot);
+        let Some(seen) = sample.socket(place, side) else {
+            return;
+        };
+        figures.socket(&seen);
         let line = seen.row();
         let raw = row(&self.names[line.workload], &line).raw();
         if !self.table.row(slot, &raw) {
-            self.whole_row(slot, seen);
+            self.whole_row(slot, &seen);
         }
+        let known = &mut self.known[side as usize][place];
+        known.at = present[seen.host as usize];
+        known.waits = seen.waits();
+        known.growing = seen.growing_waits();
+        let grows = u64::from(known.growing.contains(&true));
+        let growing = &mut self.growing[side as usize][place / 64];
+        *growing = *growing & !(1 << (place % 64)) | grows << (place % 64);
     }
 
     #[cold]
@@ -148,9 +153,14 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
     }
 }
 
-/// The order of the table's rows within an instant.
+/// The number of a place and side for the table: those of a server are odd.
 fn slot(place: usize, side: Side) -> usize {
     2 * place + side as usize
+}
+
+/// The place and side of that number.
+fn at(slot: usize) -> (usize, Side) {
+    (slot / 2, Side::BOTH[slot % 2])
 }
 
 impl Known {

@@ -1,6 +1,6 @@
 //! A column's page while it is gathered: values of 8 bytes that are mostly those of the instant before.
 
-use super::lz4::{Block, FURTHEST};
+use super::lz4::Block;
 
 const VALUE_BYTES: usize = 8;
 /// Of a changed value at most so many bytes are written by themselves: the rest is then long enough for a match.
@@ -40,25 +40,11 @@ impl Column {
         self.back += 1;
     }
 
-    /// The same, and an earlier value of the page equals it. `false`: it lies too far back.
+    /// There were so many values at the instant before, and there are none now before this place.
     #[inline]
-    pub fn gain_again(&mut self, at: usize, earlier: usize) -> bool {
-        let offset = (at - earlier) * VALUE_BYTES;
-        if offset > FURTHEST {
-            return false;
-        }
-        let at = self.close(at);
-        self.block.repeat(offset, VALUE_BYTES);
-        self.done = at + VALUE_BYTES;
-        self.back += 1;
-        true
-    }
-
-    /// There was a value at the instant before, and there is none now before this place.
-    #[inline]
-    pub fn lose(&mut self, at: usize) {
+    pub fn lose(&mut self, at: usize, values: usize) {
         self.close(at);
-        self.back -= 1;
+        self.back -= values;
     }
 
     /// From this place on the same cell lies so many values back.
@@ -179,22 +165,24 @@ mod tests {
             column.gain(at, 7);
         }
         // The same values at the next instant; at the one after it none has one.
-        for _ in 0..4 {
-            column.lose(8);
-        }
+        column.lose(8, 4);
         assert_eq!(read(&mut column, 8, None), [7; 8]);
     }
 
     #[test]
-    fn a_block_ends_with_literals_where_the_last_row_refers_to_an_earlier_one() {
-        for values in [vec![7_u64, 7], vec![1, 7, 9, 7]] {
+    fn a_block_ends_with_literals_where_the_last_row_is_as_before_and_another_has_gone() {
+        for values in [vec![7_u64, 8, 9], vec![7, 9]] {
             let mut column = Column::default();
-            let count = values.len();
-            for (at, bits) in values[..count - 1].iter().enumerate() {
+            for (at, bits) in values.iter().enumerate() {
                 column.gain(at, *bits);
             }
-            assert!(column.gain_again(count - 1, count - 2 - usize::from(count == 4)));
-            assert_eq!(read(&mut column, count, Some(7)), values);
+            let left = &values[..values.len() - 1];
+            let end = values.len() + left.len();
+            column.lose(end, 1);
+            assert_eq!(
+                read(&mut column, end, left.last().copied()),
+                [&values, left].concat()
+            );
         }
     }
 

@@ -10,7 +10,7 @@ const MOST_FULL: usize = 8;
 /// The most that a short sequence takes: a token, up to 14 literals, an offset and a length.
 const ROOM: usize = 3 + NIBBLE + MOST_FULL;
 /// The furthest that a match reaches back, in bytes.
-pub(super) const FURTHEST: usize = 65_535;
+const FURTHEST: usize = 65_535;
 
 #[derive(Debug, Default)]
 pub(super) struct Block {
@@ -28,9 +28,7 @@ impl Block {
     #[inline]
     pub fn literals(&mut self, bits: u64, bytes: usize) {
         let at = self.end + 1 + self.literals;
-        if self.bytes.len() < at + 8 {
-            self.grow(at + 8);
-        }
+        self.see_room(at + 8);
         if let Some(room) = self.bytes[at..].first_chunk_mut() {
             *room = bits.to_le_bytes();
         }
@@ -53,9 +51,7 @@ impl Block {
             return;
         }
         self.last = self.end;
-        if self.bytes.len() < self.end + ROOM {
-            self.grow(self.end + ROOM);
-        }
+        self.see_room(self.end + ROOM);
         let Some(room) = self.bytes[self.end..].first_chunk_mut::<ROOM>() else {
             return;
         };
@@ -87,7 +83,7 @@ impl Block {
         let behind = literals
             .checked_sub(NIBBLE)
             .map_or(0, |rest| 1 + rest / 255);
-        self.grow(first + literals + behind);
+        self.see_room(first + literals + behind);
         self.bytes
             .copy_within(first..first + literals, first + behind);
         self.put(&[(literals.min(NIBBLE) << 4 | matched.min(NIBBLE)) as u8]);
@@ -108,16 +104,24 @@ impl Block {
 
     fn put(&mut self, bytes: &[u8]) {
         let end = self.end + bytes.len();
-        self.grow(end);
+        self.see_room(end);
         self.bytes[self.end..end].copy_from_slice(bytes);
         self.end = end;
     }
 
     /// Sees that so many bytes are there.
-    fn grow(&mut self, wanted: usize) {
+    #[inline]
+    fn see_room(&mut self, wanted: usize) {
         if self.bytes.len() < wanted {
-            self.bytes.resize(wanted.max(2 * self.bytes.len()), 0);
+            self.grow(wanted);
         }
+    }
+
+    /// By itself, so that what is done for each changed cell stays short.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, wanted: usize) {
+        self.bytes.resize(wanted.max(2 * self.bytes.len()), 0);
     }
 
     /// The last 8 bytes become literals, which a match was to be. They are these, and the block has a sequence at its end.
