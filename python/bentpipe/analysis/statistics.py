@@ -9,7 +9,6 @@ Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2.
 """
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -57,7 +56,8 @@ def estimate(values: Sequence[float], level: float = 0.95) -> Estimate | None:
     ordered = sorted(values)
     count = len(ordered)
     k, coverage = _rank(count, level)
-    return Estimate(statistics.median(ordered), ordered[k - 1], ordered[count - k], coverage, count)
+    median = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+    return Estimate(median, ordered[k - 1], ordered[count - k], coverage, count)
 
 
 @cache
