@@ -14,6 +14,7 @@ struct Parcel {
     bytes: u16,
     flow: u8,
     capable: bool,
+    repair: bool,
     seq: u32,
     syn: bool,
 }
@@ -27,6 +28,9 @@ impl Packet for Parcel {
     }
     fn ecn(&self) -> Ecn {
         if self.capable { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+    fn is_repair(&self) -> bool {
+        self.repair
     }
     fn segment(&self) -> Option<SequenceRange> {
         Some(SequenceRange { seq: self.seq, payload_bytes: self.wire_bytes() / 2, syn: self.syn })

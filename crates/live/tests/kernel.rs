@@ -186,6 +186,7 @@ fn a_marking_queue_is_seen_by_the_receivers_ip_as_congestion_experienced() {
                 interval_ns: Some(Nanos::from_millis(20)),
             },
             ecn: true,
+            titration: None,
         },
         propagation: PropagationConfig {
             delay_ns: Nanos::from_millis(5),

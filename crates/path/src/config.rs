@@ -37,6 +37,18 @@ pub struct QueueConfig {
     pub discipline: Discipline,
     /// Mark instead of dropping where the discipline can and the packet is ECN-capable.
     pub ecn: bool,
+    /// Repairs of a coded tunnel wait before the queue until it has room. Without it they are packets like others.
+    pub titration: Option<TitrationConfig>,
+}
+
+/// When repairs of a coded tunnel enter the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TitrationConfig {
+    /// A repair enters if the queue then holds at most so much. As much may wait to enter.
+    pub room_bytes: u64,
+    /// A repair that has waited longer is dropped.
+    pub max_age_ns: Nanos,
 }
 
 /// How much may wait. The packet in service is not in the queue.

@@ -45,6 +45,11 @@ pub trait Packet: Clone {
         let _ = draw;
     }
 
+    /// Whether it is a repair of a coded tunnel, which a queue may let wait: see [`crate::config::TitrationConfig`].
+    fn is_repair(&self) -> bool {
+        false
+    }
+
     /// The TCP sequence space carried, or `None` where the packet is not TCP.
     fn segment(&self) -> Option<SequenceRange> {
         None

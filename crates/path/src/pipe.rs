@@ -12,7 +12,7 @@ use crate::ingress::Ingress;
 use crate::meter::{Bin, Meter};
 use crate::packet::Packet;
 use crate::propagation::Line;
-use crate::queue::{CheckedLimit, Queue, QueueDiscipline, Tally, Waiting};
+use crate::queue::{CheckedLimit, Queue, QueueDiscipline, Tally, TitratedQueue, Waiting};
 use crate::shaper::Shaper;
 use crate::time::{Nanos, Time};
 use crate::totals::{DropCause, Totals};
@@ -25,7 +25,7 @@ use std::collections::{VecDeque, vec_deque::Drain};
 #[derive(Debug)]
 pub struct Pipe<P: Packet> {
     ingress: Ingress,
-    queue: Queue<P>,
+    queue: TitratedQueue<P>,
     limit: CheckedLimit,
     shaper: Shaper,
     in_service: Option<(Time, Waiting<P>)>,
@@ -53,9 +53,10 @@ impl<P: Packet> Pipe<P> {
         positive("bin", bin.0)?;
         let shaper = Shaper::new(&config.shaper, mtu)?;
         let rate_bit_s = shaper.rate_bit_s(Time::ZERO);
+        let queue = Queue::new(&config.queue, mtu, rate_bit_s, seed, place)?;
         Ok(Self {
             ingress: Ingress::new(&config.ingress, mtu, seed, place)?,
-            queue: Queue::new(&config.queue, mtu, rate_bit_s, seed, place)?,
+            queue: TitratedQueue::new(queue, &config.queue)?,
             limit: CheckedLimit::new(&config.queue.limit, &shaper)?,
             shaper,
             in_service: None,
@@ -101,7 +102,7 @@ impl<P: Packet> Pipe<P> {
             let room = self.limit.room(now, &self.shaper);
             self.queue.enqueue(now, arrival, room, &mut self.tally);
             self.settle();
-            self.meter.queue_holds(now, self.queue.depth().bytes);
+            self.meter.queue_holds(now, self.queue.entered().bytes);
         }
         self.check_conservation();
     }
@@ -232,7 +233,7 @@ impl<P: Packet> Pipe<P> {
         } else {
             self.begin_service(at);
             self.settle();
-            self.meter.queue_holds(at, self.queue.depth().bytes);
+            self.meter.queue_holds(at, self.queue.entered().bytes);
         }
         Step::Moved
     }

@@ -9,8 +9,10 @@ mod head_drop;
 mod limit;
 mod pie;
 mod red;
+mod titration;
 
 pub(crate) use limit::{CheckedLimit, Room};
+pub(crate) use titration::TitratedQueue;
 
 use crate::config::{self, QueueConfig};
 use crate::error::ConfigError;

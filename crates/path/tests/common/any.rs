@@ -4,7 +4,7 @@ use super::{MS, Parcel};
 use bentpipe_path::config::{
     ChannelConfig, Discipline, HandoverConfig, IngressConfig, JitterConfig, JitterDistribution,
     LineLimit, LossConfig, Outage, PolicerConfig, PropagationConfig, QueueConfig, QueueLimit,
-    RateStep, ShaperConfig,
+    RateStep, ShaperConfig, TitrationConfig,
 };
 use bentpipe_path::{Nanos, PipeConfig, Time};
 use proptest::collection::vec;
@@ -180,12 +180,18 @@ fn ingress() -> impl Strategy<Value = IngressConfig> {
 }
 
 pub fn config() -> impl Strategy<Value = PipeConfig> {
-    let queue =
-        (limit(), discipline(), any::<bool>()).prop_map(|(limit, discipline, ecn)| QueueConfig {
+    let titration = (0..10_000_u64, 0..20 * MS).prop_map(|(room_bytes, ns)| TitrationConfig {
+        room_bytes,
+        max_age_ns: Nanos(ns),
+    });
+    let queue = (limit(), discipline(), any::<bool>(), option::of(titration)).prop_map(
+        |(limit, discipline, ecn, titration)| QueueConfig {
             limit,
             discipline,
             ecn,
-        });
+            titration,
+        },
+    );
     (ingress(), queue, shaper(), propagation(), channel()).prop_map(
         |(ingress, queue, shaper, propagation, channel)| PipeConfig {
             ingress,
@@ -197,15 +203,19 @@ pub fn config() -> impl Strategy<Value = PipeConfig> {
     )
 }
 
-/// In order of time, numbered; of up to 1500 bytes and several flows, in bursts and apart.
+/// In order of time, numbered; of up to 1500 bytes and several flows, in bursts and apart; some are repairs.
 pub fn arrivals() -> impl Strategy<Value = Vec<(Time, Parcel)>> {
     let gap = prop_oneof![3 => Just(0), 3 => 0..MS, 1 => 0..20 * MS];
-    vec((gap, 0..=1500_u32, 0..5_u64, any::<bool>()), 1..100).prop_map(|parcels| {
+    let repair = prop::bool::weighted(0.2);
+    vec((gap, 0..=1500_u32, 0..5_u64, any::<bool>(), repair), 1..100).prop_map(|parcels| {
         let mut now = Time(-5 * MS);
         let numbered = (0..).zip(parcels);
-        let arrivals = numbered.map(|(id, (gap, bytes, flow, capable))| {
+        let arrivals = numbered.map(|(id, (gap, bytes, flow, capable, repair))| {
             now += Nanos(gap);
-            let parcel = Parcel::new(id, bytes).of_flow(flow);
+            let parcel = Parcel {
+                repair,
+                ..Parcel::new(id, bytes).of_flow(flow)
+            };
             (now, if capable { parcel.capable() } else { parcel })
         });
         arrivals.collect()

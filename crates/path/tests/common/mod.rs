@@ -15,6 +15,7 @@ pub struct Parcel {
     pub ecn: Ecn,
     pub segment: Option<SequenceRange>,
     pub corrupted: bool,
+    pub repair: bool,
 }
 
 impl Parcel {
@@ -28,6 +29,13 @@ impl Parcel {
 
     pub fn of_flow(self, flow: u64) -> Self {
         Self { flow, ..self }
+    }
+
+    pub fn repair(id: u64, bytes: u32) -> Self {
+        Self {
+            repair: true,
+            ..Self::new(id, bytes)
+        }
     }
 
     pub fn capable(self) -> Self {
@@ -56,6 +64,9 @@ impl Packet for Parcel {
     }
     fn segment(&self) -> Option<SequenceRange> {
         self.segment
+    }
+    fn is_repair(&self) -> bool {
+        self.repair
     }
 }
 

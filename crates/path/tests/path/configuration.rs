@@ -28,6 +28,7 @@ fn every_part_can_be_written_in_json() {
             "limit": {"unit": "bdp", "multiple": 1.0, "base_rtt_ns": 550_000_000},
             "discipline": {"name": "fq_codel", "target_ns": 5_000_000, "interval_ns": null, "flows": null, "quantum_bytes": null},
             "ecn": true,
+            "titration": {"room_bytes": 50_000, "max_age_ns": 137_500_000},
         },
         "shaper": {"kind": "token_bucket", "rate_bit_s": 16_000_000, "burst_bytes": 10_000, "peak_bit_s": 20_000_000},
         "propagation": {

@@ -10,4 +10,5 @@ mod jitter;
 mod meter;
 mod properties;
 mod recorded_draws;
+mod titration;
 mod traces;
