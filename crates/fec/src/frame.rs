@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | source | 4 + packet | kind 0 (4 bits), number (28 bits) |
 //! | exact repair | 4 + packet | kind 1, number |
-//! | report | 28 + 4 per range | kind 2, newest source packet that came; first missing; microseconds since the newest came; decided, lost and runs of losses so far; deficit (16 bits); count of ranges (16 bits); each range: length - 1 (4 bits), number (28 bits) |
+//! | report | 36 + 4 per range | kind 2, newest source packet that came; first missing; microseconds since the newest came; decided, lost, runs of losses, judged and overflow so far; deficit (16 bits); count of ranges (16 bits); each range: length - 1 (4 bits), number (28 bits) |
 //! | repair | 10 + longest packet of its window | kind 8 + density (4 bits), first number (28 bits); count (16 bits); key (16 bits); coded length (16 bits), coded packets |
 //!
 //! Kind 8 + d is a repair of the density (d + 1) / 8.
@@ -20,7 +20,7 @@ pub const SOURCE_HEADER_BYTES: usize = 4;
 /// Before the coded bytes of a repair, which are as many as the longest packet of its window has.
 pub const REPAIR_HEADER_BYTES: usize = 10;
 /// Of a report that asks for nothing.
-pub const REPORT_BYTES: usize = 28;
+pub const REPORT_BYTES: usize = 36;
 pub const REPORT_RANGE_BYTES: usize = 4;
 /// A report asks for at most so many ranges.
 pub const REPORT_MAX_RANGES: usize = 64;
@@ -87,10 +87,14 @@ pub(crate) struct Report {
     pub first_missing: WireNumber,
     /// How long ago the newest came.
     pub dwell_us: u32,
-    /// Since the tunnel began, modulo 2^32: packets of which it is decided whether they were lost; lost ones; runs of them.
+    /// Since the tunnel began, modulo 2^32: packets of which it is decided whether they were lost; lost ones; runs of those that were
+    /// not lost by overflow.
     pub decided: u32,
     pub lost: u32,
     pub runs: u32,
+    /// Decided packets of which the receiver can say where they were lost if they were, and of them those lost by overflow.
+    pub judged: u32,
+    pub overflow: u32,
     /// Missing packets less independent equations.
     pub deficit: u16,
     /// Asked for exactly: the first of each range and how many.
@@ -202,7 +206,7 @@ pub(crate) fn write_repair_header(id: &RepairId, out: &mut Vec<u8>) {
 
 impl Report {
     fn parse(bytes: &[u8], newest: WireNumber) -> Result<Self, FrameError> {
-        let count = short_at(bytes, 26);
+        let count = short_at(bytes, 34);
         let ranges = bytes[REPORT_BYTES..].as_chunks::<REPORT_RANGE_BYTES>();
         if ranges.0.len() != usize::from(count)
             || !ranges.1.is_empty()
@@ -223,7 +227,9 @@ impl Report {
             decided: number_at(bytes, 12),
             lost: number_at(bytes, 16),
             runs: number_at(bytes, 20),
-            deficit: short_at(bytes, 24),
+            judged: number_at(bytes, 24),
+            overflow: number_at(bytes, 28),
+            deficit: short_at(bytes, 32),
             ranges: ranges.0.iter().map(range).collect(),
         })
     }
@@ -237,6 +243,8 @@ impl Report {
             self.decided,
             self.lost,
             self.runs,
+            self.judged,
+            self.overflow,
         ] {
             out.extend_from_slice(&word.to_be_bytes());
         }
@@ -298,7 +306,7 @@ mod tests {
 
         #[test]
         fn a_report_is_read_as_it_was_written(
-            words in any::<[u32; 5]>(),
+            words in any::<[u32; 7]>(),
             deficit: u16,
             ranges in prop::collection::vec((any::<u32>(), 1..=16_u8), 0..=REPORT_MAX_RANGES),
         ) {
@@ -309,6 +317,8 @@ mod tests {
                 decided: words[3],
                 lost: words[4],
                 runs: words[0],
+                judged: words[5],
+                overflow: words[6],
                 deficit,
                 ranges: ranges.iter().map(|&(first, length)| (WireNumber::of(first.into()), length)).collect(),
             };

@@ -1,43 +1,67 @@
 //! What the channel lost before any repair, counted once it is decided.
 
-use super::Arrival;
+use super::gaps::LostAt;
 
 /// A packet is taken for lost once so many newer ones have been named: RFC 9002's packet threshold, wider, since a path below the
 /// transport may reorder more.
 pub(crate) const REORDERING_PACKETS: u64 = 16;
 
+/// Whether a packet came as it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fate {
+    pub lost: bool,
+    /// Where it was lost if it was. `None`: that cannot be told.
+    pub at: Option<LostAt>,
+}
+
 /// Cumulative, modulo 2^32.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Losses {
     decided_before: u64,
-    last_was_lost: bool,
+    in_run: bool,
     pub decided: u32,
     pub lost: u32,
+    /// Of losses that are not known to be overflow.
     pub runs: u32,
+    pub judged: u32,
+    pub overflow: u32,
 }
 
 impl Losses {
-    /// Numbers before `end` are known to have been sent. Of those that are kept, the arrival of each is `arrival`; those no
+    /// Numbers before `end` are known to have been sent. Of those that are kept, `fate` says what became of each; those no
     /// longer kept did not come.
-    pub fn advance(&mut self, end: u64, first_kept: u64, arrival: impl Fn(u64) -> Option<Arrival>) {
+    pub fn advance(&mut self, end: u64, first_kept: u64, fate: impl Fn(u64) -> Fate) {
         let before = end.saturating_sub(REORDERING_PACKETS);
         let gone = first_kept.min(before).saturating_sub(self.decided_before);
         if gone > 0 {
-            self.count(gone, true);
+            let fate = Fate {
+                lost: true,
+                at: None,
+            };
+            self.count(gone, fate);
         }
         for id in self.decided_before..before {
-            self.count(1, arrival(id) != Some(Arrival::AsSource));
+            self.count(1, fate(id));
         }
     }
 
-    fn count(&mut self, packets: u64, lost: bool) {
+    fn count(&mut self, packets: u64, Fate { lost, at }: Fate) {
         self.decided_before += packets;
-        self.decided = self.decided.wrapping_add(packets as u32);
-        if lost {
-            self.lost = self.lost.wrapping_add(packets as u32);
-            self.runs = self.runs.wrapping_add(u32::from(!self.last_was_lost));
+        let packets = packets as u32;
+        self.decided = self.decided.wrapping_add(packets);
+        if at.is_some() {
+            self.judged = self.judged.wrapping_add(packets);
         }
-        self.last_was_lost = lost;
+        if lost {
+            self.lost = self.lost.wrapping_add(packets);
+            if at == Some(LostAt::Queue) {
+                // It neither ends a run of other losses nor is part of it.
+                self.overflow = self.overflow.wrapping_add(packets);
+                return;
+            }
+            self.runs = self.runs.wrapping_add(u32::from(!self.in_run));
+        }
+        self.in_run = lost;
     }
 }
 
@@ -49,18 +73,40 @@ mod tests {
     fn losses_and_their_runs_are_counted_and_late_packets_are_none() {
         let mut losses = Losses::default();
         let lost = [3, 4, 9, 10, 11, 20];
-        let arrival = |id: u64| match id {
-            4 => Some(Arrival::Recovered),
-            9 => Some(Arrival::AsExactRepair),
-            _ => (!lost.contains(&id)).then_some(Arrival::AsSource),
+        let fate = |id: u64| Fate {
+            lost: lost.contains(&id),
+            at: None,
         };
-        losses.advance(20, 0, arrival);
+        losses.advance(20, 0, fate);
         assert_eq!((losses.decided, losses.lost, losses.runs), (4, 1, 1));
-        losses.advance(60, 0, arrival);
+        losses.advance(60, 0, fate);
         assert_eq!((losses.decided, losses.lost, losses.runs), (44, 6, 3));
         // A jump: what is no longer kept is one run.
-        losses.advance(1_000_000, 999_000, |_| Some(Arrival::AsSource));
+        let came = Fate {
+            lost: false,
+            at: None,
+        };
+        losses.advance(1_000_000, 999_000, |_| came);
         assert_eq!(losses.lost, 6 + 999_000 - 44);
         assert_eq!(losses.runs, 4);
+        assert_eq!((losses.judged, losses.overflow), (0, 0));
+    }
+
+    #[test]
+    fn losses_by_overflow_are_counted_apart_and_are_in_no_run() {
+        let mut losses = Losses::default();
+        // Two on the channel, three in the queue between others, and one that nobody can place.
+        let fate = |id: u64| Fate {
+            lost: [3, 4, 5, 7, 9, 20].contains(&id),
+            at: match id {
+                4 | 7 | 9 => Some(LostAt::Queue),
+                20 => None,
+                _ => Some(LostAt::Channel),
+            },
+        };
+        losses.advance(60, 0, fate);
+        assert_eq!((losses.decided, losses.judged), (44, 43));
+        assert_eq!((losses.lost, losses.overflow), (6, 3));
+        assert_eq!(losses.runs, 2);
     }
 }

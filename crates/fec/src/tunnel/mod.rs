@@ -14,6 +14,7 @@
 //! counted from the length.
 
 mod counters;
+mod gaps;
 mod losses;
 mod missing;
 mod receiver;

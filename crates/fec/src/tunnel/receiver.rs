@@ -1,7 +1,8 @@
 //! Where packets leave the tunnel.
 
 use super::counters::ReceiverCounters;
-use super::losses::{Losses, REORDERING_PACKETS};
+use super::gaps::{Gaps, LostAt};
+use super::losses::{Fate, Losses, REORDERING_PACKETS};
 use super::missing::MissingPackets;
 use super::release::{ReleaseOrder, Released, Releases};
 use super::{Arrival, FrameKind, Sent};
@@ -45,12 +46,9 @@ const SILENCE: Nanos = Nanos::from_secs(1);
 struct PacketRecord {
     known_at: Time,
     arrival: Option<Arrival>,
+    /// Where it is lost if it does not come as it was sent.
+    lost_at: Option<LostAt>,
 }
-
-const UNKNOWN: PacketRecord = PacketRecord {
-    known_at: Time::ZERO,
-    arrival: None,
-};
 
 /// A packet that left the kept ones before it was released.
 #[derive(Clone, Debug)]
@@ -74,6 +72,7 @@ pub struct TunnelReceiver {
     unknown: u64,
     first_missing: u64,
     losses: Losses,
+    gaps: Gaps,
     newest_source: Option<(u64, Time)>,
     last_report: Option<Time>,
     has_news: bool,
@@ -92,6 +91,17 @@ fn arrival(decoder: &Decoder, records: &[PacketRecord], id: u64) -> Option<Arriv
     }
     let capacity = decoder.capacity() as u64;
     records[(id % capacity) as usize].arrival
+}
+
+/// Of a packet that is kept.
+fn fate(decoder: &Decoder, records: &[PacketRecord], id: u64) -> Fate {
+    let capacity = decoder.capacity() as u64;
+    let record = records.get((id % capacity) as usize);
+    let at = record.filter(|_| decoder.kept().contains(&id));
+    Fate {
+        lost: arrival(decoder, records, id) != Some(Arrival::AsSource),
+        at: at.and_then(|it| it.lost_at),
+    }
 }
 
 fn came(decoder: &Decoder, records: &[PacketRecord]) -> impl Fn(u64) -> bool {
@@ -122,6 +132,7 @@ impl TunnelReceiver {
             unknown: 0,
             first_missing: 0,
             losses: Losses::default(),
+            gaps: Gaps::default(),
             newest_source: None,
             last_report: None,
             has_news: false,
@@ -145,7 +156,20 @@ impl TunnelReceiver {
 
     /// A frame came from the sender.
     pub fn handle(&mut self, now: Time, frame: &[u8]) -> Result<(), FrameError> {
+        self.handle_as(now, frame, frame.len() as u32)
+    }
+
+    /// A frame came that has `wire_bytes` on the wire: as [`Sent::wire_bytes`](super::Sent) has them.
+    pub fn handle_as(
+        &mut self,
+        now: Time,
+        frame: &[u8],
+        wire_bytes: u32,
+    ) -> Result<(), FrameError> {
         let parsed = Frame::parse(frame).inspect_err(|_| self.counters.malformed += 1)?;
+        if !matches!(parsed, Frame::Report(_)) {
+            self.gaps.on_frame(now, wire_bytes);
+        }
         match parsed {
             Frame::Source { number, packet } => {
                 self.on_packet(now, number, packet, Arrival::AsSource);
@@ -271,18 +295,33 @@ impl TunnelReceiver {
             .saturating_sub(self.config.kept_packets.into())
             .max(kept.start);
         let (decoder, records) = (&self.decoder, &self.records);
-        let arrival = |id| arrival(decoder, records, id);
+        let fate = |id| fate(decoder, records, id);
         // What was kept is decided by what came; what is skipped beyond it is lost.
         let seen = end.min(kept.end + REORDERING_PACKETS);
-        self.losses.advance(seen, kept.start, arrival);
-        self.losses.advance(end, start, arrival);
+        self.losses.advance(seen, kept.start, fate);
+        self.losses.advance(end, start, fate);
         self.forget_before(start);
+        let missing = end - kept.end - u64::from(coming.is_some());
+        let behind_queue = self.gaps.lost_behind_queue(missing);
         for id in start.max(kept.end)..end {
+            // Which of a run were lost where is not known, only how many.
+            let lost_at = behind_queue.map(|count| {
+                if id - kept.end < count {
+                    LostAt::Channel
+                } else {
+                    LostAt::Queue
+                }
+            });
+            let record = PacketRecord {
+                known_at: Time::ZERO,
+                arrival: None,
+                lost_at,
+            };
             let slot = self.slot(id);
             if slot < self.records.len() {
-                self.records[slot] = UNKNOWN;
+                self.records[slot] = record;
             } else {
-                self.records.resize(slot + 1, UNKNOWN);
+                self.records.resize(slot + 1, record);
             }
             self.unknown += 1;
             if Some(id) != coming {
@@ -324,10 +363,9 @@ impl TunnelReceiver {
             return;
         }
         let slot = self.slot(id);
-        self.records[slot] = PacketRecord {
-            known_at: now,
-            arrival: Some(arrival),
-        };
+        let record = &mut self.records[slot];
+        record.known_at = now;
+        record.arrival = Some(arrival);
         self.unknown -= 1;
         let came = came(&self.decoder, &self.records);
         self.releases.on_known(now, id, came);
@@ -382,6 +420,8 @@ impl TunnelReceiver {
             decided: self.losses.decided,
             lost: self.losses.lost,
             runs: self.losses.runs,
+            judged: self.losses.judged,
+            overflow: self.losses.overflow,
             deficit: u16::try_from(self.deficit()).unwrap_or(u16::MAX),
             ranges: ranges
                 .iter()

@@ -180,6 +180,8 @@ impl TunnelSender {
             decided: 0,
             lost: 0,
             runs: 0,
+            judged: 0,
+            overflow: 0,
             deficit: 0,
             ranges: Vec::new(),
         };
@@ -205,10 +207,15 @@ impl TunnelSender {
         self.counters.reported_lost += u64::from(lost);
         // Decided were the packets from this number on: before a pause, perhaps, while the newest came after it.
         let first_decided = WireNumber::of(before.decided.into()).nearest_to(newest);
-        if first_decided < self.queued_before {
+        let judged = report.judged.wrapping_sub(before.judged) == decided;
+        if !judged && first_decided < self.queued_before {
             self.counters.reported_overflow += u64::from(lost);
         } else {
-            self.estimate.on_report(decided, lost, runs);
+            let overflow = report.overflow.wrapping_sub(before.overflow).min(lost);
+            self.counters.reported_overflow += u64::from(overflow);
+            // Of what passed the queue, so much was lost behind it.
+            self.estimate
+                .on_report(decided - overflow, lost - overflow, runs);
         }
         self.acknowledged = self.acknowledged.max(first_missing);
         self.counters.deficit = report.deficit;
