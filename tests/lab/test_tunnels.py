@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,28 @@ WRONG: Mapping[str, Wrong] = {
         "tunnel.redundancy",
         '"titrated"',
         "a path with a rate",
+    ),
+    "repairs beside exact repair": (
+        '[tunnel]\nrepair = "exact"\nredundancy = 0.05\n' + WORK,
+        ":3",
+        "tunnel.redundancy",
+        "0.05",
+        'repair = "both"',
+    ),
+    "another repair": ('[tunnel]\nrepair = "arq"\n' + WORK, ":2", "tunnel.repair", '"arq"', "exact"),
+    "a window that is shorter than a round trip": (
+        PATH + '[tunnel]\nrepair = "exact"\nwindow = 256\n' + WORK,
+        ":7",
+        "tunnel.window",
+        "256",
+        "expected 892 or more",
+    ),
+    "a round trip with more packets than can be kept": (
+        PATH.replace("16 Mbit/s", "10 Gbit/s") + '[tunnel]\nrepair = "both"\n' + WORK,
+        ":6",
+        "tunnel.repair",
+        '"both"',
+        "at most 65535 are kept",
     ),
     "no window": ("[tunnel]\nwindow = 0\n" + WORK, ":2", "tunnel.window", "0", "1"),
     "a window beyond the code's": ("[tunnel]\nwindow = 65536\n" + WORK, ":2", "tunnel.window", "65536", ""),
@@ -90,6 +113,52 @@ def test_a_titrated_repair_enters_a_queue_that_is_at_most_half_full(
     assert tunnel is not None
     assert tunnel.down is not None
     assert (tunnel.down.rate_bit_s, tunnel.down.queue_bytes) == (16_000_000, queue_bytes)
+
+
+def test_titration_is_a_matter_of_the_pipes_queues_and_nothing_else_changes_them(lab_file: WriteLab) -> None:
+    def pipes(redundancy: str) -> tuple[dict[str, Any], ...]:
+        text = f'{PATH}[path.up]\nrate = "1 Mbit/s"\n[tunnel]\nredundancy = "{redundancy}"\n{WORK}'
+        spec = next(iter(Lab.load(lab_file(text)).cells())).first.spec
+        return tunnels.titrated_pipes(spec.tunnel, spec.path)
+
+    (down, up), plain = pipes("titrated"), pipes("adaptive")
+    assert down["queue"].pop("titration") == {"room_bytes": 50_000, "max_age_ns": 137_500_000}
+    assert up["queue"].pop("titration") == {"room_bytes": 50_000, "max_age_ns": 137_500_000}
+    assert (down, up) == plain
+
+
+def test_exact_repair_keeps_the_packets_of_a_round_trip_and_waits_as_long_as_tcp_does(
+    lab_file: WriteLab,
+) -> None:
+    tunnel = next(
+        iter(Lab.load(lab_file(PATH + '[tunnel]\nrepair = "exact"\n' + WORK)).cells())
+    ).first.spec.tunnel
+    assert tunnel is not None
+    assert tunnel.exact is not None
+    assert (tunnel.redundancy, tunnel.hold_ns) == (0, 750_000_000)
+    # 550 ms, an eighth of it, 50 ms until a report, and 50 ms in each queue, twice, at 1333 packets/s.
+    assert tunnel.exact.kept_packets == 2 * 1025
+    assert tunnel.exact.patience_ns == 68_750_000
+    coded = next(iter(Lab.load(lab_file(PATH + "[tunnel]\n" + WORK)).cells())).first.spec.tunnel
+    assert coded is not None
+    assert coded.exact is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('hold = "137 ms"', ()),
+        ('hold = "138 ms"', ("138 ms", "137.5 ms")),
+        ('repair = "exact"', ()),
+        ('repair = "both"\nhold = "400 ms"', ("400 ms", "668.75 ms", "137.5 ms")),
+    ],
+)
+def test_a_hold_beyond_what_rack_tolerates_or_below_a_round_trip_of_exact_repair_is_said(
+    lab_file: WriteLab, keys: str, said: Sequence[str]
+) -> None:
+    found = tunnels.warning(list(Lab.load(lab_file(f"{PATH}[tunnel]\n{keys}\n{WORK}")).cells()))
+    assert (found is not None) == bool(said)
+    assert all(each in (found or "") for each in said)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,11 @@ import pytest
 
 import bentpipe
 from bentpipe import EngineError
+from bentpipe.analysis import limits
+from bentpipe.charts import files
+from bentpipe.report import explained
+from bentpipe.runs.summary import summary
+from bentpipe.words.wording import plural
 from invocation import called
 
 LAB = """
@@ -82,6 +87,91 @@ def test_the_terminal_says_in_one_line_what_the_tunnel_did(lab: Path, tmp_path: 
     assert "lost for good 0 %" in words
     record = json.loads(next((tmp_path / "out").glob("*/run.json")).read_text())
     assert set(record["tunnel"]) == {"down", "up"}
+
+
+def test_what_is_sent_again_on_request_is_counted_and_helps_tcp(lab: Path) -> None:
+    lab.write_text(LAB.replace('"tunnel.redundancy" = 0.1', '"tunnel.repair" = "exact"'))
+    runs: Sequence[Any] = bentpipe.Lab.load(lab).run(engine="sim").records
+    plain, exact = runs
+    down = exact["tunnel"]["down"]
+    assert down["repairs"] == down["recovered"] == 0
+    came = down["exact_used"] + down["exact_useless"]
+    assert came == pytest.approx(0.99 * down["exact_repairs"], rel=0.03)
+    assert down["exact_used"] > 3 * down["exact_useless"]
+    assert down["exact_delay_s_p50"] > 0.55
+    goodput = [run["workloads"]["download"]["goodput_mbit_s"] for run in (plain, exact)]
+    assert goodput[1] > 2 * goodput[0]
+
+
+def test_the_record_has_the_delay_of_each_second_in_which_packets_left(lab: Path, tmp_path: Path) -> None:
+    runs: Sequence[Any] = bentpipe.Lab.load(lab).run(engine="sim", out=tmp_path / "out").records
+    down = runs[1]["tunnel"]["down"]
+    seconds = down["per_second"]
+    assert seconds["start_s"][:3] == [0, 1, 2]
+    assert max(seconds["added_delay_s_max"]) >= down["decoding_delay_s_max"]
+    assert all(
+        0 <= mean <= longest
+        for mean, longest in zip(seconds["added_delay_s_mean"], seconds["added_delay_s_max"], strict=True)
+    )
+    # A table of runs and the summary have none of it.
+    assert "per_second" not in summary(runs[1])["tunnel"]["down"]
+    assert bentpipe.Results.open(tmp_path / "out").runs.height == 2
+
+
+def test_explain_says_what_the_tunnel_did(lab: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    called(["run", str(lab), "--engine", "sim", "--out", str(out), "--variant", "coded"], tmp_path)
+    words = " ".join(called(["explain", str(out)], tmp_path).stdout.split())
+    record = json.loads(next(out.glob("*/run.json")).read_text())["tunnel"]["down"]
+    crossed, recovered = (" ".join(plural(record[key], "packet").split()) for key in ("packets", "recovered"))
+    assert f"Tunnel down: {crossed} crossed with" in words
+    assert f"Repairs recovered {recovered}. Lost for good: none." in words
+    assert "% of the packets were useless." in words
+    assert "The path lost no packet." in words  # upwards
+    found = json.loads(called(["explain", str(out), "--json"], tmp_path).stdout)
+    assert found["tunnel"]["down"]["recovered"] == record["recovered"]
+
+
+def test_explain_blames_a_small_window_on_what_the_tunnel_did_not_repair(lab: Path, tmp_path: Path) -> None:
+    titrated = LAB.replace('"tunnel.redundancy" = 0.1', '"tunnel.redundancy" = "titrated"')
+    lab.write_text(titrated.replace("[client]\ntcp_rmem = [4096, 131072, 2000000]\n", ""))
+    results = bentpipe.Lab.load(lab).run(engine="sim", out=tmp_path / "out")
+    plain, coded = (limits.explain(results, run) for run in results.records)
+    assert plain.pipes[0].losses == plain.pipes[0].drops
+    (down,) = coded.pipes
+    assert down.drops["channel"] > 100
+    assert sum(down.losses.values()) <= coded.record["tunnel"]["down"]["lost"]
+    assert "aqm" not in down.losses
+    if down.drops.get("aqm"):
+        assert "as repairs without room in the queue" in " ".join(explained.lines(coded))
+
+
+def test_a_run_with_a_tunnel_has_a_chart_of_its_delay_and_one_without_has_none(
+    lab: Path, tmp_path: Path
+) -> None:
+    results = bentpipe.Lab.load(lab).run(engine="sim", out=tmp_path / "out")
+    panels = [
+        {panel.name: panel for chart in files.of_run(results, run) for panel in chart.panels}
+        for run in results.records
+    ]
+    assert "tunnel-delay" not in panels[0]
+    panel = panels[1]["tunnel-delay"]
+    assert [series.label for series in panel.series] == ["mean down", "longest down"]
+    assert max(value or 0 for value in panel.series[1].y) <= panel.levels[0].value == 137.5
+    assert "Waiting for lost packets added" in panel.sentence
+
+
+def test_a_sweep_over_redundancy_has_a_chart_of_goodput_with_a_band(lab: Path, tmp_path: Path) -> None:
+    text = LAB.replace('duration = "60 s"', 'duration = "20 s"\nrepeat = 6').partition("[[variant]]")[0]
+    lab.write_text(text + '[tunnel]\n[sweep]\n"tunnel.redundancy" = [0, 0.02, 0.1]\n')
+    results = bentpipe.Lab.load(lab).run(engine="sim", out=tmp_path / "out")
+    charts = {chart.title: chart for chart in files.over_all(results)}
+    chart = charts["download, goodput over redundancy"]
+    (series,) = chart.panels[0].series
+    assert list(series.x) == [0, 0.02, 0.1]
+    assert series.band
+    assert series.y[2] > series.y[0]
+    assert "holds the true median" in chart.sentence
 
 
 def test_a_near_host_beside_a_tunnel_is_refused(lab: Path) -> None:

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | source | 4 + packet | kind 0 (4 bits), number (28 bits) |
 //! | exact repair | 4 + packet | kind 1, number |
-//! | report | 36 + 4 per range | kind 2, newest source packet that came; first missing; microseconds since the newest came; decided, lost, runs of losses, judged and overflow so far; deficit (16 bits); count of ranges (16 bits); each range: length - 1 (4 bits), number (28 bits) |
+//! | report | 56 + 4 per range | kind 2, newest source packet that came; first missing; microseconds since the newest came; decided, lost, runs of losses, judged, lost on the channel, overflow, unknown and runs of unknown so far; last packet before an idle time with losses; microseconds since it came; deficit (16 bits); count of ranges (16 bits); each range: length - 1 (4 bits), number (28 bits) |
 //! | repair | 10 + longest packet of its window | kind 8 + density (4 bits), first number (28 bits); count (16 bits); key (16 bits); coded length (16 bits), coded packets |
 //!
 //! Kind 8 + d is a repair of the density (d + 1) / 8.
@@ -20,7 +20,7 @@ pub const SOURCE_HEADER_BYTES: usize = 4;
 /// Before the coded bytes of a repair, which are as many as the longest packet of its window has.
 pub const REPAIR_HEADER_BYTES: usize = 10;
 /// Of a report that asks for nothing.
-pub const REPORT_BYTES: usize = 36;
+pub const REPORT_BYTES: usize = 56;
 pub const REPORT_RANGE_BYTES: usize = 4;
 /// A report asks for at most so many ranges.
 pub const REPORT_MAX_RANGES: usize = 64;
@@ -88,13 +88,21 @@ pub(crate) struct Report {
     /// How long ago the newest came.
     pub dwell_us: u32,
     /// Since the tunnel began, modulo 2^32: packets of which it is decided whether they were lost; lost ones; runs of those that were
-    /// not lost by overflow.
+    /// lost on the channel.
     pub decided: u32,
     pub lost: u32,
     pub runs: u32,
-    /// Decided packets of which the receiver can say where they were lost if they were, and of them those lost by overflow.
+    /// Decided packets of which the receiver can say where they were lost if they were, and of them those lost on the channel and
+    /// by overflow.
     pub judged: u32,
+    pub channel: u32,
     pub overflow: u32,
+    /// Of the lost, those at the end of a burst, and runs of them: whether they are overflow is told by the delay of the packet
+    /// `before_idle`, which came so long ago.
+    pub unknown: u32,
+    pub unknown_runs: u32,
+    pub before_idle: WireNumber,
+    pub before_idle_us: u32,
     /// Missing packets less independent equations.
     pub deficit: u16,
     /// Asked for exactly: the first of each range and how many.
@@ -206,7 +214,7 @@ pub(crate) fn write_repair_header(id: &RepairId, out: &mut Vec<u8>) {
 
 impl Report {
     fn parse(bytes: &[u8], newest: WireNumber) -> Result<Self, FrameError> {
-        let count = short_at(bytes, 34);
+        let count = short_at(bytes, 54);
         let ranges = bytes[REPORT_BYTES..].as_chunks::<REPORT_RANGE_BYTES>();
         if ranges.0.len() != usize::from(count)
             || !ranges.1.is_empty()
@@ -228,8 +236,13 @@ impl Report {
             lost: number_at(bytes, 16),
             runs: number_at(bytes, 20),
             judged: number_at(bytes, 24),
-            overflow: number_at(bytes, 28),
-            deficit: short_at(bytes, 32),
+            channel: number_at(bytes, 28),
+            overflow: number_at(bytes, 32),
+            unknown: number_at(bytes, 36),
+            unknown_runs: number_at(bytes, 40),
+            before_idle: WireNumber(number_at(bytes, 44) & NUMBER_MASK),
+            before_idle_us: number_at(bytes, 48),
+            deficit: short_at(bytes, 52),
             ranges: ranges.0.iter().map(range).collect(),
         })
     }
@@ -244,7 +257,12 @@ impl Report {
             self.lost,
             self.runs,
             self.judged,
+            self.channel,
             self.overflow,
+            self.unknown,
+            self.unknown_runs,
+            self.before_idle.0,
+            self.before_idle_us,
         ] {
             out.extend_from_slice(&word.to_be_bytes());
         }
@@ -296,8 +314,9 @@ mod tests {
                 }
                 Ok(Frame::Report(report)) => {
                     report.write(&mut out);
-                    // The four bits beside the first missing number are not used.
+                    // The four bits beside a number are not used.
                     out[4] |= bytes[4] & 0xf0;
+                    out[44] |= bytes[44] & 0xf0;
                 }
                 Err(_) => out.clone_from(&bytes),
             }
@@ -306,7 +325,7 @@ mod tests {
 
         #[test]
         fn a_report_is_read_as_it_was_written(
-            words in any::<[u32; 7]>(),
+            words in any::<[u32; 12]>(),
             deficit: u16,
             ranges in prop::collection::vec((any::<u32>(), 1..=16_u8), 0..=REPORT_MAX_RANGES),
         ) {
@@ -318,7 +337,12 @@ mod tests {
                 lost: words[4],
                 runs: words[0],
                 judged: words[5],
+                channel: words[11],
                 overflow: words[6],
+                unknown: words[7],
+                unknown_runs: words[8],
+                before_idle: WireNumber::of(words[9].into()),
+                before_idle_us: words[10],
                 deficit,
                 ranges: ranges.iter().map(|&(first, length)| (WireNumber::of(first.into()), length)).collect(),
             };

@@ -81,7 +81,7 @@ impl Report {
                 .map(|(name, pipe)| (name, PipeTotals::of(&pipe.totals)))
                 .collect(),
             tunnel: pipes()
-                .filter_map(|(name, pipe)| Some((name, pipe.tunnel?)))
+                .filter_map(|(name, pipe)| Some((name, pipe.tunnel.clone()?)))
                 .collect(),
             sampler,
             split,

@@ -40,7 +40,7 @@ pub struct Bytes {
     /// Of all headers before the payload.
     pub header_bytes: u16,
     pub ecn: Ecn,
-    /// It is a repair of a tunnel, which a queue may treat in its own way.
+    /// It is a repair of a tunnel, which a queue may let wait.
     pub repair: bool,
 }
 
@@ -159,6 +159,10 @@ impl PathPacket for Packet {
 
     fn corrupt(&mut self, _draw: u64) {
         self.corrupted = true;
+    }
+
+    fn is_repair(&self) -> bool {
+        matches!(&self.body, Body::Bytes(bytes) if bytes.repair)
     }
 
     fn segment(&self) -> Option<SequenceRange> {

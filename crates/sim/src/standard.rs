@@ -112,12 +112,12 @@ pub(crate) fn build(
 /// Seats a tunnel's ends at near and far.
 fn dig(config: &TunnelConfig, spec: &SimSpec, boxes: &mut Boxes) -> Result<Tunnel, SpecError> {
     let ip = spec.client.tcp.ip;
-    let crossing = |direction| {
-        let crossing = Crossing::new(config, direction, spec.mtu, ip, spec.bin_ns);
+    let crossing = || {
+        let crossing = Crossing::new(config, spec.mtu, ip, spec.bin_ns);
         let crossing = crossing.map_err(|error| SpecError::Box(format!("tunnel: {error}")))?;
         Ok::<_, SpecError>(Rc::new(RefCell::new(crossing)))
     };
-    let [down, up] = [crossing(Direction::Down)?, crossing(Direction::Up)?];
+    let [down, up] = [crossing()?, crossing()?];
     for (seats, outgoing, incoming) in [
         ([Seat::Near, Seat::Far], &up, &down),
         ([Seat::Far, Seat::Near], &down, &up),

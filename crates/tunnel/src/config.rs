@@ -1,6 +1,6 @@
 //! How a tunnel is set, and what its headers take.
 
-use bentpipe_base::{Direction, Nanos};
+use bentpipe_base::Nanos;
 use bentpipe_fec::REPAIR_HEADER_BYTES;
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +13,24 @@ pub struct TunnelConfig {
     pub window_packets: u32,
     /// The longest that a later packet waits for an earlier one; 0: none waits.
     pub hold_ns: Nanos,
+    /// Missing packets are requested and sent again. Without it only repairs recover them.
+    #[serde(default)]
+    pub exact: Option<ExactRepair>,
 }
 
-/// How many repairs are sent, and when.
+/// How missing packets are requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExactRepair {
+    /// A packet is requested once it has been missing for so long; the request waits for the next report.
+    pub patience_ns: Nanos,
+    /// It is requested again after this, until a round trip has been measured.
+    pub again_ns: Nanos,
+    /// The exit keeps so many of the newest packets: those of a round trip and more.
+    pub kept_packets: u32,
+}
+
+/// How many repairs are sent. When they enter the queue of a pipe is the pipe's own affair (`QueueConfig::titration`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Redundancy {
@@ -23,31 +38,6 @@ pub enum Redundancy {
     Fixed { ratio: f64 },
     /// As the losses ask for that are reported.
     Adaptive,
-    /// As many, and each when the queue has room. A direction without a rate always has.
-    Titrated {
-        down: Option<Room>,
-        up: Option<Room>,
-    },
-}
-
-/// When a repair may enter the queue of a pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Room {
-    /// What drains the queue.
-    pub rate_bit_s: u64,
-    /// A repair enters while the queue holds at most so much.
-    pub queue_bytes: u64,
-}
-
-impl Redundancy {
-    pub(crate) fn room(&self, direction: Direction) -> Option<Room> {
-        match (self, direction) {
-            (Self::Titrated { down, .. }, Direction::Down) => *down,
-            (Self::Titrated { up, .. }, Direction::Up) => *up,
-            (Self::Fixed { .. } | Self::Adaptive, _) => None,
-        }
-    }
 }
 
 /// Headers of IP and UDP below the tunnel.

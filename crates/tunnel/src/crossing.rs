@@ -3,11 +3,11 @@
 
 use crate::config::{Redundancy, TunnelConfig, inner_mtu, outer_bytes};
 use crate::delays::Delays;
-use crate::figures::TunnelFigures;
-use bentpipe_base::{Direction, Nanos, Time};
+use crate::figures::{PerSecond, TunnelFigures};
+use bentpipe_base::{Nanos, Time};
 use bentpipe_fec::{
-    Arrival, Policy, ReceiverConfig, ReleaseOrder, SenderConfig, SenderConfigError,
-    TitrationConfig, TunnelReceiver, TunnelSender, carried_number,
+    Arrival, ExactConfig, Policy, ReceiverConfig, ReleaseOrder, SenderConfig, SenderConfigError,
+    TunnelReceiver, TunnelSender, carried_number,
 };
 use bentpipe_path::Goodput;
 use bentpipe_path::packet::{Ecn, Packet};
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 /// Packets whose times of sending the sender knows: those of a round trip, to measure it.
 const SENT_PACKETS: u32 = 65_536;
-/// A packet that is missing when so many windows have passed is given up: no repair covers it any more.
+/// A packet that is missing when so many windows have passed is given up, unless more are kept for exact repairs.
 const KEPT_WINDOWS: u32 = 4;
 /// For packets that are late on a short window.
 const LEAST_KEPT_PACKETS: u32 = 1024;
@@ -25,6 +25,8 @@ const END_OF_BURST: Nanos = Nanos::from_millis(5);
 const RESIDUAL: f64 = 0.01;
 const INITIAL_LOSS: f64 = 0.01;
 const MAX_RATIO: f64 = 0.5;
+/// A packet is requested at most so often.
+const TRIES: u8 = 10;
 /// Repairs cover any packet of their window.
 const DENSITY_EIGHTHS: u8 = 8;
 
@@ -41,7 +43,9 @@ struct Inside<P> {
 pub struct Crossing<P> {
     pub sender: TunnelSender,
     pub receiver: TunnelReceiver,
-    window: u64,
+    /// A missing packet may come while no more than so many newer ones have.
+    reach: u64,
+    kept: u64,
     hold: Nanos,
     outer_bytes: u32,
     /// From number `first` on; `None` where the packet has left.
@@ -57,13 +61,14 @@ pub struct Crossing<P> {
     /// Payload that left for the first time, by the start of its bin, until the bin is asked for.
     bins: VecDeque<(Time, u64)>,
     recovery: Delays,
+    exact: Delays,
     added: Delays,
+    per_second: PerSecond,
 }
 
 impl<P: Packet> Crossing<P> {
     pub fn new(
         config: &TunnelConfig,
-        direction: Direction,
         mtu: u32,
         ip: u8,
         bin: Nanos,
@@ -72,21 +77,12 @@ impl<P: Packet> Crossing<P> {
         let packet_max_bytes = inner_mtu(mtu, ip);
         let policy = match config.redundancy {
             Redundancy::Fixed { ratio } => Policy::Fixed { ratio },
-            Redundancy::Adaptive | Redundancy::Titrated { .. } => Policy::Adaptive {
+            Redundancy::Adaptive => Policy::Adaptive {
                 residual: RESIDUAL,
                 initial_loss: INITIAL_LOSS,
                 max_ratio: MAX_RATIO,
             },
         };
-        let titration = config
-            .redundancy
-            .room(direction)
-            .map(|room| TitrationConfig {
-                rate_bit_s: room.rate_bit_s,
-                room_bytes: room.queue_bytes,
-                outer_bytes: outer_bytes(ip),
-                max_waiting: window,
-            });
         let sender = TunnelSender::new(SenderConfig {
             window_packets: window,
             kept_packets: SENT_PACKETS.max(window),
@@ -94,9 +90,11 @@ impl<P: Packet> Crossing<P> {
             policy,
             density_eighths: DENSITY_EIGHTHS,
             end_of_burst: END_OF_BURST,
-            titration,
+            titration: None,
         })?;
-        let kept_packets = window.saturating_mul(KEPT_WINDOWS).max(LEAST_KEPT_PACKETS);
+        let requested = config.exact.map_or(0, |it| it.kept_packets);
+        let kept_packets = window.saturating_mul(KEPT_WINDOWS);
+        let kept_packets = kept_packets.max(LEAST_KEPT_PACKETS).max(requested);
         let receiver = TunnelReceiver::new(ReceiverConfig {
             kept_packets,
             packet_max_bytes,
@@ -108,13 +106,18 @@ impl<P: Packet> Crossing<P> {
             } else {
                 ReleaseOrder::AsTheyCome
             },
-            exact: None,
+            exact: config.exact.map(|it| ExactConfig {
+                patience: it.patience_ns,
+                again: it.again_ns,
+                tries: TRIES,
+            }),
             report_every: REPORT_EVERY,
         });
         Ok(Self {
             sender,
             receiver,
-            window: window.into(),
+            reach: window.max(requested).into(),
+            kept: u64::from(kept_packets) + u64::from(window),
             hold: config.hold_ns,
             outer_bytes: outer_bytes(ip),
             inside: VecDeque::new(),
@@ -127,7 +130,9 @@ impl<P: Packet> Crossing<P> {
             bin,
             bins: VecDeque::new(),
             recovery: Delays::default(),
+            exact: Delays::default(),
             added: Delays::default(),
+            per_second: PerSecond::default(),
         })
     }
 
@@ -160,13 +165,14 @@ impl<P: Packet> Crossing<P> {
     }
 
     /// A frame of the sender has come to the exit, marked on the way or not. One that does not parse is counted by the receiver.
-    pub fn handle(&mut self, now: Time, frame: &[u8], marked: bool) {
+    /// `wire_bytes` are without the headers below the tunnel.
+    pub fn handle(&mut self, now: Time, frame: &[u8], wire_bytes: u32, marked: bool) {
         if let Some(number) = carried_number(frame, self.next_due)
             && number < self.next_number()
         {
             self.came(now, number, marked);
         }
-        let _ = self.receiver.handle(now, frame);
+        let _ = self.receiver.handle_as(now, frame, wire_bytes);
     }
 
     /// A packet has come to the exit as it is.
@@ -197,8 +203,11 @@ impl<P: Packet> Crossing<P> {
             };
             let delay = now - inside.due.unwrap_or(now);
             self.added.add(delay);
-            if arrival != Arrival::AsSource {
-                self.recovery.add(delay);
+            self.per_second.add(now, delay);
+            match arrival {
+                Arrival::AsSource => {}
+                Arrival::AsExactRepair => self.exact.add(delay),
+                Arrival::Recovered => self.recovery.add(delay),
             }
             self.forget();
             if let Some(segment) = inside.packet.segment() {
@@ -212,9 +221,8 @@ impl<P: Packet> Crossing<P> {
 
     /// Packets that can come no more are lost.
     fn forget(&mut self) {
-        let kept = u64::from(KEPT_WINDOWS + 1) * self.window + u64::from(LEAST_KEPT_PACKETS);
         while let Some(front) = self.inside.front()
-            && (front.is_none() || self.first + kept < self.next_due)
+            && (front.is_none() || self.first + self.kept < self.next_due)
         {
             self.lost += u64::from(front.is_some());
             self.inside.pop_front();
@@ -240,21 +248,25 @@ impl<P: Packet> Crossing<P> {
     }
 
     pub fn figures(&self, ended: Time) -> TunnelFigures {
-        // Neither waiting for its turn nor covered by a repair to come.
+        // Neither waiting for its turn nor covered by a repair to come or requested.
         let is_lost = |(place, inside): (usize, &Option<Inside<P>>)| {
             let number = self.first + place as u64;
             let due = inside.as_ref().and_then(|inside| inside.due);
-            number + self.window < self.next_due && due.is_some_and(|due| due + self.hold < ended)
+            number + self.reach < self.next_due && due.is_some_and(|due| due + self.hold < ended)
         };
         let lost = self.inside.iter().enumerate().filter(|it| is_lost(*it));
-        TunnelFigures::new(
+        let figures = TunnelFigures::new(
             &self.sender.counters(),
             &self.receiver.counters(),
             self.lost + lost.count() as u64,
             self.too_long,
             self.inner_bytes,
-            [&self.recovery, &self.added],
+            [&self.recovery, &self.exact, &self.added],
             self.outer_bytes,
-        )
+        );
+        TunnelFigures {
+            per_second: self.per_second.clone(),
+            ..figures
+        }
     }
 }

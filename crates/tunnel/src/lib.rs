@@ -10,6 +10,6 @@ mod crossing;
 mod delays;
 mod figures;
 
-pub use config::{Redundancy, Room, TunnelConfig, inner_mtu, outer_bytes};
+pub use config::{ExactRepair, Redundancy, TunnelConfig, inner_mtu, outer_bytes};
 pub use crossing::Crossing;
-pub use figures::TunnelFigures;
+pub use figures::{PerSecond, TunnelFigures};

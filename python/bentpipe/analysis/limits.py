@@ -123,6 +123,8 @@ class Pipe:
     capacity_bit_s: float | None
     drops: Mapping[str, int]
     """By cause; only those that there were."""
+    losses: Mapping[str, int]
+    """Of them those that TCP sees: with a tunnel, those that it did not repair."""
     offered_packets: int
     queue: Mapping[str, Any] | None
     """The record's figures (docs/queue-behaviour.md); None where there are none."""
@@ -181,12 +183,34 @@ def _pipe(record: Mapping[str, Any], link: pl.DataFrame, name: Direction) -> Pip
     return Pipe(
         str(name),
         capacity_bit_s(record, name),
-        {cause: count for cause, count in dropped.items() if count},
+        (drops := {cause: count for cause, count in dropped.items() if count}),
+        _unrepaired(record, name, drops),
         int(own["offered_packets"].sum() or 0),
         record.get("queue", {}).get(name),
         queue_limit_bytes(record, name),
         base_rtt_s(record),
     )
+
+
+def _unrepaired(record: Mapping[str, Any], pipe: str, drops: Mapping[str, int]) -> Mapping[str, int]:
+    """What a tunnel lost for good, by cause. It repairs what the channel lost before what a queue dropped."""
+    tunnel = (record.get("tunnel") or {}).get(pipe)
+    if tunnel is None:
+        return drops
+    lost = int(tunnel.get("lost") or 0)
+    found = {}
+    for cause in sorted(drops, key=lambda cause: _LOSSES[cause] == "random-loss"):
+        count = 0 if cause == "aqm" and titrates(record, pipe) else min(drops[cause], lost)
+        lost -= count
+        if count:
+            found[cause] = count
+    return found
+
+
+def titrates(record: Mapping[str, Any], pipe: str) -> bool:
+    """Whether what the queue discipline dropped are a tunnel's repairs that found no room in time."""
+    tunnel = record.get("spec", {}).get("tunnel")
+    return isinstance(tunnel, Mapping) and isinstance(tunnel.get(pipe), Mapping)
 
 
 def _transfer(
@@ -297,7 +321,7 @@ def _findings(samples: pl.DataFrame, pipe: Pipe) -> tuple[Finding, ...]:
         pl.col("cwnd_segments") < pl.col("ssthresh_segments")
     )
     repairs = pl.col("ca_state").is_in(["recovery", "loss"]).fill_null(False)
-    small_window = _LOSSES[max(pipe.drops, key=lambda cause: pipe.drops[cause])] if pipe.drops else None
+    small_window = _LOSSES[max(pipe.losses, key=lambda cause: pipe.losses[cause])] if pipe.losses else None
     kind = (
         pl.when(pl.col("in_flight_bytes") == 0)
         .then(pl.lit("sender-application"))
@@ -355,6 +379,6 @@ def _evidence(row: Mapping[str, Any], pipe: Pipe) -> dict[str, Any]:
         found["queue_bytes"] = pipe.queue_limit_bytes
     causes = [cause for cause, kind in _LOSSES.items() if kind == row["kind"]]
     if causes:
-        found["dropped_packets"] = sum(pipe.drops.get(cause, 0) for cause in causes)
+        found["dropped_packets"] = sum(pipe.losses.get(cause, 0) for cause in causes)
         found["offered_packets"] = pipe.offered_packets
     return found

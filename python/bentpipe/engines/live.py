@@ -29,6 +29,7 @@ from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
 from bentpipe.errors import EngineError
 from bentpipe.lab.point import Point
 from bentpipe.lab.spec import HostSpec, RunSpec
+from bentpipe.lab.tunnels import titrated_pipes
 from bentpipe.runs.figures import reader_waits
 from bentpipe.runs.figures.queue_behaviour import queues_of_run
 from bentpipe.runs.figures.reliability import assess
@@ -293,9 +294,10 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
     """The fields of the request `setup`."""
     spec = point.spec
     near, split = spec.near, spec.split
+    down, up = titrated_pipes(spec.tunnel, spec.path)
     return {
         "hosts": {"client": _host(spec.client), "server": _host(spec.server)},
-        "path": {"down": spec.path.down, "up": spec.path.up, "mtu": spec.path.mtu},
+        "path": {"down": down, "up": up, "mtu": spec.path.mtu},
         "near": {"host": _host(near.host), "down": near.down, "up": near.up} if near else None,
         "tunnel": spec.tunnel and {"config": tunnel_config(spec.tunnel), "ip": spec.client.ip},
         "split": {"hosts": _host(split.host), "path": _host(split.path)} if split else None,

@@ -14,6 +14,7 @@ from bentpipe.engines.tunnel_config import tunnel_config
 from bentpipe.errors import EngineError
 from bentpipe.lab.point import Point
 from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
+from bentpipe.lab.tunnels import titrated_pipes
 
 CONTROLS = tuple(congestion_controls())
 _UNSEEN_KINDS = {
@@ -62,12 +63,13 @@ def _refuse_control(place: str, control: str) -> None:
 
 def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
     spec = point.spec
+    down, up = titrated_pipes(spec.tunnel, spec.path)
     return {
         "client": _host(spec.client, asks_ecn=False),
         # Linux's default accepts ECN where the other side asks for it, and does not ask (tcp_ecn = 2).
         "server": _host(spec.server, asks_ecn=bool(spec.client.ecn)),
-        "down": spec.path.down,
-        "up": spec.path.up,
+        "down": down,
+        "up": up,
         "near": spec.near and _near(spec.near),
         "tunnel": spec.tunnel and tunnel_config(spec.tunnel),
         "mtu": spec.path.mtu,

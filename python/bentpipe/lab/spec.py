@@ -203,21 +203,38 @@ def tunnel_bytes(ip: int) -> int:
 
 
 class RoomSpec(_Spec):
-    """A titrated repair enters while the pipe's queue, drained at this rate, holds so much or less."""
+    """A titrated repair enters while the pipe's queue, drained at this rate, holds so much or less with it.
+
+    One that has waited longer than `max_age_ns` is dropped.
+    """
 
     rate_bit_s: int
     queue_bytes: int
+    max_age_ns: int
+
+
+class ExactSpec(_Spec):
+    """Missing packets are requested and sent again. The exit keeps the newest `kept_packets`."""
+
+    patience_ns: int
+    again_ns: int
+    kept_packets: int
 
 
 class TunnelSpec(_Spec):
-    """Whole packets cross the path coded. `down` and `up` are of a titrated tunnel; None: always room."""
+    """Whole packets cross the path coded. `down` and `up` are of a titrated tunnel; None: always room.
+
+    `exact` is None where no packet is sent again.
+    """
 
     kind: Literal["coded"]
+    repair: Literal["code", "exact", "both"]
     redundancy: float | Literal["adaptive", "titrated"]
     window_packets: int
     hold_ns: int
     down: RoomSpec | None
     up: RoomSpec | None
+    exact: ExactSpec | None
 
 
 class SplitSpec(_Spec):

@@ -5,7 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from bentpipe.analysis.cells import is_imported
-from bentpipe.analysis.limits import Explained, Finding, Pipe, Transfer
+from bentpipe.analysis.limits import Explained, Finding, Pipe, Transfer, titrates
+from bentpipe.report import tunnel_explained
+from bentpipe.runs.summary import tunnel_figures
 from bentpipe.words.digits import digits
 from bentpipe.words.wording import duration, listed, percent, plural, point_words, rate, size
 
@@ -44,7 +46,9 @@ def lines(of: Explained) -> Iterator[str]:
             if finding.share >= _LEAST_SHARE:
                 yield f"    {percent(finding.share):>6}  {because(finding, of.pipes, transfer)}"
         yield from (f"      {line}" for line in _beside(transfer, of.pipes))
-    yield from (f"  {line}" for pipe in of.pipes for line in _of_pipe(pipe))
+    for pipe in of.pipes:
+        yield from (f"  {line}" for line in _of_pipe(pipe, titrated=titrates(of.record, pipe.name)))
+    yield from (f"  {line}" for line in tunnel_explained.lines(of.record))
     if of.pings:
         sent, lost, median_s = of.pings
         median = "none answered" if median_s is None else f"median {duration(median_s)}"
@@ -77,6 +81,7 @@ def as_json(of: Explained) -> dict[str, Any]:
             "queue_bytes": base and base.queue_limit_bytes,
         },
         "pipes": {pipe.name: asdict(pipe) for pipe in of.pipes},
+        "tunnel": {name: tunnel_figures(of) for name, of in (record.get("tunnel") or {}).items()},
     }
 
 
@@ -203,9 +208,10 @@ def _round_trips(seconds: float, base_s: float | None) -> str:
     return f", {digits(seconds / base_s, 2)} base round trips" if base_s else ""
 
 
-def _of_pipe(of: Pipe) -> Iterator[str]:
+def _of_pipe(of: Pipe, *, titrated: bool) -> Iterator[str]:
     if of.drops:
-        parts = [f"{plural(count, 'packet')} {_CAUSES[cause]}" for cause, count in of.drops.items()]
+        causes = {**_CAUSES, "aqm": "as repairs without room in the queue"} if titrated else _CAUSES
+        parts = [f"{plural(count, 'packet')} {causes[cause]}" for cause, count in of.drops.items()]
         yield f"Drops {of.name}: {listed(parts)}, of {digits(of.offered_packets, 12)} offered."
     queue = of.queue or {}
     words: Mapping[str, tuple[str, Callable[[float], str]]] = {

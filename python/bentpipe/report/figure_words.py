@@ -52,6 +52,10 @@ TUNNEL = {
     "redundancy_sent": "repairs per packet, sent",
     "redundancy_used": "repairs per packet, used",
     "redundancy_useless": "repairs per packet, useless",
+    "requested": "packets requested again",
+    "exact_repairs": "packets sent again",
+    "exact_used": "packets that came when sent again",
+    "exact_useless": "packets sent again in vain",
     "overhead_bytes": "headers and repairs",
     "inner_bytes": "packets without them",
     "recovered": "packets recovered",
@@ -61,6 +65,8 @@ TUNNEL = {
     "decoding_delay_s_p50": "delay of a recovered packet, median",
     "decoding_delay_s_p95": "delay of a recovered packet, 95th percentile",
     "decoding_delay_s_max": "delay of a recovered packet, longest",
+    "exact_delay_s_p50": "delay of a packet sent again, median",
+    "exact_delay_s_p95": "delay of a packet sent again, 95th percentile",
     "added_delay_s_mean": "delay of all packets in the tunnel's exit, mean",
     "added_delay_s_p50": "delay of all packets in the tunnel's exit, median",
     "added_delay_s_p95": "delay of all packets in the tunnel's exit, 95th percentile",
@@ -113,7 +119,9 @@ def shown(key: str, value: Any) -> str:
 def _flat(entry: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     for key, value in entry.items():
         if isinstance(value, Mapping):
-            yield from ((f"{key}, {part}", inner) for part, inner in value.items())
+            yield from (
+                (f"{key}, {part}", inner) for part, inner in value.items() if not isinstance(inner, list)
+            )
         elif not isinstance(value, list):
             yield key, value
 

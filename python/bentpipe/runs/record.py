@@ -57,6 +57,10 @@ class TunnelFigures(TypedDict, total=False):
     redundancy_sent: float | None
     redundancy_used: float | None
     redundancy_useless: float | None
+    requested: int
+    exact_repairs: int
+    exact_used: int
+    exact_useless: int
     overhead_bytes: int
     inner_bytes: int
     recovered: int
@@ -67,9 +71,12 @@ class TunnelFigures(TypedDict, total=False):
     decoding_delay_s_p50: float | None
     decoding_delay_s_p95: float | None
     decoding_delay_s_max: float | None
+    exact_delay_s_p50: float | None
+    exact_delay_s_p95: float | None
     added_delay_s_mean: float | None
     added_delay_s_p50: float | None
     added_delay_s_p95: float | None
+    per_second: dict[str, list[float]]
 
 
 class Times(TypedDict, total=False):

@@ -31,6 +31,8 @@ BIN_S = 0.1
 def summary(record: Mapping[str, Any]) -> dict[str, Any]:
     """The object of `--json`: figures only; what is long stays in run.json."""
     found = {key: record[key] for key in _SUMMARY_KEYS if key in record}
+    if tunnel := record.get("tunnel"):
+        found["tunnel"] = {name: tunnel_figures(of) for name, of in tunnel.items()}
     error = record.get("engine_error") or {}
     found["engine_error"] = {k: v for k, v in error.items() if not isinstance(v, (dict, list))}
     if hosts := error.get("hosts"):
@@ -38,6 +40,11 @@ def summary(record: Mapping[str, Any]) -> dict[str, Any]:
             name: {k: v for k, v in host.items() if k != "programs"} for name, host in hosts.items()
         }
     return found
+
+
+def tunnel_figures(of: Mapping[str, Any]) -> dict[str, Any]:
+    """Of one direction, without what is by the second."""
+    return {key: value for key, value in of.items() if not isinstance(value, dict)}
 
 
 def pipes_summary(link: pl.DataFrame, end_s: float, bin_s: float = BIN_S) -> dict[str, dict[str, Any]]:

@@ -24,6 +24,15 @@ impl QueueingDetector {
         self.queueing
     }
 
+    /// Whether a packet with this round trip met a queue, by what is known of others.
+    pub fn would_queue(&self, round_trip: Nanos) -> bool {
+        let ranges = self.ranges.into_iter().flatten();
+        let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        range.is_some_and(|(least, greatest)| {
+            greatest - least >= JITTER && (round_trip - least).0 > (greatest - least).0 / 2
+        })
+    }
+
     pub fn on_round_trip(&mut self, now: Time, round_trip: Nanos) {
         let since = *self.since.get_or_insert(now);
         if now - since >= MEMORY {

@@ -7,7 +7,9 @@
 //! 1. The bottleneck's time per byte is the least that any 16 frames in a row took in the last 1 to 2 s: with fewer, a line that hands
 //!    over several at once would look faster than it is.
 //! 2. Of a run of losses, as many are taken for lost behind the bottleneck as it had the time to send, and the rest for overflow.
-//! 3. Where more than one frame in 20 comes sooner than the bottleneck can have sent it, the times tell nothing: jitter, or frames
+//! 3. If the gap is longer than all of them would have taken, the bottleneck had nothing to send for a while: a burst has ended. The
+//!    gap then tells nothing, and the sender decides by the delay of the packet before it ([`BeforeIdle`]).
+//! 4. Where more than one frame in 20 comes sooner than the bottleneck can have sent it, the times tell nothing: jitter, or frames
 //!    that are handed over together. Then nothing is judged.
 //!
 //! A loss before a busy bottleneck looks like overflow, and so does one by a policer. A queue that other traffic shares hides
@@ -31,6 +33,34 @@ pub(crate) enum LostAt {
     Queue,
     /// Behind the bottleneck.
     Channel,
+    /// Either: the bottleneck has idled since.
+    Unknown,
+}
+
+/// The newest frame of a source packet before the bottleneck idled and packets were missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BeforeIdle {
+    pub number: u64,
+    pub came: Time,
+}
+
+/// Where packets of a run were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// So many behind the bottleneck, the others in its queue.
+    Behind(u64),
+    Unknown,
+}
+
+impl Run {
+    /// Which of a run were lost where is not known, only how many.
+    pub fn of(self, place: u64) -> LostAt {
+        match self {
+            Self::Behind(count) if place < count => LostAt::Channel,
+            Self::Behind(_) => LostAt::Queue,
+            Self::Unknown => LostAt::Unknown,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -82,14 +112,20 @@ impl Gaps {
         }
         if let Some((first, _)) = self.frames.pop_front() {
             let took = (now - first).0 as f64 / self.bytes.max(1) as f64;
+            if self
+                .service_ns_per_byte()
+                .is_some_and(|it| took < SOONEST * it)
+            {
+                // Until now the bottleneck was never busy for long, and frames only seemed to come too soon.
+                self.too_soon = 0.0;
+            }
             self.least[0] = Some(self.least[0].map_or(took, |least| least.min(took)));
         }
         self.bytes -= self.frames.front().map_or(0, |it| u64::from(it.1));
     }
 
-    /// The newest frame has shown that so many before it are missing. How many of them were lost behind the bottleneck; `None` if
-    /// that cannot be told.
-    pub fn lost_behind_queue(&self, missing: u64) -> Option<u64> {
+    /// The newest frame has shown that so many before it are missing. `None`: times tell nothing here.
+    pub fn judge(&self, missing: u64) -> Option<Run> {
         let service = self.service_ns_per_byte()?;
         if self.too_soon > MOST_TOO_SOON {
             return None;
@@ -97,7 +133,12 @@ impl Gaps {
         let (_, bytes) = self.frames.back()?;
         let others_ns = self.gap.0 as f64 - service * f64::from(*bytes);
         let served = others_ns / (service * self.mean_bytes.max(1.0));
-        Some((served.round().max(0.0) as u64).min(missing))
+        let served = served.round().max(0.0) as u64;
+        Some(if served > missing {
+            Run::Unknown
+        } else {
+            Run::Behind(served)
+        })
     }
 }
 
@@ -131,26 +172,40 @@ mod tests {
             self.gaps.on_frame(self.now, 1500);
         }
 
-        /// How many of the missing were lost behind the queue if the next packet comes after this.
-        fn lost(&mut self, gap: Nanos, missing: u64) -> Option<u64> {
+        /// Where the missing were lost if the next packet comes after this.
+        fn lost(&mut self, gap: Nanos, missing: u64) -> Option<Run> {
             self.after(gap);
-            self.gaps.lost_behind_queue(missing)
+            self.gaps.judge(missing)
         }
     }
 
     #[test]
     fn a_loss_behind_the_bottleneck_leaves_a_gap_and_one_in_its_queue_does_not() {
         let mut line = Line::new();
-        assert_eq!(line.lost(SERVICE, 1), Some(0));
-        assert_eq!(line.lost(Nanos(2 * SERVICE.0), 1), Some(1));
-        assert_eq!(line.lost(Nanos(3 * SERVICE.0), 5), Some(2));
-        assert_eq!(line.lost(SERVICE, 0), Some(0));
+        assert_eq!(line.lost(SERVICE, 1), Some(Run::Behind(0)));
+        assert_eq!(line.lost(Nanos(2 * SERVICE.0), 1), Some(Run::Behind(1)));
+        assert_eq!(line.lost(Nanos(3 * SERVICE.0), 5), Some(Run::Behind(2)));
+        let run = Run::Behind(2);
+        let places = [0, 1, 2].map(|place| run.of(place));
+        assert_eq!(places, [LostAt::Channel, LostAt::Channel, LostAt::Queue]);
     }
 
     #[test]
-    fn after_a_pause_all_losses_are_the_channels() {
+    fn after_a_pause_it_is_not_known_where_the_last_packets_before_it_were_lost() {
         let mut line = Line::new();
-        assert_eq!(line.lost(Nanos::from_secs(30), 4), Some(4));
+        assert_eq!(line.lost(Nanos(6 * SERVICE.0), 4), Some(Run::Unknown));
+    }
+
+    #[test]
+    fn the_first_burst_after_frames_far_apart_is_judged() {
+        let mut line = Line::new();
+        for _ in 0..60 {
+            line.after(Nanos::from_millis(100));
+        }
+        for _ in 0..16 {
+            line.after(SERVICE);
+        }
+        assert_eq!(line.lost(SERVICE, 30), Some(Run::Behind(0)));
     }
 
     #[test]
@@ -178,17 +233,17 @@ mod tests {
     fn a_lower_rate_is_learned_within_two_seconds() {
         let mut line = Line::new();
         let slower = Nanos(3 * SERVICE.0);
-        assert_eq!(line.lost(slower, 1), Some(1));
+        assert_eq!(line.lost(slower, 2), Some(Run::Behind(2)));
         for _ in 0..1000 {
             line.after(slower);
         }
-        assert_eq!(line.lost(slower, 1), Some(0));
+        assert_eq!(line.lost(slower, 2), Some(Run::Behind(0)));
     }
 
     #[test]
     fn nothing_is_told_of_the_first_frames() {
         let mut gaps = Gaps::default();
         gaps.on_frame(Time::ZERO, 1500);
-        assert_eq!(gaps.lost_behind_queue(3), None);
+        assert_eq!(gaps.judge(3), None);
     }
 }

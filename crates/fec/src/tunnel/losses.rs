@@ -21,10 +21,14 @@ pub(crate) struct Losses {
     in_run: bool,
     pub decided: u32,
     pub lost: u32,
-    /// Of losses that are not known to be overflow.
     pub runs: u32,
     pub judged: u32,
+    /// Of the lost: on the channel; by overflow; and where it is not known, of these the runs. The last two are not in `runs`.
+    pub channel: u32,
     pub overflow: u32,
+    pub unknown: u32,
+    pub unknown_runs: u32,
+    in_unknown_run: bool,
 }
 
 impl Losses {
@@ -54,14 +58,27 @@ impl Losses {
         }
         if lost {
             self.lost = self.lost.wrapping_add(packets);
-            if at == Some(LostAt::Queue) {
-                // It neither ends a run of other losses nor is part of it.
-                self.overflow = self.overflow.wrapping_add(packets);
-                return;
+            // Losses of one kind neither end a run of another kind nor are part of it.
+            match at {
+                Some(LostAt::Queue) => self.overflow = self.overflow.wrapping_add(packets),
+                Some(LostAt::Unknown) => {
+                    self.unknown = self.unknown.wrapping_add(packets);
+                    let begins = u32::from(!self.in_unknown_run);
+                    self.unknown_runs = self.unknown_runs.wrapping_add(begins);
+                    self.in_unknown_run = true;
+                }
+                Some(LostAt::Channel) | None => {
+                    if at.is_some() {
+                        self.channel = self.channel.wrapping_add(packets);
+                    }
+                    self.runs = self.runs.wrapping_add(u32::from(!self.in_run));
+                    self.in_run = true;
+                }
             }
-            self.runs = self.runs.wrapping_add(u32::from(!self.in_run));
+        } else {
+            self.in_run = false;
+            self.in_unknown_run = false;
         }
-        self.in_run = lost;
     }
 }
 
@@ -93,20 +110,22 @@ mod tests {
     }
 
     #[test]
-    fn losses_by_overflow_are_counted_apart_and_are_in_no_run() {
+    fn losses_by_overflow_and_unknown_ones_are_counted_apart_and_are_in_no_run() {
         let mut losses = Losses::default();
         // Two on the channel, three in the queue between others, and one that nobody can place.
         let fate = |id: u64| Fate {
-            lost: [3, 4, 5, 7, 9, 20].contains(&id),
+            lost: [3, 4, 5, 7, 9, 20, 30, 31].contains(&id),
             at: match id {
                 4 | 7 | 9 => Some(LostAt::Queue),
                 20 => None,
+                30 | 31 => Some(LostAt::Unknown),
                 _ => Some(LostAt::Channel),
             },
         };
         losses.advance(60, 0, fate);
         assert_eq!((losses.decided, losses.judged), (44, 43));
-        assert_eq!((losses.lost, losses.overflow), (6, 3));
+        assert_eq!((losses.lost, losses.channel, losses.overflow), (8, 2, 3));
         assert_eq!(losses.runs, 2);
+        assert_eq!((losses.unknown, losses.unknown_runs), (2, 1));
     }
 }

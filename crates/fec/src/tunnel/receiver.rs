@@ -1,7 +1,7 @@
 //! Where packets leave the tunnel.
 
 use super::counters::ReceiverCounters;
-use super::gaps::{Gaps, LostAt};
+use super::gaps::{BeforeIdle, Gaps, LostAt, Run};
 use super::losses::{Fate, Losses, REORDERING_PACKETS};
 use super::missing::MissingPackets;
 use super::release::{ReleaseOrder, Released, Releases};
@@ -73,6 +73,7 @@ pub struct TunnelReceiver {
     first_missing: u64,
     losses: Losses,
     gaps: Gaps,
+    before_idle: Option<BeforeIdle>,
     newest_source: Option<(u64, Time)>,
     last_report: Option<Time>,
     has_news: bool,
@@ -133,6 +134,7 @@ impl TunnelReceiver {
             first_missing: 0,
             losses: Losses::default(),
             gaps: Gaps::default(),
+            before_idle: None,
             newest_source: None,
             last_report: None,
             has_news: false,
@@ -302,16 +304,13 @@ impl TunnelReceiver {
         self.losses.advance(end, start, fate);
         self.forget_before(start);
         let missing = end - kept.end - u64::from(coming.is_some());
-        let behind_queue = self.gaps.lost_behind_queue(missing);
+        let run = self.gaps.judge(missing);
+        if missing > 0 && run == Some(Run::Unknown) {
+            let last = self.newest_source;
+            self.before_idle = last.map(|(number, came)| BeforeIdle { number, came });
+        }
         for id in start.max(kept.end)..end {
-            // Which of a run were lost where is not known, only how many.
-            let lost_at = behind_queue.map(|count| {
-                if id - kept.end < count {
-                    LostAt::Channel
-                } else {
-                    LostAt::Queue
-                }
-            });
+            let lost_at = run.map(|run| run.of(id - kept.end));
             let record = PacketRecord {
                 known_at: Time::ZERO,
                 arrival: None,
@@ -412,6 +411,10 @@ impl TunnelReceiver {
         while self.decoder.is_known(self.first_missing) {
             self.first_missing += 1;
         }
+        let before_idle = self.before_idle.unwrap_or(BeforeIdle {
+            number: newest,
+            came,
+        });
         let asked = ranges.iter().map(|it| u64::from(it.1)).sum::<u64>();
         let report = Report {
             newest: WireNumber::of(newest),
@@ -421,7 +424,12 @@ impl TunnelReceiver {
             lost: self.losses.lost,
             runs: self.losses.runs,
             judged: self.losses.judged,
+            channel: self.losses.channel,
             overflow: self.losses.overflow,
+            unknown: self.losses.unknown,
+            unknown_runs: self.losses.unknown_runs,
+            before_idle: WireNumber::of(before_idle.number),
+            before_idle_us: u32::try_from((now - before_idle.came).0 / 1000).unwrap_or(u32::MAX),
             deficit: u16::try_from(self.deficit()).unwrap_or(u16::MAX),
             ranges: ranges
                 .iter()

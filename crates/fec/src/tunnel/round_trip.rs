@@ -1,4 +1,5 @@
-//! The time from asking for a packet to its arrival: smoothed, with its variation, as RFC 6298 has it for its timeout.
+//! The time from asking for a packet to its arrival: smoothed, with its variation, as RFC 6298 has it for its timeout. The
+//! timeout is at least 9/8 of it, as RFC 9002 waits (section 6.1.2): where it hardly varies, a queue that begins to grow is no loss.
 
 use bentpipe_base::Nanos;
 
@@ -31,7 +32,7 @@ impl RoundTrip {
     /// After so long an answer is overdue.
     pub fn timeout(&self) -> Nanos {
         self.estimate.map_or(self.initial, |(smoothed, variation)| {
-            Nanos(smoothed + 4 * variation)
+            Nanos(smoothed + (4 * variation).max(smoothed / 8))
         })
     }
 }

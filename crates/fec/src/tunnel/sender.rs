@@ -181,7 +181,12 @@ impl TunnelSender {
             lost: 0,
             runs: 0,
             judged: 0,
+            channel: 0,
             overflow: 0,
+            unknown: 0,
+            unknown_runs: 0,
+            before_idle: WireNumber::of(0),
+            before_idle_us: 0,
             deficit: 0,
             ranges: Vec::new(),
         };
@@ -207,21 +212,45 @@ impl TunnelSender {
         self.counters.reported_lost += u64::from(lost);
         // Decided were the packets from this number on: before a pause, perhaps, while the newest came after it.
         let first_decided = WireNumber::of(before.decided.into()).nearest_to(newest);
-        let judged = report.judged.wrapping_sub(before.judged) == decided;
-        if !judged && first_decided < self.queued_before {
-            self.counters.reported_overflow += u64::from(lost);
-        } else {
-            let overflow = report.overflow.wrapping_sub(before.overflow).min(lost);
+        let since = |field: fn(&Report) -> u32| field(&report).wrapping_sub(field(before));
+        let judged = since(|it| it.judged).min(decided);
+        if judged > 0 {
+            // What is not judged counts for nothing: frames from before and behind it tell enough.
+            let mut overflow = since(|it| it.overflow);
+            let mut channel = since(|it| it.channel);
+            let mut runs = runs;
+            if self.was_queued_before_idle(now, &report, newest) {
+                overflow = overflow.wrapping_add(since(|it| it.unknown));
+            } else {
+                channel = channel.wrapping_add(since(|it| it.unknown));
+                runs = runs.wrapping_add(since(|it| it.unknown_runs));
+            }
+            let overflow = overflow.min(judged).min(lost);
             self.counters.reported_overflow += u64::from(overflow);
             // Of what passed the queue, so much was lost behind it.
-            self.estimate
-                .on_report(decided - overflow, lost - overflow, runs);
+            let passed = judged - overflow;
+            self.estimate.on_report(passed, channel.min(passed), runs);
+        } else if first_decided < self.queued_before {
+            self.counters.reported_overflow += u64::from(lost);
+        } else {
+            self.estimate.on_report(decided, lost, runs);
         }
         self.acknowledged = self.acknowledged.max(first_missing);
         self.counters.deficit = report.deficit;
         self.last_report = Some(report);
         self.adapt();
         Ok(())
+    }
+
+    /// Whether the last packet before the bottleneck idled had waited in a queue, so that those lost after it are overflow.
+    fn was_queued_before_idle(&self, now: Time, report: &Report, newest: u64) -> bool {
+        let number = report.before_idle.nearest_to(newest);
+        let is_kept = number < self.next && self.encoder.kept().contains(&number);
+        is_kept && {
+            let since = Nanos(i64::from(report.before_idle_us) * 1000);
+            let round_trip = now - self.records[self.slot(number)].sent - since;
+            self.queueing.would_queue(round_trip)
+        }
     }
 
     fn adapt(&mut self) {

@@ -42,7 +42,8 @@ pub fn receiver_config() -> ReceiverConfig {
 }
 
 enum Event {
-    ToReceiver(Vec<u8>),
+    /// With its bytes on the wire.
+    ToReceiver(Vec<u8>, u32),
     ToSender(Vec<u8>),
     Push(u64),
 }
@@ -149,7 +150,8 @@ impl Path {
                 .map_or(0, |rate| bits * 1_000_000_000 / rate);
             self.free_at = begins + Nanos(takes as i64);
             if !(self.is_lost)(sent) {
-                self.at(self.free_at + ONE_WAY, Event::ToReceiver(frame));
+                let arrives = Event::ToReceiver(frame, sent.wire_bytes);
+                self.at(self.free_at + ONE_WAY, arrives);
             }
         }
         while let Some(released) = self.receiver.poll_release(self.now) {
@@ -183,8 +185,9 @@ impl Path {
             self.now = next;
             if event == Some(next) {
                 match self.events.pop_first().expect("there is one").1 {
-                    Event::ToReceiver(frame) => {
-                        self.receiver.handle(self.now, &frame).expect("a frame");
+                    Event::ToReceiver(frame, bytes) => {
+                        let handled = self.receiver.handle_as(self.now, &frame, bytes);
+                        handled.expect("a frame");
                     }
                     Event::ToSender(frame) => {
                         self.sender.handle(self.now, &frame).expect("a report");

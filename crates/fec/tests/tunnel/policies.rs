@@ -84,6 +84,40 @@ fn losses_by_overflow_are_not_coded_for() {
     assert!(rate < 0.012, "{rate}");
 }
 
+/// A constant 20 Mbit/s into 16, so that a queue of 100 ms is always full.
+fn overloaded(loss: f64) -> Path {
+    let mut path = Path::new(sender_config(ADAPTIVE), receiver_config());
+    path.rate_bit_s = Some(16_000_000);
+    path.queue_bytes = Some(200_000);
+    path.is_lost = random_loss(loss, 4);
+    path.push_every(Time::ZERO, Nanos::from_micros(500), 60_000);
+    path.run();
+    path
+}
+
+#[test]
+fn overflow_of_a_queue_that_is_always_full_is_not_coded_for() {
+    let path = overloaded(0.0);
+    let counters = path.sender.counters();
+    assert!(counters.reported_lost > 6000, "{counters:?}");
+    let (rate, ratio) = (path.sender.estimate().loss_rate(), path.sender.ratio());
+    println!("estimated {rate:.5}, ratio {ratio:.5}, {counters:?}");
+    assert!(rate < 1e-4 && ratio < 0.002, "{rate} {ratio}");
+}
+
+#[test]
+fn behind_a_queue_that_is_always_full_the_channels_loss_is_coded_for_and_nothing_else() {
+    let path = overloaded(0.02);
+    let counters = path.sender.counters();
+    let rate = path.sender.estimate().loss_rate();
+    println!("estimated {rate:.4}, {counters:?}");
+    assert!(counters.reported_overflow > 6000, "{counters:?}");
+    assert!((rate - 0.02).abs() < 0.005, "{rate}");
+    let right = redundancy_for(0.02, 1.0, 256, 0.05);
+    let ratio = path.sender.ratio();
+    assert!((ratio / right - 1.0).abs() < 0.25, "{ratio} {right}");
+}
+
 fn titrated(rate_bit_s: u64) -> SenderConfig {
     SenderConfig {
         titration: Some(TitrationConfig {

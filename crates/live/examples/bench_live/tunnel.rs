@@ -55,7 +55,7 @@ pub fn throughput() -> Result<(), Error> {
         let iperf = iperf(&bed)?;
         let report = finish(path)?;
         let bits = iperf.received_bit_s * f64::from(SECONDS);
-        let figures = report.up.tunnel;
+        let figures = report.up.tunnel.as_ref();
         let count = |of: Option<u64>| of.map_or("-".to_owned(), |count| count.to_string());
         println!(
             "{name:<36} {:>13.2} {:>17.2} {:>11} {:>15} {:>24}",

@@ -25,6 +25,7 @@ pub struct LivePacket {
     wire_bytes: u32,
     index: u16,
     ce: bool,
+    repair: bool,
 }
 
 impl LivePacket {
@@ -35,6 +36,7 @@ impl LivePacket {
             flip: None,
             index,
             ce: false,
+            repair: false,
         }
     }
 
@@ -43,6 +45,11 @@ impl LivePacket {
         let packet = SuperPacket::parse(Frame::from(frame), vnet_bytes)?;
         let whole = Rc::new(Arrived { packet, late_read });
         Ok(Self::new(&whole, 0))
+    }
+
+    /// Says that it is a repair of a tunnel.
+    pub fn set_repair(&mut self) {
+        self.repair = true;
     }
 
     pub fn whole(&self) -> &Rc<Arrived> {
@@ -95,6 +102,10 @@ impl Packet for LivePacket {
 
     fn corrupt(&mut self, draw: u64) {
         self.flip = NonZeroU64::new(draw.max(1));
+    }
+
+    fn is_repair(&self) -> bool {
+        self.repair
     }
 
     fn segment(&self) -> Option<SequenceRange> {

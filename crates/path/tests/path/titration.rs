@@ -135,6 +135,6 @@ fn any_discipline_may_stand_behind_the_repairs() {
 fn a_negative_age_is_refused_by_name() {
     let config = titrated(-1);
     let error = bentpipe_path::Pipe::<Parcel>::new(&config, 1500, 1, "down", Nanos(MS));
-    let said = error.err().expect("no such span").to_string();
+    let said = error.expect_err("no such span").to_string();
     assert!(said.starts_with("queue.titration.max_age_ns: "), "{said}");
 }

@@ -159,7 +159,7 @@ impl<'a> Figures<'a> {
             .into(),
             pipes,
             queue,
-            tunnel: summary.tunnel.map(|[down, up]| {
+            tunnel: summary.tunnel.clone().map(|[down, up]| {
                 [(name(Direction::Down), down), (name(Direction::Up), up)].into()
             }),
         }

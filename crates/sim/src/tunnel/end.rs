@@ -56,7 +56,9 @@ impl TunnelEnd {
             return;
         }
         let marked = frame.ecn == Ecn::Ce;
-        self.incoming.borrow_mut().handle(now, payload, marked);
+        let wire_bytes = u32::from(frame.header_bytes) + payload.len() as u32 - self.outer_bytes;
+        let mut incoming = self.incoming.borrow_mut();
+        incoming.handle(now, payload, wire_bytes, marked);
     }
 
     fn send(&self, now: Time, sent: Sent, ecn: Ecn, out: &mut Outbox) {

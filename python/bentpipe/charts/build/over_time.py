@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from bentpipe.analysis.cells import is_imported
-from bentpipe.charts.build import holders, progress, windows
+from bentpipe.charts.build import holders, progress, tunnel_delay, windows
 from bentpipe.charts.build.socket_samples import Floats, RunSockets, Socket, floats, listed
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.runs.asked import (
@@ -116,6 +116,7 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
         _rates(run),
         _queue(run),
         _drops(run),
+        tunnel_delay.panel(record),
         *(panel for d in _PIPES for panel in holders.panels(record, link, sockets, d)),
         progress.panel(record, run.flows, sockets),
         *(windows.panel(run.senders[d], sockets.receivers(run.senders[d]), d) for d in _PIPES),

@@ -1,8 +1,8 @@
 """`[tunnel]`: whole packets cross the path coded, between near and far."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import Span, Table, doc
@@ -50,19 +50,40 @@ class Tunnel(Table):
         ),
         doc(
             "repair packets per packet, below 1; `adaptive`: as many as the reported losses need; "
-            "`titrated`: the same number, but each waits until the queue is at most half full",
+            "`titrated`: the same number, but each waits before the queue until that is at most half full",
             "it needs no known loss rate",
         ),
     ] = "adaptive"
     window: Annotated[
-        int,
-        Field(ge=1, le=65_535),
-        doc("how many packets a repair packet covers", "192 ms of full packets at 16 Mbit/s"),
-    ] = 256
+        Annotated[int, Field(ge=1, le=65_535)] | None,
+        doc(
+            'how many packets a repair packet covers; with `repair = "exact"` how many can be requested',
+            "192 ms of full packets at 16 Mbit/s",
+            default='256; with `repair = "exact"` those of a round trip with full queues, twice',
+        ),
+    ] = None
     hold: Annotated[
         Span | None,
         doc(
             "how long a packet waits for an earlier one that is missing; `0 s`: packets do not wait",
-            default="a quarter of the base round trip",
+            default="a quarter of the base round trip; with exact repair as long as TCP waits for an ACK",
         ),
     ] = None
+    repair: Annotated[
+        Literal["code", "exact", "both"],
+        doc(
+            "how lost packets are repaired: `code`: by repair packets; `exact`: the receiver requests them, "
+            "and they are sent again, without repair packets; `both`",
+            "a packet that is sent again comes a round trip later",
+        ),
+    ] = "code"
+
+    @model_validator(mode="after")
+    def _no_repairs_beside_exact(self) -> Self:
+        if self.repair == "exact" and "redundancy" in self.model_fields_set and self.redundancy != 0:
+            raise FaultError(
+                'expected none or 0 beside repair = "exact", which sends no repairs; for both write '
+                'repair = "both"',
+                key="redundancy",
+            )
+        return self

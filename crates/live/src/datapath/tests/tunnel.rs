@@ -19,6 +19,7 @@ fn coded(ratio: f64) -> TunnelSetup {
             redundancy: Redundancy::Fixed { ratio },
             window_packets: 256,
             hold_ns: Nanos::from_millis(100),
+            exact: None,
         },
         ip: Family::V4,
     }
@@ -40,7 +41,7 @@ fn losing(frames: &[usize]) -> PipeConfig {
 }
 
 fn figures(of: &PipeReport) -> TunnelFigures {
-    of.tunnel.expect("there is a tunnel")
+    of.tunnel.clone().expect("there is a tunnel")
 }
 
 #[test]

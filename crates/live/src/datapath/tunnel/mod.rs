@@ -103,7 +103,7 @@ impl Coder {
         } = around;
         let start = Time(i64::MIN / 2);
         Ok(Self {
-            crossing: Crossing::new(&setup.config, direction, mtu, setup.ip.number(), bin)?,
+            crossing: Crossing::new(&setup.config, mtu, setup.ip.number(), bin)?,
             outer: Outer::new(setup.ip, direction),
             vnet_bytes,
             clock,
@@ -204,7 +204,12 @@ impl Coder {
         let packet = self.outer.wrap(frame, ecn, self.vnet_bytes);
         let packet = packet.and_then(|it| LivePacket::alone(it, self.vnet_bytes, late_read));
         match packet {
-            Ok(packet) => pipe.push(at, packet),
+            Ok(mut packet) => {
+                if FrameKind::of(frame) == Some(FrameKind::Repair) {
+                    packet.set_repair();
+                }
+                pipe.push(at, packet);
+            }
             Err(_) => self.malformed += 1,
         }
     }
@@ -231,7 +236,9 @@ impl Coder {
         self.receive_due(at);
         self.received_until = self.received_until.max(at);
         let marked = packet.run().ce;
-        self.crossing.handle(self.received_until, frame, marked);
+        let bytes = frame.len() as u32;
+        self.crossing
+            .handle(self.received_until, frame, bytes, marked);
         self.receive(whole.late_read);
     }
 
