@@ -15,9 +15,9 @@ SYSCTL = {host: {"net.ipv4.tcp_rmem": f"4096\t131072\t{LARGEST_BYTES}"} for host
 STARVED = {"program": "iperf3", "ran_s": 0.05, "waited_s": 0.35}
 
 
-def spec(direction: str = "down") -> RunSpec:
+def spec(direction: str = "down", **more: Any) -> RunSpec:
     work = {"name": "download", "kind": "bulk", "direction": direction, "time": "10 s"}
-    return Lab(path={"rtt": "150 ms"}, workload=[work]).points()[0].spec
+    return Lab(path={"rtt": "150 ms"}, workload=[work], **more).points()[0].spec
 
 
 def sampled(*, out_of_order_from_s: float = 99.0, full_from_s: float = 99.0) -> pl.DataFrame:
@@ -65,6 +65,14 @@ def test_of_an_upload_the_server_reads() -> None:
     other = sampled().with_columns(pl.col("host").replace({"client": "server", "server": "client"}))
     found = reader_waits(spec("up"), other, hosts, SYSCTL)
     assert found["download"] == {"program": "iperf3", "host": "server", "share": pytest.approx(0.5)}
+
+
+@pytest.mark.parametrize(("sender", "expected"), [("server", 0.0), ("near", 0.5)])
+def test_where_tcp_is_split_the_proxy_beside_the_reader_waits_for_it(sender: str, expected: float) -> None:
+    hosts = {"client": {"programs": [STARVED]}}
+    rows = sampled().with_columns(pl.col("host").replace({"server": sender}))
+    found = reader_waits(spec(split={}), rows, hosts, SYSCTL)
+    assert found["download"]["share"] == pytest.approx(expected)
 
 
 def test_a_run_whose_sender_waited_long_for_a_starved_reader_is_unreliable_and_says_why() -> None:

@@ -37,6 +37,9 @@ def reader_waits(
             continue
         down = work.direction is Direction.DOWN
         sender, reader = ("server", "client") if down else ("client", "server")
+        if spec.split:
+            # What the reader does not read is held by the proxy beside it; the sender waits for the path.
+            sender = "near" if down else "far"
         if _starved(hosts.get(reader) or {}):
             largest_bytes = int(sysctl[reader]["net.ipv4.tcp_rmem"].split()[2])
             rows = sockets.filter((pl.col("workload") == work.name) & (pl.col("role") == "data"))
