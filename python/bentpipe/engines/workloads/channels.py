@@ -15,7 +15,8 @@ from bentpipe.lab.spec import ChannelsSpec, RunSpec
 from bentpipe.runs.figures.flow_times import flow_times, initial_window_bytes, pause_s
 from bentpipe.runs.schema import TABLES
 
-_FLOWS = TABLES["flows"].schema
+_FLOWS = pl.Schema({name: dtype for name, dtype in TABLES["flows"].schema.items() if name != "flow"})
+"""Flows are numbered when those of all workloads are together."""
 
 
 def setup(work: ChannelsSpec, spec: RunSpec, raw_folder: Path) -> dict[str, Any]:
