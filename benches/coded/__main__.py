@@ -120,16 +120,33 @@ def by_cell(runs: Sequence[Record]) -> Cells:
 
 
 def lossy(runs: Sequence[Record]) -> None:
-    seconds = of("workloads", "download", "completion_s")
-    for point, variants in by_cell(runs).items():
-        print(f"\n**{', '.join(point)}**\n")
-        head("", "s", "times as fast", "repairs, %", "lost for good, %", "sent again", "queue, ms")
-        plain = variants[PLAIN]
-        for variant, here in variants.items():
-            faster = "" if variant == PLAIN else times(plain, here, seconds)
-            rest = [middle(here, figure, 2) for figure in (sent, for_good)]
-            again = middle(here, of("workloads", "download", "retransmits"))
-            row(variant, span(here, seconds), faster, *rest, again, middle(here, queue_ms, 2))
+    """By congestion control: the time by loss with the range, and how many times as fast."""
+    seconds, again = of("workloads", "download", "completion_s"), of("workloads", "download", "retransmits")
+    found = by_cell(runs)
+    losses = list(dict.fromkeys(loss for loss, _ in found))
+    for control in dict.fromkeys(control for _, control in found):
+        here = {loss: found[loss, control] for loss in losses}
+        names = list(dict.fromkeys(name for variants in here.values() for name in variants))
+        print(f"\n**{control}: seconds; times as fast**\n")
+        head("", *losses)
+        for name in names:
+            shown = []
+            for variants in here.values():
+                ours, plain = variants.get(name, []), variants.get(PLAIN, [])
+                faster = "" if name == PLAIN else times(plain, ours, seconds)
+                shown.append("; ".join(value for value in (span(ours, seconds), faster) if value))
+            row(name, *shown)
+        print(
+            f"\n**{control}: repairs, %; lost for good, %; segments sent again; mean queueing delay, ms**\n"
+        )
+        head("", *losses)
+        for name in names:
+            shown = []
+            for variants in here.values():
+                ours = variants.get(name, [])
+                figures = (middle(ours, figure, 2) for figure in (sent, for_good, again, queue_ms))
+                shown.append("; ".join(value for value in figures if value))
+            row(name, *shown)
 
 
 def island(runs: Sequence[Record]) -> None:

@@ -38,6 +38,13 @@ WRONG: Mapping[str, Wrong] = {
         '"titrated"',
         "a path with a rate",
     ),
+    "titration of a ratio without a queue": (
+        "[tunnel]\nredundancy = 0.1\ntitration = true\n" + WORK,
+        ":3",
+        "tunnel.titration",
+        "true",
+        "a path with a rate",
+    ),
     "repairs beside exact repair": (
         '[tunnel]\nrepair = "exact"\nredundancy = 0.05\n' + WORK,
         ":3",
@@ -125,6 +132,16 @@ def test_titration_is_a_matter_of_the_pipes_queues_and_nothing_else_changes_them
     assert down["queue"].pop("titration") == {"room_bytes": 50_000, "max_age_ns": 137_500_000}
     assert up["queue"].pop("titration") == {"room_bytes": 50_000, "max_age_ns": 137_500_000}
     assert (down, up) == plain
+
+
+def test_a_fixed_number_of_repairs_can_be_titrated(lab_file: WriteLab) -> None:
+    def spec(keys: str) -> Any:
+        return Lab.load(lab_file(f"{PATH}[tunnel]\n{keys}\n{WORK}")).points()[0].spec.tunnel
+
+    fixed, titrated = spec("redundancy = 0.1\ntitration = true"), spec('redundancy = "titrated"')
+    assert fixed.redundancy == 0.1
+    assert (fixed.down, fixed.up) == (titrated.down, titrated.up)
+    assert spec("redundancy = 0.1").down is None
 
 
 def test_exact_repair_keeps_the_packets_of_a_round_trip_and_waits_as_long_as_tcp_does(

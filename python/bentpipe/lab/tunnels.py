@@ -63,7 +63,7 @@ def _titrated(pipe: dict[str, Any], room: RoomSpec) -> dict[str, Any]:
 
 
 def _rooms(tunnel: Tunnel, path: PathSpec, max_age_ns: int) -> tuple[RoomSpec | None, RoomSpec | None]:
-    if tunnel.redundancy != "titrated":
+    if tunnel.redundancy != "titrated" and not tunnel.titration:
         return None, None
     queues = _queues(path)
     rooms = [
@@ -74,6 +74,10 @@ def _rooms(tunnel: Tunnel, path: PathSpec, max_age_ns: int) -> tuple[RoomSpec | 
         for queue in queues
     ]
     if rooms == [None, None]:
+        if tunnel.titration:
+            raise FaultError(
+                "expected false, or a path with a rate: without one there is no queue", key="tunnel.titration"
+            )
         raise FaultError(
             'expected a number or "adaptive", or a path with a rate: without one there is no queue',
             key="tunnel.redundancy",

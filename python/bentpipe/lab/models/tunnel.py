@@ -54,6 +54,14 @@ class Tunnel(Table):
             "it needs no known loss rate",
         ),
     ] = "adaptive"
+    titration: Annotated[
+        bool,
+        doc(
+            "each repair packet waits before the queue until that is at most half full. "
+            '`redundancy = "titrated"` is adaptive with it',
+            "as a tunnel that knows nothing of the queue",
+        ),
+    ] = False
     window: Annotated[
         Annotated[int, Field(ge=1, le=65_535)] | None,
         doc(
