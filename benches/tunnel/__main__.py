@@ -46,7 +46,7 @@ TUNNELS = {
 }
 PAYLOAD_SHARE = 1410 / (1462 + 4 + 28)
 """TCP payload of a packet in the tunnel (MTU 1462, timestamps) by the bytes that cross for it."""
-SPLIT = '[tunnel]\nredundancy = {ratio}\n[split]\npath = { congestion_control = "fixed" }'
+SPLIT = '[tunnel]\nredundancy = {ratio}\n[split]\npath = { congestion_control = "bbr" }'
 
 
 def main() -> None:
@@ -122,7 +122,7 @@ def _tunnels(runs: Mapping[tuple[float, str], _Runs]) -> Iterator[str]:
 
 
 def _split(seeds: int, seconds: int) -> Iterator[str]:
-    """With TCP split and a fixed rate on the path. The ceiling is rate x (1 - loss) x payload share."""
+    """With TCP split and BBR on the path. The ceiling is rate x (1 - loss) x payload share."""
     yield "| loss | repairs per packet | goodput, Mbit/s | of the ceiling |"
     yield "|---:|---:|---:|---:|"
     for loss in LOSSES:
