@@ -77,6 +77,7 @@ use crate::tlp::Tlp;
 use crate::undo::Undo;
 use crate::usage::Usage;
 use bentpipe_base::time::Time;
+use receiving::Reader;
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +127,7 @@ pub struct Socket {
     receiver: Receiver,
     delayed: DelayedAck,
     buffer: ReceiveBuffer,
+    reader: Reader,
     /// Closed by [`abort`](Self::abort).
     aborted: bool,
     calls_since_recount: u32,
@@ -164,6 +166,7 @@ impl Socket {
             receiver: Receiver::default(),
             delayed: DelayedAck::default(),
             buffer,
+            reader: Reader::default(),
             aborted: false,
             calls_since_recount: 0,
         })
@@ -373,6 +376,33 @@ impl Socket {
     /// Bytes that the application has read so far.
     pub fn bytes_read(&self) -> u64 {
         self.receiver.bytes_read()
+    }
+
+    /// Payload that has arrived in order, and that the application has not read.
+    pub fn unread(&self) -> u64 {
+        self.receiver.unread()
+    }
+
+    /// The peer sends nothing more, and the application has read all of it.
+    pub fn has_read_all(&self) -> bool {
+        self.receiver.fin_reached && self.receiver.unread() == 0
+    }
+
+    /// What the application offers and the send buffer has no room for.
+    pub fn unwritten(&self) -> u64 {
+        self.send.offered
+    }
+
+    /// Payload that the application has written or offers, and that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        let end = self.output.fin_seq.unwrap_or(self.send.write_seq);
+        self.send.offered + end.saturating_sub(self.window.snd_una.max(1))
+    }
+
+    /// Payload that the peer has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        let end = self.output.fin_seq.unwrap_or(u64::MAX);
+        self.window.snd_una.min(end).saturating_sub(1)
     }
 
     /// Work done on the scoreboard so far, for tests of what an ACK costs. Counted only where debug assertions are on; else 0.

@@ -6,13 +6,23 @@ use super::Socket;
 use crate::outbox::{Notice, Outbox};
 use crate::segment::{Segment, flag};
 use bentpipe_base::Ecn;
-use bentpipe_base::time::Nanos;
+use bentpipe_base::time::{Nanos, Time};
 
 /// A slow reader takes this much at a time.
 const READ_CHUNK: u64 = 16_384;
 
 /// Blocks that a sender is taken to have seen; beyond them compressed ACKs wait no longer (`TCP_SACK_BLOCKS_EXPECTED`).
 const SACKS_EXPECTED: usize = 2;
+
+/// What makes the application read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// That something has come.
+    #[default]
+    Arrival,
+    /// A request of its own.
+    OnRequest,
+}
 
 impl Socket {
     /// A segment with payload or FIN.
@@ -104,10 +114,28 @@ impl Socket {
 
     // --- the reading application ---
 
+    /// From now on nothing is read but what [`read`](Self::read) asks for.
+    pub fn read_on_request(&mut self) {
+        self.reader = Reader::OnRequest;
+    }
+
+    /// The application reads at most so many bytes; returns how many it got.
+    pub fn read(&mut self, now: Time, most: u64, out: &mut Outbox) -> u64 {
+        self.window.view.now = now;
+        let bytes = self.take(most, out);
+        self.check_invariants();
+        bytes
+    }
+
     /// A reader that keeps up takes everything as it comes.
     pub(super) fn read_at_once(&mut self, out: &mut Outbox) {
+        if self.reader == Reader::OnRequest {
+            return;
+        }
         match self.config.read_rate_bit_s {
-            None => self.read(u64::MAX, out),
+            None => {
+                self.take(u64::MAX, out);
+            }
             Some(_) if self.timers.read.is_none() => self.schedule_read(out),
             Some(_) => {}
         }
@@ -119,16 +147,16 @@ impl Socket {
             let after = i128::from(bytes) * 8_000_000_000 / i128::from(rate.max(1));
             self.timers.read = Some(self.window.now + Nanos(after as i64));
         } else if self.receiver.fin_reached {
-            self.read(0, out);
+            self.take(0, out);
         }
     }
 
     pub(super) fn read_slowly(&mut self, out: &mut Outbox) {
-        self.read(READ_CHUNK, out);
+        self.take(READ_CHUNK, out);
         self.schedule_read(out);
     }
 
-    fn read(&mut self, most: u64, out: &mut Outbox) {
+    fn take(&mut self, most: u64, out: &mut Outbox) -> u64 {
         let bytes = self.receiver.read(most);
         if bytes > 0 {
             out.notices.push(Notice::Read(bytes));
@@ -138,5 +166,6 @@ impl Socket {
         if self.receiver.read_end() {
             out.notices.push(Notice::PeerClosed);
         }
+        bytes
     }
 }
