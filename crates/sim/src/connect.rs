@@ -5,7 +5,7 @@ use crate::network::capture::Numbers;
 use crate::node::host::End;
 use crate::packet::{ConnectionId, ServerId};
 use crate::rows::Role;
-use crate::seat::{Leg, Side};
+use crate::seat::{Leg, Seat, Side};
 use crate::world::World;
 
 impl World {
@@ -110,6 +110,11 @@ impl World {
                 host.touch(id.index);
             }
         }
+        for seat in [Seat::Near, Seat::Far] {
+            if let Some(proxy) = self.network.proxy_mut(seat) {
+                proxy.touch(id.index);
+            }
+        }
     }
 
     /// Client's and server's port.
@@ -129,6 +134,11 @@ impl World {
             for side in Side::BOTH {
                 self.network
                     .at_host(leg.seat(side), |host, _, _| host.remove(id));
+            }
+            for seat in [Seat::Near, Seat::Far] {
+                if let Some(proxy) = self.network.proxy_mut(seat) {
+                    proxy.release(id);
+                }
             }
             self.free.push(id.index);
         }

@@ -16,6 +16,7 @@ pub mod simulation;
 pub mod sink;
 pub mod spec;
 pub mod spec_error;
+pub mod split;
 mod standard;
 pub mod tunnel;
 pub mod workload;

@@ -25,6 +25,7 @@ use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Seat, Side};
 use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
+use crate::split::SplitFigures;
 use crate::standard;
 use crate::world::World;
 use bentpipe_base::time::Time;
@@ -76,6 +77,15 @@ impl Pair {
 
     pub fn close(&mut self, id: ConnectionId, side: Side) {
         self.world.close(id, side);
+    }
+
+    pub fn abort(&mut self, id: ConnectionId, side: Side) {
+        self.world.abort(id, side);
+    }
+
+    /// What the proxies at near and at far have done so far.
+    pub fn split(&self) -> Option<[SplitFigures; 2]> {
+        self.world.split_figures()
     }
 
     /// Puts a packet on its way from the seat that it names.

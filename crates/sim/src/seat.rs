@@ -49,6 +49,11 @@ impl From<Side> for Seat {
     }
 }
 
+/// Whether the path, which lies between `end` and `peer`, is on the way from `end` to a seat.
+pub(crate) fn lies_across(end: Seat, peer: Seat, to: Seat) -> bool {
+    (to > end) == (peer > end) && to != end
+}
+
 /// The part of the way that a connection spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Leg {

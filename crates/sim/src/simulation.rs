@@ -4,6 +4,7 @@ use crate::seat::{Seat, Side};
 use crate::sink::Sink;
 use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
+use crate::split::SplitFigures;
 use crate::standard::{self, PathEnds};
 use crate::tunnel::TunnelFigures;
 use crate::workload::{self, Workload, WorkloadSpec};
@@ -28,6 +29,8 @@ pub struct Summary {
     pub totals: [Totals; 2],
     /// Of the tunnel to the client, then to the server.
     pub tunnel: Option<[TunnelFigures; 2]>,
+    /// Of the proxies at near and at far.
+    pub split: Option<[SplitFigures; 2]>,
     pub events: u64,
 }
 
@@ -240,6 +243,7 @@ impl Simulation {
             ended,
             totals,
             tunnel: self.world.tunnel.as_ref().map(figures),
+            split: self.world.split_figures(),
             events,
         }
     }

@@ -4,6 +4,7 @@ use crate::near::NearConfig;
 use crate::node::BoxSpec;
 use crate::node::config::HostConfig;
 use crate::seat::Seat;
+use crate::split::SplitConfig;
 use crate::tunnel::{self, TunnelConfig};
 use crate::workload::WorkloadSpec;
 use bentpipe_path::config::PipeConfig;
@@ -28,6 +29,9 @@ pub struct SimSpec {
     /// A coded tunnel between near and far. The hosts' MTU is lower by its headers.
     #[serde(default)]
     pub tunnel: Option<TunnelConfig>,
+    /// Proxies at near and far, at which TCP ends.
+    #[serde(default)]
+    pub split: Option<SplitConfig>,
     /// Of the path.
     pub mtu: u32,
     pub seed: u64,
@@ -56,6 +60,7 @@ impl Default for SimSpec {
             up: PipeConfig::default(),
             near: None,
             tunnel: None,
+            split: None,
             mtu: 1500,
             seed: 1,
             workloads: Vec::new(),
@@ -82,9 +87,12 @@ impl SimSpec {
     /// Checks the choices of congestion controls and ties them to a registry.
     pub(crate) fn resolve_controls(&mut self, controls: &Registry) -> Result<(), ControlError> {
         let near_host = self.near.as_mut().map(|near| &mut near.host);
+        let split = self.split.as_mut();
+        let proxies = split.map(|split| [&mut split.near, &mut split.far, &mut split.path]);
         for host in [&mut self.client, &mut self.server]
             .into_iter()
             .chain(near_host)
+            .chain(proxies.into_iter().flatten())
         {
             controls.resolve(&mut host.tcp.congestion_control)?;
         }

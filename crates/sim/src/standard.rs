@@ -10,6 +10,7 @@ use crate::packet::Packet;
 use crate::seat::{Seat, Side};
 use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
+use crate::split::{Proxy, SplitConfig, SplitEnd};
 use crate::tunnel::{self, TunnelConfig, TunnelEnd};
 use crate::workload::WorkloadSpec;
 use crate::world::World;
@@ -33,8 +34,8 @@ pub(crate) type Tunnel = [Rc<RefCell<Crossing<Packet>>>; 2];
 pub(crate) struct PathEnds {
     near: Seat,
     far: Seat,
-    /// What crosses the path are a tunnel's frames.
-    tunnelled: bool,
+    /// What crosses the path are a tunnel's frames, or a proxy's own connections.
+    between: bool,
 }
 
 /// Which seats a specification takes. Far is also taken where servers at delays of their own lie beyond it.
@@ -42,8 +43,8 @@ fn standard(spec: &SimSpec, boxes: &Boxes) -> Standard {
     let boxed = |seat| boxes.iter().any(|(taken, _)| *taken == seat);
     let beyond = |work: &WorkloadSpec| matches!(work, WorkloadSpec::Channels(_));
     Standard {
-        near: spec.near.is_some() || boxed(Seat::Near),
-        far: boxed(Seat::Far) || spec.workloads.iter().any(beyond),
+        near: spec.near.is_some() || spec.split.is_some() || boxed(Seat::Near),
+        far: spec.split.is_some() || boxed(Seat::Far) || spec.workloads.iter().any(beyond),
     }
 }
 
@@ -53,7 +54,7 @@ impl PathEnds {
         Self {
             near,
             far,
-            tunnelled: spec.tunnel.is_some(),
+            between: spec.tunnel.is_some() || spec.split.is_some(),
         }
     }
 
@@ -66,12 +67,12 @@ impl PathEnds {
     }
 
     /// Where a host's capture looks, and in which direction. Near, which has two links, is watched at the path's end, and the
-    /// server at the far end, where the packets of all servers pass; with a tunnel at its own end, where they are packets yet.
+    /// server at the far end, where the packets of all servers pass; where other packets cross the path, at its own end.
     fn watched(self, seat: Seat) -> (Seat, Seat) {
         match seat {
             Seat::Client if self.near == Seat::Near => (Seat::Client, Seat::Near),
             Seat::Client | Seat::Near => (self.near, self.far),
-            Seat::Server if self.tunnelled => (Seat::Server, self.far),
+            Seat::Server if self.between => (Seat::Server, self.far),
             Seat::Far | Seat::Server => (self.far, self.near),
         }
     }
@@ -105,6 +106,7 @@ pub(crate) fn build(
         Seat::Far | Seat::Server => Arc::new(spec.server.tcp.clone()),
     });
     let mut world = World::new(network, settings, spec.near.clone(), spec.seed);
+    world.is_split = spec.split.is_some();
     world.tunnel = tunnel;
     Ok((world, ends))
 }
@@ -129,7 +131,17 @@ fn dig(config: &TunnelConfig, spec: &SimSpec, boxes: &mut Boxes) -> Result<Tunne
     Ok([down, up])
 }
 
-fn topology(spec: &SimSpec, standard: Standard, boxes: Boxes) -> Result<Topology, SpecError> {
+/// The proxy at the first of these seats.
+fn proxy(split: &SplitConfig, seats: [Seat; 2], mtu: u32) -> Proxy {
+    let host = match seats[0] {
+        Seat::Near => &split.near,
+        _ => &split.far,
+    };
+    let settings = [host, &split.path].map(|host| Arc::new(host.tcp.clone()));
+    Proxy::new(seats, settings, mtu)
+}
+
+fn topology(spec: &SimSpec, standard: Standard, mut boxes: Boxes) -> Result<Topology, SpecError> {
     let pipes = |link: Link, down, up| -> Result<Joint, SpecError> {
         let pipe = |config, direction| {
             let place = link.pipe_name(direction);
@@ -158,10 +170,19 @@ fn topology(spec: &SimSpec, standard: Standard, boxes: Boxes) -> Result<Topology
             (Link::Terrestrial, _) => (second, first, Joint::ServerLines),
         });
     }
-    if let Some(near) = &spec.near {
+    if let Some(split) = &spec.split {
+        for seats in [[Seat::Near, Seat::Far], [Seat::Far, Seat::Near]] {
+            let beneath = boxes.iter().position(|(seat, _)| *seat == seats[0]);
+            let beneath = beneath.map(|place| boxes.remove(place).1);
+            let end = SplitEnd::new(proxy(split, seats, spec.host_mtu()), beneath);
+            topology
+                .seats
+                .push((seats[0], Occupant::Split(Box::new(end))));
+        }
+    } else if let Some(near) = &spec.near {
         topology.seats.push(host(Seat::Near, &near.host));
     }
-    if standard.far && boxes.iter().all(|(seat, _)| *seat != Seat::Far) {
+    if standard.far && spec.split.is_none() && boxes.iter().all(|(seat, _)| *seat != Seat::Far) {
         topology.seats.push((Seat::Far, Occupant::Nothing));
     }
     let boxes = boxes.into_iter();

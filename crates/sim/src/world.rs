@@ -6,6 +6,7 @@ use crate::network::Network;
 use crate::packet::{ConnectionId, ServerId};
 use crate::rows::{FlowRow, IntervalRow, PingRow, SocketRow};
 pub use crate::seat::{Leg, Seat, Side};
+use crate::split::{self, Facing, Proxy, SplitFigures};
 use crate::standard::Tunnel;
 use bentpipe_base::EventQueue;
 use bentpipe_path::Terrestrial;
@@ -31,6 +32,8 @@ pub struct World {
     own_settings: Vec<Option<Settings>>,
     pub(crate) near: Option<NearConfig>,
     pub(crate) tunnel: Option<Tunnel>,
+    /// TCP ends at near and at far.
+    pub(crate) is_split: bool,
     pub(crate) seed: u64,
     pub(crate) connections: Vec<Connection>,
     pub(crate) free: Vec<u32>,
@@ -55,6 +58,7 @@ impl World {
             own_settings: Vec::new(),
             near,
             tunnel: None,
+            is_split: false,
             seed,
             connections: Vec::new(),
             free: Vec::new(),
@@ -159,6 +163,25 @@ impl World {
         self.network.host(connection.leg.seat(side))?.socket(id)
     }
 
+    /// Segments of a connection that have been sent across the path again, from this side: by its own socket, or by the proxy's.
+    pub fn retransmits(&self, id: ConnectionId, sender: Side) -> u64 {
+        let seat = match sender {
+            Side::Client => Seat::Near,
+            Side::Server => Seat::Far,
+        };
+        let socket = match self.network.proxy(seat) {
+            Some(proxy) => proxy.socket(id, Facing::Path),
+            None => self.socket(id, sender),
+        };
+        socket.map_or(0, Socket::retransmits)
+    }
+
+    /// Of the proxies at near and at far.
+    pub(crate) fn split_figures(&self) -> Option<[SplitFigures; 2]> {
+        let figures = |seat| self.network.proxy(seat).map(Proxy::figures);
+        Some([figures(Seat::Near)?, figures(Seat::Far)?])
+    }
+
     fn at_socket(
         &mut self,
         id: ConnectionId,
@@ -184,11 +207,15 @@ impl World {
             if let Some(host) = self.network.host_mut(seat) {
                 host.forget_touched();
             }
+            if let Some(proxy) = self.network.proxy_mut(seat) {
+                proxy.forget_touched();
+            }
         }
     }
 }
 
-/// The sockets at the instant of a sample. Each stands at a side of a place in the slab of connections.
+/// The sockets at the instant of a sample. Each stands at an end, by its number along the way, of a place in the slab of
+/// connections: one of two ends, or of six where TCP is split.
 #[derive(Clone, Copy)]
 pub struct Sample<'a> {
     world: &'a World,
@@ -213,28 +240,48 @@ impl<'a> Sample<'a> {
     /// changed or gone. The rows of all others differ in their time and [`waits`](SeenSocket::waits) at most.
     pub fn touched(&self, word: usize) -> [u64; Seat::ALL.len()] {
         Seat::ALL.map(|seat| {
-            let host = self.world.network.host(seat);
-            host.map_or(0, |host| host.touched(word))
+            let network = &self.world.network;
+            match network.host(seat) {
+                Some(host) => host.touched(word),
+                None => network.proxy(seat).map_or(0, |proxy| proxy.touched(word)),
+            }
         })
     }
 
-    /// The host at this side of a place.
+    /// How many ends a place has.
     #[inline]
-    pub fn host(&self, place: usize, side: Side) -> Seat {
-        self.world.connections[place].leg.seat(side)
+    pub fn ends(&self) -> usize {
+        if self.world.is_split {
+            split::ENDS.len()
+        } else {
+            Side::BOTH.len()
+        }
     }
 
-    /// The open socket at this side of a place, if there is one.
+    /// The host at an end of a place, and the side of its own connection that the socket there is at.
     #[inline]
-    pub fn socket(&self, place: usize, side: Side) -> Option<SeenSocket<'a>> {
+    pub fn end(&self, place: usize, end: usize) -> (Seat, Side) {
+        if self.world.is_split {
+            return split::ENDS[end];
+        }
+        let side = Side::BOTH[end];
+        (self.world.connections[place].leg.seat(side), side)
+    }
+
+    /// The open socket at this end of a place, if there is one.
+    #[inline]
+    pub fn socket(&self, place: usize, end: usize) -> Option<SeenSocket<'a>> {
         let world = self.world;
+        let (host, side) = self.end(place, end);
         let connection = &world.connections[place];
         let id = ConnectionId {
             index: place as u32,
             generation: connection.generation,
         };
-        let host = connection.leg.seat(side);
-        let socket = world.network.host(host)?.socket(id)?;
+        let socket = match world.network.proxy(host) {
+            Some(proxy) => proxy.socket(id, Facing::of(host, side)),
+            None => world.network.host(host)?.socket(id),
+        }?;
         (!socket.is_closed()).then_some(SeenSocket {
             world,
             connection,
@@ -249,8 +296,8 @@ impl<'a> Sample<'a> {
     /// Shows every open socket, in the order of their connections.
     pub fn each(&self, mut see: impl FnMut(&SeenSocket<'a>)) {
         for place in 0..self.places() {
-            for side in Side::BOTH {
-                if let Some(seen) = self.socket(place, side) {
+            for end in 0..self.ends() {
+                if let Some(seen) = self.socket(place, end) {
                     see(&seen);
                 }
             }

@@ -15,6 +15,7 @@ use crate::node::host::Host;
 use crate::node::{Node, Outbox};
 use crate::packet::{Packet, ServerId};
 use crate::seat::Seat;
+use crate::split::Proxy;
 use bentpipe_base::time::Time;
 use bentpipe_base::topology::TopologyError;
 use bentpipe_path::{Pipe, Terrestrial};
@@ -65,6 +66,7 @@ impl Network {
             places[seat as usize] = Some(seated.len());
             let clock = match &occupant {
                 Occupant::Host(host) => Clock::new(host.config().tcp.wakeup_ns, seed, seat.name()),
+                Occupant::Split(end) => Clock::new(end.proxy.wakeup(), seed, seat.name()),
                 Occupant::Box(_) | Occupant::Nothing => Clock::immediate(),
             };
             seated.push(Seated { occupant, clock });
@@ -127,6 +129,7 @@ impl Network {
             match occupant {
                 Occupant::Host(host) => host.on_timeout(now, &mut self.out),
                 Occupant::Box(node) => node.on_timeout(now, &mut self.out),
+                Occupant::Split(end) => end.on_timeout(now, &mut self.out),
                 Occupant::Nothing => {}
             }
             self.carry(place);
@@ -147,6 +150,7 @@ impl Network {
         match occupant {
             Occupant::Host(host) => host.handle(now, packet, &mut self.out),
             Occupant::Box(node) => node.handle(now, packet, &mut self.out),
+            Occupant::Split(end) => end.handle(now, packet, &mut self.out),
             Occupant::Nothing => {
                 if let Some(link) = self.send(place, now, packet) {
                     self.next[link] = self.links[link].way.carrier.next_time();
@@ -192,6 +196,7 @@ impl Network {
         let next = match &self.seated[place].occupant {
             Occupant::Host(host) => host.poll_timeout(),
             Occupant::Box(node) => node.poll_timeout(),
+            Occupant::Split(end) => end.poll_timeout(),
             Occupant::Nothing => None,
         };
         self.next[self.links.len() + place] = next.unwrap_or(Time::NEVER);
@@ -201,14 +206,29 @@ impl Network {
     pub fn host(&self, seat: Seat) -> Option<&Host> {
         match &self.seated[self.places[seat as usize]?].occupant {
             Occupant::Host(host) => Some(host),
-            Occupant::Box(_) | Occupant::Nothing => None,
+            Occupant::Box(_) | Occupant::Split(_) | Occupant::Nothing => None,
         }
     }
 
     pub fn host_mut(&mut self, seat: Seat) -> Option<&mut Host> {
         match &mut self.seated[self.places[seat as usize]?].occupant {
             Occupant::Host(host) => Some(host),
-            Occupant::Box(_) | Occupant::Nothing => None,
+            Occupant::Box(_) | Occupant::Split(_) | Occupant::Nothing => None,
+        }
+    }
+
+    /// The proxy at a seat.
+    pub fn proxy(&self, seat: Seat) -> Option<&Proxy> {
+        match &self.seated[self.places[seat as usize]?].occupant {
+            Occupant::Split(end) => Some(&end.proxy),
+            Occupant::Host(_) | Occupant::Box(_) | Occupant::Nothing => None,
+        }
+    }
+
+    pub fn proxy_mut(&mut self, seat: Seat) -> Option<&mut Proxy> {
+        match &mut self.seated[self.places[seat as usize]?].occupant {
+            Occupant::Split(end) => Some(&mut end.proxy),
+            Occupant::Host(_) | Occupant::Box(_) | Occupant::Nothing => None,
         }
     }
 

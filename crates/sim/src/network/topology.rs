@@ -6,6 +6,7 @@ use crate::node::Node;
 use crate::node::host::Host;
 use crate::packet::Packet;
 use crate::seat::Seat;
+use crate::split::SplitEnd;
 use bentpipe_base::topology::{self, Checked, TopologyError};
 use bentpipe_path::Pipe;
 
@@ -15,6 +16,8 @@ pub(crate) enum Occupant {
     Host(Box<Host>),
     /// A box on the way.
     Box(Box<dyn Node>),
+    /// A proxy, at which TCP ends.
+    Split(Box<SplitEnd>),
     /// Two links meet here, and every packet goes on.
     Nothing,
 }

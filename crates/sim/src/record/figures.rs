@@ -6,6 +6,7 @@ use super::results::{PipeTotals, RunResults, Work};
 use crate::rows::{self, FlowRow};
 use crate::seat::{Seat, Side};
 use crate::simulation::Summary;
+use crate::spec::SimSpec;
 use crate::workload::WorkloadSpec;
 use crate::world::SeenSocket;
 use bentpipe_base::Direction;
@@ -39,6 +40,8 @@ struct DirectionFigures {
 pub(crate) struct Figures<'a> {
     specs: &'a [WorkloadSpec],
     question: &'a Question,
+    /// The hosts whose sockets send on the path: to the client, to the server.
+    senders: [Seat; 2],
     /// By the side that the data goes to: down, up.
     directions: [DirectionFigures; 2],
     /// Of the workloads whose flows' times are asked for.
@@ -50,10 +53,16 @@ fn ports(sender: u16, receiver: u16) -> u64 {
 }
 
 impl<'a> Figures<'a> {
-    pub fn new(specs: &'a [WorkloadSpec], question: &'a Question) -> Self {
+    pub fn new(spec: &'a SimSpec, question: &'a Question) -> Self {
+        let specs = &spec.workloads;
         Self {
             specs,
             question,
+            senders: if spec.split.is_some() {
+                [Seat::Far, Seat::Near]
+            } else {
+                [Seat::Server, Seat::Client]
+            },
             directions: Default::default(),
             spans: vec![Vec::new(); specs.len()],
         }
@@ -65,10 +74,9 @@ impl<'a> Figures<'a> {
 
     /// Sockets of this host.
     pub fn sampled(&mut self, host: Seat, time: Time) {
-        let direction = match host {
-            Seat::Client => Side::Server,
-            Seat::Server => Side::Client,
-            Seat::Near | Seat::Far => return,
+        let mut sides = Side::BOTH.into_iter();
+        let Some(direction) = sides.find(|to| self.senders[*to as usize] == host) else {
+            return;
         };
         let samples_s = &mut self.directions[direction as usize].samples_s;
         samples_s.push(time.as_secs_f64());
@@ -77,8 +85,8 @@ impl<'a> Figures<'a> {
     /// A socket to which something has happened since the last sample.
     #[inline]
     pub fn socket(&mut self, seen: &SeenSocket<'_>) {
-        if seen.host != Seat::from(seen.side) {
-            return; // between: no end of the whole path
+        if seen.host != self.senders[seen.side.other() as usize] {
+            return; // it does not send on the path, or is between its ends
         }
         let direction = &mut self.directions[seen.side.other() as usize];
         let place = seen.id.index as usize;
@@ -159,6 +167,9 @@ impl<'a> Figures<'a> {
             .into(),
             pipes,
             queue,
+            split: summary
+                .split
+                .map(|[near, far]| [(Seat::Near.name(), near), (Seat::Far.name(), far)].into()),
             tunnel: summary.tunnel.clone().map(|[down, up]| {
                 [(name(Direction::Down), down), (name(Direction::Up), up)].into()
             }),

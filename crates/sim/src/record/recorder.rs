@@ -10,6 +10,7 @@ use crate::seat::{Seat, Side};
 use crate::simulation::Summary;
 use crate::sink::Sink;
 use crate::spec::SimSpec;
+use crate::split;
 use crate::workload::WorkloadSpec;
 use crate::world::Sample;
 use bentpipe_path::Bin;
@@ -67,7 +68,12 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
             table(&Flow::TABLE)?,
             table(&Ping::TABLE)?,
         ];
-        let sockets = SocketSamples::create(names, create("sockets.parquet")?)?;
+        let ends = if spec.split.is_some() {
+            split::ENDS.len()
+        } else {
+            Side::BOTH.len()
+        };
+        let sockets = SocketSamples::create(names, ends, create("sockets.parquet")?)?;
         let mut captures = [None, None, None, None];
         for &host in &spec.capture {
             let name = host.name();
@@ -87,7 +93,7 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
             bytes: Vec::new(),
             parties: flows::Parties::default(),
             works: vec![Work::default(); names.len()],
-            figures: Figures::new(&spec.workloads, question),
+            figures: Figures::new(spec, question),
             stopped: false,
             failed: None,
         })

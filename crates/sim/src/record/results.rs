@@ -2,6 +2,7 @@
 
 use super::flows::cached;
 use crate::rows::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
+use crate::split::SplitFigures;
 use crate::tunnel::TunnelFigures;
 use crate::workload::WorkloadSpec;
 use bentpipe_path::time::{Nanos, Time};
@@ -24,6 +25,8 @@ pub struct RunResults {
     pub queue: BTreeMap<&'static str, QueueBehaviour>,
     /// By pipe.
     pub tunnel: Option<BTreeMap<&'static str, TunnelFigures>>,
+    /// By the proxy's seat.
+    pub split: Option<BTreeMap<&'static str, SplitFigures>>,
 }
 
 /// One workload; what its kind does not have stays empty.

@@ -3,7 +3,7 @@
 
 use super::figures::Figures;
 use crate::rows::{Role, SocketRow};
-use crate::seat::{Seat, Side};
+use crate::seat::Seat;
 use crate::world::{Sample, SeenSocket};
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tables::samples::Wanted;
@@ -15,10 +15,10 @@ use std::io::{self, Write};
 pub(crate) struct SocketSamples<'a, W: Write + Send> {
     names: &'a [String],
     table: samples::Writer<W>,
-    /// By side and place in the slab of connections.
-    known: [Vec<Known>; 2],
-    /// By side, a bit for each place: whether a wait grows there.
-    growing: [Vec<u64>; 2],
+    /// By end and place in the slab of connections.
+    known: Vec<Vec<Known>>,
+    /// By end, a bit for each place: whether a wait grows there.
+    growing: Vec<Vec<u64>>,
     /// Open sockets by host.
     open: [u32; Seat::ALL.len()],
 }
@@ -35,12 +35,13 @@ struct Known {
 }
 
 impl<'a, W: Write + Send> SocketSamples<'a, W> {
-    pub fn create(names: &'a [String], out: W) -> io::Result<Self> {
+    /// Of places with so many ends.
+    pub fn create(names: &'a [String], ends: usize, out: W) -> io::Result<Self> {
         Ok(Self {
             names,
             table: samples::Writer::create(out)?,
-            known: Default::default(),
-            growing: Default::default(),
+            known: vec![Vec::new(); ends],
+            growing: vec![Vec::new(); ends],
             open: [0; Seat::ALL.len()],
         })
     }
@@ -59,7 +60,7 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
         let present = Seat::ALL.map(|host| sample.present(host));
         for word in 0..words {
             let touched = sample.touched(word);
-            let growing = Side::BOTH.map(|side| self.growing[side as usize][word]);
+            let growing = self.growing.iter().map(|end| end[word]);
             let mut places = touched
                 .into_iter()
                 .chain(growing)
@@ -68,12 +69,13 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
                 let bit = places.trailing_zeros();
                 places &= places - 1;
                 let place = 64 * word + bit as usize;
-                for side in Side::BOTH {
-                    let host = sample.host(place, side);
+                for end in 0..self.known.len() {
+                    let (host, _) = sample.end(place, end);
                     if touched[host as usize] >> bit & 1 == 1 {
-                        self.changed(sample, place, side);
-                    } else if growing[side as usize] >> bit & 1 == 1 {
-                        self.table.waited(slot(place, side));
+                        self.changed(sample, place, end);
+                    } else if self.growing[end][word] >> bit & 1 == 1 {
+                        let slot = self.slot(place, end);
+                        self.table.waited(slot);
                     }
                 }
             }
@@ -82,9 +84,9 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
             match wanted {
                 Wanted::Row(slot) => self.look(sample, slot, present, figures),
                 Wanted::Waits(slot) => {
-                    let (place, side) = at(slot);
-                    let host = sample.host(place, side);
-                    let known = &self.known[side as usize][place];
+                    let (place, end) = self.at(slot);
+                    let (host, _) = sample.end(place, end);
+                    let known = &self.known[end][place];
                     self.table.waits(known.waits_at(present[host as usize]));
                 }
             }
@@ -97,17 +99,28 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
         Ok(())
     }
 
+    /// The number of a place and end for the table: those at a server's side are odd.
+    fn slot(&self, place: usize, end: usize) -> usize {
+        self.known.len() * place + end
+    }
+
+    /// The place and end of that number.
+    fn at(&self, slot: usize) -> (usize, usize) {
+        (slot / self.known.len(), slot % self.known.len())
+    }
+
     /// At a place where something has happened: a socket may have come, changed or gone.
     #[inline]
-    fn changed(&mut self, sample: Sample<'_>, place: usize, side: Side) {
-        let host = sample.socket(place, side).map(|seen| seen.host);
+    fn changed(&mut self, sample: Sample<'_>, place: usize, end: usize) {
+        let host = sample.socket(place, end).map(|seen| seen.host);
+        let slot = self.slot(place, end);
         if host.is_some() {
-            self.table.changed(slot(place, side));
+            self.table.changed(slot);
         } else {
-            self.table.gone(slot(place, side));
-            self.growing[side as usize][place / 64] &= !(1 << (place % 64));
+            self.table.gone(slot);
+            self.growing[end][place / 64] &= !(1 << (place % 64));
         }
-        let known = &mut self.known[side as usize][place];
+        let known = &mut self.known[end][place];
         let before = core::mem::replace(&mut known.host, host);
         if let Some(host) = before {
             self.open[host as usize] -= 1;
@@ -126,8 +139,8 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
         present: [Time; Seat::ALL.len()],
         figures: &mut Figures<'_>,
     ) {
-        let (place, side) = at(slot);
-        let Some(seen) = sample.socket(place, side) else {
+        let (place, end) = self.at(slot);
+        let Some(seen) = sample.socket(place, end) else {
             return;
         };
         figures.socket(&seen);
@@ -136,12 +149,12 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
         if !self.table.row(slot, &raw) {
             self.whole_row(slot, &seen);
         }
-        let known = &mut self.known[side as usize][place];
+        let known = &mut self.known[end][place];
         known.at = present[seen.host as usize];
         known.waits = seen.waits();
         known.growing = seen.growing_waits();
         let grows = u64::from(known.growing.contains(&true));
-        let growing = &mut self.growing[side as usize][place / 64];
+        let growing = &mut self.growing[end][place / 64];
         *growing = *growing & !(1 << (place % 64)) | grows << (place % 64);
     }
 
@@ -151,16 +164,6 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
         self.table
             .whole_row(slot, &row(&self.names[line.workload], &line));
     }
-}
-
-/// The number of a place and side for the table: those of a server are odd.
-fn slot(place: usize, side: Side) -> usize {
-    2 * place + side as usize
-}
-
-/// The place and side of that number.
-fn at(slot: usize) -> (usize, Side) {
-    (slot / 2, Side::BOTH[slot % 2])
 }
 
 impl Known {

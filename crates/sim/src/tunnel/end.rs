@@ -2,7 +2,7 @@
 
 use crate::node::{Node, Outbox};
 use crate::packet::{Address, Body, Bytes, ConnectionId, Packet};
-use crate::seat::Seat;
+use crate::seat::{Seat, lies_across};
 use bentpipe_base::Time;
 use bentpipe_fec::{FrameKind, Sent};
 use bentpipe_path::packet::Ecn;
@@ -45,7 +45,7 @@ impl TunnelEnd {
 
     /// Whether the path lies between this end and a seat.
     fn is_across(&self, to: Seat) -> bool {
-        (to > self.seat) == (self.peer > self.seat) && to != self.seat
+        lies_across(self.seat, self.peer, to)
     }
 
     /// Reports that do not parse come from no tunnel.

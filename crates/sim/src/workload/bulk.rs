@@ -97,9 +97,7 @@ impl Bulk {
             counted_from: stream.start + self.omit,
             bytes: stream.bytes,
             omitted_bytes: stream.omitted,
-            retransmits: world
-                .socket(stream.id, sender)
-                .map_or(0, Socket::retransmits),
+            retransmits: world.retransmits(stream.id, sender),
             omitted_retransmits: 0,
             outcome,
             why,

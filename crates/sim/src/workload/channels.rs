@@ -164,9 +164,7 @@ impl Channels {
             counted_from: open.start,
             bytes: open.bytes,
             omitted_bytes: 0,
-            retransmits: world
-                .socket(open.id, Side::Server)
-                .map_or(0, Socket::retransmits),
+            retransmits: world.retransmits(open.id, Side::Server),
             omitted_retransmits: 0,
             outcome,
             why,

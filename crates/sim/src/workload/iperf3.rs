@@ -23,7 +23,7 @@ use crate::seat::Side;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
-use bentpipe_tcp::{Notice, Socket, Writer};
+use bentpipe_tcp::{Notice, Writer};
 
 const PORT: u16 = 5201;
 /// Bytes on the control connection (`iperf_api.h`: `COOKIE_SIZE`; the parameters are some 150 bytes of JSON after their
@@ -421,9 +421,7 @@ impl Iperf3 {
     }
 
     fn retransmits(&self, world: &World, index: usize) -> u64 {
-        world
-            .socket(self.streams[index].id, self.sender)
-            .map_or(0, Socket::retransmits)
+        world.retransmits(self.streams[index].id, self.sender)
     }
 
     fn end(&mut self, world: &mut World, outcome: FlowOutcome, why: Option<&'static str>) {

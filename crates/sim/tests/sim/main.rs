@@ -9,5 +9,6 @@ mod long_path_loss;
 mod pair;
 mod pair_properties;
 mod response_functions;
+mod split;
 mod tunnel;
 mod writers;

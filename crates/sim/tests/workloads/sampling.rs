@@ -2,7 +2,6 @@
 
 use super::{channels::channels, http::http, near::cached, pipe, spec};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::seat::Side;
 use bentpipe_sim::simulation::Simulation;
 use bentpipe_sim::sink::Sink;
 use bentpipe_sim::spec::SimSpec;
@@ -24,8 +23,8 @@ struct Row {
 /// Looks only at the sockets that samples name, and compares what it knows with every socket.
 #[derive(Default)]
 struct Watching {
-    /// By place and side.
-    rows: BTreeMap<(usize, usize), Row>,
+    /// By place, host and side.
+    rows: BTreeMap<(usize, usize, usize), Row>,
     compared: usize,
     unnamed: usize,
 }
@@ -49,22 +48,29 @@ impl Sink for Watching {
         let mut named = 0;
         for place in 0..sample.places() {
             let touched = sample.touched(place / 64);
-            for side in Side::BOTH {
-                let host = sample.host(place, side);
+            for end in 0..sample.ends() {
+                let (host, side) = sample.end(place, end);
                 if touched[host as usize] >> (place % 64) & 1 == 0 {
                     continue;
                 }
                 named += 1;
-                match sample.socket(place, side) {
-                    Some(seen) => self.rows.insert((place, side as usize), row(sample, &seen)),
-                    None => self.rows.remove(&(place, side as usize)),
+                match sample.socket(place, end) {
+                    Some(seen) => self
+                        .rows
+                        .insert((place, host as usize, side as usize), row(sample, &seen)),
+                    None => self.rows.remove(&(place, host as usize, side as usize)),
                 };
             }
         }
         let mut open = 0;
         sample.each(|seen| {
             open += 1;
-            let known = &self.rows[&(seen.id.index as usize, seen.side as usize)];
+            let end = (
+                seen.id.index as usize,
+                seen.host as usize,
+                seen.side as usize,
+            );
+            let known = &self.rows[&end];
             let now = row(sample, seen);
             assert_eq!(known.text, now.text);
             for (number, wait) in now.waits.into_iter().enumerate() {

@@ -147,8 +147,7 @@ impl Http {
     }
 
     fn retransmits(&self, world: &World, id: ConnectionId) -> u64 {
-        let sender = world.socket(id, self.sender());
-        sender.map_or(0, Socket::retransmits)
+        world.retransmits(id, self.sender())
     }
 
     fn lane_of(&self, id: ConnectionId) -> Option<usize> {
