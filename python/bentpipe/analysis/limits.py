@@ -18,7 +18,8 @@ these that holds:
 
 Samples with nothing in flight between a socket's first data and its last are `sender-application` too. Shares
 are of all these samples, over all connections of a transfer that were sampled
-with payload. Short connections are sampled rarely or never.
+with payload. Short connections are sampled rarely or never. Where TCP is split the sender is the proxy's
+socket on the path, and the limits are those of the path's connection.
 """
 
 from collections.abc import Mapping
@@ -29,8 +30,15 @@ import polars as pl
 
 from bentpipe.analysis.send_memory import in_flight_at_wake
 from bentpipe.analysis.windows import CONGESTION_WINDOW, RECEIVE_WINDOW, SEND_BUFFER, full_windows
-from bentpipe.runs.asked import base_rtt_s, capacity_bit_s, direction_of, queue_limit_bytes
+from bentpipe.runs.asked import (
+    base_rtt_s,
+    capacity_bit_s,
+    direction_of,
+    path_sender,
+    queue_limit_bytes,
+)
 from bentpipe.runs.called import called
+from bentpipe.runs.path_ends import of_the_path
 from bentpipe.runs.schema import DROP_CAUSES
 from bentpipe.runs.store import Results
 from bentpipe.words.direction import Direction
@@ -70,6 +78,7 @@ _SOCKETS = (
     "snd_wnd_bytes",
     "sndbuf_bytes",
 )
+_PROXIES = ("near", "far")
 _CONNECTION = ("local_port", "remote_port")
 
 
@@ -93,6 +102,8 @@ class Transfer:
     """As people read it."""
     kind: str
     direction: str
+    sender: str
+    """The host whose sockets send on the path."""
     goodput_bit_s: float | None
     capacity_bit_s: float | None
     """The pipe's rate, of all IP bytes; None where it has none, or one that changes."""
@@ -156,7 +167,7 @@ def explain(results: Results, record: Mapping[str, Any]) -> Explained:
     run = record["run"]
     tables = _Tables(
         results.of_run(run, "link"),
-        results.of_run(run, "sockets", columns=_SOCKETS),
+        of_the_path(results.of_run(run, "sockets", columns=_SOCKETS), record),
         results.of_run(run, "flows"),
     )
     pipes = {name: _pipe(record, tables.link, name) for name in Direction}
@@ -234,6 +245,7 @@ def _transfer(
         name=called(record, workload),
         kind=figures["kind"],
         direction=str(direction),
+        sender=path_sender(record, direction),
         goodput_bit_s=None if goodput_mbit_s is None else goodput_mbit_s * 1e6,
         capacity_bit_s=pipe.capacity_bit_s,
         duration_s=figures.get("duration_s"),
@@ -246,7 +258,7 @@ def _transfer(
         retransmits=figures.get("retransmits"),
         sampled=samples.select(pl.struct(_CONNECTION).n_unique()).item() if samples.height else 0,
         findings=findings,
-        why_none=None if findings else _why_none(tables, workload, direction),
+        why_none=None if findings else _why_none(tables, workload, direction, path_sender(record, direction)),
     )
 
 
@@ -257,7 +269,7 @@ def _connections(flows: pl.DataFrame) -> int | None:
     return ports.n_unique() if known else None
 
 
-def _why_none(tables: _Tables, workload: str, direction: Direction) -> str:
+def _why_none(tables: _Tables, workload: str, direction: Direction, sender: str) -> str:
     sockets, link = tables.sockets, tables.link
     if sockets.is_empty():
         return "the run has no samples of sockets"
@@ -265,7 +277,7 @@ def _why_none(tables: _Tables, workload: str, direction: Direction) -> str:
         return "the run has no table of its link"
     own = sockets.filter((pl.col("workload") == workload) & (pl.col("host") == direction.sender))
     if own.is_empty():
-        return f"no socket of it was sampled at the {direction.sender}"
+        return f"no socket of it was sampled at {sender if sender in _PROXIES else f'the {sender}'}"
     return "no socket of it was sampled while it sent payload"
 
 

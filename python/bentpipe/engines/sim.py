@@ -46,7 +46,7 @@ class SimEngine:
 
     def check(self, spec: RunSpec) -> None:
         refuse(spec)
-        if spec.near is None and "near" in self._options.pcap:
+        if not spec.has_near and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
 
     def check_machine(self, specs: Iterable[RunSpec]) -> None:
@@ -118,7 +118,7 @@ def simulated(
         more={
             "events": outcome["events"],
             "totals": outcome["totals"],
-            **({"tunnel": outcome["tunnel"]} if outcome["tunnel"] else {}),
+            **{name: outcome[name] for name in ("tunnel", "split") if outcome[name]},
         },
     )
     return record, tables
@@ -142,8 +142,9 @@ def _told(spec: RunSpec, length_s: float, on_progress: Progress) -> Callable[[fl
 
 
 def _sockets(spec: RunSpec) -> int:
-    """About how many sockets are sampled at a time, at both ends."""
-    return 2 * sum(
+    """About how many sockets are sampled at a time, at all ends."""
+    ends = 6 if spec.split else 2
+    return ends * sum(
         work.streams if work.kind == "bulk" else work.connections if work.kind == "http" else work.channels
         for work in spec.workloads
         if work.kind in ("bulk", "http", "channels")

@@ -13,7 +13,7 @@ from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.engines.tunnel_config import tunnel_config
 from bentpipe.errors import EngineError
 from bentpipe.lab.point import Point
-from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, WorkloadSpec
+from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, SplitSpec, WorkloadSpec
 from bentpipe.lab.tunnels import titrated_pipes
 
 CONTROLS = tuple(congestion_controls())
@@ -40,7 +40,7 @@ def refuse(spec: RunSpec) -> None:
             what="tunnel",
         )
     if spec.split:
-        raise EngineError("split: `sim` has no split yet; leave it out", what="split")
+        _refuse_control("split.path", spec.split.path.congestion_control)
     hosts = [("client", spec.client), ("server", spec.server)]
     for side, host in [*hosts, ("near", spec.near.host)] if spec.near else hosts:
         for name in host.other_sysctl:
@@ -72,6 +72,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "up": up,
         "near": spec.near and _near(spec.near),
         "tunnel": spec.tunnel and tunnel_config(spec.tunnel),
+        "split": spec.split and _split(spec.split, spec.client),
         "mtu": spec.path.mtu,
         "seed": point.seed,
         "workloads": [_workload(work) for work in spec.workloads],
@@ -112,6 +113,15 @@ def _near(near: NearSpec) -> dict[str, Any]:
         "down": near.down,
         "up": near.up,
         "cache_bytes": near.cache_bytes,
+    }
+
+
+def _split(split: SplitSpec, client: HostSpec) -> dict[str, Any]:
+    return {
+        # The client's connections come to near, which accepts ECN as a server does.
+        "near": _host(split.host, asks_ecn=bool(client.ecn)),
+        "far": _host(split.host, asks_ecn=False),
+        "path": _host(split.path, asks_ecn=False),
     }
 
 

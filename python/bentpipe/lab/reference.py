@@ -148,7 +148,8 @@ _SPLIT = """\
 A performance-enhancing proxy (RFC 3135) sits at near and one at far. The client's connection ends at near,
 near's at far, and far connects to the server. Hosts see each other's addresses. An empty `[split]` takes all
 settings from `[host]`. A `[tunnel]` beside it carries the packets between near and far.
-`sim` does not run it yet; [How `live` works](live.md#a-split) says how it is done there.
+[The sim engine](sim.md#proxies-that-split-tcp) says how the proxies behave and what is measured, and
+[How `live` works](live.md#a-split) what a machine needs.
 
 ```toml
 [split]

@@ -92,6 +92,7 @@ def _transfer_json(of: Transfer, pipes: Sequence[Pipe]) -> dict[str, Any]:
         "kind": of.kind,
         "direction": of.direction,
         "seen_from": "sender",
+        "sender": of.sender,
         "duration_s": of.duration_s,
         "goodput_mbit_s": _mbit_s(of.goodput_bit_s),
         "rate_mbit_s": _mbit_s(of.capacity_bit_s),
@@ -192,6 +193,10 @@ def _summary(of: Transfer) -> str:
 
 def _beside(of: Transfer, pipes: Sequence[Pipe]) -> Iterator[str]:
     """What samples of sockets do not show."""
+    if of.sender in ("near", "far"):
+        yield (
+            f"TCP is split: these are the limits of the path's own connection, which {of.sender} sends on."
+        )
     base_s = next((pipe.base_rtt_s for pipe in pipes), None)
     if of.first_byte_s is not None:
         who = "The median flow's first byte came" if of.flows > 1 else "The first byte came"

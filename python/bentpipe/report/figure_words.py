@@ -71,6 +71,17 @@ TUNNEL = {
     "added_delay_s_p50": "delay of all packets in the tunnel's exit, median",
     "added_delay_s_p95": "delay of all packets in the tunnel's exit, 95th percentile",
 }
+SPLIT = {
+    "connections": "connections taken over",
+    "resets": "connections that failed and were reset on the other side",
+    "connect_failures": "connections that failed before both sides were connected",
+    "down_bytes": "payload passed on, down",
+    "up_bytes": "payload passed on, up",
+    "buffered_bytes_max": "payload held at once, most",
+    "retransmits": "segments sent again on the path",
+    "open_at_once_max": "connections open at once, most",
+    "open_at_once_limit": "connections open at once, limit",
+}
 _UNITS: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("mbit_s", lambda value: rate(value * 1e6)),
     ("bit_s", rate),

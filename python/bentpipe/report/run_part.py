@@ -13,7 +13,7 @@ from bentpipe.charts.build import lateness, over_time
 from bentpipe.charts.description import Chart
 from bentpipe.report import engine_words
 from bentpipe.report.asked_words import asked_words
-from bentpipe.report.figure_words import PIPE, TUNNEL, Figure, figures
+from bentpipe.report.figure_words import PIPE, SPLIT, TUNNEL, Figure, figures
 from bentpipe.runs.asked import workload_spec
 from bentpipe.runs.called import called
 from bentpipe.runs.store import Results
@@ -31,7 +31,12 @@ def words(record: Mapping[str, Any]) -> dict[str, Any]:
         "headline": ", ".join(_headline(record)),
         "cards": [
             [name, asked, [[each.words, each.shown, each.key] for each in found]]
-            for name, asked, found in (*_workloads(record), *_pipes(record), *_tunnel(record))
+            for name, asked, found in (
+                *_workloads(record),
+                *_pipes(record),
+                *_tunnel(record),
+                *_split(record),
+            )
             if found
         ],
         "engine": engine_words.sentences(record),
@@ -99,6 +104,11 @@ def _pipes(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[Figure]]]
 def _tunnel(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[Figure]]]:
     for name, entry in record.get("tunnel", {}).items():
         yield f"tunnel {name}", "", figures(entry, of=TUNNEL)
+
+
+def _split(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[Figure]]]:
+    for name, entry in record.get("split", {}).items():
+        yield f"proxy at {name}", "", figures(entry, of=SPLIT)
 
 
 def shown(value: Any) -> str:

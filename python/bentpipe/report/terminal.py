@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from bentpipe.report import columns
+from bentpipe.report import columns, split_words, tunnel_words
 from bentpipe.report.sheets import Sheet, sheets
-from bentpipe.report.tunnel_words import sentence
 from bentpipe.runs.store import Results
 from bentpipe.words.printable import printable
 
@@ -39,9 +38,9 @@ def table(results: Results, *, full: bool = True) -> RenderableType:
         parts.append(
             Text(f"\nAll rows: bentpipe report {printable(str(results.folder))} --full", style="bold")
         )
-    tunnel = sentence(results.records)
-    if tunnel:
-        parts.append(Text(f"\n{tunnel}"))
+    for words in (tunnel_words, split_words):
+        if said := words.sentence(results.records):
+            parts.append(Text(f"\n{said}"))
     return Group(*parts, *_why(results))
 
 

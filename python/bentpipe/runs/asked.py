@@ -44,6 +44,18 @@ def queue_limit_bytes(record: Mapping[str, Any], pipe: str) -> float | None:
     return math.prod(parts) / 8e9
 
 
+def is_split(record: Mapping[str, Any]) -> bool:
+    """Whether TCP ends at near and at far."""
+    return bool(record.get("spec", {}).get("split"))
+
+
+def path_sender(record: Mapping[str, Any], direction: Direction) -> str:
+    """The host whose sockets send on the path."""
+    if not is_split(record):
+        return direction.sender
+    return "far" if direction is Direction.DOWN else "near"
+
+
 def host(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """What the lab asked of a host (client or server); empty where the record does not say."""
     found: Mapping[str, Any] = record.get("spec", {}).get(name) or {}

@@ -79,6 +79,22 @@ class TunnelFigures(TypedDict, total=False):
     per_second: dict[str, list[float]]
 
 
+class SplitFigures(TypedDict, total=False):
+    """What the proxy at near or at far did (docs/sim.md)."""
+
+    connections: int
+    resets: int
+    connect_failures: int
+    down_bytes: int
+    up_bytes: int
+    buffered_bytes_max: int
+    """`sim` only."""
+    retransmits: int
+    open_at_once_max: int
+    """`live` only, as is its limit."""
+    open_at_once_limit: int
+
+
 class Times(TypedDict, total=False):
     """Percentiles of times; None where no value would lie beyond it."""
 
@@ -278,6 +294,8 @@ class Record(Identity, Ending, total=False):
     queue: dict[str, QueueFigures]
     tunnel: dict[str, TunnelFigures]
     """By pipe; absent: there is no tunnel."""
+    split: dict[str, SplitFigures]
+    """By the proxy's host, `near` and `far`; absent: TCP is not split."""
     engine_error: EngineReport
     spec: dict[str, Any]
     """The run in plain numbers: nanoseconds, bytes, bit/s."""

@@ -95,6 +95,7 @@ _RECORD: _Shape = {
     "pipes": {_OTHERS: {"drops": {_OTHERS: _NUMBER}, _OTHERS: _ANY}},
     "queue": {_OTHERS: _FIGURES},
     "tunnel": {_OTHERS: {"per_second": {_OTHERS: [_NUMBER]}, _OTHERS: _NUMBER}},
+    "split": {_OTHERS: {_OTHERS: _NUMBER}},
     "engine_error": {
         "hosts": {_OTHERS: {"programs": [_WAITS], _OTHERS: _ANY}},
         "kernel_threads": [_WAITS],

@@ -45,6 +45,7 @@ RUNS = Table(
         Column("pipe", _STRUCT, "figures of each pipe: `pipe.down.drops.tail`"),
         Column("queue", _STRUCT, "how each pipe's queue behaved: `queue.down.delay_s_p95`"),
         Column("tunnel", _STRUCT, "figures of a tunnel's directions: `tunnel.down.residual_loss`"),
+        Column("split", _STRUCT, "figures of the proxies that split TCP: `split.far.down_bytes`"),
         Column("engine_error", _STRUCT, "the engine's own error report: `engine_error.lateness_us_p99`"),
     ),
 )
@@ -167,6 +168,7 @@ STRUCTS: Mapping[str, Callable[[Record], dict[Path, Any]]] = {
     "pipe": _part("pipes"),
     "queue": _part("queue"),
     "tunnel": _part("tunnel"),
+    "split": _part("split"),
     "engine_error": _error,
 }
 

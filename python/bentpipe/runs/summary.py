@@ -24,6 +24,7 @@ _SUMMARY_KEYS = (
     "pipes",
     "queue",
     "tunnel",
+    "split",
 )
 BIN_S = 0.1
 

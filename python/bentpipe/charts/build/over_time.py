@@ -24,6 +24,7 @@ from bentpipe.runs.asked import (
     workload_spec,
 )
 from bentpipe.runs.called import called
+from bentpipe.runs.path_ends import of_the_path
 from bentpipe.runs.schema import DROP_CAUSES
 from bentpipe.runs.store import Results
 from bentpipe.words.direction import Direction
@@ -102,7 +103,7 @@ def build(results: Results, record: Mapping[str, Any]) -> Chart | None:
     """None for a run that measured nothing over time."""
     name = record["run"]
     link = results.of_run(name, "link").sort("time_s")
-    sockets = RunSockets(results.of_run(name, "sockets", columns=_SOCKET_COLUMNS))
+    sockets = RunSockets(of_the_path(results.of_run(name, "sockets", columns=_SOCKET_COLUMNS), record))
     pipes = link.partition_by("pipe", as_dict=True)
     run = _Run(
         record=record,

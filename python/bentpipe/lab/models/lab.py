@@ -154,7 +154,7 @@ class LabFile(Table):
     )
     near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
     tunnel: Annotated[Tunnel | None, doc("a coded tunnel around the path", default="none")] = None
-    split: Annotated[Split | None, doc("proxies at near and far, at which TCP ends", default="none")] = None
+    split: Annotated[Split | None, doc("proxies at near and far that split TCP", default="none")] = None
     workload: Annotated[
         list[AnyWorkload], doc("what the hosts do; at least one is required", default="required")
     ] = Field(default_factory=list)

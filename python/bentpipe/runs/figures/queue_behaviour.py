@@ -15,6 +15,7 @@ import polars as pl
 
 from bentpipe import _core
 from bentpipe.runs.asked import capacity_bit_s, queue_limit_bytes
+from bentpipe.runs.path_ends import of_the_path
 from bentpipe.runs.record import QueueFigures
 from bentpipe.words.direction import Direction
 
@@ -66,6 +67,7 @@ def queues_of_run(folder: Path, record: Mapping[str, Any], end_s: float) -> dict
         name: pl.read_parquet(folder / f"{name}.parquet", columns=columns and list(columns), glob=False)
         for name, columns in _COLUMNS.items()
     }
+    tables["sockets"] = of_the_path(tables["sockets"], record)
     found: Any = {
         pipe: asdict(queue_behaviour(tables, pipe, end_s=end_s, **asked)) for pipe, asked in questions.items()
     }
