@@ -50,6 +50,13 @@ def test_hosts_that_waited_little_leave_a_run_reliable() -> None:
     assert assess(error(program("iperf3"), program("nginx")), LIMITS) == (True, [])
 
 
+def test_near_and_far_are_named_without_an_article() -> None:
+    forwarder = program("split near", wait_share=0.5)
+    found = error(hosts={"near": {"wait_share": 0.5, "programs": [forwarder]}})
+    [why] = assess(found, LIMITS)[1]
+    assert why.startswith("split near at near waited for a processor for 50 % of its time")
+
+
 @pytest.mark.parametrize(
     ("found", "says"),
     [

@@ -54,7 +54,7 @@ def _stopped(host: str, program: Mapping[str, Any], limit_s: float | None) -> st
     if limit_s is None or stopped_s <= limit_s:
         return None
     return (
-        f"{program['program']} on the {host} was stopped for about {digits(stopped_s, 2)} s, from about "
+        f"{program['program']} {_at(host)} was stopped for about {digits(stopped_s, 2)} s, from about "
         f"{program['stopped_at_s']:.1f} s; the limit is {limit_s:g} s."
     )
 
@@ -65,7 +65,7 @@ def _share(host: str, program: Mapping[str, Any], limits: Mapping[str, Any]) -> 
     if limit is None or share is None or share <= limit:
         return None
     return (
-        f"{program['program']} on the {host} waited for a processor for {digits(share * 100, 2)} % of "
+        f"{program['program']} {_at(host)} waited for a processor for {digits(share * 100, 2)} % of "
         f"its time; the limit is {limit * 100:g} %."
     )
 
@@ -75,7 +75,7 @@ def _longest(host: str, program: Mapping[str, Any], limit_s: float | None) -> st
     if limit_s is None or longest_ms is None or longest_ms <= limit_s * 1e3:
         return None
     return (
-        f"{program['program']} on the {host} waited for a processor for {longest_ms:.0f} ms before "
+        f"{program['program']} {_at(host)} waited for a processor for {longest_ms:.0f} ms before "
         f"{program['wait_max_at_s']:.1f} s; the limit is {limit_s * 1e3:g} ms."
     )
 
@@ -85,7 +85,7 @@ def _reading(work: str, wait: Mapping[str, Any], limit: float | None) -> str | N
         return None
     return (
         f"The sender of {work} waited for the receive window for {digits(wait['share'] * 100, 2)} % of its "
-        f"time, because {wait['program']} on the {wait['host']} had no processor to read with; the limit is "
+        f"time, because {wait['program']} {_at(wait['host'])} had no processor to read with; the limit is "
         f"{limit * 100:g} %."
     )
 
@@ -101,3 +101,7 @@ def _late(late_ms: float | None, limit_s: float | None) -> str | None:
         f"The watch over the hosts was up to {digits(late_ms / 1e3, 2)} s late; the limit is {limit_s:g} s. "
         "The machine stood still or was too busy."
     )
+
+
+def _at(host: str) -> str:
+    return f"at {host}" if host in ("near", "far") else f"on the {host}"
