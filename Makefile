@@ -64,7 +64,7 @@ fuzz:
 bench:
 	cargo bench --quiet -p bentpipe-path -p bentpipe-wire
 
-# Speed of the datapath, departure lateness, ping and rate errors on this machine.
+# Speed of the datapath, what one core carries coded, departure lateness, ping and rate errors on this machine.
 bench-live: setup
 	cargo run --quiet --release -p bentpipe-live --example bench_live
 

@@ -10,6 +10,8 @@ from real_runs import LIVE, run
 
 pytestmark = pytest.mark.live
 
+_, HERE = LIVE
+
 PIPE: dict[str, Any] = {"propagation": {"delay_ns": 10_000_000}}
 LOSSY = {**PIPE, "channel": {"loss": {"model": "bernoulli", "p": 0.2}}}
 PATH = {"down": LOSSY, "up": LOSSY, "mtu": 1500}
@@ -84,17 +86,30 @@ set = { "tunnel.redundancy" = 0.1 }
 """
 
 
-@pytest.mark.parametrize("case", [pytest.param(4, marks=LIVE), pytest.param(6, marks=LIVE)])
-def test_a_download_crosses_coded_and_has_the_figures_of_sim(tmp_path: Path, case: int) -> None:
+@HERE
+def test_a_packet_is_sent_again_on_request(tmp_path: Path) -> None:
+    text = LAB.replace("IP", "4").replace('"tunnel.redundancy" = 0.1', '"tunnel.repair" = "exact"')
+    coded = run(tmp_path, text).records[1]
+    assert coded["status"] == "done", coded["why"]
+    down = coded["tunnel"]["down"]
+    assert down["repairs"] == 0
+    assert 0 < down["exact_used"] <= down["exact_repairs"]
+    assert down["lost"] < down["exact_used"]
+    assert coded["tunnel"]["up"]["exact_repairs"] == 0
+
+
+@HERE
+@pytest.mark.parametrize("ip", [4, 6])
+def test_a_download_crosses_coded_and_has_the_figures_of_sim(tmp_path: Path, ip: int) -> None:
     (tmp_path / "sim").mkdir()
-    text = LAB.replace("IP", str(case))
+    text = LAB.replace("IP", str(ip))
     plain, coded = run(tmp_path, text).records
     assert "tunnel" not in plain
     assert coded["status"] == "done", coded["why"]
     assert coded["engine_error"]["unintended_loss"] == 0
     down = coded["tunnel"]["down"]
     assert down["recovered"] > 0
-    assert down["residual_loss"] < plain["pipes"]["down"]["drops"]["channel"] / 2800
+    assert down["lost"] < sum(coded["pipes"]["down"]["drops"].values())
     assert down["redundancy_sent"] == pytest.approx(0.1, abs=0.005)
     assert coded["workloads"]["load"]["bytes"] >= 4_000_000
     simulated = run(tmp_path / "sim", text, engine="sim").records[1]
