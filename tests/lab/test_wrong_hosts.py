@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from bentpipe._core import congestion_controls
+from bentpipe.lab.models.host import CONGESTION_CONTROLS, LINUX_CONTROLS
+
 from .conftest import WORK
 from .wrong import WriteLab, Wrong, assert_told
 
@@ -74,7 +77,7 @@ WRONG: Mapping[str, Wrong] = {
         "expected",
     ),
     "a parameter of a congestion control that only a kernel has": (
-        '[host]\ncongestion_control = { name = "vegas", alpha = 2 }\n' + WORK,
+        '[host]\ncongestion_control = { name = "yeah", alpha = 2 }\n' + WORK,
         ":2",
         "host.congestion_control.alpha",
         "a parameter",
@@ -163,3 +166,9 @@ WRONG: Mapping[str, Wrong] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_host_is_told_where_what_and_what_would_do(name: str, lab_file: WriteLab) -> None:
     assert_told(WRONG[name], lab_file)
+
+
+def test_a_congestion_control_that_both_sim_and_linux_have_is_listed_once() -> None:
+    assert set(congestion_controls()) & set(LINUX_CONTROLS)
+    assert len(CONGESTION_CONTROLS) == len(set(CONGESTION_CONTROLS))
+    assert set(CONGESTION_CONTROLS) == {*congestion_controls(), *LINUX_CONTROLS}

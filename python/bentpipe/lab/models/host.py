@@ -24,12 +24,14 @@ from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSize, PositiveSpan, Table, doc, tag
 from bentpipe.words.faults import did_you_mean, shown
 
-CONGESTION_CONTROLS = (
-    *congestion_controls(),
-    *("bic", "cdg", "dctcp", "highspeed", "htcp", "illinois", "lp", "nv", "scalable", "vegas"),
-    *("veno", "westwood", "yeah"),
+LINUX_CONTROLS = (
+    *("bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno"),
+    *("scalable", "vegas", "veno", "westwood", "yeah"),
 )
-"""The simulator's come first; the rest are the ones that Linux has or has had as modules."""
+"""The ones that Linux has or has had, most of them as modules."""
+
+CONGESTION_CONTROLS = tuple(dict.fromkeys((*congestion_controls(), *LINUX_CONTROLS)))
+"""Each name once. The simulator's come first, then the others that Linux has."""
 
 SYSCTL_FIELDS = {
     "net.ipv4.tcp_congestion_control": "congestion_control",
