@@ -27,6 +27,7 @@ from bentpipe.engines.socket_owners import SOCKETS_CSV, with_owners
 from bentpipe.engines.tunnel_config import tunnel_config
 from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
 from bentpipe.errors import EngineError
+from bentpipe.lab.models.host import LINUX_CONTROLS
 from bentpipe.lab.point import Point
 from bentpipe.lab.spec import HostSpec, RunSpec
 from bentpipe.lab.tunnels import titrated_pipes
@@ -82,6 +83,11 @@ class LiveEngine:
                 )
         there = machine.congestion_controls()
         for who, control in _congestion_controls(spec):
+            if control not in there and control not in LINUX_CONTROLS:
+                raise EngineError(
+                    f"{who}: congestion_control: only `sim` has {control!r}; use `--engine sim`",
+                    what=control,
+                )
             if there and control not in there:
                 raise EngineError(
                     f"{who}: this kernel has no congestion control {control!r} loaded; "
