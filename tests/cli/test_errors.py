@@ -101,7 +101,7 @@ MISTAKES = [
     Mistake("--set with a wrong unit", "run my.toml --engine sim --set path.rate=20ms"),
     Mistake("a variant that does not exist", "run my.toml --engine sim --variant BRR", LAB + VARIANT),
     run("a command in sim", LAB + '[[workload]]\nname = "mine"\nkind = "exec"\ncommand = ["true"]\n'),
-    run("a congestion control that sim does not model", LAB + '[host]\ncongestion_control = "vegas"\n'),
+    run("a congestion control that sim does not model", LAB + '[host]\ncongestion_control = "yeah"\n'),
     run("a sysctl in sim", LAB + '[host]\nsysctl = { "net.ipv4.tcp_mtu_probing" = "1" }\n'),
     Mistake(
         "a command that was not allowed",

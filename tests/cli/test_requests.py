@@ -105,7 +105,7 @@ def test_without_an_engine_a_lab_is_simulated_and_the_run_says_so(run: Command) 
     [
         PLAIN + '[[workload]]\nname = "mine"\nkind = "exec"\ncommand = ["true"]\n',
         PLAIN + '[host]\nsysctl = { "net.ipv4.tcp_mtu_probing" = 1 }\n',
-        PLAIN + '[host]\ncongestion_control = "vegas"\n',
+        PLAIN + '[host]\ncongestion_control = "yeah"\n',
     ],
 )
 def test_a_lab_that_needs_a_kernel_says_which_engine_has_one(

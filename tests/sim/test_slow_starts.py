@@ -57,5 +57,5 @@ def test_a_table_with_linuxs_parameters_is_the_plain_name(tmp_path: Path, table:
 
 
 def test_one_that_sim_does_not_have_is_refused_in_a_table_too(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="vegas"):
-        _sent_again(tmp_path, '{ name = "vegas" }')
+    with pytest.raises(EngineError, match="yeah"):
+        _sent_again(tmp_path, '{ name = "yeah" }')

@@ -39,8 +39,8 @@ set = { "split.path.congestion_control" = "bbr" }
 CLASHES = {
     "sysctls": ('[host]\nsysctl = { "net.ipv4.tcp_mtu_probing" = 1 }\n[split]\n', "sysctl"),
     "a congestion control that `sim` has not": (
-        '[split]\npath = { congestion_control = "vegas" }\n',
-        r"split\.path\.congestion_control: found \"vegas\", which `sim` does not model",
+        '[split]\npath = { congestion_control = "yeah" }\n',
+        r"split\.path\.congestion_control: found \"yeah\", which `sim` does not model",
     ),
     "a command": ('[[workload]]\nname = "it"\nkind = "exec"\ncommand = ["true"]\n[split]\n', "exec"),
 }

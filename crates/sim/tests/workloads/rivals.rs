@@ -73,9 +73,9 @@ fn a_transfer_has_its_own_congestion_control_at_both_ends_and_its_rival_the_host
 
 #[test]
 fn a_congestion_control_that_is_not_there_is_refused_by_name() {
-    let refused = Simulation::new(rivals("vegas")).err();
+    let refused = Simulation::new(rivals("no-such-control")).err();
     assert!(matches!(
         refused,
-        Some(SpecError::CongestionControl(ControlError::UnknownName { name, .. })) if name == "vegas"
+        Some(SpecError::CongestionControl(ControlError::UnknownName { name, .. })) if name == "no-such-control"
     ));
 }

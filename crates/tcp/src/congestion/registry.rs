@@ -370,8 +370,8 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let known = Registry::default().names().join(", ");
         assert_eq!(
-            refusal(&"vegas".into()),
-            format!("unknown congestion control \"vegas\"; known are {known}")
+            refusal(&"no-such-control".into()),
+            format!("unknown congestion control \"no-such-control\"; known are {known}")
         );
     }
 
