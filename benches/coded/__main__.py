@@ -168,6 +168,12 @@ def island(runs: Sequence[Record]) -> None:
             rest = (compared(variants.get(name, []), plain, figure) for name in others)
             if values(plain, figure):
                 row(", ".join(point), digits(fmean(values(plain, figure))), *rest)
+    print("\n**Titrated instead of coded, 10 %: goodput of the link, Mbit/s; of the large flow, times**\n")
+    head("queue, channels", "link", "large flow")
+    for point, variants in found.items():
+        ours, theirs = variants.get("titrated 10 %", []), variants.get("coded 10 %", [])
+        if ours and theirs:
+            row(", ".join(point), more(ours, theirs, total), times(ours, theirs, large))
     print("\n**Repairs sent, %; useless, %; lost for good, %; mean queueing delay, ms**\n")
     head("queue, channels", *names)
     for point, variants in found.items():

@@ -203,7 +203,13 @@ def test_the_satellite_labs_have_the_same_clients() -> None:
     kept = ("size", "servers", "terrestrial_delay", "terrestrial_jitter_ns", "think_ns")
     found = [
         {key: getattr(work, key) for key in kept}
-        for name in ("satellite-baselines", "satellite-queue", "satellite-orbits", "satellite-redundancy")
+        for name in (
+            "satellite-baselines",
+            "satellite-queue",
+            "satellite-orbits",
+            "satellite-redundancy",
+            "satellite-coded",
+        )
         for point in Lab.load(name, set=["repeat=1"]).points()
         for work in point.spec.workloads
         if isinstance(work, ChannelsSpec)
