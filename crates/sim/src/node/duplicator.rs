@@ -11,10 +11,10 @@ struct Duplicator {
 }
 
 /// `every`: which packets are sent twice; 1: all.
-pub(super) fn build(parameters: &Parameters) -> Result<Box<dyn Node>, String> {
-    let every = parameters.get("every").copied().unwrap_or(1.0);
-    if every < 1.0 {
-        return Err(format!("every: expected 1 or more, got {every}"));
+pub(super) fn build(parameters: &mut Parameters) -> Result<Box<dyn Node>, String> {
+    let every = parameters.number("every", 1.0..=1e9, 1.0)?;
+    if every.fract() != 0.0 {
+        return Err(format!("every: expected a whole number, got {every}"));
     }
     let every = every as u64;
     Ok(Box::new(Duplicator { every, seen: 0 }))

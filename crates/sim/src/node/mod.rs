@@ -4,6 +4,9 @@
 
 pub mod config;
 pub(crate) mod host;
+mod parameters;
+
+pub use parameters::Parameters;
 
 use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Seat, Side};
@@ -70,14 +73,12 @@ pub struct BoxSpec {
     pub seat: Seat,
     /// One of [`KINDS`].
     pub kind: String,
+    /// In plain numbers, by name.
     #[serde(default)]
-    pub parameters: Parameters,
+    pub parameters: BTreeMap<String, f64>,
 }
 
-/// A box's parameters in plain numbers, by name.
-pub type Parameters = BTreeMap<String, f64>;
-
-type Build = fn(&Parameters) -> Result<Box<dyn Node>, String>;
+type Build = fn(&mut Parameters) -> Result<Box<dyn Node>, String>;
 
 /// Names the files and makes the table of what is in them.
 macro_rules! kinds {
@@ -104,5 +105,7 @@ pub(crate) fn build(spec: &BoxSpec) -> Result<Box<dyn Node>, String> {
             names.join(", ")
         ));
     };
-    build(&spec.parameters).map_err(|why| format!("box `{}`: {why}", spec.kind))
+    let mut parameters = Parameters::new(&spec.parameters);
+    let built = build(&mut parameters).and_then(|node| parameters.all_known().map(|()| node));
+    built.map_err(|why| format!("box `{}`: {why}", spec.kind))
 }

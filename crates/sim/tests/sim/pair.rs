@@ -81,14 +81,34 @@ fn a_seat_taken_twice_and_an_unknown_box_are_named() {
     unknown.kind = "shredder".into();
     let refusal = said(vec![unknown]);
     assert!(
-        refusal.starts_with("unknown kind of box `shredder`; expected one of: duplicator"),
+        refusal.starts_with("unknown kind of box `shredder`; expected one of: "),
         "{refusal}"
     );
-    let mut never = duplicator(Seat::Far);
-    never.parameters.insert("every".into(), 0.0);
+    assert!(refusal.contains("duplicator"), "{refusal}");
+}
+
+#[test]
+fn a_parameter_of_a_box_that_is_unknown_or_wrong_is_named() {
+    let said = |name: &str, value| {
+        let mut wrong = duplicator(Seat::Far);
+        wrong.parameters = BTreeMap::from([(name.into(), value)]);
+        let boxes = vec![wrong];
+        let refused = Pair::new(&SimSpec { boxes, ..spec() }, Vec::new()).err();
+        refused.expect("refused").to_string()
+    };
+    for wrong in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+        assert_eq!(
+            said("every", wrong),
+            format!("box `duplicator`: every: expected a number from 1 to 1000000000, got {wrong}")
+        );
+    }
     assert_eq!(
-        said(vec![never]),
-        "box `duplicator`: every: expected 1 or more, got 0"
+        said("every", 1.5),
+        "box `duplicator`: every: expected a whole number, got 1.5"
+    );
+    assert_eq!(
+        said("evry", 10.0),
+        "box `duplicator`: unknown parameter `evry`; known are every"
     );
 }
 
@@ -110,6 +130,16 @@ impl Node for Ends {
     }
 }
 
+fn datagram(address: Address) -> Packet {
+    let bytes = Bytes {
+        payload: b"a repair".as_slice().into(),
+        header_bytes: 28,
+        ecn: Ecn::NotEct,
+        repair: false,
+    };
+    Packet::new(ConnectionId::default(), address, Body::Bytes(bytes))
+}
+
 #[test]
 fn a_datagram_carries_its_bytes_from_near_to_far_beside_tcp() {
     let arrived = Arrivals::default();
@@ -125,21 +155,43 @@ fn a_datagram_carries_its_bytes_from_near_to_far_beside_tcp() {
         to: Seat::Far,
         server: None,
     };
-    let bytes = Bytes {
-        payload: b"a repair".as_slice().into(),
-        header_bytes: 28,
-        ecn: Ecn::NotEct,
-        repair: false,
-    };
-    pair.send(Packet::new(
-        ConnectionId::default(),
-        address,
-        Body::Bytes(bytes),
-    ));
+    pair.send(datagram(address));
     pair.run_until(SECOND);
     assert_eq!(
         *arrived.borrow(),
         [(Time(10_000_000), b"a repair".to_vec())]
+    );
+    assert_eq!(pair.received(Side::Server), 100_000);
+}
+
+/// Every packet leaves 5 ms after it came.
+#[derive(Debug)]
+struct Delays;
+
+impl Node for Delays {
+    fn handle(&mut self, now: Time, packet: Packet, out: &mut Outbox) {
+        out.send(now + Nanos::from_millis(5), packet);
+    }
+}
+
+#[test]
+fn a_box_that_sends_later_delays_what_passes_by_that_much() {
+    let arrived = Arrivals::default();
+    let far = Ends(Rc::clone(&arrived));
+    let boxes: Vec<(Seat, Box<dyn Node>)> =
+        vec![(Seat::Near, Box::new(Delays)), (Seat::Far, Box::new(far))];
+    let mut pair = Pair::new(&spec(), boxes).expect("a sound specification");
+    let connection = pair.connect();
+    pair.write(connection, Side::Client, 100_000);
+    pair.send(datagram(Address {
+        from: Seat::Client,
+        to: Seat::Far,
+        server: None,
+    }));
+    pair.run_until(SECOND);
+    assert_eq!(
+        *arrived.borrow(),
+        [(Time(15_000_000), b"a repair".to_vec())]
     );
     assert_eq!(pair.received(Side::Server), 100_000);
 }
