@@ -1,6 +1,9 @@
 //! A bench for tests: two hosts, the path between them, and a seed, driven step by step. Boxes of the test's own may sit at near and
 //! far.
 //!
+//! A host looks at what arrived after a random wake-up time with a median of 20 us. A test of exact times sets `wakeup_ns` of both
+//! hosts (`spec.client.tcp`, `spec.server.tcp`) to zero.
+//!
 //! ```
 //! use bentpipe_base::{Nanos, Time};
 //! use bentpipe_sim::pair::Pair;
