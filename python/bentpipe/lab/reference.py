@@ -221,7 +221,8 @@ _PATH: tuple[_Table | _Forms, ...] = (
 )
 _CONTROLS = _Forms(
     "### `congestion_control` as a table",
-    "[Congestion controls](congestion-control.md) explains these keys, and how to add an algorithm.\n",
+    "[Congestion controls](congestion-control.md) explains these keys, and how to add an algorithm. The keys "
+    "below are those of CUBIC and Reno. Any other name takes the numbers and texts that its file asks for.\n",
     {"CUBIC": "CubicControl", "Reno": "RenoControl"},
 )
 _HOSTS: tuple[_Table | _Forms, ...] = (
