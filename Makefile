@@ -33,6 +33,8 @@ demo: setup
 pytest := $(python) -m pytest $(if $(FILTER),-k $(FILTER))
 live := $(pytest) tests/live tests/cli
 beside := --dist worksteal
+# Property tests of Rust take the same examples each time, as those of Python do (tests/conftest.py).
+test: export PROPTEST_RNG_SEED ?= 20261122
 test: export PYTHONDONTWRITEBYTECODE =
 test:
 	@scripts/setup test
