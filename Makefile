@@ -40,7 +40,7 @@ test:
 	@scripts/setup test
 	cargo test --quiet --workspace
 	$(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
-	$(live) -m "live and not alone" -n 4 $(beside) || [ $$? = 5 ]
+	$(live) -m "live and not alone" -n 6 $(beside) || [ $$? = 5 ]
 	$(live) -m "live and alone" || [ $$? = 5 ]
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
