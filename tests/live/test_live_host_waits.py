@@ -96,14 +96,19 @@ def run(user: str) -> Iterator[Callable[[str], dict[str, Any]]]:
 
 def descendants(pid: int) -> list[int]:
     found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(each) for each in task.read_text().split()]
-        except OSError:
-            continue
-        for child in children:
-            found += [child, *descendants(child)]
+    for task in threads(pid):
+        with contextlib.suppress(OSError):
+            for child in map(int, (task / "children").read_text().split()):
+                found += [child, *descendants(child)]
     return found
+
+
+def threads(pid: int) -> list[Path]:
+    """None of a process that has ended."""
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
 
 
 def iperf3_server() -> int | None:
@@ -117,14 +122,22 @@ def iperf3_server() -> int | None:
     return None
 
 
+def seen_server() -> int:
+    """Its process number, as soon as it is there."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if (server := iperf3_server()) is not None:
+            return server
+        time.sleep(0.01)
+    raise AssertionError("no iperf3 server was seen for 60 s")
+
+
 def test_a_server_program_that_was_stopped_marks_the_run_and_is_named(
     run: Callable[[str], dict[str, Any]],
 ) -> None:
     def stop_for_2_s() -> None:
-        assert wait_for(lambda: iperf3_server() is not None, 60)
+        server = seen_server()
         time.sleep(2.5)  # it is up a second before the transfer
-        server = iperf3_server()
-        assert server is not None
         os.kill(server, signal.SIGSTOP)
         time.sleep(2)
         os.kill(server, signal.SIGCONT)
@@ -158,7 +171,7 @@ def channels_threads() -> list[int]:
     """Of the workload `channels`: the clients' and the servers'."""
     found = []
     for pid in descendants(os.getpid()):
-        for task in Path(f"/proc/{pid}/task").glob("*"):
+        for task in threads(pid):
             with contextlib.suppress(OSError):
                 if (task / "comm").read_text().strip() in ("channels", "channel servers"):
                     found.append(int(task.name))

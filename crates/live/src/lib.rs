@@ -1,5 +1,6 @@
 //! The live engine: hosts as network namespaces, joined by paths between their TUN devices.
 
+mod awake;
 mod channels;
 mod clock;
 mod closings;

@@ -52,6 +52,9 @@ pub struct Setup {
     /// The workloads of that kind: their servers have addresses and lines of their own from the start.
     #[serde(default)]
     pub channels: Vec<ChannelsSetup>,
+    /// Whether idle processors must not sleep meanwhile: those of a shell may.
+    #[serde(default)]
+    pub keep_awake: bool,
     /// IP versions that the hosts have addresses of.
     #[serde(default = "both_families")]
     pub ip: Vec<Family>,

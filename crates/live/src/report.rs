@@ -30,6 +30,8 @@ pub struct ErrorReport {
     pub path: EngineError,
     #[serde(flatten)]
     pub hosts: HostsReport,
+    /// How many processors did not sleep meanwhile. 0: all could.
+    pub processors_kept_awake: usize,
 }
 
 /// What a link did, and what the devices at its ends lost.
@@ -62,6 +64,7 @@ impl Report {
     pub(crate) fn of(
         mut crossings: Vec<Crossing>,
         hosts: HostsReport,
+        processors_kept_awake: usize,
         sampler: SamplerReport,
         split: Option<SplitReport>,
     ) -> Self {
@@ -76,6 +79,7 @@ impl Report {
             engine_error: ErrorReport {
                 path: EngineError::of(pipes()),
                 hosts,
+                processors_kept_awake,
             },
             pipes: pipes()
                 .map(|(name, pipe)| (name, PipeTotals::of(&pipe.totals)))
@@ -155,7 +159,7 @@ mod tests {
 
     fn error_of(crossings: Vec<Crossing>) -> EngineError {
         let (hosts, sampler) = (HostsReport::default(), SamplerReport::default());
-        Report::of(crossings, hosts, sampler, None)
+        Report::of(crossings, hosts, 0, sampler, None)
             .engine_error
             .path
     }

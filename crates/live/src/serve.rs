@@ -1,5 +1,6 @@
 //! The first process of a run's process namespace: builds the hosts, answers requests, reaps what ends.
 
+use crate::awake::keep_awake;
 use crate::channels::{self, Generators, Over};
 use crate::clock::monotonic_ns;
 use crate::control::{ControlStream, Incoming};
@@ -20,7 +21,7 @@ use crate::topology::{self, Plan};
 use crate::watch::{HostsReport, KernelThreads, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, set_parent_process_death_signal, test_kill_process};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -60,6 +61,8 @@ struct Started {
     links: Links,
     split: Option<Split>,
     sampler: Sampler,
+    /// The processes that keep processors awake.
+    awake: Vec<Pid>,
     /// Until `stop`, before the programs are ended.
     watch: Option<Watch>,
     said: Option<String>,
@@ -243,6 +246,11 @@ impl Run {
             .sockets
             .take()
             .ok_or("a second start: the run has begun already")?;
+        let awake = if self.setup.keep_awake {
+            keep_awake()
+        } else {
+            Vec::new()
+        };
         let zero_monotonic_ns = monotonic_ns() + start.zero_in_ns;
         let links = Links::start(&self.setup, &self.plan, &self.namespaces, zero_monotonic_ns)?;
         let split = self.split()?;
@@ -263,11 +271,16 @@ impl Run {
             .map_err(io::Error::from)
             .and_then(|namespaces| Watch::start(namespaces, kernel, zero_monotonic_ns))
             .map_err(|error| format!("the watch over the hosts could not start: {error}"))?;
+        // They are in the network namespace of one of the hosts, as whoever started them.
+        for &process in &awake {
+            watch.leave_out(process);
+        }
         self.started = Some(Started {
             zero_monotonic_ns,
             links,
             split,
             sampler,
+            awake,
             watch: Some(watch),
             said: None,
         });
@@ -388,13 +401,16 @@ impl Run {
             .as_mut()
             .and_then(|started| started.watch.take());
         let hosts = watch.map(Watch::stop);
+        let awake = self.started.iter().flat_map(|started| &started.awake);
+        let awake = awake.filter(|&&process| test_kill_process(process).is_ok());
+        let processors_kept_awake = awake.count();
         for over in self.generators.end_all() {
             control.say(&self.over(over));
         }
         for program in self.programs.kill_all() {
             control.say(&self.exited(program));
         }
-        match self.measured(hosts) {
+        match self.measured(hosts, processors_kept_awake) {
             Ok(report) => {
                 control.say(&Event::Report(Box::new(report)));
                 0
@@ -407,7 +423,11 @@ impl Run {
     }
 
     /// Ends the sampler, the split and the links.
-    fn measured(self, hosts: Option<io::Result<HostsReport>>) -> Result<Report, String> {
+    fn measured(
+        self,
+        hosts: Option<io::Result<HostsReport>>,
+        processors_kept_awake: usize,
+    ) -> Result<Report, String> {
         let started = self
             .started
             .ok_or("a stop before any start: nothing was measured")?;
@@ -422,7 +442,13 @@ impl Run {
         let split = split.map_err(|error| format!("the split failed: {error}"))?;
         let mut namespaces = self.namespaces;
         let crossings = started.links.stop(&mut namespaces)?;
-        Ok(Report::of(crossings, hosts, sampler, split))
+        Ok(Report::of(
+            crossings,
+            hosts,
+            processors_kept_awake,
+            sampler,
+            split,
+        ))
     }
 }
 

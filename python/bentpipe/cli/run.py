@@ -92,6 +92,13 @@ def run(
     sample: Annotated[
         str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")
     ] = "100 ms",
+    let_sleep: Annotated[
+        bool,
+        typer.Option(
+            "--let-sleep",
+            help="Let idle processors sleep during a run of `live`. They wake late, so packets are later.",
+        ),
+    ] = False,
 ) -> None:
     """Run a lab: every point of its sweep and every variant.
 
@@ -121,6 +128,7 @@ def run(
         sample_interval_ns=_interval_ns(sample),
         allow_exec=allow_exec,
         pcap=_hosts(pcap or []),
+        keep_awake=not let_sleep,
     )
     tally = runner.Tally()
     interruption.how_to_go_on = lambda: _how_to_go_on(tally, context.find_root().obj, out)

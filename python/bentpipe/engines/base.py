@@ -24,7 +24,8 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What a user may ask of a run beside the lab itself. It changes what is kept, not what is measured."""
+    """What a user may ask of a run beside the lab itself. It changes what is kept, or how closely `live`
+    follows the model."""
 
     sample_interval_ns: int = 100_000_000
     """Between two samples of every socket."""
@@ -32,6 +33,8 @@ class EngineOptions:
     """Length of a bin of the `link` table."""
     allow_exec: bool = False
     """Whether a lab may run commands of its own (`exec`)."""
+    keep_awake: bool = True
+    """Whether `live` keeps idle processors from sleeping, because they wake late."""
     pcap: tuple[str, ...] = ()
     """Hosts (client, near, server) whose end of the path is captured to a pcapng file in the run's folder."""
 

@@ -244,7 +244,7 @@ class _Run:
         sockets = self._folder.path("sockets.parquet")
         if engine_error.get("hosts") and sockets.exists():
             frame = pl.read_parquet(sockets, columns=list(reader_waits.COLUMNS), glob=False)
-            waits = reader_waits.reader_waits(spec, frame, engine_error["hosts"], sysctl)
+            waits = reader_waits.reader_waits(spec, frame, sysctl)
             engine_error |= {"reader_waits": waits}
         reliable, doubts = assess(engine_error, spec.limits.model_dump())
         if waited := _split_at_its_limit(report.get("split") or {}):
@@ -316,6 +316,7 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
             channels.setup(work, spec, raw_folder) for work in spec.workloads if work.kind == "channels"
         ],
         "pcap": list(options.pcap),
+        "keep_awake": options.keep_awake and not machine.has_processor_quota(),
         "ip": [4, 6],
     }
 

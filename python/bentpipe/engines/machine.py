@@ -31,6 +31,22 @@ def facts() -> dict[str, object]:
     }
 
 
+def has_processor_quota(root: Path = Path("/")) -> bool:
+    """Whether a control group gives this process only a part of the processors' time, as some containers do.
+    What spins there takes it from the others. `root`: the folder with proc and sys."""
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        hierarchy = root / "sys/fs/cgroup" / controllers.removeprefix("name=")
+        group = hierarchy / path.lstrip("/")
+        for folder in (group, *group.parents):
+            quota = _text(folder / "cpu.max") or _text(folder / "cpu.cfs_quota_us")
+            if quota and quota.split()[0] not in ("max", "-1"):
+                return True
+            if folder == hierarchy:
+                break
+    return False
+
+
 def congestion_controls() -> tuple[str, ...]:
     """Those that the kernel has loaded; none where it does not say."""
     return tuple(_text(Path("/proc/sys/net/ipv4/tcp_available_congestion_control")).split())

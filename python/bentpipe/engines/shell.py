@@ -53,9 +53,11 @@ def run(
 async def _run(point: Point, command: Sequence[str], at: Host, listeners: Sequence[Listener]) -> Exit:
     with tempfile.TemporaryDirectory(prefix="bentpipe-shell-") as folder:
         raw_folder = Path(folder)
+        # A shell may stay open for hours.
+        options = EngineOptions(keep_awake=bool(command))
         host = await HostProcess.launch(None)
         try:
-            ready = await host.ask("setup", "ready", **setup(point, EngineOptions(), raw_folder))
+            ready = await host.ask("setup", "ready", **setup(point, options, raw_folder))
             started = await host.ask("start", "started", zero_in_ns=0)
             zero_ns = started["zero_monotonic_ns"]
             bench = Bench(

@@ -236,6 +236,7 @@ class EngineReport(TypedDict, total=False):
     reader_waits: dict[str, ReaderWait]
     """By workload."""
     kernel_threads: list[ProgramWaits]
+    processors_kept_awake: int
 
 
 class Machine(TypedDict, total=False):

@@ -85,8 +85,7 @@ def _reading(work: str, wait: Mapping[str, Any], limit: float | None) -> str | N
         return None
     return (
         f"The sender of {work} waited for the receive window for {digits(wait['share'] * 100, 2)} % of its "
-        f"time, because {wait['program']} {_at(wait['host'])} had no processor to read with; the limit is "
-        f"{limit * 100:g} %."
+        f"time, because {wait['program']} {_at(wait['host'])} read too late; the limit is {limit * 100:g} %."
     )
 
 
