@@ -27,7 +27,8 @@ class Figures:
     retransmits: float
     queue_kb: float
     cwnd: list[float]
-    """Segments in all streams' windows, second by second of the transfer, mean over the runs."""
+    """Segments in all streams' windows, second by second of the transfer, mean over the runs. Empty where
+    TCP is split: the server's window then says nothing of the path."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,12 @@ class Comparison:
         return self.sim.queue_kb - self.live.queue_kb
 
     @property
-    def cwnd_distance(self) -> float:
-        """Mean absolute difference of the two windows over time, as a share of live's mean window."""
+    def cwnd_distance(self) -> float | None:
+        """Mean absolute difference of the two windows over time, as a share of live's mean window. None: no
+        window was compared."""
         pairs = list(zip(self.live.cwnd, self.sim.cwnd, strict=False))
+        if not pairs:
+            return None
         apart = fmean(abs(live - sim) for live, sim in pairs)
         return apart / fmean(live for live, _ in pairs)
 
@@ -87,7 +91,9 @@ def _figures(
         stdev(goodputs) / fmean(goodputs) if len(goodputs) > 1 else None,
         fmean(transfer["retransmits"] for transfer in transfers),
         fmean(_queue_kb(results.of_run(run["run"], "link"), cell) for run in sound),
-        _mean_curve([_cwnd(results.of_run(run["run"], "sockets"), cell) for run in sound]),
+        []
+        if "split" in cell.link
+        else _mean_curve([_cwnd(results.of_run(run["run"], "sockets"), cell) for run in sound]),
     )
 
 

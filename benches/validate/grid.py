@@ -24,6 +24,9 @@ class Cell:
     buffers: str
     sack: bool
     streams: int
+    link: str
+    """What lies around the path."""
+    link_settings: tuple[str, ...]
     seconds: int
     rmem_max: int
     wmem_max: int
@@ -40,6 +43,7 @@ class Cell:
             f"{self.buffers}-buffers" if self.buffers != "default" else "",
             "" if self.sack else "nosack",
             f"{self.streams}streams" if self.streams > 1 else "",
+            self.link if self.link != "plain" else "",
         ]
         return "_".join(word for word in words if word)
 
@@ -64,6 +68,7 @@ class Cell:
             f"host.tcp_wmem=[4096, 16384, {self.wmem_max}]",
             f"workload.download.streams={self.streams}",
             f"workload.download.time={self.seconds} s",
+            *self.link_settings,
         ]
 
 
@@ -83,7 +88,14 @@ def _cell(grid: dict[str, Any], about: str, values: dict[str, Any]) -> Cell:
     settings = grid["base"] | values
     rmem_max, wmem_max = grid["buffers"][settings["buffers"]]
     seconds = max(grid["seconds_at_least"], round(grid["round_trips"] * settings["rtt_ms"] / 1000))
-    return Cell(about=about, seconds=seconds, rmem_max=rmem_max, wmem_max=wmem_max, **settings)
+    return Cell(
+        about=about,
+        link_settings=tuple(grid["links"][settings["link"]]),
+        seconds=seconds,
+        rmem_max=rmem_max,
+        wmem_max=wmem_max,
+        **settings,
+    )
 
 
 def reasons() -> dict[str, str]:

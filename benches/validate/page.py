@@ -47,6 +47,7 @@ def _summary(found: Sequence[Comparison], machine: str, cells: int) -> str:
         ("no chance", [each for each in found if not each.cell.by_chance]),
         ("random loss", [each for each in found if each.cell.loss]),
         ("reordering", [each for each in found if each.cell.jitter_ms]),
+        ("split or coded", [each for each in found if each.cell.link != "plain"]),
     ):
         if chosen:
             lines.append(_row(name, chosen))
@@ -75,9 +76,10 @@ def _table(found: Sequence[Comparison], reasons: Mapping[str, str]) -> str:
         why = next(
             (text for pattern, text in reasons.items() if fnmatch.fnmatch(each.cell.name, pattern)), ""
         )
+        apart = f"{each.cwnd_distance:.0%}" if each.cwnd_distance is not None else ""
         lines.append(
             f"| {each.cell.name} | {live.goodput_mbit_s:.4g} {sim.goodput_mbit_s:.4g} | {spread} "
             f"| {each.goodput_error:+.1%} | {live.retransmits:.0f} {sim.retransmits:.0f} "
-            f"| {live.queue_kb:.3g} {sim.queue_kb:.3g} | {each.cwnd_distance:.0%} | {why} |"
+            f"| {live.queue_kb:.3g} {sim.queue_kb:.3g} | {apart} | {why} |"
         )
     return "\n".join(lines)
