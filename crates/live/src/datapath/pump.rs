@@ -95,6 +95,8 @@ struct Turns {
     spin: Spin,
     run_queue: RunQueue,
     arrivals: Arrivals,
+    /// Read, and not yet offered to the pipe.
+    batch: Vec<(Arrival, SuperPacket<Frame>)>,
     /// The last departure that was written.
     last_departure: Time,
 }
@@ -109,6 +111,7 @@ impl Pump {
             spin: Spin::new(self.clock.now()),
             run_queue: RunQueue::new(priority),
             arrivals: Arrivals::new(self.clock.now()),
+            batch: Vec::new(),
             last_departure: Time(i64::MIN / 2),
         };
         let mut bins_due = self.clock.now();
@@ -136,8 +139,19 @@ impl Pump {
         Ok(())
     }
 
-    /// Reads up to a batch and offers it to the pipe; `true` where there may be more.
+    /// Reads up to a batch and offers it to the pipe; `true` where there may be more. All of the batch is read first: what it costs
+    /// to offer a packet, a tunnel's code above all, would make the reading of the next one late.
     fn read(&mut self, turns: &mut Turns) -> io::Result<bool> {
+        let more = self.read_batch(turns);
+        let mut batch = std::mem::take(&mut turns.batch);
+        for (arrival, whole) in batch.drain(..) {
+            self.offer(arrival, whole);
+        }
+        turns.batch = batch;
+        more
+    }
+
+    fn read_batch(&mut self, turns: &mut Turns) -> io::Result<bool> {
         let mut before = self.clock.now();
         let blind = before - turns.arrivals.since() > BLIND;
         for _ in 0..if blind { BLIND_BATCH } else { READ_BATCH } {
@@ -148,7 +162,7 @@ impl Pump {
                     before = self.clock.now();
                     let arrival = turns.arrivals.read(before);
                     match SuperPacket::parse(turns.pool.frame(buffer, length), self.vnet_bytes) {
-                        Ok(whole) => self.offer(arrival, whole),
+                        Ok(whole) => turns.batch.push((arrival, whole)),
                         Err(_) => self.egress.lost.truncated += 1,
                     }
                 }
