@@ -56,6 +56,17 @@ def test_the_names_of_both_hosts_resolve_and_the_machine_own_file_is_untouched(u
     assert "fd77::1" in inside
 
 
+@pytest.mark.parametrize(("ip", "expected"), [([4, 6], "10.77.0.2"), ([6, 4], "fd77::2")])
+def test_a_name_gives_an_address_of_the_labs_ip_version_first(
+    ip: list[int], expected: str, user: str
+) -> None:
+    if not Path("/etc/gai.conf").exists():
+        pytest.skip("this machine has no /etc/gai.conf to cover")
+    with Host(user) as host:
+        host.setup(ip=ip)
+        assert host.output("client", "getent ahosts server").split()[0] == expected
+
+
 def test_a_setting_is_made_in_one_host_and_nowhere_else(user: str) -> None:
     setting = Path("/proc/sys/net/ipv4/tcp_rmem")
     before = setting.read_text()

@@ -1,10 +1,12 @@
 //! The names `client` and `server` inside the run: /etc/hosts and /etc/resolv.conf covered by files of our own, and
 //! the services that would answer from the machine's own files kept out (systemd-resolved by /etc/nsswitch.conf,
-//! nscd by an empty folder over its socket's).
+//! nscd by an empty folder over its socket's). A program that takes the first address of a name gets the lab's IP version:
+//! /etc/gai.conf is covered too (gai.conf(5), RFC 6724 section 2.1).
 //!
 //! They live on a tmpfs of the private mount namespace, which is mounted over /tmp just long enough to bind them
 //! from, so that no file is left anywhere. A file that the machine does not have is not made.
 
+use crate::family::Family;
 use rustix::io::{Errno, Result};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use std::fmt::Write;
@@ -19,7 +21,11 @@ const NSCD: &str = "/var/run/nscd";
 const RESOLV_CONF: &str =
     "# bentpipe: there is no name server inside a run\noptions timeout:1 attempts:1\n";
 
-pub(crate) fn cover(names: &[(&str, IpAddr)]) -> Result<()> {
+/// An IPv4 address comes before every other one.
+const IPV4_FIRST: &str = "precedence ::ffff:0:0/96 100\n";
+
+/// `first`: the version of the address that a name gives first.
+pub(crate) fn cover(names: &[(&str, IpAddr)], first: Family) -> Result<()> {
     mount(
         "tmpfs",
         SCRATCH,
@@ -27,13 +33,16 @@ pub(crate) fn cover(names: &[(&str, IpAddr)]) -> Result<()> {
         MountFlags::NOSUID | MountFlags::NODEV,
         None,
     )?;
-    let covered = cover_from_scratch(names);
+    let covered = cover_from_scratch(names, first);
     unmount(SCRATCH, UnmountFlags::empty())?;
     covered
 }
 
-fn cover_from_scratch(names: &[(&str, IpAddr)]) -> Result<()> {
+fn cover_from_scratch(names: &[(&str, IpAddr)], first: Family) -> Result<()> {
     bind("hosts", &hosts(names))?;
+    // Of private addresses, IPv6 comes first unless a file says otherwise.
+    let order = if first == Family::V4 { IPV4_FIRST } else { "" };
+    bind("gai.conf", order)?;
     bind("resolv.conf", RESOLV_CONF)?;
     let machine = fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default();
     bind("nsswitch.conf", &sources(&machine))?;

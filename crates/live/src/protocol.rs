@@ -55,7 +55,7 @@ pub struct Setup {
     /// Whether idle processors must not sleep meanwhile: those of a shell may.
     #[serde(default)]
     pub keep_awake: bool,
-    /// IP versions that the hosts have addresses of.
+    /// IP versions that the hosts have addresses of. A name gives an address of the first one first.
     #[serde(default = "both_families")]
     pub ip: Vec<Family>,
 }

@@ -165,7 +165,7 @@ fn build(
             names.push((host.name(), address));
         }
     }
-    names::cover(&names).map_err(|error| Refused {
+    names::cover(&names, setup.ip[0]).map_err(|error| Refused {
         what: "/etc/hosts".into(),
         message: format!(
             "covering /etc/hosts and /etc/resolv.conf with the run's own gave {error}"

@@ -317,7 +317,7 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
         ],
         "pcap": list(options.pcap),
         "keep_awake": options.keep_awake and not machine.has_processor_quota(),
-        "ip": [4, 6],
+        "ip": [spec.client.ip, 6 if spec.client.ip == 4 else 4],
     }
 
 
