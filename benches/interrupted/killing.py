@@ -64,8 +64,11 @@ def killed(sweep: Sweep, whole: int, rng: random.Random, *where: str, group: boo
 
 
 def wait_for(sweep: Sweep, whole: int, process: subprocess.Popen[bytes]) -> None:
-    while sweep.whole < whole:
-        if process.poll() is not None:
+    while True:
+        over = process.poll() is not None  # asked first: it may end with all its runs in between
+        if sweep.whole >= whole:
+            return
+        if over:
             raise RuntimeError("the sweep was over before it could be killed")
         time.sleep(0.01)
 

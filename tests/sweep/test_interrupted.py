@@ -3,11 +3,13 @@
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 from sweeping import LAB
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "interrupted"))
-from killing import Sweep, difference, killed
+from killing import Sweep, difference, killed, wait_for
 
 
 def killed_twice(folder: Path) -> Sweep:
@@ -37,3 +39,20 @@ def test_a_sweep_killed_with_and_without_its_workers_ends_with_the_rows_of_an_un
     assert difference(sweep.out, undisturbed.out) == []
     (sweep.out / "001_as-is_10-ms_0_seed-1").rename(tmp_path / "taken")
     assert difference(sweep.out, undisturbed.out) == ["001_as-is_10-ms_0_seed-1 is in one only"]
+
+
+class EndsBetweenTwoLooks:
+    """A sweep and its process: whoever asks for the process finds that it has ended, with its last run."""
+
+    whole = 3
+
+    def poll(self) -> int:
+        self.whole = 4
+        return 0
+
+
+def test_a_sweep_that_ends_while_it_is_looked_at_has_all_its_runs() -> None:
+    sweep: Any = EndsBetweenTwoLooks()
+    wait_for(sweep, 4, sweep)
+    with pytest.raises(RuntimeError, match="over before it could be killed"):
+        wait_for(sweep, 5, sweep)
