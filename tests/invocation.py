@@ -18,6 +18,7 @@ from typing import IO, Any
 from unittest import mock
 
 from bentpipe.cli.app import app
+from waiting import LONG_S
 
 PLAIN = """
 title = "A plain lab"
@@ -59,7 +60,7 @@ def started(
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LONG_S,
         check=False,
         **more,
     )

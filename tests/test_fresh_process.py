@@ -10,6 +10,7 @@ import pytest
 
 from bentpipe.fresh_process import FreshContext
 from invocation import PLAIN, called
+from waiting import LONG_S
 
 SCRIPT = """
 import bentpipe
@@ -51,7 +52,7 @@ def test_a_script_that_calls_bentpipe_at_its_top_level_runs_once(repeated: Path)
         cwd=repeated,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG_S,
         check=False,
     )
     assert (ended.stdout, ended.stderr) == ("begun\n3 page.html\n", "")
@@ -65,7 +66,7 @@ def test_a_ctrl_c_while_a_report_begins_its_processes_is_one_line(repeated: Path
         cwd=repeated,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG_S,
         check=False,
         start_new_session=True,
     )

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import LONG_S
+
 GUARD = Path(__file__).parents[2] / "docs" / "examples" / "guard"
 SHORT = {
     'size = "10 MB"': 'size = "4 MB"',
@@ -37,7 +39,7 @@ def guarded(folder: Path, *change: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PATH": f"{shim.parent}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG_S,
         check=False,
     )
 

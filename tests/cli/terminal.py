@@ -11,6 +11,8 @@ from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
 
+from waiting import LONG_S
+
 
 class Terminal:
     """A command on a pseudo-terminal."""
@@ -40,7 +42,7 @@ class Terminal:
 
     def read(self, until: str = "") -> str:
         """What was shown until the word stands there, or until the end. A missing word is a failure."""
-        last = time.monotonic() + 60
+        last = time.monotonic() + LONG_S
         while time.monotonic() < last and not (until and until in self.text):
             if select.select([self._master], [], [], 0.2)[0]:
                 try:

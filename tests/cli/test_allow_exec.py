@@ -19,6 +19,7 @@ from bentpipe.errors import EngineError
 from bentpipe.runs.folder import RunFolder
 from bentpipe.sweep import run as runner
 from invocation import PLAIN, Command
+from waiting import LONG_S
 
 COMMAND = '[[workload]]\nname = "mine"\nkind = "exec"\ncommand = ["sh", "-c", "echo ALLOWED\\u001b[2J"]\n'
 IN_A_VARIANT = (
@@ -84,7 +85,7 @@ def answered(lab: Path, answer: bytes) -> tuple[int, str]:
         stderr=theirs,
     )
     os.close(theirs)
-    shown, told, until = b"", False, time.monotonic() + 100
+    shown, told, until = b"", False, time.monotonic() + LONG_S
     while time.monotonic() < until:
         if select.select([ours], [], [], 1)[0]:
             try:
@@ -95,7 +96,7 @@ def answered(lab: Path, answer: bytes) -> tuple[int, str]:
             os.write(ours, answer)
             told = True
     os.close(ours)
-    return asked.wait(30), shown.decode(errors="replace")
+    return asked.wait(LONG_S), shown.decode(errors="replace")
 
 
 def test_on_a_terminal_the_commands_are_shown_and_no_is_the_answer_unless_yes_is_given(lab: Path) -> None:

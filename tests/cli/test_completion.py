@@ -9,6 +9,7 @@ import pytest
 
 from bentpipe.cli.commands import COMMANDS
 from invocation import PLAIN, Command
+from waiting import LONG_S
 
 VARIANTS = PLAIN + '[[variant]]\nname = "8 streams"\nset = { "host.sack" = false }\n'
 
@@ -25,7 +26,7 @@ def offered(folder: Path, *words: str) -> list[str]:
         env=os.environ | asked,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONG_S,
         check=False,
     )
     assert said.stderr == ""

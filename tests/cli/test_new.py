@@ -12,6 +12,7 @@ from bentpipe.lab import first_lab
 from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.units import parse_time
 from invocation import Command
+from waiting import LONG_S
 
 
 @pytest.mark.parametrize("work", first_lab.WORKS)
@@ -118,7 +119,7 @@ def test_five_answers_make_a_lab_and_a_wrong_one_is_asked_for_again(tmp_path: Pa
         terminal.read(until="5/5")
         terminal.type("web")
         terminal.read(until="bentpipe run home.toml")
-        assert terminal.process.wait(60) == 0
+        assert terminal.process.wait(LONG_S) == 0
     finally:
         terminal.process.kill()
         terminal.process.wait()
@@ -139,7 +140,7 @@ def test_a_ctrl_c_at_a_question_ends_its_line_and_writes_nothing(tmp_path: Path)
         terminal.read(until="1/5")
         terminal.process.send_signal(signal.SIGINT)
         assert "\r\nbentpipe: interrupted" in terminal.read(until="interrupted")
-        assert terminal.process.wait(60) == 130
+        assert terminal.process.wait(LONG_S) == 130
     finally:
         terminal.process.kill()
         terminal.process.wait()
@@ -166,7 +167,7 @@ def test_a_ctrl_c_that_the_reading_of_the_answer_misses_ends_its_line_too(tmp_pa
         terminal.read(until="[16 Mbit/s]: ")
         terminal.process.send_signal(signal.SIGINT)
         assert "[16 Mbit/s]: \r\nbentpipe: interrupted" in terminal.read(until="interrupted")
-        assert terminal.process.wait(60) == 130
+        assert terminal.process.wait(LONG_S) == 130
     finally:
         terminal.process.kill()
         terminal.process.wait()

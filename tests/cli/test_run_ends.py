@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from processes import marked, wait_for
+from processes import marked
 
 import bentpipe
 from invocation import PLAIN, Command
+from waiting import LONG_S, wait_for
 
 LONG_SIM = (
     PLAIN.replace("20 Mbit/s", "1 Gbit/s")
@@ -41,7 +42,7 @@ def test_ctrl_c_leaves_no_half_written_run_of_several_at_once(tmp_path: Path) ->
         assert running.stdout.readline()
         assert wait_for(lambda: bool(list((tmp_path / "out").glob(".*.part"))))
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=120)
+        running.communicate(timeout=LONG_S)
     assert running.returncode == 130
     assert wait_for(lambda: not marked(str(tmp_path)))
     assert not list((tmp_path / "out").glob(".*"))
@@ -67,7 +68,7 @@ ctypes.CDLL(None).sleep(1000)
         assert running.stdout is not None
         assert running.stdout.readline() == b"ready\n"
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=120)
+        _, said = running.communicate(timeout=LONG_S)
     assert running.returncode == 130
     assert b"interrupted" in said
     assert list((tmp_path / "out").iterdir()) == []

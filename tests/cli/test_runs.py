@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import marked, wait_for
+from processes import marked, packets_sent
 
 import bentpipe
 from invocation import PLAIN, Command
+from waiting import LONG_S, wait_for
 
 pytestmark = pytest.mark.live
 
@@ -42,6 +43,11 @@ TOLERANT = [
     'limits.sampler_late="1 h"',
 ]
 """For what does not ask whether this machine is quiet."""
+
+
+def pings(mark: str) -> list[int]:
+    """The programs `ping` that a test's runs have started."""
+    return [pid for pid, argv in marked(mark).items() if b"ping" in argv]
 
 
 def test_json_is_an_object_per_run_as_the_contract_has_it(run: Command, tmp_path: Path) -> None:
@@ -84,7 +90,7 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(run: Command, tmp_path: P
         assert first.stdout is not None
         done = json.loads(first.stdout.readline())
         first.send_signal(signal.SIGINT)
-        assert first.wait(120) == 130
+        assert first.wait(LONG_S) == 130
     out = tmp_path / "out"
     assert [path.name for path in out.iterdir() if path.is_dir()] == [Path(done["folder"]).name]
     stamp = (tmp_path / done["folder"] / "run.json").stat().st_mtime_ns
@@ -107,9 +113,9 @@ def test_ctrl_c_leaves_no_process_and_no_half_written_run(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--engine", "live", "--out", "out"]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
-        assert wait_for(lambda: any(b"ping" in argv for argv in marked(str(tmp_path)).values()))
+        assert wait_for(lambda: bool(pings(str(tmp_path))))
         running.send_signal(signal.SIGINT)
-        assert running.wait(120) == 130
+        assert running.wait(LONG_S) == 130
         said = running.stderr.read().decode() if running.stderr else ""
     assert "Traceback" not in said
     assert "interrupted" in said
@@ -122,9 +128,9 @@ def test_kill_9_leaves_no_process_and_a_folder_that_any_lab_may_have(run: Comman
     command = [sys.executable, "-m", "bentpipe", "run", "long.toml", "--engine", "live", "--out", "out"]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stderr=subprocess.PIPE) as running:
-        assert wait_for(lambda: any(b"ping" in argv for argv in marked(str(tmp_path)).values()))
+        assert wait_for(lambda: bool(pings(str(tmp_path))))
         running.kill()
-        running.wait(120)
+        running.wait(LONG_S)
     assert wait_for(lambda: not marked(str(tmp_path)))
     assert run("run", "plain.toml", "--out", "out", "--quiet", *TOLERANT).status == 0
     assert len(bentpipe.Results.open(tmp_path / "out").records) == 1
@@ -143,7 +149,7 @@ def test_what_the_kernel_refuses_leaves_no_folder_behind(run: Command, tmp_path:
 
 def test_a_run_whose_engine_is_starved_comes_out_unreliable_and_says_so(tmp_path: Path) -> None:
     busy = (
-        PLAIN.replace('"20 ms"', '"200 ms"').replace("count = 3", "count = 1000").replace('"50 ms"', '"5 ms"')
+        PLAIN.replace('"20 ms"', '"200 ms"').replace("count = 3", "count = 300").replace('"50 ms"', '"5 ms"')
     )
     (tmp_path / "busy.toml").write_text(busy)
     command = [
@@ -161,9 +167,8 @@ def test_a_run_whose_engine_is_starved_comes_out_unreliable_and_says_so(tmp_path
     ]
     mark = {"BENTPIPE_TEST": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | mark, stdout=subprocess.PIPE) as running:
-        assert wait_for(lambda: any(b"ping" in argv for argv in marked(str(tmp_path)).values()))
+        assert wait_for(lambda: any(packets_sent(pid) > 20 for pid in pings(str(tmp_path))))
         engine = [pid for pid, argv in marked(str(tmp_path)).items() if b"live_host" in argv]
-        time.sleep(0.2)  # until there are packets on the line
         for pid in engine:
             os.kill(pid, signal.SIGSTOP)
         time.sleep(0.3)
@@ -171,7 +176,7 @@ def test_a_run_whose_engine_is_starved_comes_out_unreliable_and_says_so(tmp_path
             os.kill(pid, signal.SIGCONT)
         assert running.stdout is not None
         record = json.loads(running.stdout.read())
-        assert running.wait(120) == 1
+        assert running.wait(LONG_S) == 1
     assert record["status"] == "done"
     assert record["reliable"] is False
     assert any("after the model's time" in why for why in record["why"])

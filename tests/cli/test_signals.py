@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from invocation import PLAIN
+from waiting import LONG_S
 
 ENDS_WHILE_LOADING = """
 import os, sys
@@ -38,7 +39,7 @@ MANY = [
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_libraries_load_is_an_interruption(by: signal.Signals) -> None:
     program = ENDS_WHILE_LOADING.format(number=int(by))
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=LONG_S)
     assert (ended.returncode, ended.stderr) == (130, b"bentpipe: interrupted\n")
 
 
@@ -55,6 +56,6 @@ def test_a_sweep_begun_with_nohup_outlives_its_terminal(tmp_path: Path) -> None:
         assert running.stdout is not None
         first = running.stdout.readline()
         os.kill(running.pid, signal.SIGHUP)
-        rest, said = running.communicate(timeout=60)
+        rest, said = running.communicate(timeout=LONG_S)
     assert running.returncode == 0, said
     assert len([first, *rest.splitlines()]) == 300

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import marked, wait_for
+from processes import marked
 
 import bentpipe
 from invocation import PLAIN
+from waiting import LONG_S, wait_for
 
 LONG = (
     PLAIN.replace("20 Mbit/s", "1 Gbit/s")
@@ -36,7 +37,7 @@ def test_nothing_is_left_but_whole_runs(tmp_path: Path, where: str, by: signal.S
         assert running.stdout is not None
         assert running.stdout.readline()
         running.send_signal(by)
-        _, said = running.communicate(timeout=120)
+        _, said = running.communicate(timeout=LONG_S)
     assert wait_for(lambda: not marked(str(tmp_path)))
     if by == signal.SIGINT:
         assert running.returncode == 130

@@ -12,9 +12,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
+
+from waiting import LONG_S
 
 NOBODY = 65534
 
@@ -75,7 +77,7 @@ class Host:
                 stdin=subprocess.DEVNULL if self.in_new_session else None,
                 start_new_session=self.in_new_session,
             )
-        ours.settimeout(20)
+        ours.settimeout(LONG_S)
         self.control = ours
         self._lines = ours.makefile("rb")
 
@@ -86,7 +88,7 @@ class Host:
         self._lines.close()
         self.control.close()
         try:
-            self.process.wait(10)
+            self.process.wait(LONG_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -153,15 +155,6 @@ def refusal(user: str) -> str | None:
     with Host(user) as host:
         answer = host.setup()
     return None if answer["event"] == "ready" else str(answer.get("message", answer))
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 120) -> bool:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import bentpipe
+from waiting import LONG_S
 
 NOBODY = 65534
 
@@ -61,7 +62,7 @@ def bentpipe_as_nobody(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONG_S,
         check=False,
     )
 

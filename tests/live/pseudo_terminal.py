@@ -4,6 +4,8 @@ import os
 import select
 import time
 
+from waiting import LONG_S
+
 
 class PseudoTerminal:
     """The side of the person. Who sits on the other side is the subclass's."""
@@ -15,7 +17,7 @@ class PseudoTerminal:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
-    def shows(self, text: str, seconds: float = 120) -> bool:
+    def shows(self, text: str, seconds: float = LONG_S) -> bool:
         end = time.monotonic() + seconds
         while text not in self.seen:
             left = end - time.monotonic()

@@ -1,10 +1,13 @@
 """Processors stay awake while a run lasts, and no longer."""
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
-from hosting import Host, wait_for
+from hosting import Host
+
+from waiting import wait_for
 
 pytestmark = pytest.mark.live
 
@@ -13,13 +16,13 @@ def spinning(host: Host) -> dict[int, set[int]]:
     """Processes of the run that run only when nothing else wants a processor, each with its processors."""
     init = host.init()
     assert init is not None
-    children = map(int, Path(f"/proc/{init}/task/{init}/children").read_text().split())
-    return {child: os.sched_getaffinity(child) for child in children if is_spinning(child)}
-
-
-def is_spinning(process: int) -> bool:
-    descriptors = list(Path(f"/proc/{process}/fd").iterdir())
-    return os.sched_getscheduler(process) == os.SCHED_IDLE and not descriptors
+    found = {}
+    for child in map(int, Path(f"/proc/{init}/task/{init}/children").read_text().split()):
+        with contextlib.suppress(OSError):  # it has ended
+            descriptors = list(Path(f"/proc/{child}/fd").iterdir())
+            if os.sched_getscheduler(child) == os.SCHED_IDLE and not descriptors:
+                found[child] = os.sched_getaffinity(child)
+    return found
 
 
 def test_each_processor_has_a_process_that_gives_way_to_all_others(user: str) -> None:

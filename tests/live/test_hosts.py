@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import DROP_TO_ORDINARY, Host, wait_for
+from hosting import DROP_TO_ORDINARY, Host
 
 from bentpipe.engines.host_process import HostDiedError, HostProcess
 from bentpipe.engines.socket_owners import SOCKETS_CSV
+from waiting import LONG_S, wait_for
 
 pytestmark = pytest.mark.live
 
@@ -106,7 +107,7 @@ def test_what_the_kernel_does_not_have_is_refused_by_name(user: str, host: dict[
         assert refused["event"] == "refused"
         assert refused["what"] == what
         assert process.hear() == {}
-        assert process.process.wait(10) == 1
+        assert process.process.wait(LONG_S) == 1
 
 
 def test_a_program_has_no_signal_blocked_or_ignored_and_no_descriptor_of_ours(user: str) -> None:
@@ -182,7 +183,7 @@ def test_the_first_request_must_be_a_setup() -> None:
     with Host() as host:
         host.say("stop")
         assert host.hear()["event"] == "trouble"
-        assert host.process.wait(10) == 1
+        assert host.process.wait(LONG_S) == 1
 
 
 def test_a_host_process_that_ends_itself_says_why_to_whoever_waits_for_its_answer(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_a_stop_kills_what_runs_and_reports(user: str) -> None:
         ends = [host.hear(), host.hear()]
         report = host.hear()
         assert host.hear() == {}
-        assert host.process.wait(10) == 0
+        assert host.process.wait(LONG_S) == 0
         sockets = (host.raw_folder / "sockets.csv").read_text().splitlines()
     assert sorted((end["id"], end["signal"]) for end in ends) == [("a", 9), ("b", 9)]
     assert report["event"] == "report"

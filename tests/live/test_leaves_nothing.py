@@ -14,7 +14,9 @@ import uuid
 from pathlib import Path
 
 import pytest
-from hosting import Host, refusal, wait_for
+from hosting import Host, refusal
+
+from waiting import LONG_S, wait_for
 
 # The number of a namespace that has gone is given to the next one that anybody makes.
 pytestmark = [pytest.mark.live, pytest.mark.alone]
@@ -81,6 +83,7 @@ def test_whoever_is_killed_whenever_nothing_is_left(
     note = tmp_path / "raw_folder_path"
     driver = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("hosting.py"), user, note],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         start_new_session=True,
     )
     monkeypatch.delenv("BENTPIPE_TEST_MARK")
@@ -124,7 +127,7 @@ def test_the_programs_die_with_the_first_process_alone(user: str, monkeypatch: p
         assert len(seen) >= len(KINDS) - 1
         kill(host.init())
         assert wait_for(lambda: not marked(mark)), marked(mark)
-        assert host.process.wait(10) == 128 + signal.SIGKILL
+        assert host.process.wait(LONG_S) == 128 + signal.SIGKILL
     assert wait_for(lambda: not holders(seen)), holders(seen)
 
 

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import wait_for
 from ordinary import NOBODY, bentpipe_as_nobody
+
+from beside import beside
+from waiting import LONG_S, wait_for
 
 LAB = """
 duration = "20 s"
@@ -34,7 +36,7 @@ BULK = (
 [[workload]]
 name = "load"
 kind = "bulk"
-time = "5 s"
+time = "4 s"
 """
 )
 # Starved threads wait in turns, each for what the other has not done: 50 to 80 % of the time each, by chance.
@@ -86,9 +88,11 @@ def run(user: str) -> Iterator[Callable[[str], dict[str, Any]]]:
                 said = bentpipe_as_nobody(arguments, home, place)
             else:
                 command = [sys.executable, "-m", "bentpipe", *arguments]
-                said = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
-            [found] = home.glob("out/*/run.json")
+                said = subprocess.run(
+                    command, cwd=home, capture_output=True, text=True, timeout=LONG_S, check=False
+                )
             assert said.returncode in (0, 1), said.stderr
+            [found] = home.glob("out/*/run.json")
             return json.loads(found.read_text())
 
         yield record
@@ -122,30 +126,41 @@ def iperf3_server() -> int | None:
     return None
 
 
-def seen_server() -> int:
-    """Its process number, as soon as it is there."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if (server := iperf3_server()) is not None:
+def sending_server(over: threading.Event) -> int:
+    """The iperf3 server's process number, as soon as the connection that carries data is open."""
+    while not over.wait(0.01):
+        server = iperf3_server()
+        if server is not None and connections(server) == 2:
             return server
-        time.sleep(0.01)
-    raise AssertionError("no iperf3 server was seen for 60 s")
+    raise AssertionError("the run was over before its transfer was seen")
+
+
+def connections(server: int) -> int:
+    """How many established connections the host of an iperf3 server has at the server's port."""
+    established, port = "01", f":{5201:04X}"
+    found = 0
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            rows = Path(f"/proc/{server}/net/{table}").read_text().splitlines()[1:]
+            found += sum(
+                local.endswith(port) and state == established
+                for _, local, _, state, *_ in map(str.split, rows)
+            )
+    return found
 
 
 def test_a_server_program_that_was_stopped_marks_the_run_and_is_named(
     run: Callable[[str], dict[str, Any]],
 ) -> None:
-    def stop_for_2_s() -> None:
-        server = seen_server()
-        time.sleep(2.5)  # it is up a second before the transfer
+    def stop_for_2_s(over: threading.Event) -> None:
+        server = sending_server(over)
+        time.sleep(0.5)
         os.kill(server, signal.SIGSTOP)
         time.sleep(2)
         os.kill(server, signal.SIGCONT)
 
-    stopping = threading.Thread(target=stop_for_2_s)
-    stopping.start()
-    record = run(BULK)
-    stopping.join()
+    with beside(stop_for_2_s):
+        record = run(BULK)
     assert record["reliable"] is False
     assert any("iperf3 on the server was stopped for about" in why for why in record["why"])
     error = record["engine_error"]
@@ -181,26 +196,22 @@ def channels_threads() -> list[int]:
 @pytest.mark.alone
 def test_channels_whose_threads_waited_mark_the_run(run: Callable[[str], dict[str, Any]]) -> None:
     loops: list[subprocess.Popen[bytes]] = []
-    ended = threading.Event()
 
-    def starve() -> None:
-        assert wait_for(lambda: len(channels_threads()) == 2, 60)
+    def starve(over: threading.Event) -> None:
+        assert wait_for(lambda: len(channels_threads()) == 2 or over.is_set())
         loops.extend(subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8))
         # Until the end: a thread has its name before it asks for its own priority, and those of the run
         # before may be seen first.
-        while not ended.wait(0.05):
+        while not over.wait(0.05):
             for thread in channels_threads():
                 with contextlib.suppress(ProcessLookupError):
                     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
                     os.setpriority(os.PRIO_PROCESS, thread, 19)
 
-    starving = threading.Thread(target=starve)
-    starving.start()
     try:
-        record = run(CHANNELS)
+        with beside(starve):
+            record = run(CHANNELS)
     finally:
-        ended.set()
-        starving.join()
         for loop in loops:
             loop.kill()
             loop.wait()

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from hosting import Host
 
+from waiting import wait_for
+
 pytestmark = pytest.mark.live
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may write there")
 
@@ -233,11 +235,11 @@ def test_it_ends_as_its_command_does(user: str, script: str, end: dict[str, int]
 def test_an_interrupt_is_the_commands(user: str) -> None:
     with Host(user) as host:
         host.setup()
-        host.spawn(
-            "it", "client", ["sh", "-c", "trap 'exit 5' INT; while :; do sleep 0.1; done"], sandbox=True
-        )
-        host.spawn("plain", "client", ["sleep", "1000"], sandbox=True)
-        time.sleep(0.5)
+        trapping = "trap 'exit 5' INT; echo ready; while :; do sleep 0.1; done"
+        for name, script in (("it", trapping), ("plain", "echo ready; exec sleep 1000")):
+            host.spawn(name, "client", ["sh", "-c", script], sandbox=True)
+            out = host.raw_folder / f"{name}.out"
+            assert wait_for(lambda out=out: "ready" in out.read_text())
         for name in ("it", "plain"):
             host.say("signal", id=name, signal=int(signal.SIGINT))
         ends = {ended["id"]: ended for ended in (host.hear(), host.hear())}

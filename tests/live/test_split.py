@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import Host, wait_for
+from hosting import Host
+
+from waiting import wait_for
 
 pytestmark = pytest.mark.live
 
@@ -52,7 +54,7 @@ CONNECT = (
     COMMON
     + """
 stream = socket.socket(family)
-stream.settimeout(20)
+stream.settimeout(300)
 stream.connect((OTHER, PORT))
 """
 )
@@ -70,7 +72,7 @@ def run_both(host: Host, ip: int, server: str, client: str, opener: str = "clien
         values = f"IP = {ip}; PORT = 5001; OWN = {addresses[where]!r}; OTHER = {addresses[other]!r}\n"
         host.spawn(f"{where} {ip}", where, ["/usr/bin/python3", "-c", values + begin + rest])
         said.append(host.raw_folder / f"{where} {ip}.out")
-        assert where == opener or wait_for(lambda: bool(said[0].read_text()), 20)
+        assert where == opener or wait_for(lambda: bool(said[0].read_text()))
     for _ in said:
         ended = host.hear()
         errors = host.raw_folder / f"{ended['id']}.err"
@@ -211,7 +213,7 @@ def test_a_connection_to_near_itself_is_not_split(user: str) -> None:
             listens = f"IP = {ip}; PORT = 8080; OWN = {address!r}\n" + LISTEN + "told(data=taken(stream))"
             host.spawn(f"near {ip}", "near", ["/usr/bin/python3", "-c", listens])
             out = host.raw_folder / f"near {ip}.out"
-            assert wait_for(lambda out=out: bool(out.read_text()), 20)
+            assert wait_for(lambda out=out: bool(out.read_text()))
             opens = f"IP = {ip}; PORT = 8080; OTHER = {address!r}\n" + CONNECT + "stream.sendall(b'it')"
             host.spawn(f"client {ip}", "client", ["/usr/bin/python3", "-c", opens])
             assert {host.hear()["status"] for _ in range(2)} == {0}

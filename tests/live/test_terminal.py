@@ -11,6 +11,8 @@ import pytest
 from hosting import Host
 from pseudo_terminal import PseudoTerminal
 
+from waiting import LONG_S
+
 pytestmark = pytest.mark.live
 
 SHELL = ["bash", "--norc", "--noprofile", "-i"]
@@ -41,11 +43,11 @@ def drive(user: str, tmp_path: Path) -> int:
         end = host.hear()
         host.say("stop")
         host.hear()
-        host.process.wait(10)
+        host.process.wait(LONG_S)
     foreground = os.tcgetpgrp(0) == os.getpgrp()
     (tmp_path / "end").write_text(json.dumps({**end, "foreground": foreground}))
     os.write(1, b"driver ended\n")
-    time.sleep(60)
+    time.sleep(1000)
     return 0
 
 

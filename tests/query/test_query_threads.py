@@ -1,8 +1,8 @@
 """DuckDB reads one file with several threads: each gets the bytes that it asked for."""
 
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -57,9 +57,9 @@ def opened(kind: Kind, folder: Path) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def in_a_thread(work: Callable[[], object]) -> None:
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    """Does `work` in another thread. What it raises comes out here."""
+    with ThreadPoolExecutor(max_workers=1) as threads:
+        threads.submit(work).result()
 
 
 @pytest.mark.parametrize("kind", KINDS)

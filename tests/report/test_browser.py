@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import synthetic
@@ -9,9 +10,11 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from bentpipe.report import html
 from bentpipe.runs.store import Results
+from waiting import LONG_S
 
 RUNS = 48
-expect.set_options(timeout=60_000)  # on a busy machine
+LONG_MS = 1000 * LONG_S
+expect.set_options(timeout=LONG_MS)
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +30,21 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         program = shutil.which("chromium")
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
         yield chromium
         chromium.close()
+
+
+def new_page(browser: Browser, **how: Any) -> Page:
+    page = browser.new_page(**how)
+    page.set_default_timeout(LONG_MS)
+    return page
 
 
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """On a wide screen, with the charts over all runs drawn."""
-    opened = browser.new_page(viewport={"width": 1400, "height": 900})
+    opened = new_page(browser, viewport={"width": 1400, "height": 900})
     opened.goto(address)
     opened.locator(".overview .chart").first.scroll_into_view_if_needed()
     expect(opened.locator(".overview .by-key").first).to_be_attached()
@@ -64,7 +73,7 @@ def test_the_page_is_as_wide_as_the_screen_without_an_error_or_a_request(
     browser: Browser, address: str, width: int, scheme: str
 ) -> None:
     colours = "dark" if scheme == "dark" else "light"
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=colours)
+    page = new_page(browser, viewport={"width": width, "height": 900}, color_scheme=colours)
     errors: list[str] = []
     requests: list[str] = []
     page.on("console", lambda said: errors.append(said.text) if said.type in {"error", "warning"} else None)
@@ -80,7 +89,7 @@ def test_the_page_is_as_wide_as_the_screen_without_an_error_or_a_request(
 
 
 def test_on_a_phone_each_run_is_one_line_of_the_table(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport={"width": 400, "height": 900})
+    page = new_page(browser, viewport={"width": 400, "height": 900})
     page.goto(address)
     lines = "rows => rows.map(row => Math.max(...[...row.cells].map(cell => {"
     lines += " const all = document.createRange(); all.selectNodeContents(cell);"
@@ -179,7 +188,7 @@ def test_every_chart_has_its_sentence_as_its_alternative_in_text(page: Page) -> 
 
 
 def test_an_address_that_names_no_run_opens_none_and_is_no_error(browser: Browser, address: str) -> None:
-    page = browser.new_page()
+    page = new_page(browser)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     for end in ("#run=%E0%A4%A", "#run=nobody"):
@@ -226,7 +235,7 @@ def test_dark_charts_have_light_ink_and_paper_is_white(page: Page) -> None:
 
 
 def test_without_scripts_the_tables_are_whole(browser: Browser, address: str) -> None:
-    page = browser.new_page(java_script_enabled=False)
+    page = new_page(browser, java_script_enabled=False)
     page.goto(address)
     assert page.locator("table.runs tbody tr:visible").count() == RUNS
     page.close()

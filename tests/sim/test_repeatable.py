@@ -12,6 +12,7 @@ from simulating import Simulate
 
 import bentpipe
 from bentpipe.runs.schema import TABLES
+from waiting import LONG_S
 
 LOSSY = ("path.loss=0.01", "path.jitter={spread='5 ms'}")
 
@@ -49,7 +50,7 @@ def test_ctrl_c_ends_a_long_run_and_leaves_none_half_written(lab: Path, tmp_path
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
         try:
-            _, said = running.communicate(timeout=120)
+            _, said = running.communicate(timeout=LONG_S)
         finally:
             running.kill()
     assert running.returncode == 130

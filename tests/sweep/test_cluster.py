@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
@@ -23,6 +22,7 @@ from bentpipe.sweep.executors.base import Task, TaskOutcome, Work
 from bentpipe.sweep.executors.choice import Where
 from bentpipe.sweep.run import execute
 from bentpipe.sweep.watching import Quiet
+from waiting import wait_for
 
 pytest.importorskip("distributed")
 
@@ -47,9 +47,14 @@ def dask(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
 def scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     file = folder / "scheduler.json"
     with ended(dask(folder, "scheduler", "--port", "0", "--scheduler-file", str(file))) as process:
-        while not file.exists() or not file.read_text().rstrip().endswith("}"):  # it is written in parts
-            time.sleep(0.02)
+        assert wait_for(lambda: process.poll() is not None or is_whole(file))
+        assert process.poll() is None, "the scheduler has ended"
         yield str(file), process
+
+
+def is_whole(file: Path) -> bool:
+    """A scheduler's file is written in parts."""
+    return file.exists() and file.read_text().rstrip().endswith("}")
 
 
 def worker(folder: Path, file: str, *more: str) -> subprocess.Popen[bytes]:

@@ -3,10 +3,10 @@
 import multiprocessing
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,6 +15,8 @@ from bentpipe.errors import EngineFaultError
 from bentpipe.sweep.executors.base import Task, TaskOutcome, Work
 from bentpipe.sweep.executors.processes import Processes
 from bentpipe.sweep.watching import Quiet
+from beside import beside
+from waiting import wait_for
 
 
 class Acting(Work):
@@ -27,6 +29,8 @@ class Acting(Work):
             os.kill(os.getpid(), signal.SIGKILL)
         if task.name == "lasts":
             time.sleep(1000)
+        if task.name.startswith("once pressed"):
+            assert wait_for((begun.parent / "pressed").exists)
         return TaskOutcome(record={"name": task.name, "scratch": scratch, "progress": on_progress})
 
 
@@ -71,22 +75,23 @@ def test_leaving_ends_the_processes(tmp_path: Path) -> None:
     executor = Processes(Acting("sim", None, str(tmp_path)), None, 2)
     going_on = executor.outcomes(tasks("quick", "lasts", "quick too"), Quiet())
     next(going_on)
-    while not (pids := begins(tmp_path, "lasts")):
-        time.sleep(0.01)
+    assert wait_for(lambda: bool(begins(tmp_path, "lasts")))
+    (pid,) = begins(tmp_path, "lasts")
     going_on.close()
     with pytest.raises(ProcessLookupError):
-        os.kill(int(pids[0][1:]), 0)
+        os.kill(int(pid[1:]), 0)
 
 
 def test_a_ctrl_c_while_a_process_loads_does_not_reach_it(tmp_path: Path) -> None:
-    def press() -> None:
-        while not (begun := multiprocessing.active_children()):
-            time.sleep(0.001)
-        for process in begun:
-            os.kill(process.pid or 0, signal.SIGINT)
+    def press(over: Event) -> None:
+        assert wait_for(lambda: bool(multiprocessing.active_children()) or over.is_set(), every_s=0.001)
+        for process in multiprocessing.active_children():
+            assert process.pid
+            os.kill(process.pid, signal.SIGINT)
+        (tmp_path / "pressed").touch()
 
-    pressing = threading.Thread(target=press)
-    pressing.start()
-    found = outcomes(tmp_path, "one", "two", "three")
-    pressing.join()
-    assert sorted(found) == ["one", "three", "two"]
+    names = [f"once pressed {number}" for number in range(3)]
+    with beside(press):
+        found = outcomes(tmp_path, *names)
+    assert sorted(found) == names
+    assert all(outcome.record for outcome in found.values())
