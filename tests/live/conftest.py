@@ -1,9 +1,15 @@
-"""Live tests need namespaces and a TUN device: where there are none they say why and are skipped."""
+"""Live tests need namespaces and a TUN device: where there are none they say why and are skipped.
 
+A test whose run was disturbed by other work, as the run itself says, is repeated.
+"""
+
+import functools
 import os
 
 import pytest
 from hosting import refusal
+
+from busy import repeated
 
 
 @pytest.fixture(params=["root", "ordinary"])
@@ -15,3 +21,17 @@ def user(request: pytest.FixtureRequest) -> str:
     if why := refusal(name):
         pytest.skip(why)
     return name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    folder = pyfuncitem.funcargs.get("tmp_path")
+    if folder is None:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+
+    def warn(why: str) -> None:
+        pyfuncitem.warn(pytest.PytestWarning(f"repeated, since its run was unreliable: {why}"))
+
+    repeated(functools.partial(pyfuncitem.obj, **arguments), folder, warn)
+    return True
