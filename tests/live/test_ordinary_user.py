@@ -33,7 +33,7 @@ start = "-0.5 s"
 [[workload]]
 name = "load"
 kind = "bulk"
-time = "2 s"
+time = "1 s"
 [[workload]]
 name = "web"
 kind = "http"
