@@ -6,7 +6,7 @@ use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
 use crate::split::SplitFigures;
 use crate::standard::{self, PathEnds};
-use crate::tunnel::TunnelFigures;
+use crate::tunnel::{Tunnel, TunnelFigures};
 use crate::workload::{self, Workload, WorkloadSpec};
 use crate::world::{Call, World};
 use bentpipe_path::Totals;
@@ -236,9 +236,8 @@ impl Simulation {
         });
         self.flush(sink);
         self.flush_bins(sink);
-        let figures = |crossings: &standard::Tunnel| {
-            crossings.each_ref().map(|it| it.borrow().figures(ended))
-        };
+        let figures =
+            |crossings: &Tunnel| crossings.each_ref().map(|it| it.borrow().figures(ended));
         Summary {
             ended,
             totals,

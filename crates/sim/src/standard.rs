@@ -11,7 +11,7 @@ use crate::seat::{Seat, Side};
 use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
 use crate::split::{Proxy, SplitConfig, SplitEnd};
-use crate::tunnel::{self, TunnelConfig, TunnelEnd};
+use crate::tunnel::{self, Tunnel, TunnelConfig, TunnelEnd};
 use crate::workload::WorkloadSpec;
 use crate::world::World;
 use bentpipe_base::Direction;
@@ -25,9 +25,6 @@ use std::sync::Arc;
 
 /// Boxes and the seats that they take.
 pub(crate) type Boxes = Vec<(Seat, Box<dyn Node>)>;
-
-/// A tunnel's two directions, by the side that they lead to.
-pub(crate) type Tunnel = [Rc<RefCell<Crossing<Packet>>>; 2];
 
 /// The seats at the path's two ends: of the client's side, and of the server's.
 #[derive(Clone, Copy, Debug)]

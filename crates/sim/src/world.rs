@@ -7,7 +7,7 @@ use crate::packet::{ConnectionId, ServerId};
 use crate::rows::{FlowRow, IntervalRow, PingRow, SocketRow};
 pub use crate::seat::{Leg, Seat, Side};
 use crate::split::{self, Facing, Proxy, SplitFigures};
-use crate::standard::Tunnel;
+use crate::tunnel::Tunnel;
 use bentpipe_base::EventQueue;
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::{Nanos, Time};

@@ -5,12 +5,22 @@
 //! ones always would never end: when those are due, their equations need still younger ones, since each round trip
 //! brings new losses.
 
-use super::receiver::ExactConfig;
 use super::round_trip::RoundTrip;
 use crate::decoder::Decoder;
 use crate::frame::{RANGE_MAX_PACKETS, REPORT_MAX_RANGES};
 use bentpipe_base::{Nanos, Time};
 use std::collections::{BTreeSet, VecDeque};
+
+/// How missing packets are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactConfig {
+    /// A packet is asked for when it has been missing so long: the time that repairs and late packets are given.
+    pub patience: Nanos,
+    /// Asked for again after this, until a round trip has been measured.
+    pub again: Nanos,
+    /// Asked for so many times.
+    pub tries: u8,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Missing {

@@ -26,7 +26,8 @@ mod sender_config;
 mod tests;
 
 pub use counters::{ReceiverCounters, SenderCounters};
-pub use receiver::{ExactConfig, ReceiverConfig, TunnelReceiver};
+pub use missing::ExactConfig;
+pub use receiver::{ReceiverConfig, TunnelReceiver};
 pub use release::{ReleaseOrder, Released};
 pub use sender::{PushError, TunnelSender};
 pub use sender_config::{SenderConfig, SenderConfigError};

@@ -3,7 +3,7 @@
 use super::counters::ReceiverCounters;
 use super::gaps::{BeforeIdle, Gaps, LostAt, Run};
 use super::losses::{Fate, Losses, REORDERING_PACKETS};
-use super::missing::MissingPackets;
+use super::missing::{ExactConfig, MissingPackets};
 use super::release::{ReleaseOrder, Released, Releases};
 use super::{Arrival, FrameKind, Sent};
 use crate::decoder::{Decoder, DecoderConfig, RepairOutcome, SourceOutcome};
@@ -12,17 +12,6 @@ use crate::field::Kernel;
 use crate::frame::{Frame, FrameError, Report, WireNumber};
 use bentpipe_base::{Nanos, Time};
 use std::collections::VecDeque;
-
-/// How missing packets are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExactConfig {
-    /// A packet is asked for when it has been missing so long: the time that repairs and late packets are given.
-    pub patience: Nanos,
-    /// Asked for again after this, until a round trip has been measured.
-    pub again: Nanos,
-    /// Asked for so many times.
-    pub tries: u8,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverConfig {

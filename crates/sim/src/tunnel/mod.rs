@@ -19,3 +19,11 @@ pub use bentpipe_tunnel::{
     ExactRepair, PerSecond, Redundancy, TunnelConfig, TunnelFigures, inner_mtu, outer_bytes,
 };
 pub(crate) use end::TunnelEnd;
+
+use crate::packet::Packet;
+use bentpipe_tunnel::Crossing;
+use core::cell::RefCell;
+use std::rc::Rc;
+
+/// Both directions, by the side that they lead to.
+pub(crate) type Tunnel = [Rc<RefCell<Crossing<Packet>>>; 2];
