@@ -65,9 +65,17 @@ def _wait(readable: socket.socket, _writable: socket.socket) -> None:
         for folder in tuple(unfinished):
             shutil.rmtree(folder, ignore_errors=True)
         _clear()
-        sys.stderr.write(f"{said()}\n")
-        sys.stderr.flush()
+        _say_last(f"{said()}\n")
     os._exit(INTERRUPTED)
+
+
+def _say_last(text: str) -> None:
+    """Whatever other threads write to stderr from now on is lost: a bar drawn after the text would stay."""
+    terminal = os.dup(sys.stderr.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stderr.fileno())
+    before = _CLEAR_LINE if clear_display else ""
+    os.write(terminal, (before + text).encode(sys.stderr.encoding, sys.stderr.errors or "replace"))
 
 
 def _clear() -> None:
@@ -76,5 +84,3 @@ def _clear() -> None:
         clearing = threading.Thread(target=clear_display, daemon=True)
         clearing.start()
         clearing.join(_CLEARING_S)
-        if clearing.is_alive():
-            sys.stderr.write(_CLEAR_LINE)

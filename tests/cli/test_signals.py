@@ -21,6 +21,18 @@ sys.meta_path.insert(0, Loading)
 from bentpipe.__main__ import main
 main()
 """
+DRAWS_ON = """
+import os, signal, sys
+from bentpipe import interruption
+interruption.watch()
+interruption.clear_display = lambda: None
+signal.signal(signal.SIGINT, lambda *_: None)
+os.kill(os.getpid(), signal.SIGINT)
+while True:
+    sys.stderr.write("\\rbar")
+    sys.stderr.flush()
+"""
+"""A bar that is drawn on, by a program that does not end of itself."""
 MANY = [
     sys.executable,
     "-m",
@@ -41,6 +53,12 @@ def test_a_signal_while_libraries_load_is_an_interruption(by: signal.Signals) ->
     program = ENDS_WHILE_LOADING.format(number=int(by))
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=LONG_S)
     assert (ended.returncode, ended.stderr) == (130, b"bentpipe: interrupted\n")
+
+
+def test_no_bar_is_drawn_over_the_last_word_of_an_interrupted_command() -> None:
+    ended = subprocess.run([sys.executable, "-c", DRAWS_ON], capture_output=True, check=False, timeout=LONG_S)
+    assert ended.returncode == 130
+    assert ended.stderr.endswith(b"\x1b[?25hbentpipe: interrupted\n")
 
 
 def test_a_sweep_begun_with_nohup_outlives_its_terminal(tmp_path: Path) -> None:
