@@ -49,12 +49,14 @@ class Sweep:
         return sum(1 for _ in self.out.glob("[!.]*/run.json"))
 
 
-def killed(sweep: Sweep, whole: int, rng: random.Random, *where: str, group: bool) -> int:
-    """Begin the sweep, and end it by kill -9 at a random moment after it has so many runs; with `group` its
-    workers at the same time, else it alone. Returns the runs that there were then."""
+def killed(
+    sweep: Sweep, whole: int, rng: random.Random, *where: str, group: bool, within_s: float = 0.1
+) -> int:
+    """Begin the sweep, and end it by kill -9 at a random moment within `within_s` after it has so many runs;
+    with `group` its workers at the same time, else it alone. Returns the runs that there were then."""
     process = sweep.begin(*where)
     wait_for(sweep, whole, process)
-    time.sleep(rng.uniform(0, 0.1))
+    time.sleep(rng.uniform(0, within_s))
     if group:
         os.killpg(process.pid, signal.SIGKILL)
     else:

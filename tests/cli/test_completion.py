@@ -1,34 +1,24 @@
 """What Tab offers, asked as the completion script of a shell asks."""
 
 import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bentpipe.cli.commands import COMMANDS
-from invocation import PLAIN, Command
-from waiting import LONG_S
+from invocation import PLAIN, Command, Said, called, started
 
 VARIANTS = PLAIN + '[[variant]]\nname = "8 streams"\nset = { "host.sack" = false }\n'
 
 
-def offered(folder: Path, *words: str) -> list[str]:
+def offered(folder: Path, *words: str, by: Callable[..., Said] = called) -> list[str]:
     asked = {
         "COMP_WORDS": " ".join(["bentpipe", *words]),
         "COMP_CWORD": str(len(words)),
         "_BENTPIPE_COMPLETE": "complete_bash",
     }
-    said = subprocess.run(
-        [sys.executable, "-m", "bentpipe"],
-        cwd=folder,
-        env=os.environ | asked,
-        capture_output=True,
-        text=True,
-        timeout=LONG_S,
-        check=False,
-    )
+    said = by([], folder, env=os.environ | asked)
     assert said.stderr == ""
     return [line for line in said.stdout.split("\n") if line]
 
@@ -39,9 +29,10 @@ def test_labs_and_lab_files_are_offered(tmp_path: Path) -> None:
     assert offered(tmp_path, "shell", "eff") == ["effects-of-latency", "effort.toml"]
 
 
-def test_engines_and_commands_are_offered(tmp_path: Path) -> None:
-    assert offered(tmp_path, "run", "--engine", "") == ["live", "sim"]
-    assert "compare" in offered(tmp_path, "comp")
+@pytest.mark.parametrize("by", [started, called])
+def test_engines_and_commands_are_offered(tmp_path: Path, by: Callable[..., Said]) -> None:
+    assert offered(tmp_path, "run", "--engine", "", by=by) == ["live", "sim"]
+    assert "compare" in offered(tmp_path, "comp", by=by)
 
 
 def test_every_command_is_offered_by_its_beginning(tmp_path: Path) -> None:

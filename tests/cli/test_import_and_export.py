@@ -8,18 +8,18 @@ from invocation import Command
 SAMPLES = Path(__file__).parents[1] / "interchange" / "samples"
 
 
-def test_imported_runs_are_said_on_stdout_and_the_rest_on_stderr(start: Command) -> None:
-    said = start("import", str(SAMPLES / "up.json"), str(SAMPLES / "down.json"), "--out", "out")
+def test_imported_runs_are_said_on_stdout_and_the_rest_on_stderr(run: Command) -> None:
+    said = run("import", str(SAMPLES / "up.json"), str(SAMPLES / "down.json"), "--out", "out")
     assert said.status == 0, said.stderr
     assert [line.split("  ")[0] for line in said.stdout.splitlines()] == [
         "out/001_as-is_up",
         "out/002_as-is_down",
     ]
     assert "count as repeats of one thing, but differ in work" in said.stderr
-    again = start("import", str(SAMPLES / "up.json"), "--out", "out")
+    again = run("import", str(SAMPLES / "up.json"), "--out", "out")
     assert (again.status, again.stdout) == (0, "")
     assert "is there already, as 001_as-is_up; it is not counted again" in again.stderr
-    assert "imported" in start("report", "out").stdout
+    assert "imported" in run("report", "out").stdout
 
 
 def test_a_file_that_cannot_be_read_is_one_line_and_status_2(run: Command, tmp_path: Path) -> None:
@@ -43,16 +43,16 @@ def test_a_point_is_key_and_value(run: Command, tmp_path: Path) -> None:
     assert json.loads(record.read_text())["point"] == {"path.rtt": "9 ms", "workload.upload.streams": 1}
 
 
-def test_an_export_says_what_it_wrote_and_never_writes_over_it(start: Command) -> None:
-    start("import", str(SAMPLES / "up.json"), "--out", "out")
+def test_an_export_says_what_it_wrote_and_never_writes_over_it(run: Command) -> None:
+    run("import", str(SAMPLES / "up.json"), "--out", "out")
     arguments = ("export", "out", "--csv", "tables", "--table", "flows", "--flent", "flent")
-    said = start(*arguments)
+    said = run(*arguments)
     assert said.status == 0, said.stderr
     assert said.stdout.split() == ["tables/flows.csv", "flent/001_as-is_up.flent.gz"]
-    again = start(*arguments)
+    again = run(*arguments)
     assert (again.status, again.stdout) == (2, "")
     assert again.stderr == "bentpipe: tables/flows.csv: there already; --force writes over it\n"
-    assert start(*arguments, "--force").status == 0
+    assert run(*arguments, "--force").status == 0
 
 
 def test_an_export_to_nowhere_is_refused(run: Command) -> None:

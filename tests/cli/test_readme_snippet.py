@@ -32,7 +32,7 @@ def shown(text: str) -> list[str]:
 
 
 def test_the_readmes_commands_print_what_it_shows(
-    pytestconfig: pytest.Config, start: Command, tmp_path: Path
+    pytestconfig: pytest.Config, run: Command, tmp_path: Path
 ) -> None:
     page = (pytestconfig.rootpath / PAGE).read_text(encoding="utf-8")
     (lab,) = re.findall(r"```toml\n# my\.toml\n(.*?)```", page, flags=re.S)
@@ -45,7 +45,7 @@ def test_the_readmes_commands_print_what_it_shows(
     ]
     assert sum(bool(below) for _, below in simulated) >= 5
     for typed, below in simulated:
-        said = start(*typed, env={**os.environ, "COLUMNS": "300"})
+        said = run(*typed, env={**os.environ, "COLUMNS": "300"})
         assert said.status == 0, said.stderr
         printed = shown(said.stdout)
         assert [line for line in below if line not in printed] == [], typed

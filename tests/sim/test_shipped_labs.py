@@ -3,23 +3,24 @@
 import pytest
 
 import bentpipe
+from bentpipe import engines
 from bentpipe.lab.point import Point
 from bentpipe.lab.shipped import shipped_labs
 
 SHORT = ["repeat=1", 'duration="40 s"']
 
 
-def _first_of_each_variant(name: str) -> list[Point]:
-    firsts: dict[str, Point] = {}
-    for point in bentpipe.Lab.load(name, set=SHORT).points():
-        firsts.setdefault(point.variant, point)
-    return list(firsts.values())
+def _shortest_of_each_variant(lab: bentpipe.Lab) -> list[Point]:
+    """The point that the engine expects to simulate in the least time."""
+    expected_s = engines.create("sim").length_s
+    points = sorted(lab.points(), key=lambda point: expected_s(point.spec), reverse=True)
+    return list({point.variant: point for point in points}.values())
 
 
 @pytest.mark.parametrize("name", shipped_labs())
 def test_every_variant_of_a_shipped_lab_runs_and_carries_data(name: str) -> None:
     lab = bentpipe.Lab.load(name, set=SHORT)
-    for point in _first_of_each_variant(name):
+    for point in _shortest_of_each_variant(lab):
         run = bentpipe.simulate(lab, point.variant, point=point.point, sample_s=10)
         assert run.record["status"] == "done"
         work = [each.name for each in point.spec.workloads]

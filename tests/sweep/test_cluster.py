@@ -1,7 +1,6 @@
 """Sweeps on a Dask cluster: a real scheduler and real workers on this machine, some of which are killed."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acting import Dying
 from sweeping import rows, small_lab
 
 import bentpipe
@@ -64,6 +64,14 @@ def worker(folder: Path, file: str, *more: str) -> subprocess.Popen[bytes]:
 def address_in(file: str) -> str:
     found: str = json.loads(Path(file).read_text())["address"]
     return found
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a scheduler with a worker, for tests that harm neither."""
+    folder = tmp_path_factory.mktemp("standing")
+    with scheduler(folder) as (file, _), ended(worker(folder, file)):
+        yield address_in(file)
 
 
 class Killing:
@@ -133,59 +141,39 @@ def test_a_lost_scheduler_ends_the_sweep_which_goes_on_elsewhere(tmp_path: Path)
 
 
 def test_a_client_that_has_closed_itself_has_lost_its_scheduler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, standing: str
 ) -> None:
     work = Work("sim", None, str(tmp_path))
     scratch = tmp_path / ".scratch"
-    with cluster.joined("local:1", work, live=False, scratch=scratch, watcher=Quiet()) as joined:
+    with cluster.joined(standing, work, live=False, scratch=scratch, watcher=Quiet()) as joined:
         closed: dict[str, Any] = {}  # what Client.scheduler_info answers once the client's status is "closed"
         monkeypatch.setattr(joined._client, "scheduler_info", lambda **_: closed)
         with pytest.raises(ExecutorError, match="is lost; what was finished is kept"):
             joined._look()
 
 
-def test_a_worker_with_another_bentpipe_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_with_another_bentpipe_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, standing: str
+) -> None:
     here = metadata.version("bentpipe")
     monkeypatch.setattr(cluster, "own_version", lambda: "0.0.1")
-    with (
-        scheduler(tmp_path) as (file, _),
-        ended(worker(tmp_path, file)),
-        pytest.raises(EngineError, match=f"has bentpipe {here}, and here is 0.0.1"),
-    ):
-        small_lab(tmp_path).run(out=tmp_path / "out", cluster=address_in(file))
+    with pytest.raises(EngineError, match=f"has bentpipe {here}, and here is 0.0.1"):
+        small_lab(tmp_path).run(out=tmp_path / "out", cluster=standing)
     assert not (tmp_path / "out").exists()
 
 
-def test_live_runs_want_a_worker_that_offers_the_resource(tmp_path: Path) -> None:
-    with (
-        scheduler(tmp_path) as (file, _),
-        ended(worker(tmp_path, file)),
-        pytest.raises(EngineError, match="offers the resource 'live'") as refused,
-    ):
-        small_lab(tmp_path).run(
-            out=tmp_path / "sim", cluster=address_in(file)
-        )  # once it is done the worker is there
-        small_lab(tmp_path).run(engine="live", out=tmp_path / "out", cluster=address_in(file))
+def test_live_runs_want_a_worker_that_offers_the_resource(tmp_path: Path, standing: str) -> None:
+    with pytest.raises(EngineError, match="offers the resource 'live'") as refused:
+        small_lab(tmp_path).run(out=tmp_path / "sim", cluster=standing)  # once it is done the worker is there
+        small_lab(tmp_path).run(engine="live", out=tmp_path / "out", cluster=standing)
     assert "--resources live=1" in str(refused.value)
-
-
-class Acting(Work):
-    """Work that kills its process where the task's name says so."""
-
-    def do(self, task: Task, folder: Path, on_progress: Any) -> dict[str, Any]:
-        if task.name == "dies":
-            os.kill(os.getpid(), signal.SIGKILL)
-        place = folder / task.name
-        place.mkdir(parents=True)
-        (place / "run.json").write_text("{}")
-        return {"name": task.name, "told": on_progress is not None}
 
 
 def test_a_run_that_kills_its_workers_fails_and_those_beside_it_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "RETRIES", 0)
-    work = Acting("sim", None, str(tmp_path))
+    work = Dying("sim", None, str(tmp_path))
     point: Any = None
     tasks = [Task(name, point, 1.0) for name in ("one", "dies", "two", "three")]
     with cluster.joined(

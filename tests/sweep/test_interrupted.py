@@ -15,12 +15,13 @@ from killing import Sweep, difference, killed, wait_for
 def killed_twice(folder: Path) -> Sweep:
     """A sweep with runs missing. On a busy machine a kill can come too late; then another sweep is killed."""
     rng = random.Random(1)
+    within_s = 0.02  # the whole sweep takes some 0.1 s
     for attempt in range(20):
         sweep = Sweep(folder / "small.toml", 10, folder / f"out-{attempt}")
-        first = killed(sweep, 5, rng, "--jobs", "2", group=True)
+        first = killed(sweep, 5, rng, "--jobs", "2", group=True, within_s=within_s)
         if first > 34:
             continue
-        second = killed(sweep, first + 5, rng, "--jobs", "2", group=False)
+        second = killed(sweep, first + 5, rng, "--jobs", "2", group=False, within_s=within_s)
         assert 5 <= first < second
         if second < 40:
             return sweep

@@ -3,39 +3,20 @@
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
+from acting import Acting, begins
 
 from bentpipe.errors import EngineFaultError
-from bentpipe.sweep.executors.base import Task, TaskOutcome, Work
+from bentpipe.sweep.executors.base import Task, TaskOutcome
 from bentpipe.sweep.executors.processes import Processes
 from bentpipe.sweep.watching import Quiet
 from beside import beside
 from waiting import wait_for
-
-
-class Acting(Work):
-    """Work that does what a task's name says, in the folder that is its destination."""
-
-    def attempt(self, task: Task, scratch: Path | None, on_progress: Any = None) -> TaskOutcome:
-        begun = Path(self.destination) / f"{task.name}.{os.getpid()}"
-        begun.touch()
-        if task.name == "dies" or (task.name == "dies once" and len(begins(begun.parent, task.name)) == 1):
-            os.kill(os.getpid(), signal.SIGKILL)
-        if task.name == "lasts":
-            time.sleep(1000)
-        if task.name.startswith("once pressed"):
-            assert wait_for((begun.parent / "pressed").exists)
-        return TaskOutcome(record={"name": task.name, "scratch": scratch, "progress": on_progress})
-
-
-def begins(folder: Path, name: str) -> list[str]:
-    return [path.suffix for path in folder.glob(f"{name}.*")]
 
 
 def tasks(*names: str) -> Iterator[Task]:
