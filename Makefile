@@ -28,7 +28,7 @@ demo: setup
 	@echo 'In full: $(bentpipe) run effects-of-latency --engine live'
 
 # FILTER=word runs only the Python tests whose name has it (pytest's status 5: none). Live tests wait for most of their time, so
-# that several go beside each other; the few that load the processors or count namespaces come one after another at the end.
+# that several go beside each other; the few that load the processors or look for namespaces that are left come at the end.
 # Many tests start `bentpipe`, which is slow where Python may keep nothing that it compiled.
 pytest := $(python) -m pytest $(if $(FILTER),-k $(FILTER))
 live := $(pytest) tests/live tests/cli
@@ -41,7 +41,7 @@ test:
 	cargo test --quiet --workspace
 	$(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
 	$(live) -m "live and not alone" -n 6 $(beside) || [ $$? = 5 ]
-	$(live) -m "live and alone" || [ $$? = 5 ]
+	$(live) -m "live and alone" -n 3 $(beside) || [ $$? = 5 ]
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
 test-loop: export PYTHONDONTWRITEBYTECODE =
