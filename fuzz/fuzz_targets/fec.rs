@@ -68,6 +68,7 @@ fuzz_target!(|input: (Setup, Vec<Step>)| {
         policy,
         density_eighths: setup.density % 8 + 1,
         end_of_burst: Nanos(500),
+        recover_within: Nanos(2_000),
         titration: setup.titrated.then_some(TitrationConfig {
             rate_bit_s: 1_000_000_000,
             room_bytes: 100,

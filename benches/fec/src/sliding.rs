@@ -80,6 +80,7 @@ pub fn tunnel_seconds(window: u32, packets: usize) -> (f64, f64) {
         },
         density_eighths: 8,
         end_of_burst: Nanos::from_millis(5),
+        recover_within: Nanos::from_millis(375),
         titration: None,
     })
     .expect("the sender can work");

@@ -35,7 +35,7 @@ const REPORT: u8 = 2;
 const REPAIR: u8 = 8;
 
 /// The low bits of a packet's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WireNumber(u32);
 
 impl WireNumber {
@@ -80,7 +80,7 @@ pub(crate) enum Frame<'a> {
     Report(Report),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     /// The newest source packet that came.
     pub newest: WireNumber,

@@ -66,6 +66,15 @@ pub struct Crossing<P> {
     per_second: PerSecond,
 }
 
+/// How long a lost packet is of use to the exit. One that is requested comes again anyway. Where no packet waits, the time
+/// between two reports.
+fn recover_within(config: &TunnelConfig) -> Nanos {
+    let patience = config.exact.map(|it| it.patience_ns);
+    let times = [Some(config.hold_ns), patience].into_iter().flatten();
+    let shortest = times.filter(|&it| it > Nanos::ZERO).min();
+    shortest.unwrap_or(REPORT_EVERY)
+}
+
 impl<P: Packet> Crossing<P> {
     pub fn new(
         config: &TunnelConfig,
@@ -90,6 +99,7 @@ impl<P: Packet> Crossing<P> {
             policy,
             density_eighths: DENSITY_EIGHTHS,
             end_of_burst: END_OF_BURST,
+            recover_within: recover_within(config),
             titration: None,
         })?;
         let requested = config.exact.map_or(0, |it| it.kept_packets);

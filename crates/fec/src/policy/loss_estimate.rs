@@ -1,5 +1,7 @@
 //! The channel's loss rate and the mean length of its bursts, each estimated by its own ratio of counts.
 
+use super::gilbert::Gilbert;
+
 /// Packets after which an observation has lost 63 % of its weight: about 200 losses at 5 %.
 const HORIZON_PACKETS: f64 = 4000.0;
 /// How many packets the assumption before the first report is worth.
@@ -32,6 +34,10 @@ impl LossEstimate {
         self.packets = self.packets * kept + f64::from(packets);
         self.lost = self.lost * kept + f64::from(lost);
         self.runs = self.runs * kept + f64::from(runs);
+    }
+
+    pub(crate) fn channel(&self) -> Gilbert {
+        Gilbert::new(self.loss_rate(), self.burst_packets())
     }
 
     /// The share of packets that are lost.

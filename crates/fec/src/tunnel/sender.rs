@@ -10,9 +10,7 @@ use crate::frame::{
     Frame, FrameError, REPAIR_HEADER_BYTES, Report, SOURCE_HEADER_BYTES, WireNumber,
     write_repair_header, write_source,
 };
-use crate::policy::{
-    LossEstimate, Policy, QueueingDetector, RepairDebt, Titration, redundancy_for,
-};
+use crate::policy::{LossEstimate, Policy, QueueingDetector, RepairPlan, Titration};
 use bentpipe_base::{Nanos, Time};
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -46,7 +44,7 @@ pub struct TunnelSender {
     /// The receiver has all before it, or has given up.
     acknowledged: u64,
     exact: VecDeque<u64>,
-    debt: RepairDebt,
+    plan: RepairPlan,
     waiting_repairs: u32,
     key: u16,
     last_push: Time,
@@ -54,7 +52,6 @@ pub struct TunnelSender {
     queueing: QueueingDetector,
     /// Packets before this number met a queue.
     queued_before: u64,
-    ratio: f64,
     titration: Option<Titration>,
     last_report: Option<Report>,
     counters: SenderCounters,
@@ -63,32 +60,33 @@ pub struct TunnelSender {
 impl TunnelSender {
     pub fn new(config: SenderConfig) -> Result<Self, SenderConfigError> {
         config.check()?;
-        let (ratio, initial_loss) = match config.policy {
-            Policy::Off => (0.0, 0.0),
-            Policy::Fixed { ratio } => (ratio, 0.0),
-            Policy::Adaptive { initial_loss, .. } => (0.0, initial_loss),
-        };
-        let mut sender = Self {
+        let estimate = LossEstimate::new(match config.policy {
+            Policy::Adaptive { initial_loss, .. } => initial_loss,
+            Policy::Off | Policy::Fixed { .. } => 0.0,
+        });
+        Ok(Self {
             config,
             encoder: Encoder::new(config.kept_packets as usize, Kernel::fastest()),
             records: Vec::new(),
             next: 0,
             acknowledged: 0,
             exact: VecDeque::new(),
-            debt: RepairDebt::default(),
+            plan: RepairPlan::new(
+                &config.policy,
+                config.recover_within,
+                config.window_packets,
+                &estimate,
+            ),
             waiting_repairs: 0,
             key: 0,
             last_push: Time::ZERO,
-            estimate: LossEstimate::new(initial_loss),
+            estimate,
             queueing: QueueingDetector::default(),
             queued_before: 0,
-            ratio,
             titration: config.titration.map(Titration::new),
             last_report: None,
             counters: SenderCounters::default(),
-        };
-        sender.adapt();
-        Ok(sender)
+        })
     }
 
     pub fn counters(&self) -> SenderCounters {
@@ -97,7 +95,7 @@ impl TunnelSender {
 
     /// Repairs per packet at present.
     pub fn ratio(&self) -> f64 {
-        self.ratio
+        self.plan.ratio()
     }
 
     /// What the channel is estimated to lose.
@@ -130,7 +128,7 @@ impl TunnelSender {
             _ => self.records.push(record),
         }
         self.last_push = now;
-        let due = self.debt.on_source(self.ratio);
+        let due = self.plan.on_source(now, id + 1 - self.acknowledged);
         self.add_waiting(due);
         Ok(())
     }
@@ -173,23 +171,7 @@ impl TunnelSender {
             }
         }
         let last = self.last_report.take();
-        let zero = Report {
-            newest: WireNumber::of(0),
-            first_missing: WireNumber::of(0),
-            dwell_us: 0,
-            decided: 0,
-            lost: 0,
-            runs: 0,
-            judged: 0,
-            channel: 0,
-            overflow: 0,
-            unknown: 0,
-            unknown_runs: 0,
-            before_idle: WireNumber::of(0),
-            before_idle_us: 0,
-            deficit: 0,
-            ranges: Vec::new(),
-        };
+        let zero = Report::default();
         let before = last.as_ref().unwrap_or(&zero);
         let decided = report.decided.wrapping_sub(before.decided);
         if decided > u32::MAX / 2 {
@@ -238,7 +220,9 @@ impl TunnelSender {
         self.acknowledged = self.acknowledged.max(first_missing);
         self.counters.deficit = report.deficit;
         self.last_report = Some(report);
-        self.adapt();
+        let is_nothing_missing = self.acknowledged == self.next;
+        self.plan
+            .on_report(self.estimate.channel(), is_nothing_missing);
         Ok(())
     }
 
@@ -250,19 +234,6 @@ impl TunnelSender {
             let since = Nanos(i64::from(report.before_idle_us) * 1000);
             let round_trip = now - self.records[self.slot(number)].sent - since;
             self.queueing.would_queue(round_trip)
-        }
-    }
-
-    fn adapt(&mut self) {
-        if let Policy::Adaptive {
-            residual,
-            max_ratio,
-            ..
-        } = self.config.policy
-        {
-            let (loss, burst) = (self.estimate.loss_rate(), self.estimate.burst_packets());
-            let needed = redundancy_for(loss, burst, self.config.window_packets, residual);
-            self.ratio = needed.min(max_ratio);
         }
     }
 
@@ -323,6 +294,7 @@ impl TunnelSender {
         let id = self.next;
         write_source(id, self.encoder.packet(id)?, false, out);
         self.next += 1;
+        self.plan.on_source_sent();
         let slot = self.slot(id);
         self.records[slot].sent = now;
         Some(self.sent_packet(FrameKind::Source, slot))
@@ -343,7 +315,7 @@ impl TunnelSender {
     }
 
     fn send_repair(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
-        if self.end_of_burst().is_some_and(|at| at <= now) && self.debt.end_burst() {
+        if self.end_of_burst().is_some_and(|at| at <= now) && self.plan.end_burst() {
             self.add_waiting(1);
         }
         if self.waiting_repairs == 0 || self.titration.is_some_and(|it| it.room_at() > now) {
@@ -355,6 +327,7 @@ impl TunnelSender {
             return None;
         }
         self.waiting_repairs -= 1;
+        self.plan.on_repair_sent();
         let id = RepairId {
             first: window.start,
             symbols: (window.end - window.start) as u16,
@@ -372,20 +345,19 @@ impl TunnelSender {
     }
 
     fn end_of_burst(&self) -> Option<Time> {
-        self.debt
-            .may_end_burst()
-            .then(|| self.last_push + self.config.end_of_burst)
+        // Whether more are needed is known when those that wait have been sent.
+        if self.waiting_repairs > 0 {
+            return None;
+        }
+        let silence = self.plan.end_of_burst(self.config.end_of_burst)?;
+        Some(self.last_push + silence)
     }
 
     /// When to ask `poll_transmit` again, if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Time> {
         let room = self.titration.map_or(self.last_push, |it| it.room_at());
-        let waiting = (self.waiting_repairs > 0 && !self.window().is_empty()).then_some(room);
         // A repair that is due waits for room too.
-        let end_of_burst = self.end_of_burst();
-        match (waiting, end_of_burst) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let waiting = (self.waiting_repairs > 0 && !self.window().is_empty()).then_some(room);
+        waiting.or_else(|| self.end_of_burst())
     }
 }

@@ -15,8 +15,10 @@ pub struct SenderConfig {
     pub policy: Policy,
     /// The share of the window that a repair combines, in eighths.
     pub density_eighths: u8,
-    /// After so long without a packet the last ones are covered by a repair that is not due yet.
+    /// After so long without a packet the last ones are covered by repairs that are not due yet.
     pub end_of_burst: Nanos,
+    /// What is recovered later than this is of no use: the exit's hold. The adaptive policy plans for it.
+    pub recover_within: Nanos,
     /// Repairs wait until the queue has room. Without it they are sent when they are due.
     pub titration: Option<TitrationConfig>,
 }
@@ -36,6 +38,7 @@ pub enum SenderConfigError {
     InitialLoss(f64),
     DensityEighths(u8),
     EndOfBurst(Nanos),
+    RecoverWithin(Nanos),
     TitrationRate(u64),
 }
 
@@ -70,6 +73,9 @@ impl fmt::Display for SenderConfigError {
             }
             Self::EndOfBurst(after) => {
                 write!(f, "end of burst after {} ns, expected 0 or more", after.0)
+            }
+            Self::RecoverWithin(within) => {
+                write!(f, "recovery within {} ns, expected more than 0", within.0)
             }
             Self::TitrationRate(rate) => {
                 write!(f, "titration at {rate} bit/s, expected more than 0")
@@ -117,6 +123,10 @@ impl SenderConfig {
         check(
             self.end_of_burst >= Nanos::ZERO,
             E::EndOfBurst(self.end_of_burst),
+        )?;
+        check(
+            self.recover_within > Nanos::ZERO,
+            E::RecoverWithin(self.recover_within),
         )?;
         let rate = self.titration.map_or(1, |it| it.rate_bit_s);
         check(rate > 0, E::TitrationRate(rate))

@@ -84,6 +84,7 @@ proptest! {
             policy: Policy::Adaptive { residual: 0.1, initial_loss: 0.1, max_ratio: 0.5 },
             density_eighths: 8,
             end_of_burst: Nanos(5),
+            recover_within: Nanos(20),
             titration: Some(TitrationConfig {
                 rate_bit_s: 8_000_000_000,
                 room_bytes: 100,

@@ -4,3 +4,4 @@ mod delivery;
 mod hostile;
 mod path;
 mod policies;
+mod slow_flows;

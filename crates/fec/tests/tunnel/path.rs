@@ -20,6 +20,8 @@ pub fn sender_config(policy: Policy) -> SenderConfig {
         policy,
         density_eighths: 8,
         end_of_burst: Nanos::from_millis(5),
+        // The window, at a packet every 750 us.
+        recover_within: Nanos::from_millis(192),
         titration: None,
     }
 }
@@ -155,9 +157,11 @@ impl Path {
             }
         }
         while let Some(released) = self.receiver.poll_release(self.now) {
-            let whole = packet(released.number);
-            let right = if self.named { &whole[..8] } else { &whole[..] };
-            assert_eq!(released.packet, right);
+            if self.named {
+                assert_eq!(released.packet, released.number.to_be_bytes());
+            } else {
+                assert_eq!(released.packet, packet(released.number));
+            }
             self.released.push(Release {
                 number: released.number,
                 at: self.now,
@@ -193,12 +197,11 @@ impl Path {
                         self.sender.handle(self.now, &frame).expect("a report");
                     }
                     Event::Push(number) => {
-                        let whole = packet(number);
                         let push = if self.named {
-                            self.sender
-                                .push_as(self.now, &whole[..8], packet_bytes(number))
+                            let name = number.to_be_bytes();
+                            self.sender.push_as(self.now, &name, packet_bytes(number))
                         } else {
-                            self.sender.push(self.now, &whole)
+                            self.sender.push(self.now, &packet(number))
                         };
                         push.expect("there is room");
                     }

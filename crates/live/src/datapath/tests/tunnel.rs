@@ -124,6 +124,8 @@ fn a_packet_that_is_longer_than_the_tunnels_mtu_is_dropped_and_counted() {
 fn reports_cross_the_other_pipe_and_reach_the_sender() {
     let mut adaptive = coded(0.0);
     adaptive.config.redundancy = Redundancy::Adaptive;
+    // So long that a whole window is sent within it, however fast this machine is.
+    adaptive.config.hold_ns = Nanos::from_secs(60);
     let bed = bed("reports", losing(&[]), adaptive);
     // So many that a repair more or less, by when a report comes, does not matter.
     let sent = 1000;
