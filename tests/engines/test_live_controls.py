@@ -8,14 +8,17 @@ from bentpipe.engines.live import LiveEngine
 
 LAB = '[path]\nrtt = "20 ms"\n[host]\ncongestion_control = "{}"\n[[workload]]\nkind = "bulk"\ntime = "5 s"\n'
 
+CONTROLS = {"fixed-rate": {"name": "fixed-rate", "rate": "8 Mbit/s"}}
+
 
 def _refused(control: str) -> EngineError:
+    lab = Lab.loads(LAB.format("cubic")).replace("host.congestion_control", CONTROLS.get(control, control))
     with pytest.raises(EngineError) as refused:
-        LiveEngine().check(Lab.loads(LAB.format(control)).points()[0].spec)
+        LiveEngine().check(lab.points()[0].spec)
     return refused.value
 
 
-@pytest.mark.parametrize("control", ["bbr3", "slow-start"])
+@pytest.mark.parametrize("control", ["bbr3", "slow-start", "fixed-rate"])
 def test_one_that_only_sim_has_is_refused_without_a_module_to_load(
     monkeypatch: pytest.MonkeyPatch, control: str
 ) -> None:

@@ -104,6 +104,20 @@ WRONG: Mapping[str, Wrong] = {
         "1.5, which is out of range",
         "at most 0.95",
     ),
+    "a fixed rate without its rate": (
+        '[host]\ncongestion_control = "fixed-rate"\n' + WORK,
+        ":2",
+        "host.congestion_control",
+        "the name alone",
+        'rate = "16 Mbit/s"',
+    ),
+    "a fixed rate that is a number": (
+        '[host]\ncongestion_control = { name = "fixed-rate", rate = 16 }\n' + WORK,
+        ":2",
+        "host.congestion_control.rate",
+        "16",
+        '"16 Mbit/s"',
+    ),
     "buffers out of order": (
         "[server]\ntcp_rmem = [9000, 8000, 7000]\n" + WORK,
         ":2",

@@ -73,14 +73,6 @@ class LiveEngine:
                     "at first; use `--engine sim`",
                     what="open_receive_window",
                 )
-        for who, parameters in _control_parameters(spec):
-            for name in parameters:
-                raise EngineError(
-                    f"{who}: congestion_control.{name}: the live engine cannot set it: a kernel has such a "
-                    "parameter for the whole machine or not at all, and nothing outside the run's namespaces "
-                    "is changed; use `--engine sim`",
-                    what=name,
-                )
         there = machine.congestion_controls()
         for who, control in _congestion_controls(spec):
             if control not in there and control not in LINUX_CONTROLS:
@@ -94,6 +86,14 @@ class LiveEngine:
                     f"it has {', '.join(there)}",
                     what=control,
                     remedy=f"sudo modprobe tcp_{control}",
+                )
+        for who, parameters in _control_parameters(spec):
+            for name in parameters:
+                raise EngineError(
+                    f"{who}: congestion_control.{name}: the live engine cannot set it: a kernel has such a "
+                    "parameter for the whole machine or not at all, and nothing outside the run's namespaces "
+                    "is changed; use `--engine sim`",
+                    what=name,
                 )
 
     def check_machine(self, specs: Iterable[RunSpec]) -> None:

@@ -222,8 +222,9 @@ _PATH: tuple[_Table | _Forms, ...] = (
 _CONTROLS = _Forms(
     "### `congestion_control` as a table",
     "[Congestion controls](congestion-control.md) explains these keys, and how to add an algorithm. The keys "
-    "below are those of CUBIC and Reno. Any other name takes the numbers and texts that its file asks for.\n",
-    {"CUBIC": "CubicControl", "Reno": "RenoControl"},
+    "below are those of CUBIC, Reno and the fixed rate. Any other name takes the numbers and texts that its "
+    "file asks for.\n",
+    {"CUBIC": "CubicControl", "Reno": "RenoControl", "A fixed rate": "FixedRateControl"},
 )
 _HOSTS: tuple[_Table | _Forms, ...] = (
     _Table("## `[near]`", "Near", "It forwards packets, and has the settings of `[host]`.\n"),

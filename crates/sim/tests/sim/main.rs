@@ -4,6 +4,7 @@
 mod any_path;
 mod careful_resume;
 mod closed_forms;
+mod fixed_rate;
 mod host_timing;
 mod long_path_loss;
 mod pair;

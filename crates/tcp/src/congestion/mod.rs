@@ -34,6 +34,7 @@ controls! {
     bbr = "bbr",
     bbr3 = "bbr3",
     cubic = "cubic",
+    fixed_rate = "fixed-rate",
     hybla = "hybla",
     reno = "reno",
     slow_start = "slow-start",

@@ -21,7 +21,7 @@ from pydantic import (
 
 from bentpipe._core import congestion_controls, wrong_parameter
 from bentpipe.lab.errors import FaultError
-from bentpipe.lab.models.base import PositiveSize, PositiveSpan, Table, doc, tag
+from bentpipe.lab.models.base import PositiveSize, PositiveSpan, Rate, Table, doc, tag
 from bentpipe.words.faults import did_you_mean, shown
 
 LINUX_CONTROLS = (
@@ -57,6 +57,11 @@ def _known_control(name: str) -> str:
         raise FaultError(
             f"{asked}expected one of {', '.join(CONGESTION_CONTROLS)}",
             found=f"{shown(name)}, which is not known",
+        )
+    if name == "fixed-rate":
+        raise FaultError(
+            'expected a table with its rate, such as { name = "fixed-rate", rate = "16 Mbit/s" }',
+            found="the name alone",
         )
     return name
 
@@ -216,21 +221,33 @@ class RenoControl(_WithSlowStart):
     ] = "standard"
 
 
+class FixedRateControl(Table):
+    """A fixed rate, whatever is lost. `sim` only: Linux has no such congestion control."""
+
+    name: Annotated[Literal["fixed-rate"], doc("a fixed rate")]
+    rate: Annotated[
+        Rate,
+        Field(ge=1000, le=10**12),
+        doc("payload that is sent per second, also what is sent again"),
+    ]
+
+
 def _control_branch(value: object) -> str:
     if not isinstance(value, dict):
         return tag("name")
     name = value.get("name")
-    return tag(name if name in ("cubic", "reno") else "other")
+    return tag(name if name in ("cubic", "reno", "fixed-rate") else "other")
 
 
 CongestionControl = Annotated[
     Annotated[_ControlName, Tag(tag("name"))]
     | Annotated[CubicControl, Tag(tag("cubic"))]
     | Annotated[RenoControl, Tag(tag("reno"))]
+    | Annotated[FixedRateControl, Tag(tag("fixed-rate"))]
     | Annotated[OtherControl, Tag(tag("other"))],
     Discriminator(_control_branch),
 ]
-AnyControl = str | CubicControl | RenoControl | OtherControl
+AnyControl = str | CubicControl | RenoControl | FixedRateControl | OtherControl
 
 
 def control_name(control: AnyControl) -> str:
