@@ -64,8 +64,8 @@ def _wait(readable: socket.socket, _writable: socket.socket) -> None:
     with suppress(Exception):
         for folder in tuple(unfinished):
             shutil.rmtree(folder, ignore_errors=True)
-        _clear()
-        _say_last(f"{said()}\n")
+        cleared = _clear()
+        _say_last(("" if cleared else _CLEAR_LINE) + f"{said()}\n")
     os._exit(INTERRUPTED)
 
 
@@ -74,13 +74,14 @@ def _say_last(text: str) -> None:
     terminal = os.dup(sys.stderr.fileno())
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stderr.fileno())
-    before = _CLEAR_LINE if clear_display else ""
-    os.write(terminal, (before + text).encode(sys.stderr.encoding, sys.stderr.errors or "replace"))
+    os.write(terminal, text.encode(sys.stderr.encoding, sys.stderr.errors or "replace"))
 
 
-def _clear() -> None:
-    """In a thread of its own: whoever holds the display's lock may be in a long call."""
-    if clear_display:
-        clearing = threading.Thread(target=clear_display, daemon=True)
-        clearing.start()
-        clearing.join(_CLEARING_S)
+def _clear() -> bool:
+    """In a thread of its own: who holds the display's lock may be in a long call. False: it did not end."""
+    if not clear_display:
+        return True
+    clearing = threading.Thread(target=clear_display, daemon=True)
+    clearing.start()
+    clearing.join(_CLEARING_S)
+    return not clearing.is_alive()
