@@ -240,31 +240,43 @@ impl Generator {
         client.join().map_err(|error| at(entering)(error.into()))?;
         let clients = Clients::new(setup, place, Arc::clone(&ledger), &bell)
             .map_err(at("preparing the clients"))?;
-        // A thread begins in the network namespace of the one that makes it.
-        let thread = Builder::new()
-            .name("channels".into())
-            .spawn(move || work(senders, clients, &ledger).map_err(|error| error.to_string()))
-            .map_err(at("starting a thread"))?;
+        let over = Arc::new(Bell::new().map_err(at("making an eventfd"))?);
+        // A thread begins in the network namespace of the one that makes it, and with its name, by which a host's programs are
+        // told apart.
+        let sending = spawn("channel servers", {
+            let over = Arc::clone(&over);
+            move || senders.run(&over)
+        })
+        .map_err(at("starting a thread"))?;
+        let receiving = spawn("channels", {
+            let over = Arc::clone(&over);
+            move || receive(clients, sending, &over, &ledger).map_err(|error| error.to_string())
+        });
+        if receiving.is_err() {
+            over.ring().map_err(at("stopping a thread"))?;
+        }
+        let thread = receiving.map_err(at("starting a thread"))?;
         Ok(Self { bell, thread })
     }
 }
 
-fn work(
-    senders: Senders,
+fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    Builder::new().name(name.into()).spawn(move || {
+        priority::raise(Urgency::Channels);
+        work()
+    })
+}
+
+/// What the clients do, until they are done; then the servers' thread ends too.
+fn receive(
     mut clients: Clients,
+    sending: JoinHandle<io::Result<()>>,
+    over: &Bell,
     ledger: &Mutex<Ledger<BufWriter<File>>>,
 ) -> io::Result<()> {
-    let over = Arc::new(Bell::new()?);
-    let sending = {
-        let over = Arc::clone(&over);
-        Builder::new()
-            .name("channel servers".into())
-            .spawn(move || {
-                priority::raise(Urgency::Channels);
-                senders.run(&over)
-            })?
-    };
-    priority::raise(Urgency::Channels);
     let received = clients.run();
     over.ring()?;
     let sent = sending
