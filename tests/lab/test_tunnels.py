@@ -45,6 +45,20 @@ WRONG: Mapping[str, Wrong] = {
         "true",
         "a path with a rate",
     ),
+    "a workload that there is not": (
+        '[tunnel]\ncarries = ["downlaod"]\n' + WORK,
+        ":2",
+        "tunnel.carries.0",
+        '"downlaod"',
+        'did you mean "download"? Workloads: "download"',
+    ),
+    "a tunnel that carries nothing": (
+        "[tunnel]\ncarries = []\n" + WORK,
+        ":2",
+        "tunnel.carries",
+        "none",
+        'the names of workloads, such as "download"',
+    ),
     "repairs beside exact repair": (
         '[tunnel]\nrepair = "exact"\nredundancy = 0.05\n' + WORK,
         ":3",

@@ -98,6 +98,47 @@ def test_a_packet_is_sent_again_on_request(tmp_path: Path) -> None:
     assert coded["tunnel"]["up"]["exact_repairs"] == 0
 
 
+BESIDE = """
+duration = "5 s"
+[path]
+rtt = "20 ms"
+rate = "20 Mbit/s"
+[path.down]
+loss = 0.02
+[tunnel]
+redundancy = 0.2
+carries = ["inside"]
+[[workload]]
+name = "page"
+kind = "http"
+size = "50 kB"
+[[workload]]
+name = "inside"
+kind = "bulk"
+size = "1 MB"
+[[workload]]
+name = "ping"
+kind = "ping"
+count = 5
+interval = "100 ms"
+"""
+
+
+@HERE
+def test_only_named_workloads_cross_in_the_tunnel(tmp_path: Path) -> None:
+    down = []
+    for carries in ('["inside"]', '["ping"]', '["page"]', '["page", "inside", "ping"]'):
+        (folder := tmp_path / str(len(down))).mkdir()
+        [record] = run(folder, BESIDE.replace('["inside"]', carries)).records
+        assert record["status"] == "done", record["why"]
+        down.append(record["tunnel"]["down"]["inner_bytes"])
+    inside, ping, page, every = down
+    assert 1_000_000 < inside < 1_200_000
+    assert ping == 5 * 84
+    assert 50_000 < page < 70_000
+    assert every > 1_050_000
+
+
 @HERE
 @pytest.mark.parametrize("ip", [4, 6])
 def test_a_download_crosses_coded_and_has_the_figures_of_sim(tmp_path: Path, ip: int) -> None:

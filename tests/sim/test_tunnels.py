@@ -184,3 +184,27 @@ def test_exec_beside_a_tunnel_is_refused_as_without(lab: Path) -> None:
     lab.write_text(LAB + EXEC + "[tunnel]\n")
     with pytest.raises(EngineError, match="exec"):
         bentpipe.Lab.load(lab).run(engine="sim")
+
+
+def test_only_named_workloads_cross_in_the_tunnel(lab: Path) -> None:
+    def ran(name: str, *carries: str) -> dict[str, Any]:
+        text = (
+            LAB.replace('"coded"', f'"{name}"') + f"[tunnel]\nredundancy = 0.1\ncarries = {list(carries)}\n"
+        )
+        lab.write_text(
+            text.replace("[[variant]]", '[[workload]]\nname = "other"\nkind = "bulk"\n[[variant]]')
+        )
+        return dict(bentpipe.Lab.load(lab).run(engine="sim").records[0])
+
+    all_named = ran("a", "rtt", "download", "other")
+    one, pings = ran("a", "download"), ran("a", "rtt")
+    lab.write_text(lab.read_text().replace("carries", "# "))
+    every: dict[str, Any] = dict(bentpipe.Lab.load(lab).run(engine="sim").records[0])
+    assert all_named["workloads"] == every["workloads"]
+    assert all_named["tunnel"] == every["tunnel"]
+    assert pings["tunnel"]["down"]["packets"] == 10
+    goodput = {name: one["workloads"][name]["goodput_mbit_s"] for name in ("download", "other")}
+    assert goodput["download"] > 5 * goodput["other"]
+    # What crosses beside the tunnel is goodput of the path as well.
+    received = sum(one["workloads"][name]["bytes"] for name in goodput)
+    assert one["pipes"]["down"]["goodput_mbit_s"] * 60e6 / 8 == pytest.approx(received, rel=0.001)

@@ -66,6 +66,7 @@ impl World {
         connection.open = true;
         let generation = connection.generation;
         let id = ConnectionId { index, generation };
+        self.beside_tunnel.borrow_mut().open(id, workload);
         let numbers = Numbers {
             client_port,
             server_port,

@@ -198,8 +198,9 @@ impl Simulation {
             if let Some(pipe) = self.ends.pipe(&mut self.world.network, side) {
                 for mut bin in pipe.take_bins() {
                     if let Some(crossing) = crossing {
-                        // Frames are no TCP: what they carry is counted where they are decoded.
-                        bin.goodput_bytes = crossing.borrow_mut().take_goodput(bin.start);
+                        // Frames are no TCP: what they carry is counted where they are decoded. What is counted here has crossed
+                        // beside them.
+                        bin.goodput_bytes += crossing.borrow_mut().take_goodput(bin.start);
                     }
                     sink.bin(side, &bin);
                 }

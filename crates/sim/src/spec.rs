@@ -29,6 +29,9 @@ pub struct SimSpec {
     /// A coded tunnel between near and far. The hosts' MTU is lower by its headers.
     #[serde(default)]
     pub tunnel: Option<TunnelConfig>,
+    /// Workloads, by their places, whose packets cross the path beside the tunnel.
+    #[serde(default)]
+    pub beside_tunnel: Vec<usize>,
     /// Proxies at near and far, at which TCP ends.
     #[serde(default)]
     pub split: Option<SplitConfig>,
@@ -60,6 +63,7 @@ impl Default for SimSpec {
             up: PipeConfig::default(),
             near: None,
             tunnel: None,
+            beside_tunnel: Vec::new(),
             split: None,
             mtu: 1500,
             seed: 1,

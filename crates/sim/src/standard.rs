@@ -11,7 +11,7 @@ use crate::seat::{Seat, Side};
 use crate::spec::SimSpec;
 use crate::spec_error::SpecError;
 use crate::split::{Proxy, SplitConfig, SplitEnd};
-use crate::tunnel::{self, Tunnel, TunnelConfig, TunnelEnd};
+use crate::tunnel::{self, Beside, Tunnel, TunnelConfig, TunnelEnd};
 use crate::workload::WorkloadSpec;
 use crate::world::World;
 use bentpipe_base::Direction;
@@ -85,8 +85,9 @@ pub(crate) fn build(
         boxes.push((each.seat, node::build(each).map_err(SpecError::Box)?));
     }
     let tunnel = spec.tunnel.as_ref();
+    let beside = Rc::new(RefCell::new(Beside::new(&spec.beside_tunnel)));
     let tunnel = tunnel
-        .map(|config| dig(config, spec, &mut boxes))
+        .map(|config| dig(config, spec, &beside, &mut boxes))
         .transpose()?;
     let standard = standard(spec, &boxes);
     let ends = PathEnds::new(standard, spec);
@@ -105,11 +106,17 @@ pub(crate) fn build(
     let mut world = World::new(network, settings, spec.near.clone(), spec.seed);
     world.is_split = spec.split.is_some();
     world.tunnel = tunnel;
+    world.beside_tunnel = beside;
     Ok((world, ends))
 }
 
 /// Seats a tunnel's ends at near and far.
-fn dig(config: &TunnelConfig, spec: &SimSpec, boxes: &mut Boxes) -> Result<Tunnel, SpecError> {
+fn dig(
+    config: &TunnelConfig,
+    spec: &SimSpec,
+    beside: &Rc<RefCell<Beside>>,
+    boxes: &mut Boxes,
+) -> Result<Tunnel, SpecError> {
     let ip = spec.client.tcp.ip;
     let crossing = || {
         let crossing = Crossing::new(config, spec.mtu, ip, spec.bin_ns);
@@ -122,7 +129,13 @@ fn dig(config: &TunnelConfig, spec: &SimSpec, boxes: &mut Boxes) -> Result<Tunne
         ([Seat::Far, Seat::Near], &down, &up),
     ] {
         let outer = tunnel::outer_bytes(ip);
-        let end = TunnelEnd::new(seats, outer, Rc::clone(outgoing), Rc::clone(incoming));
+        let end = TunnelEnd::new(
+            seats,
+            outer,
+            Rc::clone(outgoing),
+            Rc::clone(incoming),
+            Rc::clone(beside),
+        );
         boxes.push((seats[0], Box::new(end)));
     }
     Ok([down, up])

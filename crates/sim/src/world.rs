@@ -7,11 +7,13 @@ use crate::packet::{ConnectionId, ServerId};
 use crate::rows::{FlowRow, IntervalRow, PingRow, SocketRow};
 pub use crate::seat::{Leg, Seat, Side};
 use crate::split::{self, Facing, Proxy, SplitFigures};
-use crate::tunnel::Tunnel;
+use crate::tunnel::{Beside, Tunnel};
 use bentpipe_base::EventQueue;
 use bentpipe_path::Terrestrial;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Config, Outbox, Socket, Writer};
+use core::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -32,6 +34,7 @@ pub struct World {
     own_settings: Vec<Option<Settings>>,
     pub(crate) near: Option<NearConfig>,
     pub(crate) tunnel: Option<Tunnel>,
+    pub(crate) beside_tunnel: Rc<RefCell<Beside>>,
     /// TCP ends at near and at far.
     pub(crate) is_split: bool,
     pub(crate) seed: u64,
@@ -58,6 +61,7 @@ impl World {
             own_settings: Vec::new(),
             near,
             tunnel: None,
+            beside_tunnel: Rc::default(),
             is_split: false,
             seed,
             connections: Vec::new(),

@@ -6,11 +6,11 @@
 //! 1. What is not understood (no IP, a header beyond [`MAX_HEAD_BYTES`], GSO of another kind) is one packet to
 //!    the model and leaves as it came.
 
-use crate::bytes::be32;
+use crate::bytes::{be16, be32};
 use crate::layout::Transport;
 use crate::tcp::{self, SequenceRange, flag};
 use crate::virtio_net::{self, VirtioNetHeader};
-use crate::{Layout, Version, WireError, checksum, ipv4, udp};
+use crate::{Layout, Version, WireError, checksum, ipv4, protocol, udp};
 use bentpipe_base::Ecn;
 use core::ops::{Deref, Range};
 
@@ -142,6 +142,29 @@ impl<B: Deref<Target = [u8]>> SuperPacket<B> {
 
     pub fn ecn(&self) -> Ecn {
         self.ecn
+    }
+
+    /// TCP's ports: the source's and the destination's. `None` for anything else.
+    pub fn tcp_ports(&self) -> Option<[u16; 2]> {
+        let layout = self.layout.filter(|it| it.transport == Transport::Tcp)?;
+        let ports = be32(self.packet(), layout.network_bytes)?;
+        Some([(ports >> 16) as u16, ports as u16])
+    }
+
+    /// Whether it is an ICMP echo or its answer (RFC 792, RFC 4443). A fragment is none, nor what IPv6 puts extension headers before.
+    pub fn is_echo(&self) -> bool {
+        let Some(layout) = self.layout else {
+            return false;
+        };
+        let packet = self.packet();
+        let kind = packet.get(layout.network_bytes).copied();
+        match layout.version {
+            Version::V4 => {
+                let is_fragment = be16(packet, 6).is_none_or(|word| word & 0x3fff != 0);
+                packet[9] == protocol::ICMP && !is_fragment && matches!(kind, Some(0 | 8))
+            }
+            Version::V6 => packet[6] == protocol::ICMP_V6 && matches!(kind, Some(128 | 129)),
+        }
     }
 
     fn header_bytes(&self) -> usize {

@@ -19,12 +19,12 @@ from typing import Any
 from bentpipe.engines.closings import Closings
 from bentpipe.engines.host_process import Exit, HostProcess
 from bentpipe.engines.lengths import queueing_s
+from bentpipe.engines.ports import server_port
 from bentpipe.lab.spec import RunSpec
 
 OUTPUT_LIMIT_BYTES = 64 * 2**20
 """Most that is read of each stream (stdout, stderr) of a lab's command."""
 _GRACE_S = 2.0
-_FIRST_PORT = 5201
 
 
 class End(Enum):
@@ -89,7 +89,6 @@ class Bench:
         self._zero_ns = zero_ns
         self._hosts = hosts
         self._numbers = itertools.count()
-        self._ports = itertools.count(_FIRST_PORT)
 
     @property
     def now_s(self) -> float:
@@ -133,8 +132,9 @@ class Bench:
         """An instant of the monotonic clock on the run's."""
         return (monotonic_ns - self._zero_ns) / 1e9
 
-    def port(self) -> int:
-        return next(self._ports)
+    def port(self, workload: str) -> int:
+        """Of a workload's server."""
+        return server_port(self.spec, workload)
 
     async def sleep_until(self, at_s: float) -> None:
         """Returns at `at_s`, or when the run has ended."""

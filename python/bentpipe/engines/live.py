@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.engines import lab_commands, machine, programs
+from bentpipe.engines import lab_commands, machine, ports, programs
 from bentpipe.engines.base import EngineOptions, Progress, WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
@@ -73,6 +73,8 @@ class LiveEngine:
                     "at first; use `--engine sim`",
                     what="open_receive_window",
                 )
+        if refusal := ports.refusal(spec):
+            raise EngineError(refusal, what="tunnel.carries")
         there = machine.congestion_controls()
         for who, control in _congestion_controls(spec):
             if control not in there and control not in LINUX_CONTROLS:
@@ -305,7 +307,12 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
         "hosts": {"client": _host(spec.client), "server": _host(spec.server)},
         "path": {"down": down, "up": up, "mtu": spec.path.mtu},
         "near": {"host": _host(near.host), "down": near.down, "up": near.up} if near else None,
-        "tunnel": spec.tunnel and {"config": tunnel_config(spec.tunnel), "ip": spec.client.ip},
+        "tunnel": spec.tunnel
+        and {
+            "config": tunnel_config(spec.tunnel),
+            "ip": spec.client.ip,
+            "beside": ports.beside_tunnel(spec),
+        },
         "split": {"hosts": _host(split.host), "path": _host(split.path)} if split else None,
         "extra_congestion_controls": sorted({control for _, control in _of_transfers(spec)}),
         "seed": point.seed,

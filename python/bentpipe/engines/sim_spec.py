@@ -72,6 +72,11 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "up": up,
         "near": spec.near and _near(spec.near),
         "tunnel": spec.tunnel and tunnel_config(spec.tunnel),
+        "beside_tunnel": [
+            place
+            for place, work in enumerate(spec.workloads)
+            if spec.tunnel and work.name in spec.tunnel.beside
+        ],
         "split": spec.split and _split(spec.split, spec.client),
         "mtu": spec.path.mtu,
         "seed": point.seed,

@@ -60,19 +60,15 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
     until: Literal["duration", "done"] = lab.until or ("done" if lab.duration is None else "duration")
     path = path_spec(lab.path, traces)
     near = None if lab.near is None else _near(lab.near, lab.host)
+    workloads, beside = _all_workloads(lab, traces)
     run = spec.RunSpec(
         path=path,
         client=client,
         server=server,
         near=near,
-        tunnel=lab.tunnel and tunnel_spec(lab.tunnel, path, near),
+        tunnel=lab.tunnel and tunnel_spec(lab.tunnel, path, near, beside),
         split=lab.split and _split(lab.split, lab.host),
-        workloads=tuple(
-            each
-            for number, workload in enumerate(lab.workload)
-            if workload.enabled
-            for each in _workloads(workload, lab.duration, _Sizes(traces, f"workload.{number}.size"))
-        ),
+        workloads=workloads,
         duration_s=None if lab.duration is None else lab.duration / SECOND_NS,
         duration_ns=lab.duration,
         until=until,
@@ -121,6 +117,21 @@ def _host(own: Host, both: Host) -> spec.HostSpec:
 
 def _as_sysctl(value: bool | tuple[int, int, int]) -> str:
     return " ".join(str(number) for number in value) if isinstance(value, tuple) else str(int(value))
+
+
+def _all_workloads(lab: LabFile, traces: Traces) -> tuple[tuple[spec.WorkloadSpec, ...], tuple[str, ...]]:
+    """Those that are enabled, and the names of those that a tunnel does not carry."""
+    carried = lab.tunnel and lab.tunnel.carries
+    found: list[spec.WorkloadSpec] = []
+    beside: list[str] = []
+    for number, workload in enumerate(lab.workload):
+        if not workload.enabled:
+            continue
+        works = _workloads(workload, lab.duration, _Sizes(traces, f"workload.{number}.size"))
+        found += works
+        if carried is not None and name_of(workload) not in carried:
+            beside += (work.name for work in works)
+    return tuple(found), tuple(beside)
 
 
 def _workloads(

@@ -235,6 +235,8 @@ class TunnelSpec(_Spec):
     down: RoomSpec | None
     up: RoomSpec | None
     exact: ExactSpec | None
+    beside: tuple[str, ...] = ()
+    """The workloads whose packets cross the path beside the tunnel."""
 
 
 class SplitSpec(_Spec):

@@ -27,8 +27,8 @@ _REPORT_NS = 50_000_000
 _MOST_KEPT = 65_535
 
 
-def tunnel_spec(tunnel: Tunnel, path: PathSpec, near: NearSpec | None) -> TunnelSpec:
-    """Raises `FaultError`."""
+def tunnel_spec(tunnel: Tunnel, path: PathSpec, near: NearSpec | None, beside: tuple[str, ...]) -> TunnelSpec:
+    """`beside`: the workloads that it does not carry. Raises `FaultError`."""
     round_trip_ns = path.base_rtt_ns + (near.rtt_ns if near else 0)
     exact = None if tunnel.repair == "code" else _exact(tunnel, path, round_trip_ns)
     hold_ns = tunnel.hold
@@ -44,6 +44,7 @@ def tunnel_spec(tunnel: Tunnel, path: PathSpec, near: NearSpec | None) -> Tunnel
         down=down,
         up=up,
         exact=exact,
+        beside=beside,
     )
 
 

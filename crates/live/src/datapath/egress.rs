@@ -112,8 +112,8 @@ impl Egress {
     /// `false`: the packet cannot be joined to others.
     fn join(&mut self, at: Time, packet: &LivePacket) -> io::Result<bool> {
         // Datagrams stay apart: a kernel before 6.2 takes no super-packets of them.
-        let is_tcp = packet.segment().is_some();
-        let Some(mut merger) = self.merger.take().filter(|_| is_tcp) else {
+        let joins = packet.segment().is_some() && packet.is_as_it_came();
+        let Some(mut merger) = self.merger.take_if(|_| joins) else {
             return Ok(false);
         };
         let whole = packet.whole();

@@ -24,7 +24,7 @@ mod tunnel;
 pub use lateness::UnintendedLoss;
 pub use priority::Priority;
 pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
-pub use tunnel::TunnelSetup;
+pub use tunnel::{Beside, TunnelSetup};
 
 use crate::pcapng;
 use bentpipe_base::Direction;

@@ -25,7 +25,14 @@ pub struct LivePacket {
     wire_bytes: u32,
     index: u16,
     ce: bool,
-    repair: bool,
+    frame: Option<FrameOf>,
+}
+
+/// What a frame of a tunnel carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameOf {
+    Repair,
+    Other,
 }
 
 impl LivePacket {
@@ -36,7 +43,7 @@ impl LivePacket {
             flip: None,
             index,
             ce: false,
-            repair: false,
+            frame: None,
         }
     }
 
@@ -47,9 +54,13 @@ impl LivePacket {
         Ok(Self::new(&whole, 0))
     }
 
-    /// Says that it is a repair of a tunnel.
-    pub fn set_repair(&mut self) {
-        self.repair = true;
+    /// Says that it is a frame of a tunnel.
+    pub fn set_frame(&mut self, of: FrameOf) {
+        self.frame = Some(of);
+    }
+
+    pub fn is_frame(&self) -> bool {
+        self.frame.is_some()
     }
 
     pub fn whole(&self) -> &Rc<Arrived> {
@@ -59,6 +70,11 @@ impl LivePacket {
     /// The bit to flip, if it was corrupted on the way.
     pub fn flip(&self) -> Option<u64> {
         self.flip.map(NonZeroU64::get)
+    }
+
+    /// It is no part of a larger one, and nothing befell it on the way.
+    pub fn is_as_it_came(&self) -> bool {
+        self.whole.packet.segments() == 1 && self.flip.is_none() && !self.ce
     }
 
     /// It alone, as a run.
@@ -105,7 +121,7 @@ impl Packet for LivePacket {
     }
 
     fn is_repair(&self) -> bool {
-        self.repair
+        self.frame == Some(FrameOf::Repair)
     }
 
     fn segment(&self) -> Option<SequenceRange> {

@@ -212,7 +212,13 @@ impl Pump {
     /// A packet comes to the path.
     fn enter(&mut self, at: Time, packet: LivePacket) {
         match &mut self.tunnel {
-            Some(tunnel) => tunnel.enter(at, &packet, &mut self.pipe),
+            Some(tunnel) if tunnel.carries(&packet) => {
+                tunnel.enter(at, &packet, &mut self.pipe);
+            }
+            Some(tunnel) => {
+                tunnel.send_due(at, &mut self.pipe);
+                self.pipe.push(at, packet);
+            }
             None => self.pipe.push(at, packet),
         }
     }
@@ -226,10 +232,19 @@ impl Pump {
         let mut last = None;
         while let Some((at, packet)) = self.pipe.pop(now) {
             if let Some(tunnel) = &mut self.tunnel {
-                tunnel.take(at, &packet);
-                last = self.leave_tunnel()?.or(Some(at));
-            } else {
-                last = self.leave(at, packet)?.or(last);
+                tunnel.count(at, &packet);
+            }
+            match &mut self.tunnel {
+                Some(tunnel) if packet.is_frame() => {
+                    tunnel.take(at, &packet);
+                    last = self.leave_tunnel()?.or(Some(at));
+                }
+                Some(tunnel) => {
+                    tunnel.receive_due(at);
+                    last = self.leave_tunnel()?.or(last);
+                    last = self.leave(at, packet)?.or(last);
+                }
+                None => last = self.leave(at, packet)?.or(last),
             }
         }
         if let Some(tunnel) = &mut self.tunnel {
@@ -340,8 +355,8 @@ impl Pump {
     fn hand_on_bins(&mut self) {
         for mut bin in self.pipe.take_bins() {
             if let Some(tunnel) = &mut self.tunnel {
-                // Frames are no TCP: what they carry is counted where they are decoded.
-                bin.goodput_bytes = tunnel.take_goodput(bin.start);
+                // Frames are no TCP: what they carry is counted where they are decoded. What is counted here has crossed beside them.
+                bin.goodput_bytes += tunnel.take_goodput(bin.start);
             }
             // A writer that has failed says so itself when it is joined.
             let _ = self.bins.send((self.place, bin));

@@ -3,6 +3,7 @@
 use crate::node::{Node, Outbox};
 use crate::packet::{Address, Body, Bytes, ConnectionId, Packet};
 use crate::seat::{Seat, lies_across};
+use crate::tunnel::Beside;
 use bentpipe_base::Time;
 use bentpipe_fec::{FrameKind, Sent};
 use bentpipe_path::packet::Ecn;
@@ -23,6 +24,7 @@ pub(crate) struct TunnelEnd {
     outer_bytes: u32,
     outgoing: Rc<RefCell<Crossing<Packet>>>,
     incoming: Rc<RefCell<Crossing<Packet>>>,
+    beside: Rc<RefCell<Beside>>,
     frame: Vec<u8>,
 }
 
@@ -32,6 +34,7 @@ impl TunnelEnd {
         outer_bytes: u32,
         outgoing: Rc<RefCell<Crossing<Packet>>>,
         incoming: Rc<RefCell<Crossing<Packet>>>,
+        beside: Rc<RefCell<Beside>>,
     ) -> Self {
         Self {
             seat,
@@ -39,6 +42,7 @@ impl TunnelEnd {
             outer_bytes,
             outgoing,
             incoming,
+            beside,
             frame: Vec::new(),
         }
     }
@@ -119,7 +123,7 @@ impl Node for TunnelEnd {
                     self.on_frame(now, frame);
                 }
             }
-            _ if self.is_across(packet.address.to) => {
+            _ if self.is_across(packet.address.to) && !self.beside.borrow().has(&packet) => {
                 let mut outgoing = self.outgoing.borrow_mut();
                 // Packets are lengths here: the code works on their numbers.
                 let name = outgoing.next_number().to_be_bytes();

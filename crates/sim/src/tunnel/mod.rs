@@ -11,13 +11,16 @@
 //!    packet. Repairs and reports are not ECN-capable.
 //! 3. All frames of one direction are one flow to a queue that is fair between flows.
 //! 4. Packets are lengths here, so a frame carries the packet's number in its place, and the code works on that.
-//! 5. Without `exact` no packet is requested again: it would come a round trip later, when TCP has sent it again.
+//! 5. The packets of some workloads may cross beside the tunnel, as they are ([`Beside`]).
+//! 6. Without `exact` no packet is requested again: it would come a round trip later, when TCP has sent it again.
 
+mod beside;
 mod end;
 
 pub use bentpipe_tunnel::{
     ExactRepair, PerSecond, Redundancy, TunnelConfig, TunnelFigures, inner_mtu, outer_bytes,
 };
+pub(crate) use beside::Beside;
 pub(crate) use end::TunnelEnd;
 
 use crate::packet::Packet;

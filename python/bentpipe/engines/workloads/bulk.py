@@ -77,7 +77,7 @@ def refusal(spec: BulkSpec) -> str | None:
 
 
 async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
-    name, start_s, ip, port = spec.name, spec.start_ns / 1e9, bench.spec.client.ip, bench.port()
+    name, start_s, ip, port = spec.name, spec.start_ns / 1e9, bench.spec.client.ip, bench.port(spec.name)
     at = "client" if spec.size_bytes is not None and spec.direction is Direction.UP else "server"
     way = plan(spec, server_address=bench.address(at, ip, spec.congestion_control), port=port, ip=ip)
     # A transfer by size is bounded by the run's end and by iperf3's own idle timeout.

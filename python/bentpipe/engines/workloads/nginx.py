@@ -187,7 +187,7 @@ async def serve(
     bench: Bench, host: str, name: str, *, sizes: Iterable[int], upload: bool, think_s: float
 ) -> Site | str:
     """Start the web server of the workload `name` at `host` and see it listen; or say why it does not."""
-    port, folder = bench.port(), bench.folder(f"{name}-nginx")
+    port, folder = bench.port(name), bench.folder(f"{name}-nginx")
     (folder / "files").mkdir()
     text = nginx_conf.server(
         addresses=bench.addresses(host).values(),
@@ -212,7 +212,7 @@ async def cached(
     bench: Bench, host: str, name: str, *, origin: Site, size_bytes: int, objects: int
 ) -> Site | str:
     """Start a cache in front of `origin` at `host`, as `serve` does."""
-    port, folder = bench.port(), bench.folder(f"{name}-cache")
+    port, folder = bench.port(name) + 1, bench.folder(f"{name}-cache")
     text = nginx_conf.cache(
         addresses=bench.addresses(host).values(),
         port=port,

@@ -264,6 +264,28 @@ class LabFile(Table):
         return self
 
     @model_validator(mode="after")
+    def _tunnel_carries_what_there_is(self) -> Self:
+        carried = self.tunnel and self.tunnel.carries
+        if carried is None:
+            return self
+        names = [name_of(workload) for workload in self.workload]
+        if not carried:
+            raise FaultError(
+                f"expected the names of workloads, such as {shown(names[0])}; without the key the tunnel "
+                "carries all",
+                found="none",
+                key="tunnel.carries",
+            )
+        for index, name in enumerate(carried):
+            if name not in names:
+                raise FaultError(
+                    f"{did_you_mean(name, names)}Workloads: {', '.join(map(shown, names))}",
+                    found=shown(name),
+                    key=f"tunnel.carries.{index}",
+                )
+        return self
+
+    @model_validator(mode="after")
     def _fits_in_the_tunnel(self) -> Self:
         if self.tunnel is None:
             return self

@@ -86,6 +86,15 @@ class Tunnel(Table):
         ),
     ] = "code"
 
+    carries: Annotated[
+        list[str] | None,
+        doc(
+            "names of the workloads whose packets cross in the tunnel; those of the others cross beside it, "
+            "uncoded",
+            default="all workloads",
+        ),
+    ] = None
+
     @model_validator(mode="after")
     def _no_repairs_beside_exact(self) -> Self:
         if self.repair == "exact" and "redundancy" in self.model_fields_set and self.redundancy != 0:

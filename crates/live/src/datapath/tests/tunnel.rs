@@ -1,7 +1,7 @@
 //! Packets that cross coded: real bytes enter, frames meet the path model, the same bytes leave.
 
 use super::{Bed, HEADERS, MSS, VNET_BYTES, at, channel, super_packet_of, to};
-use crate::datapath::{PipeReport, TunnelSetup};
+use crate::datapath::{Beside, PipeReport, TunnelSetup};
 use crate::family::Family;
 use bentpipe_path::config::{ChannelConfig, LossConfig, PipeConfig, ShaperConfig};
 use bentpipe_path::{DropCause, Nanos};
@@ -22,6 +22,7 @@ fn coded(ratio: f64) -> TunnelSetup {
             exact: None,
         },
         ip: Family::V4,
+        beside: Beside::default(),
     }
 }
 
@@ -192,4 +193,75 @@ fn the_rate_is_that_of_frames_and_goodput_is_counted_behind_the_decoder() {
     assert_eq!(goodput, 120_000, "each payload byte once");
     assert!(report.up.error().rate_error.is_some());
     assert!(report.up.totals.delivered.bytes > 120_000 + VNET_BYTES as u64);
+}
+
+/// An IPv4 echo request with `payload_bytes`.
+fn echo(payload_bytes: usize) -> Vec<u8> {
+    let mut frame = vec![0; VNET_BYTES];
+    frame.extend([0x45, 0]);
+    frame.extend((28 + payload_bytes as u16).to_be_bytes());
+    frame.extend([0, 7, 0, 0, 64, 1, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2]);
+    frame.extend([8, 0, 0, 0, 0, 1, 0, 1]);
+    frame.resize(VNET_BYTES + 28 + payload_bytes, 0x55);
+    frame
+}
+
+#[test]
+fn what_a_tunnel_does_not_carry_crosses_as_it_is() {
+    // 40000 is the source's port, 5201 the destination's.
+    for (tcp_ports, echoes, carried) in [
+        (vec![], false, 42),
+        (vec![5202], false, 42),
+        (vec![], true, 41),
+        (vec![5201], false, 1),
+        (vec![40_000], true, 0),
+    ] {
+        let mut setup = coded(0.0);
+        setup.beside = Beside { tcp_ports, echoes };
+        let bed = bed("beside", PipeConfig::default(), setup.clone());
+        let sent = [
+            super_packet_of(1, 40 * INNER_MSS + 10, INNER_MSS),
+            echo(100),
+        ];
+        for frame in &sent {
+            bed.send(frame);
+            assert!(bed.receive().as_ref() == Some(frame), "{setup:?}");
+        }
+        let report = bed.stop();
+        assert_eq!(figures(&report.up).packets, carried, "{setup:?}");
+        assert_eq!(
+            report.up.totals.delivered.bytes,
+            sent.iter().map(|it| it.len() - VNET_BYTES).sum::<usize>() as u64
+                + 40 * HEADERS as u64
+                + carried * FRAME_HEADERS as u64
+        );
+        assert_eq!(report.up.lateness.len(), 42);
+        assert_eq!(report.engine_error().all.unintended_loss, 0);
+    }
+}
+
+#[test]
+fn a_packet_beside_the_tunnel_does_not_wait_for_one_in_it() {
+    let mut setup = coded(0.0);
+    setup.beside.echoes = true;
+    let bed = bed("passes", losing(&[0]), setup);
+    bed.send(&super_packet_of(1, 10, INNER_MSS));
+    bed.send(&super_packet_of(11, 10, INNER_MSS));
+    bed.send(&echo(100));
+    assert!(bed.receive() == Some(echo(100)));
+    assert_eq!(bed.receive().as_deref().map(super::seq), Some(11));
+    bed.stop();
+}
+
+#[test]
+fn an_echo_that_leaves_behind_tcp_takes_nothing_of_it_away() {
+    // They leave the tunnel together, when the hold of the lost packet ends.
+    let bed = bed("behind", losing(&[0]), coded(0.0));
+    bed.send(&super_packet_of(0, 4 * INNER_MSS, INNER_MSS));
+    bed.send(&echo(100));
+    let seen = bed.receive().expect("TCP");
+    let expected = (INNER_MSS as u32, 3 * INNER_MSS);
+    assert_eq!((super::seq(&seen), super::payload_bytes(&seen)), expected);
+    assert!(bed.receive() == Some(echo(100)));
+    bed.stop();
 }

@@ -21,7 +21,7 @@ pub use inner::InnerPacket;
 
 use super::clock::RunClock;
 use super::lateness::{self, Achieved, RateCheck};
-use super::packet::LivePacket;
+use super::packet::{FrameOf, LivePacket};
 use crate::family::Family;
 use bentpipe_base::{Direction, Ecn};
 use bentpipe_fec::{FrameKind, SenderConfigError};
@@ -43,6 +43,29 @@ pub struct TunnelSetup {
     pub config: TunnelConfig,
     /// Of the headers below the tunnel.
     pub ip: Family,
+    /// What does not enter it.
+    #[serde(default)]
+    pub beside: Beside,
+}
+
+/// The packets that cross the path beside a tunnel, as they are.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    /// TCP from or to one of these ports.
+    pub tcp_ports: Vec<u16>,
+    /// ICMP echoes and their answers.
+    pub echoes: bool,
+}
+
+impl Beside {
+    fn has(&self, packet: &LivePacket) -> bool {
+        let packet = &packet.whole().packet;
+        match packet.tcp_ports() {
+            Some(ports) => ports.iter().any(|port| self.tcp_ports.contains(port)),
+            None => self.echoes && packet.is_echo(),
+        }
+    }
 }
 
 impl TunnelSetup {
@@ -56,6 +79,7 @@ impl TunnelSetup {
 #[derive(Debug)]
 pub struct Coder {
     crossing: Crossing<InnerPacket>,
+    beside: Beside,
     outer: Outer,
     vnet_bytes: usize,
     clock: RunClock,
@@ -104,6 +128,7 @@ impl Coder {
         let start = Time(i64::MIN / 2);
         Ok(Self {
             crossing: Crossing::new(&setup.config, mtu, setup.ip.number(), bin)?,
+            beside: setup.beside.clone(),
             outer: Outer::new(setup.ip, direction),
             vnet_bytes,
             clock,
@@ -141,6 +166,11 @@ impl Coder {
                 }
             }
         }
+    }
+
+    /// Whether a packet of a host enters the tunnel.
+    pub fn carries(&self, packet: &LivePacket) -> bool {
+        !self.beside.has(packet)
     }
 
     /// A packet of a host enters the tunnel.
@@ -205,20 +235,25 @@ impl Coder {
         let packet = packet.and_then(|it| LivePacket::alone(it, self.vnet_bytes, late_read));
         match packet {
             Ok(mut packet) => {
-                if FrameKind::of(frame) == Some(FrameKind::Repair) {
-                    packet.set_repair();
-                }
+                packet.set_frame(match FrameKind::of(frame) {
+                    Some(FrameKind::Repair) => FrameOf::Repair,
+                    _ => FrameOf::Other,
+                });
                 pipe.push(at, packet);
             }
             Err(_) => self.malformed += 1,
         }
     }
 
-    /// A frame has left the pipe.
-    pub fn take(&mut self, at: Time, packet: &LivePacket) {
+    /// A packet has left the pipe, a frame or another.
+    pub fn count(&mut self, at: Time, packet: &LivePacket) {
         if let Some(rate) = &mut self.rate {
             rate.departed(packet.wire_bytes(), at, self.clock.now());
         }
+    }
+
+    /// A frame has left the pipe.
+    pub fn take(&mut self, at: Time, packet: &LivePacket) {
         let whole = packet.whole();
         let frame = whole.packet.packet().get(self.outer.bytes()..);
         let Some(frame) = frame.filter(|_| packet.flip().is_none()) else {
