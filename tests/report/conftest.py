@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import synthetic
 
+from bentpipe.report import html
 from bentpipe.runs.store import Results
 
 
@@ -19,3 +20,13 @@ def geo(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """One download at 16 Mbit/s and 550 ms, with a queue that fills and drops."""
     out: Path = tmp_path_factory.mktemp("geo")
     return Results.open(synthetic.run(out, rtt_ms=550, rate_bit_s=16_000_000))
+
+
+@pytest.fixture(scope="session")
+def sweep_page(sweep: Results) -> str:
+    return html.render(sweep)
+
+
+@pytest.fixture(scope="session")
+def geo_page(geo: Results) -> str:
+    return html.render(geo)

@@ -1,5 +1,6 @@
 """Made-up results in the shape of real ones, the same at every call. FIXTURE: nothing here was measured."""
 
+import functools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,11 +48,10 @@ def run(
     window = min(0.62 * int(rmem.split()[2]), 0.67 * int(wmem.split()[2]))
     capacity = rate_bit_s or 9.6e9
     goodput = min(capacity * 0.965, window * 8e3 / rtt_ms) * (1 + 0.03 * math.sin(seed * 1.7 + rtt_ms))
-    samples = _transfer(goodput, rtt_ms / 1000, window, rate_bit_s)
     folder = RunFolder.create(out, name)
-    link = _frame(LINK, _link_rows(samples, direction, rate_bit_s))
+    samples, link, sockets = _tables(goodput, rtt_ms / 1000, window, rate_bit_s, direction)
     folder.write_table("link", link)
-    folder.write_table("sockets", _frame(SOCKETS, _socket_rows(samples, direction, rtt_ms / 1000)))
+    folder.write_table("sockets", sockets)
     pings = [
         {
             "time_s": -3 + 0.2 * i,
@@ -138,6 +138,16 @@ def run(
         },
     }
     return folder.finish(record | dict(changes or {}))
+
+
+@functools.cache
+def _tables(
+    goodput: float, rtt_s: float, window: float, rate_bit_s: int | None, direction: str
+) -> tuple[list[dict[str, float]], pl.DataFrame, pl.DataFrame]:
+    """A transfer's samples, and the tables `link` and `sockets` of its run."""
+    samples = _transfer(goodput, rtt_s, window, rate_bit_s)
+    link = _frame(LINK, _link_rows(samples, direction, rate_bit_s))
+    return samples, link, _frame(SOCKETS, _socket_rows(samples, direction, rtt_s))
 
 
 def _transfer(goodput: float, rtt_s: float, window: float, rate_bit_s: int | None) -> list[dict[str, float]]:

@@ -36,23 +36,38 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results.open(out)
 
 
-def test_a_page_of_variants_begins_with_what_each_changed(lossy: Results) -> None:
-    page = html.render(lossy)
-    assert "<dt>BBR</dt>" in page
-    assert page.index("<dt>BBR</dt>") < page.index("<table")
-    assert page.index("<h2>What changed</h2>") < page.index("<h2>Transfers")
+@pytest.fixture(scope="module")
+def lossy_page(lossy: Results) -> str:
+    return html.render(lossy)
 
 
-def test_ratios_at_each_point_are_shown_where_no_other_table_has_them(lossy: Results) -> None:
-    page = html.render(lossy)
-    ratios = page[page.index("Ratios at each point") :].partition("</details>")[0]
-    assert '<details class="plain" open>' in page
+@pytest.fixture(scope="module")
+def page_of_pairs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two variants by three seeds: the second is about twice as fast."""
+    out = tmp_path_factory.mktemp("pairs")
+    for number in range(6):
+        seed, variant = number // 2, ("as is", "tuned")[number % 2]
+        transfer = records.bulk(1.0 + number % 2 + 0.01 * seed, bytes=10**6)
+        record = records.run({"download": transfer}, variant=variant, seed=seed)
+        synthetic.run(out, f"{number}", changes=record | {"published": None})
+    return html.render(Results.open(out))
+
+
+def test_a_page_of_variants_begins_with_what_each_changed(lossy_page: str) -> None:
+    assert "<dt>BBR</dt>" in lossy_page
+    assert lossy_page.index("<dt>BBR</dt>") < lossy_page.index("<table")
+    assert lossy_page.index("<h2>What changed</h2>") < lossy_page.index("<h2>Transfers")
+
+
+def test_ratios_at_each_point_are_shown_where_no_other_table_has_them(lossy_page: str) -> None:
+    ratios = lossy_page[lossy_page.index("Ratios at each point") :].partition("</details>")[0]
+    assert '<details class="plain" open>' in lossy_page
     assert "loss 0.01" in ratios
     assert "<td>3</td>" in ratios
 
 
-def test_a_page_of_one_variant_has_nothing_to_compare(geo: Results) -> None:
-    assert "What changed" not in html.render(geo)
+def test_a_page_of_one_variant_has_nothing_to_compare(geo_page: str) -> None:
+    assert "What changed" not in geo_page
 
 
 def test_variants_lie_over_each_other_and_zero_has_a_place_on_a_logarithmic_axis(lossy: Results) -> None:
@@ -107,8 +122,8 @@ def test_a_figure_has_three_digits_and_the_unit_that_fits(key: str, value: objec
     assert plain(shown(key, value)) == text
 
 
-def test_each_goodput_says_over_which_interval_and_where_it_was_counted(geo: Results) -> None:
-    (part,) = parts(html.render(geo))
+def test_each_goodput_says_over_which_interval_and_where_it_was_counted(geo_page: str) -> None:
+    (part,) = parts(geo_page)
     cards = {name: {key: words for words, _, key in rows} for name, _, rows in part["cards"]}
     assert cards["transfer"]["goodput_mbit_s"] == "goodput, over the transfer's own time"
     assert cards["pipe down"]["goodput_mbit_s"] == "goodput, whole run, leaving the pipe"
@@ -148,29 +163,20 @@ def test_maps_may_stand_below_each_other_on_a_narrow_screen_with_room_for_their_
 
 
 def test_a_ratio_table_says_that_its_figures_are_means_and_the_other_that_they_are_medians(
-    tmp_path: Path,
+    page_of_pairs: str,
 ) -> None:
-    page = html.render(_two_variants(tmp_path, repeats=3))
-    assert "As is and ours: means over the pairs." in page
-    assert "Figures are medians over 3 runs." in page
+    assert "As is and ours: means over the pairs." in page_of_pairs
+    assert "Figures are medians over 3 runs." in page_of_pairs
 
 
-def test_a_table_names_the_columns_that_a_narrow_screen_may_leave_out(tmp_path: Path) -> None:
-    page = html.render(_two_variants(tmp_path, repeats=3))
-    heads = re.findall(r'<table class="figures[^"]*" data-spare="([^"]*)">\n<thead><tr>(.*?)</tr>', page)
+def test_a_table_names_the_columns_that_a_narrow_screen_may_leave_out(page_of_pairs: str) -> None:
+    heads = re.findall(
+        r'<table class="figures[^"]*" data-spare="([^"]*)">\n<thead><tr>(.*?)</tr>', page_of_pairs
+    )
     assert heads
     named = [re.findall(r">([^<]*)</th>", head)[int(n)] for spare, head in heads for n in spare.split()]
     assert "pairs" in named
     assert not {"times as fast", "interval"} & set(named)
-
-
-def _two_variants(folder: Path, repeats: int) -> Results:
-    for number in range(2 * repeats):
-        seed, variant = number // 2, ("as is", "tuned")[number % 2]
-        transfer = records.bulk(1.0 + number % 2 + 0.01 * seed, bytes=10**6)
-        record = records.run({"download": transfer}, variant=variant, seed=seed)
-        synthetic.run(folder, f"{number}", changes=record | {"published": None})
-    return Results.open(folder)
 
 
 def test_what_changed_nothing_stands_behind_a_line_that_opens(tmp_path: Path) -> None:
@@ -184,13 +190,12 @@ def test_what_changed_nothing_stands_behind_a_line_that_opens(tmp_path: Path) ->
     assert shown < folded < page.index("<dt>same</dt>") < page.index("</details>")
 
 
-def test_every_table_says_over_which_interval_its_goodput_is_counted(tmp_path: Path) -> None:
-    results = Results.open(synthetic.sweep(tmp_path))
+def test_every_table_says_over_which_interval_its_goodput_is_counted(sweep: Results) -> None:
     file = io.StringIO()
-    Console(file=file, width=100).print(terminal.table(results))
+    Console(file=file, width=100).print(terminal.table(sweep))
     words = "over the transfer's own time, without what the lab leaves out (omit)"
     assert words in " ".join(file.getvalue().split())
-    assert words in run_rows(results).counted
+    assert words in run_rows(sweep).counted
 
 
 def test_the_table_of_runs_has_no_column_without_a_figure(tmp_path: Path) -> None:

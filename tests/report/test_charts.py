@@ -11,7 +11,7 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.charts import files, plotly
+from bentpipe.charts import files, matplotlib, plotly
 from bentpipe.charts.build import lateness, over_time, throughput_rtt, windows
 from bentpipe.charts.build.socket_samples import Socket
 from bentpipe.charts.description import Axis, Chart, Panel, Role, Series
@@ -253,11 +253,22 @@ def test_plotly_reads_no_markup_in_a_label(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
-def test_the_same_chart_gives_the_same_file(tmp_path: Path, geo: Results, form: str) -> None:
-    (first,) = files.save_all(geo, tmp_path / "a", (form,))
-    (second,) = files.save_all(geo, tmp_path / "b", (form,))
-    assert first.name == f"over-time-001.{form}"
+def test_the_same_chart_gives_the_same_file(tmp_path: Path, sweep: Results, form: str) -> None:
+    chart = throughput_rtt.build(sweep, log=False)
+    assert chart is not None
+    first, second = (tmp_path / f"{name}.{form}" for name in ("first", "second"))
+    matplotlib.save(chart, first)
+    matplotlib.save(chart, second)
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_each_form_of_a_chart_is_a_file_named_after_it(
+    tmp_path: Path, geo: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matplotlib, "save", lambda _chart, path: path.touch())
+    names = [path.name for path in files.save_all(geo, tmp_path)]
+    assert names == ["over-time-001.png", "over-time-001.svg", "over-time-001.pdf"]
+    assert {path.name for path in tmp_path.iterdir()} == set(names)
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(-1e9, 1e9)), min_size=1, max_size=400), st.integers(1, 40))

@@ -52,8 +52,8 @@ def test_the_page_needs_nothing_but_itself(sweep: Results, tmp_path: Path) -> No
     assert page.stat().st_size < 1_000_000
 
 
-def test_every_link_of_the_page_leads_somewhere_on_it(sweep: Results) -> None:
-    found = Page(html.render(sweep))
+def test_every_link_of_the_page_leads_somewhere_on_it(sweep: Results, sweep_page: str) -> None:
+    found = Page(sweep_page)
     runs = {f"#run={run['run']}" for run in sweep.records}
     assert runs < set(found.links)
     assert set(found.links) - runs <= {f"#{name}" for name in found.ids}
@@ -108,17 +108,16 @@ def parts(page: str) -> list[Any]:
     return [part for group in groups for part in unpacked(group)]
 
 
-def test_a_run_has_a_chart_for_every_panel(geo: Results) -> None:
-    (part,) = parts(html.render(geo))
+def test_a_run_has_a_chart_for_every_panel(geo_page: str) -> None:
+    (part,) = parts(geo_page)
     assert len(part["figures"]) == len(part["panels"]) == 7
     assert part["heading"] == "rtt 550 ms, direction down, as is, seed 1"
 
 
-def test_every_run_has_a_row_and_a_part_in_the_same_place(sweep: Results) -> None:
-    page = html.render(sweep)
+def test_every_run_has_a_row_and_a_part_in_the_same_place(sweep: Results, sweep_page: str) -> None:
     names = [run["run"] for run in sweep.records]
-    assert [part["name"] for part in parts(page)] == names
-    assert re.findall(r'<th scope="row"><a href="#run=(\w+)">', page) == names
+    assert [part["name"] for part in parts(sweep_page)] == names
+    assert re.findall(r'<th scope="row"><a href="#run=(\w+)">', sweep_page) == names
 
 
 def test_what_is_packed_comes_out_again() -> None:
@@ -152,8 +151,8 @@ def test_what_runs_have_alike_costs_once() -> None:
     assert sixteen < 1.05 * one
 
 
-def test_charts_over_time_are_thinned_until_the_page_has_its_size(sweep: Results) -> None:
-    whole = html.render(sweep)
+def test_charts_over_time_are_thinned_until_the_page_has_its_size(sweep: Results, sweep_page: str) -> None:
+    whole = sweep_page
     charts_bytes = sum(map(len, re.findall(r'class="group">(.*?)</script>', whole)))
     thin = html.render(sweep, most_bytes=len(whole.encode()) - charts_bytes // 14)
     assert len(thin.encode()) <= len(whole.encode()) - charts_bytes // 14
