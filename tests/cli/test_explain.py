@@ -42,6 +42,16 @@ def test_runs_are_chosen_by_point_variant_and_number(run: Command, swept: Path) 
     assert one.stdout.count("download (down)") == 1
 
 
+def test_without_a_folder_the_newest_runs_are_explained(run: Command, swept: Path) -> None:
+    assert "there are no runs in runs/" in run("explain").stderr
+    (swept.parent / "runs").mkdir()
+    newest = swept.rename(swept.parent / "runs" / "newest")
+    said = run("explain")
+    assert said.status == 0
+    assert f"The newest runs are in runs/{newest.name}" in said.stderr
+    assert said.stdout == run("explain", "runs/newest").stdout
+
+
 def test_json_is_an_object_per_run_with_the_shares_of_each_transfer(run: Command, swept: Path) -> None:
     said = run("explain", swept.name, "--json")
     assert len(said.objects) == 8

@@ -27,7 +27,7 @@ def test_a_file_that_cannot_be_read_is_one_line_and_status_2(run: Command, tmp_p
     said = run("import", str(SAMPLES / "up.json"), "notes.json", "--out", "out")
     assert (said.status, said.stdout) == (2, "")
     assert said.stderr == (
-        "bentpipe: notes.json: found JSON of neither program; expected iperf3's JSON (iperf3 -J) or "
+        "bentpipe: notes.json: found JSON that no known program wrote; expected iperf3's JSON (iperf3 -J) or "
         "flent's data file (.flent.gz)\n"
     )
     assert not (tmp_path / "out").exists()
@@ -51,7 +51,7 @@ def test_an_export_says_what_it_wrote_and_never_writes_over_it(run: Command) -> 
     assert said.stdout.split() == ["tables/flows.csv", "flent/001_as-is_up.flent.gz"]
     again = run(*arguments)
     assert (again.status, again.stdout) == (2, "")
-    assert again.stderr == "bentpipe: tables/flows.csv: there already; --force writes over it\n"
+    assert again.stderr == "bentpipe: tables/flows.csv: exists already; add --force to overwrite it\n"
     assert run(*arguments, "--force").status == 0
 
 

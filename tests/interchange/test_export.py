@@ -56,7 +56,7 @@ def test_the_table_of_runs_has_the_figures_under_their_dotted_names(results: Res
 
 def test_a_file_that_is_there_is_kept_unless_it_may_go(results: Results, tmp_path: Path) -> None:
     (tmp_path / "flows.csv").write_text("mine")
-    with pytest.raises(StoreError, match=r"flows\.csv: there already; --force writes over it"):
+    with pytest.raises(StoreError, match=r"flows\.csv: exists already; add --force to overwrite it"):
         csv_export.write(results, tmp_path, ["link", "flows"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["flows.csv"]
     csv_export.write(results, tmp_path, ["flows"], force=True)

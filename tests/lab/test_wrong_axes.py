@@ -75,7 +75,7 @@ WRONG: Mapping[str, Wrong] = {
         + '[[variant]]\nname = "a"\nset = { "path.rtt" = "2 ms" }\n',
         ":10",
         "path.rtt",
-        "that the axis orbit changes",
+        "and the axis orbit change",
         "only = { orbit = [..] }",
     ),
     "a variant crossed with an axis that is not there": (

@@ -52,7 +52,7 @@ WRONG: Mapping[str, Wrong] = {
         WORK + '[sweep]\n"path.rtt" = ["1 ms"]\n[[variant]]\nname = "a"\nset = { "path.rtt" = "2 ms" }\n',
         ":9",
         "path.rtt",
-        "that is swept",
+        "and [sweep] change",
         "not swept",
     ),
     "a variant with a wrong value": (

@@ -149,7 +149,7 @@ def _of_sweeps(sweeps: Sequence[Results], baseline: str | None) -> list[Thing]:
     names = _names([str(sweep.folder) for sweep in sweeps])
     if baseline is not None and baseline not in names:
         raise ComparisonError(
-            f'--baseline: found "{baseline}", which is none of the folders; '
+            f'--baseline: found "{baseline}", which is not one of the folders; '
             f"{did_you_mean(baseline, names)}expected one of {_listed(names)}"
         )
     first = 0 if baseline is None else names.index(baseline)

@@ -11,7 +11,7 @@ from bentpipe.cli.group import Commands
 app = typer.Typer(
     name="bentpipe",
     cls=Commands,
-    help="A laboratory for TCP over long paths: reproduce, see, try, prove.",
+    help="A laboratory for TCP over long paths: simulates or measures transfers, and says what limits them.",
     epilog="First steps: type `bentpipe` alone.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

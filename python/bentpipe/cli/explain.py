@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bentpipe.cli.newest import newest_folder
 from bentpipe.cli.saying import say, tell
 from bentpipe.errors import StoreError
 from bentpipe.words.printable import printable_json
@@ -14,8 +15,13 @@ _MOST = 5
 
 def explain(
     folder: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run's folder, or a folder of runs, or its URL.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="A run's folder, or a folder of runs, or its URL. Default: the folder in runs/ that was "
+            "written last.",
+        ),
+    ] = None,
     *,
     point: Annotated[
         list[str] | None,
@@ -40,6 +46,8 @@ def explain(
 
     Examples:
 
+        bentpipe explain
+
         bentpipe explain runs/island-2026-01-31/001_as-is_seed-1
 
         bentpipe explain runs/island-2026-01-31 --point path.rtt="550 ms" --variant "as is"
@@ -48,7 +56,7 @@ def explain(
     from bentpipe.report import explained
     from bentpipe.runs.store import Results
 
-    results = Results.open(folder)
+    results = Results.open(folder or newest_folder("explain"))
     records = _chosen(results.records, point or [], variant or [])
     shown = records[: most or (len(records) if json_ else _MOST)]
     for number, record in enumerate(shown):

@@ -36,9 +36,9 @@ See it packet by packet, in virtual time, on any machine:
   bentpipe run effects-of-latency    run one of them
   bentpipe new my.toml               write a lab of your own path: five questions
 
-Then look at what was measured:
-  bentpipe explain RUN               what limited each transfer
-  bentpipe report                    the newest runs: a table, and a page with charts
+Then look at the newest runs:
+  bentpipe explain                   what limited each transfer
+  bentpipe report                    a table, and a page with charts
 
 All commands and options: bentpipe --help"""
 """What `bentpipe` alone says."""

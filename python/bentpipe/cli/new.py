@@ -115,8 +115,8 @@ def _check_place(place: Path, *, force: bool) -> None:
         raise LabError(
             "new",
             "",
-            f"{place}, which is there already",
-            "expected another name, or --force to write over it",
+            f"{place}, which exists already",
+            "expected another name, or --force to overwrite it",
         )
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from bentpipe.cli.newest import newest_folder
 from bentpipe.cli.saying import print_table, say
-from bentpipe.errors import StoreError
 
 
 def report(
@@ -46,18 +46,8 @@ def report(
         raise typer.BadParameter(f"{option} is for one folder; {len(folders)} are given")
     if charts:
         import bentpipe.charts.matplotlib  # noqa: F401 - what it lacks is said before a page is written
-    for folder in folders or [_newest()]:
+    for folder in folders or [newest_folder("report")]:
         _report(folder, html, charts, full=full)
-
-
-def _newest() -> str:
-    from bentpipe.sweep.folder import newest
-
-    folder = newest(Path("runs"))
-    if folder is None:
-        raise StoreError("there are no runs in runs/; say which folder: bentpipe report DIR")
-    say(f"The newest runs are in {folder}.")
-    return str(folder)
 
 
 def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) -> None:

@@ -1,6 +1,7 @@
 """What is wrong with a command line: the place, what was found, what was expected. In place of click's and
 pydantic's own sentences."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -18,11 +19,13 @@ _EXPECTED = (
 )
 """Pydantic's sentences, by which Typer checks options, and ours."""
 _REQUESTS = (
+    (r"No such command '(help)'.*", r'found no command "\1"'),
+    (r"No such command '(.*\.toml)'.*", r'found no command "\1"; to run a lab: bentpipe run \1'),
     (r"No such command '(.*?)'\. Did you mean '(.*)'", r'found no command "\1"; did you mean "\2"?'),
     (r"No such command '(.*?)'.*", r'found no command "\1"'),
     (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"found more arguments than expected: \1"),
     (r"Option '(.*)' requires an argument", r"\1: found no value; expected one after it"),
-    (r"Missing (?:option|argument) '(.*)'", r"found no \1, which is required"),
+    (r"Missing (?:option|argument) '(.*)'", r"\1 is missing"),
 )
 """Click's sentences, and ours."""
 
@@ -31,12 +34,35 @@ def usage_message(error: Any, typed: Sequence[str]) -> str:
     """One sentence for an error that click raised. `typed` is the command line without `bentpipe`."""
     said = str(error.format_message()).rstrip(".?")
     if hasattr(error, "possibilities"):
-        near = nearest(error.option_name, error.possibilities or ())
-        return f"found no option {error.option_name}" + (f"; did you mean {near}?" if near else "")
+        return f"found no option {error.option_name}{_instead(error)}"
     if match := re.fullmatch(r"Invalid value for '(.*?)': (.*)", said, flags=re.DOTALL):
         expected = _reworded(match[2], _EXPECTED).replace("'", "")
         return f"{match[1]}: {_found(match[1], typed)}{expected}"
-    return _reworded(said, _REQUESTS)
+    return _split_value(said, typed) or _reworded(said, _REQUESTS)
+
+
+def _instead(error: Any) -> str:
+    """What may have been meant by an unknown option: a key of the path, or another option."""
+    if error.ctx and any("--set" in each.opts for each in error.ctx.command.params):
+        from bentpipe.lab.keys import meant_in_path
+
+        if key := meant_in_path(error.option_name.lstrip("-")):
+            return f"; to change this key of the lab: --set {key}=VALUE"
+    near = nearest(error.option_name, error.possibilities or ())
+    return f"; did you mean {near}?" if near else ""
+
+
+def _split_value(said: str, typed: Sequence[str]) -> str:
+    """The message for a quantity whose unit stands alone, because nobody quoted the space; else ""."""
+    from bentpipe.lab.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS
+
+    if match := re.fullmatch(r"Got unexpected extra arguments?(?:\(s\))? \((\S*).*\)", said):
+        unit = match[1]
+        for before, word in itertools.pairwise(typed):
+            number = before.rpartition("=")[2]
+            if word == unit and unit in {*RATE_UNITS, *SIZE_UNITS, *TIME_UNITS} and number[-1:].isdigit():
+                return f'found the unit {unit} as a word of its own; expected it in quotes: "{number} {unit}"'
+    return ""
 
 
 def _reworded(said: str, sentences: Sequence[tuple[str, str]]) -> str:

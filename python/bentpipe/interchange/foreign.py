@@ -21,6 +21,7 @@ MOST_BYTES = 64 << 20
 """Of a file's text, unpacked. Python holds JSON in up to twenty times its length."""
 LONGEST_S = 30 * 86400
 """Of a test."""
+_WHOLE = "expected the file as iperf3 -J or flent wrote it"
 _LONGEST = "30 days"
 _LARGEST = 1 << 63
 YEAR_3000_S = 32_503_680_000
@@ -58,9 +59,7 @@ def read_text(path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ForeignFileError(
-            f"{where}, byte {error.start}", "a byte that is not UTF-8", "expected JSON as the tool wrote it"
-        ) from error
+        raise ForeignFileError(f"{where}, byte {error.start}", "a byte that is not UTF-8", _WHOLE) from error
 
 
 def _unpacked(path: Path) -> bytes:
@@ -85,7 +84,7 @@ def documents(text: str, where: str) -> Iterator[tuple[str, Any]]:
     decoder = json.JSONDecoder(parse_constant=lambda _word: None)
     at = _skip_blank(text, 0)
     if at == len(text):
-        raise ForeignFileError(where, "an empty file", "expected JSON as the tool wrote it")
+        raise ForeignFileError(where, "an empty file", _WHOLE)
     while at < len(text):
         try:
             document, end = decoder.raw_decode(text, at)
@@ -93,11 +92,11 @@ def documents(text: str, where: str) -> Iterator[tuple[str, Any]]:
             raise ForeignFileError(
                 f"{where}, line {error.lineno}, column {error.colno}",
                 f"text that is not JSON ({error.msg[:1].lower()}{error.msg[1:]})",
-                "expected JSON as the tool wrote it, whole",
+                _WHOLE,
             ) from error
         except (RecursionError, ValueError) as error:
             what = "values nested too deeply" if isinstance(error, RecursionError) else "a number too long"
-            raise ForeignFileError(where, what, "expected JSON as the tool wrote it") from error
+            raise ForeignFileError(where, what, _WHOLE) from error
         yield text[at:end], document
         at = _skip_blank(text, end)
 

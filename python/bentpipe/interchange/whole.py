@@ -18,7 +18,7 @@ class Whole:
         there = [name for name in names if (folder / name).exists()]
         if there and not force:
             more = f" and {len(there) - 1} more" if len(there) > 1 else ""
-            raise StoreError(f"{folder / there[0]}{more}: there already; --force writes over it")
+            raise StoreError(f"{folder / there[0]}{more}: exists already; add --force to overwrite it")
 
     @property
     def paths(self) -> list[Path]:

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from bentpipe.errors import LabError
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.grid.changes import Origin
-from bentpipe.lab.keys import Document, Location, keys_beside
+from bentpipe.lab.keys import Document, Location, keys_beside, meant
 from bentpipe.lab.models.base import TAG
 from bentpipe.lab.models.loss import LOSS_MODELS
 from bentpipe.lab.models.queue import DISCIPLINES
@@ -161,6 +161,8 @@ def _fault(details: ErrorDetails, location: Location, document: Document) -> Fau
         fault = FaultError("expected a value: it has no default", found="nothing")
     elif kind == "literal_error":
         fault = FaultError(f"expected {str(context['expected']).replace(chr(39), chr(34))}")
+    elif kind == "list_type" and location == ("workload",):
+        fault = FaultError("expected a list of tables: [[workload]], in two brackets", found="one table")
     else:
         fault = FaultError(_SIMPLE.get(kind, f"{details['msg'][:1].lower()}{details['msg'][1:]}"))
     return fault
@@ -171,7 +173,10 @@ def _unknown_key(details: ErrorDetails, location: Location) -> FaultError:
     key = str(location[-1])
     known = keys_beside(location, tags)
     place = "at the top" if len(location) == 1 else "here"
-    asked = did_you_mean(key, known)
+    if location[0] == "path" and len(location) > 2 and key in {"down", "up"}:
+        asked = f"for one direction write [path.{key}] with {location[-2]} = .., in a table of its own. "
+    else:
+        asked = meant(key, known)
     return FaultError(f"{asked}Keys {place}: {', '.join(sorted(known))}", found="a key that is not known")
 
 

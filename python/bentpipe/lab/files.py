@@ -17,6 +17,10 @@ _TOML_FAULTS = (
     (r"Illegal character '\\n'", "a text without its closing quote"),
     (r"Cannot declare \('(.*)',\) twice", r"the table [\1] stands here a second time"),
     (r"Cannot overwrite a value", "this key stands here a second time"),
+    (
+        r"Expected newline or end of document after a statement",
+        'more text after the value (a quantity needs quotes, such as "550 ms")',
+    ),
     (r"Invalid value", "invalid value (a text needs quotes)"),
 )
 """Sentences of tomllib, and ours."""

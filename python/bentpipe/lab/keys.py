@@ -8,14 +8,14 @@ it the long table.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.lab import LabFile
-from bentpipe.lab.models.path import SHORT_FORMS
+from bentpipe.lab.models.path import SHORT_FORMS, Path
 from bentpipe.lab.models.workload import MODELS
 from bentpipe.words.faults import did_you_mean, shown
 
@@ -24,6 +24,8 @@ Document = dict[str, Any]
 Location = tuple[str | int, ...]
 
 _FORM_KEYS = ("kind", "discipline", "model", "distribution", "name")
+_ALSO_CALLED = {"bandwidth": "rate", "speed": "rate", "latency": "rtt", "buffer": "queue"}
+"""Other words for keys of the path."""
 _NOT_SETTABLE = {
     "sweep": "expected a swept key itself (it is pinned): --set path.rtt=...",
     "variant": "expected a key of the lab itself: --set host.tcp_rmem=...",
@@ -64,7 +66,7 @@ def _walk(models: list[type[BaseModel]], parts: list[str], dotted: str, prefix: 
     if part not in known and len(parts) == 1 and any(map(_takes_any_key, models)):
         return
     if part not in known:
-        asked = did_you_mean(part, known, prefix)
+        asked = meant(part, known, prefix)
         place = f"in {prefix[:-1]}" if prefix else "at the top"
         raise FaultError(
             f"{asked}Keys {place}: {', '.join(sorted(known))}",
@@ -79,6 +81,21 @@ def _walk(models: list[type[BaseModel]], parts: list[str], dotted: str, prefix: 
     if not below:
         raise FaultError(f'expected "{prefix}{part}" itself: it is not a table', found=f'the key "{dotted}"')
     _walk(below, parts[1:], dotted, f"{prefix}{part}.")
+
+
+def meant_in_path(key: str) -> str | None:
+    """The key of the path that has this name, or is called so elsewhere: `path.rate` for `bandwidth`."""
+    name = _ALSO_CALLED.get(key, key)
+    return f"path.{name}" if name in Path.model_fields else None
+
+
+def meant(key: str, known: Collection[str], prefix: str = "") -> str:
+    """The beginning of a remedy for a key that is not known here: a question, or ""."""
+    if _ALSO_CALLED.get(key) in known:
+        return f'did you mean "{prefix}{_ALSO_CALLED[key]}"? '
+    if "path" in known and (in_path := meant_in_path(key)):
+        return f'did you mean "{in_path}"? '
+    return did_you_mean(key, known, prefix)
 
 
 def keys_beside(location: Location, tags: Sequence[str]) -> set[str]:

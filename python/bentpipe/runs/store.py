@@ -48,7 +48,8 @@ class Results:
         if not place.exists():
             raise StoreError(f"{place}: there is no such folder")
         if not place.is_folder():
-            raise StoreError(f"{place} is a file; a run leaves a folder")
+            run_it = f"; to run a lab: bentpipe run {place}" if place.name.endswith(".toml") else ""
+            raise StoreError(f"{place}: found a file; expected a run's folder, or a folder of runs{run_it}")
         runs = Runs(place)
         if not runs.names:
             started = any(name.startswith(".") and name.endswith(STAGING_SUFFIX) for name in place.names())

@@ -155,7 +155,7 @@ def _locked(place: Place) -> Iterator[int | None]:
         lockable = place.path if flock.EXISTS else None
         descriptor = os.open(lockable, os.O_RDONLY | os.O_DIRECTORY) if lockable else None
     except OSError as error:
-        raise StoreError(f"{place} cannot be made: {error.strerror}") from error
+        raise StoreError(f"{place} cannot be created: {error.strerror}") from error
     if descriptor is None:
         yield None
         return

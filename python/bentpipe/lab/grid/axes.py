@@ -128,8 +128,7 @@ def _named_axis(name: str, written: dict[str, Any], base: Document) -> Axis:
             origin,
             place,
             f"a table {name}",
-            f'expected the key in quotes: "{name}.{below}" = [..] (without them TOML makes it a table); '
-            "expected a named axis under a name that is not a key of the lab",
+            f'expected the key in quotes: "{name}.{below}" = [..] (without quotes TOML makes it a table)',
         )
     if not _NAME.fullmatch(name):
         raise fault(

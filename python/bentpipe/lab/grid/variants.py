@@ -11,7 +11,7 @@ from bentpipe.lab.grid.axes import Axis, AxisValue
 from bentpipe.lab.grid.changes import Change, Origin, fault, set_of_changes
 from bentpipe.lab.grid.meaning import canonical
 from bentpipe.lab.keys import Document, Location
-from bentpipe.lab.models.lab import AS_IS
+from bentpipe.lab.models.lab import AS_IS, LabFile
 from bentpipe.words.faults import did_you_mean, shown
 
 _KEYS = ("name", "set", "only")
@@ -76,7 +76,10 @@ def _variant(table: Any, base: Document, axes: Mapping[str, Axis], here: Locatio
         raise fault(Origin(here), key, shown(table), f"expected [[variant]] with {_EXAMPLE}")
     extra = next((each for each in table if each not in _KEYS), None)
     if extra is not None:
-        asked = did_you_mean(extra, _KEYS)
+        below = f".{next(iter(table[extra]), '')}" if isinstance(table[extra], dict) else ""
+        is_change = extra in LabFile.model_fields
+        in_set = f'expected set = {{ "{extra}{below}" = .. }}. '
+        asked = in_set if is_change else did_you_mean(extra, _KEYS)
         remedy = f"{asked}Keys of a variant: {', '.join(_KEYS)}"
         raise fault(Origin((*here, extra)), f"{key}.{extra}", "a key that is not known", remedy)
     name, changes = table.get("name"), table.get("set")
@@ -122,11 +125,11 @@ def _changes_nothing_swept(variant: Variant, axes: Mapping[str, Axis]) -> None:
         swept = {change.key for value in met for change in value.changes}
         for change in variant.changes:
             if change.key in swept:
-                by = f"that the axis {axis.name} changes" if axis.named else "that is swept"
+                by = f"the axis {axis.name}" if axis.named else "[sweep]"
                 remedy = "expected a key that is not swept" + (
                     f", or only = {{ {axis.name} = [..] }} with values that leave it alone"
                     if axis.named
                     else ""
                 )
-                found = f'a change by the variant "{variant.name}" of a key {by}'
+                found = f'a key that both the variant "{variant.name}" and {by} change'
                 raise fault(change.origin, change.key, found, remedy)

@@ -40,6 +40,8 @@ from bentpipe.lab.presets import PRESETS
 from bentpipe.lab.quantities import Unlimited, format_amount, parse_line_limit
 from bentpipe.words.faults import did_you_mean, shown
 
+_OUTAGES = 'outages = [["30 s", "2 s"]]'
+
 
 class Jitter(Table):
     """Random variation of the delay, drawn for each packet, as by netem's `delay` with a second argument."""
@@ -182,7 +184,7 @@ class PipeKeys(Table):
         doc("probability that one bit of a packet is flipped; the receiver's checksum finds it", default="0"),
     ] = None
     outages: Annotated[
-        list[Annotated[tuple[Instant, PositiveSpan], pair("a start and a length", '["30 s", "2 s"]')]] | None,
+        list[Annotated[tuple[Instant, PositiveSpan], pair("a start and a length", _OUTAGES)]] | None,
         doc(
             '`[["30 s", "2 s"]]`: start and length of times in which nothing passes, such as rain fades',
             default="none",

@@ -36,6 +36,9 @@ PlainRate = Annotated[
 ]
 
 
+_STEPS = 'steps = [["0 s", "16 Mbit/s"], ["30 s", "8 Mbit/s"]]'
+
+
 class BucketRate(Table):
     """A fixed rate. With `burst` it is a token bucket."""
 
@@ -78,7 +81,7 @@ class StepsRate(Table):
     """A rate that changes at given times."""
 
     steps: Annotated[
-        list[Annotated[tuple[Instant, PlainRate], pair("a time and a rate", '["30 s", "8 Mbit/s"]')]],
+        list[Annotated[tuple[Instant, PlainRate], pair("a time and a rate", _STEPS)]],
         Field(min_length=1),
         doc(
             '`[["0 s", "16 Mbit/s"], ["30 s", "8 Mbit/s"]]`: a time, and the rate from then on; before the '
