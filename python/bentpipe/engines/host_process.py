@@ -82,6 +82,10 @@ class HostProcess:
             raise
         return cls(process, reader, writer, log)
 
+    @property
+    def has_ended(self) -> bool:
+        return self._ended is not None
+
     async def ask(self, op: str, answer: str, *, within_s: float = _ANSWER_S, **fields: Any) -> Message:
         """Send a request and wait for the event that answers it."""
         future = asyncio.get_running_loop().create_future()

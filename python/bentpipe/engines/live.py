@@ -182,19 +182,20 @@ class _Run:
             for work in self._spec.workloads
         }
         try:
-            await self._until_the_end(bench, set(tasks.values()))
+            await self._until_the_end(host, bench, set(tasks.values()))
         finally:
             for task in tasks.values():
                 task.cancel()
         results = {work.name: _outcome(work.kind, tasks[work.name]) for work in self._spec.workloads}
         return bench, results
 
-    async def _until_the_end(self, bench: Bench, tasks: set[asyncio.Task[Any]]) -> None:
-        """Until the run's duration is over; or, if the lab says so, until all work is done."""
+    async def _until_the_end(self, host: HostProcess, bench: Bench, tasks: set[asyncio.Task[Any]]) -> None:
+        """Until the run's duration is over; or, if the lab says so, until all work is done. A run without its
+        host process is over."""
         duration_s = self._spec.duration_s
         to_its_end = self._spec.until == "duration" and duration_s is not None
         begun_s = bench.now_s
-        while not bench.ended.is_set():
+        while not (bench.ended.is_set() or host.has_ended):
             self._on_progress(bench.now_s - begun_s)
             left_s = duration_s - bench.now_s if duration_s is not None else _TICK_S
             working = [task for task in tasks if not task.done()]
