@@ -132,6 +132,20 @@ def test_explain_says_what_the_tunnel_did(lab: Path, tmp_path: Path) -> None:
     assert found["tunnel"]["down"]["recovered"] == record["recovered"]
 
 
+def test_explain_does_not_say_that_a_path_that_loses_everything_lost_no_packet(
+    lab: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    lossy = ["--set", "path.loss=1.0", "--set", "path.down.loss=1.0"]
+    called(["run", str(lab), "--out", str(out), "--variant", "coded", *lossy], tmp_path)
+    words = " ".join(called(["explain", str(out)], tmp_path).stdout.split())
+    record = json.loads(next(out.glob("*/run.json")).read_text())
+    assert record["tunnel"]["up"]["lost"] == record["tunnel"]["up"]["recovered"] == 0
+    dropped = plural(sum(record["totals"]["up"]["dropped_packets"].values()), "packet")
+    assert f"The path dropped {' '.join(dropped.split())} of the tunnel" in words
+    assert "The path lost no packet." not in words
+
+
 def test_explain_blames_a_small_window_on_what_the_tunnel_did_not_repair(lab: Path, tmp_path: Path) -> None:
     titrated = LAB.replace('"tunnel.redundancy" = 0.1', '"tunnel.redundancy" = "titrated"')
     lab.write_text(titrated.replace("[client]\ntcp_rmem = [4096, 131072, 2000000]\n", ""))

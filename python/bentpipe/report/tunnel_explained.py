@@ -10,7 +10,8 @@ def lines(record: Mapping[str, Any]) -> Iterator[str]:
     """For each direction that carried packets; none without a tunnel."""
     for direction, figures in (record.get("tunnel") or {}).items():
         if figures.get("packets"):
-            sentences = (_sent(figures), _repaired(figures), _waste(figures), _delay(figures))
+            dropped = _dropped(record, direction)
+            sentences = (_sent(figures), _repaired(figures, dropped), _waste(figures), _delay(figures))
             yield f"Tunnel {direction}: {' '.join(filter(None, sentences))}"
 
 
@@ -24,10 +25,21 @@ def _sent(of: Mapping[str, Any]) -> str:
     return f"{sent}, and {plural(again, 'packet')} again on request." if again else f"{sent}."
 
 
-def _repaired(of: Mapping[str, Any]) -> str:
+def _dropped(record: Mapping[str, Any], direction: str) -> int:
+    """Of all that the tunnel sent into the pipe: packets, repairs and reports."""
+    totals = (record.get("totals") or {}).get(direction) or {}
+    return sum((totals.get("dropped_packets") or {}).values())
+
+
+def _repaired(of: Mapping[str, Any], dropped: int) -> str:
     recovered, again, lost = (of.get(key) or 0 for key in ("recovered", "exact_used", "lost"))
     if not recovered + again + lost:
-        return "The path lost no packet."
+        if not dropped:
+            return "The path lost no packet."
+        return (
+            f"The path dropped {plural(dropped, 'packet')} of the tunnel, repairs and reports included. None "
+            "was recovered, and the run ended before the tunnel knew that one was lost for good."
+        )
     parts = []
     if recovered or of.get("repairs"):
         parts.append(f"Repairs recovered {plural(recovered, 'packet')}.")
