@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from sweeping import LAB
 
+import bentpipe
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "interrupted"))
 from killing import Sweep, difference, killed, wait_for
 
@@ -35,11 +37,11 @@ def test_a_sweep_killed_with_and_without_its_workers_ends_with_the_rows_of_an_un
     sweep = killed_twice(tmp_path)
     sweep.ended()
     assert sweep.whole == 40
-    undisturbed = Sweep(sweep.lab, sweep.repeat, tmp_path / "undisturbed")
-    undisturbed.ended()
-    assert difference(sweep.out, undisturbed.out) == []
+    undisturbed = tmp_path / "undisturbed"
+    bentpipe.Lab.load(sweep.lab, repeat=sweep.repeat).run(engine="sim", out=undisturbed)
+    assert difference(sweep.out, undisturbed) == []
     (sweep.out / "001_as-is_10-ms_0_seed-1").rename(tmp_path / "taken")
-    assert difference(sweep.out, undisturbed.out) == ["001_as-is_10-ms_0_seed-1 is in one only"]
+    assert difference(sweep.out, undisturbed) == ["001_as-is_10-ms_0_seed-1 is in one only"]
 
 
 class EndsBetweenTwoLooks:
