@@ -11,7 +11,7 @@ import bentpipe
 from bentpipe import EngineError
 from bentpipe.analysis import limits
 from bentpipe.charts import files
-from bentpipe.report import explained
+from bentpipe.report import explained, tunnel_explained
 from bentpipe.runs.summary import summary
 from bentpipe.words.wording import plural
 from invocation import called
@@ -141,9 +141,17 @@ def test_explain_does_not_say_that_a_path_that_loses_everything_lost_no_packet(
     words = " ".join(called(["explain", str(out)], tmp_path).stdout.split())
     record = json.loads(next(out.glob("*/run.json")).read_text())
     assert record["tunnel"]["up"]["lost"] == record["tunnel"]["up"]["recovered"] == 0
-    dropped = plural(sum(record["totals"]["up"]["dropped_packets"].values()), "packet")
+    dropped = plural(sum(record["pipes"]["up"]["drops"].values()), "packet")
     assert f"The path dropped {' '.join(dropped.split())} of the tunnel" in words
     assert "The path lost no packet." not in words
+    # Records come from outside: what is not checked as it is read stays out of the sentence, or is none.
+    damaged: list[dict[str, Any]] = [
+        {**record, "totals": []},
+        {**record, "pipes": {**record["pipes"], "up": None}},
+        {**record, "pipes": {**record["pipes"], "up": {"drops": {"tail": None}}}},
+    ]
+    for each in damaged:
+        assert any(line.startswith("Tunnel up: ") for line in tunnel_explained.lines(each))
 
 
 def test_explain_blames_a_small_window_on_what_the_tunnel_did_not_repair(lab: Path, tmp_path: Path) -> None:

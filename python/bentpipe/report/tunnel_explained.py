@@ -27,8 +27,8 @@ def _sent(of: Mapping[str, Any]) -> str:
 
 def _dropped(record: Mapping[str, Any], direction: str) -> int:
     """Of all that the tunnel sent into the pipe: packets, repairs and reports."""
-    totals = (record.get("totals") or {}).get(direction) or {}
-    return sum((totals.get("dropped_packets") or {}).values())
+    pipe = (record.get("pipes") or {}).get(direction) or {}
+    return sum(count or 0 for count in (pipe.get("drops") or {}).values())
 
 
 def _repaired(of: Mapping[str, Any], dropped: int) -> str:
