@@ -240,7 +240,7 @@ def test_what_is_not_a_run_is_said_to_be_none(tmp_path: Path, kind: str) -> None
     place = tmp_path / "x"
     message = {
         "missing": "no such folder",
-        "file": "is a file",
+        "file": "found a file",
         "empty": "found no run.json",
         "broken": "found invalid JSON",
     }
