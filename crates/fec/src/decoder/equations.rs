@@ -251,6 +251,11 @@ impl Equations {
         }
     }
 
+    /// What has been asked for will not come.
+    pub fn break_promise(&mut self, id: u64) {
+        self.promised.remove(&id);
+    }
+
     /// Which symbols must be known for this one to be known, but for those that are promised: itself, where it has no equation.
     pub fn needed(&self, id: u64) -> Vec<u64> {
         let row = self.column(id).and_then(|column| self.pivot_rows[column]);

@@ -132,6 +132,12 @@ impl Decoder {
         }
     }
 
+    /// A missing packet has been asked for as often as may be, and none came: it is one of those that must come again, see
+    /// [`Self::needed`].
+    pub fn break_promise(&mut self, id: u64) {
+        self.equations.break_promise(id);
+    }
+
     /// Recovered packets whose length was impossible: a repair symbol was not what the encoder had sent.
     pub fn corrupt(&self) -> u64 {
         self.corrupt

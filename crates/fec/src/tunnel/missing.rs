@@ -96,6 +96,12 @@ impl MissingPackets {
         self.list.retain(|it| !decoder.is_known(it.id));
         let again = self.round_trip.timeout();
         let due = |it: &Missing| it.since + if it.asked == 0 { exact.patience } else { again };
+        // A packet that is no longer asked for must not keep those waiting whose equation contains it.
+        for missing in &self.list {
+            if missing.asked >= exact.tries && due(missing) <= now {
+                decoder.break_promise(missing.id);
+            }
+        }
         let mut with_equation = Vec::new();
         let mut needed = BTreeSet::new();
         for missing in &mut self.list {
@@ -114,7 +120,12 @@ impl MissingPackets {
                 }
             }
         }
-        let ask_for_others = needed.len() <= with_equation.len();
+        let may_be_asked_for = |&id: &u64| {
+            self.place(id)
+                .is_some_and(|at| self.list[at].asked < exact.tries)
+        };
+        let ask_for_others =
+            needed.len() <= with_equation.len() && needed.iter().all(may_be_asked_for);
         let ask_for = if ask_for_others {
             needed.into_iter().collect()
         } else {

@@ -35,6 +35,22 @@ proptest! {
 }
 
 #[test]
+fn the_tunnel_comes_to_rest_though_all_that_was_asked_for_was_lost() {
+    for (loss, ratio, seed) in [
+        (0.358, 0.0331, 643_561_881_686_720_967),
+        (0.3295, 0.1446, 4_728_747_515_607_729_477),
+        (0.3861, 0.3035, 8_807_709_720_665_480_706),
+    ] {
+        let mut path = fixed(ratio);
+        path.is_lost = random_loss(loss, seed);
+        path.push_every(Time::ZERO, GAP, 1500);
+        path.run_until(Time::ZERO + Nanos::from_secs(60));
+        let timers = [path.sender.poll_timeout(), path.receiver.poll_timeout()];
+        assert_eq!(timers, [None; 2], "both are at rest");
+    }
+}
+
+#[test]
 fn without_loss_nothing_waits_and_nothing_is_asked_for() {
     let mut path = fixed(0.05);
     path.push_every(Time::ZERO, GAP, 2000);
