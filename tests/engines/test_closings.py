@@ -4,9 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
+import pytest
+
+from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.closings import Closings, Connection
 from bentpipe.engines.workloads import carried
+from bentpipe.engines.workloads.across_split import retransmits_on_the_path
 from bentpipe.engines.workloads.transfer import FlowOutcome, Item, Transfer
 
 HEADER = "time_s,host,ip,local_port,remote_port,bytes_received,bytes_acked,retransmits\n"
@@ -120,3 +125,57 @@ def test_what_comes_while_someone_waits_is_read_and_a_half_written_line_when_it_
     asyncio.run(both_ends())
     assert (end := closings.server_end(connection))
     assert end.retransmits == 3
+
+
+def across(folder: Path, *flows: dict[str, object]) -> WorkloadResult:
+    """With the proxies' ends of the downward connection from port 40, and of an upward one from port 41."""
+    ends = ["near,4,40,5201,0,0,1", "near,4,5201,40,0,0,2", "far,4,5201,40,0,0,30", "far,4,40,5201,0,0,4"]
+    ends += ["near,4,41,5202,0,0,500", "near,4,5202,41,0,0,6", "far,4,5202,41,0,0,7", "far,4,41,5202,0,0,8"]
+    hosts = [
+        "client,4,40,5201,0,0,0",
+        "server,4,5201,40,0,0,9",
+        "client,4,41,5202,0,0,9",
+        "server,4,5202,41,0,0,0",
+    ]
+    (folder / "closed.csv").write_text(HEADER + "".join(f"2.0,{end}\n" for end in [*ends, *hosts]))
+    bench = mock.Mock(closings=Closings(folder / "closed.csv", is_split=True), full_round_trip_s=0.0)
+    result = WorkloadResult({"retransmits": 9}, flows=[*flows])
+    return asyncio.run(retransmits_on_the_path(result, bench))
+
+
+def flow(
+    port: int, direction: str = "down", client: str = "client", outcome: str = "finished"
+) -> dict[str, object]:
+    server = "server" if client == "client" else "client"
+    return {
+        "client": client,
+        "server": server,
+        "direction": direction,
+        "local_port": port,
+        "remote_port": 5161 + port,
+        "start_s": 1.0,
+        "outcome": outcome,
+    }
+
+
+def test_with_a_split_retransmissions_are_those_of_the_proxy_beside_the_sender(tmp_path: Path) -> None:
+    found = across(tmp_path, flow(40), flow(41, "up"))
+    assert [each["retransmits"] for each in found.flows] == [30, 500]
+    assert found.entry["retransmits"] == 530
+
+
+def test_with_a_split_a_connection_that_a_program_at_the_server_opened_is_known_by_its_ports(
+    tmp_path: Path,
+) -> None:
+    from_server = flow(5201, "down", client="server") | {"remote_port": 40}
+    found = across(tmp_path, from_server)
+    assert found.entry["retransmits"] == 30
+
+
+@pytest.mark.parametrize(("outcome", "total"), [("unfinished", 30), ("finished", None)])
+def test_with_a_split_a_connection_left_open_at_the_end_is_not_in_the_sum(
+    tmp_path: Path, outcome: str, total: int | None
+) -> None:
+    found = across(tmp_path, flow(40), flow(42, outcome=outcome))
+    assert [each["retransmits"] for each in found.flows] == [30, None]
+    assert found.entry["retransmits"] == total

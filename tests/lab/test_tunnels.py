@@ -66,6 +66,20 @@ WRONG: Mapping[str, Wrong] = {
         "0.05",
         'repair = "both"',
     ),
+    "titration beside exact repair": (
+        '[tunnel]\nrepair = "exact"\ntitration = true\n' + WORK,
+        ":3",
+        "tunnel.titration",
+        "true",
+        'repair = "both"',
+    ),
+    "a redundancy that rounds to 1": (
+        "[tunnel]\nredundancy = 0.9999999999999999\n" + WORK,
+        ":2",
+        "tunnel.redundancy",
+        "0.9999999999999999",
+        "below 1",
+    ),
     "another repair": ('[tunnel]\nrepair = "arq"\n' + WORK, ":2", "tunnel.repair", '"arq"', "exact"),
     "a window that is shorter than a round trip": (
         PATH + '[tunnel]\nrepair = "exact"\nwindow = 256\n' + WORK,

@@ -11,22 +11,12 @@ from pathlib import Path
 import pytest
 from real_runs import LIVE, PROGRAMS, shadow
 
+from invocation import PLAIN
 from waiting import LONG_S, wait_for
 
 pytestmark = LIVE
 
-LAB = """
-title = "An hour"
-duration = "1 h"
-[path]
-rtt = "20 ms"
-rate = "20 Mbit/s"
-[[workload]]
-name = "rtt"
-kind = "ping"
-count = 1000000
-interval = "50 ms"
-"""
+LAB = PLAIN.replace('until = "done"', 'duration = "1 h"').replace("count = 3", "count = 1000000")
 
 
 def children(pid: int) -> list[int]:

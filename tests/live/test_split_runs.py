@@ -76,3 +76,32 @@ def test_every_kind_of_work_crosses_a_split(tmp_path: Path, ip: int, direction: 
         "far": ["cubic", "reno"],
         "server": ["cubic"],
     }
+
+
+LOSSY = """
+duration = "20 s"
+until = "done"
+[path]
+rtt = "20 ms"
+rate = "20 Mbit/s"
+loss = 0.03
+[split]
+[[workload]]
+name = "load"
+kind = "bulk"
+size = "2 MB"
+direction = "down"
+[[workload]]
+name = "fetch"
+kind = "http"
+size = "300 kB"
+fetches = 3
+"""
+
+
+def test_what_a_workload_sends_again_across_a_split_is_what_the_proxy_does(tmp_path: Path) -> None:
+    record = run(tmp_path, LOSSY).records[0]
+    counts = [record["workloads"][name]["retransmits"] for name in ("load", "fetch")]
+    assert min(counts) > 0
+    # The rest is iperf3's connection for its own messages.
+    assert 0 <= record["split"]["far"]["retransmits"] - sum(counts) < 10

@@ -144,7 +144,7 @@ def test_explain_does_not_say_that_a_path_that_loses_everything_lost_no_packet(
     dropped = plural(sum(record["pipes"]["up"]["drops"].values()), "packet")
     assert f"The path dropped {' '.join(dropped.split())} of the tunnel" in words
     assert "The path lost no packet." not in words
-    # Records come from outside: what is not checked as it is read stays out of the sentence, or is none.
+    # A record comes from outside. A figure that reading does not check may be missing or of another type.
     damaged: list[dict[str, Any]] = [
         {**record, "totals": []},
         {**record, "pipes": {**record["pipes"], "up": None}},

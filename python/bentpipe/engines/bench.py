@@ -82,7 +82,7 @@ class Bench:
         self.seed = seed
         self.ended = asyncio.Event()
         """Set when the run is over for whoever still works."""
-        self.closings = Closings(raw_folder / "closed.csv")
+        self.closings = Closings(raw_folder / "closed.csv", is_split=spec.split is not None)
         self._host = host
         self.raw_folder = raw_folder
         """Where a workload may put files for the time of the run."""

@@ -40,8 +40,10 @@ class Connection:
 class Closings:
     """Of a run; grows until it ends."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, is_split: bool = False) -> None:
+        """`is_split`: the proxies of a split end each connection at near and at far."""
         self._file = file
+        self._is_split = is_split
         self._read_bytes = 0
         self._columns: list[str] = []
         self._known: dict[tuple[str, int, int], list[Closed]] = {}
@@ -53,7 +55,7 @@ class Closings:
         until = loop.time() + patience_s
         while True:
             self._read_on()
-            if all(self.client_end(each) and self.server_end(each) for each in wanted):
+            if all(self._is_over(each) for each in wanted):
                 return
             if loop.time() >= until:
                 return
@@ -89,6 +91,22 @@ class Closings:
 
     def server_end(self, of: Connection) -> Closed | None:
         return self._first((of.server, of.server_port, of.client_port), of.at_s)
+
+    def sender_end(self, of: Connection, *, upload: bool) -> Closed | None:
+        """The end that sent data across the path: with a split that of the proxy beside the sender. `upload`:
+        the connection's client sent them."""
+        if not self._is_split:
+            return self.client_end(of) if upload else self.server_end(of)
+        ports = (of.client_port, of.server_port) if upload else (of.server_port, of.client_port)
+        # Towards the path a proxy has the ports of the host beside it.
+        proxy = "near" if upload == (of.client == "client") else "far"
+        return self._first((proxy, *ports), of.at_s)
+
+    def _is_over(self, of: Connection) -> bool:
+        ends = [self.client_end(of), self.server_end(of)]
+        if self._is_split:
+            ends += [self.sender_end(of, upload=upload) for upload in (False, True)]
+        return all(ends)
 
     def opened_by(self, host: str, server_port: int, at_s: float) -> list[Closed]:
         """The ends at `host` of connections to this port that were over after this time."""

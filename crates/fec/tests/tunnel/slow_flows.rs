@@ -52,10 +52,14 @@ fn most(groups: usize) -> usize {
     (mean + 5.0 * mean.sqrt()) as usize
 }
 
-fn assert_bounded(path: &Path) {
+/// Gaps in no more groups than the residual allows, with no more repairs than the policy may send.
+fn assert_residual(case: &str, path: &Path, gaps: usize, groups: usize) {
     let counters = path.sender.counters();
+    let ratio = counters.repairs as f64 / path.pushed.len() as f64;
+    println!("{case}: {gaps} of {groups} with gaps, {ratio:.3} repairs per packet");
+    assert!(gaps <= most(groups), "{case}: {gaps}");
     let bound = MAX_RATIO * counters.sources as f64 + 1.0;
-    assert!(counters.repairs as f64 <= bound, "{counters:?}");
+    assert!(counters.repairs as f64 <= bound, "{case}: {counters:?}");
 }
 
 #[test]
@@ -71,15 +75,8 @@ fn a_burst_in_each_round_trip_is_whole_within_the_hold_with_the_residual() {
             path.run();
             let gaps = groups_with_a_gap(&path, packets as usize);
             let gaps = gaps.into_iter().filter(|&it| it).count();
-            let ratio = path.sender.counters().repairs as f64 / path.pushed.len() as f64;
-            println!(
-                "loss {loss}, bursts of {packets}: {gaps} of {bursts} with gaps, {ratio:.3} repairs per packet"
-            );
-            assert!(
-                gaps <= most(bursts as usize),
-                "loss {loss}, bursts of {packets}: {gaps}"
-            );
-            assert_bounded(&path);
+            let case = format!("loss {loss}, bursts of {packets}");
+            assert_residual(&case, &path, gaps, bursts as usize);
         }
     }
 }
@@ -94,15 +91,8 @@ fn a_slow_steady_flow_has_gaps_in_the_residuals_share_of_holds() {
             path.push_every(Time::ZERO, gap, packets * holds);
             path.run();
             let gaps = stretches_with_a_gap(&path, packets as usize);
-            let ratio = path.sender.counters().repairs as f64 / path.pushed.len() as f64;
-            println!(
-                "loss {loss}, {packets} in a hold: {gaps} of {holds} with gaps, {ratio:.3} repairs per packet"
-            );
-            assert!(
-                gaps <= most(holds as usize),
-                "loss {loss}, {packets} in a hold: {gaps}"
-            );
-            assert_bounded(&path);
+            let case = format!("loss {loss}, {packets} in a hold");
+            assert_residual(&case, &path, gaps, holds as usize);
         }
     }
 }

@@ -23,6 +23,7 @@ from typing import Any
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, End, Program
 from bentpipe.engines.workloads import iperf3, listening
+from bentpipe.engines.workloads.across_split import retransmits_on_the_path
 from bentpipe.lab.spec import BulkSpec
 from bentpipe.runs.figures.times import seconds_goodput
 from bentpipe.words.direction import Direction
@@ -97,7 +98,8 @@ async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     server = await serving.over(bench.now_s + min(0.5 + 2 * bench.full_round_trip_s, _FOLLOWS_S), cut=False)
     found = result(spec, way, client, server, round_trip_s=bench.spec.base_rtt_ns / 1e9)
     # Where iperf3 names its streams, the connection that it does not name is for its own messages.
-    return replace(found, ports={port: "control" if found.flows else None})
+    found = replace(found, ports={port: "control" if found.flows else None})
+    return await retransmits_on_the_path(found, bench)
 
 
 def result(

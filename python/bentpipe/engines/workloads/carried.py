@@ -53,7 +53,10 @@ async def counted(
         return replace(each, retransmits=retransmits, bytes=carried)
 
     found = [complete(each, *its) for each, its in zip(transfers, ends, strict=True)]
-    senders = [*(sender for sender, _ in ends), *(closings.server_end(each) for each in upstream)]
+    senders = [
+        *(sender for sender, _ in ends),
+        *(closings.sender_end(each, upload=False) for each in upstream),
+    ]
     known = {end: end.retransmits for end in senders if end}
     counts = [count for count in known.values() if count is not None]
     whole = all(senders) and len(counts) == len(known)
@@ -85,5 +88,5 @@ def _ends(of: Connection | None, closings: Closings, *, upload: bool) -> tuple[C
     """The sender's end and the receiver's."""
     if of is None:
         return None, None
-    client, server = closings.client_end(of), closings.server_end(of)
-    return (client, server) if upload else (server, client)
+    receiver = closings.server_end(of) if upload else closings.client_end(of)
+    return closings.sender_end(of, upload=upload), receiver

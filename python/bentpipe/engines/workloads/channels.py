@@ -11,6 +11,7 @@ import polars as pl
 
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench
+from bentpipe.engines.workloads.across_split import retransmits_on_the_path
 from bentpipe.lab.spec import ChannelsSpec, RunSpec
 from bentpipe.runs.figures.flow_times import flow_times, initial_window_bytes, pause_s
 from bentpipe.runs.schema import TABLES
@@ -47,7 +48,8 @@ async def run(work: ChannelsSpec, bench: Bench) -> WorkloadResult:
     end_s = bench.spec.duration_s if bench.spec.duration_s is not None else over.at_s
     result = entry(work, flows, min(over.at_s, end_s)) | flow_times(flows, initial_window_bytes(bench.spec))
     result["pause_s"] = pause_s(flows, work.channels, work.start_ns / 1e9, result["duration_s"])
-    return WorkloadResult(result | {"why": over.error} if over.error else result, flows=flows)
+    found = WorkloadResult(result | {"why": over.error} if over.error else result, flows=flows)
+    return await retransmits_on_the_path(found, bench)
 
 
 def entry(work: ChannelsSpec, flows: pl.DataFrame, ended_s: float) -> dict[str, Any]:

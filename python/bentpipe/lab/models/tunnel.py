@@ -9,6 +9,8 @@ from bentpipe.lab.models.base import Span, Table, doc
 from bentpipe.words.faults import shown
 
 RULES = ("adaptive", "titrated")
+_DIGITS = 9
+"""Of a redundancy: a ratio that is nearer to 1 is read as 1 by the engines."""
 
 
 def _redundancy(value: object) -> float | str:
@@ -17,7 +19,7 @@ def _redundancy(value: object) -> float | str:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FaultError(would_do)
-    if not 0 <= value < 1:
+    if not 0 <= round(value, _DIGITS) < 1:
         raise FaultError(
             "expected repairs per packet, 0 or more and below 1: at 1 as many repairs as packets cross",
             found=f"{shown(value)}, which is out of range",
@@ -97,10 +99,18 @@ class Tunnel(Table):
 
     @model_validator(mode="after")
     def _no_repairs_beside_exact(self) -> Self:
-        if self.repair == "exact" and "redundancy" in self.model_fields_set and self.redundancy != 0:
+        if self.repair != "exact":
+            return self
+        if "redundancy" in self.model_fields_set and self.redundancy != 0:
             raise FaultError(
                 'expected none or 0 beside repair = "exact", which sends no repairs; for both write '
                 'repair = "both"',
                 key="redundancy",
+            )
+        if self.titration:
+            raise FaultError(
+                'expected false beside repair = "exact": only repair packets wait for room in the queue, and '
+                'it sends none; for both write repair = "both"',
+                key="titration",
             )
         return self
