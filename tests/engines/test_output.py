@@ -42,7 +42,9 @@ def ran(folder: Path, host: _Host) -> tuple[dict[str, Any], dict[str, str]]:
     )
 
     async def run() -> Any:
-        of = Bench(cast(HostProcess, host), cast(RunSpec, None), folder, seed=1, zero_ns=0, hosts={})
+        of = Bench(
+            cast(HostProcess, host), RunSpec.model_construct(split=None), folder, seed=1, zero_ns=0, hosts={}
+        )
         return await exec_workload.run(spec, of)
 
     result = asyncio.run(run())
