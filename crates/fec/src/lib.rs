@@ -15,6 +15,7 @@ mod encoder;
 pub mod field;
 mod frame;
 mod policy;
+mod ring;
 mod symbol_ring;
 mod tiny_mt;
 mod tunnel;

@@ -3,6 +3,7 @@
 //! A symbol is a packet behind its length in two bytes, so packets of any length are coded together without padding: shorter
 //! symbols are taken to end in zeros, and the length that is decoded with a packet says where it ends.
 
+use crate::ring::Ring;
 use core::ops::Range;
 
 /// Bytes of the length before each packet.
@@ -11,22 +12,19 @@ pub(crate) const LENGTH_BYTES: usize = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct SymbolRing {
     /// Empty where the symbol is not known.
-    slots: Vec<Vec<u8>>,
+    slots: Ring<Vec<u8>>,
     capacity: usize,
     next: u64,
 }
 
 impl SymbolRing {
     pub fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(1);
         Self {
-            slots: Vec::new(),
-            capacity: capacity.max(1),
+            slots: Ring::new(capacity),
+            capacity,
             next: 0,
         }
-    }
-
-    pub fn capacity(&self) -> usize {
-        self.capacity
     }
 
     /// The numbers that have a place.
@@ -34,13 +32,9 @@ impl SymbolRing {
         self.next.saturating_sub(self.capacity as u64)..self.next
     }
 
-    fn slot(&self, id: u64) -> usize {
-        (id % self.capacity as u64) as usize
-    }
-
     /// The symbol with its length in front.
     pub fn get(&self, id: u64) -> Option<&[u8]> {
-        let slot = self.slots.get(self.slot(id))?;
+        let slot = self.slots.get(id)?;
         (self.range().contains(&id) && !slot.is_empty()).then_some(slot)
     }
 
@@ -52,11 +46,9 @@ impl SymbolRing {
     pub fn advance_to(&mut self, next: u64) {
         let first_new = self.next.max(next.saturating_sub(self.capacity as u64));
         for id in first_new..next {
-            let index = self.slot(id);
-            if let Some(slot) = self.slots.get_mut(index) {
-                slot.clear();
-            } else {
-                self.slots.resize(index + 1, Vec::new());
+            match self.slots.get_mut(id) {
+                Some(slot) => slot.clear(),
+                None => self.slots.set(id, Vec::new()),
             }
         }
         self.next = self.next.max(next);
@@ -78,7 +70,6 @@ impl SymbolRing {
 
     fn slot_mut(&mut self, id: u64) -> &mut Vec<u8> {
         debug_assert!(self.range().contains(&id));
-        let index = self.slot(id);
-        &mut self.slots[index]
+        &mut self.slots[id]
     }
 }

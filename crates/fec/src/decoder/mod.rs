@@ -93,10 +93,6 @@ impl Decoder {
         self.ring.range()
     }
 
-    pub(crate) fn capacity(&self) -> usize {
-        self.ring.capacity()
-    }
-
     pub fn is_known(&self, id: u64) -> bool {
         self.ring.get(id).is_some()
     }

@@ -10,6 +10,7 @@ use crate::decoder::{Decoder, DecoderConfig, RepairOutcome, SourceOutcome};
 use crate::encoder::RepairId;
 use crate::field::Kernel;
 use crate::frame::{Frame, FrameError, Report, WireNumber};
+use crate::ring::Ring;
 use bentpipe_base::{Nanos, Time};
 use std::collections::VecDeque;
 
@@ -51,8 +52,7 @@ struct Rescued {
 pub struct TunnelReceiver {
     config: ReceiverConfig,
     decoder: Decoder,
-    /// By number modulo the packets that are kept.
-    records: Vec<PacketRecord>,
+    records: Ring<PacketRecord>,
     releases: Releases,
     rescued: VecDeque<Rescued>,
     /// Holds the packet that `poll_release` lends.
@@ -74,27 +74,24 @@ pub struct TunnelReceiver {
 }
 
 /// How a packet came that is kept. One that the decoder has recovered has not come before that was said.
-fn arrival(decoder: &Decoder, records: &[PacketRecord], id: u64) -> Option<Arrival> {
+fn arrival(decoder: &Decoder, records: &Ring<PacketRecord>, id: u64) -> Option<Arrival> {
     let kept = decoder.kept();
     if !kept.contains(&id) {
         return None;
     }
-    let capacity = decoder.capacity() as u64;
-    records[(id % capacity) as usize].arrival
+    records[id].arrival
 }
 
 /// Of a packet that is kept.
-fn fate(decoder: &Decoder, records: &[PacketRecord], id: u64) -> Fate {
-    let capacity = decoder.capacity() as u64;
-    let record = records.get((id % capacity) as usize);
-    let at = record.filter(|_| decoder.kept().contains(&id));
+fn fate(decoder: &Decoder, records: &Ring<PacketRecord>, id: u64) -> Fate {
+    let at = records.get(id).filter(|_| decoder.kept().contains(&id));
     Fate {
         lost: arrival(decoder, records, id) != Some(Arrival::AsSource),
         at: at.and_then(|it| it.lost_at),
     }
 }
 
-fn came(decoder: &Decoder, records: &[PacketRecord]) -> impl Fn(u64) -> bool {
+fn came(decoder: &Decoder, records: &Ring<PacketRecord>) -> impl Fn(u64) -> bool {
     move |id| arrival(decoder, records, id).is_some()
 }
 
@@ -114,7 +111,7 @@ impl TunnelReceiver {
                 },
                 Kernel::fastest(),
             ),
-            records: Vec::new(),
+            records: Ring::new(kept as usize),
             releases: Releases::new(config.order),
             rescued: VecDeque::new(),
             lent: Vec::new(),
@@ -272,10 +269,6 @@ impl TunnelReceiver {
         } += 1;
     }
 
-    fn slot(&self, id: u64) -> usize {
-        (id % u64::from(self.config.kept_packets)) as usize
-    }
-
     /// A frame has named numbers before `end`. Those that are new are missing, save `coming`.
     fn name_up_to(&mut self, now: Time, end: u64, coming: Option<u64>) {
         let kept = self.decoder.kept();
@@ -305,12 +298,7 @@ impl TunnelReceiver {
                 arrival: None,
                 lost_at,
             };
-            let slot = self.slot(id);
-            if slot < self.records.len() {
-                self.records[slot] = record;
-            } else {
-                self.records.resize(slot + 1, record);
-            }
+            self.records.set(id, record);
             self.unknown += 1;
             if Some(id) != coming {
                 self.missing.add(now, id);
@@ -325,12 +313,11 @@ impl TunnelReceiver {
         self.releases
             .leave_before(start, &kept, came(decoder, &self.records));
         let (rescued, records) = (&mut self.rescued, &self.records);
-        let capacity = u64::from(self.config.kept_packets);
         self.releases.take_ready_before(start, |number| {
             if let Some(packet) = decoder.packet(number) {
                 rescued.push_back(Rescued {
                     number,
-                    record: records[(number % capacity) as usize],
+                    record: records[number],
                     packet: packet.to_vec(),
                 });
             }
@@ -350,8 +337,7 @@ impl TunnelReceiver {
         if !self.decoder.is_known(id) {
             return;
         }
-        let slot = self.slot(id);
-        let record = &mut self.records[slot];
+        let record = &mut self.records[id];
         record.known_at = now;
         record.arrival = Some(arrival);
         self.unknown -= 1;
@@ -368,7 +354,7 @@ impl TunnelReceiver {
             (rescued.number, rescued.record)
         } else {
             let number = self.releases.next_ready()?;
-            (number, self.records[self.slot(number)])
+            (number, self.records[number])
         };
         let packet = self.decoder.packet(number).unwrap_or(&self.lent);
         Some(Released {

@@ -11,6 +11,7 @@ use crate::frame::{
     write_repair_header, write_source,
 };
 use crate::policy::{LossEstimate, Policy, QueueingDetector, RepairPlan, Titration};
+use crate::ring::Ring;
 use bentpipe_base::{Nanos, Time};
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -37,8 +38,7 @@ struct PacketRecord {
 pub struct TunnelSender {
     config: SenderConfig,
     encoder: Encoder,
-    /// By number modulo the packets that are kept.
-    records: Vec<PacketRecord>,
+    records: Ring<PacketRecord>,
     /// The first packet that was not sent yet.
     next: u64,
     /// The receiver has all before it, or has given up.
@@ -67,7 +67,7 @@ impl TunnelSender {
         Ok(Self {
             config,
             encoder: Encoder::new(config.kept_packets as usize, Kernel::fastest()),
-            records: Vec::new(),
+            records: Ring::new(config.kept_packets as usize),
             next: 0,
             acknowledged: 0,
             exact: VecDeque::new(),
@@ -123,18 +123,11 @@ impl TunnelSender {
             wire_bytes,
             exact_waits: false,
         };
-        match self.slot(id) {
-            slot if slot < self.records.len() => self.records[slot] = record,
-            _ => self.records.push(record),
-        }
+        self.records.set(id, record);
         self.last_push = now;
         let due = self.plan.on_source(now, id + 1 - self.acknowledged);
         self.add_waiting(due);
         Ok(())
-    }
-
-    fn slot(&self, id: u64) -> usize {
-        (id % u64::from(self.config.kept_packets)) as usize
     }
 
     fn add_waiting(&mut self, repairs: u32) {
@@ -182,7 +175,7 @@ impl TunnelSender {
         let is_new = last.as_ref().is_none_or(|it| it.newest != report.newest);
         if is_new && self.encoder.kept().contains(&newest) {
             let dwell = Nanos(i64::from(report.dwell_us) * 1000);
-            let round_trip = now - self.records[self.slot(newest)].sent - dwell;
+            let round_trip = now - self.records[newest].sent - dwell;
             self.queueing.on_round_trip(now, round_trip);
             if self.queueing.is_queueing() {
                 self.queued_before = newest + 1;
@@ -232,7 +225,7 @@ impl TunnelSender {
         let is_kept = number < self.next && self.encoder.kept().contains(&number);
         is_kept && {
             let since = Nanos(i64::from(report.before_idle_us) * 1000);
-            let round_trip = now - self.records[self.slot(number)].sent - since;
+            let round_trip = now - self.records[number].sent - since;
             self.queueing.would_queue(round_trip)
         }
     }
@@ -245,8 +238,7 @@ impl TunnelSender {
             self.counters.asked_too_late += 1;
             return;
         }
-        let slot = self.slot(id);
-        let record = &mut self.records[slot];
+        let record = &mut self.records[id];
         if self.exact.len() < MAX_EXACT && !record.exact_waits {
             record.exact_waits = true;
             self.exact.push_back(id);
@@ -283,9 +275,8 @@ impl TunnelSender {
                 continue;
             };
             write_source(id, packet, true, out);
-            let slot = self.slot(id);
-            self.records[slot].exact_waits = false;
-            return Some(self.sent_packet(FrameKind::Exact, slot));
+            self.records[id].exact_waits = false;
+            return Some(self.sent_packet(FrameKind::Exact, id));
         }
         None
     }
@@ -295,15 +286,14 @@ impl TunnelSender {
         write_source(id, self.encoder.packet(id)?, false, out);
         self.next += 1;
         self.plan.on_source_sent();
-        let slot = self.slot(id);
-        self.records[slot].sent = now;
-        Some(self.sent_packet(FrameKind::Source, slot))
+        self.records[id].sent = now;
+        Some(self.sent_packet(FrameKind::Source, id))
     }
 
-    fn sent_packet(&self, kind: FrameKind, slot: usize) -> Sent {
+    fn sent_packet(&self, kind: FrameKind, id: u64) -> Sent {
         Sent {
             kind,
-            wire_bytes: SOURCE_HEADER_BYTES as u32 + self.records[slot].wire_bytes,
+            wire_bytes: SOURCE_HEADER_BYTES as u32 + self.records[id].wire_bytes,
         }
     }
 
@@ -337,7 +327,7 @@ impl TunnelSender {
         self.key = self.key.wrapping_add(1);
         write_repair_header(&id, out);
         self.encoder.repair(&id, out);
-        let lengths = window.map(|id| self.records[self.slot(id)].wire_bytes);
+        let lengths = window.map(|id| self.records[id].wire_bytes);
         Some(Sent {
             kind: FrameKind::Repair,
             wire_bytes: REPAIR_HEADER_BYTES as u32 + lengths.max().unwrap_or(0),
