@@ -94,7 +94,10 @@ def test_a_cures_speed_up_stands_beside_what_it_costs_others(tmp_path: Path) -> 
     assert by_role(again, Role.DROPS) == {1: [pytest.approx(1.0)], 2: [pytest.approx(10.0)]}
     assert by_role(delay, Role.PING) == {1: [pytest.approx(50.0)], 2: [pytest.approx(90.0)]}
     assert by_role(left, Role.RIVAL) == {1: [pytest.approx(50.0)], 2: [pytest.approx(100 / 10.5, rel=0.01)]}
-    assert "16 streams helps most, 2.37 times as fast (1.21 to 4.63)" in faster.sentence
+    assert faster.sentence == (
+        "both: 16 streams helps most, 2.37 times as fast (1.21 to 4.63), and leaves a rival 9.5 % of what "
+        "both carry, instead of 50 %."
+    )
     drawn_both_ways(chart, tmp_path)
 
 
@@ -103,7 +106,7 @@ def test_an_interval_that_is_one_number_is_not_said_beside_that_number(tmp_path:
     runs += [cured("16 streams", 8.0, 1.0, seed, again=100, ping_ms=190.0) for seed in (1, 2)]
     chart = speed_up.build(stored(tmp_path, runs))
     assert chart is not None
-    assert chart.panels[0].sentence.endswith("16 streams helps most, 2 times as fast.")
+    assert chart.panels[0].sentence.startswith("both: 16 streams helps most, 2 times as fast, and")
 
 
 def test_two_workloads_of_one_point_have_headings_of_their_own(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from bentpipe.analysis.cells import counts
 from bentpipe.analysis.comparisons import Comparison, compare_all
 from bentpipe.analysis.published import experiment
 from bentpipe.charts import plotly
+from bentpipe.charts.build import speed_up
 from bentpipe.charts.build.overviews import Overview, overviews
-from bentpipe.charts.description import Chart
+from bentpipe.charts.description import Chart, Panel
 from bentpipe.errors import ComparisonError, StoreError
 from bentpipe.report import columns, comparison, run_part
 from bentpipe.report.drawing import Parts, mapping, shown
@@ -88,6 +89,7 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str
         "long_table": _LONG_TABLE,
         "charts_first": sum(sheet.length for sheet in tables) > _LONG_TABLE,
         "finding": "" if compared else next((each.finding for each in found if each.finding), ""),
+        "answers": [answer for each in found for answer in _answers(each.first)],
         "told": told_of,
         "ratios_open": _open(told_of, tables),
         "how_compared": comparison.how_compared(compared) if compared else "",
@@ -159,11 +161,25 @@ def _note(chart: Chart, of: Overview) -> str:
     return "" if chart.sentence == of.finding else chart.sentence
 
 
+def _answers(chart: Chart) -> list[tuple[str, str]]:
+    """What a chart of cures says of each path. It stands at the top of the page and not at the chart."""
+    if chart.name != speed_up.NAME:
+        return []
+    return [(p.title, p.sentence) for p in _first_of_rows(chart) if p.sentence]
+
+
 def _panels(chart: Chart) -> list[dict[str, str]]:
     """One for each figure of the chart."""
-    first_of_rows = chart.panels[:: chart.columns] if chart.of_categories else chart.panels
+    answered = {words for _, words in _answers(chart)}
     # The title of cells is written above them.
-    return [{"title": "" if chart.of_cells else p.title, "sentence": p.sentence} for p in first_of_rows]
+    return [
+        {"title": "" if chart.of_cells else p.title, "sentence": "" if p.sentence in answered else p.sentence}
+        for p in _first_of_rows(chart)
+    ]
+
+
+def _first_of_rows(chart: Chart) -> Sequence[Panel]:
+    return chart.panels[:: chart.columns] if chart.of_categories else chart.panels
 
 
 def _moment(text: str | None) -> str:

@@ -18,6 +18,8 @@ from bentpipe.runs.store import Results
 from bentpipe.words.digits import digits
 from bentpipe.words.wording import TOO_WIDE, point_words, ratio_interval
 
+NAME = "speed-up"
+
 
 @dataclass(frozen=True)
 class _Row:
@@ -56,7 +58,7 @@ def build(results: Results) -> Chart | None:
     ]
     panels = [panel for name, rows in sections.items() for panel in _panels(name, rows, costs)]
     return Chart(
-        name="speed-up",
+        name=NAME,
         title="What helps, and what it costs",
         sentence="",
         x=_SPEED_UP,
@@ -181,15 +183,21 @@ def _sentence(rows: Sequence[_Row]) -> str:
     """Of each thing done, what helped most."""
     parts = []
     heading = ""
-    groups: dict[str, list[tuple[str, SpeedUp]]] = {}
+    groups: dict[str, list[tuple[_Row, SpeedUp]]] = {}
+    plain: dict[str, Cell] = {}
     for row in rows:
         heading = row.label if row.cell is None else heading
         if row.faster:
-            groups.setdefault(heading, []).append((row.label, row.faster))
+            groups.setdefault(heading, []).append((row, row.faster))
+        elif row.cell:
+            plain[heading] = row.cell
     for name, tried in groups.items():
-        far = [f"{label} is {digits(of.ratio)} times as fast" for label, of in tried if of.ratio > _DRAWN]
+        far = [f"{row.label} is {digits(of.ratio)} times as fast" for row, of in tried if of.ratio > _DRAWN]
         rest = [pair for pair in tried if pair[1].ratio <= _DRAWN]
-        best = [_helps(*max(rest, key=lambda pair: pair[1].ratio))] if rest else []
+        best = []
+        if rest:
+            row, faster = max(rest, key=lambda pair: pair[1].ratio)
+            best = [_helps(row.label, faster) + _leaves(row.cell, plain.get(name), faster)]
         words = ", of the rest ".join([", ".join(far), *best] if far else best)
         parts.append(f"{name}: {words}" if name else words)
     words = "; ".join(parts)
@@ -212,3 +220,14 @@ def _helps(name: str, faster: SpeedUp) -> str:
     times = digits(faster.ratio)
     in_brackets = "" if ends == f"{times} to {times}" else f" ({ends})"
     return f"{name} helps most, {times} times as fast{in_brackets}"
+
+
+def _leaves(tried: Cell | None, plain: Cell | None, faster: SpeedUp) -> str:
+    """What a rival has left of it, where one was there."""
+    if tried is None or plain is None or faster.ratio <= 1.0:
+        return ""
+    left, before = (cell.figures.get(LEFT.name) for cell in (tried, plain))
+    if left is None or before is None:
+        return ""
+    shares = [digits(each.median, LEFT.digits) for each in (left, before)]
+    return f", and leaves a rival {shares[0]} % of what both carry, instead of {shares[1]} %"
