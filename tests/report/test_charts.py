@@ -61,6 +61,20 @@ def test_the_finding_is_computed_from_the_reliable_cells(sweep: Results) -> None
     assert "4 cells (hollow) had unreliable runs only" in text
 
 
+def test_each_direction_is_said_over_the_round_trips_that_it_has(tmp_path: Path) -> None:
+    cells = [(30, "down"), (550, "down"), (11, "up"), (550, "up")]
+    for number, (rtt_ms, direction) in enumerate(cells):
+        synthetic.run(tmp_path, f"{number}", rtt_ms=rtt_ms, direction=direction)
+    chart = throughput_rtt.build(Results.open(tmp_path), log=True)
+    assert chart is not None
+    down, up = chart.sentence.replace(NB, " ").split(". From ")
+    assert down.startswith("From 30 ms to 550 ms of round trip, goodput goes from ")
+    assert down.endswith("times less")
+    assert " down, " in down
+    assert up.startswith("11 ms to 550 ms of round trip, goodput goes from ")
+    assert " up, " in up
+
+
 def test_published_and_ours_are_told_apart(sweep: Results) -> None:
     down = panels(throughput_rtt.build(sweep, log=True))["down"]
     by_label = {series.label: series for series in down.series}

@@ -98,14 +98,14 @@ def _finding(line: _Line) -> str:
             falls.append((direction, measured[0], measured[-1]))
     if not falls:
         return ""
-    parts = [
-        f"from {rate(_goodput(first) * 1e6)} to {rate(_goodput(last) * 1e6)} {direction}, "
-        f"{digits(_goodput(first) / _goodput(last), 2)} times less"
-        for direction, first, last in falls
-    ]
-    _, first, last = falls[0]
-    span = f"From {duration(_rtt(first))} to {duration(_rtt(last))} of round trip"
-    text = f"{span}, goodput goes {', and '.join(parts)}"
+    by_span: dict[str, list[str]] = {}
+    for direction, first, last in falls:
+        span = f"From {duration(_rtt(first))} to {duration(_rtt(last))} of round trip"
+        by_span.setdefault(span, []).append(
+            f"from {rate(_goodput(first) * 1e6)} to {rate(_goodput(last) * 1e6)} {direction}, "
+            f"{digits(_goodput(first) / _goodput(last), 2)} times less"
+        )
+    text = ". ".join(f"{span}, goodput goes {', and '.join(parts)}" for span, parts in by_span.items())
     return text + ("; the path's rate is the same." if _same_rate(line.cells) else ".")
 
 
@@ -116,9 +116,7 @@ def _warning(drawn: Sequence[Cell]) -> str:
             "No cell has a reliable run, so nothing is concluded; the hollow marks show what the runs gave."
         )
     verb = "does" if count == 1 else "do"
-    return (
-        f" {plural(count, 'cell')} (hollow) had unreliable runs only and {verb} not count." if count else ""
-    )
+    return f"{plural(count, 'cell')} (hollow) had unreliable runs only and {verb} not count." if count else ""
 
 
 def sentence(lines: Sequence[_Line]) -> str:
