@@ -11,5 +11,6 @@ mod pair;
 mod pair_properties;
 mod response_functions;
 mod split;
+mod split_ends;
 mod tunnel;
 mod writers;
