@@ -10,7 +10,7 @@ from typing import Any
 from bentpipe.analysis.intervals import LEVEL, Interval, ratio_of, together_at
 from bentpipe.analysis.means import Mean, differences, log_ratios
 from bentpipe.analysis.metrics import Metric, known, matching, named, of_kinds
-from bentpipe.analysis.pairs import LeftOut, Place, Thing, matched, things, together
+from bentpipe.analysis.pairs import LeftOut, PointPairs, Thing, matched, things, together
 from bentpipe.errors import ComparisonError
 from bentpipe.runs.store import Results
 from bentpipe.words.written import written
@@ -176,17 +176,17 @@ def compare(thing: Thing, metrics: Sequence[Metric] | None = None) -> list[Compa
 
     Of a single point its own is the one over all.
     """
-    places = matched(thing)
+    at_points = matched(thing)
     compared = []
-    for part, each in ({"": metrics} if metrics is not None else _of_pairs(places)).items():
-        figures = [(metric, [_figures(metric, place) for place in places]) for metric in each]
+    for part, each in ({"": metrics} if metrics is not None else _of_pairs(at_points)).items():
+        figures = [(metric, [_figures(metric, at_point) for at_point in at_points]) for metric in each]
         tails = Counter(metric.group for metric, at in figures if metric.tail and any(f.by_seed for f in at))
         for metric, at in figures:
             here = [one for one in at if one.speaks]
             if here:
                 among = max(tails[metric.group], 1) if metric.tail else 1
-                silent = [one for one, place in zip(at, places, strict=True) if place.silent]
-                only = here[0].point if len(here) == 1 and len(places) > 1 else None
+                silent = [one for one, at_point in zip(at, at_points, strict=True) if at_point.silent]
+                only = here[0].point if len(here) == 1 and len(at_points) > 1 else None
                 compared.append(comparison(thing, part, metric, [*here, *silent], only, among=among))
                 if len(here) > 1:
                     compared += [
@@ -220,10 +220,10 @@ def comparison(
     )
 
 
-def _figures(metric: Metric, place: Place) -> Figures:
+def _figures(metric: Metric, at_point: PointPairs) -> Figures:
     by_seed: dict[int, tuple[float, float]] = {}
     doubtful, not_finished, not_known = [], 0, 0
-    for pair in place.pairs:
+    for pair in at_point.pairs:
         theirs, ours = metric.figure(pair.theirs), metric.figure(pair.ours)
         if theirs is None and ours is None:
             continue
@@ -235,8 +235,8 @@ def _figures(metric: Metric, place: Place) -> Figures:
             not_finished += 1
         else:
             by_seed[pair.seed] = theirs, ours
-    out = replace(place.left_out, not_finished=not_finished, not_known=not_known)
-    return Figures(place.point, by_seed, doubtful, out)
+    out = replace(at_point.left_out, not_finished=not_finished, not_known=not_known)
+    return Figures(at_point.point, by_seed, doubtful, out)
 
 
 def _apart(thing: Thing) -> str:
@@ -262,10 +262,10 @@ def _rate(of: Mean | None) -> dict[str, Any]:
     return {"level": of.interval.level, "held_at_least": of.interval.held, "method": of.interval.method}
 
 
-def _of_pairs(places: Iterable[Place]) -> dict[str, list[Metric]]:
+def _of_pairs(at_points: Iterable[PointPairs]) -> dict[str, list[Metric]]:
     """By part, every metric of any run that is compared."""
     parts: dict[str, dict[tuple[object, str], Metric]] = {}
-    for pair in (pair for place in places for pair in place.pairs):
+    for pair in (pair for at_point in at_points for pair in at_point.pairs):
         for part, metrics in of_kinds(pair.ours).items():
             for metric in metrics:
                 parts.setdefault(part, {}).setdefault((metric.group, metric.name), metric)

@@ -10,7 +10,7 @@ from bentpipe.analysis.cells import counts
 from bentpipe.analysis.swept import coordinates, swept_axes
 
 Record = Mapping[str, Any]
-Place = tuple[int, int]
+CellIndex = tuple[int, int]
 """Row and column."""
 
 
@@ -24,7 +24,7 @@ class Grid:
     columns: tuple[Any, ...]
     rest: Mapping[str, Any]
     """Where it stands on the axes that are neither rows nor columns."""
-    runs: Mapping[Place, Sequence[Record]]
+    runs: Mapping[CellIndex, Sequence[Record]]
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,17 @@ def grids(records: Iterable[Record]) -> list[Grid]:
     no plane.
     """
     every = list(records)
-    places = [coordinates(run.get("point", {}), run.get("variant", "as is")) for run in every]
-    axes = swept_axes(places)
+    points = [coordinates(run.get("point", {}), run.get("variant", "as is")) for run in every]
+    axes = swept_axes(points)
     if len(axes) < 2 or (len(axes) > 2 and sum("." in axis.key for axis in axes) < 2):
         return []
     row, column, *others = sorted(axes, key=lambda axis: -len(axis.values))
     if len(row.values) < 3:
         return []
-    found: dict[tuple[Any, ...], dict[Place, list[Record]]] = {}
-    for run, place in zip(every, places, strict=True):
-        panel = tuple(axis.values.index(place.get(axis.key)) for axis in others)
-        at = (row.values.index(place.get(row.key)), column.values.index(place.get(column.key)))
+    found: dict[tuple[Any, ...], dict[CellIndex, list[Record]]] = {}
+    for run, point in zip(every, points, strict=True):
+        panel = tuple(axis.values.index(point.get(axis.key)) for axis in others)
+        at = (row.values.index(point.get(row.key)), column.values.index(point.get(column.key)))
         found.setdefault(panel, {}).setdefault(at, []).append(run)
     return [
         Grid(
@@ -69,10 +69,10 @@ def grids(records: Iterable[Record]) -> list[Grid]:
     ]
 
 
-def values(of: Grid, measure: Callable[[Record], Sequence[Value]]) -> dict[Place, Value]:
-    """The median of each place over its runs that count; where none does, of the others, as doubtful."""
+def values(of: Grid, measure: Callable[[Record], Sequence[Value]]) -> dict[CellIndex, Value]:
+    """The median of each cell over its runs that count; where none does, of the others, as doubtful."""
     found = {}
-    for place, runs in of.runs.items():
+    for cell, runs in of.runs.items():
         used = [run for run in runs if counts(run)] or runs
         known = {run["run"]: of_run for run in used if (of_run := measure(run))}
         if known:
@@ -80,18 +80,18 @@ def values(of: Grid, measure: Callable[[Record], Sequence[Value]]) -> dict[Place
             late = any(value.at_least for each in known.values() for value in each)
             away = {name: abs(median(v.of for v in each) - middle) for name, each in known.items()}
             names = tuple(sorted(away, key=lambda name: (isnan(away[name]), away[name])))
-            found[place] = Value(middle, late, not counts(used[0]), names)
+            found[cell] = Value(middle, late, not counts(used[0]), names)
     return found
 
 
-def compromise(of: Grid, measured: Sequence[Mapping[Place, Value]]) -> dict[Place, Value]:
-    """How far each place is from the best of its column in all that was measured: the geometric mean of its
+def compromise(of: Grid, measured: Sequence[Mapping[CellIndex, Value]]) -> dict[CellIndex, Value]:
+    """How far each cell is from the best of its column in all that was measured: the geometric mean of its
     ratios to it, 1 being best in everything. One column more is the geometric mean over the columns.
 
-    Places with a doubtful figure, or without one, have none.
+    Cells with a doubtful figure, or without one, have none.
     """
-    known = [{place: v for place, v in each.items() if not v.doubtful and v.of > 0} for each in measured]
-    found: dict[Place, Value] = {}
+    known = [{cell: v for cell, v in each.items() if not v.doubtful and v.of > 0} for each in measured]
+    found: dict[CellIndex, Value] = {}
     for column in range(len(of.columns)):
         best = [min((v.of for (_, c), v in each.items() if c == column), default=0.0) for each in known]
         for row in range(len(of.rows)):

@@ -57,7 +57,7 @@ def together(parts: Iterable[LeftOut]) -> LeftOut:
 
 
 @dataclass(frozen=True)
-class Place:
+class PointPairs:
     """What the two sides have at one point."""
 
     point: Mapping[str, Any]
@@ -90,10 +90,10 @@ def alone(sweep: Results) -> list[Thing]:
     return [Thing(name, "", runs, ()) for name, runs in _by_variant(sweep.records).items()]
 
 
-def matched(thing: Thing) -> list[Place]:
+def matched(thing: Thing) -> list[PointPairs]:
     """The points of either side with their pairs, those that do not count among them; ours come first."""
     ours, theirs = _by_point(thing.ours), _by_point(thing.theirs)
-    places = []
+    at_points = []
     for point in dict.fromkeys([*ours, *theirs]):
         mine, others = ours.get(point, []), theirs.get(point, [])
         partners = {_seed(run): run for run in others}
@@ -103,8 +103,8 @@ def matched(thing: Thing) -> list[Place]:
                 pairs.setdefault(_seed(run), Pair(_seed(run), partners[_seed(run)], run))
         every = [*mine, *others]
         out = _left_out(every, pairs.values())
-        places.append(Place(every[0].get("point", {}), mine, others, list(pairs.values()), out))
-    return places
+        at_points.append(PointPairs(every[0].get("point", {}), mine, others, list(pairs.values()), out))
+    return at_points
 
 
 def failure(run: Record) -> bool:

@@ -10,7 +10,7 @@ from bentpipe.analysis.cells import counts
 from bentpipe.analysis.intervals import ratio_of
 from bentpipe.analysis.means import Mean, mean
 from bentpipe.analysis.metrics import Metric, known, matching, named
-from bentpipe.analysis.pairs import Place, Thing, alone, failure, matched, things
+from bentpipe.analysis.pairs import PointPairs, Thing, alone, failure, matched, things
 from bentpipe.analysis.requirement import Requirement
 from bentpipe.runs.store import Results
 
@@ -73,43 +73,45 @@ def check(
         metrics = named(matching([requirement.figure], names, "--require"))
         by_itself = len(sweeps) == 1 and not requirement.paired
         for thing in alone(sweeps[0]) if by_itself else things(sweeps, baseline):
-            places = matched(thing)
-            each = [_check(requirement, metric, thing, place) for metric in metrics for place in places]
+            at_points = matched(thing)
+            each = [
+                _check(requirement, metric, thing, at_point) for metric in metrics for at_point in at_points
+            ]
             judged = [one_check for one_check in each if one_check]
             found += judged or [_nothing(requirement, requirement.figure, thing, {}, "no run of it has one")]
     return found
 
 
-def _check(requirement: Requirement, metric: Metric, thing: Thing, place: Place) -> Check | None:
+def _check(requirement: Requirement, metric: Metric, thing: Thing, at_point: PointPairs) -> Check | None:
     """None where the point has no such figure: its workload is not one of it."""
-    failed = sum(failure(run) for run in place.ours)
+    failed = sum(failure(run) for run in at_point.ours)
     if failed:
         return _nothing(
-            requirement, metric.name, thing, place.point, f"{failed} of {len(place.ours)} runs failed"
+            requirement, metric.name, thing, at_point.point, f"{failed} of {len(at_point.ours)} runs failed"
         )
     if requirement.paired:
         both = [
             (pair.seed, metric.figure(pair.theirs), metric.figure(pair.ours))
-            for pair in place.pairs
+            for pair in at_point.pairs
             if pair.counts
         ]
     else:
-        both = [(run.get("seed", 1), 0.0, metric.figure(run)) for run in place.ours if counts(run)]
+        both = [(run.get("seed", 1), 0.0, metric.figure(run)) for run in at_point.ours if counts(run)]
     used = [(seed, a, b) for seed, a, b in both if a is not None and b is not None]
     late = sum(math.isinf(b) for _, _, b in used)
     if late:
         why = f"not done by the run's end in {late} of {len(used)}"
-        return _nothing(requirement, metric.name, thing, place.point, why)
+        return _nothing(requirement, metric.name, thing, at_point.point, why)
     numbers = {seed: (a, b) for seed, a, b in used if math.isfinite(a)}
     if numbers:
-        return _judged(requirement, metric.name, thing, place.point, numbers)
+        return _judged(requirement, metric.name, thing, at_point.point, numbers)
     if used:
         why = f"the baseline was not done by the run's end in {len(used)} of {len(used)}"
-        return _nothing(requirement, metric.name, thing, place.point, why)
-    runs = [*place.ours, *place.theirs]
+        return _nothing(requirement, metric.name, thing, at_point.point, why)
+    runs = [*at_point.ours, *at_point.theirs]
     if any(run.get("workloads") for run in runs) and all(metric.figure(run) is None for run in runs):
         return None
-    return _nothing(requirement, metric.name, thing, place.point, _why(place, requirement.paired))
+    return _nothing(requirement, metric.name, thing, at_point.point, _why(at_point, requirement.paired))
 
 
 def _judged(
@@ -172,15 +174,15 @@ def _nothing(
     )
 
 
-def _why(place: Place, paired: bool) -> str:
-    if not place.ours or (paired and not place.theirs):
-        return "it was not run here" if not place.ours else "the baseline was not run here"
-    out = place.left_out
+def _why(at_point: PointPairs, paired: bool) -> str:
+    if not at_point.ours or (paired and not at_point.theirs):
+        return "it was not run here" if not at_point.ours else "the baseline was not run here"
+    out = at_point.left_out
     words = [
         f"{count} {word}" for word, count in (("failed", out.failed), ("unreliable", out.unreliable)) if count
     ]
     if paired and out.without_partner:
         words.append(f"{out.without_partner} without a partner of the same point and seed")
-    if place.pairs and not words:
+    if at_point.pairs and not words:
         words.append("a figure that only one of the two has")
     return f"no {'pair' if paired else 'run'} to go by: {', '.join(words) or 'no figure'}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from bentpipe.errors import StoreError
-from bentpipe.interchange.whole import Whole
+from bentpipe.interchange.all_or_none import AllOrNone
 from bentpipe.runs.schema import table_named
 from bentpipe.runs.store import Results
 
@@ -26,12 +26,12 @@ def write(
     for name in tables:
         if name not in TABLES:
             raise StoreError(f'--table: found "{name}"; expected {", ".join(TABLES)}')
-    with Whole(folder, [f"{name}.csv" for name in tables], force=force) as whole:
+    with AllOrNone(folder, [f"{name}.csv" for name in tables], force=force) as written:
         for name in tables:
-            with whole.part(f"{name}.csv").open("wb") as file:
+            with written.part(f"{name}.csv").open("wb") as file:
                 for number, frame in enumerate(_pieces(results, name)):
                     frame.write_csv(file, include_header=number == 0, datetime_format=_MOMENT)
-    return whole.paths
+    return written.paths
 
 
 def _pieces(results: Results, name: str) -> Iterator[pl.DataFrame]:

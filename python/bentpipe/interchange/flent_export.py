@@ -20,9 +20,9 @@ import numpy as np
 from bentpipe import _core
 from bentpipe.errors import StoreError
 from bentpipe.interchange import series
+from bentpipe.interchange.all_or_none import AllOrNone
 from bentpipe.interchange.flent_file import NEWEST, OURS
 from bentpipe.interchange.series import Series
-from bentpipe.interchange.whole import Whole
 from bentpipe.lab.models.lab import AS_IS
 from bentpipe.runs.asked import base_rtt_s
 from bentpipe.runs.folder import write_file
@@ -37,10 +37,10 @@ _MOST_STEPS = 864_000
 def write(results: Results, folder: Path, *, force: bool = False) -> list[Path]:
     """Write a file per run into `folder`: all or none. The paths written. Raises StoreError."""
     names = [f"{record['run']}{SUFFIX}" for record in results.records]
-    with Whole(folder, names, force=force) as whole:
+    with AllOrNone(folder, names, force=force) as written:
         for record, name in zip(results.records, names, strict=True):
-            write_file(whole.part(name), data_file(results, record))
-    return whole.paths
+            write_file(written.part(name), data_file(results, record))
+    return written.paths
 
 
 def data_file(results: Results, record: Mapping[str, Any]) -> bytes:

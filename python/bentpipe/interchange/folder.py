@@ -20,10 +20,10 @@ import polars as pl
 
 from bentpipe import _core
 from bentpipe.errors import StoreError
+from bentpipe.interchange.existing_runs import ExistingRuns
 from bentpipe.interchange.foreign import printable
 from bentpipe.interchange.imported import Imported, Row
 from bentpipe.interchange.reading import read
-from bentpipe.interchange.there import There
 from bentpipe.lab.models.lab import AS_IS
 from bentpipe.runs.folder import RunFolder
 from bentpipe.runs.index import refresh
@@ -71,21 +71,21 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
     taken = Taken()
     with claimed(place, _named(first[1], called.lab)) as claim:
         lab = _lab(place, called.lab)
-        there = There(Results.open(place).records if claim.there else [])
+        existing = ExistingRuns(Results.open(place).records if claim.there else [])
         staged: list[tuple[RunFolder, Record]] = []
         try:
             for file, test in chain([first], tests):
                 digest = hashlib.sha256(test.test.encode()).hexdigest()
-                if digest in there.tests:
-                    taken.known.append((file, there.tests[digest]))
+                if digest in existing.tests:
+                    taken.known.append((file, existing.tests[digest]))
                     continue
-                record = _record(test, lab, there, called)
+                record = _record(test, lab, existing, called)
                 record["source"] |= {"file": file.name, "digest": digest}
-                name = _run_name(record, test, file, there.last_number + 1)
+                name = _run_name(record, test, file, existing.last_number + 1)
                 folder = RunFolder.create(out, name)
                 staged.append((folder, record))
                 _write_tables(folder, test)
-                there.add(record | {"run": name})
+                existing.add(record | {"run": name})
                 taken.runs.append((file, name))
                 if test.not_taken:
                     what = printable(", ".join(dict.fromkeys(each.split("::")[0] for each in test.not_taken)))
@@ -98,7 +98,7 @@ def take(files: Sequence[Path], out: Path, called: Called) -> Taken:
         finally:
             for folder, _ in staged:
                 folder.abandon()
-    taken.notes += there.mixtures({run for _, run in taken.runs})
+    taken.notes += existing.mixtures({run for _, run in taken.runs})
     return taken
 
 
@@ -146,11 +146,11 @@ def _lab(place: Place, name: str | None) -> dict[str, Any]:
     return found
 
 
-def _record(test: Imported, lab: Mapping[str, Any], there: There, called: Called) -> Record:
+def _record(test: Imported, lab: Mapping[str, Any], existing: ExistingRuns, called: Called) -> Record:
     ours = test.exported
     variant = called.variant or (ours.variant if ours else printable(test.title or "")) or AS_IS
     point = dict(called.point or (ours.point if ours else {}))
-    seeds = there.seeds(variant, point)
+    seeds = existing.seeds(variant, point)
     of: Identity = {
         "lab": lab["lab"],
         "title": lab["title"],

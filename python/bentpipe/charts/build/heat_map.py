@@ -10,7 +10,7 @@ from math import inf, isfinite, log
 from typing import Any
 
 from bentpipe.analysis.cells import cells
-from bentpipe.analysis.grid import Grid, Place, Record, Value, compromise, grids, values
+from bentpipe.analysis.grid import CellIndex, Grid, Record, Value, compromise, grids, values
 from bentpipe.charts.build.sweep_figures import Figure, figures
 from bentpipe.charts.build.sweep_layout import panel_words
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
@@ -25,7 +25,7 @@ _CELLS_IN_A_ROW = 16
 
 
 def build(results: Results) -> dict[str, Chart]:
-    """By what they show; empty where nothing varies in two things, or no work has a figure in two places."""
+    """By what they show; empty where nothing varies in two things, or no work has a figure in two cells."""
     found = grids(results.records)[:_MAPS]
     charts: dict[str, Chart] = {}
     if not found:
@@ -59,9 +59,9 @@ def _maps(figure: Figure, found: Sequence[Grid]) -> tuple[Panel, ...]:
 
     measured = [(grid, known) for grid in found if (known := values(grid, of_run))]
     sure = {
-        (number, place): v.of
+        (number, cell): v.of
         for number, (_, known) in enumerate(measured)
-        for place, v in known.items()
+        for cell, v in known.items()
         if not v.doubtful
     }
     done = {at: of for at, of in sure.items() if isfinite(of)}
@@ -120,10 +120,10 @@ def _compromise(first: Record, found: Grid) -> tuple[Panel, ...]:
     )
 
 
-def _sentence(found: Grid, ratio: Mapping[Place, Value]) -> str:
+def _sentence(found: Grid, ratio: Mapping[CellIndex, Value]) -> str:
     row_name, column_name = _names(found)
     parts = []
-    for row, column in sorted(_best_of_columns(ratio), key=lambda place: place[1]):
+    for row, column in sorted(_best_of_columns(ratio), key=lambda cell: cell[1]):
         over_all = column == len(found.columns)
         where = "over all" if over_all else f"at {value(found.columns[column])} {column_name}"
         parts.append(f"{where} {value(found.rows[row])} ({digits(ratio[row, column].of)})")
@@ -141,19 +141,17 @@ def _panel(
     title: str,
     sentence: str,
     found: Grid,
-    measured: Mapping[Place, Value],
+    measured: Mapping[CellIndex, Value],
     *,
     more_columns: tuple[str, ...] = (),
-    best: frozenset[Place] | None = None,
+    best: frozenset[CellIndex] | None = None,
     more_is_better: bool = False,
     shaded: Sequence[float] = (),
 ) -> Panel:
     """Without `best` the least of each column is marked; without `shaded` its own figures set the shades."""
     row_name, column_name = _names(found)
     columns = (*map(value, found.columns), *more_columns)
-    places = [
-        [measured.get((row, column)) for column in range(len(columns))] for row in range(len(found.rows))
-    ]
+    rows = [[measured.get((row, column)) for column in range(len(columns))] for row in range(len(found.rows))]
     shade = _shades(shaded or [v.of for v in measured.values() if not v.doubtful], more_is_better)
     return Panel(
         name,
@@ -163,21 +161,21 @@ def _panel(
         (),
         x=Axis(column_name, "", categories=columns),
         cells=Cells(
-            tuple(tuple(_words(v) for v in row) for row in places),
-            tuple(tuple(None if v is None or v.doubtful else shade(v.of) for v in row) for row in places),
+            tuple(tuple(_words(v) for v in row) for row in rows),
+            tuple(tuple(None if v is None or v.doubtful else shade(v.of) for v in row) for row in rows),
             _best_of_columns(measured) if best is None else best,
-            tuple(tuple(v.runs if v else () for v in row) for row in places),
+            tuple(tuple(v.runs if v else () for v in row) for row in rows),
         ),
     )
 
 
-def _best_of_columns(measured: Mapping[Place, Value]) -> frozenset[Place]:
+def _best_of_columns(measured: Mapping[CellIndex, Value]) -> frozenset[CellIndex]:
     """The least of each column; equals share it."""
-    sure = {place: v.of for place, v in measured.items() if not v.doubtful and not v.at_least}
+    sure = {cell: v.of for cell, v in measured.items() if not v.doubtful and not v.at_least}
     least: dict[int, float] = {}
     for (_, column), of in sure.items():
         least[column] = min(least.get(column, of), of)
-    return frozenset(place for place, of in sure.items() if of == least[place[1]])
+    return frozenset(cell for cell, of in sure.items() if of == least[cell[1]])
 
 
 def _shades(known: Sequence[float], more_is_better: bool) -> Callable[[float], float]:
@@ -207,9 +205,9 @@ def _names(found: Grid) -> tuple[str, str]:
     return names[found.row_key], names[found.column_key]
 
 
-def _where(found: Grid, place: Place) -> str:
+def _where(found: Grid, cell: CellIndex) -> str:
     row_name, column_name = _names(found)
-    row, column = value(found.rows[place[0]]), value(found.columns[place[1]])
+    row, column = value(found.rows[cell[0]]), value(found.columns[cell[1]])
     rest = panel_words(found.rest)
     return f"{row_name} {row} and {column_name} {column}{f' ({rest})' if rest else ''}"
 

@@ -8,7 +8,7 @@ from typing import Self
 from bentpipe.errors import StoreError
 
 
-class Whole:
+class AllOrNone:
     """Files in a folder, which is made. What is there already is an error unless `force`."""
 
     def __init__(self, folder: Path, names: Sequence[str], *, force: bool) -> None:

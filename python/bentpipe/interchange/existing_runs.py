@@ -9,7 +9,7 @@ from bentpipe.lab.grid.meaning import PointMeaning, point_meaning
 Record = Mapping[str, Any]
 
 
-class There:
+class ExistingRuns:
     """Runs of one variant and point count as repeats of one thing."""
 
     def __init__(self, records: Iterable[Record]) -> None:
