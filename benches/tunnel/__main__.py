@@ -44,11 +44,11 @@ TUNNELS = {
 }
 PAYLOAD_SHARE = 1410 / (1462 + 4 + 28)
 """TCP payload of a packet in the tunnel (MTU 1462, timestamps) by the bytes that cross for it."""
-SPLIT = """[tunnel]
-redundancy = {ratio}
-[split]
+SPLIT = """[split]
 path.congestion_control = { name = "fixed-rate", rate = "{rate} bit/s" }
 """
+UNCODED_RATE_BIT_S = int(0.999 * RATE_BIT_S * 1448 / 1500)
+"""Payload per second that fits without a tunnel."""
 SPLIT_SECONDS = 600
 """So long that the start of the transfer is less than 1 % of it."""
 STARTED_S = 10
@@ -129,16 +129,23 @@ def _tunnels(runs: Mapping[tuple[float, str], _Runs]) -> Iterator[str]:
 
 
 def _split(seeds: int) -> Iterator[str]:
-    """With TCP split and a fixed rate across the path. The ceiling is rate x (1 - loss) x payload share."""
+    """With TCP split and a fixed rate across the path, through a tunnel and without one.
+
+    The ceiling is rate x (1 - loss) x payload share.
+    """
     yield (
         "| loss | repairs per packet | sending rate, Mbit/s of payload | goodput, Mbit/s | of the ceiling "
-        f"| without the first {STARTED_S} s | lost for good | segments sent again |"
+        f"| without the first {STARTED_S} s | lost for good | segments sent again "
+        "| without the tunnel, Mbit/s |"
     )
-    yield "|---:|" + "---:|" * 7
+    yield "|---:|" + "---:|" * 8
     for loss in LOSSES:
         ratio = _ratio(loss)
         rate_bit_s = _rate_that_fits(ratio)
-        runs = _runs(_lab(SPLIT.replace("{rate}", str(rate_bit_s)), loss, SPLIT_SECONDS), seeds)
+        split = SPLIT.replace("{rate}", str(rate_bit_s))
+        runs = _runs(_lab(TUNNELS["fixed"] + "\n" + split, loss, SPLIT_SECONDS), seeds)
+        uncoded = SPLIT.replace("{rate}", str(UNCODED_RATE_BIT_S))
+        without = _goodput_mbit_s(_runs(_lab(uncoded, loss, SPLIT_SECONDS), seeds))
         ceiling = RATE_BIT_S / 1e6 * (1 - loss) * PAYLOAD_SHARE
         goodput = _goodput_mbit_s(runs)
         started = median(fmean(run["workloads"]["download"]["per_second_mbit_s"][STARTED_S:]) for run in runs)
@@ -147,7 +154,7 @@ def _split(seeds: int) -> Iterator[str]:
         yield (
             f"| {loss:.2g} | {ratio} | {rate_bit_s / 1e6:.4g} | {goodput:.4g} "
             f"| {100 * goodput / ceiling:.1f} % | {100 * started / ceiling:.1f} % "
-            f"| {100 * residual:.2g} % | {again:.0f} |"
+            f"| {100 * residual:.2g} % | {again:.0f} | {without:.4g} |"
         )
 
 
