@@ -19,6 +19,7 @@ from bentpipe.words.written import written
         (["a", "b"], '["a", "b"]'),
         ({"name": "cubic", "beta": 0.5}, 'name = "cubic", beta = 0.5'),
         ({"limit": "1 MB", "red": {"ecn": False}}, 'limit = "1 MB", red = { ecn = false }'),
+        ({}, "{}"),
     ],
 )
 def test_a_swept_value_is_printed_as_in_toml(value: Any, words: str) -> None:

@@ -9,10 +9,10 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def written(value: Any) -> str:
-    """The value for people: a text without quotes, a table without braces."""
+    """The value for people: a text without quotes, a table without braces unless it is empty."""
     if isinstance(value, str):
         return value
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value:
         return ", ".join(f"{_key(key)} = {toml_value(inner)}" for key, inner in value.items())
     return toml_value(value)
 
