@@ -163,6 +163,21 @@ def test_nothing_is_drawn_over_names(tmp_path: Path) -> None:
     assert lines.build(stored(tmp_path, runs)) == []
 
 
+def test_words_among_swept_numbers_leave_the_line_of_the_numbers(tmp_path: Path) -> None:
+    swept = [0, 0.05, 0.1, "adaptive", "titrated"]
+    runs = [
+        records.run({"download": records.bulk(n + 1.0)}, seed=seed, point={"tunnel.redundancy": each})
+        for n, each in enumerate(swept)
+        for seed in (1, 2)
+    ]
+    (over,) = lines.build(stored(tmp_path, runs))
+    chart = goodput(over)
+    assert [(list(series.x), series.y) for series in chart.panels[0].series if series.x] == [
+        ([0, 0.05, 0.1], [1, 2, 3])
+    ]
+    assert "Not drawn: redundancy adaptive and titrated, because they are not numbers." in chart.sentence
+
+
 @pytest.mark.parametrize(
     ("values", "numbers", "unit"),
     [

@@ -43,6 +43,22 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else written(value)
 
 
+def of_numbers(axis: SweptAxis) -> SweptAxis | None:
+    """The axis with only those values that are numbers: without "adaptive" among redundancies, or "unlimited"
+    among rates. None where they have units of several kinds."""
+    if axis.numbers is not None:
+        return axis
+    values = [value for value in axis.values if _is_number(value)]
+    found = _axis(axis.key, values)
+    return None if found.numbers is None else found
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(unit_of(value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _axis(key: str, values: Sequence[Any]) -> SweptAxis:
     read = _numbers(values)
     if read is None:
@@ -54,6 +70,8 @@ def _axis(key: str, values: Sequence[Any]) -> SweptAxis:
 
 def _numbers(values: Sequence[Any]) -> tuple[list[float], str] | None:
     """All in the unit that most of them have."""
+    if not values:
+        return None
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return [float(value) for value in values], ""
     if not all(isinstance(value, str) for value in values):

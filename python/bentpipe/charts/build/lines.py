@@ -12,14 +12,14 @@ from typing import Any
 
 from bentpipe.analysis.cells import cells, typical_first
 from bentpipe.analysis.statistics import LEAST_COUNT, Estimate
-from bentpipe.analysis.swept import SweptAxis, coordinates, swept_axes
+from bentpipe.analysis.swept import SweptAxis, coordinates, of_numbers, swept_axes
 from bentpipe.charts.build.sweep_figures import Figure, figures
 from bentpipe.charts.build.sweep_layout import Layout, Line, laid_out, panel_words
 from bentpipe.charts.description import Axis, Chart, Mark, Panel, Series
 from bentpipe.charts.ranges import apart, spans_a_decade, zero_place
 from bentpipe.runs.store import Results
 from bentpipe.words.digits import digits
-from bentpipe.words.wording import plural, short_names, slug, value
+from bentpipe.words.wording import listed, plural, short_names, slug, value
 
 _FEWEST = 3
 """Numbers that make a line."""
@@ -54,7 +54,8 @@ def build(results: Results) -> list[LinesOver]:
     runs = results.records
     every = swept_axes(coordinates(run.get("point", {}), run.get("variant", "as is")) for run in runs)
     names = short_names([axis.key for axis in every])
-    over = [axis for axis in every if axis.numbers is not None and len(axis.values) >= _FEWEST]
+    whole = {axis.key: axis for axis in every}
+    over = [axis for axis in map(of_numbers, every) if axis and len(axis.values) >= _FEWEST]
     over.sort(key=lambda axis: -len(axis.values))
     drawn = figures(cells(runs)) if over else []
     found = []
@@ -64,6 +65,8 @@ def build(results: Results) -> list[LinesOver]:
         for figure in drawn:
             axes = swept_axes(coordinates(cell.point, cell.variant) for cell in figure.cells)
             layout = laid_out(x, axes, figure.name)
+            if words := _not_drawn(whole[x.key], x, names[x.key]):
+                layout = replace(layout, left_out=" ".join(filter(None, (words, layout.left_out))))
             lines = _points(figure, layout, x, axes)
             if any(len(points) > 1 for points in lines.values()):
                 finding = finding or _finding(figure, layout, lines, names[x.key])
@@ -71,6 +74,14 @@ def build(results: Results) -> list[LinesOver]:
         if charts:
             found.append(LinesOver(names[x.key], x.key, charts, finding))
     return found
+
+
+def _not_drawn(axis: SweptAxis, drawn: SweptAxis, name: str) -> str:
+    words = [value(each) for each in axis.values if each not in drawn.values]
+    if not words:
+        return ""
+    why = "it is not a number" if len(words) == 1 else "they are not numbers"
+    return f"Not drawn: {name} {listed(words)}, because {why}. The table has the figures."
 
 
 _Lines = Mapping[tuple[int, int], Sequence[_Point]]
