@@ -13,6 +13,7 @@ from bentpipe.analysis.kinds.costs import LEFT, is_rival
 from bentpipe.charts import matplotlib, plotly
 from bentpipe.charts.build import by_variant, speed_up, waterfall
 from bentpipe.charts.description import Chart, Mark, Panel, Role
+from bentpipe.report import html
 from bentpipe.runs.folder import RunFolder
 from bentpipe.runs.schema import FLOWS
 from bentpipe.runs.store import Results
@@ -95,8 +96,9 @@ def test_a_cures_speed_up_stands_beside_what_it_costs_others(tmp_path: Path) -> 
     assert by_role(delay, Role.PING) == {1: [pytest.approx(50.0)], 2: [pytest.approx(90.0)]}
     assert by_role(left, Role.RIVAL) == {1: [pytest.approx(50.0)], 2: [pytest.approx(100 / 10.5, rel=0.01)]}
     assert faster.sentence == (
-        "both: 16 streams helps most, 2.37 times as fast (1.21 to 4.63), and leaves a rival 9.5 % of what "
-        "both carry, instead of 50 %."
+        'both: "16 streams" helps most, 2.37 times as fast (1.21 to 4.63); it sends 10 % of the payload '
+        "again instead of 1 %, makes packets wait 90 ms in the queue instead of 50 ms and leaves another "
+        "flow on the link 9.5 % of what both carry instead of 50 %."
     )
     drawn_both_ways(chart, tmp_path)
 
@@ -106,7 +108,39 @@ def test_an_interval_that_is_one_number_is_not_said_beside_that_number(tmp_path:
     runs += [cured("16 streams", 8.0, 1.0, seed, again=100, ping_ms=190.0) for seed in (1, 2)]
     chart = speed_up.build(stored(tmp_path, runs))
     assert chart is not None
-    assert chart.panels[0].sentence.startswith("both: 16 streams helps most, 2 times as fast, and")
+    assert chart.panels[0].sentence.startswith('both: "16 streams" helps most, 2 times as fast; it ')
+
+
+def test_a_cost_too_small_to_matter_is_left_to_the_chart(tmp_path: Path) -> None:
+    runs = [cured("as is", 4.0, 4.0, seed, again=10, ping_ms=150.0) for seed in (1, 2)]
+    runs += [cured("BBR", 8.0, 1.0, seed, again=19, ping_ms=159.0) for seed in (1, 2)]
+    chart = speed_up.build(stored(tmp_path, runs))
+    assert chart is not None
+    assert chart.panels[0].sentence == (
+        'both: "BBR" helps most, 2 times as fast; it leaves another flow on the link 11 % of what both carry '
+        "instead of 50 %."
+    )
+
+
+def test_a_page_of_cures_on_one_path_begins_with_a_sentence_of_its_own(tmp_path: Path) -> None:
+    runs = [records.run({"download": records.bulk(1.0)}), records.run({"download": records.bulk(2.0)}, "BBR")]
+    page = html.render(stored(tmp_path, runs))
+    words = "2 times as fast in one pair of runs (it may be chance: use --repeat)."
+    assert f'<p class="told">&#34;BBR&#34; is fastest, {words}</p>' in page
+    assert page.index("What helps most, and what it costs") < page.index("What changed")
+
+
+def test_sentences_of_several_works_each_end_with_a_point(tmp_path: Path) -> None:
+    def works(variant: str, goodput: float) -> records.Record:
+        both = {"file": records.bulk(goodput), "upload": records.bulk(4.0)}
+        return records.run(both, variant, point={"path_kind": "GEO"})
+
+    chart = speed_up.build(stored(tmp_path, [works("as is", 1.0), works("BBR", 2.0)]))
+    assert chart is not None
+    assert chart.panels[0].sentence == (
+        'file: "BBR" is fastest, 2 times as fast in one pair of runs (it may be chance: use --repeat). '
+        "upload: nothing is faster."
+    )
 
 
 def test_two_workloads_of_one_point_have_headings_of_their_own(tmp_path: Path) -> None:
@@ -156,8 +190,8 @@ def test_what_is_far_faster_stands_at_the_axis_end_with_its_figure(tmp_path: Pat
     assert panel.y.categories == ("as is", "tuned", "cached, 500 times")
     assert by_role(panel, Role.DOWN) == {1: [2.0], 2: [30.0]}
     assert panel.sentence == (
-        "cached is 500 times as fast, of the rest tuned is fastest, 2 times as fast as the plain lab in one "
-        "pair of runs, which says nothing of chance: repeat it."
+        '"cached" is 500 times as fast, and of the others "tuned" is fastest, 2 times as fast in one pair of '
+        "runs (it may be chance: use --repeat)."
     )
     drawn_both_ways(chart, tmp_path)
 

@@ -4,6 +4,7 @@ of payload sent again, the queueing delay, and what is left to a rival flow.
 Each value of the first named axis (a path) has a row of panels; what was done on it stands under headings.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from bentpipe.analysis.statistics import Estimate
 from bentpipe.charts.description import Axis, Chart, Level, Mark, Panel, Role, Series, Symbol
 from bentpipe.runs.store import Results
 from bentpipe.words.digits import digits
-from bentpipe.words.wording import TOO_WIDE, point_words, ratio_interval
+from bentpipe.words.wording import TOO_WIDE, listed, point_words, ratio_interval
 
 NAME = "speed-up"
 
@@ -180,7 +181,7 @@ def _points(label: str, known: Sequence[tuple[int, _Drawn]], role: Role, rows: S
 
 
 def _sentence(rows: Sequence[_Row]) -> str:
-    """Of each thing done, what helped most."""
+    """Of each thing done, what helped most, and what that costs."""
     parts = []
     heading = ""
     groups: dict[str, list[tuple[_Row, SpeedUp]]] = {}
@@ -192,42 +193,55 @@ def _sentence(rows: Sequence[_Row]) -> str:
         elif row.cell:
             plain[heading] = row.cell
     for name, tried in groups.items():
-        far = [f"{row.label} is {digits(of.ratio)} times as fast" for row, of in tried if of.ratio > _DRAWN]
+        far = [f'"{row.label}" is {digits(of.ratio)} times as fast' for row, of in tried if of.ratio > _DRAWN]
         rest = [pair for pair in tried if pair[1].ratio <= _DRAWN]
-        best = []
+        best = ""
         if rest:
             row, faster = max(rest, key=lambda pair: pair[1].ratio)
-            best = [_helps(row.label, faster) + _leaves(row.cell, plain.get(name), faster)]
-        words = ", of the rest ".join([", ".join(far), *best] if far else best)
-        parts.append(f"{name}: {words}" if name else words)
-    words = "; ".join(parts)
-    if words.startswith("nothing"):  # and no name, which would stay as it is
-        words = f"N{words[1:]}"
+            costs = _costs(row.cell, plain.get(name)) if _may_help(faster) else []
+            best = _helps(row.label, faster) + (f"; it {listed(costs)}" if costs else "")
+        words = ", and of the others ".join(filter(None, [", ".join(far), best]))
+        parts.append(f"{name}: {words}" if name else f"{words[:1].upper()}{words[1:]}")
+    words = ". ".join(parts)
     return f"{words}." if words else ""
+
+
+def _may_help(faster: SpeedUp) -> bool:
+    return faster.ratio > 1.0 and (faster.interval is None or faster.sure)
 
 
 def _helps(name: str, faster: SpeedUp) -> str:
     """What was fastest, and how far chance may have made it so."""
     if faster.ratio <= 1.0:
         return "nothing is faster"
-    words = f"{name} is fastest, {digits(faster.ratio)} times as fast as the plain lab"
+    times = digits(faster.ratio)
     if faster.interval is None:
-        return f"{words} in one pair of runs, which says nothing of chance: repeat it"
+        return (
+            f'"{name}" is fastest, {times} times as fast in one pair of runs (it may be chance: use --repeat)'
+        )
     told = ratio_interval(faster.interval.low, faster.interval.high)
     ends = f"an interval {told}" if told == TOO_WIDE else told.replace("–", " to ")
     if not faster.sure:
-        return f"nothing is surely faster: {name} comes nearest, {digits(faster.ratio)} times ({ends})"
-    times = digits(faster.ratio)
+        return f'nothing is surely faster: "{name}" comes nearest, {times} times ({ends})'
     in_brackets = "" if ends == f"{times} to {times}" else f" ({ends})"
-    return f"{name} helps most, {times} times as fast{in_brackets}"
+    return f'"{name}" helps most, {times} times as fast{in_brackets}'
 
 
-def _leaves(tried: Cell | None, plain: Cell | None, faster: SpeedUp) -> str:
-    """What a rival has left of it, where one was there."""
-    if tried is None or plain is None or faster.ratio <= 1.0:
-        return ""
-    left, before = (cell.figures.get(LEFT.name) for cell in (tried, plain))
-    if left is None or before is None:
-        return ""
-    shares = [digits(each.median, LEFT.digits) for each in (left, before)]
-    return f", and leaves a rival {shares[0]} % of what both carry, instead of {shares[1]} %"
+_WORTH_A_WORD = {SENT_AGAIN.name: 1.0, QUEUE_DELAY.name: 10.0}
+"""Smaller costs, in percent of the payload and in milliseconds, are left to the chart."""
+
+
+def _costs(tried: Cell | None, plain: Cell | None) -> list[str]:
+    """What it costs beside the plain lab: what is sent again, the queue's delay, another flow's share."""
+    found = []
+    for measure, words in (
+        (SENT_AGAIN, "sends {} % of the payload again instead of {} %"),
+        (QUEUE_DELAY, "makes packets wait {} ms in the queue instead of {} ms"),
+        (LEFT, "leaves another flow on the link {} % of what both carry instead of {} %"),
+    ):
+        both = [cell.figures.get(measure.name) for cell in (tried, plain) if cell]
+        medians = [each.median for each in both if each]
+        if len(medians) < 2 or medians[0] - medians[1] < _WORTH_A_WORD.get(measure.name, -math.inf):
+            continue
+        found.append(words.format(*(digits(each, measure.digits) for each in medians)))
+    return found
