@@ -71,6 +71,19 @@ def test_each_sentence_has_its_figures_with_their_units() -> None:
     assert 5 <= len(text.splitlines()) <= 12
 
 
+def test_where_two_causes_dropped_packets_the_sentence_names_both() -> None:
+    found = of_run("path.down.loss=0.003", "path.queue=10 packets")
+    drops = found.pipes[0].drops
+    most, less = sorted(drops, key=lambda cause: -drops[cause])
+    assert drops[less] > 0.1 * drops[most]
+    names = {"tail": "drops by the full queue", "channel": "random loss"}
+    text = explained.plain("\n".join(explained.lines(found)))
+    assert f"cwnd was small after {names[most]}, {drops[most]} packets" in text
+    assert f" or {names[less]}, {drops[less]} packets" in text
+    (small,) = [each for each in found.transfers[0].findings if "dropped_packets" in each.evidence]
+    assert list(small.evidence["other_drops"].values()) == [drops[less]]
+
+
 def test_a_page_of_small_files_is_told_by_its_flows() -> None:
     lab = LAB.replace('kind = "bulk"', 'kind = "http"\nobjects = ["30 kB", "20 kB"]\nfetches = 5')
     found = transfer(lab=lab)

@@ -10,6 +10,7 @@ import synthetic
 from rich.console import Console
 from test_page import parts
 
+from bentpipe.analysis.limits import explain
 from bentpipe.charts import plotly
 from bentpipe.charts.build import lines, speed_up
 from bentpipe.charts.description import Axis, Cells, Chart, Panel
@@ -19,6 +20,7 @@ from bentpipe.report.figure_words import figures, shown
 from bentpipe.report.run_rows import run_rows
 from bentpipe.runs.store import Results
 from bentpipe.words import wording
+from bentpipe.words.wording import percent
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,18 @@ def test_ratios_at_each_point_are_shown_where_no_other_table_has_them(lossy_page
 
 def test_a_page_of_one_variant_has_nothing_to_compare(geo_page: str) -> None:
     assert "What changed" not in geo_page
+
+
+def test_a_page_of_one_run_begins_with_what_limited_it(geo: Results, geo_page: str) -> None:
+    limited = geo_page[geo_page.index("<h2>What limited it</h2>") :].partition("</section>")[0]
+    (transfer,) = explain(geo, geo.records[0]).transfers
+    for finding in transfer.findings:
+        assert (f"<dt>{percent(finding.share)}</dt>" in limited) == (finding.share >= 0.01)
+    assert geo_page.index("What limited it") < geo_page.index("<h2>Transfers")
+
+
+def test_a_page_of_several_runs_has_no_section_of_what_limited_one(lossy_page: str) -> None:
+    assert "What limited it" not in lossy_page
 
 
 def test_variants_lie_over_each_other_and_zero_has_a_place_on_a_logarithmic_axis(lossy: Results) -> None:

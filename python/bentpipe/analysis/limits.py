@@ -393,4 +393,14 @@ def _evidence(row: Mapping[str, Any], pipe: Pipe) -> dict[str, Any]:
     if causes:
         found["dropped_packets"] = sum(pipe.losses.get(cause, 0) for cause in causes)
         found["offered_packets"] = pipe.offered_packets
+        found["other_drops"] = _by_kind(pipe, without=row["kind"])
     return found
+
+
+def _by_kind(pipe: Pipe, *, without: str) -> dict[str, int]:
+    """Packets that were dropped for other reasons, by the limit that they would be; the most first."""
+    found: dict[str, int] = {}
+    for cause, count in pipe.losses.items():
+        if _LOSSES[cause] != without:
+            found[_LOSSES[cause]] = found.get(_LOSSES[cause], 0) + count
+    return dict(sorted(found.items(), key=lambda each: -each[1]))

@@ -13,6 +13,8 @@ from bentpipe.words.wording import duration, listed, percent, plural, point_word
 
 _LEAST_SHARE = 0.01
 """Smaller shares are left out of the text."""
+_LEAST_OF_THE_MOST = 0.1
+"""Causes with fewer drops, beside those of the most frequent cause, are left out too."""
 _CAUSES = {
     "tail": "by the full queue",
     "aqm": "by the queue discipline",
@@ -42,9 +44,7 @@ def lines(of: Explained) -> Iterator[str]:
         yield f"  {_summary(transfer)}"
         if transfer.why_none:
             yield f"      What limited it cannot be told: {transfer.why_none}."
-        for finding in transfer.findings:
-            if finding.share >= _LEAST_SHARE:
-                yield f"    {percent(finding.share):>6}  {because(finding, of.pipes, transfer)}"
+        yield from (f"    {share:>6}  {words}" for share, words in shares(transfer, of.pipes))
         yield from (f"      {line}" for line in _beside(transfer, of.pipes))
     for pipe in of.pipes:
         yield from (f"  {line}" for line in _of_pipe(pipe, titrated=titrates(of.record, pipe.name)))
@@ -53,6 +53,13 @@ def lines(of: Explained) -> Iterator[str]:
         sent, lost, median_s = of.pings
         median = "none answered" if median_s is None else f"median {duration(median_s)}"
         yield f"  Pings: {median}; {lost} of {sent} lost."
+
+
+def shares(of: Transfer, pipes: Sequence[Pipe]) -> list[tuple[str, str]]:
+    """Each limit of a transfer: its share of the time, and why. Small shares are left out."""
+    return [
+        (percent(each.share), because(each, pipes, of)) for each in of.findings if each.share >= _LEAST_SHARE
+    ]
 
 
 def heading(record: Mapping[str, Any]) -> str:
@@ -158,10 +165,13 @@ _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 def _small_window(of: Finding, pipe: Pipe) -> str:
     found = of.evidence
-    share = (
-        f" ({percent(found['dropped_packets'] / found['offered_packets'])})"
-        if found["offered_packets"]
-        else ""
+    most = found["dropped_packets"]
+    others = {
+        kind: count for kind, count in found["other_drops"].items() if count >= _LEAST_OF_THE_MOST * most
+    }
+    drops = " or ".join(
+        f"{_AFTER[kind]}, {plural(count, 'packet')}{_of_offered(count, found['offered_packets'])}"
+        for kind, count in {of.kind: most, **others}.items()
     )
     queue = ""
     if found.get("queue_bytes"):
@@ -170,9 +180,13 @@ def _small_window(of: Finding, pipe: Pipe) -> str:
             bdps = found["queue_bytes"] * 8 / pipe.capacity_bit_s / pipe.base_rtt_s
             queue += f", {digits(bdps, 2)} BDP"
     return (
-        f"cwnd was small after {_AFTER[of.kind]}, {plural(found['dropped_packets'], 'packet')}{share}: "
+        f"cwnd was small after {drops}: "
         f"cwnd {_size(found['cwnd_bytes'])}{_at_most(found['cwnd_bytes'], found['srtt_s'])}{queue}"
     )
+
+
+def _of_offered(count: int, offered: int) -> str:
+    return f" ({percent(count / offered)})" if offered else ""
 
 
 def _summary(of: Transfer) -> str:

@@ -12,13 +12,14 @@ from markupsafe import Markup
 
 from bentpipe.analysis.cells import counts
 from bentpipe.analysis.comparisons import Comparison, compare_all
+from bentpipe.analysis.limits import explain
 from bentpipe.analysis.published import experiment
 from bentpipe.charts import plotly
 from bentpipe.charts.build import speed_up
 from bentpipe.charts.build.overviews import Overview, overviews
 from bentpipe.charts.description import Chart, Panel
 from bentpipe.errors import ComparisonError, StoreError
-from bentpipe.report import columns, comparison, run_part
+from bentpipe.report import columns, comparison, explained, run_part
 from bentpipe.report.drawing import Parts, mapping, shown
 from bentpipe.report.packing import PAGE_BYTES, Map, blank, deflated, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
@@ -90,6 +91,7 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str
         "charts_first": sum(sheet.length for sheet in tables) > _LONG_TABLE,
         "finding": "" if compared else next((each.finding for each in found if each.finding), ""),
         "answers": [answer for each in found for answer in _answers(each.first)],
+        "limited": _limited(results) if len(results.records) == 1 else [],
         "told": told_of,
         "ratios_open": _open(told_of, tables),
         "how_compared": comparison.how_compared(compared) if compared else "",
@@ -126,6 +128,19 @@ def _compared(results: Results) -> Sequence[Comparison]:
         return compare_all([results])
     except ComparisonError:
         return []
+
+
+def _limited(results: Results) -> list[dict[str, Any]]:
+    """What `bentpipe explain` says of each transfer of the only run."""
+    found = explain(results, results.records[0])
+    return [
+        {
+            "name": f"{transfer.name} ({transfer.direction})",
+            "shares": explained.shares(transfer, found.pipes),
+            "why_none": transfer.why_none,
+        }
+        for transfer in found.transfers
+    ]
 
 
 def _open(told: Sequence[comparison.Told], tables: Sequence[Sheet]) -> bool:
