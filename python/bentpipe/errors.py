@@ -29,7 +29,7 @@ class LabError(BentpipeError):
         self.where = where
         self.key = key
         self.found = found
-        self.remedy = _clause(remedy)
+        self.remedy = clause(remedy)
         place = f"{where}: {key}" if key else where
         super().__init__(f"{place}: found {found}; {self.remedy}")
 
@@ -88,7 +88,7 @@ def _remade(kind: type[BentpipeError], args: tuple[Any, ...]) -> BentpipeError:
     return kind.__new__(kind, *args)
 
 
-def _clause(remedy: str) -> str:
+def clause(remedy: str) -> str:
     """A remedy behind a semicolon. Behind a question ("did you mean ..?") a sentence begins."""
     question, mark, rest = remedy.partition("? ")
     text = (

@@ -79,7 +79,7 @@ def test_a_difference_that_chance_could_have_made_is_not_seen_and_says_what_woul
     text = " ".join(printed(runs).split())
     assert "tuned: no difference seen in goodput" in text
     assert "would have been seen" in text
-    assert "repeats would settle it" in text
+    assert "repeats in all would settle it" in text
 
 
 def test_a_time_that_shrinks_is_told_as_faster() -> None:

@@ -333,6 +333,21 @@ def test_the_packets_are_heard_where_formulas_leave_timeouts_out() -> None:
     assert found.packet_level.goodput_bit_s.median < found.goodput_bit_s
 
 
+def test_where_only_the_first_seconds_differ_the_answer_says_which_to_trust() -> None:
+    found = calc("16 Mbit/s", "600 ms", queue="100 kB", time="30 s")
+    assert (found.agrees, found.average_agrees) == (True, False)
+    assert "If they differ, trust the simulation." in shown(found)
+
+
+def test_where_loss_binds_next_a_longer_queue_is_not_said_to_help() -> None:
+    found = calc("16 Mbit/s", "550 ms", queue="100 kB", loss=0.001, sim=False)
+    assert found.binds.name == "queue"
+    assert found.next is not None
+    assert found.next.is_of_loss
+    assert "What would help: bbr, which single losses do not slow.\n" in shown(found)
+    assert "alone allows 1.02 times as much: then loss (CUBIC) binds." in shown(found)
+
+
 def test_the_answer_is_one_json_object() -> None:
     found = json.loads(json.dumps(calc("20 Mbit/s", "411 ms", size="1 MB").as_json(), allow_nan=False))
     assert found["binds"] == "capacity"

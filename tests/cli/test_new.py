@@ -2,6 +2,7 @@
 
 import signal
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,15 @@ def test_each_preset_gives_its_rates_and_its_round_trip(preset: str) -> None:
         assert path.get(name, path)["rate"] == pipe.get("rate", known.path.get("rate"))
 
 
-def test_what_is_commented_out_is_right_too() -> None:
-    text = first_lab.text_of(first_lab.of_preset("geo"), "my.toml")
+@pytest.mark.parametrize("work", first_lab.WORKS)
+def test_what_is_commented_out_is_right_too(work: str) -> None:
+    text = first_lab.text_of(replace(first_lab.of_preset("geo"), work=work), "my.toml")
     before, mark, after = text.partition("# [[variant]]")
     lines = (mark + after).splitlines()
     whole = before + "\n".join(line.removeprefix("# ") for line in lines if not line.startswith("# Or"))
     lab = bentpipe.Lab.loads(whole)
-    assert [*lab.variants] == ["as is", "bbr"]
-    assert len(lab.points()) == 6
+    assert [*lab.variants] == ["as is", "bbr", "coded tunnel", "split"]
+    assert len(lab.points()) == 12
 
 
 def test_options_go_before_the_preset(tmp_path: Path, run: Command) -> None:
@@ -109,6 +111,8 @@ def test_five_answers_make_a_lab_and_a_wrong_one_is_asked_for_again(tmp_path: Pa
         terminal.read(until="1/5")
         terminal.type("50 Mbit/s / 5 Mbit/s")
         terminal.read(until="2/5")
+        terminal.type("16 Mbit")
+        terminal.read(until='"Mbit" is not a unit of time; units of time:')
         terminal.type("40")
         terminal.read(until="a number without a unit")
         terminal.type("40 ms")

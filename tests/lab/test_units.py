@@ -114,7 +114,7 @@ def test_the_unit_multiplies_and_nothing_is_rounded(number: int, unit: str) -> N
         (units.parse_size, "0.3 B", "finer than that", "a whole number of bytes"),
         (units.parse_size, "100 KB", 'but "KB" is not a unit of', 'did you mean "100 kB"?'),
         (units.parse_size, "10M", 'but "M" is not a unit of', 'did you mean "10 MB"?'),
-        (units.parse_size, "10 Mbit", "is not a unit of", "Units of size"),
+        (units.parse_size, "10 Mbit", 'but "Mbit" is not a unit of', "Units of size"),
         (units.parse_rate, "16M", 'but "M" is not a unit of', 'did you mean "16 Mbit/s"?'),
         (units.parse_rate, "16 Mb/s", "is not a unit of", '"16 Mbit/s" (bits) or "16 MB/s" (bytes)?'),
         (units.parse_rate, "16 Mb", "is not a unit of", '"16 Mbit/s" (bits) or "16 MB/s" (bytes)?'),

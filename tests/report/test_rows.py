@@ -125,7 +125,7 @@ def test_a_cost_too_small_to_matter_is_left_to_the_chart(tmp_path: Path) -> None
 def test_a_page_of_cures_on_one_path_begins_with_a_sentence_of_its_own(tmp_path: Path) -> None:
     runs = [records.run({"download": records.bulk(1.0)}), records.run({"download": records.bulk(2.0)}, "BBR")]
     page = html.render(stored(tmp_path, runs))
-    words = "2 times as fast in one pair of runs (it may be chance: use --repeat)."
+    words = f"2{NB}times as fast in one pair of runs (it may be chance: use --repeat)."
     assert f'<p class="told">&#34;BBR&#34; is fastest, {words}</p>' in page
     assert page.index("What helps most, and what it costs") < page.index("What changed")
 

@@ -97,6 +97,12 @@ def _remedy(found: Answer, capacity: Limit) -> list[str]:
         return [f"What would help: bbr, which single losses do not slow; or {streams} streams or more."]
     if found.binds.name == QUEUE:
         bdp = wording.size(found.asked.bdp_bytes)
+        if found.next and found.next.is_of_loss and found.headroom:
+            return [
+                "What would help: bbr, which single losses do not slow.",
+                f"  A queue of one BDP ({bdp}) alone allows {digits(found.headroom)} times as much: "
+                f"then {found.next.name} binds.",
+            ]
         return [f"What would help: a queue of one BDP ({bdp}), or bbr."]
     if found.binds is not capacity:
         return [f"What would help: the buffers below; or {streams} streams or more."]
@@ -182,7 +188,7 @@ def _packets(found: Answer) -> list[str]:
     elif found.transfer:
         size = wording.size(found.asked.size_bytes or 0)
         lines.append(f"The {size}: {_NOT_SIMULATED}.")
-    if found.agrees is False:
+    if False in (found.agrees, found.average_agrees, found.completion_agrees):
         lines.append(f"If they differ, trust the simulation{_reason(found)}.")
     return lines
 
@@ -211,6 +217,8 @@ def _packets_alone(found: Answer, beyond: BeyondFormulas) -> list[str]:
 
 
 def _reason(found: Answer) -> str:
+    if found.agrees is not False:
+        return ""
     if found.binds.is_of_loss:
         return ": the formula is for losses at equal distances"
     if found.binds.name == "send buffer":

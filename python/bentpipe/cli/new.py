@@ -12,7 +12,7 @@ import typer
 from bentpipe import interruption
 from bentpipe.cli import completion
 from bentpipe.cli.saying import say, tell
-from bentpipe.errors import LabError
+from bentpipe.errors import LabError, clause
 from bentpipe.lab import first_lab
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.first_lab import Answers
@@ -210,4 +210,4 @@ def _ask(number: int, question: str, default: str, read: Callable[[str], T]) -> 
         try:
             return read(typed or default)
         except FaultError as fault:
-            tell(f"     found {fault.found or shown(typed)}; {fault.remedy}")
+            tell(f"     found {fault.found or shown(typed)}; {clause(fault.remedy)}")

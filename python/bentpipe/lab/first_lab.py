@@ -53,6 +53,21 @@ servers = 5
 size = { distribution = "bounded-pareto", shape = 1.2, min = "1.5 kB", max = "10 MB" }
 """
 _IDLE_PING = _PING.format(count=10, interval="200 ms", start="-3 s", when="before time 0: on the idle path")
+_VARIANTS = (
+    "# [[variant]]",
+    '# name = "bbr"              # another congestion control at both hosts',
+    '# set = { "host.congestion_control" = "bbr" }',
+    "",
+    "# [[variant]]",
+    '# name = "coded tunnel"     # repair packets replace the packets that the path loses',
+    "# set = { tunnel = {} }",
+    "",
+    "# [[variant]]",
+    '# name = "split"            # TCP ends at both ends of the path, with BBR between them',
+    '# set = { "split.path.congestion_control" = "bbr" }',
+    "",
+)
+"""What people try on a slow path, commented out."""
 _ENDS = {
     "done": ('until = "done"', "the run ends when all work is done"),
     "time": ('duration = "30 s"', "the run ends here"),
@@ -193,10 +208,7 @@ def text_of(answers: Answers, file: str) -> str:
         work.tables.rstrip("\n"),
         "",
         "# Changes to compare with the lab as it is. Take the # away, run it again, then: bentpipe report",
-        "# [[variant]]",
-        '# name = "bbr"',
-        '# set = { "host.congestion_control" = "bbr" }',
-        "",
+        *_VARIANTS,
         "# Or try many values of one key; each is a run.",
         "# [sweep]",
         '# "path.queue" = ["0.25 bdp", "1 bdp", "4 bdp"]',

@@ -99,7 +99,7 @@ def _split(value: object, what: str, units: Mapping[str, Fraction], example: str
         names = ", ".join(name for name in units if name != "µs")
         raise FaultError(
             f"{asked}Units of {what}: {names}",
-            found=f'{shown(value)}, but "{unit[:40]}" is not a unit of {what}',
+            found=f'{shown(value)}, but "{match["unit"][:40]}" is not a unit of {what}',
         )
     return Fraction(number), unit
 

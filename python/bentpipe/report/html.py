@@ -25,7 +25,7 @@ from bentpipe.report.packing import PAGE_BYTES, Map, blank, deflated, pack, pack
 from bentpipe.report.run_rows import run_rows
 from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.runs.store import Results
-from bentpipe.words.wording import size
+from bentpipe.words.wording import size, unbroken
 
 _HERE = Path(__file__).parent / "page"
 _PLOTLY = _HERE / "vendor" / "plotly-cartesian.min.js"
@@ -75,6 +75,7 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str
         lstrip_blocks=True,
     )
     first = results.records[0]
+    environment.filters["unbroken"] = unbroken
     compared = _compared(results)
     told_of = comparison.told(compared)
     found, tables = list(overviews(results)), sheets(results)

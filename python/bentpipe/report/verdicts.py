@@ -158,7 +158,7 @@ def _settled(of: Comparison) -> list[str]:
     if of.log_ratio and of.metric.unit == "%":
         much = f"{digits(ratio_of(least))} times as much"
     count = f"more than {digits(MOST_REPEATS, 5)}" if repeats is None else f"about {digits(repeats, 5)}"
-    return [f"one of {much} would have been seen", f"{count} repeats would settle it"]
+    return [f"a difference of {much} would have been seen", f"{count} repeats in all would settle it"]
 
 
 def _where(overall: Comparison, at_points: Sequence[Comparison]) -> str:

@@ -52,6 +52,15 @@ def is_too_wide(low: float, high: float) -> bool:
     return low > 0 and high / low >= _TOO_WIDE
 
 
+_UNITS = r"%|percentage points|times\b|[kMG]?bit/s|[kMG]?B\b|[mµn]?s\b"
+_BEFORE_A_UNIT = re.compile(rf"(?<=\d) (?={_UNITS})")
+
+
+def unbroken(words: str) -> str:
+    """The sentence with no end of a line between a figure and its unit."""
+    return _BEFORE_A_UNIT.sub(_NO_BREAK, words)
+
+
 def plural(count: int, noun: str) -> str:
     return f"{digits(count, 12)} {noun}{'' if count == 1 else 's'}"
 
