@@ -111,6 +111,24 @@ def test_an_interval_that_is_one_number_is_not_said_beside_that_number(tmp_path:
     assert chart.panels[0].sentence.startswith('both: "16 streams" helps most, 2 times as fast; it ')
 
 
+@pytest.mark.parametrize(("second", "named"), [(7.9, True), (5.0, False)])
+def test_the_second_best_is_named_where_chance_may_have_put_it_second(
+    tmp_path: Path, second: float, named: bool
+) -> None:
+    rates = {"as is": 4.0, "split": 8.0, "BBR": second}
+    runs = [
+        records.run({"file": records.bulk(rate * (1 + 0.02 * (seed % 3) * (name == "split")))}, name, seed)
+        for name, rate in rates.items()
+        for seed in (1, 2, 3)
+    ]
+    chart = speed_up.build(stored(tmp_path, runs))
+    assert chart is not None
+    sentence = chart.panels[0].sentence
+    assert sentence.startswith('"split" helps most, 2.04 times as fast (')
+    assert sentence.endswith('. "BBR" may help as much, 1.98 times.') == named
+    assert ("BBR" in sentence) == named
+
+
 def test_a_cost_too_small_to_matter_is_left_to_the_chart(tmp_path: Path) -> None:
     runs = [cured("as is", 4.0, 4.0, seed, again=10, ping_ms=150.0) for seed in (1, 2)]
     runs += [cured("BBR", 8.0, 1.0, seed, again=19, ping_ms=159.0) for seed in (1, 2)]

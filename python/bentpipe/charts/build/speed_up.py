@@ -197,9 +197,10 @@ def _sentence(rows: Sequence[_Row]) -> str:
         rest = [pair for pair in tried if pair[1].ratio <= _DRAWN]
         best = ""
         if rest:
-            row, faster = max(rest, key=lambda pair: pair[1].ratio)
+            (row, faster), *others = sorted(rest, key=lambda pair: -pair[1].ratio)
             costs = _costs(row.cell, plain.get(name)) if _may_help(faster) else []
             best = _helps(row.label, faster) + (f"; it {listed(costs)}" if costs else "")
+            best += _as_good(faster, *others[0]) if others else ""
         words = ", and of the others ".join(filter(None, [", ".join(far), best]))
         parts.append(f"{name}: {words}" if name else f"{words[:1].upper()}{words[1:]}")
     words = ". ".join(parts)
@@ -225,6 +226,13 @@ def _helps(name: str, faster: SpeedUp) -> str:
         return f'nothing is surely faster: "{name}" comes nearest, {times} times ({ends})'
     in_brackets = "" if ends == f"{times} to {times}" else f" ({ends})"
     return f'"{name}" helps most, {times} times as fast{in_brackets}'
+
+
+def _as_good(best: SpeedUp, second: _Row, faster: SpeedUp) -> str:
+    """The second, where the interval of the best includes it: it may be cheaper to have."""
+    if not (best.sure and faster.sure and best.interval and best.interval.holds(faster.ratio)):
+        return ""
+    return f'. "{second.label}" may help as much, {digits(faster.ratio)} times'
 
 
 _WORTH_A_WORD = {SENT_AGAIN.name: 1.0, QUEUE_DELAY.name: 10.0}
