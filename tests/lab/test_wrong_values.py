@@ -52,6 +52,20 @@ WRONG: Mapping[str, Wrong] = {
         "a key that is not known",
         'did you mean "title"?',
     ),
+    "a tunnel that is no table": (
+        'tunnel = "coded"\n' + WORK,
+        ":1",
+        "tunnel",
+        '"coded"',
+        "{} takes every default",
+    ),
+    "a host's key at the top": (
+        'congestion_control = "bbr"\n' + WORK,
+        ":1",
+        "congestion_control",
+        "a key that is not known",
+        'did you mean "host.congestion_control"?',
+    ),
     "a key at the top that no known key is like": (
         WORK + "[gateway]\nredundancy = 0\n",
         ":5",

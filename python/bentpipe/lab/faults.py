@@ -42,6 +42,7 @@ _SIMPLE = {
     "model_type": "expected a table",
     "dict_type": "expected a table",
 }
+_MAY_BE_EMPTY = (("tunnel",), ("split",))
 _RANGES = ("greater_than_equal", "less_than_equal", "greater_than", "less_than")
 _MISSING = object()
 
@@ -163,6 +164,8 @@ def _fault(details: ErrorDetails, location: Location, document: Document) -> Fau
         fault = FaultError(f"expected {str(context['expected']).replace(chr(39), chr(34))}")
     elif kind == "list_type" and location == ("workload",):
         fault = FaultError("expected a list of tables: [[workload]], in two brackets", found="one table")
+    elif kind == "model_type" and location in _MAY_BE_EMPTY:
+        fault = FaultError("expected a table; {} takes every default")
     else:
         fault = FaultError(_SIMPLE.get(kind, f"{details['msg'][:1].lower()}{details['msg'][1:]}"))
     return fault

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from bentpipe.lab.errors import FaultError
+from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.lab import LabFile
 from bentpipe.lab.models.path import SHORT_FORMS, Path
 from bentpipe.lab.models.workload import MODELS
@@ -95,6 +96,8 @@ def meant(key: str, known: Collection[str], prefix: str = "") -> str:
         return f'did you mean "{prefix}{_ALSO_CALLED[key]}"? '
     if "path" in known and (in_path := meant_in_path(key)):
         return f'did you mean "{in_path}"? '
+    if {"path", "host"} <= set(known) and key in Host.model_fields:
+        return f'did you mean "host.{key}"? '
     return did_you_mean(key, known, prefix)
 
 
