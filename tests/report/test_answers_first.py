@@ -183,6 +183,10 @@ def test_a_ratio_table_says_that_its_figures_are_means_and_the_other_that_they_a
     assert "Figures are medians over 3 runs." in page_of_pairs
 
 
+def test_a_command_in_a_note_is_code_and_not_in_backticks(page_of_pairs: str) -> None:
+    assert "as in <code>bentpipe compare</code>." in page_of_pairs
+
+
 def test_a_table_names_the_columns_that_a_narrow_screen_may_leave_out(page_of_pairs: str) -> None:
     heads = re.findall(
         r'<table class="figures[^"]*" data-spare="([^"]*)">\n<thead><tr>(.*?)</tr>', page_of_pairs

@@ -1,6 +1,7 @@
 """One self-contained page for a folder of results: it opens offline, and everything on it is escaped."""
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bentpipe.analysis.cells import counts
 from bentpipe.analysis.comparisons import Comparison, compare_all
@@ -31,6 +32,7 @@ _HERE = Path(__file__).parent / "page"
 _PLOTLY = _HERE / "vendor" / "plotly-cartesian.min.js"
 _LONG_TABLE = 40
 """More rows are not shown at once; and where there are more in all tables, the charts come first."""
+_COMMAND = re.compile("`([^`]+)`")
 Told = Callable[[int], None]
 
 
@@ -75,7 +77,7 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str
         lstrip_blocks=True,
     )
     first = results.records[0]
-    environment.filters["unbroken"] = unbroken
+    environment.filters |= {"unbroken": unbroken, "commands": _commands}
     compared = _compared(results)
     told_of = comparison.told(compared)
     found, tables = list(overviews(results)), sheets(results)
@@ -213,6 +215,11 @@ def _facts(results: Results) -> Iterable[tuple[str, str]]:
             of_bytes = name.endswith("_bytes")
             said = (size(each) if of_bytes and isinstance(each, int) else _fact(each) for each in found)
             yield name.removesuffix("_bytes").replace("_", " "), "; ".join(dict.fromkeys(said))
+
+
+def _commands(words: str) -> Markup:
+    """What a terminal shows between backticks, as code."""
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(words))))
 
 
 def _fact(value: Any) -> str:
