@@ -6,15 +6,18 @@
 
 Of *as is* it prints the median over the seeds. Of each other variant it prints how many times as fast it is:
 the geometric mean over pairs of the same seed with its 95 % interval, as `bentpipe report` and `compare` do.
-A figure of an unreliable run, or one that is compared with such a run, stands in [square brackets].
+A figure of an unreliable run, or one that is compared with such a run, stands in [square brackets]. Two more
+tables have medians over the seeds, without unreliable runs: what tunnels sent, and the objects of the page.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.cells import Cell, cells, counts
 from bentpipe.analysis.speed_up import PLAIN, speed_up
 from bentpipe.runs.store import Results
 from bentpipe.words.digits import digits
@@ -27,6 +30,7 @@ TABLES = (
     ("file by iperf3", "transfer", "goodput", "Mbit/s"),
     ("page", "page", "fetch", "s"),
 )
+Record = Mapping[str, Any]
 Cells = Mapping[tuple[str, str, str, str], Cell]
 """By path, by what is carried, by workload and by variant."""
 
@@ -36,9 +40,10 @@ def main() -> int:
     parser.add_argument("folder", metavar="DIR")
     parser.add_argument("--page", action="store_true", help="write them into docs/labs/cures.md")
     asked = parser.parse_args()
+    records = Results.open(asked.folder).records
     found = {
         (str(cell.point["path_kind"]), str(cell.point["what"]), cell.workload, cell.variant): cell
-        for cell in cells(Results.open(asked.folder).records)
+        for cell in cells(records)
     }
     parts = {what: "\n".join(_speed_ups(found, *rest)) for what, *rest in _with_key(TABLES)}
     parts["beside a rival"] = "\n".join(_beside_a_rival(found))
@@ -46,7 +51,39 @@ def main() -> int:
         print(f"{what}\n{table}\n")
         if asked.page:
             _put(what, table)
+    counting = [run for run in records if counts(run)]
+    print("\n".join(_medians("repairs per packet down, %", counting, _repairs)), end="\n\n")
+    print("\n".join(_medians("times of the page's objects, s: median, p95", counting, _objects)))
     return 0
+
+
+def _repairs(run: Record) -> list[float]:
+    tunnel = run.get("tunnel")
+    return [100 * tunnel["down"]["redundancy_sent"]] if tunnel else []
+
+
+def _objects(run: Record) -> list[float]:
+    times = run["workloads"].get("page", {}).get("object_times")
+    return [times["p50_s"], times["p95_s"]] if times else []
+
+
+def _medians(
+    title: str, runs: Sequence[Record], figures: Callable[[Record], Sequence[float]]
+) -> Iterator[str]:
+    """By variant and path, over the seeds. A variant without such figures has no row."""
+    found: dict[tuple[str, str], dict[str, list[Sequence[float]]]] = {}
+    for run in runs:
+        if of_run := figures(run):
+            row = found.setdefault((str(run["variant"]), str(run["point"]["what"])), {})
+            row.setdefault(str(run["point"]["path_kind"]), []).append(of_run)
+    yield title
+    yield f"| variant | | {' | '.join(PATHS)} |"
+    yield "|---" * (2 + len(PATHS)) + "|"
+    for (variant, what), row in found.items():
+        shown = [
+            ", ".join(digits(median(each)) for each in zip(*row.get(path, []), strict=True)) for path in PATHS
+        ]
+        yield f"| {variant} | {what} | {' | '.join(shown)} |"
 
 
 def _with_key(tables: tuple[tuple[str, str, str, str], ...]) -> Iterator[tuple[str, str, str, str, str]]:
