@@ -76,6 +76,8 @@ def _medians(
         if of_run := figures(run):
             row = found.setdefault((str(run["variant"]), str(run["point"]["what"])), {})
             row.setdefault(str(run["point"]["path_kind"]), []).append(of_run)
+    if not found:
+        return
     yield title
     yield f"| variant | | {' | '.join(PATHS)} |"
     yield "|---" * (2 + len(PATHS)) + "|"
