@@ -208,6 +208,16 @@ def test_exec_beside_a_tunnel_is_refused_as_without(lab: Path) -> None:
         bentpipe.Lab.load(lab).run(engine="sim")
 
 
+def test_without_repairs_each_packet_that_did_not_come_is_lost_also_among_the_last(lab: Path) -> None:
+    text = LAB[: LAB.index("[[variant]]")] + "[tunnel]\nredundancy = 0\n"
+    text = text.replace("loss = 0.01", "loss = 0.3").replace("count = 10", "count = 50")
+    text = text[: text.index('[[workload]]\nname = "download"')] + text[text.index("[tunnel]") :]
+    lab.write_text(text)
+    record = bentpipe.Lab.load(lab).run(engine="sim").records[0]
+    assert record["workloads"]["rtt"]["lost"] > 10
+    assert record["tunnel"]["down"]["lost"] == record["workloads"]["rtt"]["lost"]
+
+
 def test_only_named_workloads_cross_in_the_tunnel(lab: Path) -> None:
     def ran(name: str, *carries: str) -> dict[str, Any]:
         text = (

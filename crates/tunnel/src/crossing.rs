@@ -103,6 +103,11 @@ impl<P: Packet> Crossing<P> {
             titration: None,
         })?;
         let requested = config.exact.map_or(0, |it| it.kept_packets);
+        let covered = if config.redundancy == (Redundancy::Fixed { ratio: 0.0 }) {
+            0
+        } else {
+            window
+        };
         let kept_packets = window.saturating_mul(KEPT_WINDOWS);
         let kept_packets = kept_packets.max(LEAST_KEPT_PACKETS).max(requested);
         let receiver = TunnelReceiver::new(ReceiverConfig {
@@ -126,7 +131,7 @@ impl<P: Packet> Crossing<P> {
         Ok(Self {
             sender,
             receiver,
-            reach: window.max(requested).into(),
+            reach: covered.max(requested).into(),
             kept: u64::from(kept_packets) + u64::from(window),
             hold: config.hold_ns,
             outer_bytes: outer_bytes(ip),
