@@ -157,6 +157,39 @@ def test_who_opens_a_connection_that_nobody_accepts_gets_a_reset(user: str) -> N
     assert split["near"]["resets"] == 2
 
 
+def test_who_leaves_before_the_other_side_is_open_is_a_failed_connect(user: str) -> None:
+    long = {"propagation": {"delay_ns": 30_000_000_000}}
+    with Host(user) as host:
+        host.setup(path=PATH | {"down": long, "up": long}, split=SPLIT)
+        host.start()
+        for ip in (4, 6):
+            values = f"IP = {ip}; PORT = 5001; OTHER = {ADDRESSES[ip]['server']!r}\n"
+            program = values + CONNECT + "time.sleep(0.2); reset(stream)"
+            host.spawn(f"client {ip}", "client", ["/usr/bin/python3", "-c", program])
+            assert host.hear()["status"] == 0
+        near = report_of(host)["split"]["near"]
+    assert [near[name] for name in ("connections", "connect_failures", "resets")] == [2, 2, 0]
+
+
+def test_what_is_sent_again_after_both_directions_have_ended_is_counted(user: str) -> None:
+    """The answer lies in far's send buffer when far has nothing more to pass on."""
+    lossy = DELAY | {"channel": {"loss": {"model": "bernoulli", "p": 0.1}}}
+    whole = {"sysctl": {"net.ipv4.tcp_wmem": "4096 1000000 1000000"}}
+    with Host(user) as host:
+        host.setup(path=PATH | {"down": lossy}, split=SPLIT | {"path": LONG_LEG | whole})
+        host.start()
+        _, answered = run_both(
+            host,
+            4,
+            "taken(stream); stream.sendall(b'answer' * 50_000); told(data=None)",
+            "stream.shutdown(socket.SHUT_WR)\ntold(data=taken(stream))",
+        )
+        assert answered["data"] == "answer" * 50_000
+        split = report_of(host)["split"]
+    assert split["far"]["retransmits"] > 5
+    assert [split[end]["resets"] for end in ("near", "far")] == [0, 0]
+
+
 def test_each_leg_has_its_own_congestion_control_and_buffers(user: str) -> None:
     with Host(user) as host:
         host.setup(

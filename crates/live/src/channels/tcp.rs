@@ -51,7 +51,18 @@ pub(super) fn begin(server: IpAddr) -> rustix::io::Result<(OwnedFd, u16)> {
 
 /// Segments that a connection's end has sent again.
 pub(crate) fn retransmits(socket: &OwnedFd) -> Option<u32> {
-    // As long as the field that is read.
+    with_info(socket, |info| TcpInfo(info).total_retrans())
+}
+
+/// Nothing of a connection is left to be sent or acknowledged, or it has failed (`TCP_CLOSE`; also while it is in TIME-WAIT).
+pub(crate) fn is_closed(socket: &OwnedFd) -> bool {
+    const TCP_CLOSE: u8 = 7;
+    with_info(socket, |info| info.first().copied()) == Some(TCP_CLOSE)
+}
+
+/// What is found in the kernel's `TCP_INFO` of a connection.
+fn with_info<T>(socket: &OwnedFd, find: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
+    // As long as the fields that are read.
     let mut answer = [0_u8; 104];
     let mut length = answer.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes to `answer`, and the length that it wrote to `length`.
@@ -65,7 +76,7 @@ pub(crate) fn retransmits(socket: &OwnedFd) -> Option<u32> {
         )
     };
     let answer = answer.get(..length as usize)?;
-    (status == 0).then(|| TcpInfo(answer).total_retrans())?
+    (status == 0).then(|| find(answer))?
 }
 
 /// Something to poll that says, once rung, that it is over.

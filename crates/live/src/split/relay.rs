@@ -1,6 +1,7 @@
 //! Two TCP connections that pass for one: what comes from either goes to the other, data, end and RST alike.
 
 use super::sockets;
+use crate::channels::tcp;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
@@ -46,9 +47,9 @@ pub(super) enum Progress {
     Waiting,
     /// It stopped to give others a turn.
     MoreToDo,
-    /// Both sides have ended.
+    /// Both sides have ended, and the last byte has been acknowledged.
     Over,
-    /// The onward connection could not be opened.
+    /// A leg failed before the onward connection was open.
     Refused,
     /// A leg failed.
     Broken,
@@ -74,13 +75,14 @@ impl Relay {
 
     /// Something happened at a leg's socket.
     pub fn happened(&mut self, leg: usize, flags: EventFlags, buffer: &mut [u8]) -> Progress {
-        if flags.contains(EventFlags::ERR)
+        if !self.has_passed_all()
+            && flags.contains(EventFlags::ERR)
             && let Ok(Err(_)) = socket_error(&self.legs[leg])
         {
-            return if leg == ONWARD && !self.connected {
-                Progress::Refused
-            } else {
+            return if self.connected {
                 Progress::Broken
+            } else {
+                Progress::Refused
             };
         }
         if leg == ONWARD && flags.contains(EventFlags::OUT) {
@@ -99,8 +101,13 @@ impl Relay {
         let back = self.pump(ONWARD, buffer);
         if [there, back].contains(&Progress::Broken) {
             Progress::Broken
-        } else if self.flows.iter().all(|flow| flow.shut) {
-            Progress::Over
+        } else if self.has_passed_all() {
+            // What the kernel still sends is sent again if it is lost, and counted only while the socket is there.
+            if self.legs.iter().all(tcp::is_closed) {
+                Progress::Over
+            } else {
+                Progress::Waiting
+            }
         } else if [there, back].contains(&Progress::MoreToDo) {
             Progress::MoreToDo
         } else {
@@ -108,7 +115,11 @@ impl Relay {
         }
     }
 
-    /// Both have ended: what the kernel still holds it sends by itself.
+    /// Both directions have ended, and both ends have been passed on. A RST that comes now changes nothing.
+    fn has_passed_all(&self) -> bool {
+        self.flows.iter().all(|flow| flow.shut)
+    }
+
     pub fn close(self) {
         drop(self.legs);
     }
