@@ -6,13 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
+import polars as pl
 import pytest
 
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.closings import Closings, Connection
 from bentpipe.engines.workloads import carried
-from bentpipe.engines.workloads.across_split import retransmits_on_the_path
+from bentpipe.engines.workloads.across_split import retransmits_on_the_path, while_measured
 from bentpipe.engines.workloads.transfer import FlowOutcome, Item, Transfer
+from bentpipe.lab.spec import BulkSpec
 
 HEADER = "time_s,host,ip,local_port,remote_port,bytes_received,bytes_acked,retransmits\n"
 
@@ -179,3 +181,23 @@ def test_with_a_split_a_connection_left_open_at_the_end_is_not_in_the_sum(
     found = across(tmp_path, flow(40), flow(42, outcome=outcome))
     assert [each["retransmits"] for each in found.flows] == [30, None]
     assert found.entry["retransmits"] == total
+
+
+@pytest.mark.parametrize(("omit_s", "count"), [(0, 50), (2, 70 - 30)])
+def test_with_a_split_a_transfer_by_time_has_what_was_sent_again_in_that_time(
+    omit_s: int, count: int
+) -> None:
+    """Its clocks begin at 1.5 s with a round trip of 100 ms, and it is measured for 4 s after `omit`."""
+    rows = [("far", 5201, 40, float(at_s), at_s * 10) for at_s in range(1, 10)]
+    others = [("far", 5201, 40, 0.5, 999), ("far", 40, 5201, 3.0, 999), ("near", 5201, 40, 3.0, 999)]
+    columns = ["host", "local_port", "remote_port", "time_s", "retransmits"]
+    sampled = pl.DataFrame([*others, *rows], schema=columns, orient="row")
+    work = BulkSpec.model_construct(time_ns=4 * 10**9, size_bytes=None, omit_ns=omit_s * 10**9)
+    # Of the second no sample is known.
+    flows = [flow(40) | {"retransmits": 95}, flow(41, "up") | {"retransmits": 7}]
+    result = WorkloadResult({"retransmits": 102, "duration_s": 4.0}, flows=flows)
+    found = while_measured(result, work, sampled, 0.1)
+    assert [each["retransmits"] for each in found.flows] == [count, 7]
+    assert found.entry["retransmits"] == count + 7
+    by_size = work.model_copy(update={"size_bytes": 1000, "time_ns": None})
+    assert while_measured(result, by_size, sampled, 0.1).entry["retransmits"] == 102

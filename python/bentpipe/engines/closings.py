@@ -37,6 +37,13 @@ class Connection:
     at_s: float
 
 
+def proxy_end(of: Connection, *, upload: bool) -> tuple[str, int, int]:
+    """The host and the ports, its own first, of the end that sends data across the path of a split."""
+    ports = (of.client_port, of.server_port) if upload else (of.server_port, of.client_port)
+    # Towards the path a proxy has the ports of the host beside it.
+    return "near" if upload == (of.client == "client") else "far", *ports
+
+
 class Closings:
     """Of a run; grows until it ends."""
 
@@ -97,10 +104,7 @@ class Closings:
         the connection's client sent them."""
         if not self._is_split:
             return self.client_end(of) if upload else self.server_end(of)
-        ports = (of.client_port, of.server_port) if upload else (of.server_port, of.client_port)
-        # Towards the path a proxy has the ports of the host beside it.
-        proxy = "near" if upload == (of.client == "client") else "far"
-        return self._first((proxy, *ports), of.at_s)
+        return self._first(proxy_end(of, upload=upload), of.at_s)
 
     def _is_over(self, of: Connection) -> bool:
         ends = [self.client_end(of), self.server_end(of)]

@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,11 @@ from bentpipe.engines.lengths import run_length_s
 from bentpipe.engines.socket_owners import SOCKETS_CSV, with_owners
 from bentpipe.engines.tunnel_config import tunnel_config
 from bentpipe.engines.workloads import REGISTRY, bulk, channels, http
+from bentpipe.engines.workloads.across_split import SAMPLED, while_measured
 from bentpipe.errors import EngineError
 from bentpipe.lab.models.host import LINUX_CONTROLS
 from bentpipe.lab.point import Point
-from bentpipe.lab.spec import HostSpec, RunSpec
+from bentpipe.lab.spec import BulkSpec, HostSpec, RunSpec
 from bentpipe.lab.tunnels import titrated_pipes
 from bentpipe.runs.figures import reader_waits
 from bentpipe.runs.figures.queue_behaviour import queues_of_run
@@ -157,8 +158,7 @@ class _Run:
 
     def kept(self, run: _Measured) -> Record:
         """The tables become Parquet, and the record says what the run was."""
-        self._store(run.results, self._raw_folder)
-        record = self._record(run)
+        record = self._record(replace(run, results=self._stored(run.results, self._raw_folder)))
         record["queue"] = queues_of_run(self._folder.path(), record, run.end_s)
         shutil.rmtree(self._raw_folder)
         self._folder.finish(record)
@@ -216,7 +216,8 @@ class _Run:
             self._troubles.append(str(died))
             return {}
 
-    def _store(self, results: dict[str, WorkloadResult], raw_folder: Path) -> None:
+    def _stored(self, results: dict[str, WorkloadResult], raw_folder: Path) -> dict[str, WorkloadResult]:
+        """Writes the tables, and adds to the results what only the samples of the sockets tell."""
         flows = _flows(results.values())
         if (csv := raw_folder / "link.csv").exists():
             self._folder.csv_to_table("link", csv)
@@ -229,6 +230,9 @@ class _Run:
             )
         for capture in raw_folder.glob("*.pcapng"):
             capture.rename(self._folder.path(capture.name))
+        if self._spec.split is not None and (sockets := self._folder.path("sockets.parquet")).exists():
+            results = self._across_split(results, sockets)
+            flows = _flows(results.values())
         self._folder.write_table("flows", flows)
         rows = {
             "pings": [row for result in results.values() for row in result.pings],
@@ -236,6 +240,18 @@ class _Run:
         }
         for name, table in rows.items():
             self._folder.write_table(name, pl.DataFrame(table, schema=TABLES[name].schema))
+        return results
+
+    def _across_split(self, results: dict[str, WorkloadResult], sockets: Path) -> dict[str, WorkloadResult]:
+        works = {work.name: work for work in self._spec.workloads if isinstance(work, BulkSpec)}
+        proxies = pl.scan_parquet(sockets, glob=False).filter(pl.col("host").is_in(["near", "far"]))
+        sampled = proxies.select(SAMPLED).collect()
+        return {
+            name: while_measured(result, works[name], sampled, self._spec.base_rtt_ns / 1e9)
+            if name in works
+            else result
+            for name, result in results.items()
+        }
 
     def _record(self, run: _Measured) -> Record:
         """Without what is said of the queues, which is found by what this says."""
