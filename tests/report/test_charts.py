@@ -1,6 +1,7 @@
 """Charts say with figures what they show, and lose no peak."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -303,3 +304,13 @@ def test_an_outline_keeps_the_extremes_and_curves_on_one_clock_share_theirs(
 @given(st.lists(st.one_of(st.floats(), st.integers(-(10**7), 10**7).map(lambda n: n / 1000)), min_size=40))
 def test_figures_are_rounded_together_as_one_by_one(values: list[float]) -> None:
     assert shorts(np.array(values)) == [short(value) for value in values]
+
+
+def test_a_title_with_an_apostrophe_is_drawn_without_a_warning_of_fonts(
+    geo: Results, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    chart, *_ = files.of_run(geo, geo.records[0])
+    first, *rest = chart.panels
+    titled = replace(chart, panels=(replace(first, title="the tunnel's delay"), *rest))
+    matplotlib.save(titled, tmp_path / "chart.pdf")
+    assert [each.getMessage() for each in caplog.records if each.name.startswith("fontTools")] == []

@@ -161,6 +161,31 @@ def test_sentences_of_several_works_each_end_with_a_point(tmp_path: Path) -> Non
     )
 
 
+def test_a_chart_of_several_works_leaves_their_costs_to_its_panels_and_the_page_says_them(
+    tmp_path: Path,
+) -> None:
+    def works(variant: str, goodput: float, again: int) -> records.Record:
+        both = {
+            name: records.bulk(goodput, bytes=1_448_000, retransmits=again) for name in ("file", "upload")
+        }
+        spec = {"path": {"mtu": 1500}}
+        return records.run(both, variant, point={"path_kind": "GEO"}, spec=spec)
+
+    found = stored(tmp_path, [works("as is", 1.0, 10), works("BBR", 2.0, 100)])
+    chart = speed_up.build(found)
+    assert chart is not None
+    (panel, *_) = chart.panels
+    cost = "it sends 10 % of the payload again instead of 1 %."
+    assert cost not in panel.sentence
+    assert [each.partition(":")[0] for each in panel.answers] == ["file", "upload"]
+    assert all(each.endswith(cost) for each in panel.answers)
+    page = html.render(found)
+    answers = page[page.index("What helps most, and") :].partition("</section>")[0]
+    assert answers.count("<dt>") == 1
+    assert answers.count("<dd>") == 2
+    assert answers.count(f"10{NB}% of the payload again") == 2
+
+
 def test_two_workloads_of_one_point_have_headings_of_their_own(tmp_path: Path) -> None:
     def beside(variant: str, goodput: float, seed: int) -> records.Record:
         works = {"download": records.bulk(goodput), "other": records.bulk(4.0)}

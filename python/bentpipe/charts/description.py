@@ -185,6 +185,8 @@ class Panel(_Shown):
     """Where it is not the chart's."""
     cells: Cells | None = None
     """In place of series."""
+    answers: tuple[str, ...] = ()
+    """Of each piece of work the whole sentence, where `sentence` leaves out a part."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from bentpipe.analysis.comparisons import Comparison, compare_all
 from bentpipe.analysis.limits import explain
 from bentpipe.analysis.published import experiment
 from bentpipe.charts import plotly
-from bentpipe.charts.build import speed_up
 from bentpipe.charts.build.overviews import Overview, overviews
 from bentpipe.charts.description import Chart, Panel
 from bentpipe.errors import ComparisonError, StoreError
@@ -179,19 +178,16 @@ def _note(chart: Chart, of: Overview) -> str:
     return "" if chart.sentence == of.finding else chart.sentence
 
 
-def _answers(chart: Chart) -> list[tuple[str, str]]:
+def _answers(chart: Chart) -> list[tuple[str, tuple[str, ...]]]:
     """What a chart of cures says of each path. It stands at the top of the page and not at the chart."""
-    if chart.name != speed_up.NAME:
-        return []
-    return [(p.title, p.sentence) for p in _first_of_rows(chart) if p.sentence]
+    return [(p.title, p.answers) for p in _first_of_rows(chart) if p.answers]
 
 
 def _panels(chart: Chart) -> list[dict[str, str]]:
     """One for each figure of the chart."""
-    answered = {words for _, words in _answers(chart)}
     # The title of cells is written above them.
     return [
-        {"title": "" if chart.of_cells else p.title, "sentence": "" if p.sentence in answered else p.sentence}
+        {"title": "" if chart.of_cells else p.title, "sentence": "" if p.answers else p.sentence}
         for p in _first_of_rows(chart)
     ]
 

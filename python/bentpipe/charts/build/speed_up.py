@@ -123,7 +123,10 @@ def _panels(name: str, rows: Sequence[_Row], costs: Sequence[tuple[Measure, Axis
     )
     slug = name.replace(" ", "-") or "all"
     as_is = Level(1.0, PLAIN, Role.CAPACITY)
-    found = [Panel(f"speed-up-{slug}", name, _sentence(rows), axis, series, (as_is,), _SPEED_UP)]
+    answers = _answers(rows)
+    words = tuple(str(each) for each in answers)
+    of_speed = (_sentence(answers), axis, series, (as_is,), _SPEED_UP)
+    found = [Panel(f"speed-up-{slug}", name, *of_speed, answers=words)]
     for measure, x, role in costs:
         known = [
             (number, _as_drawn(row.cell.figures[measure.name]))
@@ -180,9 +183,25 @@ def _points(label: str, known: Sequence[tuple[int, _Drawn]], role: Role, rows: S
     )
 
 
-def _sentence(rows: Sequence[_Row]) -> str:
-    """Of each thing done, what helped most, and what that costs."""
-    parts = []
+@dataclass(frozen=True)
+class _Answer:
+    """What helped most with one piece of work."""
+
+    work: str
+    """Empty where there is one."""
+    helps: str
+    more: str
+    """What it costs, and what may help as much."""
+
+    def __str__(self) -> str:
+        return _told(self.work, self.helps + self.more)
+
+
+def _told(work: str, words: str) -> str:
+    return f"{work}: {words}." if work else f"{words[:1].upper()}{words[1:]}."
+
+
+def _answers(rows: Sequence[_Row]) -> list[_Answer]:
     heading = ""
     groups: dict[str, list[tuple[_Row, SpeedUp]]] = {}
     plain: dict[str, Cell] = {}
@@ -192,19 +211,27 @@ def _sentence(rows: Sequence[_Row]) -> str:
             groups.setdefault(heading, []).append((row, row.faster))
         elif row.cell:
             plain[heading] = row.cell
+    found = []
     for name, tried in groups.items():
         far = [f'"{row.label}" is {digits(of.ratio)} times as fast' for row, of in tried if of.ratio > _DRAWN]
         rest = [pair for pair in tried if pair[1].ratio <= _DRAWN]
-        best = ""
+        best = more = ""
         if rest:
             (row, faster), *others = sorted(rest, key=lambda pair: -pair[1].ratio)
+            best = _helps(row.label, faster)
             costs = _costs(row.cell, plain.get(name)) if _may_help(faster) else []
-            best = _helps(row.label, faster) + (f"; it {listed(costs)}" if costs else "")
-            best += _as_good(faster, *others[0]) if others else ""
+            more = f"; it {listed(costs)}" if costs else ""
+            more += _as_good(faster, *others[0]) if others else ""
         words = ", and of the others ".join(filter(None, [", ".join(far), best]))
-        parts.append(f"{name}: {words}" if name else f"{words[:1].upper()}{words[1:]}")
-    words = ". ".join(parts)
-    return f"{words}." if words else ""
+        found.append(_Answer(name, words, more))
+    return found
+
+
+def _sentence(answers: Sequence[_Answer]) -> str:
+    """Of several pieces of work without the costs, which the panels beside show."""
+    if len(answers) == 1:
+        return str(answers[0])
+    return " ".join(_told(each.work, each.helps) for each in answers)
 
 
 def _may_help(faster: SpeedUp) -> bool:
