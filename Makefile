@@ -41,14 +41,15 @@ test:
 	@$(MAKE) --no-print-directory --jobs 2 test-without-live test-live
 	$(live) -m "live and alone" -n 3 $(beside) || [ $$? = 5 ]
 
+# What make hands down to another make is nothing for cargo, which would warn that it cannot use it.
 test-without-live:
-	cargo test --quiet --workspace
-	$(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
+	env -u MAKEFLAGS cargo test --quiet --workspace
+	env -u MAKEFLAGS $(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
 
 # What it prints would stand between the lines of the others: it is shown when it is over.
 test-live:
 	@printed=$$(mktemp); trap 'rm -f "$$printed"' EXIT INT TERM; \
-	$(live) -m "live and not alone" -n 6 $(beside) > $$printed 2>&1; status=$$?; \
+	env -u MAKEFLAGS $(live) -m "live and not alone" -n 6 $(beside) > $$printed 2>&1; status=$$?; \
 	echo 'Live tests:'; cat $$printed; [ $$status = 0 ] || [ $$status = 5 ]
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
