@@ -1,9 +1,10 @@
 //! One host of a run: a network namespace with its ends of the links, its addresses, its routes, its settings.
 
 use crate::family::Family;
+use crate::host_setup::{HostSetup, at, metrics, quiet};
 use crate::namespaces::NetNamespace;
 use crate::per_host::HostId;
-use crate::protocol::{HostReady, HostSetup, Offload, Setup};
+use crate::protocol::{HostReady, Offload, Setup};
 use crate::refusal::{self, Machine, Refused, Step};
 use crate::routing::{DeviceDrops, Routing};
 use crate::sock_diag::SockDiag;
@@ -11,7 +12,6 @@ use crate::split::{self, Splitter};
 use crate::topology::{self, Attachment, PLAIN, Plan};
 use crate::{servers, sysctl, tun};
 use bentpipe_base::topology::Link;
-use netlink_packet_route::route::RouteMetric;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -144,15 +144,6 @@ pub(crate) fn build(
         sockets.push(of_long_leg);
     }
     Ok(((namespace, sockets), ready))
-}
-
-/// What the kernel's refusal to do something becomes.
-pub(crate) fn at(host: HostId, doing: &'static str) -> impl Fn(io::Error) -> Refused {
-    move |error| Refused {
-        what: "network".into(),
-        message: format!("{doing} of the host {} gave: {error}", host.name()),
-        remedy: None,
-    }
 }
 
 /// A host that is being built.
@@ -337,47 +328,4 @@ impl HostNamespace {
 fn forward() -> io::Result<()> {
     sysctl::set_if_there("net.ipv4.ip_forward", "1")?;
     sysctl::set_if_there("net.ipv6.conf.all.forwarding", "1")
-}
-
-/// Keeps the kernel's own packets off a link: router solicitations, link-local addresses and their reports.
-pub(crate) fn quiet(device: &str, ipv6: bool) -> io::Result<()> {
-    let name = |setting: &str| format!("net.ipv6.conf.{device}.{setting}");
-    for (setting, value) in [
-        ("addr_gen_mode", "1"),
-        ("accept_ra", "0"),
-        ("router_solicitations", "0"),
-    ] {
-        sysctl::set_if_there(&name(setting), value)?;
-    }
-    if ipv6 {
-        Ok(())
-    } else {
-        sysctl::set_if_there(&name("disable_ipv6"), "1")
-    }
-}
-
-pub(crate) fn metrics(
-    setup: &HostSetup,
-    congestion_control: Option<&str>,
-) -> Result<Vec<RouteMetric>, Refused> {
-    let mut metrics = Vec::new();
-    if let Some(algorithm) = congestion_control {
-        let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-            .unwrap_or_default();
-        // Asking the kernel for one that it does not have would, as root, load a module into the machine.
-        if !available.split_whitespace().any(|known| known == algorithm) {
-            return Err(Refused {
-                what: "congestion_control".into(),
-                message: format!(
-                    "this kernel has no congestion control {algorithm:?} loaded; it has {}",
-                    available.trim()
-                ),
-                remedy: Some(format!("sudo modprobe tcp_{algorithm}")),
-            });
-        }
-        metrics.push(RouteMetric::CcAlgo(algorithm.to_owned()));
-    }
-    metrics.extend(setup.initcwnd.map(RouteMetric::InitCwnd));
-    metrics.extend(setup.initrwnd.map(RouteMetric::InitRwnd));
-    Ok(metrics)
 }

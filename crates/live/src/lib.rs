@@ -9,6 +9,7 @@ pub mod datapath;
 pub mod family;
 pub mod host;
 mod host_namespace;
+mod host_setup;
 mod links;
 mod names;
 mod namespaces;

@@ -3,6 +3,7 @@
 use crate::channels::setup::ChannelsSetup;
 use crate::datapath::TunnelSetup;
 use crate::family::Family;
+pub use crate::host_setup::HostSetup;
 use crate::per_host::{HostId, PerHost};
 use crate::refusal::Refused;
 use crate::report::Report;
@@ -94,19 +95,6 @@ impl Setup {
 
 fn both_families() -> Vec<Family> {
     vec![Family::V4, Family::V6]
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostSetup {
-    /// Set in this order: by name.
-    #[serde(default)]
-    pub sysctl: BTreeMap<String, String>,
-    /// Set as a metric of the route, since a network namespace may not make a restricted algorithm its default.
-    pub congestion_control: Option<String>,
-    /// Segments; `None` leaves the kernel's.
-    pub initcwnd: Option<u32>,
-    pub initrwnd: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

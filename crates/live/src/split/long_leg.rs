@@ -14,10 +14,9 @@
 use super::forwarder::Side;
 use super::tproxy;
 use crate::family::Family;
-use crate::host_namespace::{at, metrics, quiet};
+use crate::host_setup::{HostSetup, at, metrics, quiet};
 use crate::namespaces::NetNamespace;
 use crate::per_host::HostId;
-use crate::protocol::HostSetup;
 use crate::refusal::{self, Machine, Refused, Step};
 use crate::routing::{DefaultRoute, Routing};
 use crate::sock_diag::SockDiag;
