@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-without-live test-live test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded check-interrupted validate calibrate check-intervals check-query check-calc wheel check-wheel docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded check-interrupted validate calibrate check-intervals check-query check-calc wheel check-wheel docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -28,8 +28,8 @@ demo: setup
 	@echo 'In full: $(bentpipe) run effects-of-latency --engine live'
 
 # FILTER=word runs only the Python tests whose name has it (pytest's status 5: none). Live tests wait for most of their time, so
-# that several go beside each other and beside all other tests; the few that load the processors or look for namespaces that are left
-# come at the end. Many tests start `bentpipe`, which is slow where Python may keep nothing that it compiled.
+# that several go beside each other; the few that load the processors or look for namespaces that are left come at the end.
+# Many tests start `bentpipe`, which is slow where Python may keep nothing that it compiled.
 pytest := $(python) -m pytest $(if $(FILTER),-k $(FILTER))
 live := $(pytest) tests/live tests/cli
 beside := --dist worksteal
@@ -38,19 +38,10 @@ test: export PROPTEST_RNG_SEED ?= 20261122
 test: export PYTHONDONTWRITEBYTECODE =
 test:
 	@scripts/setup test
-	@$(MAKE) --no-print-directory --jobs 2 test-without-live test-live
+	cargo test --quiet --workspace
+	$(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
+	$(live) -m "live and not alone" -n 6 $(beside) || [ $$? = 5 ]
 	$(live) -m "live and alone" -n 3 $(beside) || [ $$? = 5 ]
-
-# What make hands down to another make is nothing for cargo, which would warn that it cannot use it.
-test-without-live:
-	env -u MAKEFLAGS cargo test --quiet --workspace
-	env -u MAKEFLAGS $(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
-
-# What it prints would stand between the lines of the others: it is shown when it is over.
-test-live:
-	@printed=$$(mktemp); trap 'rm -f "$$printed"' EXIT INT TERM; \
-	env -u MAKEFLAGS $(live) -m "live and not alone" -n 6 $(beside) > $$printed 2>&1; status=$$?; \
-	echo 'Live tests:'; cat $$printed; [ $$status = 0 ] || [ $$status = 5 ]
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
 test-loop: export PYTHONDONTWRITEBYTECODE =
