@@ -41,6 +41,7 @@ time = "4 s"
 )
 # Starved threads wait in turns, each for what the other has not done: 50 to 80 % of the time each, by chance.
 # What the default of the limit is worth `make bench-hosts` measures.
+CHANNELS_S = 5
 CHANNELS = (
     LAB.replace('"20 s"\nuntil = "done"', '"5 s"').replace("10 Mbit/s", "100 Mbit/s")
     + """
@@ -214,9 +215,12 @@ def test_channels_whose_threads_waited_mark_the_run(run: Callable[[str], dict[st
         # Linux divides processors among sessions first (autogroups, sched(7)), and what share the session of
         # the tests has is unknown. A host's session and this new one have the same.
         busy.append(subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True))
+        starved_until = time.monotonic() + CHANNELS_S
         # Until the end: a thread has its name before it asks for its own priority, and those of the run
         # before may be seen first.
         while not over.wait(0.05):
+            if time.monotonic() > starved_until:
+                os.killpg(busy[0].pid, signal.SIGKILL)  # what comes after the run need not wait as well
             for thread in channels_threads():
                 with contextlib.suppress(OSError):
                     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
