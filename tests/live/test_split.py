@@ -141,15 +141,19 @@ def test_a_reset_is_passed_on(user: str, resets: str) -> None:
     assert [split[end]["resets"] for end in ("near", "far")] == [2, 2]
 
 
+def run_client(host: Host, ip: int, goes: str) -> None:
+    """A connection to a port at the server where nobody listens."""
+    values = f"IP = {ip}; PORT = 5001; OTHER = {ADDRESSES[ip]['server']!r}\n"
+    host.spawn(f"client {ip}", "client", ["/usr/bin/python3", "-c", values + CONNECT + goes])
+    assert host.hear()["status"] == 0
+
+
 def test_who_opens_a_connection_that_nobody_accepts_gets_a_reset(user: str) -> None:
     with Host(user) as host:
         host.setup(path=PATH, split=SPLIT)
         host.start()
         for ip in (4, 6):
-            values = f"IP = {ip}; PORT = 5001; OTHER = {ADDRESSES[ip]['server']!r}\n"
-            program = values + CONNECT + "told(data=taken(stream))"
-            host.spawn(f"client {ip}", "client", ["/usr/bin/python3", "-c", program])
-            assert host.hear()["status"] == 0
+            run_client(host, ip, "told(data=taken(stream))")
             said = json.loads((host.raw_folder / f"client {ip}.out").read_text())
             assert said["data"] == "reset"
         split = report_of(host)["split"]
@@ -163,10 +167,7 @@ def test_who_leaves_before_the_other_side_is_open_is_a_failed_connect(user: str)
         host.setup(path=PATH | {"down": long, "up": long}, split=SPLIT)
         host.start()
         for ip in (4, 6):
-            values = f"IP = {ip}; PORT = 5001; OTHER = {ADDRESSES[ip]['server']!r}\n"
-            program = values + CONNECT + "time.sleep(0.2); reset(stream)"
-            host.spawn(f"client {ip}", "client", ["/usr/bin/python3", "-c", program])
-            assert host.hear()["status"] == 0
+            run_client(host, ip, "time.sleep(0.2); reset(stream)")
         near = report_of(host)["split"]["near"]
     assert [near[name] for name in ("connections", "connect_failures", "resets")] == [2, 2, 0]
 

@@ -314,3 +314,15 @@ def test_a_title_with_an_apostrophe_is_drawn_without_a_warning_of_fonts(
     titled = replace(chart, panels=(replace(first, title="the tunnel's delay"), *rest))
     matplotlib.save(titled, tmp_path / "chart.pdf")
     assert [each.getMessage() for each in caplog.records if each.name.startswith("fontTools")] == []
+
+
+def test_a_short_logarithmic_axis_has_plain_numbers(geo: Results) -> None:
+    chart, *_ = files.of_run(geo, geo.records[0])
+    curve = replace(chart.panels[0].series[0], x=[1.0, 2.0], y=[60.0, 350.0], low=None, high=None)
+    short = Panel("short", "Short", "", Axis("waiting", "kB", log=True), (curve,))
+    drawn = matplotlib.figure(replace(chart, panels=(short,)))
+    drawn.canvas.draw()
+    (axes,) = drawn.axes
+    labels = [label.get_text() for label in axes.get_yticklabels(which="both")]
+    assert {"60", "100", "200"} <= {label for label in labels if label}
+    assert not any("$" in label for label in labels)

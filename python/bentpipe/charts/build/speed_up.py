@@ -19,8 +19,6 @@ from bentpipe.runs.store import Results
 from bentpipe.words.digits import digits
 from bentpipe.words.wording import TOO_WIDE, listed, point_words, ratio_interval
 
-NAME = "speed-up"
-
 
 @dataclass(frozen=True)
 class _Row:
@@ -59,7 +57,7 @@ def build(results: Results) -> Chart | None:
     ]
     panels = [panel for name, rows in sections.items() for panel in _panels(name, rows, costs)]
     return Chart(
-        name=NAME,
+        name="speed-up",
         title="What helps, and what it costs",
         sentence="",
         x=_SPEED_UP,

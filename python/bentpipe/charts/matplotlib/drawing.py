@@ -10,7 +10,14 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    FuncFormatter,
+    LogFormatter,
+    NullFormatter,
+    NullLocator,
+)
 
 from bentpipe.charts.description import Chart, Dash, Level, Mark, Panel, Series, Symbol
 from bentpipe.charts.matplotlib import cells, rows
@@ -154,6 +161,7 @@ def _draw(place: Axes, chart: Chart, panel: Panel, heights: Range) -> None:
         _draw_level(place, level)
     if panel.y.log:
         place.set_yscale("log")
+        place.yaxis.set_minor_formatter(_SmallTicks())
     place.yaxis.set_major_formatter(FuncFormatter(lambda value, _: digits(value)))
     if panel.y.zero is not None:
         ticks = log_ticks(heights, panel.y)
@@ -215,10 +223,19 @@ def _x_axis(place: Axes, chart: Chart, *, named: bool = True) -> None:
         place.set_xlabel(chart.x.title)
     if chart.x.log:
         place.set_xscale("log")
+        place.xaxis.set_major_formatter(FuncFormatter(lambda value, _: digits(value)))
+        place.xaxis.set_minor_formatter(_SmallTicks())
         place.set_xlim(*x_range(chart))
     if chart.x.ticks is not None:
         words = chart.x.tick_words or [digits(tick) for tick in chart.x.ticks]
         _fixed_ticks(place.xaxis, [chart.x.at(tick) for tick in chart.x.ticks], words)
+
+
+class _SmallTicks(LogFormatter):
+    """Of a logarithmic axis, the ticks between powers of ten. They have words where the axis is short."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return digits(x) if super().__call__(x, pos) else ""
 
 
 def _fixed_ticks(axis: XAxis | YAxis, ticks: Sequence[float], words: Sequence[str]) -> None:
