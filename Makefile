@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded check-interrupted validate calibrate check-intervals check-query check-calc wheel check-wheel docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -123,6 +123,11 @@ check-query: setup
 # The sizes of satellite-baselines' flows, fitted to its published throughputs.
 calibrate: setup
 	$(python) benches/calibrate
+
+# The gateway's protocol in virtual time, under faults: SEEDS=10000 scenarios. SEED=17 shows one of them with its trace.
+check-gateway:
+	cargo run --quiet --release -p bentpipe-gateway --example check_gateway -- \
+		$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
 
 # How often the intervals of `bentpipe compare` hold what they should: the tables of docs/compare.md.
 check-intervals: setup

@@ -18,8 +18,17 @@ pub struct ExactConfig {
     pub patience: Nanos,
     /// Asked for again after this, until a round trip has been measured.
     pub again: Nanos,
-    /// Asked for so many times.
+    /// Asked for so many times; [`Self::WITHOUT_END`]: until it comes.
     pub tries: u8,
+}
+
+impl ExactConfig {
+    /// Packets are asked for until they come: the sender keeps them until the receiver has them.
+    pub const WITHOUT_END: u8 = u8::MAX;
+
+    fn gives_up(&self, asked: u8) -> bool {
+        self.tries != Self::WITHOUT_END && asked >= self.tries
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +86,13 @@ impl MissingPackets {
         }
     }
 
+    /// From now on a packet is asked for when it has been missing so long.
+    pub fn set_patience(&mut self, patience: Nanos) {
+        if let Some(exact) = &mut self.exact {
+            exact.patience = patience;
+        }
+    }
+
     /// Numbers before this one are no longer kept.
     pub fn forget_before(&mut self, first: u64) {
         while self.list.front().is_some_and(|it| it.id < first) {
@@ -98,14 +114,14 @@ impl MissingPackets {
         let due = |it: &Missing| it.since + if it.asked == 0 { exact.patience } else { again };
         // A packet that is no longer asked for must not keep those waiting whose equation contains it.
         for missing in &self.list {
-            if missing.asked >= exact.tries && due(missing) <= now {
+            if exact.gives_up(missing.asked) && due(missing) <= now {
                 decoder.break_promise(missing.id);
             }
         }
         let mut with_equation = Vec::new();
         let mut needed = BTreeSet::new();
         for missing in &mut self.list {
-            if missing.asked >= exact.tries || due(missing) > now {
+            if exact.gives_up(missing.asked) || due(missing) > now {
                 continue;
             }
             if missing.asked > 0 {
@@ -122,7 +138,7 @@ impl MissingPackets {
         }
         let may_be_asked_for = |&id: &u64| {
             self.place(id)
-                .is_some_and(|at| self.list[at].asked < exact.tries)
+                .is_some_and(|at| !exact.gives_up(self.list[at].asked))
         };
         let ask_for_others =
             needed.len() <= with_equation.len() && needed.iter().all(may_be_asked_for);
@@ -147,7 +163,7 @@ impl MissingPackets {
                 self.list[at].since = now + again - exact.patience;
             }
         }
-        let open = self.list.iter().filter(|it| it.asked < exact.tries);
+        let open = self.list.iter().filter(|it| !exact.gives_up(it.asked));
         self.next_due = open.map(due).min();
         asked.0
     }
@@ -179,7 +195,7 @@ impl Asked {
         } else {
             return;
         }
-        missing.asked += 1;
+        missing.asked = missing.asked.saturating_add(1);
         missing.since = now;
         decoder.promise(missing.id);
     }

@@ -142,6 +142,11 @@ impl TunnelReceiver {
         self.unknown.saturating_sub(self.decoder.rank() as u64)
     }
 
+    /// From now on a packet is asked for when it has been missing so long: see [`ExactConfig::patience`].
+    pub fn set_patience(&mut self, patience: Nanos) {
+        self.missing.set_patience(patience);
+    }
+
     /// A frame came from the sender.
     pub fn handle(&mut self, now: Time, frame: &[u8]) -> Result<(), FrameError> {
         self.handle_as(now, frame, frame.len() as u32)
@@ -235,7 +240,9 @@ impl TunnelReceiver {
         self.name_up_to(now, id + 1, Some(id));
         self.has_news = true;
         let is_source = arrival == Arrival::AsSource;
-        if is_source && self.newest_source.is_none_or(|(newest, _)| id > newest) {
+        // Without any, nothing could be reported: then a packet that was sent again stands for it.
+        let is_newer = self.newest_source.is_none_or(|(newest, _)| id > newest);
+        if is_newer && (is_source || self.newest_source.is_none()) {
             self.newest_source = Some((id, now));
         }
         if !is_source {

@@ -54,6 +54,7 @@ pub struct TunnelSender {
     queued_before: u64,
     titration: Option<Titration>,
     last_report: Option<Report>,
+    round_trip: Option<Nanos>,
     counters: SenderCounters,
 }
 
@@ -85,6 +86,7 @@ impl TunnelSender {
             queued_before: 0,
             titration: config.titration.map(Titration::new),
             last_report: None,
+            round_trip: None,
             counters: SenderCounters::default(),
         })
     }
@@ -96,6 +98,34 @@ impl TunnelSender {
     /// Repairs per packet at present.
     pub fn ratio(&self) -> f64 {
         self.plan.ratio()
+    }
+
+    /// The number of the next packet that is sent for the first time.
+    pub fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// The receiver has all packets before this number, or has given them up.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// From sending a packet to the report of it, without the time that the receiver took: of the newest packet that was reported.
+    pub fn round_trip(&self) -> Option<Nanos> {
+        self.round_trip
+    }
+
+    /// Whether [`Self::poll_transmit`] has a packet that was asked for.
+    pub fn has_exact(&self) -> bool {
+        !self.exact.is_empty()
+    }
+
+    /// Sends the newest packet again. It names all numbers before it, so the receiver asks for what it misses: also for the last
+    /// packets before a pause, of which it knows nothing if none of them came.
+    pub fn send_newest_again(&mut self) {
+        if let Some(newest) = self.next.checked_sub(1) {
+            self.ask_exact(newest);
+        }
     }
 
     /// What the channel is estimated to lose.
@@ -176,6 +206,7 @@ impl TunnelSender {
         if is_new && self.encoder.kept().contains(&newest) {
             let dwell = Nanos(i64::from(report.dwell_us) * 1000);
             let round_trip = now - self.records[newest].sent - dwell;
+            self.round_trip = Some(round_trip);
             self.queueing.on_round_trip(now, round_trip);
             if self.queueing.is_queueing() {
                 self.queued_before = newest + 1;

@@ -1,0 +1,40 @@
+//! A flow: a byte stream in each direction.
+
+mod receive;
+mod send;
+
+pub(crate) use receive::{ReceiveError, ReceiveHalf};
+pub(crate) use send::SendHalf;
+
+use core::fmt;
+
+/// A flow's number within its session. Those that near opens are even, those that far opens are odd; each side takes its
+/// numbers in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u64);
+
+impl fmt::Display for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    /// Which local user's share it has.
+    pub user: u64,
+    pub send: SendHalf,
+    pub receive: ReceiveHalf,
+    /// What comes first is a target, and it has not come yet.
+    pub expects_target: bool,
+    /// The host has been told that there is something to read, or room to write, and has not asked since.
+    pub told_readable: bool,
+    pub wants_room: bool,
+}
+
+impl Flow {
+    /// Both directions have ended, and the host has taken all that came.
+    pub fn is_over(&self) -> bool {
+        self.send.is_over() && self.receive.is_over()
+    }
+}

@@ -1,0 +1,33 @@
+//! The protocol between two gateways, *near* and *far*, at the ends of a long path. No I/O, no clock: time is an argument.
+//! docs/gateway-protocol.md is its normative description.
+//!
+//! ```text
+//! hosts - Session (near) - carrier = path = carrier - Session (far) - hosts
+//! ```
+//!
+//! A [`Session`] carries [flows](FlowId): byte streams that end at both gateways. What it sends crosses as datagrams, which the
+//! erasure code of `bentpipe-fec` repairs, and as a few control messages, which a carrier delivers in order. The carrier below it (QUIC,
+//! or TLS over TCP) authenticates and encrypts. [`null::Carrier`] does neither; it is for virtual time.
+//!
+//! After each call that changes a session, a driver asks [`Session::poll_control`], [`Session::poll_datagram`] and
+//! [`Session::poll_event`] until they have nothing more, and calls again at [`Session::poll_timeout`].
+#![forbid(unsafe_code)]
+
+mod config;
+mod flow;
+mod frame;
+mod hello;
+pub mod null;
+mod pacer;
+mod probe;
+mod scheduler;
+mod session;
+mod target;
+mod varint;
+
+pub use config::{Config, ConfigError, Rate};
+pub use flow::FlowId;
+pub use frame::{Frame, FrameError, Frames};
+pub use hello::{CONTROL_MAX_BYTES, Control, Hello, VERSION};
+pub use session::{Event, Figures, OpenError, ResetCode, Role, Sent, Session, Why};
+pub use target::{Target, TargetError};

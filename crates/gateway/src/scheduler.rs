@@ -1,0 +1,244 @@
+//! Whose bytes are next: deficit round robin (Shreedhar and Varghese, 1995) between local users, and between the flows of each. Who has had
+//! nothing to send for a round comes first, as in RFC 8290 (section 4.2): a keystroke does not wait for a download.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes that one that was idle may send before it takes its turn with the others: ten packets, as many as TCP begins with (RFC 6928).
+const NEW_QUANTUM: i64 = 15_000;
+/// Bytes of each turn.
+const QUANTUM: i64 = 1500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    New,
+    Old,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    deficit: i64,
+    list: List,
+    has_work: bool,
+}
+
+/// Turns between keys.
+#[derive(Clone, Debug)]
+struct Turns<K> {
+    entries: BTreeMap<K, Entry>,
+    new: VecDeque<K>,
+    old: VecDeque<K>,
+    working: usize,
+}
+
+impl<K: Ord + Copy> Default for Turns<K> {
+    fn default() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            working: 0,
+        }
+    }
+}
+
+impl<K: Ord + Copy> Turns<K> {
+    fn set_work(&mut self, key: K, has_work: bool) {
+        match self.entries.get_mut(&key) {
+            Some(entry) => {
+                self.working += usize::from(has_work);
+                self.working -= usize::from(entry.has_work);
+                entry.has_work = has_work;
+            }
+            None if has_work => {
+                self.working += 1;
+                let entry = Entry {
+                    deficit: NEW_QUANTUM,
+                    list: List::New,
+                    has_work,
+                };
+                self.entries.insert(key, entry);
+                self.new.push_back(key);
+            }
+            None => {}
+        }
+    }
+
+    /// The key whose turn it is.
+    fn next(&mut self) -> Option<K> {
+        loop {
+            let (key, list) = match (self.new.front(), self.old.front()) {
+                (Some(&key), _) => (key, List::New),
+                (None, Some(&key)) => (key, List::Old),
+                (None, None) => return None,
+            };
+            let is_alone = self.entries.len() == 1;
+            let Some(entry) = self.entries.get_mut(&key).filter(|it| it.list == list) else {
+                self.pop(list);
+                continue;
+            };
+            if entry.has_work && entry.deficit > 0 {
+                return Some(key);
+            }
+            if !entry.has_work && (list == List::Old || is_alone) {
+                self.entries.remove(&key);
+                self.pop(list);
+                continue;
+            }
+            // A new one that has nothing more waits for a round as an old one, so that it is not new at once again.
+            if entry.deficit <= 0 {
+                entry.deficit += QUANTUM;
+            }
+            entry.list = List::Old;
+            self.pop(list);
+            self.old.push_back(key);
+        }
+    }
+
+    fn pop(&mut self, list: List) {
+        match list {
+            List::New => self.new.pop_front(),
+            List::Old => self.old.pop_front(),
+        };
+    }
+
+    fn charge(&mut self, key: K, bytes: i64) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.deficit -= bytes;
+        }
+    }
+
+    /// Whether the key is among those that were idle.
+    fn is_new(&self, key: K) -> bool {
+        self.entries
+            .get(&key)
+            .is_some_and(|it| it.list == List::New)
+    }
+
+    fn has_work(&self) -> bool {
+        self.working > 0
+    }
+}
+
+/// Users by number, and their flows by number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scheduler {
+    users: Turns<u64>,
+    flows: BTreeMap<u64, Turns<u64>>,
+}
+
+impl Scheduler {
+    /// A flow has bytes that may be sent, or has none.
+    pub fn set_work(&mut self, user: u64, flow: u64, has_work: bool) {
+        let turns = self.flows.entry(user).or_default();
+        turns.set_work(flow, has_work);
+        self.users.set_work(user, turns.has_work());
+        if turns.entries.is_empty() {
+            self.flows.remove(&user);
+        }
+    }
+
+    /// A flow is over.
+    pub fn forget(&mut self, user: u64, flow: u64) {
+        self.set_work(user, flow, false);
+        if let Some(turns) = self.flows.get_mut(&user) {
+            turns.entries.remove(&flow);
+            if turns.entries.is_empty() {
+                self.flows.remove(&user);
+            }
+        }
+    }
+
+    pub fn has_work(&self) -> bool {
+        self.users.has_work()
+    }
+
+    /// The user and the flow whose turn it is, and whether it comes before the others since it was idle.
+    pub fn next(&mut self) -> Option<(u64, u64, bool)> {
+        loop {
+            let user = self.users.next()?;
+            let Some(turns) = self.flows.get_mut(&user) else {
+                self.users.set_work(user, false);
+                continue;
+            };
+            if let Some(flow) = turns.next() {
+                let is_new = turns.is_new(flow) || self.users.is_new(user);
+                return Some((user, flow, is_new));
+            }
+            self.users.set_work(user, false);
+        }
+    }
+
+    pub fn charge(&mut self, user: u64, flow: u64, bytes: usize) {
+        self.users.charge(user, bytes as i64);
+        if let Some(turns) = self.flows.get_mut(&user) {
+            turns.charge(flow, bytes as i64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends packets of 1400 bytes of flows that always have more, and returns the bytes of each.
+    fn serve(scheduler: &mut Scheduler, packets: usize) -> BTreeMap<(u64, u64), usize> {
+        let mut sent = BTreeMap::new();
+        for _ in 0..packets {
+            let (user, flow, _) = scheduler.next().unwrap();
+            scheduler.charge(user, flow, 1400);
+            *sent.entry((user, flow)).or_insert(0) += 1400;
+        }
+        sent
+    }
+
+    #[test]
+    fn users_share_alike_however_many_flows_they_have() {
+        let mut scheduler = Scheduler::default();
+        for flow in 0..9 {
+            scheduler.set_work(1, flow, true);
+        }
+        scheduler.set_work(2, 100, true);
+        let sent = serve(&mut scheduler, 5000);
+        let of = |user| -> usize {
+            let all = sent.iter().filter(|(key, _)| key.0 == user);
+            all.map(|(_, bytes)| bytes).sum()
+        };
+        assert!(of(1).abs_diff(of(2)) < 40_000, "{} {}", of(1), of(2));
+        let flows: Vec<_> = (0..9).map(|flow| sent[&(1, flow)]).collect();
+        let spread = flows.iter().max().unwrap() - flows.iter().min().unwrap();
+        assert!(spread < 40_000, "{flows:?}");
+    }
+
+    #[test]
+    fn one_that_was_idle_comes_before_those_that_were_not() {
+        let mut scheduler = Scheduler::default();
+        for flow in 0..5 {
+            scheduler.set_work(1, flow, true);
+        }
+        serve(&mut scheduler, 1000);
+        scheduler.set_work(1, 77, true);
+        assert_eq!(scheduler.next(), Some((1, 77, true)));
+        scheduler.charge(1, 77, 60);
+        scheduler.set_work(1, 77, false);
+        assert_ne!(scheduler.next().unwrap().1, 77);
+        serve(&mut scheduler, 50);
+        scheduler.set_work(1, 77, true);
+        assert_eq!(scheduler.next(), Some((1, 77, true)));
+    }
+
+    #[test]
+    fn nothing_is_left_of_flows_that_are_over() {
+        let mut scheduler = Scheduler::default();
+        for round in 0..100 {
+            scheduler.set_work(round, round, true);
+            assert!(scheduler.has_work());
+            let (user, flow, _) = scheduler.next().unwrap();
+            scheduler.charge(user, flow, 1400);
+            scheduler.forget(user, flow);
+            assert!(!scheduler.has_work());
+            assert_eq!(scheduler.next(), None);
+        }
+        assert!(scheduler.flows.is_empty());
+        assert!(scheduler.users.entries.is_empty());
+    }
+}

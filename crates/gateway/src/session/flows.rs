@@ -1,0 +1,481 @@
+//! The flows of a session: their bytes, their credit, and what goes into the next packet.
+
+use super::{Event, OpenError, ResetCode, Role};
+use crate::config::Config;
+use crate::flow::{Flow, FlowId, ReceiveError, ReceiveHalf, SendHalf};
+use crate::frame::Frame;
+use crate::hello::Hello;
+use crate::scheduler::Scheduler;
+use crate::target::Target;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The longest frame that is no DATA: a type and two numbers.
+const CONTROL_FRAME_BYTES: usize = 17;
+/// A DATA frame with fewer bytes than these does not fill a packet's end.
+const LEAST_DATA: usize = 32;
+
+/// The other gateway does not keep to the protocol: the session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Violation {
+    Receive(FlowId, ReceiveError),
+    SessionCredit,
+    FlowsCredit(FlowId),
+    /// It speaks of a flow that was never opened from here.
+    NeverOpened(FlowId),
+}
+
+#[derive(Debug)]
+pub(crate) struct Flows {
+    role: Role,
+    by_id: BTreeMap<FlowId, Flow>,
+    /// How many were opened from here, and may be.
+    opened: u64,
+    may_open: u64,
+    /// How many the other gateway has opened, may open, and of how many nothing is left.
+    accepted: u64,
+    may_accept: u64,
+    accepted_over: u64,
+    keeps_at_most: u64,
+    /// Payload of all flows: sent, and how much may be.
+    sent: u64,
+    may_send: u64,
+    /// Payload of all flows: that has come, that hosts took, and how much may come.
+    came: u64,
+    taken: u64,
+    may_come: u64,
+    session_window: u64,
+    flow_window: u64,
+    flow_start_window: u64,
+    send_buffer: u64,
+    peer_flow_credit: u64,
+    scheduler: Scheduler,
+    resets: VecDeque<(FlowId, u8)>,
+    /// Flows whose credit is to be looked at.
+    credits: BTreeSet<FlowId>,
+    pub resets_seen: u64,
+}
+
+impl Flows {
+    pub fn new(config: &Config, role: Role, peer: &Hello) -> Self {
+        Self {
+            role,
+            by_id: BTreeMap::new(),
+            opened: 0,
+            may_open: peer.flows.into(),
+            accepted: 0,
+            may_accept: config.max_flows.into(),
+            accepted_over: 0,
+            keeps_at_most: config.max_flows.into(),
+            sent: 0,
+            may_send: peer.session_credit,
+            came: 0,
+            taken: 0,
+            may_come: config.session_window,
+            session_window: config.session_window,
+            flow_window: config.flow_window,
+            flow_start_window: config.flow_start_window,
+            send_buffer: config.send_buffer,
+            peer_flow_credit: peer.flow_credit,
+            scheduler: Scheduler::default(),
+            resets: VecDeque::new(),
+            credits: BTreeSet::new(),
+            resets_seen: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn has(&self, id: FlowId) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    pub fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent
+    }
+
+    pub fn taken_bytes(&self) -> u64 {
+        self.taken
+    }
+
+    pub fn waiting_bytes(&self) -> u64 {
+        self.came - self.taken
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = FlowId> {
+        self.by_id.keys().copied()
+    }
+
+    fn is_own(&self, id: FlowId) -> bool {
+        id.0.is_multiple_of(2) == (self.role == Role::Near)
+    }
+
+    fn new_flow(&self, user: u64, expects_target: bool) -> Flow {
+        Flow {
+            user,
+            send: SendHalf::new(self.peer_flow_credit),
+            receive: ReceiveHalf::new(self.flow_start_window),
+            expects_target,
+            told_readable: false,
+            wants_room: false,
+        }
+    }
+
+    // --- from the hosts ---
+
+    pub fn open(&mut self, user: u64, target: &Target) -> Result<FlowId, OpenError> {
+        if self.opened >= self.may_open {
+            return Err(OpenError::TooMany);
+        }
+        let id = FlowId(2 * self.opened + u64::from(self.role == Role::Far));
+        self.opened += 1;
+        let mut flow = self.new_flow(user, false);
+        flow.send.write(&target.to_bytes());
+        self.by_id.insert(id, flow);
+        self.look_for_work(id);
+        Ok(id)
+    }
+
+    /// Takes as many bytes as there is room for. When there is room again, an event says so.
+    pub fn write(&mut self, id: FlowId, bytes: &[u8]) -> usize {
+        let Some(flow) = self.by_id.get_mut(&id) else {
+            return 0;
+        };
+        if flow.send.is_finished() {
+            return 0;
+        }
+        let room = self.send_buffer.saturating_sub(flow.send.buffered()) as usize;
+        let taken = bytes.len().min(room);
+        flow.send.write(&bytes[..taken]);
+        flow.wants_room = taken < bytes.len();
+        self.look_for_work(id);
+        taken
+    }
+
+    /// Bytes that [`Self::write`] would take. Asked for when there are none, an event says when there are.
+    pub fn room(&mut self, id: FlowId) -> usize {
+        let Some(flow) = self.by_id.get_mut(&id) else {
+            return 0;
+        };
+        let room = self.send_buffer.saturating_sub(flow.send.buffered());
+        flow.wants_room |= room == 0;
+        room as usize
+    }
+
+    pub fn finish(&mut self, id: FlowId) {
+        if let Some(flow) = self.by_id.get_mut(&id) {
+            flow.send.finish();
+            self.look_for_work(id);
+        }
+    }
+
+    /// Ends both directions; the other gateway is told.
+    pub fn reset(&mut self, id: FlowId, code: ResetCode) {
+        if self.forget(id) {
+            self.resets.push_back((id, code as u8));
+        }
+    }
+
+    /// Where a flow that the other gateway opened belongs from now on.
+    pub fn set_user(&mut self, id: FlowId, user: u64) {
+        if let Some(flow) = self.by_id.get_mut(&id) {
+            self.scheduler.forget(flow.user, id.0);
+            flow.user = user;
+            self.look_for_work(id);
+        }
+    }
+
+    pub fn readable(&mut self, id: FlowId) -> &[u8] {
+        let Some(flow) = self.by_id.get_mut(&id) else {
+            return &[];
+        };
+        if flow.expects_target {
+            return &[];
+        }
+        flow.told_readable = false;
+        flow.receive.readable()
+    }
+
+    pub fn has_ended(&self, id: FlowId) -> bool {
+        let flow = self.by_id.get(&id);
+        flow.is_some_and(|flow| flow.receive.has_ended() && flow.receive.ready() == 0)
+    }
+
+    pub fn consume(&mut self, id: FlowId, bytes: usize) {
+        let Some(flow) = self.by_id.get_mut(&id) else {
+            return;
+        };
+        flow.receive.consume(bytes);
+        self.taken += bytes as u64;
+        if flow.receive.owes_limit() {
+            self.credits.insert(id);
+        }
+        self.settle(id);
+    }
+
+    /// A flow of which nothing is left on either side is forgotten.
+    fn settle(&mut self, id: FlowId) {
+        if self.by_id.get(&id).is_some_and(Flow::is_over) {
+            self.forget(id);
+        }
+    }
+
+    /// Whether there was such a flow.
+    fn forget(&mut self, id: FlowId) -> bool {
+        let Some(flow) = self.by_id.remove(&id) else {
+            return false;
+        };
+        self.scheduler.forget(flow.user, id.0);
+        self.credits.remove(&id);
+        self.taken += flow.receive.buffered();
+        self.accepted_over += u64::from(!self.is_own(id));
+        true
+    }
+
+    fn look_for_work(&mut self, id: FlowId) {
+        if let Some(flow) = self.by_id.get(&id) {
+            // The session's credit concerns all: it is looked at when a packet is made.
+            let has_work = flow.send.has_work(u64::MAX);
+            self.scheduler.set_work(flow.user, id.0, has_work);
+        }
+    }
+
+    // --- from the other gateway ---
+
+    pub fn handle(
+        &mut self,
+        frame: Frame<'_>,
+        events: &mut VecDeque<Event>,
+    ) -> Result<(), Violation> {
+        match frame {
+            Frame::Data {
+                flow,
+                offset,
+                bytes,
+                end,
+            } => self.on_data(flow, offset, bytes, end, events),
+            Frame::Reset { flow, code } => {
+                self.find(flow)?;
+                if self.forget(flow) {
+                    self.resets_seen += 1;
+                    events.push_back(Event::Reset {
+                        flow,
+                        code: ResetCode::from_number(code),
+                    });
+                }
+                Ok(())
+            }
+            Frame::FlowCredit { flow, limit } => {
+                self.find(flow)?;
+                if let Some(it) = self.by_id.get_mut(&flow) {
+                    it.send.on_credit(limit);
+                    self.look_for_work(flow);
+                }
+                Ok(())
+            }
+            Frame::SessionCredit { limit } => {
+                self.may_send = self.may_send.max(limit);
+                Ok(())
+            }
+            Frame::FlowsCredit { limit } => {
+                self.may_open = self.may_open.max(limit);
+                Ok(())
+            }
+        }
+    }
+
+    /// Packets overtake each other: one of a flow may come before the one that opens it, or before those of older flows.
+    fn find(&mut self, id: FlowId) -> Result<(), Violation> {
+        let place = id.0 / 2;
+        if self.is_own(id) {
+            let was_opened = place < self.opened;
+            return was_opened.then_some(()).ok_or(Violation::NeverOpened(id));
+        }
+        if place >= self.may_accept {
+            return Err(Violation::FlowsCredit(id));
+        }
+        while self.accepted <= place {
+            let new = FlowId(2 * self.accepted + id.0 % 2);
+            self.accepted += 1;
+            // Until its target has come, it is nobody's.
+            let flow = self.new_flow(u64::MAX, true);
+            self.by_id.insert(new, flow);
+        }
+        Ok(())
+    }
+
+    fn on_data(
+        &mut self,
+        id: FlowId,
+        offset: u64,
+        bytes: &[u8],
+        end: bool,
+        events: &mut VecDeque<Event>,
+    ) -> Result<(), Violation> {
+        self.find(id)?;
+        self.came += bytes.len() as u64;
+        if self.came > self.may_come {
+            return Err(Violation::SessionCredit);
+        }
+        let Some(flow) = self.by_id.get_mut(&id) else {
+            // It was reset from here, and the other gateway has not heard of it.
+            self.taken += bytes.len() as u64;
+            return Ok(());
+        };
+        let received = flow.receive.on_data(offset, bytes, end);
+        received.map_err(|error| Violation::Receive(id, error))?;
+        if flow.expects_target && !self.read_target(id, events) {
+            return Ok(());
+        }
+        let Some(flow) = self.by_id.get_mut(&id) else {
+            return Ok(());
+        };
+        let is_news = flow.receive.ready() > 0 || flow.receive.has_ended();
+        if is_news && !flow.told_readable {
+            flow.told_readable = true;
+            events.push_back(Event::Readable(id));
+        }
+        // An end without bytes may be all that was missing.
+        self.settle(id);
+        Ok(())
+    }
+
+    /// Whether the target is known now.
+    fn read_target(&mut self, id: FlowId, events: &mut VecDeque<Event>) -> bool {
+        let Some(flow) = self.by_id.get_mut(&id) else {
+            return false;
+        };
+        let ready = flow.receive.readable();
+        let Some(&first) = ready.first() else {
+            return false;
+        };
+        let target = match Target::length(first) {
+            // It stands in the first packet, which is longer.
+            Ok(length) if ready.len() < length && !flow.receive.has_ended() => return false,
+            Ok(length) => {
+                Target::from_bytes(&ready[..length.min(ready.len())]).map(|target| (target, length))
+            }
+            Err(error) => Err(error),
+        };
+        let Ok((target, length)) = target else {
+            self.reset(id, ResetCode::Target);
+            return false;
+        };
+        flow.receive.consume(length);
+        flow.expects_target = false;
+        self.taken += length as u64;
+        events.push_back(Event::Opened { flow: id, target });
+        true
+    }
+
+    // --- to the other gateway ---
+
+    fn session_credit(&self) -> u64 {
+        self.may_send - self.sent
+    }
+
+    /// Whether a packet would have something in it.
+    pub fn has_work(&self) -> bool {
+        !self.resets.is_empty()
+            || !self.credits.is_empty()
+            || self.owes_session_credit()
+            || self.owes_flows_credit()
+            || self.has_data()
+    }
+
+    fn has_data(&self) -> bool {
+        self.scheduler.has_work() && self.session_credit() > 0
+    }
+
+    fn owes_session_credit(&self) -> bool {
+        self.may_come - self.taken <= self.session_window / 2
+    }
+
+    fn owes_flows_credit(&self) -> bool {
+        self.may_accept - self.accepted_over <= self.keeps_at_most / 2
+    }
+
+    /// Fills a packet with at most `max` bytes. Whether there is anything in it, and whether all its data are of flows that were
+    /// idle before.
+    pub fn fill(
+        &mut self,
+        max: usize,
+        out: &mut Vec<u8>,
+        events: &mut VecDeque<Event>,
+    ) -> Option<bool> {
+        let start = out.len();
+        self.fill_control(start + max, out);
+        let mut all_new = true;
+        while out.len() + LEAST_DATA < start + max && self.has_data() {
+            let Some((user, id, is_new)) = self.scheduler.next() else {
+                break;
+            };
+            let id = FlowId(id);
+            let session_credit = self.session_credit();
+            let Some(flow) = self.by_id.get_mut(&id) else {
+                self.scheduler.set_work(user, id.0, false);
+                continue;
+            };
+            let room = start + max - out.len();
+            let header = Frame::data_header_bytes(id, flow.send.offset(), room);
+            let most = flow.send.buffered().min(flow.send.credit());
+            let bytes = most.min(session_credit) as usize;
+            let bytes = bytes.min(room.saturating_sub(header));
+            let end = flow.send.ends_with(bytes);
+            if bytes == 0 && !end {
+                self.look_for_work(id);
+                break;
+            }
+            let before = out.len();
+            Frame::write_data_header(id, flow.send.offset(), bytes, end, out);
+            flow.send.take(bytes, out);
+            self.sent += bytes as u64;
+            all_new &= is_new;
+            if flow.wants_room && 2 * flow.send.buffered() <= self.send_buffer {
+                flow.wants_room = false;
+                events.push_back(Event::Writable(id));
+            }
+            self.scheduler.charge(user, id.0, out.len() - before);
+            self.look_for_work(id);
+            self.settle(id);
+        }
+        (out.len() > start).then_some(all_new)
+    }
+
+    fn fill_control(&mut self, end: usize, out: &mut Vec<u8>) {
+        let has_room = |out: &Vec<u8>| out.len() + CONTROL_FRAME_BYTES <= end;
+        if self.owes_session_credit() && has_room(out) {
+            self.may_come = self.taken + self.session_window;
+            let limit = self.may_come;
+            Frame::SessionCredit { limit }.write(out);
+        }
+        if self.owes_flows_credit() && has_room(out) {
+            self.may_accept = self.accepted_over + self.keeps_at_most;
+            let limit = self.may_accept;
+            Frame::FlowsCredit { limit }.write(out);
+        }
+        while has_room(out)
+            && let Some((flow, code)) = self.resets.pop_front()
+        {
+            Frame::Reset { flow, code }.write(out);
+        }
+        while has_room(out)
+            && let Some(flow) = self.credits.pop_first()
+        {
+            let largest = self.flow_window;
+            let it = self.by_id.get_mut(&flow);
+            if let Some(limit) = it.and_then(|it| it.receive.new_limit(largest)) {
+                Frame::FlowCredit { flow, limit }.write(out);
+            }
+        }
+    }
+}

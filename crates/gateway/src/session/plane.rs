@@ -1,0 +1,221 @@
+//! The coded plane: packets that all arrive, whatever the path loses. Packets leave it as they come; what a flow's bytes need of
+//! order, the flow sees to.
+
+use crate::config::{Config, Rate};
+use crate::hello::Hello;
+use crate::pacer::Pacer;
+use crate::probe::Probe;
+use bentpipe_base::{Nanos, Time};
+use bentpipe_fec::{
+    ExactConfig, FrameError, FrameKind, REPAIR_HEADER_BYTES, ReceiverConfig, ReleaseOrder,
+    SenderConfig, SenderConfigError, Sent, TitrationConfig, TunnelReceiver, TunnelSender,
+};
+
+/// Before the code's frame: which plane a datagram belongs to.
+pub(crate) const PLANE_BYTES: usize = 1;
+/// The plane whose packets all arrive.
+pub(crate) const RELIABLE: u8 = 0;
+/// Repairs that are due and find no room do not pile up.
+const MAX_WAITING_REPAIRS: u32 = 8;
+const END_OF_BURST: Nanos = Nanos::from_millis(5);
+/// A packet that was asked for is asked for again after this, until it is known how long the answer takes.
+const AGAIN: Nanos = Nanos::from_secs(1);
+const LONGEST_PATIENCE: Nanos = Nanos::from_millis(250);
+/// Equations that wait for more packets.
+const MAX_UNKNOWNS: u32 = 512;
+
+/// The longest packet of the plane in a datagram of so many bytes: a repair has the longest header.
+pub(crate) fn packet_max_bytes(datagram: usize) -> usize {
+    datagram.saturating_sub(PLANE_BYTES + REPAIR_HEADER_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Plane {
+    pub sender: TunnelSender,
+    pub receiver: TunnelReceiver,
+    pub pacer: Pacer,
+    pub probe: Probe,
+    /// The other gateway keeps so many packets.
+    window: u64,
+    packet_max_bytes: usize,
+    outer_bytes: u32,
+    report_every: Nanos,
+    patience: Nanos,
+    least_patience: Nanos,
+    /// What had come, and what of it had been asked for too early, when the patience was looked at last.
+    seen: (u64, u64),
+    pub probes: u64,
+}
+
+impl Plane {
+    pub fn new(
+        config: &Config,
+        peer: &Hello,
+        packet_max_bytes: usize,
+    ) -> Result<Self, SenderConfigError> {
+        let Rate::Fixed(bit_s) = config.rate;
+        let own_max = packet_max_bytes as u32;
+        let sender = TunnelSender::new(SenderConfig {
+            window_packets: config.window_packets,
+            kept_packets: config.kept_packets,
+            packet_max_bytes: own_max.min(peer.packet_max_bytes.into()),
+            policy: config.redundancy,
+            density_eighths: 8,
+            end_of_burst: END_OF_BURST,
+            recover_within: config.report_every,
+            titration: Some(TitrationConfig {
+                rate_bit_s: bit_s,
+                room_bytes: 1 << 30,
+                outer_bytes: config.outer_bytes,
+                max_waiting: MAX_WAITING_REPAIRS,
+            }),
+        })?;
+        let receiver = TunnelReceiver::new(ReceiverConfig {
+            kept_packets: config.kept_packets,
+            packet_max_bytes: own_max,
+            max_unknowns: MAX_UNKNOWNS,
+            order: ReleaseOrder::AsTheyCome,
+            exact: Some(ExactConfig {
+                patience: config.patience,
+                again: AGAIN,
+                tries: ExactConfig::WITHOUT_END,
+            }),
+            report_every: config.report_every,
+        });
+        let window = config.kept_packets.min(peer.kept_packets);
+        Ok(Self {
+            sender,
+            receiver,
+            pacer: Pacer::new(bit_s),
+            probe: Probe::default(),
+            window: u64::from(window),
+            packet_max_bytes: own_max.min(peer.packet_max_bytes.into()) as usize,
+            outer_bytes: config.outer_bytes,
+            report_every: config.report_every,
+            patience: config.patience,
+            least_patience: config.patience,
+            seen: (0, 0),
+            probes: 0,
+        })
+    }
+
+    pub fn packet_max_bytes(&self) -> usize {
+        self.packet_max_bytes
+    }
+
+    pub fn patience(&self) -> Nanos {
+        self.patience
+    }
+
+    /// Packets that were sent and not reported.
+    pub fn outstanding(&self) -> u64 {
+        self.sender.next_number() - self.sender.acknowledged()
+    }
+
+    /// A frame of the code came.
+    pub fn handle(&mut self, now: Time, frame: &[u8]) -> Result<(), FrameError> {
+        if FrameKind::of(frame) != Some(FrameKind::Report) {
+            self.receiver.handle(now, frame)?;
+            self.settle_patience();
+            return Ok(());
+        }
+        self.sender.handle(now, frame)?;
+        self.probe.on_report(now, self.sender.round_trip());
+        Ok(())
+    }
+
+    /// Where packets come after they were asked for, they are asked for too early: on this path they overtake each other.
+    fn settle_patience(&mut self) {
+        let counters = self.receiver.counters();
+        let came = counters.sources + counters.exact_repairs;
+        let early = counters.duplicate_sources + counters.useless_exact_repairs;
+        let since = came - self.seen.0;
+        if since < 64 {
+            return;
+        }
+        let share = (early - self.seen.1) as f64 / since as f64;
+        self.seen = (came, early);
+        let now = self.patience.0 as f64;
+        let next = match share {
+            0.02.. => now * 1.5 + 1e6,
+            0.0005.. => now,
+            _ => now * 0.99,
+        };
+        let next = Nanos(next as i64).clamp(self.least_patience, LONGEST_PATIENCE);
+        self.patience = next;
+        self.receiver.set_patience(next);
+    }
+
+    /// Whether the other gateway keeps one packet more, and the path answers.
+    pub fn may_push(&self) -> bool {
+        self.outstanding() < self.window && !self.probe.is_unanswered()
+    }
+
+    fn datagram(
+        &mut self,
+        now: Time,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Self, &mut Vec<u8>) -> Option<Sent>,
+    ) -> Option<Sent> {
+        let before = out.len();
+        out.push(RELIABLE);
+        let Some(sent) = write(self, out) else {
+            out.truncate(before);
+            return None;
+        };
+        let bytes = (out.len() - before) as u64 + u64::from(self.outer_bytes);
+        self.pacer.on_sent(now, bytes);
+        Some(sent)
+    }
+
+    /// A report of what has come. It does not wait for its turn: what it asks for is urgent.
+    pub fn poll_report(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
+        self.datagram(now, out, |plane, out| {
+            plane.receiver.poll_transmit(now, out)
+        })
+    }
+
+    /// A probe if one is due, or what the other gateway has asked for.
+    pub fn poll_again(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
+        if self.outstanding() > 0 && self.probe.due(self.report_every) <= now {
+            self.sender.send_newest_again();
+            self.probe.on_probe(now);
+            self.probes += 1;
+        }
+        if !self.sender.has_exact() {
+            return None;
+        }
+        self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
+    }
+
+    /// Sends a packet, which has at most [`Self::packet_max_bytes`].
+    pub fn push(&mut self, now: Time, packet: &[u8], out: &mut Vec<u8>) -> Option<Sent> {
+        debug_assert!(self.may_push() && packet.len() <= self.packet_max_bytes);
+        let outstanding = self.outstanding() > 0;
+        if self.sender.push(now, packet).is_err() {
+            return None;
+        }
+        self.probe.on_sent(now, outstanding);
+        self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
+    }
+
+    /// A repair, if one is due.
+    pub fn poll_repair(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
+        if self.probe.is_unanswered() {
+            return None;
+        }
+        self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
+    }
+
+    /// When there is something to send without anything new.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let report = self.receiver.poll_timeout();
+        let again = self.sender.has_exact().then(|| self.pacer.next());
+        let probe = (self.outstanding() > 0).then(|| self.probe.due(self.report_every));
+        let repair = self.sender.poll_timeout();
+        let repair = repair.filter(|_| !self.probe.is_unanswered());
+        let paced = again.into_iter().chain(probe).chain(repair);
+        let paced = paced.map(|at| at.max(self.pacer.next()));
+        paced.chain(report).min()
+    }
+}

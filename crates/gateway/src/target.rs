@@ -1,0 +1,141 @@
+//! Where a flow leads: what stands at the beginning of its bytes, from the gateway that opens it to the other.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 1 | bytes of the whole target, this one with them |
+//! | 1 | kind: 1, a TCP connection |
+//! | 1 | family of the addresses: 4 or 6 |
+//! | 4 or 16, 2 | address and port of the destination |
+//! | 4 or 16, 2 | address and port of the host that asked |
+//!
+//! Numbers are big-endian. A kind or a family that is not known is an error of this flow only: its reset says so.
+
+use core::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+const TCP: u8 = 1;
+const V4_BYTES: usize = 3 + 2 * 6;
+const V6_BYTES: usize = 3 + 2 * 18;
+
+/// Where a flow leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    pub destination: SocketAddr,
+    /// Of the same family.
+    pub source: SocketAddr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetError {
+    Length(u8),
+    Kind(u8),
+    Family(u8),
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(bytes) => write!(
+                f,
+                "target of {bytes} bytes, expected {V4_BYTES} for IPv4 or {V6_BYTES} for IPv6"
+            ),
+            Self::Kind(kind) => write!(f, "target of kind {kind}, expected 1 (TCP)"),
+            Self::Family(family) => write!(f, "address family {family}, expected 4 or 6"),
+        }
+    }
+}
+
+impl core::error::Error for TargetError {}
+
+impl Target {
+    /// The bytes at the beginning of a flow.
+    ///
+    /// # Panics
+    /// If the addresses are of two families: no connection has such.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        assert_eq!(self.destination.is_ipv4(), self.source.is_ipv4());
+        let mut out = vec![0, TCP, if self.source.is_ipv4() { 4 } else { 6 }];
+        for address in [self.destination, self.source] {
+            match address.ip() {
+                IpAddr::V4(ip) => out.extend_from_slice(&ip.octets()),
+                IpAddr::V6(ip) => out.extend_from_slice(&ip.octets()),
+            }
+            out.extend_from_slice(&address.port().to_be_bytes());
+        }
+        out[0] = out.len() as u8;
+        out
+    }
+
+    /// How many bytes the target at the beginning of a flow has, or what is wrong with its first byte.
+    pub fn length(first: u8) -> Result<usize, TargetError> {
+        let length = usize::from(first);
+        let right = [V4_BYTES, V6_BYTES].contains(&length);
+        right.then_some(length).ok_or(TargetError::Length(first))
+    }
+
+    /// A target of the length that its first byte says.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, TargetError> {
+        let length = bytes.first().copied().unwrap_or(0);
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+        if byte(1) != TCP {
+            return Err(TargetError::Kind(byte(1)));
+        }
+        let (expected, ip_bytes) = match byte(2) {
+            4 => (V4_BYTES, 4),
+            6 => (V6_BYTES, 16),
+            other => return Err(TargetError::Family(other)),
+        };
+        if bytes.len() != expected || usize::from(length) != expected {
+            return Err(TargetError::Length(length));
+        }
+        let address = |at: usize| {
+            let octets = &bytes[at..at + ip_bytes];
+            let ip = if let Ok(v4) = <[u8; 4]>::try_from(octets) {
+                IpAddr::V4(Ipv4Addr::from(v4))
+            } else {
+                let mut v6 = [0; 16];
+                v6.copy_from_slice(octets);
+                IpAddr::V6(Ipv6Addr::from(v6))
+            };
+            let port = u16::from_be_bytes([byte(at + ip_bytes), byte(at + ip_bytes + 1)]);
+            SocketAddr::new(ip, port)
+        };
+        Ok(Self {
+            destination: address(3),
+            source: address(3 + ip_bytes + 2),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(a: [u8; 16], b: [u8; 16], ports: [u16; 2], is_v4: bool) {
+            let ip = |octets: [u8; 16]| -> IpAddr {
+                if is_v4 {
+                    Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3]).into()
+                } else {
+                    Ipv6Addr::from(octets).into()
+                }
+            };
+            let target = Target {
+                destination: SocketAddr::new(ip(a), ports[0]),
+                source: SocketAddr::new(ip(b), ports[1]),
+            };
+            let bytes = target.to_bytes();
+            prop_assert_eq!(Target::length(bytes[0]), Ok(bytes.len()));
+            prop_assert_eq!(Target::from_bytes(&bytes), Ok(target));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Ok(target) = Target::from_bytes(&bytes) {
+                prop_assert_eq!(target.to_bytes(), bytes);
+            }
+        }
+    }
+}
