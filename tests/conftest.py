@@ -1,5 +1,6 @@
 """What holds for every test: whether it passes must not depend on chance, on the time or on other work."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -12,6 +13,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Six live tests go beside each other. Processes that keep idle processors awake would take all the time that is left;
+# tests/live/test_awake.py tests them.
+os.environ["BENTPIPE_LET_SLEEP"] = "1"
 
 # How long an example takes, or takes to be drawn, says more of the machine's other work than of the code.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

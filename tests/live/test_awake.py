@@ -5,11 +5,15 @@ import os
 from pathlib import Path
 
 import pytest
+import real_runs
 from hosting import Host
 
+from bentpipe.engines.machine import has_processor_quota
+from bentpipe.runs.store import Results
+from invocation import called
 from waiting import wait_for
 
-pytestmark = pytest.mark.live
+pytestmark = real_runs.LIVE
 
 
 def spinning(host: Host) -> dict[int, set[int]]:
@@ -49,3 +53,38 @@ def test_those_of_a_shell_may_sleep(user: str) -> None:
         assert spinning(host) == {}
         host.say("stop")
         assert host.hear()["engine_error"]["processors_kept_awake"] == 0
+
+
+LAB = """
+title = "A short look"
+duration = "200 ms"
+[path]
+rtt = "10 ms"
+[[workload]]
+name = "rtt"
+kind = "ping"
+count = 1
+"""
+
+
+@pytest.mark.parametrize(("said", "awake"), [(None, True), ("0", True), ("1", False)])
+def test_a_run_keeps_processors_awake_unless_the_environment_lets_them_sleep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, awake: bool
+) -> None:
+    if has_processor_quota():
+        pytest.skip("a part of the processors' time only")
+    monkeypatch.delenv("BENTPIPE_LET_SLEEP")
+    if said is not None:
+        monkeypatch.setenv("BENTPIPE_LET_SLEEP", said)
+    (record,) = real_runs.run(tmp_path, LAB).records
+    expected = min(len(os.sched_getaffinity(0)), 16) if awake else 0
+    assert record["engine_error"]["processors_kept_awake"] == expected
+
+
+def test_the_option_lets_them_sleep_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BENTPIPE_LET_SLEEP")
+    (tmp_path / "lab.toml").write_text(LAB)
+    said = called(["run", "lab.toml", "--engine", "live", "--let-sleep", "--out", "out"], tmp_path)
+    assert said.status == 0, said
+    (record,) = Results.open(tmp_path / "out").records
+    assert record["engine_error"]["processors_kept_awake"] == 0

@@ -340,7 +340,7 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
             channels.setup(work, spec, raw_folder) for work in spec.workloads if work.kind == "channels"
         ],
         "pcap": list(options.pcap),
-        "keep_awake": options.keep_awake and not machine.has_processor_quota(),
+        "keep_awake": options.keep_awake and not machine.spinning_disturbs(),
         "ip": [spec.client.ip, 6 if spec.client.ip == 4 else 4],
     }
 

@@ -47,6 +47,12 @@ def has_processor_quota(root: Path = Path("/")) -> bool:
     return False
 
 
+def spinning_disturbs() -> bool:
+    """Whether processes that keep idle processors awake would take time from others: where the user says so
+    by `BENTPIPE_LET_SLEEP=1`, as for several runs beside each other, and where there is a quota."""
+    return os.environ.get("BENTPIPE_LET_SLEEP", "") not in ("", "0") or has_processor_quota()
+
+
 def congestion_controls() -> tuple[str, ...]:
     """Those that the kernel has loaded; none where it does not say."""
     return tuple(_text(Path("/proc/sys/net/ipv4/tcp_available_congestion_control")).split())
