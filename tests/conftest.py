@@ -14,8 +14,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Six live tests go beside each other. Processes that keep idle processors awake would take all the time that is left;
-# tests/live/test_awake.py tests them.
+# Six live tests go beside each other. Processes that keep idle processors awake would take all the time that
+# is left; tests/live/test_awake.py tests them.
 os.environ["BENTPIPE_LET_SLEEP"] = "1"
 
 # How long an example takes, or takes to be drawn, says more of the machine's other work than of the code.
