@@ -93,6 +93,10 @@ MISTAKES = [
     run("a probability above 1", instead("[[workload]]", "loss = 5\n[[workload]]")),
     run("a negative time", instead('"20 ms"', '"-20 ms"')),
     run("a value out of range", instead("[[workload]]", "mtu = 100\n[[workload]]")),
+    run(
+        "a count and a time of keystrokes",
+        LAB + '[[workload]]\nname = "keys"\nkind = "interactive"\ncount = 10\ntime = "1 s"\n',
+    ),
     run("two workloads of the same name", LAB + '[[workload]]\nname = "download"\nkind = "ping"\n'),
     run("an unknown congestion control", LAB + '[host]\ncongestion_control = "cubik"\n'),
     run(

@@ -111,13 +111,20 @@ pub struct IntervalRow {
     pub omitted: bool,
 }
 
-/// One row of the `pings` table; `rtt` is `None` if the answer never came.
+/// One row of the `pings` table: an echo request, or a message of `interactive`. `rtt` is `None` if the answer never came.
 #[derive(Clone, Copy, Debug)]
 pub struct PingRow {
     pub time: Time,
     pub workload: usize,
     pub sequence: u32,
     pub rtt: Option<bentpipe_path::time::Nanos>,
+}
+
+/// What went wrong with a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailureRow {
+    pub workload: usize,
+    pub why: &'static str,
 }
 
 /// A packet at one end of the path, as a capture at that host sees it.

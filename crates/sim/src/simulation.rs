@@ -7,7 +7,7 @@ use crate::spec_error::SpecError;
 use crate::split::SplitFigures;
 use crate::standard::{self, PathEnds};
 use crate::tunnel::{Tunnel, TunnelFigures};
-use crate::workload::{self, Workload, WorkloadSpec};
+use crate::workload::{self, InteractiveSpec, Workload, WorkloadSpec};
 use crate::world::{Call, World};
 use bentpipe_path::Totals;
 use bentpipe_path::time::Time;
@@ -67,7 +67,11 @@ impl Simulation {
                     size_bytes: None,
                     time_ns: None,
                     ..
-                } | WorkloadSpec::Channels(_)
+                } | WorkloadSpec::Interactive(InteractiveSpec {
+                    count: None,
+                    time_ns: None,
+                    ..
+                }) | WorkloadSpec::Channels(_)
             )
         };
         if spec.duration_ns.is_none() && spec.workloads.iter().any(endless) {
@@ -186,6 +190,9 @@ impl Simulation {
         }
         for row in self.world.pings.drain(..) {
             sink.ping(&row);
+        }
+        for row in self.world.failures.drain(..) {
+            sink.failure(&row);
         }
         for captured in self.world.network.recorder.captured.drain(..) {
             sink.packet(&captured);

@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::near::NearConfig;
 use crate::network::Network;
 use crate::packet::{ConnectionId, ServerId};
-use crate::rows::{FlowRow, IntervalRow, PingRow, SocketRow};
+use crate::rows::{FailureRow, FlowRow, IntervalRow, PingRow, SocketRow};
 pub use crate::seat::{Leg, Seat, Side};
 use crate::split::{self, Facing, Proxy, SplitFigures};
 use crate::tunnel::{Beside, Tunnel};
@@ -44,6 +44,7 @@ pub struct World {
     pub(crate) flows: Vec<FlowRow>,
     pub(crate) intervals: Vec<IntervalRow>,
     pub(crate) pings: Vec<PingRow>,
+    pub(crate) failures: Vec<FailureRow>,
     next_flow: u64,
 }
 
@@ -70,6 +71,7 @@ impl World {
             flows: Vec::new(),
             intervals: Vec::new(),
             pings: Vec::new(),
+            failures: Vec::new(),
             next_flow: 0,
         }
     }

@@ -28,7 +28,7 @@ _MORE = re.compile(
     r"(goodput|throughput|rival_share|delivered|cpu_headroom|mbit_s)|^(bytes|finished|hits|flows|fetches|sent)$"
 )
 _LESS = re.compile(
-    r"(retransmits|drops|lost|loss|failed|misses|queue|delay|again|lateness|error|not_finished|_share)|_(s|ms|us)$"
+    r"(retransmits|drops|lost|loss|failed|misses|queue|delay|again|lateness|error|not_finished|unanswered|_share)|_(s|ms|us)$"
 )
 
 

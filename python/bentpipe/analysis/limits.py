@@ -28,6 +28,7 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.analysis.kinds.interactive import INTERACTIVE
 from bentpipe.analysis.send_memory import in_flight_at_wake
 from bentpipe.analysis.windows import CONGESTION_WINDOW, RECEIVE_WINDOW, SEND_BUFFER, full_windows
 from bentpipe.runs.asked import (
@@ -153,6 +154,8 @@ class Explained:
     """Those that a transfer sends through."""
     pings: tuple[int, int, float | None] | None
     """Sent, lost, and the median round trip in seconds; None without pings."""
+    interactive: Mapping[str, Mapping[str, Any]]
+    """The entry of each workload `interactive`."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,11 @@ def explain(results: Results, record: Mapping[str, Any]) -> Explained:
     transfers = tuple(_transfer(record, name, tables, pipes) for name in names)
     used = {transfer.direction for transfer in transfers}
     return Explained(
-        record, transfers, tuple(pipe for name, pipe in pipes.items() if name in used), _pings(record)
+        record,
+        transfers,
+        tuple(pipe for name, pipe in pipes.items() if name in used),
+        _pings(record),
+        {name: record["workloads"][name] for name in INTERACTIVE.subjects(record)},
     )
 
 

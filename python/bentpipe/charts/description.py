@@ -31,6 +31,7 @@ class Role(StrEnum):
     SUMMARY = "summary"
     """What many points come to."""
     PING = "ping"
+    KEYSTROKE = "keystroke"
     ENGINE = "engine"
     """What the engine says of itself."""
     FIRST = "first"

@@ -18,7 +18,7 @@ from typing import Any
 
 from bentpipe.engines.closings import Closings
 from bentpipe.engines.host_process import Exit, HostProcess
-from bentpipe.engines.lengths import queueing_s
+from bentpipe.engines.lengths import full_round_trip_s
 from bentpipe.engines.ports import server_port
 from bentpipe.lab.spec import RunSpec
 
@@ -102,9 +102,7 @@ class Bench:
     @property
     def full_round_trip_s(self) -> float:
         """A round trip when the queues of all pipes are full."""
-        links = [each for each in (self.spec.path, self.spec.near) if each]
-        queues_s = sum(queueing_s(link.down) + queueing_s(link.up) for link in links)
-        return self.spec.base_rtt_ns / 1e9 + queues_s
+        return full_round_trip_s(self.spec)
 
     @property
     def patience_s(self) -> float:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bentpipe.lab.spec import RunSpec, WorkloadSpec
+from bentpipe.lab.spec import BulkSpec, RunSpec, WorkloadSpec
 from bentpipe.words.direction import Direction
 
 _FULL_PACKET_BYTES = 1500
@@ -35,6 +35,12 @@ def queueing_s(pipe: dict[str, Any]) -> float:
     return float(min(seconds, _MOST_QUEUE_S))
 
 
+def full_round_trip_s(spec: RunSpec) -> float:
+    """A round trip when the queues of all pipes are full."""
+    links = [each for each in (spec.path, spec.near) if each]
+    return spec.base_rtt_ns / 1e9 + sum(queueing_s(link.down) + queueing_s(link.up) for link in links)
+
+
 def connects(spec: RunSpec) -> bool:
     """Whether an answer to a first SYN comes before the client gives up."""
     rates = [_lowest_rate(pipe["shaper"]) for pipe in (spec.path.down, spec.path.up)]
@@ -61,12 +67,12 @@ def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
     match work.kind:
         case "ping":
             return (work.count * work.interval_ns + spec.base_rtt_ns) / 1e9
+        case "interactive":
+            # A round trip to connect, one for the last answer.
+            writing_ns = work.time_ns if work.count is None else work.count * work.interval_ns
+            return ((writing_ns or 0) + 2 * spec.base_rtt_ns) / 1e9
         case "bulk":
-            # iperf3 takes about eight round trips to set itself up and to exchange its results.
-            around_s = 8 * spec.base_rtt_ns / 1e9
-            if work.time_ns is not None:
-                return (work.omit_ns + work.time_ns) / 1e9 + around_s
-            return around_s + _carried_s(work.size_bytes or 0, work.direction, spec)
+            return _bulk_s(work, spec)
         case "http":
             # A round trip to connect and one to ask, and for a page one to ask for each object.
             objects = work.objects_bytes or (work.size_bytes or 0,)
@@ -74,6 +80,14 @@ def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
             return work.fetches * (asked_s + _carried_s(sum(objects), work.direction, spec))
         case _:
             return 0.0
+
+
+def _bulk_s(work: BulkSpec, spec: RunSpec) -> float:
+    # iperf3 takes about eight round trips to set itself up and to exchange its results.
+    around_s = 8 * spec.base_rtt_ns / 1e9
+    if work.time_ns is not None:
+        return (work.omit_ns + work.time_ns) / 1e9 + around_s
+    return around_s + _carried_s(work.size_bytes or 0, work.direction, spec)
 
 
 def _carried_s(size_bytes: int, direction: Direction, spec: RunSpec) -> float:

@@ -51,7 +51,7 @@ def _beside(spec: RunSpec) -> list[WorkloadSpec]:
 
 def _port(spec: RunSpec, work: WorkloadSpec) -> int | None:
     match work.kind:
-        case "bulk" | "http":
+        case "bulk" | "http" | "interactive":
             return server_port(spec, work.name)
         case "channels":
             return _CHANNELS

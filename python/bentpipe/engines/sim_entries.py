@@ -6,6 +6,7 @@ from typing import Any
 
 from bentpipe.errors import EngineError
 from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, WorkloadSpec
+from bentpipe.runs.figures.answers import answers
 from bentpipe.runs.figures.times import Request, of_fetches, percentile, seconds_goodput, think_s
 from bentpipe.words.direction import Direction
 
@@ -19,6 +20,8 @@ def entry(work: WorkloadSpec, found: Mapping[str, Any]) -> dict[str, Any]:
     match work.kind:
         case "ping":
             return _ping(found)
+        case "interactive":
+            return _interactive(found)
         case "bulk":
             return _bulk(work, found)
         case "http":
@@ -135,3 +138,11 @@ def _ping(found: Mapping[str, Any]) -> dict[str, Any]:
             "mean_ms": fmean(times_ms),
         }
     return result
+
+
+def _interactive(found: Mapping[str, Any]) -> dict[str, Any]:
+    result = {
+        "kind": "interactive",
+        **answers([each / 1e6 for each in found["round_trips_ns"]], found["lost"]),
+    }
+    return result | {"why": found["why"]} if found["why"] else result

@@ -9,6 +9,7 @@ from typing import Any
 
 from bentpipe._core import congestion_controls
 from bentpipe.engines.base import EngineOptions
+from bentpipe.engines.lengths import full_round_trip_s
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.engines.tunnel_config import tunnel_config
 from bentpipe.errors import EngineError
@@ -80,7 +81,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "split": spec.split and _split(spec.split, spec.client),
         "mtu": spec.path.mtu,
         "seed": point.seed,
-        "workloads": [_workload(work) for work in spec.workloads],
+        "workloads": [_workload(work, spec) for work in spec.workloads],
         "duration_ns": spec.duration_ns,
         "until_done": spec.until == "done",
         "bin_ns": options.bin_ns,
@@ -149,12 +150,14 @@ def sysctls(host: HostSpec) -> dict[str, str]:
     }
 
 
-def _workload(work: WorkloadSpec) -> dict[str, Any]:
+def _workload(work: WorkloadSpec, spec: RunSpec) -> dict[str, Any]:
     """As the lab's specification has it (lab/spec.py), save where the simulator's words differ."""
     match work.kind:
         case "ping":
             asked = work.model_dump(mode="json", exclude={"name", "size_bytes"})
             return asked | {"payload_bytes": work.size_bytes}
+        case "interactive":
+            return work.model_dump(mode="json") | {"left_out_ns": round(full_round_trip_s(spec) * 1e9)}
         case "bulk":
             control = work.congestion_control
             asked = work.model_dump(mode="json", exclude={"name", "congestion_control_parameters"})

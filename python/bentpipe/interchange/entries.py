@@ -66,6 +66,10 @@ _KINDS: Mapping[str, Mapping[str, _Take]] = {
         **_all("sent lost", Found.count),
         **_all("min_ms median_ms p95_ms p99_ms max_ms mean_ms", Found.positive),
     },
+    "interactive": {
+        **_all("sent unanswered", Found.count),
+        **_all("min_ms p50_ms p95_ms p99_ms max_ms mean_ms", Found.positive),
+    },
     "http": {
         **_CARRIED,
         **_all("connections fetches finished", Found.count),

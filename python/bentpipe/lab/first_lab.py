@@ -52,6 +52,24 @@ channels = 20
 servers = 5
 size = { distribution = "bounded-pareto", shape = 1.2, min = "1.5 kB", max = "10 MB" }
 """
+_KEYS = """
+[[workload]]
+name = "idle"
+kind = "interactive"       # keys typed into a shell: small messages, each answered
+interval = "100 ms"
+count = 110
+start = "-15 s"            # before time 0: on the idle path
+
+[[workload]]
+name = "download"
+kind = "bulk"
+
+[[workload]]
+name = "beside"
+kind = "interactive"
+interval = "100 ms"
+start = "10 s"             # beside the download
+"""
 _IDLE_PING = _PING.format(count=10, interval="200 ms", start="-3 s", when="before time 0: on the idle path")
 _VARIANTS = (
     "# [[variant]]",
@@ -99,6 +117,7 @@ WORKS: dict[str, Work] = {
         _PING.format(count=50, interval="200 ms", start="0 s", when="when the first one is sent"),
     ),
     "web": Work("a web page with its files", "a web page", _IDLE_PING + _WEB),
+    "shell": Work("keys typed into a shell, beside a download", "keystrokes", _KEYS, ends="time"),
     "many": Work("20 clients with many short flows", "20 clients", _IDLE_PING + _MANY, ends="time"),
 }
 

@@ -198,6 +198,7 @@ _WORKLOADS = {
     "`bulk`": "Bulk",
     "`http`": "Http",
     "`channels`": "Channels",
+    "`interactive`": "Interactive",
     "`exec`": "Exec",
 }
 

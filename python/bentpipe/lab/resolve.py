@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.host import SYSCTL_FIELDS, Host, control_name, control_parameters
+from bentpipe.lab.models.interactive import Interactive
 from bentpipe.lab.models.lab import LabFile, Near
 from bentpipe.lab.models.split import Split, SplitPath
 from bentpipe.lab.models.workload import (
@@ -143,6 +144,8 @@ def _workloads(
     match workload:
         case Ping():
             return (plain(spec.PingSpec, workload, name=name),)
+        case Interactive():
+            return (plain(spec.InteractiveSpec, workload, name=name),)
         case Bulk():
             return _bulk(workload, name, duration_ns)
         case Http():

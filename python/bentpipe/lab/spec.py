@@ -70,6 +70,19 @@ class PingSpec(_WorkloadSpec):
     size_bytes: int
 
 
+class InteractiveSpec(_WorkloadSpec):
+    """Messages of `size_bytes`, each answered with as many. With neither `count` nor `time_ns` they go on to
+    the run's end. `interval_ns` is the mean gap.
+    """
+
+    kind: Literal["interactive"] = "interactive"
+    count: int | None
+    time_ns: int | None
+    interval_ns: int
+    gaps: Literal["fixed", "exponential"]
+    size_bytes: int
+
+
 class BulkSpec(_WorkloadSpec):
     """One long transfer. Either `size_bytes` or `time_ns` is given; what is sent in `omit_ns` comes before
     `time_ns`. `congestion_control` is its sender's; None: the host's.
@@ -179,7 +192,7 @@ class ExecSpec(_WorkloadSpec):
 
 
 WorkloadSpec = Annotated[
-    PingSpec | BulkSpec | HttpSpec | ChannelsSpec | ExecSpec, Field(discriminator="kind")
+    PingSpec | InteractiveSpec | BulkSpec | HttpSpec | ChannelsSpec | ExecSpec, Field(discriminator="kind")
 ]
 
 

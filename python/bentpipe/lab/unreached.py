@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bentpipe.lab.point import CellRuns
-from bentpipe.lab.spec import RunSpec
+from bentpipe.lab.spec import InteractiveSpec, RunSpec
 from bentpipe.lab.units import format_time
 
 _KEYS = {
@@ -79,8 +79,17 @@ def _ends_of_work(spec: RunSpec) -> Iterator[int | None]:
             yield work.start_ns + work.omit_ns + work.time_ns
         elif work.kind == "ping":
             yield work.start_ns + work.count * work.interval_ns
+        elif work.kind == "interactive" and (lasts_ns := _writing_ns(work)) is not None:
+            yield work.start_ns + lasts_ns
         else:
             yield None
+
+
+def _writing_ns(work: InteractiveSpec) -> int | None:
+    """For how long messages are written. None: by chance, or to the run's end."""
+    if work.count is None:
+        return work.time_ns
+    return work.count * work.interval_ns if work.gaps == "fixed" else None
 
 
 def _where(count: int, cells: int) -> str:

@@ -17,6 +17,8 @@ def asked_words(spec: Mapping[str, Any]) -> str:
             return (
                 f"{plural(spec.get('channels', 1), 'channel')} to {plural(spec.get('servers', 1), 'server')}"
             )
+        case "interactive":
+            return _messages(spec)
         case "ping":
             return plural(spec.get("count", 1), "ping")
         case _:
@@ -27,6 +29,16 @@ def _amount(spec: Mapping[str, Any]) -> str:
     if spec.get("size_bytes"):
         return size(spec["size_bytes"])
     return duration(spec["time_ns"] / 1e9) if spec.get("time_ns") else "to the run's end"
+
+
+def _messages(spec: Mapping[str, Any]) -> str:
+    """300 messages, one every 200 ms."""
+    if spec.get("count"):
+        lasts = plural(spec["count"], "message")
+    else:
+        lasts = f"messages {_amount({'time_ns': spec.get('time_ns')})}"
+    mean = " on average" if spec.get("gaps") == "exponential" else ""
+    return f"{lasts}, one every {duration(spec['interval_ns'] / 1e9)}{mean}"
 
 
 def _fetched(spec: Mapping[str, Any]) -> str:

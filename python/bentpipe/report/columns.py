@@ -44,7 +44,7 @@ def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> di
             titles |= {f"measure {other.name}": _header(other.header, other.unit)}
         if any(other.name in c.also_published for c in found):
             titles |= {f"published {other.name}": _header("published", other.unit)}
-    if not plain and any(c.ping_ms for c in found) and found[0].kind.name != "ping":
+    if not plain and any(c.ping_ms for c in found) and found[0].kind.name not in ("ping", "interactive"):
         titles |= {"ping": "ping\nms"}
     return titles | {"reliable": "reliable"}
 

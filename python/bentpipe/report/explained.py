@@ -53,6 +53,16 @@ def lines(of: Explained) -> Iterator[str]:
         sent, lost, median_s = of.pings
         median = "none answered" if median_s is None else f"median {duration(median_s)}"
         yield f"  Pings: {median}; {lost} of {sent} lost."
+    for name, figures in of.interactive.items():
+        yield f"  {_answers(name, figures)}"
+
+
+def _answers(name: str, figures: Mapping[str, Any]) -> str:
+    """Of a workload `interactive`."""
+    known = {word: figures.get(f"{word}_ms") for word in ("p50", "p95", "p99", "max")}
+    delays = [f"{word} {duration(ms / 1e3)}" for word, ms in known.items() if ms is not None]
+    said = ", ".join(delays) or "none answered"
+    return f"Keystrokes of {name}: {said}; {figures['unanswered']} of {figures['sent']} unanswered."
 
 
 def shares(of: Transfer, pipes: Sequence[Pipe]) -> list[tuple[str, str]]:

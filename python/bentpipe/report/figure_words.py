@@ -23,6 +23,18 @@ _WORDS = {
     "lost": "pings lost",
     "sent": "pings sent",
 }
+_OF_KINDS: Mapping[str, Mapping[str, str]] = {
+    "interactive": {
+        "sent": "messages written",
+        "unanswered": "messages without an answer",
+        "min_ms": "shortest delay of an answer",
+        "p50_ms": "median delay of an answer",
+        "p95_ms": "delay of an answer, 95th percentile",
+        "p99_ms": "delay of an answer, 99th percentile",
+        "max_ms": "longest delay of an answer",
+        "mean_ms": "mean delay of an answer",
+    },
+}
 PIPE = {
     "throughput_mbit_s": "throughput, whole run, leaving the pipe",
     "goodput_mbit_s": "goodput, whole run, leaving the pipe",
@@ -104,13 +116,14 @@ class Figure:
     """In the record."""
 
 
-def figures(entry: Mapping[str, Any], *, of: Mapping[str, str] = _WORDS) -> list[Figure]:
+def figures(entry: Mapping[str, Any], *, of: Mapping[str, str] | None = None) -> list[Figure]:
     """Of a workload's, a pipe's or a tunnel's entry, what is one figure; a table in it (drops) by its parts.
 
-    `of` has the words of some keys.
+    `of` has the words of some keys; a workload's by default.
     """
+    words = {**_WORDS, **_OF_KINDS.get(entry.get("kind", ""), {})} if of is None else of
     return [
-        Figure(of.get(key) or _plain(key), shown(key, value), key.replace(", ", "."))
+        Figure(words.get(key) or _plain(key), shown(key, value), key.replace(", ", "."))
         for key, value in _flat(entry)
     ]
 

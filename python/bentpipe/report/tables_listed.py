@@ -12,7 +12,7 @@ from bentpipe.runs.runs_table import RUNS
 from bentpipe.runs.schema import TABLES
 from bentpipe.runs.store import Results
 
-_FIGURES = ("goodput_mbit_s", "median_fetch_s", "median_ms", "duration_s")
+_FIGURES = ("goodput_mbit_s", "median_fetch_s", "median_ms", "p99_ms", "duration_s")
 """Of a workload, the first that there is: what runs are compared by."""
 
 

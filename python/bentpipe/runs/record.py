@@ -164,6 +164,9 @@ class WorkloadFigures(TypedDict, total=False):
     p95_ms: float | None
     p99_ms: float | None
     max_ms: float | None
+    # interactive, besides those of ping
+    unanswered: int
+    p50_ms: float | None
     # http
     connections: int
     fetches: int

@@ -56,6 +56,13 @@ _TIMES_OF_KINDS = (
         "round trips that were answered; `lost` counts the others",
     ),
     (
+        "`interactive`",
+        "`p50_ms`, `p95_ms`, `p99_ms`, `max_ms`",
+        "from writing a message to the last byte of its answer; `unanswered` counts those without one, "
+        "`sent` both. A message without an answer that was written less than a round trip with full queues "
+        "before the run's end is in neither",
+    ),
+    (
         "`bulk`",
         "`per_second`",
         "goodput of each second: `p50_mbit_s`, `p5_mbit_s`, `p1_mbit_s`, `min_mbit_s`, "

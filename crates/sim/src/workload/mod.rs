@@ -4,12 +4,14 @@
 mod bulk;
 mod channels;
 mod http;
+mod interactive;
 mod iperf3;
 mod ping;
 
 pub use bulk::Bulk;
 pub use channels::{Channels, ChannelsSpec};
 pub use http::{Http, HttpSpec, PopularitySpec};
+pub use interactive::{Interactive, InteractiveSpec};
 pub use iperf3::Iperf3;
 pub use ping::Ping;
 
@@ -57,6 +59,8 @@ pub enum WorkloadSpec {
         interval_ns: Nanos,
         payload_bytes: u32,
     },
+    /// Small messages over one connection, each answered with as many bytes.
+    Interactive(InteractiveSpec),
     /// Fetches from a web server.
     Http(HttpSpec),
     /// Clients with one connection after another.
@@ -69,6 +73,7 @@ impl WorkloadSpec {
             Self::Bulk { start_ns, .. }
             | Self::Iperf3 { start_ns, .. }
             | Self::Ping { start_ns, .. } => *start_ns,
+            Self::Interactive(interactive) => interactive.start_ns,
             Self::Http(http) => http.start_ns,
             Self::Channels(channels) => channels.start_ns,
         }
@@ -164,6 +169,9 @@ pub(crate) fn build(
             payload_bytes,
             ..
         } => Box::new(Ping::new(place, *count, *interval_ns, *payload_bytes)),
+        WorkloadSpec::Interactive(interactive) => {
+            Box::new(Interactive::new(world, place, interactive)?)
+        }
         WorkloadSpec::Http(http) => Box::new(Http::new(world, place, http)?),
         WorkloadSpec::Channels(channels) => Box::new(Channels::new(world, place, channels)?),
     })

@@ -1,8 +1,9 @@
-//! The workloads `http` and `channels` against closed forms, and what they promise: the same rows for the same seed, every
+//! The workloads `http`, `channels` and `interactive` against closed forms, and what they promise: the same rows for the same seed, every
 //! flow a row, a thousand channels at a gigabit.
 
 mod channels;
 mod http;
+mod interactive;
 mod iperf3;
 mod near;
 mod rivals;

@@ -3,7 +3,6 @@
 A panel is left out where there is nothing to draw, and only then.
 """
 
-import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from bentpipe.analysis.cells import is_imported
-from bentpipe.charts.build import holders, progress, tunnel_delay, windows
+from bentpipe.charts.build import answers, holders, progress, tunnel_delay, windows
 from bentpipe.charts.build.socket_samples import Floats, RunSockets, Socket, floats, listed
 from bentpipe.charts.description import Axis, Chart, Dash, Level, Mark, Panel, Role, Series
 from bentpipe.runs.asked import (
@@ -356,16 +355,9 @@ def _round_trips(run: _Run) -> Panel | None:
                 if over > 0.01 * least
                 else f"srtt {direction} stays within 1 % of min_rtt."
             )
-    answered = run.pings.drop_nulls("rtt_s")
-    if not answered.is_empty():
-        x, y = answered["time_s"].to_list(), (answered["rtt_s"] * 1000).to_list()
-        series.append(Series("ping", x, y, Role.PING, Mark.POINTS))
-        lost = run.pings.height - answered.height
-        middle = statistics.median(y)
-        parts.append(
-            f"The pings' median is {duration(middle / 1000)}; "
-            f"of {run.pings.height}, {lost or 'none'} got lost."
-        )
+    for points, sentence in answers.drawn(run.record, run.pings):
+        series.append(points)
+        parts.append(sentence)
     series = [s for s in series if any(value is not None for value in s.y)]
     if not series:
         return None

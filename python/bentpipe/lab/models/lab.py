@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
 from bentpipe.lab.models.host import Host
+from bentpipe.lab.models.interactive import Interactive
 from bentpipe.lab.models.path import Path
 from bentpipe.lab.models.split import Split
 from bentpipe.lab.models.tunnel import Tunnel
@@ -311,4 +312,6 @@ class LabFile(Table):
 def _ends_itself(workload: object) -> bool:
     if isinstance(workload, Channels):
         return False
+    if isinstance(workload, Interactive):
+        return workload.count is not None or workload.time is not None
     return not (isinstance(workload, Bulk) and workload.size is None and workload.time is None)

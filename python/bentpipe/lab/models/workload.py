@@ -1,13 +1,11 @@
 """`[[workload]]`: what the hosts do (DESIGN.md: workload). One model per kind, chosen by `kind`."""
 
-import re
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import (
-    Instant,
     PositiveSize,
     PositiveSpan,
     Probability,
@@ -18,50 +16,11 @@ from bentpipe.lab.models.base import (
     tag,
 )
 from bentpipe.lab.models.host import CongestionControl
-
-_NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
-
-
-def _plain_name(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch(_NAME_PATTERN, value):
-        raise FaultError(
-            "expected up to 64 letters, digits, - and _: a dotted key is made of it (workload.NAME.size)"
-        )
-    return value
+from bentpipe.lab.models.interactive import Interactive
+from bentpipe.lab.models.workload_keys import Direction, WorkloadKeys
 
 
-Name = Annotated[
-    str, BeforeValidator(_plain_name), WithJsonSchema({"type": "string", "pattern": f"^{_NAME_PATTERN}$"})
-]
-Direction = Annotated[
-    Literal["down", "up"],
-    doc("`down`: the server sends; `up`: the client sends"),
-]
-
-
-class _Workload(Table):
-    name: Annotated[
-        Name | None,
-        doc(
-            "its name in keys (`workload.NAME.size`), tables and results; no two may be the same",
-            default="the kind",
-        ),
-    ] = None
-    start: Annotated[
-        Instant,
-        doc(
-            "when it begins; a time below 0 is before the measured time, on the idle path",
-        ),
-    ] = 0
-    enabled: Annotated[
-        bool,
-        doc(
-            "`false` leaves the workload out, for example in a variant",
-        ),
-    ] = True
-
-
-class Ping(_Workload):
+class Ping(WorkloadKeys):
     """Round trips, measured by the client's `ping` to the server."""
 
     kind: Annotated[Literal["ping"], doc("this kind")]
@@ -76,7 +35,7 @@ class Ping(_Workload):
     size: Annotated[Size, Field(le=65507 - 20), doc("payload of an echo request", "as ping's own")] = 56
 
 
-class Bulk(_Workload):
+class Bulk(WorkloadKeys):
     """One long transfer by `iperf3`, over one or more connections."""
 
     kind: Annotated[Literal["bulk"], doc("this kind")]
@@ -126,7 +85,7 @@ class Popularity(Table):
     set: Annotated[int, Field(ge=1, le=10**6), doc("number of objects")]
 
 
-class Http(_Workload):
+class Http(WorkloadKeys):
     """Fetches from a web server (nginx and curl): a file, a page of objects, or objects of a set."""
 
     kind: Annotated[Literal["http"], doc("this kind")]
@@ -283,7 +242,7 @@ class Terrestrial(Table):
     jitter: Annotated[Span, doc("standard deviation of the variation per packet; packets stay in order")] = 0
 
 
-class Channels(_Workload):
+class Channels(WorkloadKeys):
     """Clients that each open a connection, receive a flow, close it and open the next, until the run ends."""
 
     kind: Annotated[Literal["channels"], doc("this kind")]
@@ -311,7 +270,7 @@ def _command(value: object) -> object:
     return tuple(value)
 
 
-class Exec(_Workload):
+class Exec(WorkloadKeys):
     """Any command, run at a host in a sandbox. `live` only, and only if it is allowed (`--allow-exec`)."""
 
     kind: Annotated[Literal["exec"], doc("this kind")]
@@ -325,7 +284,7 @@ class Exec(_Workload):
     time: Annotated[PositiveSpan | None, doc("how long it may run", default="until it ends by itself")] = None
 
 
-KINDS = ("ping", "bulk", "http", "channels", "exec")
+KINDS = ("ping", "bulk", "http", "channels", "interactive", "exec")
 
 
 def _kind(value: object) -> str | None:
@@ -338,18 +297,20 @@ AnyWorkload = Annotated[
     | Annotated[Bulk, Tag(tag("bulk"))]
     | Annotated[Http, Tag(tag("http"))]
     | Annotated[Channels, Tag(tag("channels"))]
+    | Annotated[Interactive, Tag(tag("interactive"))]
     | Annotated[Exec, Tag(tag("exec"))],
     Discriminator(_kind, custom_error_type="choice", custom_error_message="kind"),
 ]
-MODELS: dict[str, type[Ping | Bulk | Http | Channels | Exec]] = {
+MODELS: dict[str, type[WorkloadKeys]] = {
     "ping": Ping,
     "bulk": Bulk,
     "http": Http,
     "channels": Channels,
+    "interactive": Interactive,
     "exec": Exec,
 }
 
 
-def name_of(workload: Ping | Bulk | Http | Channels | Exec) -> str:
+def name_of(workload: AnyWorkload) -> str:
     """What the workload is called: its name, or its kind where it has none."""
     return workload.name or workload.kind
