@@ -11,6 +11,7 @@
 //! Ed25519 key that the other end knows ([`identity`]). There is no 0-RTT: nothing can be replayed.
 //!
 //! docs/gateway-carriers.md says what is on the wire.
+#![forbid(unsafe_code)]
 
 #[cfg(feature = "protocols")]
 mod base64;
@@ -21,6 +22,8 @@ pub mod framing;
 pub mod identity;
 #[cfg(feature = "protocols")]
 pub mod quic;
+#[cfg(feature = "protocols")]
+pub mod tls;
 #[cfg(feature = "protocols")]
 mod trust;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 const ACK_EVERY_PACKETS: u32 = 64;
 /// The longest time an acknowledgement is held back: at most 40 acknowledgements a second at low rates.
 const ACK_DELAY: Duration = Duration::from_millis(25);
-/// What the receiver of control messages grants in advance: 512 KiB in each round trip. See `CONTROL_EVERY` in `peer.rs` for why not more.
+/// What the receiver of control messages grants in advance: 512 KiB in each round trip. See `WRITE_EVERY` in `control.rs` for why not more.
 const CONTROL_WINDOW: u32 = 512 * 1024;
 /// Until the first sample. RFC 9002, section 6.2.2; a first probe then leaves after 1 s, which is more than a geostationary round trip.
 const INITIAL_RTT: Duration = Duration::from_millis(333);

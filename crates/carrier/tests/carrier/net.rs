@@ -91,6 +91,8 @@ pub struct Net {
     pub trace: Option<Vec<(Duration, Side, usize)>>,
     /// Whose sockets take nothing.
     pub blocked: Vec<Side>,
+    /// The number of a packet among those sent (a packet is flawed once), where in it, and which bits are turned over.
+    pub flaws: Vec<(usize, u16, u8)>,
     /// The far end's events are not asked for.
     deaf: bool,
     peers: [Option<PeerId>; 2],
@@ -125,6 +127,7 @@ impl Net {
             sent_packets: [0; 2],
             trace: None,
             blocked: Vec::new(),
+            flaws: Vec::new(),
             deaf: false,
             peers: [None; 2],
             under_way: BTreeMap::new(),
@@ -277,6 +280,12 @@ impl Net {
     }
 
     fn carry(&mut self, side: Side, destination: SocketAddr, packet: &[u8]) {
+        let number = self.sent_packets.iter().sum::<usize>();
+        let mut packet = packet.to_vec();
+        for (_, at, bits) in self.flaws.iter().filter(|(flawed, ..)| *flawed == number) {
+            let at = usize::from(*at) % packet.len();
+            packet[at] ^= bits;
+        }
         self.sent_bytes[side as usize] += packet.len();
         self.sent_packets[side as usize] += 1;
         let elapsed = self.now - self.start;
@@ -308,7 +317,7 @@ impl Net {
             self.packets += 1;
             let at = self.now + self.path.delay + jitter + copy as u32 * MS;
             self.under_way
-                .insert((at, self.packets), (to, from, packet.into()));
+                .insert((at, self.packets), (to, from, packet[..].into()));
         }
     }
 
@@ -326,4 +335,37 @@ impl Net {
         self.run(duration);
         self.deaf = false;
     }
+}
+
+/// A message that begins with its number.
+pub fn numbered(number: u32, bytes: usize) -> Vec<u8> {
+    let mut body = number.to_be_bytes().to_vec();
+    body.resize(bytes, 0x55);
+    body
+}
+
+pub fn number(body: &[u8]) -> u32 {
+    u32::from_be_bytes(body[..4].try_into().unwrap())
+}
+
+/// The numbers of the datagrams among these events.
+pub fn datagrams(events: &[Event]) -> Vec<u32> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Datagram(body) => Some(number(body)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The numbers of the control messages among these events.
+pub fn controls(events: &[Event]) -> Vec<u32> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Control(body) => Some(number(body)),
+            _ => None,
+        })
+        .collect()
 }
