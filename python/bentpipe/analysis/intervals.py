@@ -1,13 +1,14 @@
 """Intervals around the mean of a few values, whose rate is what they say as far as so few values allow.
 
-From six values: the bootstrap's percentiles (scipy), with the residuals rescaled by sqrt(n / (n - 1)) and the
+From six values: the bootstrap's percentiles, with the residuals rescaled by sqrt(n / (n - 1)) and the
 level expanded so that normal values are held as often as by Student's t. Without both, percentile and BCa
 intervals of five values hold the mean 83 times in a hundred for "95 %". Below six, what resamples give lies
 between the lowest and the highest value, and no percentile of it can reach 95 %: there it is Student's t
 itself. How often each holds the mean is simulated by `make check-intervals`.
 
 Source: T. Hesterberg, What Teachers Should Know About the Bootstrap, arXiv 1411.5279, sections 3.3 and 5.3.
-numpy and scipy are loaded when an interval is computed: they take longer to load than a short run takes.
+numpy and scipy.special are loaded when an interval is computed: they take longer to load than a short run
+takes. scipy.stats has all this too, and takes a second of the processor to load: more than a comparison.
 Departure: 1. the narrowness is taken out of the residuals, and so not out of the level as well.
 """
 
@@ -90,25 +91,29 @@ def interval(values: Sequence[float], level: float = LEVEL) -> Interval | None:
 def bounds(samples: Array, level: float = LEVEL, resamples: int = RESAMPLES) -> tuple[Array, Array]:
     """Lower and upper ends, one of each row of values."""
     import numpy as np  # noqa: PLC0415 - see above
-    from scipy import stats  # noqa: PLC0415 - see above
 
     count = samples.shape[1]
     mean = samples.mean(axis=1, keepdims=True)
     if count < FROM:
         half = _t(level, count) * samples.std(axis=1, ddof=1) / math.sqrt(count)
         return mean[:, 0] - half, mean[:, 0] + half
-    found = stats.bootstrap(
-        (mean + (samples - mean) * math.sqrt(count / (count - 1)),),
-        np.mean,
-        axis=1,
-        vectorized=True,
-        method="percentile",
-        confidence_level=expanded(level, count),
-        n_resamples=resamples,
-        batch=max(_BATCH // samples.size, 1),
-        rng=np.random.default_rng(_SEED),
+    residuals = (samples - mean) * math.sqrt(count / (count - 1))
+    means = _resampled_means(mean + residuals, resamples)
+    alpha = (1 - expanded(level, count)) / 2
+    low, high = np.quantile(means, (alpha, 1 - alpha), axis=1)
+    return low, high
+
+
+def _resampled_means(samples: Array, resamples: int) -> Array:
+    """Of each row's values drawn with replacement, so often; in every row the same places are drawn."""
+    import numpy as np  # noqa: PLC0415 - see above
+
+    rng, count = np.random.default_rng(_SEED), samples.shape[1]
+    batch = max(_BATCH // samples.size, 1)
+    sizes = [min(batch, resamples - begun) for begun in range(0, resamples, batch)]
+    return np.concatenate(
+        [samples[:, rng.integers(0, count, (size, count))].mean(axis=2) for size in sizes], 1
     )
-    return np.asarray(found.confidence_interval.low), np.asarray(found.confidence_interval.high)
 
 
 def spread(values: Sequence[float] | Array) -> float:
@@ -122,9 +127,9 @@ def spread(values: Sequence[float] | Array) -> float:
 
 def would_be_seen(deviation: float, count: int) -> float:
     """The least mean that `count` such values show to differ from 0, `POWER` of the time."""
-    from scipy import stats  # noqa: PLC0415 - see above
+    from scipy import special  # noqa: PLC0415 - see above
 
-    return (_t(LEVEL, count) + float(stats.t.ppf(POWER, count - 1))) * deviation / math.sqrt(count)
+    return (_t(LEVEL, count) + float(special.stdtrit(count - 1, POWER))) * deviation / math.sqrt(count)
 
 
 def differs(mean: float, deviation: float, count: int, among: int) -> bool:
@@ -150,12 +155,12 @@ def repeats_to_see(mean: float, deviation: float) -> int | None:
 
 def expanded(level: float, count: int) -> float:
     """The level at which a normal distribution's quantiles are those of Student's t at `level`."""
-    from scipy import stats  # noqa: PLC0415 - see above
+    from scipy import special  # noqa: PLC0415 - see above
 
-    return 1 - 2 * float(stats.norm.cdf(-_t(level, count)))
+    return 1 - 2 * float(special.ndtr(-_t(level, count)))
 
 
 def _t(level: float, count: int) -> float:
-    from scipy import stats  # noqa: PLC0415 - see above
+    from scipy import special  # noqa: PLC0415 - see above
 
-    return float(stats.t.ppf((1 + level) / 2, count - 1))
+    return float(special.stdtrit(count - 1, (1 + level) / 2))
