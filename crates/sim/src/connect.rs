@@ -141,6 +141,9 @@ impl World {
                     proxy.release(id);
                 }
             }
+            for gateway in self.gateways.iter().flatten() {
+                gateway.0.borrow_mut().release(id);
+            }
             self.free.push(id.index);
         }
     }

@@ -4,6 +4,7 @@
 mod clock;
 mod connect;
 mod connection;
+pub mod gateway;
 pub mod near;
 mod network;
 pub mod node;

@@ -23,6 +23,7 @@
 //! # Ok::<(), bentpipe_sim::spec_error::SpecError>(())
 //! ```
 
+use crate::gateway::GatewayFigures;
 use crate::node::Node;
 use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Seat, Side};
@@ -89,6 +90,11 @@ impl Pair {
     /// What the proxies at near and at far have done so far.
     pub fn split(&self) -> Option<[SplitFigures; 2]> {
         self.world.split_figures()
+    }
+
+    /// What the gateways at near and at far have done so far.
+    pub fn gateway(&self) -> Option<[GatewayFigures; 2]> {
+        self.world.gateway_figures()
     }
 
     /// Puts a packet on its way from the seat that it names.

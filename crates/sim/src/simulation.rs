@@ -1,5 +1,6 @@
 //! A run: the loop over virtual time, and the streams of results.
 
+use crate::gateway::GatewayFigures;
 use crate::seat::{Seat, Side};
 use crate::sink::Sink;
 use crate::spec::SimSpec;
@@ -31,6 +32,7 @@ pub struct Summary {
     pub tunnel: Option<[TunnelFigures; 2]>,
     /// Of the proxies at near and at far.
     pub split: Option<[SplitFigures; 2]>,
+    pub gateway: Option<[GatewayFigures; 2]>,
     pub events: u64,
 }
 
@@ -209,6 +211,11 @@ impl Simulation {
                         // beside them.
                         bin.goodput_bytes += crossing.borrow_mut().take_goodput(bin.start);
                     }
+                    if let Some(gateways) = &self.world.gateways {
+                        // Near gives to the client what goes down.
+                        let end = &gateways[usize::from(side == Side::Server)];
+                        bin.goodput_bytes += end.0.borrow_mut().take_goodput(bin.start);
+                    }
                     sink.bin(side, &bin);
                 }
             }
@@ -251,6 +258,7 @@ impl Simulation {
             totals,
             tunnel: self.world.tunnel.as_ref().map(figures),
             split: self.world.split_figures(),
+            gateway: self.world.gateway_figures(),
             events,
         }
     }

@@ -1,5 +1,6 @@
 //! The specification of a run.
 
+use crate::gateway::GatewayConfig;
 use crate::near::NearConfig;
 use crate::node::BoxSpec;
 use crate::node::config::HostConfig;
@@ -35,6 +36,9 @@ pub struct SimSpec {
     /// Proxies at near and far, at which TCP ends.
     #[serde(default)]
     pub split: Option<SplitConfig>,
+    /// bentpipe's gateways at near and far, at which TCP ends.
+    #[serde(default)]
+    pub gateway: Option<GatewayConfig>,
     /// Of the path.
     pub mtu: u32,
     pub seed: u64,
@@ -65,6 +69,7 @@ impl Default for SimSpec {
             tunnel: None,
             beside_tunnel: Vec::new(),
             split: None,
+            gateway: None,
             mtu: 1500,
             seed: 1,
             workloads: Vec::new(),
@@ -93,9 +98,11 @@ impl SimSpec {
         let near_host = self.near.as_mut().map(|near| &mut near.host);
         let split = self.split.as_mut();
         let proxies = split.map(|split| [&mut split.near, &mut split.far, &mut split.path]);
+        let gateways = self.gateway.as_mut().map(|it| [&mut it.near, &mut it.far]);
         for host in [&mut self.client, &mut self.server]
             .into_iter()
             .chain(near_host)
+            .chain(gateways.into_iter().flatten())
             .chain(proxies.into_iter().flatten())
         {
             controls.resolve(&mut host.tcp.congestion_control)?;

@@ -1,5 +1,6 @@
 //! The standard topology, `client - near = path = far - server`, with the seats that a specification takes.
 
+use crate::gateway::{self, GatewayConfig, SharedEnd};
 use crate::near::NearConfig;
 use crate::network::Network;
 use crate::network::topology::{Joint, Occupant, Topology};
@@ -51,7 +52,7 @@ impl PathEnds {
         Self {
             near,
             far,
-            between: spec.tunnel.is_some() || spec.split.is_some(),
+            between: spec.tunnel.is_some() || spec.split.is_some() || spec.gateway.is_some(),
         }
     }
 
@@ -89,6 +90,10 @@ pub(crate) fn build(
     let tunnel = tunnel
         .map(|config| dig(config, spec, &beside, &mut boxes))
         .transpose()?;
+    let gateways = spec.gateway.as_ref();
+    let gateways = gateways
+        .map(|config| seat_gateways(config, spec, start, &mut boxes))
+        .transpose()?;
     let standard = standard(spec, &boxes);
     let ends = PathEnds::new(standard, spec);
     let mut network = Network::new(topology(spec, standard, boxes)?, spec.seed, start)?;
@@ -107,6 +112,7 @@ pub(crate) fn build(
     world.is_split = spec.split.is_some();
     world.tunnel = tunnel;
     world.beside_tunnel = beside;
+    world.gateways = gateways;
     Ok((world, ends))
 }
 
@@ -139,6 +145,23 @@ fn dig(
         boxes.push((seats[0], Box::new(end)));
     }
     Ok([down, up])
+}
+
+/// Seats a gateway at near and one at far.
+fn seat_gateways(
+    config: &GatewayConfig,
+    spec: &SimSpec,
+    start: Time,
+    boxes: &mut Boxes,
+) -> Result<[SharedEnd; 2], SpecError> {
+    let ip_bytes = if spec.client.tcp.ip == 6 { 40 } else { 20 };
+    let ends = gateway::pair(config, [spec.mtu, ip_bytes], spec.bin_ns, spec.seed, start);
+    let ends = ends.map_err(|error| SpecError::Box(format!("gateway: {error}")))?;
+    let ends = ends.map(|end| SharedEnd(Rc::new(RefCell::new(end))));
+    for (seat, end) in [Seat::Near, Seat::Far].into_iter().zip(&ends) {
+        boxes.push((seat, Box::new(end.clone())));
+    }
+    Ok(ends)
 }
 
 /// The proxy at the first of these seats.

@@ -1,6 +1,7 @@
 //! What the workloads act on: the hosts at the ends of connections, the clock's calls, and the rows of results.
 
 use crate::connection::Connection;
+use crate::gateway::{GatewayFigures, SharedEnd};
 use crate::near::NearConfig;
 use crate::network::Network;
 use crate::packet::{ConnectionId, ServerId};
@@ -35,6 +36,8 @@ pub struct World {
     pub(crate) near: Option<NearConfig>,
     pub(crate) tunnel: Option<Tunnel>,
     pub(crate) beside_tunnel: Rc<RefCell<Beside>>,
+    /// At near and at far.
+    pub(crate) gateways: Option<[SharedEnd; 2]>,
     /// TCP ends at near and at far.
     pub(crate) is_split: bool,
     pub(crate) seed: u64,
@@ -63,6 +66,7 @@ impl World {
             near,
             tunnel: None,
             beside_tunnel: Rc::default(),
+            gateways: None,
             is_split: false,
             seed,
             connections: Vec::new(),
@@ -186,6 +190,12 @@ impl World {
     pub(crate) fn split_figures(&self) -> Option<[SplitFigures; 2]> {
         let figures = |seat| self.network.proxy(seat).map(Proxy::figures);
         Some([figures(Seat::Near)?, figures(Seat::Far)?])
+    }
+
+    /// Of the gateways at near and at far.
+    pub(crate) fn gateway_figures(&self) -> Option<[GatewayFigures; 2]> {
+        let ends = self.gateways.as_ref()?;
+        Some(ends.each_ref().map(|end| end.0.borrow().figures()))
     }
 
     fn at_socket(

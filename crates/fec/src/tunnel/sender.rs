@@ -32,6 +32,8 @@ struct PacketRecord {
     sent: Time,
     wire_bytes: u32,
     exact_waits: bool,
+    /// How often it was sent again.
+    again: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -55,6 +57,7 @@ pub struct TunnelSender {
     titration: Option<Titration>,
     last_report: Option<Report>,
     round_trip: Option<Nanos>,
+    copies: u8,
     counters: SenderCounters,
 }
 
@@ -87,6 +90,7 @@ impl TunnelSender {
             titration: config.titration.map(Titration::new),
             last_report: None,
             round_trip: None,
+            copies: 1,
             counters: SenderCounters::default(),
         })
     }
@@ -124,8 +128,18 @@ impl TunnelSender {
     /// packets before a pause, of which it knows nothing if none of them came.
     pub fn send_newest_again(&mut self) {
         if let Some(newest) = self.next.checked_sub(1) {
-            self.ask_exact(newest);
+            self.send_again(newest);
         }
+    }
+
+    /// Sends a packet again, though nobody has asked for it, if it may still be missing.
+    pub fn send_again(&mut self, number: u64) {
+        self.ask_exact(number);
+    }
+
+    /// What was sent again and asked for once more was lost twice: from now on it is sent so many times at once. 1: each time once.
+    pub fn set_copies(&mut self, copies: u8) {
+        self.copies = copies.max(1);
     }
 
     /// What the channel is estimated to lose.
@@ -152,6 +166,7 @@ impl TunnelSender {
             sent: now,
             wire_bytes,
             exact_waits: false,
+            again: 0,
         };
         self.records.set(id, record);
         self.last_push = now;
@@ -272,7 +287,10 @@ impl TunnelSender {
         let record = &mut self.records[id];
         if self.exact.len() < MAX_EXACT && !record.exact_waits {
             record.exact_waits = true;
-            self.exact.push_back(id);
+            let copies = if record.again > 0 { self.copies } else { 1 };
+            for _ in 0..copies {
+                self.exact.push_back(id);
+            }
         }
     }
 
@@ -306,7 +324,9 @@ impl TunnelSender {
                 continue;
             };
             write_source(id, packet, true, out);
-            self.records[id].exact_waits = false;
+            let record = &mut self.records[id];
+            record.exact_waits = false;
+            record.again = record.again.saturating_add(1);
             return Some(self.sent_packet(FrameKind::Exact, id));
         }
         None

@@ -374,8 +374,8 @@ impl Session {
                 self.packet.clear();
                 let max = plane.packet_max_bytes();
                 let filled = it.flows.fill(max, &mut self.packet, &mut self.events);
-                if filled.is_some() {
-                    sent = plane.push(now, &self.packet, out);
+                if let Some(express) = filled {
+                    sent = plane.push(now, &self.packet, express, out);
                 }
             }
             sent = sent.or_else(|| plane.poll_repair(now, out));

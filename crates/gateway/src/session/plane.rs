@@ -10,6 +10,7 @@ use bentpipe_fec::{
     ExactConfig, FrameError, FrameKind, REPAIR_HEADER_BYTES, ReceiverConfig, ReleaseOrder,
     SenderConfig, SenderConfigError, Sent, TitrationConfig, TunnelReceiver, TunnelSender,
 };
+use std::collections::VecDeque;
 
 /// Before the code's frame: which plane a datagram belongs to.
 pub(crate) const PLANE_BYTES: usize = 1;
@@ -21,6 +22,15 @@ const END_OF_BURST: Nanos = Nanos::from_millis(5);
 /// A packet that was asked for is asked for again after this, until it is known how long the answer takes.
 const AGAIN: Nanos = Nanos::from_secs(1);
 const LONGEST_PATIENCE: Nanos = Nanos::from_millis(250);
+/// Of a packet that was lost twice.
+const COPIES: u8 = 2;
+/// A packet of flows that were idle is sent again after this where the channel loses as much as that: such a flow waits for it, and
+/// there is no other packet behind it by which a loss would be seen.
+const EXPRESS_AGAIN: Nanos = Nanos::from_millis(8);
+const EXPRESS_LOSS: f64 = 0.001;
+/// Of all packets, at most this share is sent again so, and so many in a row.
+const EXPRESS_SHARE: f64 = 0.1;
+const EXPRESS_BURST: f64 = 20.0;
 /// Equations that wait for more packets.
 const MAX_UNKNOWNS: u32 = 512;
 
@@ -44,6 +54,9 @@ pub(crate) struct Plane {
     least_patience: Nanos,
     /// What had come, and what of it had been asked for too early, when the patience was looked at last.
     seen: (u64, u64),
+    /// Packets of flows that were idle, and when they are sent again.
+    express: VecDeque<(Time, u64)>,
+    express_allowance: f64,
     pub probes: u64,
 }
 
@@ -55,7 +68,7 @@ impl Plane {
     ) -> Result<Self, SenderConfigError> {
         let Rate::Fixed(bit_s) = config.rate;
         let own_max = packet_max_bytes as u32;
-        let sender = TunnelSender::new(SenderConfig {
+        let mut sender = TunnelSender::new(SenderConfig {
             window_packets: config.window_packets,
             kept_packets: config.kept_packets,
             packet_max_bytes: own_max.min(peer.packet_max_bytes.into()),
@@ -70,6 +83,7 @@ impl Plane {
                 max_waiting: MAX_WAITING_REPAIRS,
             }),
         })?;
+        sender.set_copies(COPIES);
         let receiver = TunnelReceiver::new(ReceiverConfig {
             kept_packets: config.kept_packets,
             packet_max_bytes: own_max,
@@ -95,6 +109,8 @@ impl Plane {
             patience: config.patience,
             least_patience: config.patience,
             seen: (0, 0),
+            express: VecDeque::new(),
+            express_allowance: EXPRESS_BURST,
             probes: 0,
         })
     }
@@ -182,20 +198,37 @@ impl Plane {
             self.probe.on_probe(now);
             self.probes += 1;
         }
+        while let Some((_, number)) = self.express.pop_front_if(|it| it.0 <= now) {
+            self.sender.send_again(number);
+        }
         if !self.sender.has_exact() {
             return None;
         }
         self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
     }
 
-    /// Sends a packet, which has at most [`Self::packet_max_bytes`].
-    pub fn push(&mut self, now: Time, packet: &[u8], out: &mut Vec<u8>) -> Option<Sent> {
+    /// Sends a packet, which has at most [`Self::packet_max_bytes`]. `express`: all in it is of flows that were idle.
+    pub fn push(
+        &mut self,
+        now: Time,
+        packet: &[u8],
+        express: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<Sent> {
         debug_assert!(self.may_push() && packet.len() <= self.packet_max_bytes);
         let outstanding = self.outstanding() > 0;
         if self.sender.push(now, packet).is_err() {
             return None;
         }
         self.probe.on_sent(now, outstanding);
+        let allowance = self.express_allowance + EXPRESS_SHARE;
+        self.express_allowance = allowance.min(EXPRESS_BURST);
+        let loses = self.sender.estimate().loss_rate() >= EXPRESS_LOSS;
+        if express && loses && self.express_allowance >= 1.0 {
+            self.express_allowance -= 1.0;
+            let number = self.sender.next_number();
+            self.express.push_back((now + EXPRESS_AGAIN, number));
+        }
         self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
     }
 
@@ -214,7 +247,8 @@ impl Plane {
         let probe = (self.outstanding() > 0).then(|| self.probe.due(self.report_every));
         let repair = self.sender.poll_timeout();
         let repair = repair.filter(|_| !self.probe.is_unanswered());
-        let paced = again.into_iter().chain(probe).chain(repair);
+        let express = self.express.front().map(|it| it.0);
+        let paced = again.into_iter().chain(probe).chain(repair).chain(express);
         let paced = paced.map(|at| at.max(self.pacer.next()));
         paced.chain(report).min()
     }

@@ -170,6 +170,9 @@ impl<'a> Figures<'a> {
             split: summary
                 .split
                 .map(|[near, far]| [(Seat::Near.name(), near), (Seat::Far.name(), far)].into()),
+            gateway: summary
+                .gateway
+                .map(|[near, far]| [(Seat::Near.name(), near), (Seat::Far.name(), far)].into()),
             tunnel: summary.tunnel.clone().map(|[down, up]| {
                 [(name(Direction::Down), down), (name(Direction::Up), up)].into()
             }),

@@ -1,6 +1,7 @@
 //! What a run amounted to, beside the tables: what each workload carried, and each pipe's sums.
 
 use super::flows::cached;
+use crate::gateway::GatewayFigures;
 use crate::rows::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
 use crate::split::SplitFigures;
 use crate::tunnel::TunnelFigures;
@@ -27,6 +28,7 @@ pub struct RunResults {
     pub tunnel: Option<BTreeMap<&'static str, TunnelFigures>>,
     /// By the proxy's seat.
     pub split: Option<BTreeMap<&'static str, SplitFigures>>,
+    pub gateway: Option<BTreeMap<&'static str, GatewayFigures>>,
 }
 
 /// One workload; what its kind does not have stays empty.

@@ -5,6 +5,7 @@ mod any_path;
 mod careful_resume;
 mod closed_forms;
 mod fixed_rate;
+mod gateway;
 mod host_timing;
 mod long_path_loss;
 mod pair;

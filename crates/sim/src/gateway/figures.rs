@@ -1,0 +1,55 @@
+//! What one gateway did, as the record has it.
+
+use bentpipe_base::Nanos;
+use bentpipe_gateway::Figures;
+use serde::Serialize;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct GatewayFigures {
+    /// Connections that this gateway took from hosts, or opened for the other one.
+    pub connections: u64,
+    /// Of them, those that the other gateway or its hosts reset.
+    pub resets: u64,
+    /// Payload that its hosts gave, and that they took.
+    pub sent_bytes: u64,
+    pub delivered_bytes: u64,
+    /// Packets that it sent: new ones, repairs, and those that were asked for.
+    pub packets: u64,
+    pub repairs: u64,
+    pub exact_repairs: u64,
+    /// Of the packets that came: as they were sent, by repairs, and when they were asked for.
+    pub came_as_sent: u64,
+    pub came_by_repair: u64,
+    pub came_when_asked: u64,
+    /// Came although they were known: repairs of nothing, and packets that were asked for too early.
+    pub useless_repairs: u64,
+    pub useless_exact: u64,
+    pub reports: u64,
+    pub probes: u64,
+    /// As the sender estimates it.
+    pub channel_loss: f64,
+    pub round_trip_s: Option<f64>,
+}
+
+impl From<Figures> for GatewayFigures {
+    fn from(of: Figures) -> Self {
+        Self {
+            connections: of.opened + of.accepted,
+            resets: of.resets,
+            sent_bytes: of.sent_bytes,
+            delivered_bytes: of.delivered_bytes,
+            packets: of.sender.sources,
+            repairs: of.sender.repairs,
+            exact_repairs: of.sender.exact_repairs,
+            came_as_sent: of.receiver.sources,
+            came_by_repair: of.receiver.recovered,
+            came_when_asked: of.receiver.exact_repairs,
+            useless_repairs: of.receiver.useless_repairs,
+            useless_exact: of.receiver.useless_exact_repairs,
+            reports: of.receiver.reports,
+            probes: of.probes,
+            channel_loss: of.channel_loss,
+            round_trip_s: of.round_trip.map(Nanos::as_secs_f64),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! bentpipe's gateways at near and far: TCP ends at both, and between them its bytes cross in one session of `bentpipe-gateway`.
+//!
+//! ```text
+//! client - near = path = far - server
+//!    '- TCP -' '-session-' '- TCP -'
+//! ```
+//!
+//! 1. The carrier is the one without encryption (`bentpipe_gateway::null`), with headers as long as QUIC's over UDP.
+//! 2. The session is established when the run begins: gateways run all day.
+//! 3. A gateway is given a connection when the kernel has completed the handshake, as a program behind TPROXY is; far connects when the
+//!    flow has come.
+//! 4. A program costs no time of its own.
+//! 5. Echoes and datagrams cross beside the session.
+//! 6. Bytes cross as bytes, all of them zero: the code and the flows' credit work on them.
+//! 7. All flows are one local user's.
+
+mod end;
+mod figures;
+mod host_side;
+
+pub(crate) use end::{SharedEnd, pair};
+pub use figures::GatewayFigures;
+
+use crate::node::config::HostConfig;
+use bentpipe_fec::Policy;
+use serde::{Deserialize, Serialize};
+
+/// Repairs that are sent before anything is known to be lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GatewayRedundancy {
+    /// As many as the reported losses need.
+    #[default]
+    Adaptive,
+    /// So many per packet; 0: none.
+    Fixed(f64),
+}
+
+impl GatewayRedundancy {
+    pub(crate) fn policy(self) -> Option<Policy> {
+        match self {
+            Self::Adaptive => None,
+            Self::Fixed(0.0) => Some(Policy::Off),
+            Self::Fixed(ratio) => Some(Policy::Fixed { ratio }),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GatewayConfig {
+    /// Of near's sockets towards the client, and of far's towards the servers.
+    #[serde(default)]
+    pub near: HostConfig,
+    #[serde(default)]
+    pub far: HostConfig,
+    /// At which far sends to near, and near to far: bits of IP packets per second.
+    pub down_bit_s: u64,
+    pub up_bit_s: u64,
+    #[serde(default)]
+    pub redundancy: GatewayRedundancy,
+}
