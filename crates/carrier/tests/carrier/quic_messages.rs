@@ -200,3 +200,38 @@ fn many_datagrams_of_one_length_leave_in_one_transmit() {
         net.run(SECOND);
     }
 }
+
+#[test]
+fn a_receiver_acknowledges_seldom() {
+    let mut net = Net::connected(
+        Path {
+            jitter: 10 * MS,
+            ..Path::geo()
+        },
+        &seeded(),
+    );
+    net.sent_packets = [0; 2];
+    // 16 Mbit/s for 10 s, then 160 Mbit/s for 1 s.
+    for number in 0..13_330 {
+        net.send_datagram(Side::Near, &numbered(number, 1162))
+            .unwrap();
+        net.run(MS * 3 / 4);
+    }
+    let acknowledgements = net.sent_packets[1];
+    assert!(
+        (300..450).contains(&acknowledgements),
+        "{acknowledgements} in 10 s"
+    );
+    net.run(SECOND);
+    net.sent_packets = [0; 2];
+    for number in 0..13_330 {
+        net.send_datagram(Side::Near, &numbered(number, 1162))
+            .unwrap();
+        net.run(MS * 3 / 40);
+    }
+    let acknowledgements = net.sent_packets[1];
+    assert!(
+        acknowledgements < 13_330 / 64 + 50,
+        "{acknowledgements} in 1 s"
+    );
+}
