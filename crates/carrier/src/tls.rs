@@ -29,7 +29,8 @@ const EVENT_BYTES: usize = size_of::<Event>();
 /// How a TLS carrier behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The longest datagram, in bytes, at most 16384. The default fits QUIC's too.
+    /// The longest datagram, in bytes, at most 16384. The default is what QUIC certainly takes too
+    /// ([`crate::quic::Config::certain_datagram`]), so that a session can move from one to the other.
     pub max_datagram: usize,
     /// Bytes of datagrams that wait to be sent.
     pub datagram_send_bytes: usize,
@@ -42,7 +43,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            max_datagram: 1400,
+            max_datagram: 1162,
             datagram_send_bytes: 64 * 1024,
             control_bytes: 512 * 1024,
             receive_bytes: 1024 * 1024,

@@ -75,7 +75,17 @@ impl Default for Config {
     }
 }
 
+/// What a packet has beyond a datagram at most: the short header (1, the connection ID 8, the packet number 4), the DATAGRAM frame's header as
+/// noq-proto reckons it (9), and the tag (16).
+const PACKET_BYTES: usize = 1 + 8 + 4 + 9 + 16;
+
 impl Config {
+    /// The longest datagram that is certain on every connection, in bytes. A session that keeps to it can move to another connection, and to
+    /// TLS with this `max_datagram`.
+    pub fn certain_datagram(&self) -> usize {
+        usize::from(self.certain_udp_payload) - PACKET_BYTES
+    }
+
     /// What noq's own queue of datagrams may hold: one `Transmit`.
     pub(super) fn handed_over_bytes(&self) -> usize {
         self.most_segments.max(1)

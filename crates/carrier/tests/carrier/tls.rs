@@ -93,7 +93,7 @@ fn why(end: &mut Carrier) -> Option<Why> {
 fn messages_arrive_whole_and_in_order_both_ways_however_the_stream_is_cut() {
     let mut pair = Pair::connected();
     for number in 0..2000usize {
-        let body = vec![number as u8; 1 + number * 7 % 1400];
+        let body = vec![number as u8; 1 + number * 7 % 1162];
         pair.near.send_datagram(&body).unwrap();
         pair.far.send_control(&body).unwrap();
         pair.settle();
@@ -132,10 +132,10 @@ fn a_wrong_key_is_refused_at_either_end_with_a_reason() {
 fn control_overtakes_datagrams_that_wait() {
     let mut pair = Pair::connected();
     let mut given = 0;
-    while pair.near.send_datagram(&[1; 1400]).is_ok() {
+    while pair.near.send_datagram(&[1; 1162]).is_ok() {
         given += 1;
     }
-    assert_eq!(given, 64 * 1024 / 1403);
+    assert_eq!(given, 64 * 1024 / 1165);
     pair.near.send_control(b"first").unwrap();
     pair.settle();
     let far = events(&mut pair.far);
@@ -173,7 +173,7 @@ fn an_end_that_does_not_read_holds_the_other_back_and_keeps_little() {
 #[test]
 fn a_close_brings_its_code_and_reason_and_a_cut_stream_is_told_from_it() {
     let mut pair = Pair::connected();
-    pair.near.send_datagram(&[1; 1400]).unwrap();
+    pair.near.send_datagram(&[1; 1162]).unwrap();
     pair.near.close(7, "enough");
     assert!(!pair.near.is_done());
     pair.settle();
@@ -197,15 +197,23 @@ fn a_close_brings_its_code_and_reason_and_a_cut_stream_is_told_from_it() {
 }
 
 #[test]
+fn a_session_can_move_between_the_carriers() {
+    assert_eq!(
+        Config::default().max_datagram,
+        bentpipe_carrier::quic::Config::default().certain_datagram()
+    );
+}
+
+#[test]
 fn messages_of_impossible_lengths_are_refused() {
     let mut pair = Pair::connected();
     assert_eq!(
-        pair.near.send_datagram(&[0; 1401]),
-        Err(SendError::Length { most: 1400 })
+        pair.near.send_datagram(&[0; 1163]),
+        Err(SendError::Length { most: 1162 })
     );
     assert_eq!(
         pair.near.send_datagram(&[]),
-        Err(SendError::Length { most: 1400 })
+        Err(SendError::Length { most: 1162 })
     );
     assert_eq!(
         pair.near.send_control(&vec![0; 16385]),
