@@ -4,6 +4,7 @@
 mod congestion_controls;
 mod figures;
 mod live_host;
+mod message_times;
 mod popularity;
 mod sim_run;
 mod tables;
@@ -20,6 +21,8 @@ mod _core {
     use super::figures::{flow_times, pause_s, percentile, pipe_figures, queue_behaviour};
     #[pymodule_export]
     use super::live_host::live_host;
+    #[pymodule_export]
+    use super::message_times::message_times;
     #[pymodule_export]
     use super::popularity::popularity;
     #[pymodule_export]

@@ -130,6 +130,10 @@ class Bench:
         """An instant of the monotonic clock on the run's."""
         return (monotonic_ns - self._zero_ns) / 1e9
 
+    def monotonic_ns(self, at_s: float) -> int:
+        """An instant of the run's clock on the monotonic one."""
+        return self._zero_ns + round(at_s * 1e9)
+
     def port(self, workload: str) -> int:
         """Of a workload's server."""
         return server_port(self.spec, workload)

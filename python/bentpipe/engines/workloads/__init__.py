@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench
-from bentpipe.engines.workloads import bulk, channels, exec, http, ping
+from bentpipe.engines.workloads import bulk, channels, exec, http, interactive, ping
 
 
 class Workload(Protocol):
@@ -26,5 +26,6 @@ REGISTRY: Mapping[str, Workload] = {
     "channels": channels,
     "exec": exec,
     "http": http,
+    "interactive": interactive,
     "ping": ping,
 }
