@@ -81,8 +81,8 @@ impl Endpoint {
         server: Option<noq_proto::ServerConfig>,
         clock: Arc<Clock>,
     ) -> Result<Self, EndpointError> {
-        let (certain, largest) = (config.certain_udp_payload, config.largest_udp_payload);
-        if !(1200..=largest).contains(&certain) || largest > 65_527 {
+        let (certain, largest) = (config.certain_udp_payload, config.most_udp_payload());
+        if certain < 1200 || largest > 65_527 {
             return Err(EndpointError::UdpPayload(certain, largest));
         }
         let endpoint = secrets.endpoint(&config);

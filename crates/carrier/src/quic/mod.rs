@@ -81,7 +81,7 @@ impl fmt::Display for EndpointError {
             }
             Self::UdpPayload(certain, largest) => write!(
                 f,
-                "certain_udp_payload is {certain} and largest_udp_payload {largest}, expected 1200 to 65527 in this order"
+                "certain_udp_payload is {certain} and largest_udp_payload {largest}, expected 1200 to 65527"
             ),
 
             Self::NotNear => write!(f, "a far end does not connect"),

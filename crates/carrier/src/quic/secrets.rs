@@ -56,7 +56,7 @@ impl Secrets {
             // Only version 1. A list of versions is the answer to an unknown one, and should be short.
             .supported_versions(vec![1]);
         endpoint
-            .max_udp_payload_size(config.largest_udp_payload.max(1472))
+            .max_udp_payload_size(config.most_udp_payload().max(1472))
             .expect("not under 1200");
         endpoint
     }

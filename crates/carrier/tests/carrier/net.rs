@@ -17,9 +17,11 @@ pub fn identity(number: u8) -> Identity {
     Identity::from_seed([number; 32])
 }
 
+/// Repeats to the packet, and searches for the MTU.
 pub fn seeded() -> Config {
     Config {
         seed: Some(1),
+        largest_udp_payload: 1452,
         ..Config::default()
     }
 }

@@ -200,6 +200,34 @@ fn the_longest_datagram_follows_the_path_up_and_down() {
 }
 
 #[test]
+fn without_a_search_losses_never_change_the_longest_datagram() {
+    for certain_udp_payload in [1200, 1452] {
+        let config = Config {
+            certain_udp_payload,
+            seed: Some(1),
+            ..Config::default()
+        };
+        let mut net = Net::connected(
+            Path {
+                loss: 0.05,
+                ..Path::geo()
+            },
+            &config,
+        );
+        net.take(Side::Near);
+        let length = net.near.max_datagram(net.peer(Side::Near).unwrap());
+        assert_eq!(length, config.certain_datagram());
+        // 16 Mbit/s for 30 s: with a search it falls back.
+        for number in 0..40_000 {
+            net.send_datagram(Side::Near, &numbered(number, length))
+                .unwrap();
+            net.run(MS * 3 / 4);
+        }
+        assert_eq!(net.take(Side::Near), []);
+    }
+}
+
+#[test]
 fn datagrams_that_are_too_long_for_a_new_path_are_dropped_and_counted_and_do_not_hold_up_the_others()
  {
     // The near end moves while the far end's queue is full of long datagrams that its socket did not take.
