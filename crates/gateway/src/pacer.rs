@@ -8,6 +8,7 @@ const CATCH_UP: Nanos = Nanos::from_millis(2);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     bit_s: u64,
+    catch_up: Nanos,
     next: Time,
     /// Of the last datagrams' duration, the part below a nanosecond, in bits times 10^9.
     remainder: u64,
@@ -17,8 +18,18 @@ impl Pacer {
     pub fn new(bit_s: u64) -> Self {
         Self {
             bit_s,
+            catch_up: CATCH_UP,
             next: Time(i64::MIN / 2),
             remainder: 0,
+        }
+    }
+
+    /// One that lets so many bytes pass at once after a pause.
+    pub fn with_burst(bit_s: u64, bytes: u64) -> Self {
+        let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(bit_s);
+        Self {
+            catch_up: Nanos(nanos.min(i64::MAX as u128 / 4) as i64),
+            ..Self::new(bit_s)
         }
     }
 
@@ -30,7 +41,7 @@ impl Pacer {
         let work = u128::from(bytes) * 8_000_000_000 + u128::from(self.remainder);
         let span = work / u128::from(self.bit_s);
         self.remainder = (work % u128::from(self.bit_s)) as u64;
-        let earliest = now - CATCH_UP;
+        let earliest = now - self.catch_up;
         self.next = self.next.max(earliest) + Nanos(span as i64);
     }
 }

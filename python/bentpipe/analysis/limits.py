@@ -246,7 +246,8 @@ def _transfer(
     finished = own_flows.filter(pl.col("outcome") == "finished")
     flow_s = finished.select((pl.col("end_s") - pl.col("start_s")).median()).item()
     samples = _samples(tables, workload, direction, pipe)
-    findings = _findings(samples, pipe)
+    # Beside gateways no TCP socket sends on the path.
+    findings = () if record.get("gateway") else _findings(samples, pipe)
     return Transfer(
         workload=workload,
         name=called(record, workload),
@@ -265,7 +266,11 @@ def _transfer(
         retransmits=figures.get("retransmits"),
         sampled=samples.select(pl.struct(_CONNECTION).n_unique()).item() if samples.height else 0,
         findings=findings,
-        why_none=None if findings else _why_none(tables, workload, direction, path_sender(record, direction)),
+        why_none=None
+        if findings
+        else "TCP ends at the gateways, so no socket sends on the path"
+        if record.get("gateway")
+        else _why_none(tables, workload, direction, path_sender(record, direction)),
     )
 
 

@@ -55,6 +55,7 @@ class LiveEngine:
         self._options = options or EngineOptions()
 
     def check(self, spec: RunSpec) -> None:
+        _refuse_gateways(spec)
         if not spec.has_near and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
         for work in spec.workloads:
@@ -429,3 +430,11 @@ def _in_a_loop(work: Coroutine[Any, Any, _Measured]) -> _Measured:
                 loop = loops[0]
                 loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
             raise
+
+
+def _refuse_gateways(spec: RunSpec) -> None:
+    if spec.gateway is not None:
+        raise EngineError(
+            "gateway: `live` has no gateways yet; leave out `--engine live`, or use [split] and [tunnel]",
+            what="gateway",
+        )

@@ -118,7 +118,7 @@ def simulated(
         more={
             "events": outcome["events"],
             "totals": outcome["totals"],
-            **{name: outcome[name] for name in ("tunnel", "split") if outcome[name]},
+            **{name: outcome[name] for name in ("tunnel", "split", "gateway") if outcome[name]},
         },
     )
     return record, tables

@@ -14,7 +14,7 @@ from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.engines.tunnel_config import tunnel_config
 from bentpipe.errors import EngineError
 from bentpipe.lab.point import Point
-from bentpipe.lab.spec import HostSpec, NearSpec, RunSpec, SplitSpec, WorkloadSpec
+from bentpipe.lab.spec import GatewaySpec, HostSpec, NearSpec, RunSpec, SplitSpec, WorkloadSpec
 from bentpipe.lab.tunnels import titrated_pipes
 
 CONTROLS = tuple(congestion_controls())
@@ -79,6 +79,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
             if spec.tunnel and work.name in spec.tunnel.beside
         ],
         "split": spec.split and _split(spec.split, spec.client),
+        "gateway": spec.gateway and _gateway(spec.gateway, spec.client),
         "mtu": spec.path.mtu,
         "seed": point.seed,
         "workloads": [_workload(work, spec) for work in spec.workloads],
@@ -128,6 +129,17 @@ def _split(split: SplitSpec, client: HostSpec) -> dict[str, Any]:
         "near": _host(split.host, asks_ecn=bool(client.ecn)),
         "far": _host(split.host, asks_ecn=False),
         "path": _host(split.path, asks_ecn=False),
+    }
+
+
+def _gateway(gateway: GatewaySpec, client: HostSpec) -> dict[str, Any]:
+    redundancy = gateway.redundancy
+    return {
+        "near": _host(gateway.host, asks_ecn=bool(client.ecn)),
+        "far": _host(gateway.host, asks_ecn=False),
+        "down_bit_s": gateway.rate_down_bit_s,
+        "up_bit_s": gateway.rate_up_bit_s,
+        "redundancy": redundancy if redundancy == "adaptive" else {"fixed": redundancy},
     }
 
 

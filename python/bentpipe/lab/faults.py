@@ -42,7 +42,7 @@ _SIMPLE = {
     "model_type": "expected a table",
     "dict_type": "expected a table",
 }
-_MAY_BE_EMPTY = (("tunnel",), ("split",))
+_MAY_BE_EMPTY = (("tunnel",), ("split",), ("gateway",))
 _RANGES = ("greater_than_equal", "less_than_equal", "greater_than", "less_than")
 _MISSING = object()
 

@@ -158,6 +158,20 @@ path = { congestion_control = "bbr" }
 """
 
 
+_GATEWAY = """\
+A gateway of bentpipe sits at near and one at far. TCP ends at both. Between them the bytes of all connections
+cross in one session, coded, at a rate of its own. An empty `[gateway]` takes the path's rates.
+[The gateway](gateway.md) says what it does and what is measured, and
+[the protocol](gateway-protocol.md) what crosses the path. `[near]`, `[split]` and `[tunnel]` cannot stand
+beside it.
+
+```toml
+[gateway]
+rate = "16 Mbit/s"
+```
+"""
+
+
 @dataclass(frozen=True)
 class _Table:
     """A section with the keys of one model."""
@@ -233,6 +247,7 @@ _HOSTS: tuple[_Table | _Forms, ...] = (
     _Table("## `[tunnel]`", "Tunnel", _TUNNEL),
     _Table("## `[split]`", "Split", _SPLIT),
     _Table("### `split.path`", "SplitPath"),
+    _Table("## `[gateway]`", "Gateway", _GATEWAY),
     _Forms("## `[[workload]]`", "Each such table is a piece of work for the hosts.\n", _WORKLOADS),
     _Table("### `popularity` of `http`", "Popularity"),
     _Forms("### `size` of `channels` as a table", _SIZE_FILE, _SIZES),

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
+from bentpipe.lab.models.gateway import Gateway
 from bentpipe.lab.models.host import SYSCTL_FIELDS, Host, control_name, control_parameters
 from bentpipe.lab.models.interactive import Interactive
 from bentpipe.lab.models.lab import LabFile, Near
@@ -69,6 +70,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
         near=near,
         tunnel=lab.tunnel and tunnel_spec(lab.tunnel, path, near, beside),
         split=lab.split and _split(lab.split, lab.host),
+        gateway=lab.gateway and _gateway(lab.gateway, lab.host, path),
         workloads=workloads,
         duration_s=None if lab.duration is None else lab.duration / SECOND_NS,
         duration_ns=lab.duration,
@@ -93,6 +95,22 @@ def _near(near: Near, both: Host) -> spec.NearSpec:
 def _split(split: Split, both: Host) -> spec.SplitSpec:
     own = {name: getattr(split.path, name) for name in SplitPath.model_fields}
     return spec.SplitSpec(host=_host(Host(), both), path=_host(Host().model_copy(update=own), both))
+
+
+def _gateway(gateway: Gateway, both: Host, path: spec.PathSpec) -> spec.GatewaySpec:
+    down = gateway.rate or path.rate_down_bit_s
+    up = gateway.up_rate or gateway.rate or path.rate_up_bit_s
+    for key, rate in (("rate", down), ("up_rate", up)):
+        if rate is None:
+            raise FaultError(
+                'expected a rate, such as "16 Mbit/s", since the path has none', key=f"gateway.{key}"
+            )
+    return spec.GatewaySpec(
+        host=_host(Host(), both),
+        rate_down_bit_s=down,
+        rate_up_bit_s=up,
+        redundancy=gateway.redundancy,
+    )
 
 
 def _host(own: Host, both: Host) -> spec.HostSpec:

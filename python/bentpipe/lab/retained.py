@@ -49,12 +49,16 @@ def with_retained(run: spec.RunSpec) -> spec.RunSpec:
             "path": known(run.split.path, Direction.DOWN, "split.path"),
         }
     )
+    gateway = run.gateway and run.gateway.model_copy(
+        update={"host": known(run.gateway.host, Direction.DOWN, "host")}
+    )
     return run.model_copy(
         update={
             "client": known(run.client, Direction.UP, "client"),
             "server": known(run.server, Direction.DOWN, "server"),
             "near": near,
             "split": split,
+            "gateway": gateway,
             "workloads": workloads,
         }
     )

@@ -262,6 +262,15 @@ class SplitSpec(_Spec):
     path: HostSpec
 
 
+class GatewaySpec(_Spec):
+    """bentpipe's gateways at near and far. `host` has their sockets towards client and server."""
+
+    host: HostSpec
+    rate_down_bit_s: int
+    rate_up_bit_s: int
+    redundancy: float | Literal["adaptive"]
+
+
 class LimitsSpec(_Spec):
     """Past these a live run is unreliable."""
 
@@ -289,6 +298,7 @@ class RunSpec(_Spec):
     near: NearSpec | None
     tunnel: TunnelSpec | None = None
     split: SplitSpec | None = None
+    gateway: GatewaySpec | None = None
     workloads: tuple[WorkloadSpec, ...]
     duration_s: float | None
     duration_ns: int | None
@@ -303,7 +313,7 @@ class RunSpec(_Spec):
     @property
     def has_near(self) -> bool:
         """Whether there is a host between client and path."""
-        return self.near is not None or self.split is not None
+        return self.near is not None or self.split is not None or self.gateway is not None
 
     @property
     def host_mtu(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from pydantic import BaseModel
 
 from bentpipe.errors import LabError
+from bentpipe.lab.models.gateway import Gateway
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.lab import Limits, Near, Variant
 from bentpipe.lab.models.path import Path
@@ -38,6 +39,7 @@ class LabKeys(TypedDict, total=False):
     near: Near | Table
     tunnel: Tunnel | Table
     split: Split | Table
+    gateway: Gateway | Table
     workload: Sequence[AnyWorkload | Table]
     sweep: Mapping[str, Sequence[Any] | Mapping[str, Table]]
     variant: Sequence[Variant | Table]

@@ -6,7 +6,7 @@ from typing import Any
 
 from bentpipe.analysis.cells import is_imported
 from bentpipe.analysis.limits import Explained, Finding, Pipe, Transfer, titrates
-from bentpipe.report import tunnel_explained
+from bentpipe.report import gateway_explained, tunnel_explained
 from bentpipe.runs.summary import tunnel_figures
 from bentpipe.words.digits import digits
 from bentpipe.words.wording import duration, listed, percent, plural, point_words, rate, size
@@ -49,6 +49,7 @@ def lines(of: Explained) -> Iterator[str]:
     for pipe in of.pipes:
         yield from (f"  {line}" for line in _of_pipe(pipe, titrated=titrates(of.record, pipe.name)))
     yield from (f"  {line}" for line in tunnel_explained.lines(of.record))
+    yield from (f"  {line}" for line in gateway_explained.lines(of.record))
     if of.pings:
         sent, lost, median_s = of.pings
         median = "none answered" if median_s is None else f"median {duration(median_s)}"

@@ -94,6 +94,24 @@ SPLIT = {
     "open_at_once_max": "connections open at once, most",
     "open_at_once_limit": "connections open at once, limit",
 }
+GATEWAY = {
+    "connections": "connections taken over",
+    "resets": "connections that the other side reset",
+    "sent_bytes": "payload taken from its hosts",
+    "delivered_bytes": "payload given to its hosts",
+    "packets": "packets sent for the first time",
+    "repairs": "repairs sent",
+    "exact_repairs": "packets sent again",
+    "came_as_sent": "packets that came as they were sent",
+    "came_by_repair": "packets that a repair recovered",
+    "came_when_asked": "packets that came when sent again",
+    "useless_repairs": "repairs that came for nothing",
+    "useless_exact": "packets that came again for nothing",
+    "reports": "reports sent",
+    "probes": "probes sent, as nothing came back",
+    "channel_loss": "share that the path loses, as it estimates",
+    "round_trip_s": "round trip between the gateways",
+}
 _UNITS: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("mbit_s", lambda value: rate(value * 1e6)),
     ("bit_s", rate),

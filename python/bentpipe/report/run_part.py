@@ -13,7 +13,7 @@ from bentpipe.charts.build import lateness, over_time
 from bentpipe.charts.description import Chart
 from bentpipe.report import engine_words
 from bentpipe.report.asked_words import asked_words
-from bentpipe.report.figure_words import PIPE, SPLIT, TUNNEL, Figure, figures
+from bentpipe.report.figure_words import GATEWAY, PIPE, SPLIT, TUNNEL, Figure, figures
 from bentpipe.runs.asked import workload_spec
 from bentpipe.runs.called import called
 from bentpipe.runs.store import Results
@@ -36,6 +36,7 @@ def words(record: Mapping[str, Any]) -> dict[str, Any]:
                 *_pipes(record),
                 *_tunnel(record),
                 *_split(record),
+                *_gateway(record),
             )
             if found
         ],
@@ -109,6 +110,11 @@ def _tunnel(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[Figure]]
 def _split(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[Figure]]]:
     for name, entry in record.get("split", {}).items():
         yield f"proxy at {name}", "", figures(entry, of=SPLIT)
+
+
+def _gateway(record: Mapping[str, Any]) -> Iterable[tuple[str, str, list[Figure]]]:
+    for name, entry in record.get("gateway", {}).items():
+        yield f"gateway at {name}", "", figures(entry, of=GATEWAY)
 
 
 def shown(value: Any) -> str:

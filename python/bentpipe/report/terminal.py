@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from bentpipe.report import columns, split_words, tunnel_words
+from bentpipe.report import columns, gateway_words, split_words, tunnel_words
 from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.runs.store import Results
 from bentpipe.words.printable import printable
@@ -38,7 +38,7 @@ def table(results: Results, *, full: bool = True) -> RenderableType:
         parts.append(
             Text(f"\nAll rows: bentpipe report {printable(str(results.folder))} --full", style="bold")
         )
-    for words in (tunnel_words, split_words):
+    for words in (tunnel_words, split_words, gateway_words):
         if said := words.sentence(results.records):
             parts.append(Text(f"\n{said}"))
     return Group(*parts, *_why(results))

@@ -95,6 +95,27 @@ class SplitFigures(TypedDict, total=False):
     open_at_once_limit: int
 
 
+class GatewayFigures(TypedDict, total=False):
+    """What the gateway at near or at far did (docs/gateway.md)."""
+
+    connections: int
+    resets: int
+    sent_bytes: int
+    delivered_bytes: int
+    packets: int
+    repairs: int
+    exact_repairs: int
+    came_as_sent: int
+    came_by_repair: int
+    came_when_asked: int
+    useless_repairs: int
+    useless_exact: int
+    reports: int
+    probes: int
+    channel_loss: float
+    round_trip_s: float | None
+
+
 class Times(TypedDict, total=False):
     """Percentiles of times; None where no value would lie beyond it."""
 
@@ -300,6 +321,8 @@ class Record(Identity, Ending, total=False):
     """By pipe; absent: there is no tunnel."""
     split: dict[str, SplitFigures]
     """By the proxy's host, `near` and `far`; absent: TCP is not split."""
+    gateway: dict[str, GatewayFigures]
+    """By the gateway's host, `near` and `far`; absent: there are none."""
     engine_error: EngineReport
     spec: dict[str, Any]
     """The run in plain numbers: nanoseconds, bytes, bit/s."""

@@ -63,6 +63,7 @@ _SPEC: _Shape = {
     "client": _HOST,
     "server": _HOST,
     "split": {"host": _HOST, "path": _HOST, _OTHERS: _ANY},
+    "gateway": {"host": _HOST, _OTHERS: _ANY},
     "near": {"host": _HOST, "down": _PIPE, "up": _PIPE, _OTHERS: _ANY},
     "workloads": [
         {
@@ -96,6 +97,7 @@ _RECORD: _Shape = {
     "queue": {_OTHERS: _FIGURES},
     "tunnel": {_OTHERS: {"per_second": {_OTHERS: [_NUMBER]}, _OTHERS: _NUMBER}},
     "split": {_OTHERS: {_OTHERS: _NUMBER}},
+    "gateway": {_OTHERS: {_OTHERS: _NUMBER}},
     "engine_error": {
         "hosts": {_OTHERS: {"programs": [_WAITS], _OTHERS: _ANY}},
         "kernel_threads": [_WAITS],

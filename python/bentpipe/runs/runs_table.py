@@ -46,6 +46,7 @@ RUNS = Table(
         Column("queue", _STRUCT, "how each pipe's queue behaved: `queue.down.delay_s_p95`"),
         Column("tunnel", _STRUCT, "figures of a tunnel's directions: `tunnel.down.residual_loss`"),
         Column("split", _STRUCT, "figures of the proxies that split TCP: `split.far.down_bytes`"),
+        Column("gateway", _STRUCT, "figures of bentpipe's gateways: `gateway.far.exact_repairs`"),
         Column("engine_error", _STRUCT, "the engine's own error report: `engine_error.lateness_us_p99`"),
     ),
 )
@@ -169,6 +170,7 @@ STRUCTS: Mapping[str, Callable[[Record], dict[Path, Any]]] = {
     "queue": _part("queue"),
     "tunnel": _part("tunnel"),
     "split": _part("split"),
+    "gateway": _part("gateway"),
     "engine_error": _error,
 }
 

@@ -25,6 +25,7 @@ _SUMMARY_KEYS = (
     "queue",
     "tunnel",
     "split",
+    "gateway",
 )
 BIN_S = 0.1
 

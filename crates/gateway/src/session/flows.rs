@@ -161,13 +161,17 @@ impl Flows {
         taken
     }
 
-    /// Bytes that [`Self::write`] would take. Asked for when there are none, an event says when there are.
+    /// How many bytes a driver is to write at once: none until a quarter of the buffer is free, so that it does not read from its host
+    /// in small pieces. Asked for when there are none, an event says when there are.
     pub fn room(&mut self, id: FlowId) -> usize {
         let Some(flow) = self.by_id.get_mut(&id) else {
             return 0;
         };
         let room = self.send_buffer.saturating_sub(flow.send.buffered());
-        flow.wants_room |= room == 0;
+        if 4 * room < self.send_buffer {
+            flow.wants_room = true;
+            return 0;
+        }
         room as usize
     }
 
@@ -404,8 +408,8 @@ impl Flows {
         self.may_accept - self.accepted_over <= self.keeps_at_most / 2
     }
 
-    /// Fills a packet with at most `max` bytes. Whether there is anything in it, and whether all its data are of flows that were
-    /// idle before.
+    /// Fills a packet with at most `max` bytes. Whether there is anything in it, and whether it has the last bytes that a flow has
+    /// which was idle.
     pub fn fill(
         &mut self,
         max: usize,
@@ -414,7 +418,7 @@ impl Flows {
     ) -> Option<bool> {
         let start = out.len();
         self.fill_control(start + max, out);
-        let mut all_new = true;
+        let mut express = false;
         while out.len() + LEAST_DATA < start + max && self.has_data() {
             let Some((user, id, is_new)) = self.scheduler.next() else {
                 break;
@@ -439,7 +443,7 @@ impl Flows {
             Frame::write_data_header(id, flow.send.offset(), bytes, end, out);
             flow.send.take(bytes, out);
             self.sent += bytes as u64;
-            all_new &= is_new;
+            express |= is_new && flow.send.buffered() == 0;
             if flow.wants_room && 2 * flow.send.buffered() <= self.send_buffer {
                 flow.wants_room = false;
                 events.push_back(Event::Writable(id));
@@ -448,7 +452,7 @@ impl Flows {
             self.look_for_work(id);
             self.settle(id);
         }
-        (out.len() > start).then_some(all_new)
+        (out.len() > start).then_some(express)
     }
 
     fn fill_control(&mut self, end: usize, out: &mut Vec<u8>) {

@@ -442,7 +442,8 @@ impl Session {
         self.flows().map_or(0, |flows| flows.write(flow, bytes))
     }
 
-    /// How many bytes [`Self::write`] would take. If there are none, an event says when there are.
+    /// How many bytes to write at once: none until a quarter of the flow's buffer is free. If there are none, an event says when there
+    /// are.
     pub fn room(&mut self, flow: FlowId) -> usize {
         self.flows().map_or(0, |flows| flows.room(flow))
     }

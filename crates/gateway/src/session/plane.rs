@@ -24,13 +24,13 @@ const AGAIN: Nanos = Nanos::from_secs(1);
 const LONGEST_PATIENCE: Nanos = Nanos::from_millis(250);
 /// Of a packet that was lost twice.
 const COPIES: u8 = 2;
-/// A packet of flows that were idle is sent again after this where the channel loses as much as that: such a flow waits for it, and
-/// there is no other packet behind it by which a loss would be seen.
+/// A packet with the last bytes of a flow that was idle is sent again after this where the channel loses as much as that: the host waits
+/// for it.
 const EXPRESS_AGAIN: Nanos = Nanos::from_millis(8);
 const EXPRESS_LOSS: f64 = 0.001;
-/// Of all packets, at most this share is sent again so, and so many in a row.
-const EXPRESS_SHARE: f64 = 0.1;
-const EXPRESS_BURST: f64 = 20.0;
+/// At most this share of the rate goes into it, and so many bytes in a row.
+const EXPRESS_SHARE: u64 = 20;
+const EXPRESS_BURST: u64 = 30_000;
 /// Equations that wait for more packets.
 const MAX_UNKNOWNS: u32 = 512;
 
@@ -56,7 +56,8 @@ pub(crate) struct Plane {
     seen: (u64, u64),
     /// Packets of flows that were idle, and when they are sent again.
     express: VecDeque<(Time, u64)>,
-    express_allowance: f64,
+    /// How far the rate's share for them has been used.
+    express_used: Pacer,
     pub probes: u64,
 }
 
@@ -110,7 +111,7 @@ impl Plane {
             least_patience: config.patience,
             seen: (0, 0),
             express: VecDeque::new(),
-            express_allowance: EXPRESS_BURST,
+            express_used: Pacer::with_burst((bit_s / EXPRESS_SHARE).max(1), EXPRESS_BURST),
             probes: 0,
         })
     }
@@ -207,7 +208,7 @@ impl Plane {
         self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
     }
 
-    /// Sends a packet, which has at most [`Self::packet_max_bytes`]. `express`: all in it is of flows that were idle.
+    /// Sends a packet, which has at most [`Self::packet_max_bytes`]. `express`: it has the last bytes of a flow that was idle.
     pub fn push(
         &mut self,
         now: Time,
@@ -221,11 +222,10 @@ impl Plane {
             return None;
         }
         self.probe.on_sent(now, outstanding);
-        let allowance = self.express_allowance + EXPRESS_SHARE;
-        self.express_allowance = allowance.min(EXPRESS_BURST);
         let loses = self.sender.estimate().loss_rate() >= EXPRESS_LOSS;
-        if express && loses && self.express_allowance >= 1.0 {
-            self.express_allowance -= 1.0;
+        if express && loses && self.express_used.next() <= now {
+            let bytes = packet.len() as u64 + u64::from(self.outer_bytes);
+            self.express_used.on_sent(now, bytes);
             let number = self.sender.next_number();
             self.express.push_back((now + EXPRESS_AGAIN, number));
         }

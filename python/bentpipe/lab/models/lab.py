@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
+from bentpipe.lab.models.gateway import Gateway
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.interactive import Interactive
 from bentpipe.lab.models.path import Path
@@ -156,6 +157,7 @@ class LabFile(Table):
     near: Annotated[Near | None, doc("a host between the client and the path", default="none")] = None
     tunnel: Annotated[Tunnel | None, doc("a coded tunnel around the path", default="none")] = None
     split: Annotated[Split | None, doc("proxies at near and far that split TCP", default="none")] = None
+    gateway: Annotated[Gateway | None, doc("bentpipe's gateways at near and far", default="none")] = None
     workload: Annotated[
         list[AnyWorkload], doc("what the hosts do; at least one is required", default="required")
     ] = Field(default_factory=list)
@@ -248,6 +250,21 @@ class LabFile(Table):
                 found="a cache beside [split]",
                 key="near.cache",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _gateway_alone(self) -> Self:
+        if self.gateway is None:
+            return self
+        for name in ("near", "split", "tunnel"):
+            if getattr(self, name) is not None:
+                raise FaultError(
+                    f"leave out one of them: a gateway sits where [{name}] would",
+                    found=f"[{name}] beside [gateway]",
+                    key="gateway",
+                )
+        if self.path.mtu < 576:
+            raise FaultError("expected 576 or more beside [gateway]", key="path.mtu")
         return self
 
     @model_validator(mode="after")

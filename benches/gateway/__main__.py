@@ -1,0 +1,123 @@
+"""What the gateways do on a satellite link, in `sim`: the tables of docs/gateway.md.
+
+    make bench-gateway
+    make bench-gateway SEEDS=20
+
+Figures are medians over the seeds, with the least and the greatest.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+import polars as pl
+
+from bentpipe import Lab, Results
+
+LOSSES = (0, 0.001, 0.01, 0.05)
+RATE_BIT_S = 16e6
+PAYLOAD_SHARE = (1500 - 28 - 31 - 1 - 10) / 1500
+"""Of a packet of 1500 bytes: without IP and UDP, the carrier, the plane's number, and room for a repair's header."""
+GEO = """
+title = "gateways"
+duration = "{seconds} s"
+[path]
+rtt = "550 ms"
+rate = "16 Mbit/s"
+queue = "200 kB"
+loss = {loss}
+"""
+LEO = """
+title = "gateways over a constellation"
+duration = "{seconds} s"
+[path]
+rtt = "90 ms"
+rate = "16 Mbit/s"
+queue = "200 kB"
+loss = 0.002
+jitter = {{ spread = "15 ms", distribution = "uniform", reorder = true }}
+handover = {{ every = "15 s", step = "15 ms", outage = "60 ms" }}
+"""
+DOWNLOAD = '[[workload]]\nname = "download"\nkind = "bulk"\nstart = "{start}"\nomit = "4 s"\n'
+KEYS = '[[workload]]\nname = "keys"\nkind = "interactive"\nstart = "5 s"\ncount = 200\ninterval = "200 ms"\n'
+PAGE = """[[workload]]
+name = "page"
+kind = "http"
+start = "2 s"
+objects = {{ count = 60, size = "20 kB" }}
+connections = {connections}
+"""
+CURES = {"as is": "", "split, BBR": '[split]\npath.congestion_control = "bbr"\n', "gateway": "[gateway]\n"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python benches/gateway")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N")
+    asked = parser.parse_args()
+    for table in (_downloads, _keystrokes, _constellation):
+        print("\n".join(table(asked.seeds)), end="\n\n")
+
+
+def _run(text: str, seeds: int) -> Results:
+    return Lab.loads(text).run(engine="sim", seeds=range(1, seeds + 1))
+
+
+def _spread(values: Sequence[float], digits: int = 1) -> str:
+    low, high = min(values), max(values)
+    return f"{median(values):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def _goodputs(results: Results) -> list[float]:
+    return [record["workloads"]["download"]["goodput_mbit_s"] for record in results.records]
+
+
+def _downloads(seeds: int) -> Iterator[str]:
+    yield "A download over 16 Mbit/s and 550 ms, from 4 s on for a minute: Mbit/s, and its share of the ceiling"
+    yield "| loss | as is | split, BBR | gateway | share of the ceiling, % |"
+    yield "|---|---|---|---|---|"
+    for loss in LOSSES:
+        rows = {}
+        for name, cure in CURES.items():
+            lab = GEO.format(seconds=64, loss=loss) + cure + DOWNLOAD.format(start="0 s")
+            rows[name] = _goodputs(_run(lab, seeds))
+        ceiling = RATE_BIT_S * (1 - loss) * PAYLOAD_SHARE / 1e6
+        shares = [100 * each / ceiling for each in rows["gateway"]]
+        cells = " | ".join(_spread(rows[name], 2) for name in CURES)
+        yield f"| {100 * loss:g} % | {cells} | {_spread(shares)} |"
+
+
+def _keystrokes(seeds: int) -> Iterator[str]:
+    yield "Keystrokes in ms, on the idle path and beside a download: median, 99th percentile, most"
+    yield "| loss | cure | idle p50 | idle p99 | loaded p50 | loaded p99 | loaded, most |"
+    yield "|---|---|---|---|---|---|---|"
+    for loss in LOSSES:
+        for name, cure in CURES.items():
+            path = GEO.format(seconds=50, loss=loss) + cure
+            idle = _delays(_run(path + KEYS, seeds))
+            loaded = _delays(_run(path + KEYS + DOWNLOAD.format(start="0 s"), seeds))
+            cells = [
+                idle.quantile(0.5), idle.quantile(0.99), loaded.quantile(0.5), loaded.quantile(0.99), loaded.max(),
+            ]  # fmt: skip
+            shown = " | ".join(f"{1000 * float(cell):.0f}" for cell in cells)  # type: ignore[arg-type]
+            yield f"| {100 * loss:g} % | {name} | {shown} |"
+
+
+def _delays(results: Results) -> pl.Series:
+    return results.pings.filter(pl.col("workload") == "keys")["rtt_s"].drop_nulls()
+
+
+def _constellation(seeds: int) -> Iterator[str]:
+    yield "A download over 90 ms with jitter of 30 ms that reorders, and a handover each 15 s: Mbit/s"
+    yield "| as is | split, BBR | gateway | share of the ceiling, % |"
+    yield "|---|---|---|---|"
+    rows = {
+        name: _goodputs(_run(LEO.format(seconds=94) + cure + DOWNLOAD.format(start="0 s"), seeds))
+        for name, cure in CURES.items()
+    }
+    ceiling = RATE_BIT_S * 0.998 * PAYLOAD_SHARE / 1e6
+    shares = [100 * each / ceiling for each in rows["gateway"]]
+    yield f"| {' | '.join(_spread(rows[name], 2) for name in CURES)} | {_spread(shares)} |"
+
+
+if __name__ == "__main__":
+    main()

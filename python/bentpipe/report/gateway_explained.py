@@ -1,0 +1,31 @@
+"""What a run's gateways did, in sentences."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bentpipe.words.wording import percent, plural, rate
+
+_SENDS = (("down", "far", "near", "rate_down_bit_s"), ("up", "near", "far", "rate_up_bit_s"))
+
+
+def lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """For each direction that carried packets; none without gateways."""
+    found = record.get("gateway") or {}
+    asked = (record.get("spec") or {}).get("gateway") or {}
+    for direction, sender, receiver, key in _SENDS:
+        sent, came = found.get(sender) or {}, found.get(receiver) or {}
+        if not sent.get("packets"):
+            continue
+        at = f" at {rate(asked[key])} at most" if asked.get(key) else ""
+        repairs, again = sent.get("repairs") or 0, sent.get("exact_repairs") or 0
+        words = [
+            f"Gateway {direction}: {sender} sent {plural(sent['packets'], 'packet')}{at}, "
+            f"{plural(repairs, 'repair') if repairs else 'no repairs'}, "
+            f"and {plural(again, 'packet') if again else 'none'} again."
+        ]
+        recovered, asked_for = came.get("came_by_repair") or 0, came.get("came_when_asked") or 0
+        if recovered + asked_for:
+            words.append(f"Of lost packets {recovered} came by repairs, {asked_for} when sent again.")
+        if sent.get("channel_loss"):
+            words.append(f"It takes the path to lose {percent(sent['channel_loss'])}.")
+        yield " ".join(words)
