@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -81,6 +81,10 @@ bench-fec:
 # What a coded tunnel does for a download over a satellite link, in `sim`; packets per CPU second. SEEDS=20 takes more seeds.
 bench-coded: setup
 	@$(python) benches/tunnel $(if $(SEEDS),--seeds $(SEEDS))
+
+# What the gateways do for downloads, keystrokes and pages on a satellite link, in `sim`. SEEDS=20 takes more seeds.
+bench-gateway: setup
+	@$(python) benches/gateway $(if $(SEEDS),--seeds $(SEEDS))
 
 # What a sweep costs beyond its simulations, one by one, by processes and on a cluster; peak memory.
 bench-sweep: setup

@@ -40,12 +40,13 @@ handover = {{ every = "15 s", step = "15 ms", outage = "60 ms" }}
 """
 DOWNLOAD = '[[workload]]\nname = "download"\nkind = "bulk"\nstart = "{start}"\nomit = "4 s"\n'
 KEYS = '[[workload]]\nname = "keys"\nkind = "interactive"\nstart = "5 s"\ncount = 200\ninterval = "200 ms"\n'
-PAGE = """[[workload]]
+OBJECTS, OBJECT_BYTES = 60, 20_000
+PAGE = f"""[[workload]]
 name = "page"
 kind = "http"
 start = "2 s"
-objects = {{ count = 60, size = "20 kB" }}
-connections = {connections}
+objects = [{", ".join([f'"{OBJECT_BYTES} B"'] * OBJECTS)}]
+connections = {{connections}}
 """
 CURES = {"as is": "", "split, BBR": '[split]\npath.congestion_control = "bbr"\n', "gateway": "[gateway]\n"}
 
@@ -54,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python benches/gateway")
     parser.add_argument("--seeds", type=int, default=5, metavar="N")
     asked = parser.parse_args()
-    for table in (_downloads, _keystrokes, _constellation):
+    for table in (_downloads, _keystrokes, _pages, _constellation):
         print("\n".join(table(asked.seeds)), end="\n\n")
 
 
@@ -104,6 +105,27 @@ def _keystrokes(seeds: int) -> Iterator[str]:
 
 def _delays(results: Results) -> pl.Series:
     return results.pings.filter(pl.col("workload") == "keys")["rtt_s"].drop_nulls()
+
+
+def _pages(seeds: int) -> Iterator[str]:
+    bytes_s = OBJECTS * OBJECT_BYTES * 8 / (RATE_BIT_S * PAYLOAD_SHARE)
+    yield f"A page of {OBJECTS} objects of {OBJECT_BYTES} B in s; its bytes alone take {bytes_s:.2f} s."
+    yield "Over 60 connections, as HTTP/2 asks for all at once: also the round trips beside the bytes"
+    yield "| loss | cure | 6 connections | 60 connections | round trips |"
+    yield "|---|---|---|---|---|"
+    for loss in LOSSES:
+        for name, cure in CURES.items():
+            path = GEO.format(seconds=120, loss=loss) + cure
+            times = {
+                connections: [
+                    record["workloads"]["page"]["completion_s"] or 120.0
+                    for record in _run(path + PAGE.format(connections=connections), seeds).records
+                ]
+                for connections in (6, OBJECTS)
+            }
+            trips = [(each - bytes_s) / 0.55 for each in times[OBJECTS]]
+            cells = f"{_spread(times[6])} | {_spread(times[OBJECTS], 2)} | {_spread(trips)}"
+            yield f"| {100 * loss:g} % | {name} | {cells} |"
 
 
 def _constellation(seeds: int) -> Iterator[str]:

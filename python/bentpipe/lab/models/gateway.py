@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from bentpipe.lab import units
 from bentpipe.lab.errors import FaultError
@@ -10,16 +10,21 @@ from bentpipe.lab.models.base import Rate, Table, doc
 from bentpipe.words.faults import shown
 
 
-def _fixed(value: object) -> int:
+def _known(value: object) -> object:
     if value == "fair" or (isinstance(value, dict) and "cap" in value):
         raise FaultError(
             'expected a rate that is known to be free, such as "16 Mbit/s": the gateways have no other '
             "control law yet"
         )
-    rate = units.parse_rate(value)
-    if not 1_000 <= rate <= 1_000_000_000_000:
-        raise FaultError("expected 1 kbit/s to 1 Tbit/s", found=f"{shown(value)}, which is out of range")
-    return rate
+    return value
+
+
+def _in_range(rate_bit_s: int) -> int:
+    if not 1_000 <= rate_bit_s <= 1_000_000_000_000:
+        raise FaultError(
+            "expected 1 kbit/s to 1 Tbit/s", found=f"{units.format_rate(rate_bit_s)}, which is out of range"
+        )
+    return rate_bit_s
 
 
 def _redundancy(value: object) -> float | str:
@@ -36,7 +41,7 @@ def _redundancy(value: object) -> float | str:
     return float(value)
 
 
-_FixedRate = Annotated[Rate, BeforeValidator(_fixed)]
+_FixedRate = Annotated[Rate, BeforeValidator(_known), AfterValidator(_in_range)]
 
 
 class Gateway(Table):

@@ -1,0 +1,133 @@
+"""bentpipe's gateways in a run of `sim`: their figures, what is said of them, and what is refused."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import bentpipe
+from bentpipe import LabError
+from bentpipe.analysis import limits
+from bentpipe.report import explained, gateway_words
+from bentpipe.runs.summary import summary
+from invocation import called
+
+LAB = """
+duration = "30 s"
+[path]
+rtt = "550 ms"
+rate = "16 Mbit/s"
+queue = "200 kB"
+loss = 0.01
+[[workload]]
+name = "download"
+kind = "bulk"
+omit = "4 s"
+[[workload]]
+name = "keys"
+kind = "interactive"
+start = "5 s"
+count = 100
+interval = "200 ms"
+[[variant]]
+name = "cured"
+set = { gateway = {} }
+"""
+ALONE = LAB[: LAB.index("[[variant]]")]
+PAYLOAD_SHARE = 1430 / 1500
+
+
+@pytest.fixture(scope="module")
+def both() -> bentpipe.Results:
+    return bentpipe.Lab.loads(LAB).run(engine="sim")
+
+
+def test_a_download_takes_the_whole_link_and_keystrokes_do_not_wait_for_it(both: bentpipe.Results) -> None:
+    plain, cured = both.records
+    ceiling = 16 * 0.99 * PAYLOAD_SHARE
+    assert plain["workloads"]["download"]["goodput_mbit_s"] < 2
+    assert 0.97 * ceiling < cured["workloads"]["download"]["goodput_mbit_s"] < 1.02 * ceiling
+    assert cured["workloads"]["keys"]["unanswered"] == 0
+    # Two packets of 1500 bytes before it at each end, and a packet that is sent again after 8 ms.
+    assert cured["workloads"]["keys"]["p99_ms"] < 550 + 30
+    assert plain["workloads"]["keys"]["p99_ms"] > 650
+
+
+def test_the_record_has_what_each_gateway_did(both: bentpipe.Results) -> None:
+    plain, cured = both.records
+    assert "gateway" not in plain
+    near, far = cured["gateway"]["near"], cured["gateway"]["far"]
+    assert near["connections"] == far["connections"] == 3  # iperf3's two and the keystrokes'
+    assert 0.005 < far["channel_loss"] < 0.02
+    assert far["exact_repairs"] >= near["came_when_asked"] > 0
+    assert near["came_as_sent"] + near["came_by_repair"] + near["came_when_asked"] <= far["packets"]
+    assert far["sent_bytes"] >= near["delivered_bytes"]
+    assert near["round_trip_s"] == pytest.approx(0.55, rel=0.02)
+    assert summary(cured)["gateway"] == cured["gateway"]
+
+
+def test_goodput_of_the_path_is_what_hosts_were_given(both: bentpipe.Results) -> None:
+    run = both.records[1]["run"]
+    link = both.link.filter((pl.col("run") == run) & (pl.col("pipe") == "down"))
+    near = both.records[1]["gateway"]["near"]
+    # All but the bytes of the targets, of which down has none.
+    assert link["goodput_bytes"].sum() == near["delivered_bytes"]
+
+
+def test_the_table_and_explain_say_what_the_gateways_did(both: bentpipe.Results) -> None:
+    said = gateway_words.sentence(both.records)
+    assert said.startswith("Gateways: connections 3, given to clients ")
+    assert gateway_words.sentence(both.records[:1]) == ""
+    plain, cured = (limits.explain(both, record) for record in both.records)
+    lines = [line for each in (plain, cured) for line in explained.lines(each)]
+    told = [line.strip() for line in lines if "Gateway down" in line]
+    assert len(told) == 1
+    assert "far sent" in told[0]
+    assert "at 16 Mbit/s at most" in explained.plain(told[0])
+    assert cured.transfers[0].why_none == "TCP ends at the gateways, so no socket sends on the path"
+
+
+def test_a_rate_of_its_own_is_kept() -> None:
+    lab = bentpipe.Lab.loads(ALONE).replace("gateway.rate", "4 Mbit/s")
+    (record,) = lab.run(engine="sim").records
+    assert record["workloads"]["download"]["goodput_mbit_s"] == pytest.approx(4 * PAYLOAD_SHARE * 0.99, rel=0.03)
+    assert record["pipes"]["down"]["throughput_mbit_s"] <= 4.01
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "words"),
+    [
+        ("[gateway]\nrate = 16\n", "gateway.rate", "16"),
+        ('[gateway]\nrate = "fair"\n', "gateway.rate", "no other control law yet"),
+        ("[gateway]\nredundancy = 1\n", "gateway.redundancy", "below 1"),
+        ('[gateway]\nredundancy = "titrated"\n', "gateway.redundancy", '"adaptive"'),
+        ("[gateway]\n[split]\n", "gateway", "leave out one of them"),
+        ("[gateway]\n[tunnel]\n", "gateway", "leave out one of them"),
+        ('[gateway]\nspeed = "1 Mbit/s"\n', "gateway.speed", "not known"),
+    ],
+)
+def test_what_a_gateway_cannot_be_is_refused(change: str, place: str, words: str) -> None:
+    with pytest.raises(LabError) as told:
+        bentpipe.Lab.loads(ALONE + change)
+    assert place in str(told.value)
+    assert words in str(told.value)
+
+
+def test_a_path_without_a_rate_asks_for_one() -> None:
+    lab = ALONE.replace('rate = "16 Mbit/s"\nqueue = "200 kB"\n', "")
+    with pytest.raises(LabError, match=r"gateway.rate: .*since the path has none"):
+        bentpipe.Lab.loads(lab + "[gateway]\n")
+
+
+def test_live_says_that_it_has_no_gateways(tmp_path: Path) -> None:
+    (file := tmp_path / "lab.toml").write_text(LAB)
+    ended = called(["run", str(file), "--engine", "live"], tmp_path)
+    assert ended.status == 2
+    assert "gateway: `live` has no gateways yet" in ended.stderr
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    lab = bentpipe.Lab.loads(ALONE.replace('"30 s"', '"8 s"') + "[gateway]\n")
+    first, second = (lab.run(engine="sim") for _ in range(2))
+    assert first.records[0]["gateway"] == second.records[0]["gateway"]
+    assert first.link.equals(second.link)
