@@ -67,9 +67,9 @@ WRONG: Mapping[str, Wrong] = {
         'did you mean "host.congestion_control"?',
     ),
     "a key at the top that no known key is like": (
-        WORK + "[gateway]\nredundancy = 0\n",
+        WORK + "[zeppelin]\nredundancy = 0\n",
         ":5",
-        "gateway",
+        "zeppelin",
         "a key that is not known",
         "keys at the top: ",
     ),

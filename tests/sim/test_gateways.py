@@ -90,7 +90,9 @@ def test_the_table_and_explain_say_what_the_gateways_did(both: bentpipe.Results)
 def test_a_rate_of_its_own_is_kept() -> None:
     lab = bentpipe.Lab.loads(ALONE).replace("gateway.rate", "4 Mbit/s")
     (record,) = lab.run(engine="sim").records
-    assert record["workloads"]["download"]["goodput_mbit_s"] == pytest.approx(4 * PAYLOAD_SHARE * 0.99, rel=0.03)
+    assert record["workloads"]["download"]["goodput_mbit_s"] == pytest.approx(
+        4 * PAYLOAD_SHARE * 0.99, rel=0.03
+    )
     assert record["pipes"]["down"]["throughput_mbit_s"] <= 4.01
 
 
@@ -120,7 +122,7 @@ def test_a_path_without_a_rate_asks_for_one() -> None:
 
 
 def test_live_says_that_it_has_no_gateways(tmp_path: Path) -> None:
-    (file := tmp_path / "lab.toml").write_text(LAB)
+    (file := tmp_path / "lab.toml").write_text(ALONE + "[gateway]\n")
     ended = called(["run", str(file), "--engine", "live"], tmp_path)
     assert ended.status == 2
     assert "gateway: `live` has no gateways yet" in ended.stderr
