@@ -106,13 +106,14 @@ def test_every_cure_stands_beside_the_plain_lab_of_the_same_work() -> None:
         "coded",
         "split",
         "split + coded",
+        "gateway",
     }
 
 
 def test_a_rival_of_a_cure_is_always_plain_cubic() -> None:
     points = Lab.load("cures", set=["what=beside a rival"]).points()
     rivals = [work for point in points for work in point.spec.workloads if work.name == "rival"]
-    assert len(rivals) == len(points) == 3 * 11
+    assert len(rivals) == len(points) == 3 * 12
     assert {(work.congestion_control, work.streams) for work in rivals if work.kind == "bulk"} == {
         ("cubic", 1)
     }

@@ -96,6 +96,16 @@ def test_a_rate_of_its_own_is_kept() -> None:
     assert record["pipes"]["down"]["throughput_mbit_s"] <= 4.01
 
 
+def test_no_queue_stands_though_others_send_on_the_link_too() -> None:
+    pings = '[[workload]]\nname = "others"\nkind = "ping"\ncount = 5000\ninterval = "20 ms"\nsize = "1200 B"\n'
+    lab = bentpipe.Lab.loads(ALONE.replace('"30 s"', '"100 s"') + pings + "[gateway]\n")
+    (record,) = lab.run(engine="sim").records
+    # Pings take 3 % of a link that the gateway would fill. 20 ms of it are 40 kB.
+    assert record["queue"]["down"]["delay_s_p95"] < 0.02
+    assert record["pipes"]["down"]["drops"]["tail"] == 0
+    assert record["workloads"]["download"]["goodput_mbit_s"] > 0.9 * 16 * PAYLOAD_SHARE
+
+
 @pytest.mark.parametrize(
     ("change", "place", "words"),
     [

@@ -22,6 +22,7 @@ mod pacer;
 mod probe;
 mod scheduler;
 mod session;
+mod standing;
 mod target;
 mod varint;
 

@@ -33,6 +33,13 @@ impl Pacer {
         }
     }
 
+    pub fn set_rate(&mut self, bit_s: u64) {
+        if bit_s != self.bit_s {
+            self.bit_s = bit_s;
+            self.remainder = 0;
+        }
+    }
+
     pub fn next(&self) -> Time {
         self.next
     }

@@ -5,6 +5,7 @@ use crate::config::{Config, Rate};
 use crate::hello::Hello;
 use crate::pacer::Pacer;
 use crate::probe::Probe;
+use crate::standing::StandingQueue;
 use bentpipe_base::{Nanos, Time};
 use bentpipe_fec::{
     ExactConfig, FrameError, FrameKind, REPAIR_HEADER_BYTES, ReceiverConfig, ReleaseOrder,
@@ -45,6 +46,8 @@ pub(crate) struct Plane {
     pub receiver: TunnelReceiver,
     pub pacer: Pacer,
     pub probe: Probe,
+    rate_bit_s: u64,
+    standing: StandingQueue,
     /// The other gateway keeps so many packets.
     window: u64,
     packet_max_bytes: usize,
@@ -103,6 +106,8 @@ impl Plane {
             receiver,
             pacer: Pacer::new(bit_s),
             probe: Probe::default(),
+            rate_bit_s: bit_s,
+            standing: StandingQueue::default(),
             window: u64::from(window),
             packet_max_bytes: own_max.min(peer.packet_max_bytes.into()) as usize,
             outer_bytes: config.outer_bytes,
@@ -137,7 +142,14 @@ impl Plane {
             return Ok(());
         }
         self.sender.handle(now, frame)?;
-        self.probe.on_report(now, self.sender.round_trip());
+        let round_trip = self.sender.round_trip();
+        self.probe.on_report(now, round_trip);
+        if let Some(round_trip) = round_trip {
+            let rate = self
+                .standing
+                .on_round_trip(now, round_trip, self.rate_bit_s);
+            self.pacer.set_rate(rate);
+        }
         Ok(())
     }
 
