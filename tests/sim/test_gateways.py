@@ -97,7 +97,9 @@ def test_a_rate_of_its_own_is_kept() -> None:
 
 
 def test_no_queue_stands_though_others_send_on_the_link_too() -> None:
-    pings = '[[workload]]\nname = "others"\nkind = "ping"\ncount = 5000\ninterval = "20 ms"\nsize = "1200 B"\n'
+    pings = (
+        '[[workload]]\nname = "others"\nkind = "ping"\ncount = 5000\ninterval = "20 ms"\nsize = "1200 B"\n'
+    )
     lab = bentpipe.Lab.loads(ALONE.replace('"30 s"', '"100 s"') + pings + "[gateway]\n")
     (record,) = lab.run(engine="sim").records
     # Pings take 3 % of a link that the gateway would fill. 20 ms of it are 40 kB.
