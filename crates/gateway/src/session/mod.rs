@@ -387,6 +387,14 @@ impl Session {
         })
     }
 
+    /// The carrier has sent so many bytes of its own: acknowledgements, probes, longer headers. The session's rate is that of the path, so
+    /// it makes room for them.
+    pub fn on_carrier_sent(&mut self, now: Time, bytes: u64) {
+        if let Some(it) = &mut self.established {
+            it.plane.pacer.on_sent(now, bytes);
+        }
+    }
+
     /// When to ask again, if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Time> {
         let ends = match self.link {

@@ -1,0 +1,334 @@
+//! The hosts' connections: accepted, opened for the other gateway, and closed.
+
+use crate::connection::{Connection, Progress, READ_BYTES};
+use bentpipe_gateway::{FlowId, OpenError, ResetCode, Session, Target};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::{SocketFlags, acceptfrom_with, getsockname};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// How a gateway reaches the destinations that the other one's hosts ask for.
+pub trait Onward {
+    /// Begins a TCP connection, with a socket that does not block. An error resets the flow: [`reset_code`] has the kernel's.
+    fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode>;
+}
+
+impl<F: FnMut(&Target) -> Result<OwnedFd, ResetCode>> Onward for F {
+    fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode> {
+        self(target)
+    }
+}
+
+/// What the other gateway is told of a connection that failed.
+pub fn reset_code(error: Errno) -> ResetCode {
+    match error {
+        Errno::CONNREFUSED => ResetCode::Refused,
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => {
+            ResetCode::Unreachable
+        }
+        Errno::TIMEDOUT => ResetCode::TimedOut,
+        Errno::ACCESS | Errno::PERM => ResetCode::NotAllowed,
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL => {
+            ResetCode::Overloaded
+        }
+        _ => ResetCode::Host,
+    }
+}
+
+/// A place for a connection. Its generation tells it from an earlier one, of which an event may still come.
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    connection: Option<Connection>,
+}
+
+/// Numbers of events below this are not connections'.
+const RESERVED: u32 = 16;
+
+pub(crate) struct Connections {
+    epoll: Arc<OwnedFd>,
+    onward: Box<dyn Onward + Send>,
+    slots: Vec<Slot>,
+    unused: Vec<usize>,
+    by_flow: HashMap<FlowId, usize>,
+    /// Those that have something to do.
+    turns: VecDeque<usize>,
+    /// Accepted, while the other gateway takes no more flows.
+    without_flow: VecDeque<usize>,
+    open: usize,
+    most: usize,
+    /// A connection was closed since somebody asked.
+    freed: bool,
+    buffer: Vec<u8>,
+    /// Payload that hosts were given.
+    pub delivered: u64,
+    pub connect_failures: u64,
+    pub open_at_once_max: usize,
+}
+
+impl Connections {
+    pub fn new(epoll: Arc<OwnedFd>, onward: Box<dyn Onward + Send>, most: usize) -> Self {
+        Self {
+            epoll,
+            onward,
+            slots: Vec::new(),
+            unused: Vec::new(),
+            by_flow: HashMap::new(),
+            turns: VecDeque::new(),
+            without_flow: VecDeque::new(),
+            open: 0,
+            most,
+            freed: false,
+            buffer: vec![0; READ_BYTES],
+            delivered: 0,
+            connect_failures: 0,
+            open_at_once_max: 0,
+        }
+    }
+
+    /// Whether a host's further connection may be accepted.
+    pub fn has_room(&self) -> bool {
+        self.open < self.most && self.without_flow.is_empty()
+    }
+
+    /// Whether descriptors became free since the last call.
+    pub fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.freed)
+    }
+
+    pub fn has_turns(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Accepts one connection and opens a flow for it. False: nobody waits at the listener.
+    pub fn accept(&mut self, listener: &OwnedFd, session: &mut Session) -> io::Result<bool> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let accepted = acceptfrom_with(listener, flags).and_then(|(socket, from)| {
+            let source = SocketAddr::try_from(from.ok_or(Errno::NOTCONN)?)?;
+            let destination = SocketAddr::try_from(getsockname(&socket)?)?;
+            set_tcp_nodelay(&socket, true)?;
+            let target = Target {
+                destination,
+                source,
+            };
+            Ok((socket, target))
+        });
+        let (socket, target) = match accepted {
+            Ok(accepted) => accepted,
+            // Without descriptors, those who wait are accepted when a connection has closed.
+            Err(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                return Ok(false);
+            }
+            // It was over before it was accepted.
+            Err(Errno::INTR | Errno::CONNABORTED | Errno::NOTCONN | Errno::INVAL) => {
+                return Ok(true);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let user = user_of(target.source.ip());
+        let at = self.add(Connection::accepted(socket, target, user))?;
+        self.open_flow(at, session);
+        Ok(true)
+    }
+
+    fn open_flow(&mut self, at: usize, session: &mut Session) {
+        let Some(connection) = &mut self.slots[at].connection else {
+            return;
+        };
+        let Some(target) = connection.target else {
+            return;
+        };
+        match session.open(connection.user, &target) {
+            Ok(flow) => {
+                connection.target = None;
+                connection.flow = Some(flow);
+                self.by_flow.insert(flow, at);
+                self.give_turn(at);
+            }
+            Err(OpenError::TooMany | OpenError::NoSession) => self.without_flow.push_back(at),
+        }
+    }
+
+    /// Tries again for those without a flow.
+    pub fn open_flows(&mut self, session: &mut Session) {
+        for _ in 0..self.without_flow.len() {
+            if let Some(at) = self.without_flow.pop_front() {
+                self.open_flow(at, session);
+            }
+        }
+    }
+
+    /// The other gateway has opened a flow.
+    pub fn opened(&mut self, flow: FlowId, target: &Target, session: &mut Session) {
+        let user = user_of(target.source.ip());
+        session.set_user(flow, user);
+        let connected = if self.open < self.most {
+            self.onward.connect(target)
+        } else {
+            Err(ResetCode::Overloaded)
+        };
+        let added = connected.and_then(|socket| {
+            self.add(Connection::onward(socket, flow, user))
+                .map_err(|_| ResetCode::Overloaded)
+        });
+        match added {
+            Ok(at) => {
+                self.by_flow.insert(flow, at);
+            }
+            Err(code) => {
+                self.connect_failures += 1;
+                session.reset(flow, code);
+            }
+        }
+    }
+
+    fn add(&mut self, connection: Connection) -> io::Result<usize> {
+        let at = self.unused.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() - 1
+        });
+        let slot = &mut self.slots[at];
+        slot.generation = slot.generation.wrapping_add(1);
+        let number = u64::from(slot.generation) << 32 | (at as u64 + u64::from(RESERVED));
+        let wanted = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let data = EventData::new_u64(number);
+        if let Err(error) = epoll::add(&*self.epoll, &connection.socket, data, wanted) {
+            self.unused.push(at);
+            return Err(error.into());
+        }
+        slot.connection = Some(connection);
+        self.open += 1;
+        self.open_at_once_max = self.open_at_once_max.max(self.open);
+        Ok(at)
+    }
+
+    /// Something happened at the socket of this number.
+    pub fn happened(&mut self, number: u64, flags: EventFlags) {
+        let place = (number as u32).wrapping_sub(RESERVED) as usize;
+        let generation = (number >> 32) as u32;
+        let slot = self.slots.get_mut(place);
+        let slot = slot.filter(|slot| slot.generation == generation);
+        if let Some(connection) = slot.and_then(|slot| slot.connection.as_mut()) {
+            connection.happened(flags);
+            self.give_turn(place);
+        }
+    }
+
+    /// There are bytes to read in a flow, or there is room.
+    pub fn flow_happened(&mut self, flow: FlowId) {
+        if let Some(&at) = self.by_flow.get(&flow) {
+            self.give_turn(at);
+        }
+    }
+
+    /// The other gateway has reset a flow, or it went with its session.
+    pub fn flow_reset(&mut self, flow: FlowId) {
+        if let Some(&at) = self.by_flow.get(&flow)
+            && let Some(connection) = self.remove(at)
+        {
+            connection.reset();
+        }
+    }
+
+    fn give_turn(&mut self, at: usize) {
+        if let Some(connection) = &mut self.slots[at].connection
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.turns.push_back(at);
+        }
+    }
+
+    /// Each that has something to do has a turn. The session's events have been asked for: none of them says that a flow was reset.
+    pub fn take_turns(&mut self, session: &mut Session) {
+        for _ in 0..self.turns.len() {
+            let Some(at) = self.turns.pop_front() else {
+                return;
+            };
+            let Some(connection) = self.slots[at].connection.as_mut() else {
+                continue;
+            };
+            if !connection.queued {
+                continue;
+            }
+            connection.queued = false;
+            let progress = connection.go_on(session, &mut self.buffer, &mut self.delivered);
+            match progress {
+                Progress::Waiting => {}
+                Progress::MoreToDo => self.give_turn(at),
+                Progress::Over => drop(self.remove(at)),
+                Progress::Refused(code) => {
+                    self.connect_failures += 1;
+                    self.break_off(at, code, session);
+                }
+                Progress::Broken => self.break_off(at, ResetCode::Host, session),
+            }
+        }
+    }
+
+    fn break_off(&mut self, at: usize, code: ResetCode, session: &mut Session) {
+        if let Some(connection) = self.remove(at) {
+            if let Some(flow) = connection.flow {
+                session.reset(flow, code);
+            }
+            connection.reset();
+        }
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Connection> {
+        let connection = self.slots[at].connection.take()?;
+        if let Some(flow) = connection.flow {
+            self.by_flow.remove(&flow);
+        } else {
+            self.without_flow.retain(|&other| other != at);
+        }
+        self.unused.push(at);
+        self.open -= 1;
+        self.freed = true;
+        Some(connection)
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections")
+            .field("open", &self.open)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whose share a host's connections have: an IPv4 address is one local user, and an IPv6 network of /64.
+fn user_of(host: IpAddr) -> u64 {
+    match host.to_canonical() {
+        IpAddr::V4(address) => address.to_bits().into(),
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_an_ipv4_address_or_an_ipv6_network() {
+        let user = |text: &str| user_of(text.parse().expect("an address"));
+        assert_eq!(user("10.0.0.1"), user("::ffff:10.0.0.1"));
+        assert_ne!(user("10.0.0.1"), user("10.0.0.2"));
+        assert_eq!(user("fd77::1"), user("fd77::2"));
+        assert_ne!(user("fd77::1"), user("fd77:0:0:1::1"));
+    }
+
+    #[test]
+    fn the_other_gateway_hears_why_a_connection_failed() {
+        assert_eq!(reset_code(Errno::CONNREFUSED), ResetCode::Refused);
+        assert_eq!(reset_code(Errno::NETUNREACH), ResetCode::Unreachable);
+        assert_eq!(reset_code(Errno::TIMEDOUT), ResetCode::TimedOut);
+        assert_eq!(reset_code(Errno::PIPE), ResetCode::Host);
+    }
+}

@@ -1,0 +1,327 @@
+//! The thread of a gateway: it waits for sockets and timers with epoll(7), and does whatever can be done.
+
+use crate::Peer;
+use crate::carrier::Carrier;
+use crate::clock::{Clock, Now, until};
+use crate::connections::{Connections, Onward};
+use crate::report::Report;
+use crate::udp::Udp;
+use bentpipe_base::{Nanos, Time};
+use bentpipe_carrier::identity::Identity;
+use bentpipe_carrier::quic;
+use bentpipe_gateway::{Config, Event, Session, Why};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const STOP: u64 = 0;
+const TIMER: u64 = 1;
+const UDP: u64 = 2;
+const FIRST_LISTENER: u64 = 3;
+/// The numbers below 16 are not connections'.
+const MOST_LISTENERS: usize = 8;
+const EVENTS: usize = 256;
+/// The pacer makes up for a wake-up that is late by less.
+const CATCH_UP: Nanos = Nanos::from_millis(2);
+/// A sleep is at least so long: a gateway that sends thousands of packets in a millisecond need not wake up for each.
+const LEAST_SLEEP: Duration = Duration::from_micros(50);
+
+/// What a gateway is made of.
+pub struct Setup {
+    pub session: Config,
+    pub carrier: quic::Config,
+    pub identity: Identity,
+    pub peer: Peer,
+    /// Towards the other gateway: bound, and does not block.
+    pub udp: OwnedFd,
+    /// TCP sockets that listen and do not block, at most 8. A connection leads to the address that it was accepted at.
+    pub listeners: Vec<OwnedFd>,
+    pub onward: Box<dyn Onward + Send>,
+    /// Hosts' connections that may be open at once, if descriptors suffice.
+    pub most_connections: usize,
+    /// Told of the payload that hosts were given, as it happens.
+    pub on_delivered: Option<Box<dyn FnMut(Instant, u64) + Send>>,
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup")
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ends a gateway, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<OwnedFd>);
+
+impl Stop {
+    pub fn new() -> io::Result<Self> {
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self(Arc::new(bell)))
+    }
+
+    pub fn raise(&self) -> io::Result<()> {
+        rustix::io::write(&*self.0, &1_u64.to_ne_bytes())?;
+        Ok(())
+    }
+}
+
+/// A gateway that is ready to run.
+#[derive(Debug)]
+pub struct Gateway {
+    epoll: Arc<OwnedFd>,
+    timer: OwnedFd,
+    /// It is watched as long as it is open.
+    _stop: Stop,
+    clock: Clock,
+    session: Session,
+    carrier: Carrier,
+    listeners: Vec<OwnedFd>,
+    /// Somebody may wait at a listener.
+    somebody_waits: bool,
+    connections: Connections,
+    on_delivered: Delivered,
+    /// When the session is to be asked again.
+    due: Option<Time>,
+    /// The UDP socket is watched for room.
+    watches_room: bool,
+    held_up: Nanos,
+    established: Option<Instant>,
+}
+
+/// Who is told what hosts were given.
+struct Delivered(Option<Box<dyn FnMut(Instant, u64) + Send>>);
+
+impl fmt::Debug for Delivered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Delivered")
+    }
+}
+
+impl Gateway {
+    /// The sockets belong to the gateway from now on.
+    pub fn new(setup: Setup, stop: Stop) -> io::Result<Self> {
+        let invalid = |error: String| io::Error::new(io::ErrorKind::InvalidInput, error);
+        if setup.listeners.len() > MOST_LISTENERS {
+            return Err(invalid(format!("more than {MOST_LISTENERS} listeners")));
+        }
+        let clock = Clock::new();
+        let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+        )?;
+        let outer_bytes = setup.session.outer_bytes;
+        let mut random = [0; 16];
+        getrandom(&mut random, GetRandomFlags::empty())?;
+        let [epoch, seed] = [0, 8].map(|at| {
+            let eight = random[at..at + 8].try_into().unwrap_or_default();
+            u64::from_ne_bytes(eight)
+        });
+        let session = Session::new(setup.session, setup.peer.own_role(), epoch, seed)
+            .map_err(|error| invalid(error.to_string()))?;
+        let now = clock.now();
+        let carrier = Carrier::new(
+            setup.carrier,
+            &setup.identity,
+            &setup.peer,
+            Udp::new(setup.udp)?,
+            outer_bytes,
+            now.instant,
+        )?;
+        let data = EventData::new_u64;
+        epoll::add(&*epoll, &*stop.0, data(STOP), EventFlags::IN)?;
+        epoll::add(&*epoll, &timer, data(TIMER), EventFlags::IN)?;
+        epoll::add(&*epoll, &carrier, data(UDP), EventFlags::IN)?;
+        for (number, listener) in (FIRST_LISTENER..).zip(&setup.listeners) {
+            let edges = EventFlags::IN | EventFlags::ET;
+            epoll::add(&*epoll, listener, data(number), edges)?;
+        }
+        let connections =
+            Connections::new(Arc::clone(&epoll), setup.onward, setup.most_connections);
+        Ok(Self {
+            epoll,
+            timer,
+            _stop: stop,
+            clock,
+            session,
+            carrier,
+            listeners: setup.listeners,
+            somebody_waits: true,
+            connections,
+            on_delivered: Delivered(setup.on_delivered),
+            due: None,
+            watches_room: false,
+            held_up: Nanos::ZERO,
+            established: None,
+        })
+    }
+
+    /// Runs until it is stopped, then closes what is open.
+    pub fn run(mut self) -> io::Result<Report> {
+        let start = Instant::now();
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            let more = self.drive()?;
+            self.sleep_until_due(more)?;
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&*self.epoll, buffer, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for epoll::Event { data, flags } in events.drain(..) {
+                match data.u64() {
+                    STOP => return Ok(self.finish(start)),
+                    TIMER => {
+                        let mut expirations = [0; 8];
+                        // It may have been set again since.
+                        let _ = rustix::io::read(&self.timer, &mut expirations);
+                    }
+                    // What has come is read by `drive`.
+                    UDP => {}
+                    number if number < FIRST_LISTENER + MOST_LISTENERS as u64 => {
+                        self.somebody_waits = true;
+                    }
+                    number => self.connections.happened(number, flags),
+                }
+            }
+        }
+    }
+
+    /// Does what can be done now. Whether there is more to do at once.
+    fn drive(&mut self) -> io::Result<bool> {
+        let now = self.clock.now();
+        if let Some(due) = self.due.take() {
+            let late = now.time - due;
+            self.held_up = self.held_up + (late - CATCH_UP).max(Nanos::ZERO);
+        }
+        let more_packets = self.carrier.receive(now);
+        self.carrier.handle_timeout(now);
+        self.session.handle_timeout(now.time);
+        let before = self.connections.delivered;
+        loop {
+            self.carrier.settle(now, &mut self.session);
+            self.settle_session(now);
+            self.accept()?;
+            self.connections.take_turns(&mut self.session);
+            let sent = self.carrier.send(now, &mut self.session);
+            if !sent {
+                break;
+            }
+        }
+        let delivered = self.connections.delivered - before;
+        if delivered > 0
+            && let Some(tell) = &mut self.on_delivered.0
+        {
+            tell(now.instant, delivered);
+        }
+        Ok(more_packets || self.connections.has_turns())
+    }
+
+    /// Acts on all that the session says, so that no connection goes on with a flow that was reset.
+    fn settle_session(&mut self, now: Now) {
+        while let Some(event) = self.session.poll_event() {
+            match event {
+                Event::Established { .. } => {
+                    self.established.get_or_insert(now.instant);
+                    self.carrier.on_established();
+                }
+                Event::Lost(Why::PeerBeganAnew | Why::TimedOut) => {}
+                Event::Lost(why) => {
+                    self.carrier.settle(now, &mut self.session);
+                    self.carrier.end(now, &why.to_string());
+                }
+                Event::Opened { flow, target } => {
+                    self.connections.opened(flow, &target, &mut self.session);
+                }
+                Event::Readable(flow) | Event::Writable(flow) => {
+                    self.connections.flow_happened(flow);
+                }
+                Event::Reset { flow, .. } => self.connections.flow_reset(flow),
+            }
+        }
+    }
+
+    /// Accepts who waits, if there is a session and room. Others wait in the kernel.
+    fn accept(&mut self) -> io::Result<()> {
+        self.connections.open_flows(&mut self.session);
+        self.somebody_waits |= self.connections.take_freed();
+        while self.somebody_waits && self.session.has_session() && self.connections.has_room() {
+            let mut accepted = false;
+            for listener in &self.listeners {
+                accepted |= self.connections.accept(listener, &mut self.session)?;
+            }
+            self.somebody_waits = accepted;
+        }
+        Ok(())
+    }
+
+    /// Sets the timer for what is to be done next.
+    fn sleep_until_due(&mut self, more: bool) -> io::Result<()> {
+        let blocked = self.carrier.is_blocked();
+        if blocked != self.watches_room {
+            self.watches_room = blocked;
+            let room = if blocked {
+                EventFlags::IN | EventFlags::OUT
+            } else {
+                EventFlags::IN
+            };
+            epoll::modify(&*self.epoll, &self.carrier, EventData::new_u64(UDP), room)?;
+        }
+        let now = self.clock.now();
+        self.due = self.session.poll_timeout().map(|at| at.max(now.time));
+        // Where the socket takes nothing, its room wakes the thread.
+        let of_session = self.due.filter(|_| !blocked).map(|at| until(now, at));
+        let of_carrier = self.carrier.timeout();
+        let of_carrier = of_carrier.map(|at| at.saturating_duration_since(now.instant));
+        let sleep = of_session.into_iter().chain(of_carrier).min();
+        let sleep = sleep.map(|sleep| sleep.max(LEAST_SLEEP));
+        let sleep = if more {
+            Some(Duration::from_nanos(1))
+        } else {
+            sleep
+        };
+        // Zero disarms it.
+        let nothing = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let it_value = sleep.map_or(nothing, |sleep| Timespec {
+            tv_sec: sleep.as_secs() as _,
+            tv_nsec: sleep.subsec_nanos().into(),
+        });
+        let value = Itimerspec {
+            it_interval: nothing,
+            it_value,
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value)?;
+        Ok(())
+    }
+
+    fn finish(mut self, start: Instant) -> Report {
+        let now = self.clock.now();
+        self.carrier.close(now);
+        let (carrier, udp) = self.carrier.report();
+        Report {
+            session: self.session.figures(),
+            established: self.established,
+            carrier,
+            udp,
+            connect_failures: self.connections.connect_failures,
+            open_at_once_max: self.connections.open_at_once_max as u64,
+            held_up: Duration::from_nanos(u64::try_from(self.held_up.0).unwrap_or(0)),
+            ran: start.elapsed(),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! One gateway on real sockets, in one thread: the session of `bentpipe-gateway` over the QUIC carrier of `bentpipe-carrier`.
+//!
+//! ```text
+//! hosts - TCP - [connections | session | carrier] - UDP - path - the other gateway
+//! ```
+//!
+//! The caller makes the sockets: a UDP socket that is bound, listeners for the hosts' TCP connections, and for each connection that the
+//! other gateway asks for one that goes on ([`Onward`]). So the same code serves a laboratory, where sockets have other hosts' addresses,
+//! and a daemon.
+//!
+//! One [`epoll`](gateway) instance wakes the thread: a packet, a host, the timer of the pacer, or the caller who ends it. Nothing waits
+//! in queues of this crate: a host's socket is read as far as its flow has room, and a flow as far as its host takes bytes, so
+//! that back-pressure goes from one host to the other.
+#![deny(unsafe_code)]
+
+mod carrier;
+mod clock;
+mod connection;
+mod connections;
+mod gateway;
+mod report;
+mod socket_options;
+mod udp;
+
+pub use connections::{Onward, reset_code};
+pub use gateway::{Gateway, Setup, Stop};
+pub use report::{CarrierReport, Report, UdpReport};
+
+use bentpipe_carrier::identity::PublicKey;
+use bentpipe_gateway::Role;
+use std::net::SocketAddr;
+
+/// The other gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// This gateway is near: it connects to far, which has to have this key.
+    Far { address: SocketAddr, key: PublicKey },
+    /// This gateway is far: it accepts near, which has to have this key, from any address.
+    Near { key: PublicKey },
+}
+
+impl Peer {
+    /// Which of the two this gateway is.
+    pub fn own_role(&self) -> Role {
+        match self {
+            Self::Far { .. } => Role::Near,
+            Self::Near { .. } => Role::Far,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What a gateway did, beside what its session counts.
+
+use bentpipe_gateway::Figures;
+use std::time::{Duration, Instant};
+
+/// A gateway's last word.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub session: Figures,
+    /// When the first session was established, if there was one.
+    pub established: Option<Instant>,
+    pub carrier: CarrierReport,
+    pub udp: UdpReport,
+    /// Connections that were closed because the destination did not answer, or refused.
+    pub connect_failures: u64,
+    pub open_at_once_max: u64,
+    /// What the sender could not use of its rate: the thread or the socket was held up for longer than the pacer makes up for.
+    pub held_up: Duration,
+    /// From the start to the end.
+    pub ran: Duration,
+}
+
+/// The connections that carried the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CarrierReport {
+    /// Connections that were complete.
+    pub connections: u64,
+    /// How the last one that ended did.
+    pub last_end: Option<String>,
+    /// Handshakes that failed: far counts strangers, near its own.
+    pub refused: u64,
+    /// Datagrams that the carrier did not take, or dropped later.
+    pub datagrams_dropped: u64,
+}
+
+/// What the kernel gave and lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UdpReport {
+    /// As the kernel counts: twice the bytes that a program asks for.
+    pub receive_buffer_bytes: u64,
+    pub send_buffer_bytes: u64,
+    /// Packets that came and found the receive buffer full.
+    pub overflow: u64,
+    /// Packets that the kernel did not take for another reason than a full buffer.
+    pub unsent: u64,
+    pub packets_sent: u64,
+    pub packets_received: u64,
+}

@@ -1,0 +1,30 @@
+//! A socket option that rustix lacks.
+#![expect(unsafe_code, reason = "getsockopt of an option that rustix lacks")]
+
+use rustix::io::{Errno, Result};
+use std::os::fd::{AsFd, AsRawFd};
+
+/// `include/uapi/linux/sock_diag.h`: the numbers of `SO_MEMINFO`, and the place of the drops among them.
+const NUMBERS: usize = 9;
+const DROPS: usize = 8;
+
+/// Packets that came and were dropped by the kernel, since the socket was made (`SO_MEMINFO`).
+pub(crate) fn drops(socket: impl AsFd) -> Result<u64> {
+    let mut numbers = [0_u32; NUMBERS];
+    let mut length = size_of_val(&numbers) as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `length` bytes to the array, and the bytes written to `length`.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            numbers.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if status == 0 {
+        Ok(numbers[DROPS].into())
+    } else {
+        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+    }
+}

@@ -1,0 +1,365 @@
+//! Two gateways over UDP on the loopback device, between real sockets.
+
+use bentpipe_carrier::identity::Identity;
+use bentpipe_carrier::quic;
+use bentpipe_gateway::{Config, ResetCode, Target};
+use bentpipe_gateway_host::{Gateway, Peer, Report, Setup, Stop, reset_code};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const RATE: u64 = 400_000_000;
+
+fn any() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+fn identity(number: u8) -> Identity {
+    Identity::from_seed([number; 32])
+}
+
+struct Running {
+    stop: Stop,
+    thread: JoinHandle<std::io::Result<Report>>,
+}
+
+impl Running {
+    fn start(setup: Setup) -> Self {
+        let stop = Stop::new().unwrap();
+        let gateway = Gateway::new(setup, stop.clone()).unwrap();
+        let thread = std::thread::spawn(move || gateway.run());
+        Self { stop, thread }
+    }
+
+    fn stop(self) -> Report {
+        self.stop.raise().unwrap();
+        self.thread.join().unwrap().unwrap()
+    }
+}
+
+fn bound(at: SocketAddr) -> OwnedFd {
+    let socket = UdpSocket::bind(at).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket.into()
+}
+
+fn setup(number: u8, peer: Peer, udp: OwnedFd, listeners: Vec<OwnedFd>, to: SocketAddr) -> Setup {
+    Setup {
+        session: Config::fixed(RATE, 59),
+        carrier: quic::Config::default(),
+        identity: identity(number),
+        peer,
+        udp,
+        listeners,
+        onward: Box::new(move |_: &Target| plain(to)),
+        most_connections: 100,
+        on_delivered: None,
+    }
+}
+
+/// A connection to the same destination, whatever was asked for.
+fn plain(to: SocketAddr) -> Result<OwnedFd, ResetCode> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let begun = || {
+        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+        match connect(&socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+            Err(error) => Err(error),
+        }
+    };
+    begun().map_err(reset_code)
+}
+
+/// Both gateways, and a server behind far.
+struct World {
+    near: Running,
+    far: Running,
+    entry: SocketAddr,
+    far_udp: SocketAddr,
+    server: TcpListener,
+}
+
+fn far(udp: SocketAddr, to: SocketAddr) -> (Running, SocketAddr) {
+    let udp = bound(udp);
+    let at = UdpSocket::from(udp.try_clone().unwrap());
+    let at = at.local_addr().unwrap();
+    let key = identity(1).public();
+    (
+        Running::start(setup(2, Peer::Near { key }, udp, Vec::new(), to)),
+        at,
+    )
+}
+
+impl World {
+    fn new() -> Self {
+        let server = TcpListener::bind(any()).unwrap();
+        let to = server.local_addr().unwrap();
+        Self::to(server, to)
+    }
+
+    fn to(server: TcpListener, to: SocketAddr) -> Self {
+        let (far, address) = far(any(), to);
+        let listener = TcpListener::bind(any()).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let entry = listener.local_addr().unwrap();
+        let key = identity(2).public();
+        let peer = Peer::Far { address, key };
+        let near = Running::start(setup(1, peer, bound(any()), vec![listener.into()], any()));
+        Self {
+            near,
+            far,
+            entry,
+            far_udp: address,
+            server,
+        }
+    }
+
+    fn client(&self) -> TcpStream {
+        patient(TcpStream::connect(self.entry).unwrap())
+    }
+
+    fn accept(&self) -> TcpStream {
+        patient(self.server.accept().unwrap().0)
+    }
+
+    fn stop(self) -> [Report; 2] {
+        [self.near.stop(), self.far.stop()]
+    }
+}
+
+/// A test that would hang fails.
+fn patient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn bytes(count: usize, seed: usize) -> Vec<u8> {
+    (0..count)
+        .map(|at| ((at * 31 + seed) ^ (at >> 9)) as u8)
+        .collect()
+}
+
+fn read_all(mut stream: TcpStream) -> Vec<u8> {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    all
+}
+
+#[test]
+fn every_byte_arrives_both_ways_and_each_direction_ends_by_itself() {
+    let world = World::new();
+    let (question, answer) = (bytes(3_000_000, 1), bytes(5_000_000, 2));
+    let mut client = world.client();
+    let sends = {
+        let (mut client, question) = (client.try_clone().unwrap(), question.clone());
+        std::thread::spawn(move || {
+            client.write_all(&question).unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+        })
+    };
+    let mut server = world.accept();
+    // It answers only when the other direction has ended.
+    assert_eq!(read_all(server.try_clone().unwrap()), question);
+    sends.join().unwrap();
+    let answers = {
+        let answer = answer.clone();
+        std::thread::spawn(move || server.write_all(&answer).unwrap())
+    };
+    let mut heard = Vec::new();
+    client.read_to_end(&mut heard).unwrap();
+    answers.join().unwrap();
+    assert_eq!(heard, answer);
+    let [near, far] = world.stop();
+    assert_eq!(near.session.sent_bytes, question.len() as u64 + TARGET);
+    assert_eq!(near.session.delivered_bytes, answer.len() as u64);
+    assert_eq!(far.session.sent_bytes, answer.len() as u64);
+    assert_eq!((near.session.opened, far.session.accepted), (1, 1));
+    assert_eq!((near.session.resets, far.session.resets), (0, 0));
+    assert_eq!((near.udp.overflow, far.udp.overflow), (0, 0));
+    assert!(near.established.is_some() && near.udp.receive_buffer_bytes > 0);
+}
+
+/// Of an IPv4 connection, in front of its bytes.
+const TARGET: u64 = 15;
+
+#[test]
+fn connections_beside_each_other_keep_apart() {
+    let world = World::new();
+    let clients: Vec<_> = (0..20_usize)
+        .map(|number| {
+            let mut client = world.client();
+            std::thread::spawn(move || {
+                let sent = bytes(100_000 + number, number);
+                client.write_all(&sent).unwrap();
+                client.shutdown(Shutdown::Write).unwrap();
+                assert_eq!(read_all(client), sent, "client {number}");
+            })
+        })
+        .collect();
+    let echoes: Vec<_> = (0..20)
+        .map(|_| {
+            let mut server = world.accept();
+            std::thread::spawn(move || {
+                let heard = read_all(server.try_clone().unwrap());
+                server.write_all(&heard).unwrap();
+            })
+        })
+        .collect();
+    for thread in clients.into_iter().chain(echoes) {
+        thread.join().unwrap();
+    }
+    let [near, _] = world.stop();
+    assert_eq!(near.session.opened, 20);
+    assert_eq!(near.session.flows, 0, "nothing is left of them");
+}
+
+fn reset(stream: TcpStream) {
+    let socket = OwnedFd::from(stream);
+    rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
+}
+
+fn is_reset(mut stream: TcpStream) -> bool {
+    let mut rest = Vec::new();
+    let ended = stream.read_to_end(&mut rest);
+    ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
+}
+
+#[test]
+fn a_reset_reaches_the_other_host() {
+    let world = World::new();
+    for client_resets in [true, false] {
+        let (mut client, mut server) = (world.client(), None);
+        client.write_all(b"x").unwrap();
+        let accepted = server.insert(world.accept());
+        accepted.read_exact(&mut [0]).unwrap();
+        let server = server.unwrap();
+        let (resets, hears) = if client_resets {
+            (client, server)
+        } else {
+            (server, client)
+        };
+        reset(resets);
+        assert!(is_reset(hears), "the client resets: {client_resets}");
+    }
+    let [near, far] = world.stop();
+    assert_eq!((near.session.resets, far.session.resets), (1, 1));
+}
+
+#[test]
+fn a_destination_that_refuses_resets_the_host() {
+    let server = TcpListener::bind(any()).unwrap();
+    let nobody = {
+        let gone = TcpListener::bind(any()).unwrap();
+        gone.local_addr().unwrap()
+    };
+    let world = World::to(server, nobody);
+    assert!(is_reset(world.client()));
+    let [near, far] = world.stop();
+    assert_eq!((near.session.resets, far.connect_failures), (1, 1));
+}
+
+#[test]
+fn a_far_gateway_that_starts_anew_resets_what_was_open_and_serves_what_comes() {
+    let mut world = World::new();
+    let mut client = world.client();
+    client.write_all(b"before").unwrap();
+    let mut server = world.accept();
+    server.read_exact(&mut [0; 6]).unwrap();
+    // Without a word to near, as after `kill -9`: the sockets of a stopped gateway close.
+    let to = world.server.local_addr().unwrap();
+    world.far.stop();
+    let (again, _) = far(world.far_udp, to);
+    world.far = again;
+    drop(server);
+    assert!(is_reset(client));
+    let mut client = world.client();
+    client.write_all(b"after").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_all(world.accept()), b"after");
+    let [near, far] = world.stop();
+    assert_eq!((near.carrier.connections, far.carrier.connections), (2, 1));
+}
+
+#[test]
+fn a_host_that_does_not_read_holds_back_its_sender_and_nobody_else() {
+    let world = World::new();
+    let mut stuck = world.client();
+    let stuck_server = world.accept();
+    stuck_server.set_nonblocking(true).unwrap();
+    // Far more than all buffers hold: the sender of it stops.
+    let blocked = {
+        let mut stream = stuck_server.try_clone().unwrap();
+        let piece = vec![7; 1 << 20];
+        let mut sent = 0_u64;
+        let mut idle = 0;
+        while idle < 20 {
+            if let Ok(length) = stream.write(&piece) {
+                (sent, idle) = (sent + length as u64, 0);
+            } else {
+                idle += 1;
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        sent
+    };
+    assert!(blocked < 60 << 20, "{blocked} bytes went somewhere");
+    let mut client = world.client();
+    client.write_all(b"beside").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_all(world.accept()), b"beside");
+    // It reads after all: nothing was lost.
+    drop(stuck_server);
+    let mut rest = Vec::new();
+    stuck.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest.len() as u64, blocked);
+    world.stop();
+}
+
+#[test]
+fn what_hosts_were_given_is_told_as_it_happens() {
+    let server = TcpListener::bind(any()).unwrap();
+    let to = server.local_addr().unwrap();
+    let told = Arc::new(Mutex::new(0));
+    let sum = Arc::clone(&told);
+    let key = identity(1).public();
+    let mut of_far = setup(2, Peer::Near { key }, bound(any()), Vec::new(), to);
+    of_far.on_delivered = Some(Box::new(move |_, bytes| *sum.lock().unwrap() += bytes));
+    let at = UdpSocket::from(of_far.udp.try_clone().unwrap());
+    let address = at.local_addr().unwrap();
+    let far = Running::start(of_far);
+    let listener = TcpListener::bind(any()).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let entry = listener.local_addr().unwrap();
+    let key = identity(2).public();
+    let peer = Peer::Far { address, key };
+    let near = Running::start(setup(1, peer, bound(any()), vec![listener.into()], any()));
+    let mut client = patient(TcpStream::connect(entry).unwrap());
+    client.write_all(&bytes(200_000, 3)).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_all(patient(server.accept().unwrap().0)).len(), 200_000);
+    near.stop();
+    far.stop();
+    assert_eq!(*told.lock().unwrap(), 200_000);
+}
+
+#[test]
+fn a_stranger_gets_nothing() {
+    let server = TcpListener::bind(any()).unwrap();
+    let to = server.local_addr().unwrap();
+    let (far, address) = far(any(), to);
+    let key = identity(2).public();
+    let peer = Peer::Far { address, key };
+    let stranger = Running::start(setup(9, peer, bound(any()), Vec::new(), any()));
+    std::thread::sleep(Duration::from_millis(500));
+    let stranger = stranger.stop();
+    let far = far.stop();
+    assert_eq!((stranger.established, far.established), (None, None));
+    assert!(far.carrier.refused >= 1, "{:?}", far.carrier);
+}
