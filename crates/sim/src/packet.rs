@@ -44,10 +44,20 @@ pub struct Bytes {
     pub repair: bool,
 }
 
+/// A UDP datagram of a workload, of which only the length matters: its `ConnectionId` is the workload and the sequence
+/// number.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Datagram {
+    /// Whole IP packet.
+    pub wire_bytes: u32,
+    pub ecn: Ecn,
+}
+
 #[derive(Clone, Debug)]
 pub enum Body {
     Tcp(Segment),
     Echo(Echo),
+    Datagram(Datagram),
     Bytes(Bytes),
 }
 
@@ -110,7 +120,7 @@ impl Packet {
     pub fn tcp(&self) -> Option<&Segment> {
         match &self.body {
             Body::Tcp(segment) => Some(segment),
-            Body::Echo(_) | Body::Bytes(_) => None,
+            Body::Echo(_) | Body::Datagram(_) | Body::Bytes(_) => None,
         }
     }
 
@@ -120,6 +130,7 @@ impl Packet {
             Body::Tcp(_) => 0,
             Body::Echo(echo) => 1 + u64::from(echo.reply),
             Body::Bytes(_) => 3,
+            Body::Datagram(_) => 4,
         }
     }
 }
@@ -129,14 +140,18 @@ impl PathPacket for Packet {
         match &self.body {
             Body::Tcp(segment) => segment.wire_bytes,
             Body::Echo(echo) => echo.wire_bytes,
+            Body::Datagram(datagram) => datagram.wire_bytes,
             Body::Bytes(bytes) => u32::from(bytes.header_bytes) + bytes.payload.len() as u32,
         }
     }
 
     /// A place's connections share a few keys by turns, so that what a pipe remembers of flows grows with those open at
-    /// once, not with all that have been.
+    /// once, not with all that have been. All datagrams of a workload are one flow.
     fn flow(&self) -> FlowKey {
-        let turn = u64::from(self.connection.generation) % KEYS_PER_PLACE;
+        let turn = match self.body {
+            Body::Datagram(_) => 0,
+            _ => u64::from(self.connection.generation) % KEYS_PER_PLACE,
+        };
         let key = u64::from(self.connection.index) << 32 | turn;
         FlowKey((key ^ self.kind() << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
@@ -145,6 +160,7 @@ impl PathPacket for Packet {
         match &self.body {
             Body::Tcp(segment) => segment.ecn,
             Body::Echo(echo) => echo.ecn,
+            Body::Datagram(datagram) => datagram.ecn,
             Body::Bytes(bytes) => bytes.ecn,
         }
     }
@@ -153,6 +169,7 @@ impl PathPacket for Packet {
         match &mut self.body {
             Body::Tcp(segment) => segment.ecn = Ecn::Ce,
             Body::Echo(echo) => echo.ecn = Ecn::Ce,
+            Body::Datagram(datagram) => datagram.ecn = Ecn::Ce,
             Body::Bytes(bytes) => bytes.ecn = Ecn::Ce,
         }
     }

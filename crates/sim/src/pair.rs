@@ -127,6 +127,7 @@ impl Pair {
         while network.step(until) {
             self.events += 1;
             network.out.echoes.clear();
+            network.out.datagrams.clear();
             for (_, _, side, notice) in network.out.notices.drain(..) {
                 if let Notice::Read(bytes) = notice {
                     self.received[side as usize] += bytes;

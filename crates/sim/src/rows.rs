@@ -120,6 +120,17 @@ pub struct PingRow {
     pub rtt: Option<bentpipe_path::time::Nanos>,
 }
 
+/// A datagram of a workload `call`; `delay` is `None` if it never came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramRow {
+    pub workload: usize,
+    /// Where it went to.
+    pub to: Side,
+    pub sequence: u32,
+    pub sent: Time,
+    pub delay: Option<Nanos>,
+}
+
 /// What went wrong with a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureRow {

@@ -8,7 +8,7 @@ use crate::spec_error::SpecError;
 use crate::split::SplitFigures;
 use crate::standard::{self, PathEnds};
 use crate::tunnel::{Tunnel, TunnelFigures};
-use crate::workload::{self, InteractiveSpec, Workload, WorkloadSpec};
+use crate::workload::{self, CallSpec, InteractiveSpec, Workload, WorkloadSpec};
 use crate::world::{Call, World};
 use bentpipe_path::Totals;
 use bentpipe_path::time::Time;
@@ -69,11 +69,13 @@ impl Simulation {
                     size_bytes: None,
                     time_ns: None,
                     ..
-                } | WorkloadSpec::Interactive(InteractiveSpec {
-                    count: None,
-                    time_ns: None,
-                    ..
-                }) | WorkloadSpec::Channels(_)
+                } | WorkloadSpec::Call(CallSpec { time_ns: None, .. })
+                    | WorkloadSpec::Interactive(InteractiveSpec {
+                        count: None,
+                        time_ns: None,
+                        ..
+                    })
+                    | WorkloadSpec::Channels(_)
             )
         };
         if spec.duration_ns.is_none() && spec.workloads.iter().any(endless) {
@@ -177,6 +179,8 @@ impl Simulation {
                 self.workloads[place].on_notice(world, id, side, notice);
             } else if let Some((place, sequence)) = world.network.out.echoes.pop_front() {
                 self.workloads[place].on_echo(world, sequence);
+            } else if let Some((place, to, sequence)) = world.network.out.datagrams.pop_front() {
+                self.workloads[place].on_datagram(world, to, sequence);
             } else {
                 break;
             }
@@ -192,6 +196,9 @@ impl Simulation {
         }
         for row in self.world.pings.drain(..) {
             sink.ping(&row);
+        }
+        for row in self.world.datagrams.drain(..) {
+            sink.datagram(&row);
         }
         for row in self.world.failures.drain(..) {
             sink.failure(&row);

@@ -1,6 +1,6 @@
 //! Where a run's results go while it runs: nothing of them is kept inside, so memory does not grow with time.
 
-use crate::rows::{Captured, FailureRow, FlowRow, IntervalRow, PingRow, SocketRow};
+use crate::rows::{Captured, DatagramRow, FailureRow, FlowRow, IntervalRow, PingRow, SocketRow};
 use crate::seat::Side;
 use crate::world::Sample;
 use bentpipe_path::Bin;
@@ -28,6 +28,10 @@ pub trait Sink {
         let _ = row;
     }
     fn ping(&mut self, row: &PingRow) {
+        let _ = row;
+    }
+    /// In the order in which they came; those that never came last.
+    fn datagram(&mut self, row: &DatagramRow) {
         let _ = row;
     }
     /// Of a workload that has no row in `flows` which could say it.

@@ -5,7 +5,7 @@ use crate::gateway::{GatewayFigures, SharedEnd};
 use crate::near::NearConfig;
 use crate::network::Network;
 use crate::packet::{ConnectionId, ServerId};
-use crate::rows::{FailureRow, FlowRow, IntervalRow, PingRow, SocketRow};
+use crate::rows::{DatagramRow, FailureRow, FlowRow, IntervalRow, PingRow, SocketRow};
 pub use crate::seat::{Leg, Seat, Side};
 use crate::split::{self, Facing, Proxy, SplitFigures};
 use crate::tunnel::{Beside, Tunnel};
@@ -48,6 +48,7 @@ pub struct World {
     pub(crate) intervals: Vec<IntervalRow>,
     pub(crate) pings: Vec<PingRow>,
     pub(crate) failures: Vec<FailureRow>,
+    pub(crate) datagrams: Vec<DatagramRow>,
     next_flow: u64,
 }
 
@@ -76,6 +77,7 @@ impl World {
             intervals: Vec::new(),
             pings: Vec::new(),
             failures: Vec::new(),
+            datagrams: Vec::new(),
             next_flow: 0,
         }
     }
@@ -160,6 +162,18 @@ impl World {
         let to = from.other().into();
         self.network.at_host(from.into(), |host, now, out| {
             host.ping(now, to, id, payload, out);
+        });
+    }
+
+    /// A UDP datagram of a workload to the other side; `payload` is all of it behind the UDP header.
+    pub fn send_datagram(&mut self, from: Side, workload: usize, sequence: u32, payload: u32) {
+        let id = ConnectionId {
+            index: workload as u32,
+            generation: sequence,
+        };
+        let to = from.other().into();
+        self.network.at_host(from.into(), |host, now, out| {
+            host.datagram(now, to, id, payload, out);
         });
     }
 

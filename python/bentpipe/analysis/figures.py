@@ -25,7 +25,7 @@ _UNITS = {
 }
 _STATISTIC = re.compile(r"_(mean|min|max|median|p\d+)$")
 _MORE = re.compile(
-    r"(goodput|throughput|rival_share|delivered|cpu_headroom|mbit_s)|^(bytes|finished|hits|flows|fetches|sent)$"
+    r"(goodput|throughput|mos|rival_share|delivered|cpu_headroom|mbit_s)|^(bytes|finished|hits|flows|fetches|sent)$"
 )
 _LESS = re.compile(
     r"(retransmits|drops|lost|loss|failed|misses|queue|delay|again|lateness|error|not_finished|unanswered|_share)|_(s|ms|us)$"

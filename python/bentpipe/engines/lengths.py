@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bentpipe.lab.spec import BulkSpec, RunSpec, WorkloadSpec
+from bentpipe.lab.spec import BulkSpec, CallSpec, InteractiveSpec, RunSpec, WorkloadSpec
 from bentpipe.words.direction import Direction
 
 _FULL_PACKET_BYTES = 1500
@@ -67,10 +67,8 @@ def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
     match work.kind:
         case "ping":
             return (work.count * work.interval_ns + spec.base_rtt_ns) / 1e9
-        case "interactive":
-            # A round trip to connect, one for the last answer.
-            writing_ns = work.time_ns if work.count is None else work.count * work.interval_ns
-            return ((writing_ns or 0) + 2 * spec.base_rtt_ns) / 1e9
+        case "interactive" | "call":
+            return _sending_s(work) + 2 * spec.base_rtt_ns / 1e9
         case "bulk":
             return _bulk_s(work, spec)
         case "http":
@@ -80,6 +78,13 @@ def _work_s(work: WorkloadSpec, spec: RunSpec) -> float:
             return work.fetches * (asked_s + _carried_s(sum(objects), work.direction, spec))
         case _:
             return 0.0
+
+
+def _sending_s(work: InteractiveSpec | CallSpec) -> float:
+    """For how long messages or packets are sent."""
+    if work.kind == "interactive" and work.count is not None:
+        return work.count * work.interval_ns / 1e9
+    return (work.time_ns or 0) / 1e9
 
 
 def _bulk_s(work: BulkSpec, spec: RunSpec) -> float:

@@ -5,8 +5,9 @@ from statistics import fmean, median
 from typing import Any
 
 from bentpipe.errors import EngineError
-from bentpipe.lab.spec import BulkSpec, ChannelsSpec, HttpSpec, WorkloadSpec
+from bentpipe.lab.spec import BulkSpec, CallSpec, ChannelsSpec, HttpSpec, WorkloadSpec
 from bentpipe.runs.figures.answers import answers
+from bentpipe.runs.figures.calls import Packet, call_figures
 from bentpipe.runs.figures.times import Request, of_fetches, percentile, seconds_goodput, think_s
 from bentpipe.words.direction import Direction
 
@@ -22,6 +23,8 @@ def entry(work: WorkloadSpec, found: Mapping[str, Any]) -> dict[str, Any]:
             return _ping(found)
         case "interactive":
             return _interactive(found)
+        case "call":
+            return _call(work, found)
         case "bulk":
             return _bulk(work, found)
         case "http":
@@ -146,3 +149,17 @@ def _interactive(found: Mapping[str, Any]) -> dict[str, Any]:
         **answers([each / 1e6 for each in found["round_trips_ns"]], found["lost"]),
     }
     return result | {"why": found["why"]} if found["why"] else result
+
+
+def _call(work: CallSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+    def packets(way: str) -> list[Packet]:
+        return [(each["sent_ns"] / 1e9, _seconds(each["delay_ns"], 0)) for each in found[way]]
+
+    figures = call_figures(
+        packets("down"),
+        packets("up"),
+        playout_s=work.playout_ns / 1e9,
+        interval_s=work.interval_ns / 1e9,
+        concealed=work.concealment,
+    )
+    return {"kind": "call", **figures}

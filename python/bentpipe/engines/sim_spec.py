@@ -18,6 +18,8 @@ from bentpipe.lab.spec import GatewaySpec, HostSpec, NearSpec, RunSpec, SplitSpe
 from bentpipe.lab.tunnels import titrated_pipes
 
 CONTROLS = tuple(congestion_controls())
+_RTP_BYTES = 12
+"""Its header (RFC 3550, 5.1)."""
 _UNSEEN_KINDS = {
     "exec": "a command is a real program, which needs a real kernel; add `--engine live`",
 }
@@ -170,6 +172,10 @@ def _workload(work: WorkloadSpec, spec: RunSpec) -> dict[str, Any]:
             return asked | {"payload_bytes": work.size_bytes}
         case "interactive":
             return work.model_dump(mode="json") | {"left_out_ns": round(full_round_trip_s(spec) * 1e9)}
+        case "call":
+            asked = work.model_dump(mode="json", exclude={"size_bytes", "playout_ns", "concealment"})
+            left_out_ns = round(full_round_trip_s(spec) * 1e9)
+            return asked | {"payload_bytes": _RTP_BYTES + work.size_bytes, "left_out_ns": left_out_ns}
         case "bulk":
             control = work.congestion_control
             asked = work.model_dump(mode="json", exclude={"name", "congestion_control_parameters"})

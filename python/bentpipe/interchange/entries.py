@@ -55,6 +55,10 @@ _SECONDS = {
 }
 _SMALL_FLOWS = _object({"up_to_bytes": Found.count, **_TIMES})
 _SIZES = _object({**_all("at_least_bytes below_bytes", Found.count), **_TIMES})
+_CALL_WAY = {
+    **_all("sent lost", Found.count),
+    **_all("loss late_loss jitter_ms delay_ms delay_p99_ms r mos", Found.positive),
+}
 _KINDS: Mapping[str, Mapping[str, _Take]] = {
     "bulk": {
         **_CARRIED,
@@ -70,6 +74,7 @@ _KINDS: Mapping[str, Mapping[str, _Take]] = {
         **_all("sent unanswered", Found.count),
         **_all("min_ms p50_ms p95_ms p99_ms max_ms mean_ms", Found.positive),
     },
+    "call": {"mos": Found.positive, **_all("down up", _if_any(_object(_CALL_WAY)))},
     "http": {
         **_CARRIED,
         **_all("connections fetches finished", Found.count),

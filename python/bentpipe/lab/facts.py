@@ -72,7 +72,7 @@ def _work(work: WorkloadSpec) -> str:
     if direction is not None:
         words.append(str(direction.value))
     size_bytes = getattr(work, "size_bytes", None)
-    if size_bytes is not None and work.kind not in ("ping", "interactive"):
+    if size_bytes is not None and work.kind not in ("ping", "interactive", "call"):
         words.append(format_size(size_bytes))
     time_ns = getattr(work, "time_ns", None)
     if time_ns is not None:

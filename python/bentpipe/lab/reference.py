@@ -213,6 +213,7 @@ _WORKLOADS = {
     "`http`": "Http",
     "`channels`": "Channels",
     "`interactive`": "Interactive",
+    "`call`": "Call",
     "`exec`": "Exec",
 }
 

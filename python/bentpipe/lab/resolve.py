@@ -4,10 +4,12 @@ grid.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from bentpipe.lab import spec
 from bentpipe.lab.errors import FaultError
+from bentpipe.lab.models.call import Call
 from bentpipe.lab.models.gateway import Gateway
 from bentpipe.lab.models.host import SYSCTL_FIELDS, Host, control_name, control_parameters
 from bentpipe.lab.models.interactive import Interactive
@@ -39,6 +41,17 @@ DEFAULT_CONGESTION_CONTROL = "cubic"
 SECOND_NS = 1_000_000_000
 _BROWSERS = 6
 """Connections that browsers open to one server over HTTP/1.1."""
+
+
+_PLAIN: Mapping[
+    str, type[spec.PingSpec] | type[spec.InteractiveSpec] | type[spec.CallSpec] | type[spec.ExecSpec]
+] = {
+    "ping": spec.PingSpec,
+    "interactive": spec.InteractiveSpec,
+    "call": spec.CallSpec,
+    "exec": spec.ExecSpec,
+}
+"""Kinds whose specification is their keys' values."""
 
 
 class _Sizes(NamedTuple):
@@ -160,10 +173,8 @@ def _workloads(
     has is named here; all others are passed on."""
     name = name_of(workload)
     match workload:
-        case Ping():
-            return (plain(spec.PingSpec, workload, name=name),)
-        case Interactive():
-            return (plain(spec.InteractiveSpec, workload, name=name),)
+        case Ping() | Interactive() | Call() | Exec():
+            return (plain(_PLAIN[workload.kind], workload, name=name),)
         case Bulk():
             return _bulk(workload, name, duration_ns)
         case Http():
@@ -192,8 +203,6 @@ def _workloads(
                     terrestrial_jitter_ns=terrestrial.jitter if terrestrial else 0,
                 ),
             )
-        case Exec():
-            return (plain(spec.ExecSpec, workload, name=name),)
 
 
 def _bulk(bulk: Bulk, name: str, duration_ns: int | None) -> tuple[spec.BulkSpec, ...]:

@@ -83,6 +83,17 @@ class InteractiveSpec(_WorkloadSpec):
     size_bytes: int
 
 
+class CallSpec(_WorkloadSpec):
+    """Datagrams of `size_bytes` of voice both ways. Without `time_ns` they go on to the run's end."""
+
+    kind: Literal["call"] = "call"
+    time_ns: int | None
+    interval_ns: int
+    size_bytes: int
+    playout_ns: int
+    concealment: bool
+
+
 class BulkSpec(_WorkloadSpec):
     """One long transfer. Either `size_bytes` or `time_ns` is given; what is sent in `omit_ns` comes before
     `time_ns`. `congestion_control` is its sender's; None: the host's.
@@ -192,7 +203,9 @@ class ExecSpec(_WorkloadSpec):
 
 
 WorkloadSpec = Annotated[
-    PingSpec | InteractiveSpec | BulkSpec | HttpSpec | ChannelsSpec | ExecSpec, Field(discriminator="kind")
+    PingSpec | InteractiveSpec | CallSpec | BulkSpec | HttpSpec | ChannelsSpec | ExecSpec,
+    Field(discriminator="kind"),
+    Field(discriminator="kind"),
 ]
 
 

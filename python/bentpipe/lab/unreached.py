@@ -81,6 +81,8 @@ def _ends_of_work(spec: RunSpec) -> Iterator[int | None]:
             yield work.start_ns + work.count * work.interval_ns
         elif work.kind == "interactive" and (lasts_ns := _writing_ns(work)) is not None:
             yield work.start_ns + lasts_ns
+        elif work.kind == "call" and work.time_ns is not None:
+            yield work.start_ns + work.time_ns
         else:
             yield None
 

@@ -17,7 +17,7 @@ def asked_words(spec: Mapping[str, Any]) -> str:
             return (
                 f"{plural(spec.get('channels', 1), 'channel')} to {plural(spec.get('servers', 1), 'server')}"
             )
-        case "interactive":
+        case "interactive" | "call":
             return _messages(spec)
         case "ping":
             return plural(spec.get("count", 1), "ping")
@@ -32,7 +32,9 @@ def _amount(spec: Mapping[str, Any]) -> str:
 
 
 def _messages(spec: Mapping[str, Any]) -> str:
-    """300 messages, one every 200 ms."""
+    """300 messages, one every 200 ms; of a call, how long it lasts."""
+    if spec.get("kind") == "call":
+        return _amount({"time_ns": spec.get("time_ns")})
     if spec.get("count"):
         lasts = plural(spec["count"], "message")
     else:

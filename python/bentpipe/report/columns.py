@@ -16,6 +16,10 @@ SPARE = ("range", "measure goodput", "measure sent again", "measure queue delay"
 """Columns that a narrow terminal or screen may leave out, the first one first."""
 
 
+_DELAYS = ("ping", "interactive", "call")
+"""Kinds that measure delays themselves."""
+
+
 def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> dict[str, str]:
     """Column to header, in order; the unit is on a line of its own. Of cells of one kind.
 
@@ -44,7 +48,11 @@ def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> di
             titles |= {f"measure {other.name}": _header(other.header, other.unit)}
         if any(other.name in c.also_published for c in found):
             titles |= {f"published {other.name}": _header("published", other.unit)}
-    if not plain and any(c.ping_ms for c in found) and found[0].kind.name not in ("ping", "interactive"):
+    if (
+        not plain
+        and any(c.ping_ms for c in found)
+        and found[0].kind.name not in ("ping", "interactive", "call")
+    ):
         titles |= {"ping": "ping\nms"}
     return titles | {"reliable": "reliable"}
 

@@ -188,6 +188,10 @@ class WorkloadFigures(TypedDict, total=False):
     # interactive, besides those of ping
     unanswered: int
     p50_ms: float | None
+    # call: each direction's figures are under `down` and `up`
+    mos: float | None
+    down: dict[str, float | int | None]
+    up: dict[str, float | int | None]
     # http
     connections: int
     fetches: int

@@ -63,6 +63,11 @@ _TIMES_OF_KINDS = (
         "before the run's end is in neither",
     ),
     (
+        "`call`",
+        "`down.delay_p99_ms`, `up.delay_p99_ms`",
+        "one-way delays of the packets that came; [calls](keystrokes-and-calls.md#calls) has the others",
+    ),
+    (
         "`bulk`",
         "`per_second`",
         "goodput of each second: `p50_mbit_s`, `p5_mbit_s`, `p1_mbit_s`, `min_mbit_s`, "

@@ -26,6 +26,8 @@ def outcome(record: Record) -> str:
             figures.append(f"{called(record, name)} {digits(goodput_mbit_s, 4)} Mbit/s")
         elif (median_ms := entry.get("median_ms")) is not None:
             figures.append(f"{name} {digits(median_ms, 4)} ms")
+        elif (mos := entry.get("mos")) is not None:
+            figures.append(f"{name} MOS {digits(mos, 3)}")
         elif (p99_ms := entry.get("p99_ms")) is not None:
             figures.append(f"{name} p99 {digits(p99_ms, 4)} ms")
     why = "; ".join(each.removesuffix(".") for each in record["why"]).replace("\n", " ")

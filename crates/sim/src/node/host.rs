@@ -7,7 +7,7 @@
 
 use super::config::HostConfig;
 use super::{Node, Outbox};
-use crate::packet::{Address, Body, ConnectionId, Echo, Packet, ServerId};
+use crate::packet::{Address, Body, ConnectionId, Datagram, Echo, Packet, ServerId};
 use crate::seat::{Seat, Side};
 use bentpipe_base::EventQueue;
 use bentpipe_base::time::Time;
@@ -171,6 +171,27 @@ impl Host {
         out.send(now, Packet::new(id, address, Body::Echo(echo)));
     }
 
+    /// A datagram of a workload; `payload` is all of it behind the UDP header.
+    pub fn datagram(
+        &mut self,
+        now: Time,
+        to: Seat,
+        id: ConnectionId,
+        payload: u32,
+        out: &mut Outbox,
+    ) {
+        let datagram = Datagram {
+            wire_bytes: self.config.tcp.ip_header() + 8 + payload,
+            ..Datagram::default()
+        };
+        let address = Address {
+            from: self.seat,
+            to,
+            server: None,
+        };
+        out.send(now, Packet::new(id, address, Body::Datagram(datagram)));
+    }
+
     /// Passes on what a socket left, and sees that its next timer is among the timers.
     fn settle(&mut self, now: Time, id: ConnectionId, out: &mut Outbox) {
         let Some(Some(slot)) = self.slots.get_mut(id.index as usize) else {
@@ -278,6 +299,11 @@ impl Node for Host {
                 };
                 let address = packet.address.back();
                 out.send(now, Packet::new(id, address, Body::Echo(reply)));
+            }
+            Body::Datagram(_) => {
+                let to = packet.address.sender().other();
+                out.datagrams
+                    .push_back((id.index as usize, to, id.generation));
             }
             Body::Tcp(segment) if self.config.coalesce_ns.0 == 0 => {
                 self.deliver(now, id, segment, out);

@@ -42,6 +42,8 @@ pub struct Outbox {
     pub(crate) notices: VecDeque<(usize, ConnectionId, Side, Notice)>,
     /// Answers to echo requests: workload and sequence number.
     pub(crate) echoes: VecDeque<(usize, u32)>,
+    /// Datagrams that have come to a host: workload, the side that they came to, and sequence number.
+    pub(crate) datagrams: VecDeque<(usize, Side, u32)>,
     random: SplitMix64,
 }
 
@@ -51,6 +53,7 @@ impl Outbox {
             packets: Vec::new(),
             notices: VecDeque::new(),
             echoes: VecDeque::new(),
+            datagrams: VecDeque::new(),
             random: SplitMix64(seed ^ 0x5851_f42d_4c95_7f2d),
         }
     }

@@ -5,7 +5,7 @@ use super::figures::Figures;
 use super::results::{RunResults, Work};
 use super::sockets::SocketSamples;
 use super::{Question, RunError, flows, pings, wire};
-use crate::rows::{Captured, FailureRow, FlowRow, IntervalRow, PingRow};
+use crate::rows::{Captured, DatagramRow, FailureRow, FlowRow, IntervalRow, PingRow};
 use crate::seat::{Seat, Side};
 use crate::simulation::Summary;
 use crate::sink::Sink;
@@ -163,6 +163,10 @@ impl<W: Write + Send> Sink for Recorder<'_, W> {
         let ping = pings::row(&self.names[row.workload], row);
         let written = self.pings.row(&ping.cells());
         self.note(written);
+    }
+
+    fn datagram(&mut self, row: &DatagramRow) {
+        self.works[row.workload].datagram(row);
     }
 
     fn failure(&mut self, row: &FailureRow) {

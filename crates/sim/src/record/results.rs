@@ -2,7 +2,8 @@
 
 use super::flows::cached;
 use crate::gateway::GatewayFigures;
-use crate::rows::{self, Cached, FlowDetail, FlowRow, IntervalRow, PingRow};
+use crate::rows::{self, Cached, DatagramRow, FlowDetail, FlowRow, IntervalRow, PingRow};
+use crate::seat::Side;
 use crate::split::SplitFigures;
 use crate::tunnel::TunnelFigures;
 use crate::workload::WorkloadSpec;
@@ -48,6 +49,9 @@ pub struct Work {
     pub why: Option<&'static str>,
     pub round_trips_ns: Vec<Nanos>,
     pub lost: u64,
+    /// Of a call, each datagram to the client and to the server.
+    pub down: Vec<DatagramTimes>,
+    pub up: Vec<DatagramTimes>,
     /// Of a web client, in their order.
     pub visits: Vec<Visit>,
     /// Requests that a cache had the answer to, and those that it had not.
@@ -59,6 +63,13 @@ pub struct Work {
     pub pause_s: Option<f64>,
     /// Of a page.
     pub object_times: Option<Times>,
+}
+
+/// When a datagram was sent, and how long it was under way; `None`: it never came.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct DatagramTimes {
+    pub sent_ns: Time,
+    pub delay_ns: Option<Nanos>,
 }
 
 /// What a web client fetched at one time: a file, its ranges, or a page.
@@ -211,6 +222,17 @@ impl Work {
             Some(rtt) => self.round_trips_ns.push(rtt),
             None => self.lost += 1,
         }
+    }
+
+    pub(crate) fn datagram(&mut self, row: &DatagramRow) {
+        let found = match row.to {
+            Side::Client => &mut self.down,
+            Side::Server => &mut self.up,
+        };
+        found.push(DatagramTimes {
+            sent_ns: row.sent,
+            delay_ns: row.delay,
+        });
     }
 
     pub(crate) fn end(&mut self, spec: &WorkloadSpec, ended: Time) {

@@ -1,7 +1,7 @@
 //! A simulated packet as the bytes that a capture shows: TCP with Linux's options, an echo or a datagram, payload of zeros
 //! where it is a length only, checksums right unless the channel flipped a bit.
 
-use crate::packet::{Body, Bytes, Echo, Packet};
+use crate::packet::{Body, Echo, Packet};
 use crate::rows::Captured;
 use crate::seat::{Seat, Side};
 use bentpipe_path::packet::Packet as _;
@@ -24,7 +24,7 @@ pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) -> Result<(), Wire
     };
     let protocol = match (&packet.body, version) {
         (Body::Tcp(_), _) => protocol::TCP,
-        (Body::Bytes(_), _) => protocol::UDP,
+        (Body::Bytes(_) | Body::Datagram(_), _) => protocol::UDP,
         (Body::Echo(_), Version::V6) => protocol::ICMP_V6,
         (Body::Echo(_), Version::V4) => protocol::ICMP,
     };
@@ -36,7 +36,8 @@ pub(crate) fn write(captured: &Captured, bytes: &mut Vec<u8>) -> Result<(), Wire
     let pseudo = ip.pseudo_header_sum(protocol, transport.len());
     match &packet.body {
         Body::Tcp(segment) => tcp(captured, segment, pseudo, transport)?,
-        Body::Bytes(datagram) => udp(datagram, pseudo, transport)?,
+        Body::Bytes(datagram) => udp(&datagram.payload, pseudo, transport)?,
+        Body::Datagram(_) => udp(&[], pseudo, transport)?,
         Body::Echo(each) => {
             let pseudo = if version == Version::V6 { pseudo } else { 0 };
             echo(packet, *each, version, pseudo, transport)?;
@@ -166,12 +167,11 @@ fn options(captured: &Captured, segment: &Segment) -> Result<TcpOptionBuffer, Wi
 
 /// Ports say nothing: the connection is the two seats'. Between the header and the payload are the headers of the datagram's
 /// own protocol, of which only the length is known.
-fn udp(datagram: &Bytes, pseudo: u64, out: &mut [u8]) -> Result<(), WireError> {
+fn udp(payload: &[u8], pseudo: u64, out: &mut [u8]) -> Result<(), WireError> {
     let header = UdpHeader {
         length_bytes: out.len() as u16,
         ..UdpHeader::default()
     };
-    let payload = &datagram.payload;
     let found = out.len();
     let needed = header.write(out)? + payload.len();
     let too_short = WireError::TooShort {
@@ -207,7 +207,7 @@ fn echo(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Address, ConnectionId};
+    use crate::packet::{Address, Bytes, ConnectionId};
     use bentpipe_path::packet::Ecn;
     use bentpipe_path::time::Time;
     use bentpipe_tables::pcapng::InterfaceDirection;

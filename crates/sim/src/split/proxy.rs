@@ -225,7 +225,7 @@ impl Node for Proxy {
             Body::Tcp(segment) => {
                 self.on_segment(now, packet.connection, packet.address, segment, out);
             }
-            Body::Echo(_) | Body::Bytes(_) => out.send(now, packet),
+            Body::Echo(_) | Body::Datagram(_) | Body::Bytes(_) => out.send(now, packet),
         }
     }
 

@@ -37,12 +37,12 @@ impl Beside {
         put(&mut self.connections, id.index as usize, value);
     }
 
-    /// An echo's place is its workload's.
+    /// An echo's or a datagram's place is its workload's.
     pub fn has(&self, packet: &Packet) -> bool {
         let place = packet.connection.index as usize;
         match packet.body {
             Body::Tcp(_) => has(&self.connections, place),
-            Body::Echo(_) => has(&self.workloads, place),
+            Body::Echo(_) | Body::Datagram(_) => has(&self.workloads, place),
             Body::Bytes(_) => false,
         }
     }

@@ -2,6 +2,7 @@
 //! one line in [`build`].
 
 mod bulk;
+mod call;
 mod channels;
 mod http;
 mod interactive;
@@ -9,6 +10,7 @@ mod iperf3;
 mod ping;
 
 pub use bulk::Bulk;
+pub use call::{Call, CallSpec};
 pub use channels::{Channels, ChannelsSpec};
 pub use http::{Http, HttpSpec, PopularitySpec};
 pub use interactive::{Interactive, InteractiveSpec};
@@ -59,6 +61,8 @@ pub enum WorkloadSpec {
         interval_ns: Nanos,
         payload_bytes: u32,
     },
+    /// Datagrams both ways at a constant rate.
+    Call(CallSpec),
     /// Small messages over one connection, each answered with as many bytes.
     Interactive(InteractiveSpec),
     /// Fetches from a web server.
@@ -73,6 +77,7 @@ impl WorkloadSpec {
             Self::Bulk { start_ns, .. }
             | Self::Iperf3 { start_ns, .. }
             | Self::Ping { start_ns, .. } => *start_ns,
+            Self::Call(call) => call.start_ns,
             Self::Interactive(interactive) => interactive.start_ns,
             Self::Http(http) => http.start_ns,
             Self::Channels(channels) => channels.start_ns,
@@ -117,6 +122,11 @@ pub trait Workload {
     /// The answer to [`World::ping`] has come.
     fn on_echo(&mut self, world: &mut World, sequence: u32) {
         let _ = (world, sequence);
+    }
+
+    /// A datagram of [`World::send_datagram`] has come to this side.
+    fn on_datagram(&mut self, world: &mut World, to: Side, sequence: u32) {
+        let _ = (world, to, sequence);
     }
 
     /// The run ends: report what is unfinished.
@@ -169,6 +179,7 @@ pub(crate) fn build(
             payload_bytes,
             ..
         } => Box::new(Ping::new(place, *count, *interval_ns, *payload_bytes)),
+        WorkloadSpec::Call(call) => Box::new(Call::new(place, call)?),
         WorkloadSpec::Interactive(interactive) => {
             Box::new(Interactive::new(world, place, interactive)?)
         }

@@ -1,6 +1,7 @@
-//! The workloads `http`, `channels` and `interactive` against closed forms, and what they promise: the same rows for the same seed, every
+//! The workloads `http`, `channels`, `interactive` and `call` against closed forms, and what they promise: the same rows for the same seed, every
 //! flow a row, a thousand channels at a gigabit.
 
+mod call;
 mod channels;
 mod http;
 mod interactive;

@@ -6,6 +6,7 @@ The order is that of the tables of a report.
 from collections.abc import Sequence
 
 from bentpipe.analysis.kinds.bulk import BULK
+from bentpipe.analysis.kinds.call import CALL
 from bentpipe.analysis.kinds.channels import CHANNELS
 from bentpipe.analysis.kinds.exec import EXEC
 from bentpipe.analysis.kinds.http import HTTP
@@ -14,6 +15,6 @@ from bentpipe.analysis.kinds.measure import Kind, Measure, Record
 from bentpipe.analysis.kinds.ping import PING
 from bentpipe.analysis.kinds.pipe import PIPE
 
-KINDS: Sequence[Kind] = (BULK, HTTP, CHANNELS, INTERACTIVE, PIPE, PING, EXEC)
+KINDS: Sequence[Kind] = (BULK, HTTP, CHANNELS, INTERACTIVE, CALL, PIPE, PING, EXEC)
 
 __all__ = ["KINDS", "Kind", "Measure", "Record"]

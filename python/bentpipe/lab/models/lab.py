@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import PositiveSpan, Probability, Rate, Size, Span, Table, doc
+from bentpipe.lab.models.call import Call
 from bentpipe.lab.models.gateway import Gateway
 from bentpipe.lab.models.host import Host
 from bentpipe.lab.models.interactive import Interactive
@@ -329,6 +330,8 @@ class LabFile(Table):
 def _ends_itself(workload: object) -> bool:
     if isinstance(workload, Channels):
         return False
+    if isinstance(workload, Call):
+        return workload.time is not None
     if isinstance(workload, Interactive):
         return workload.count is not None or workload.time is not None
     return not (isinstance(workload, Bulk) and workload.size is None and workload.time is None)

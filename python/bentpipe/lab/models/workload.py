@@ -15,6 +15,7 @@ from bentpipe.lab.models.base import (
     doc,
     tag,
 )
+from bentpipe.lab.models.call import Call
 from bentpipe.lab.models.host import CongestionControl
 from bentpipe.lab.models.interactive import Interactive
 from bentpipe.lab.models.workload_keys import Direction, WorkloadKeys
@@ -284,7 +285,7 @@ class Exec(WorkloadKeys):
     time: Annotated[PositiveSpan | None, doc("how long it may run", default="until it ends by itself")] = None
 
 
-KINDS = ("ping", "bulk", "http", "channels", "interactive", "exec")
+KINDS = ("ping", "bulk", "http", "channels", "interactive", "call", "exec")
 
 
 def _kind(value: object) -> str | None:
@@ -298,6 +299,7 @@ AnyWorkload = Annotated[
     | Annotated[Http, Tag(tag("http"))]
     | Annotated[Channels, Tag(tag("channels"))]
     | Annotated[Interactive, Tag(tag("interactive"))]
+    | Annotated[Call, Tag(tag("call"))]
     | Annotated[Exec, Tag(tag("exec"))],
     Discriminator(_kind, custom_error_type="choice", custom_error_message="kind"),
 ]
@@ -307,6 +309,7 @@ MODELS: dict[str, type[WorkloadKeys]] = {
     "http": Http,
     "channels": Channels,
     "interactive": Interactive,
+    "call": Call,
     "exec": Exec,
 }
 
