@@ -4,6 +4,7 @@ import io
 import json
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,25 @@ def test_an_upload_by_a_download_is_called_an_upload() -> None:
 
 def test_a_comparison_says_over_which_interval_goodput_is_counted() -> None:
     assert "over the transfer's own time" in " ".join(printed(tried(lambda seed: 20.0 + seed)).split())
+
+
+def headings(folders: list[Any]) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    console.print(comparison.render(compare_all(folders)))
+    assert isinstance(console.file, io.StringIO)
+    return next(line for line in console.file.getvalue().splitlines() if line[:1] == " " and " times" in line)
+
+
+def test_what_is_compared_heads_its_column() -> None:
+    two = tried(lambda seed: 20.0 + seed)
+    assert headings([sweep(two)]).split()[:3] == ["as", "is", "tuned"]
+    three = [*two, *(run(30.0, variant="BBR", seed=seed) for seed in range(1, 6))]
+    assert headings([sweep(three)]).split()[:3] == ["as", "is", "variant"]
+    plain = [each for each in two if each["variant"] == "as is"]
+    folders = [sweep(plain, name) for name in ("before", "after", "later")]
+    assert headings(folders[:2]).split()[:2] == ["before", "after"]
+    assert headings(folders).split()[:2] == ["before", "folder"]
+    assert "As is and tuned: means over the pairs." in " ".join(printed(two).split())
 
 
 def wobble(seed: int, much: float = 0.02) -> float:

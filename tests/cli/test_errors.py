@@ -54,6 +54,7 @@ MISTAKES = [
     # --- the command line ---
     Mistake("an unknown command", "rnu my.toml"),
     Mistake("an unknown option", "run my.toml --engin sim"),
+    Mistake("an option that is called otherwise here", "report runs/done --out page.html"),
     Mistake("an engine that does not exist", "run my.toml --engine netem"),
     Mistake("an option without its value", "run my.toml --engine sim --seed"),
     Mistake("an option's value that is not a number", "run my.toml --engine sim --repeat many"),

@@ -81,3 +81,12 @@ def test_a_variant_that_is_not_there_is_told_the_ones_that_are(lab_file: WriteLa
     file = lab_file(WORK + '[[variant]]\nname = "no sack"\nset = { "host.sack" = false }\n')
     with pytest.raises(LabError, match=r'did you mean "no sack".*as is, no sack'):
         Lab.load(file, variants=["no-sack"])
+
+
+def test_variants_whose_names_have_commas_are_told_in_quotes(lab_file: WriteLab) -> None:
+    variants = [
+        f'[[variant]]\nname = "{name}"\nset = {{ "host.sack" = false }}\n'
+        for name in ("320 KiB, 8 streams", "no sack")
+    ]
+    with pytest.raises(LabError, match=r'variants of this lab: as is, "320 KiB, 8 streams", no sack$'):
+        Lab.load(lab_file(WORK + "".join(variants)), variants=["cubic"])

@@ -179,7 +179,7 @@ def test_maps_may_stand_below_each_other_on_a_narrow_screen_with_room_for_their_
 def test_a_ratio_table_says_that_its_figures_are_means_and_the_other_that_they_are_medians(
     page_of_pairs: str,
 ) -> None:
-    assert "As is and ours: means over the pairs." in page_of_pairs
+    assert "As is and tuned: means over the pairs." in page_of_pairs
     assert "Figures are medians over 3 runs." in page_of_pairs
 
 

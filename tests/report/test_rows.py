@@ -146,6 +146,7 @@ def test_a_page_of_cures_on_one_path_begins_with_a_sentence_of_its_own(tmp_path:
     words = f"2{NB}times as fast in one pair of runs (it may be chance: use --repeat)."
     assert f'<p class="told">&#34;BBR&#34; is fastest, {words}</p>' in page
     assert page.index("What helps most, and what it costs") < page.index("What changed")
+    assert '<details class="plain"><summary><h2>What changed</h2></summary>' in page
 
 
 def test_sentences_of_several_works_each_end_with_a_point(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_a_sweep_over_redundancy_has_a_chart_of_goodput_with_a_band(lab: Path, t
     assert list(series.x) == [0, 0.02, 0.1]
     assert series.band
     assert series.y[2] > series.y[0]
-    assert "holds the true median" in chart.sentence
+    assert "holds the true median with a probability of " in chart.sentence
 
 
 def test_a_near_host_beside_a_tunnel_is_refused(lab: Path) -> None:

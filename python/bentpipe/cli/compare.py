@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from bentpipe.cli.saying import console, say
+from bentpipe.words.faults import listed
 from bentpipe.words.printable import printable_json
 
 
@@ -66,7 +67,7 @@ def compare(
     alone = asked and not any(each.paired for each in asked) and not (metric or baseline) and len(sweeps) == 1
     compared = [] if alone else compare_all(sweeps, baseline, metric or [])
     if lonely := unmatched(sweeps):
-        say(f"bentpipe: skipped, since not present in every folder: variants {', '.join(lonely)}")
+        say(f"bentpipe: skipped, since not present in every folder: variants {listed(lonely)}")
     if json_:
         objects = [{**each.as_json(), "words": first(each)} for each in compared]
         objects += [each.as_json() for each in checks]

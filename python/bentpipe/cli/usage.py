@@ -28,6 +28,8 @@ _REQUESTS = (
     (r"Missing (?:option|argument) '(.*)'", r"\1 is missing"),
 )
 """Click's sentences, and ours."""
+_CALLED_HERE = {"--out": "--html"}
+"""An option of most commands that write, and what it is called where they write a page."""
 
 
 def usage_message(error: Any, typed: Sequence[str]) -> str:
@@ -49,6 +51,9 @@ def _instead(error: Any) -> str:
         if key := meant_in_path(error.option_name.lstrip("-")):
             return f"; to change this key of the lab: --set {key}=VALUE"
     near = nearest(error.option_name, error.possibilities or ())
+    here = _CALLED_HERE.get(error.option_name)
+    if error.ctx and any(here in each.opts for each in error.ctx.command.params):
+        near = here
     return f"; did you mean {near}?" if near else ""
 
 

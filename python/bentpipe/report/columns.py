@@ -111,7 +111,8 @@ def coverage(found: Sequence[Cell], plain: Plain) -> str:
     if not shown:
         return f"{words}; an interval needs {LEAST_COUNT}."
     held = min(of.coverage for of in shown)
-    return f"{words}; the interval holds the true median with {digits(held * 100, 2)} % or more."
+    probability = f"a probability of {digits(held * 100, 2)} % or more"
+    return f"{words}; the interval holds the true median with {probability}."
 
 
 def _of_medians(found: Sequence[Cell]) -> str:

@@ -177,7 +177,7 @@ def _headers(points: Sequence[Comparison], beside: Mapping[str, Comparison]) -> 
     return (
         "",
         f"{_baseline_name(points)}\n{some.metric.unit}",
-        f"ours\n{some.metric.unit}",
+        f"{_compared_name(points)}\n{some.metric.unit}",
         "times\nas fast" if faster(some) else "ratio",
         "interval",
         "pairs",
@@ -195,6 +195,16 @@ def _baseline_name(compared: Sequence[Comparison]) -> str:
     baselines = {of.thing.baseline for of in compared}
     name = baselines.pop() if len(baselines) == 1 else ""
     return name if 0 < len(name) <= _NAME else "baseline"
+
+
+def _compared_name(compared: Sequence[Comparison]) -> str:
+    """What heads the column of what is compared with the baseline. Of several each row has its name."""
+    things = [of.thing for of in compared]
+    names = {thing.name for thing in things}
+    name = names.pop() if len(names) == 1 else ""
+    if 0 < len(name) <= _NAME:
+        return name
+    return "variant" if all(thing.name == thing.ours[0].get("variant") for thing in things) else "folder"
 
 
 def _cells(row: Row, beside: Mapping[str, Comparison], swept: bool) -> list[str]:
@@ -275,7 +285,10 @@ def _note(compared: Sequence[Comparison]) -> str:
     words = []
     if any(each.pairs > 1 for each in compared):
         name = _baseline_name(compared)
-        words.append(f"{name[:1].upper()}{name[1:]} and ours: means over the pairs. ")
+        each = "each " if len({of.thing.name for of in compared}) > 1 else ""
+        words.append(
+            f"{name[:1].upper()}{name[1:]} and {each}{_compared_name(compared)}: means over the pairs. "
+        )
     if known:
         least = min(known, key=lambda each: each.held)
         words.append(

@@ -23,6 +23,11 @@ def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     return f'did you mean "{prefix}{near}"? ' if near else ""
 
 
+def listed(names: Iterable[str]) -> str:
+    """Names in one line, with commas between them; those that have a comma themselves are in quotes."""
+    return ", ".join(f'"{name}"' if "," in name else name for name in names)
+
+
 def shown(value: object) -> str:
     """A TOML value as a message shows it, shortened to a line."""
     if isinstance(value, bool):

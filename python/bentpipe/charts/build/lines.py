@@ -220,7 +220,8 @@ def _band_words(figure: Figure, points: Sequence[_Point]) -> str:
         [
             f"A line joins medians of {plural(least.count, each)} or more; its band is "
             + (
-                f"the interval that holds the true median with {digits(least.coverage * 100, 2)} % or more, "
+                "the interval that holds the true median with a probability of "
+                f"{digits(least.coverage * 100, 2)} % or more, "
                 "by order statistics."
                 if least.has_interval
                 else f"from the lowest to the highest, no interval: that takes {LEAST_COUNT}."

@@ -12,7 +12,7 @@ from bentpipe.lab.grid.changes import Change, Origin, fault, set_of_changes
 from bentpipe.lab.grid.meaning import canonical
 from bentpipe.lab.keys import Document, Location
 from bentpipe.lab.models.lab import AS_IS, LabFile
-from bentpipe.words.faults import did_you_mean, shown
+from bentpipe.words.faults import did_you_mean, listed, shown
 
 _KEYS = ("name", "set", "only")
 _EXAMPLE = 'a name and its changes: name = "tuned", set = { "host.sack" = false }'
@@ -57,7 +57,7 @@ def chosen(variants: dict[str, Variant], names: Sequence[str] | None) -> dict[st
     if names is None:
         return variants
     if not names:
-        raise LabError("--variant", "", "no name", f"expected one of {', '.join(variants)}")
+        raise LabError("--variant", "", "no name", f"expected one of {listed(variants)}")
     for name in names:
         if name not in variants:
             asked = did_you_mean(name, variants)
@@ -65,7 +65,7 @@ def chosen(variants: dict[str, Variant], names: Sequence[str] | None) -> dict[st
                 f"--variant {name}",
                 "",
                 "a name that is not a variant",
-                f"{asked}Variants of this lab: {', '.join(variants)}",
+                f"{asked}Variants of this lab: {listed(variants)}",
             )
     return {name: variants[name] for name in variants if name in names}
 
