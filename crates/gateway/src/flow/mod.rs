@@ -3,10 +3,15 @@
 mod receive;
 mod send;
 
-pub(crate) use receive::{ReceiveError, ReceiveHalf};
+pub(crate) use receive::{EARLY_PIECE_BYTES, ReceiveError, ReceiveHalf};
 pub(crate) use send::SendHalf;
 
 use core::fmt;
+
+/// The memory of bytes that wait is at most so many times their number: it grows by doubling, and is given back in the same way.
+pub(crate) const MEMORY_FACTOR: u64 = 4;
+/// What a flow takes that has nothing waiting: itself, its places in maps and lists, and its reset.
+pub(crate) const FLOW_BYTES: u64 = 1024;
 
 /// A flow's number within its session. Those that near opens are even, those that far opens are odd; each side takes its
 /// numbers in order.

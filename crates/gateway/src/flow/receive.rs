@@ -1,6 +1,14 @@
 //! What has come, until the host takes it. Packets overtake each other, so bytes wait here for those before them.
+//!
+//! Memory is at most [`super::MEMORY_FACTOR`] times the bytes that wait, and [`EARLY_PIECE_BYTES`] for each piece that waits for bytes before it:
+//! bytes in order are put together, however small the frames are that bring them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+
+/// So many bytes lie in one piece of memory, or those of one frame if they are more.
+const PIECE_BYTES: usize = 16 << 10;
+/// What a piece that waits for bytes before it takes beside its own bytes: its place in the map and in the allocator.
+pub(crate) const EARLY_PIECE_BYTES: u64 = 128;
 
 /// The other gateway does not keep to the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +23,12 @@ pub(crate) enum ReceiveError {
 
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveHalf {
-    /// By offset.
-    chunks: BTreeMap<u64, Vec<u8>>,
+    /// In order, and what the host has taken of the first.
+    ready: VecDeque<Vec<u8>>,
+    taken_of_first: usize,
+    /// By offset: what waits for bytes before it.
+    early: BTreeMap<u64, Vec<u8>>,
+    early_bytes: u64,
     /// All before this offset has come.
     next: u64,
     /// The host has taken all before this offset.
@@ -30,7 +42,10 @@ pub(crate) struct ReceiveHalf {
 impl ReceiveHalf {
     pub fn new(window: u64) -> Self {
         Self {
-            chunks: BTreeMap::new(),
+            ready: VecDeque::new(),
+            taken_of_first: 0,
+            early: BTreeMap::new(),
+            early_bytes: 0,
             next: 0,
             consumed: 0,
             end: None,
@@ -44,8 +59,8 @@ impl ReceiveHalf {
         if after > self.limit {
             return Err(ReceiveError::Credit);
         }
-        let largest = self.chunks.last_key_value();
-        let largest = largest.map_or(self.next, |(at, chunk)| at + chunk.len() as u64);
+        let largest = self.early.last_key_value();
+        let largest = largest.map_or(self.next, |(at, piece)| at + piece.len() as u64);
         if self.end.is_some_and(|it| end || after > it) || end && after < largest {
             return Err(ReceiveError::End);
         }
@@ -55,24 +70,57 @@ impl ReceiveHalf {
         if bytes.is_empty() {
             return Ok(());
         }
-        let before = self.chunks.range(..after).next_back();
-        let overlaps = before.is_some_and(|(at, chunk)| at + chunk.len() as u64 > offset);
-        if offset < self.next || overlaps {
+        let before = self.early.range_mut(..after).next_back();
+        let before = before.map(|(at, piece)| (at + piece.len() as u64, piece));
+        if offset < self.next || before.as_ref().is_some_and(|it| it.0 > offset) {
             return Err(ReceiveError::Overlap);
         }
-        self.chunks.insert(offset, bytes.to_vec());
-        while let Some(chunk) = self.chunks.get(&self.next) {
-            self.next += chunk.len() as u64;
+        if offset == self.next {
+            self.append(bytes);
+            while let Some(piece) = self.early.remove(&self.next) {
+                self.early_bytes -= piece.len() as u64;
+                self.append_piece(piece);
+            }
+            return Ok(());
+        }
+        self.early_bytes += bytes.len() as u64;
+        match before {
+            Some((at, piece)) if at == offset && piece.len() + bytes.len() <= PIECE_BYTES => {
+                piece.extend_from_slice(bytes);
+            }
+            _ => {
+                self.early.insert(offset, bytes.to_vec());
+            }
         }
         Ok(())
     }
 
-    /// The next bytes for the host, as far as they are in one piece.
-    pub fn readable(&self) -> &[u8] {
-        match self.chunks.first_key_value() {
-            Some((&at, chunk)) if at <= self.consumed => &chunk[(self.consumed - at) as usize..],
-            _ => &[],
+    /// The last piece, if there is room in it for so many bytes more.
+    fn last_with_room(&mut self, bytes: usize) -> Option<&mut Vec<u8>> {
+        let last = self.ready.back_mut();
+        last.filter(|it| it.len() + bytes <= PIECE_BYTES)
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.next += bytes.len() as u64;
+        match self.last_with_room(bytes.len()) {
+            Some(last) => last.extend_from_slice(bytes),
+            None => self.ready.push_back(bytes.to_vec()),
         }
+    }
+
+    fn append_piece(&mut self, piece: Vec<u8>) {
+        self.next += piece.len() as u64;
+        match self.last_with_room(piece.len()) {
+            Some(last) => last.extend_from_slice(&piece),
+            None => self.ready.push_back(piece),
+        }
+    }
+
+    /// The next bytes for the host, as far as they are in one piece. A target always is.
+    pub fn readable(&self) -> &[u8] {
+        let first = self.ready.front();
+        first.map_or(&[], |it| &it[self.taken_of_first..])
     }
 
     /// Bytes that the host can take now.
@@ -84,18 +132,29 @@ impl ReceiveHalf {
     pub fn consume(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.readable().len());
         self.consumed += bytes as u64;
-        if let Some(first) = self.chunks.first_entry()
-            && first.key() + first.get().len() as u64 <= self.consumed
+        self.taken_of_first += bytes;
+        if self.readable().is_empty() {
+            self.taken_of_first = 0;
+            self.ready.pop_front();
+        } else if let Some(first) = self.ready.front_mut()
+            && self.taken_of_first > (first.len() / 2).max(1024)
         {
-            first.remove();
+            *first = first.split_off(self.taken_of_first);
+            self.taken_of_first = 0;
+        }
+        if self.ready.is_empty() && self.ready.capacity() > 4 {
+            self.ready = VecDeque::new();
         }
     }
 
     /// Bytes that have come and were not taken.
     pub fn buffered(&self) -> u64 {
-        let waiting = self.chunks.range(self.next..);
-        let waiting: u64 = waiting.map(|(_, chunk)| chunk.len() as u64).sum();
-        self.ready() + waiting
+        self.ready() + self.early_bytes
+    }
+
+    /// Pieces that wait for bytes before them.
+    pub fn early_pieces(&self) -> usize {
+        self.early.len()
     }
 
     /// The host has taken all, and nothing more comes.
@@ -126,6 +185,7 @@ impl ReceiveHalf {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MEMORY_FACTOR;
     use super::*;
     use proptest::prelude::*;
 
@@ -145,6 +205,22 @@ mod tests {
         assert_eq!(half.ready(), 30);
         assert!(half.has_ended() && !half.is_over());
         assert_eq!(half.on_data(0, &[0; 10], false), Err(ReceiveError::Overlap));
+    }
+
+    #[test]
+    fn small_frames_take_no_more_memory_than_large_ones() {
+        let mut half = ReceiveHalf::new(1 << 20);
+        for offset in 0..100_000 {
+            half.on_data(offset, &[7], false).unwrap();
+        }
+        for offset in 200_000..300_000 {
+            half.on_data(offset, &[7], false).unwrap();
+        }
+        let pieces = half.ready.iter().chain(half.early.values());
+        let memory: usize = pieces.map(Vec::capacity).sum();
+        assert!((memory as u64) < MEMORY_FACTOR * 200_000, "{memory} bytes");
+        assert_eq!(half.early_pieces(), 7);
+        assert_eq!(half.buffered(), 200_000);
     }
 
     proptest! {
@@ -170,6 +246,8 @@ mod tests {
                 let ready = half.readable().len().min(take);
                 read.extend_from_slice(&half.readable()[..ready]);
                 half.consume(ready);
+                let waits = total - read.len() - left.iter().map(|it| it.1).sum::<usize>();
+                prop_assert_eq!(half.buffered(), waits as u64);
             }
             while !half.readable().is_empty() {
                 read.extend_from_slice(half.readable());

@@ -1,5 +1,6 @@
 //! What a host gives, until it is in the coded plane. From there on it will arrive.
 
+use super::MEMORY_FACTOR;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
@@ -77,6 +78,12 @@ impl SendHalf {
         out.extend_from_slice(&first[..from_first]);
         out.extend_from_slice(&second[..bytes - from_first]);
         self.buffer.drain(..bytes);
+        // A flow that idles keeps no memory: ten thousand of them do.
+        if self.buffer.is_empty() {
+            self.buffer = VecDeque::new();
+        } else if self.buffer.capacity() > MEMORY_FACTOR as usize * self.buffer.len() {
+            self.buffer.shrink_to(self.buffer.len() * 2);
+        }
         self.offset += bytes as u64;
         debug_assert!(self.offset <= self.limit);
         if self.buffer.is_empty() && self.ending {
@@ -87,5 +94,24 @@ impl SendHalf {
     /// Whether the end can go with the next `bytes` bytes.
     pub fn ends_with(&self, bytes: usize) -> bool {
         self.ending && bytes == self.buffer.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_whose_bytes_were_sent_keeps_no_memory() {
+        let mut half = SendHalf::new(1 << 20);
+        half.write(&[1; 200_000]);
+        let mut out = Vec::new();
+        while half.buffered() > 0 {
+            let bytes = half.buffered().min(1400) as usize;
+            half.take(bytes, &mut out);
+            let most = MEMORY_FACTOR as usize * half.buffered() as usize;
+            assert!(half.buffer.capacity() <= most);
+        }
+        assert_eq!((out.len(), half.buffer.capacity()), (200_000, 0));
     }
 }

@@ -13,6 +13,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const CONTROL_FRAME_BYTES: usize = 17;
 /// A DATA frame with fewer bytes than these does not fill a packet's end.
 const LEAST_DATA: usize = 32;
+/// Session credit is renewed when this share of what it could be is used up.
+const CREDIT_SHARE: u64 = 8;
+/// Less is not worth a frame.
+const LEAST_CREDIT: u64 = 1024;
+/// Of the bytes that wait to be sent, each flow may have a quarter of what the others leave, and never less than this.
+const SEND_SHARE: u64 = 4;
 
 /// The other gateway does not keep to the protocol: the session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +34,10 @@ pub(crate) enum Violation {
 pub(crate) struct Flows {
     role: Role,
     by_id: BTreeMap<FlowId, Flow>,
-    /// How many were opened from here, and may be.
+    /// How many were opened from here, and may be, and of how many nothing is left.
     opened: u64,
     may_open: u64,
+    opened_over: u64,
     /// How many the other gateway has opened, may open, and of how many nothing is left.
     accepted: u64,
     may_accept: u64,
@@ -47,6 +54,9 @@ pub(crate) struct Flows {
     flow_window: u64,
     flow_start_window: u64,
     send_buffer: u64,
+    /// Of all flows: bytes that wait to be sent, and pieces that wait for bytes before them.
+    waiting_to_send: u64,
+    early_pieces: usize,
     peer_flow_credit: u64,
     scheduler: Scheduler,
     resets: VecDeque<(FlowId, u8)>,
@@ -62,6 +72,7 @@ impl Flows {
             by_id: BTreeMap::new(),
             opened: 0,
             may_open: peer.flows.into(),
+            opened_over: 0,
             accepted: 0,
             may_accept: config.max_flows.into(),
             accepted_over: 0,
@@ -75,6 +86,8 @@ impl Flows {
             flow_window: config.flow_window,
             flow_start_window: config.flow_start_window,
             send_buffer: config.send_buffer,
+            waiting_to_send: 0,
+            early_pieces: 0,
             peer_flow_credit: peer.flow_credit,
             scheduler: Scheduler::default(),
             resets: VecDeque::new(),
@@ -133,29 +146,39 @@ impl Flows {
     // --- from the hosts ---
 
     pub fn open(&mut self, user: u64, target: &Target) -> Result<FlowId, OpenError> {
-        if self.opened >= self.may_open {
+        if self.opened >= self.may_open.min(self.opened_over + self.keeps_at_most) {
             return Err(OpenError::TooMany);
         }
         let id = FlowId(2 * self.opened + u64::from(self.role == Role::Far));
         self.opened += 1;
         let mut flow = self.new_flow(user, false);
         flow.send.write(&target.to_bytes());
+        self.waiting_to_send += flow.send.buffered();
         self.by_id.insert(id, flow);
         self.look_for_work(id);
         Ok(id)
     }
 
+    /// So many bytes of one flow may wait to be sent.
+    fn send_limit(&self) -> u64 {
+        let free = self.session_window.saturating_sub(self.waiting_to_send);
+        let least = Config::LEAST_SEND_BUFFER.min(self.send_buffer);
+        (free / SEND_SHARE).clamp(least, self.send_buffer)
+    }
+
     /// Takes as many bytes as there is room for. When there is room again, an event says so.
     pub fn write(&mut self, id: FlowId, bytes: &[u8]) -> usize {
+        let limit = self.send_limit();
         let Some(flow) = self.by_id.get_mut(&id) else {
             return 0;
         };
         if flow.send.is_finished() {
             return 0;
         }
-        let room = self.send_buffer.saturating_sub(flow.send.buffered()) as usize;
+        let room = limit.saturating_sub(flow.send.buffered()) as usize;
         let taken = bytes.len().min(room);
         flow.send.write(&bytes[..taken]);
+        self.waiting_to_send += taken as u64;
         flow.wants_room = taken < bytes.len();
         self.look_for_work(id);
         taken
@@ -164,11 +187,12 @@ impl Flows {
     /// How many bytes a driver is to write at once: none until a quarter of the buffer is free, so that it does not read from its host
     /// in small pieces. Asked for when there are none, an event says when there are.
     pub fn room(&mut self, id: FlowId) -> usize {
+        let limit = self.send_limit();
         let Some(flow) = self.by_id.get_mut(&id) else {
             return 0;
         };
-        let room = self.send_buffer.saturating_sub(flow.send.buffered());
-        if 4 * room < self.send_buffer {
+        let room = limit.saturating_sub(flow.send.buffered());
+        if 4 * room < limit {
             flow.wants_room = true;
             return 0;
         }
@@ -186,6 +210,15 @@ impl Flows {
     pub fn reset(&mut self, id: FlowId, code: ResetCode) {
         if self.forget(id) {
             self.resets.push_back((id, code as u8));
+        }
+    }
+
+    /// A flow is over, and no RESET of it waits: another one may take its place.
+    fn count_as_over(&mut self, id: FlowId) {
+        if self.is_own(id) {
+            self.opened_over += 1;
+        } else {
+            self.accepted_over += 1;
         }
     }
 
@@ -228,8 +261,8 @@ impl Flows {
 
     /// A flow of which nothing is left on either side is forgotten.
     fn settle(&mut self, id: FlowId) {
-        if self.by_id.get(&id).is_some_and(Flow::is_over) {
-            self.forget(id);
+        if self.by_id.get(&id).is_some_and(Flow::is_over) && self.forget(id) {
+            self.count_as_over(id);
         }
     }
 
@@ -241,7 +274,8 @@ impl Flows {
         self.scheduler.forget(flow.user, id.0);
         self.credits.remove(&id);
         self.taken += flow.receive.buffered();
-        self.accepted_over += u64::from(!self.is_own(id));
+        self.waiting_to_send -= flow.send.buffered();
+        self.early_pieces -= flow.receive.early_pieces();
         true
     }
 
@@ -270,6 +304,7 @@ impl Flows {
             Frame::Reset { flow, code } => {
                 self.find(flow)?;
                 if self.forget(flow) {
+                    self.count_as_over(flow);
                     self.resets_seen += 1;
                     events.push_back(Event::Reset {
                         flow,
@@ -335,8 +370,17 @@ impl Flows {
             self.taken += bytes.len() as u64;
             return Ok(());
         };
+        let early = flow.receive.early_pieces();
         let received = flow.receive.on_data(offset, bytes, end);
         received.map_err(|error| Violation::Receive(id, error))?;
+        self.early_pieces += flow.receive.early_pieces();
+        self.early_pieces -= early;
+        if self.early_pieces as u64 > Config::early_pieces(self.session_window) {
+            let code = ResetCode::Overloaded;
+            self.reset(id, code);
+            events.push_back(Event::Reset { flow: id, code });
+            return Ok(());
+        }
         if flow.expects_target && !self.read_target(id, events) {
             return Ok(());
         }
@@ -359,12 +403,12 @@ impl Flows {
             return false;
         };
         let ready = flow.receive.readable();
-        let Some(&first) = ready.first() else {
+        let has_ended = flow.receive.has_ended();
+        if ready.is_empty() && !has_ended {
             return false;
-        };
-        let target = match Target::length(first) {
-            // It stands in the first packet, which is longer.
-            Ok(length) if ready.len() < length && !flow.receive.has_ended() => return false,
+        }
+        let target = match Target::length(ready.first().copied().unwrap_or(0)) {
+            Ok(length) if ready.len() < length && !has_ended => return false,
             Ok(length) => {
                 Target::from_bytes(&ready[..length.min(ready.len())]).map(|target| (target, length))
             }
@@ -400,8 +444,11 @@ impl Flows {
         self.scheduler.has_work() && self.session_credit() > 0
     }
 
+    /// Hosts that take nothing must not keep the others' credit: it goes by the room that those leave.
     fn owes_session_credit(&self) -> bool {
-        self.may_come - self.taken <= self.session_window / 2
+        let room = self.session_window - self.waiting_bytes();
+        let gain = self.taken + self.session_window - self.may_come;
+        gain >= (room / CREDIT_SHARE).max(LEAST_CREDIT)
     }
 
     fn owes_flows_credit(&self) -> bool {
@@ -425,6 +472,7 @@ impl Flows {
             };
             let id = FlowId(id);
             let session_credit = self.session_credit();
+            let limit = self.send_limit();
             let Some(flow) = self.by_id.get_mut(&id) else {
                 self.scheduler.set_work(user, id.0, false);
                 continue;
@@ -439,12 +487,14 @@ impl Flows {
                 self.look_for_work(id);
                 break;
             }
+            self.waiting_to_send -= bytes as u64;
             let before = out.len();
             Frame::write_data_header(id, flow.send.offset(), bytes, end, out);
             flow.send.take(bytes, out);
             self.sent += bytes as u64;
             express |= is_new && flow.send.buffered() == 0;
-            if flow.wants_room && 2 * flow.send.buffered() <= self.send_buffer {
+            let waits = flow.send.buffered();
+            if flow.wants_room && 2 * waits <= limit {
                 flow.wants_room = false;
                 events.push_back(Event::Writable(id));
             }
@@ -471,6 +521,7 @@ impl Flows {
             && let Some((flow, code)) = self.resets.pop_front()
         {
             Frame::Reset { flow, code }.write(out);
+            self.count_as_over(flow);
         }
         while has_room(out)
             && let Some(flow) = self.credits.pop_first()

@@ -28,6 +28,9 @@ use flows::Flows;
 use plane::{PLANE_BYTES, Plane, RELIABLE, packet_max_bytes};
 use std::collections::VecDeque;
 
+/// A session needs packets of at least so many bytes: in shorter ones not every frame has room.
+const LEAST_PACKET_BYTES: usize = 128;
+
 /// Which gateway this is. Near connects to far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -153,7 +156,7 @@ pub struct Sent {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    Down { since: Time },
+    Down,
     Greeting { max_datagram: usize },
     Up,
 }
@@ -173,6 +176,8 @@ pub struct Session {
     epoch: u64,
     random: SplitMix64,
     link: Link,
+    /// When the session was up last.
+    up_until: Time,
     established: Option<Established>,
     control: VecDeque<Control>,
     events: VecDeque<Event>,
@@ -189,7 +194,8 @@ impl Session {
             role,
             epoch,
             random: SplitMix64(seed),
-            link: Link::Down { since: Time::ZERO },
+            link: Link::Down,
+            up_until: Time::ZERO,
             established: None,
             control: VecDeque::new(),
             events: VecDeque::new(),
@@ -213,9 +219,10 @@ impl Session {
     /// The carrier is gone. The session waits for another one.
     pub fn on_carrier_lost(&mut self, now: Time) {
         self.control.clear();
-        if !matches!(self.link, Link::Down { .. }) {
-            self.link = Link::Down { since: now };
+        if self.link == Link::Up {
+            self.up_until = now;
         }
+        self.link = Link::Down;
     }
 
     fn greet(&mut self, session: u64, max_datagram: usize) {
@@ -252,10 +259,17 @@ impl Session {
         let known = self.established.as_ref().map_or(0, |it| it.id);
         let resumed = known != 0 && known == hello.session;
         let own_max = packet_max_bytes(max_datagram);
+        let shortest = own_max.min(hello.packet_max_bytes.into());
+        if shortest < LEAST_PACKET_BYTES {
+            let why = format!("packets of {shortest} bytes");
+            self.end(now, Why::Protocol(why), true);
+            return;
+        }
         if resumed
-            && self.established.as_ref().is_some_and(|it| {
-                it.plane.packet_max_bytes() > own_max.min(hello.packet_max_bytes.into())
-            })
+            && self
+                .established
+                .as_ref()
+                .is_some_and(|it| it.plane.packet_max_bytes() > shortest)
         {
             self.end(now, Why::ShortDatagrams(max_datagram), true);
             return;
@@ -318,7 +332,8 @@ impl Session {
         if say {
             self.control.push_back(Control::Close { code: 1, reason });
         }
-        self.link = Link::Down { since: now };
+        self.link = Link::Down;
+        self.up_until = now;
     }
 
     /// A datagram came. One that no gateway sends is counted, or ends the session where it must have come from the other gateway.
@@ -398,8 +413,8 @@ impl Session {
     /// When to ask again, if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Time> {
         let ends = match self.link {
-            Link::Down { since } if self.established.is_some() => {
-                return Some(since + self.config.session_timeout);
+            Link::Down | Link::Greeting { .. } if self.established.is_some() => {
+                return Some(self.up_until + self.config.session_timeout);
             }
             Link::Up => self.established.as_ref()?,
             _ => return None,
@@ -412,11 +427,11 @@ impl Session {
 
     /// The time of [`Self::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time) {
-        if let Link::Down { since } = self.link
-            && self.established.is_some()
-            && since + self.config.session_timeout <= now
-        {
-            self.forget_session(Why::TimedOut);
+        let is_over = self.link != Link::Up && self.up_until + self.config.session_timeout <= now;
+        if is_over && self.established.is_some() {
+            // A HELLO that names this session may have been sent: then its answer must not come to another one.
+            let say = self.link != Link::Down;
+            self.end(now, Why::TimedOut, say);
         }
     }
 

@@ -1,0 +1,249 @@
+//! Both ends of a session, or one of them and a peer that sends what it likes, without a carrier: control messages arrive at once,
+//! datagrams after a delay or never.
+#![allow(dead_code, reason = "each test takes a part of it")]
+
+use bentpipe_base::{Nanos, Time};
+use bentpipe_fec::{Policy, SenderConfig, TunnelReceiver, TunnelSender};
+use bentpipe_fec::{ReceiverConfig, ReleaseOrder};
+use bentpipe_gateway::{
+    Config, Control, Event, FlowId, Frame, Hello, Role, Session, Target, VERSION,
+};
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+pub const DATAGRAM: usize = 1400;
+const OUTER: u32 = 59;
+
+pub fn config(bit_s: u64) -> Config {
+    Config::fixed(bit_s, OUTER)
+}
+
+pub fn target() -> Target {
+    let at = |port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+    Target {
+        destination: at(80),
+        source: at(1024),
+    }
+}
+
+pub fn target_v6() -> Target {
+    let at = |port| SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port);
+    Target {
+        destination: at(80),
+        source: at(1024),
+    }
+}
+
+/// Near and far, and datagrams under way: to whom and when they come.
+pub struct Ends {
+    pub now: Time,
+    pub sessions: [Session; 2],
+    pub delay: Nanos,
+    pub events: [Vec<Event>; 2],
+    under_way: VecDeque<(Time, Role, Vec<u8>)>,
+}
+
+impl Ends {
+    pub fn new(config: Config, delay: Nanos) -> Self {
+        let session =
+            |role, seed| Session::new(config, role, seed, seed).expect("settings that work");
+        let mut ends = Self {
+            now: Time::ZERO,
+            sessions: [session(Role::Near, 1), session(Role::Far, 2)],
+            delay,
+            events: [Vec::new(), Vec::new()],
+            under_way: VecDeque::new(),
+        };
+        for session in &mut ends.sessions {
+            session.on_carrier_connected(Time::ZERO, DATAGRAM);
+        }
+        ends.settle();
+        ends
+    }
+
+    pub fn near(&mut self) -> &mut Session {
+        &mut self.sessions[0]
+    }
+
+    pub fn far(&mut self) -> &mut Session {
+        &mut self.sessions[1]
+    }
+
+    fn settle(&mut self) {
+        for _ in 0..4 {
+            for from in 0..2 {
+                while let Some(message) = self.sessions[from].poll_control() {
+                    self.sessions[1 - from].handle_control(self.now, &message);
+                }
+            }
+        }
+        for from in 0..2 {
+            let to = [Role::Far, Role::Near][from];
+            let mut out = Vec::new();
+            while self.sessions[from]
+                .poll_datagram(self.now, &mut out)
+                .is_some()
+            {
+                let at = self.now + self.delay;
+                self.under_way
+                    .push_back((at, to, core::mem::take(&mut out)));
+            }
+            while let Some(event) = self.sessions[from].poll_event() {
+                self.events[from].push(event);
+            }
+        }
+    }
+
+    /// Lets time pass. `hosts` reads and writes whenever something has happened.
+    pub fn run(&mut self, span: Nanos, mut hosts: impl FnMut(&mut [Session; 2])) {
+        let end = self.now + span;
+        let mut turns = (self.now, 0);
+        loop {
+            turns = (self.now, if turns.0 == self.now { turns.1 + 1 } else { 0 });
+            assert!(turns.1 < 10_000, "the sessions never come to rest");
+            hosts(&mut self.sessions);
+            self.settle();
+            let timers = self.sessions.iter().filter_map(Session::poll_timeout);
+            let comes = self.under_way.front().map(|it| it.0);
+            let next = timers.chain(comes).min().unwrap_or(end);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            while let Some((_, to, datagram)) = self.under_way.pop_front_if(|it| it.0 <= self.now) {
+                self.sessions[to as usize].handle_datagram(self.now, &datagram);
+            }
+            for session in &mut self.sessions {
+                session.handle_timeout(self.now);
+            }
+        }
+    }
+}
+
+/// Reads all that a flow has, and says how much it was.
+pub fn read_all(session: &mut Session, flow: FlowId) -> u64 {
+    let mut read = 0;
+    loop {
+        let ready = session.readable(flow).len();
+        if ready == 0 {
+            return read;
+        }
+        read += ready as u64;
+        session.consume(flow, ready);
+    }
+}
+
+/// A session whose peer has a valid key and sends any frames.
+pub struct Victim {
+    pub now: Time,
+    pub session: Session,
+    pub events: Vec<Event>,
+    /// Frames that the session has sent.
+    pub sent: Vec<Vec<u8>>,
+    sender: TunnelSender,
+    receiver: TunnelReceiver,
+}
+
+pub fn hello() -> Hello {
+    Hello {
+        version: VERSION,
+        epoch: 1,
+        session: 0,
+        packet_max_bytes: 1300,
+        kept_packets: 1000,
+        flow_credit: 1 << 20,
+        session_credit: 1 << 20,
+        flows: 1000,
+    }
+}
+
+impl Victim {
+    /// Far, which has got this HELLO.
+    pub fn new(config: Config, hello: Hello) -> Self {
+        let session = Session::new(config, Role::Far, 1, 2).expect("settings that work");
+        let sender = SenderConfig {
+            window_packets: 64,
+            kept_packets: 1000,
+            packet_max_bytes: 1300,
+            policy: Policy::Off,
+            density_eighths: 8,
+            end_of_burst: Nanos(1000),
+            recover_within: Nanos(1_000_000),
+            titration: None,
+        };
+        let receiver = ReceiverConfig {
+            kept_packets: 1000,
+            packet_max_bytes: 1400,
+            max_unknowns: 10,
+            order: ReleaseOrder::AsTheyCome,
+            exact: None,
+            report_every: Nanos(1),
+        };
+        let mut victim = Self {
+            now: Time::ZERO,
+            session,
+            events: Vec::new(),
+            sent: Vec::new(),
+            sender: TunnelSender::new(sender).expect("settings that work"),
+            receiver: TunnelReceiver::new(receiver),
+        };
+        victim.session.on_carrier_connected(Time::ZERO, DATAGRAM);
+        victim
+            .session
+            .handle_control(Time::ZERO, &Control::Hello(hello).to_bytes());
+        victim.poll();
+        victim
+    }
+
+    /// Sends a packet of these frames.
+    pub fn send(&mut self, frames: &[Frame<'_>]) {
+        let mut packet = Vec::new();
+        for frame in frames {
+            frame.write(&mut packet);
+        }
+        self.sender
+            .push(self.now, &packet)
+            .expect("a packet that is not too long");
+        let mut datagram = vec![0];
+        while self.sender.poll_transmit(self.now, &mut datagram).is_some() {
+            self.session.handle_datagram(self.now, &datagram);
+            datagram.truncate(1);
+        }
+    }
+
+    /// Takes what the session sends now, and reports it.
+    pub fn poll(&mut self) {
+        while let Some(event) = self.session.poll_event() {
+            self.events.push(event);
+        }
+        let mut out = Vec::new();
+        while self.session.poll_datagram(self.now, &mut out).is_some() {
+            let _ = self.receiver.handle(self.now, &out[1..]);
+            let _ = self.sender.handle(self.now, &out[1..]);
+            out.clear();
+        }
+        while let Some(released) = self.receiver.poll_release(self.now) {
+            self.sent.push(released.packet.to_vec());
+        }
+        let mut report = vec![0];
+        if self.receiver.poll_transmit(self.now, &mut report).is_some() {
+            self.session.handle_datagram(self.now, &report);
+        }
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, span: Nanos) {
+        let end = self.now + span;
+        loop {
+            self.poll();
+            let next = self.session.poll_timeout().filter(|&at| at <= end);
+            let Some(next) = next else {
+                self.now = end;
+                return;
+            };
+            assert!(next > self.now, "the session never comes to rest");
+            self.now = next;
+        }
+    }
+}
