@@ -3,7 +3,6 @@
 import pytest
 
 import bentpipe
-from bentpipe.errors import EngineError
 from bentpipe.runs.figures.e_model import mean_opinion_score, rating
 
 LAB = """
@@ -50,8 +49,3 @@ def test_a_split_and_a_tunnel_let_it_pass(table: str) -> None:
     assert call["down"]["sent"] > 900
     assert call["down"]["loss"] < 0.05
     assert call["up"]["delay_ms"] >= 275
-
-
-def test_live_refuses_it_by_name() -> None:
-    with pytest.raises(EngineError, match=r'workload\.call\.kind: found "call", which `live` cannot run'):
-        bentpipe.Lab.loads(LAB).run(engine="live")

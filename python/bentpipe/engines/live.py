@@ -59,12 +59,6 @@ class LiveEngine:
         if not spec.has_near and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
         for work in spec.workloads:
-            if work.kind not in REGISTRY:
-                raise EngineError(
-                    f'workload.{work.name}.kind: found "{work.kind}", which `live` cannot run yet; '
-                    "use `--engine sim`",
-                    what=work.kind,
-                )
             refusal = (
                 http.refusal(work)
                 if work.kind == "http"

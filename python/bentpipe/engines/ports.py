@@ -33,6 +33,11 @@ def refusal(spec: RunSpec) -> str | None:
                 f'tunnel.carries: "{work.name}" is not in it. A command\'s packets cannot be told apart, so '
                 "they always cross in the tunnel; add it, or leave tunnel.carries out"
             )
+        if work.kind == "call":
+            return (
+                f'tunnel.carries: "{work.name}" is not in it. On a live path the datagrams of a call cannot '
+                "be told apart, so they always cross in the tunnel; add it, or use `--engine sim`"
+            )
         if work.kind in ("ping", "channels"):
             carried = (each for each in spec.workloads if each.kind == work.kind and each not in beside)
             if other := next(carried, None):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench
-from bentpipe.engines.workloads import bulk, channels, exec, http, interactive, ping
+from bentpipe.engines.workloads import bulk, call, channels, exec, http, interactive, ping
 
 
 class Workload(Protocol):
@@ -23,6 +23,7 @@ class Workload(Protocol):
 
 REGISTRY: Mapping[str, Workload] = {
     "bulk": bulk,
+    "call": call,
     "channels": channels,
     "exec": exec,
     "http": http,
