@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_flow_whose_bytes_were_sent_keeps_no_memory() {
         let mut half = SendHalf::new(1 << 20);
-        half.write(&[1; 200_000]);
+        half.write(&vec![1; 200_000]);
         let mut out = Vec::new();
         while half.buffered() > 0 {
             let bytes = half.buffered().min(1400) as usize;
