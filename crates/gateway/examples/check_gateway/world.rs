@@ -6,7 +6,7 @@ use bentpipe_base::{Nanos, SplitMix64, Time};
 use bentpipe_fec::Policy;
 use bentpipe_gateway::{Config, Event, Role, Session, Target, null};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The longest datagram that the carrier takes.
 const MAX_DATAGRAM: usize = 1400;
@@ -94,8 +94,18 @@ impl Gateway {
     }
 }
 
+/// Every second one is longer, so that it is divided between packets now and then.
 fn target(place: usize) -> Target {
-    let at = |last, port| SocketAddr::new(Ipv4Addr::new(10, 0, 0, last).into(), port);
+    let at = |last: u8, port| {
+        let v4 = Ipv4Addr::new(10, 0, 0, last);
+        let v6 = v4.to_ipv6_mapped();
+        let ip = if place.is_multiple_of(2) {
+            IpAddr::from(v4)
+        } else {
+            v6.into()
+        };
+        SocketAddr::new(ip, port)
+    };
     Target {
         destination: at(1, 80),
         source: at(2, place as u16),
@@ -277,6 +287,10 @@ impl World {
             }
         }
         for gateway in &self.gateways {
+            let waiting = gateway.session.waiting_bytes();
+            if waiting > config(&self.scenario).session_window {
+                return Err(format!("{:?}: {waiting} bytes wait", gateway.role));
+            }
             let times = [
                 gateway.session.poll_timeout(),
                 gateway.carrier.poll_timeout(),
@@ -444,8 +458,19 @@ impl World {
         }
         for gateway in &self.gateways {
             let figures = gateway.session.figures();
-            if figures.flows > 0 || figures.outstanding > 0 {
+            let waiting = gateway.session.waiting_bytes();
+            if figures.flows > 0 || figures.outstanding > 0 || waiting > 0 {
                 return Err(format!("{:?} keeps something: {figures:?}", gateway.role));
+            }
+        }
+        if !self.may_lose {
+            // Bytes of flows that were reset count as taken.
+            let [near, far] = self.gateways.each_ref().map(|it| it.session.figures());
+            for (from, to) in [(near, far), (far, near)] {
+                let (sent, taken) = (from.sent_bytes, to.delivered_bytes);
+                if sent != taken {
+                    return Err(format!("{sent} bytes were sent and {taken} were taken"));
+                }
             }
         }
         Ok(())
