@@ -206,3 +206,18 @@ fn hosts_that_take_nothing_do_not_stop_the_others() {
     });
     assert!(read > 100_000_000, "{read} bytes in 30 s");
 }
+
+#[test]
+fn flows_that_the_peer_has_reset_make_room_for_others() {
+    let config = Config {
+        max_flows: 10,
+        ..config(16_000_000)
+    };
+    let mut victim = Victim::new(config, hello());
+    for flow in 0..100 {
+        let flow = FlowId(2 * flow);
+        victim.send(&[Frame::Reset { flow, code: 1 }]);
+        victim.wait(Nanos::from_millis(50));
+        assert!(victim.session.has_session(), "at flow {flow}");
+    }
+}
