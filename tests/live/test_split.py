@@ -1,11 +1,10 @@
 """TCP ends at near and at far, and the hosts do not see it: addresses, ports, ends and RSTs are passed on."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hosting import Host
+from two_programs import CONNECT, LISTEN, report_of, run_both, run_client
 
 from waiting import wait_for
 
@@ -20,71 +19,6 @@ LONG_LEG = {
 SPLIT = {"hosts": HOSTS, "path": LONG_LEG}
 DELAY = {"propagation": {"delay_ns": 10_000_000}}
 PATH = {"down": DELAY, "up": DELAY, "mtu": 1500}
-ADDRESSES = {4: {"client": "10.77.0.1", "server": "10.77.0.2"}, 6: {"client": "fd77::1", "server": "fd77::2"}}
-
-COMMON = """
-import json, socket, struct, sys, time
-family = socket.AF_INET6 if IP == 6 else socket.AF_INET
-def told(**what):
-    print(json.dumps(what), flush=True)
-def taken(stream):
-    parts = []
-    try:
-        while part := stream.recv(65536):
-            parts.append(part)
-    except ConnectionResetError:
-        return "reset"
-    return b"".join(parts).decode()
-def reset(stream):
-    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    stream.close()
-"""
-LISTEN = (
-    COMMON
-    + """
-listener = socket.socket(family)
-listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-listener.bind((OWN, PORT))
-listener.listen()
-told(listens=True)
-stream, peer = listener.accept()
-"""
-)
-CONNECT = (
-    COMMON
-    + """
-stream = socket.socket(family)
-stream.settimeout(300)
-stream.connect((OTHER, PORT))
-"""
-)
-
-
-def run_both(host: Host, ip: int, server: str, client: str, opener: str = "client") -> list[dict[str, Any]]:
-    """What a program at the server and one at the client say of a connection between them, the server first.
-
-    `opener`: the host that opens it; its program is `client`.
-    """
-    other = "server" if opener == "client" else "client"
-    addresses = ADDRESSES[ip]
-    said: list[Path] = []
-    for where, begin, rest in ((other, LISTEN, server), (opener, CONNECT, client)):
-        values = f"IP = {ip}; PORT = 5001; OWN = {addresses[where]!r}; OTHER = {addresses[other]!r}\n"
-        host.spawn(f"{where} {ip}", where, ["/usr/bin/python3", "-c", values + begin + rest])
-        said.append(host.raw_folder / f"{where} {ip}.out")
-        assert where == opener or wait_for(lambda: bool(said[0].read_text()))
-    for _ in said:
-        ended = host.hear()
-        errors = host.raw_folder / f"{ended['id']}.err"
-        assert (ended["event"], ended["status"]) == ("exited", 0), errors.read_text()
-    return [json.loads(path.read_text().splitlines()[-1]) for path in said]
-
-
-def report_of(host: Host) -> dict[str, Any]:
-    host.say("stop")
-    report = host.hear()
-    assert report["event"] == "report", report
-    return report
 
 
 @pytest.mark.parametrize("opener", ["client", "server"])
@@ -141,20 +75,12 @@ def test_a_reset_is_passed_on(user: str, resets: str) -> None:
     assert [split[end]["resets"] for end in ("near", "far")] == [2, 2]
 
 
-def run_client(host: Host, ip: int, goes: str) -> None:
-    """A connection to a port at the server where nobody listens."""
-    values = f"IP = {ip}; PORT = 5001; OTHER = {ADDRESSES[ip]['server']!r}\n"
-    host.spawn(f"client {ip}", "client", ["/usr/bin/python3", "-c", values + CONNECT + goes])
-    assert host.hear()["status"] == 0
-
-
 def test_who_opens_a_connection_that_nobody_accepts_gets_a_reset(user: str) -> None:
     with Host(user) as host:
         host.setup(path=PATH, split=SPLIT)
         host.start()
         for ip in (4, 6):
-            run_client(host, ip, "told(data=taken(stream))")
-            said = json.loads((host.raw_folder / f"client {ip}.out").read_text())
+            said = run_client(host, ip, "told(data=taken(stream))")
             assert said["data"] == "reset"
         split = report_of(host)["split"]
     assert split["far"]["connect_failures"] == 2
@@ -167,7 +93,7 @@ def test_who_leaves_before_the_other_side_is_open_is_a_failed_connect(user: str)
         host.setup(path=PATH | {"down": long, "up": long}, split=SPLIT)
         host.start()
         for ip in (4, 6):
-            run_client(host, ip, "time.sleep(0.2); reset(stream)")
+            run_client(host, ip, "time.sleep(0.2); reset(stream); told(data=None)")
         near = report_of(host)["split"]["near"]
     assert [near[name] for name in ("connections", "connect_failures", "resets")] == [2, 2, 0]
 

@@ -1,7 +1,5 @@
 """bentpipe's gateways in a run of `sim`: their figures, what is said of them, and what is refused."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -10,7 +8,6 @@ from bentpipe import LabError
 from bentpipe.analysis import limits
 from bentpipe.report import explained, gateway_words
 from bentpipe.runs.summary import summary
-from invocation import called
 
 LAB = """
 duration = "30 s"
@@ -131,13 +128,6 @@ def test_a_path_without_a_rate_asks_for_one() -> None:
     lab = ALONE.replace('rate = "16 Mbit/s"\nqueue = "200 kB"\n', "")
     with pytest.raises(LabError, match=r"gateway.rate: .*since the path has none"):
         bentpipe.Lab.loads(lab + "[gateway]\n")
-
-
-def test_live_says_that_it_has_no_gateways(tmp_path: Path) -> None:
-    (file := tmp_path / "lab.toml").write_text(ALONE + "[gateway]\n")
-    ended = called(["run", str(file), "--engine", "live"], tmp_path)
-    assert ended.status == 2
-    assert "gateway: `live` has no gateways yet" in ended.stderr
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -1,6 +1,7 @@
 //! One host of a run: a network namespace with its ends of the links, its addresses, its routes, its settings.
 
 use crate::family::Family;
+use crate::gateway::{self, Seat};
 use crate::host_setup::{HostSetup, at, metrics, quiet};
 use crate::namespaces::NetNamespace;
 use crate::per_host::HostId;
@@ -15,6 +16,7 @@ use bentpipe_base::topology::Link;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 /// So many that the device loses nothing while the datapath is held up for a tenth of a second, and so few that a
@@ -30,6 +32,8 @@ pub(crate) struct HostNamespace {
     devices: Vec<Device>,
     /// At near and far of a run whose connections are split, until the run starts.
     pub splitter: Option<Splitter>,
+    /// At near and far of a run with gateways, until the run starts.
+    pub gateway_seat: Option<Seat>,
 }
 
 /// A host's end of a link.
@@ -94,8 +98,8 @@ pub(crate) fn build(
         devices: Vec::new(),
     };
     let forwards = matches!(host, HostId::Near | HostId::Far);
-    let splits = forwards && setup.split.is_some();
-    if splits {
+    let ends_tcp = forwards && setup.hosts_that_end_tcp().is_some();
+    if ends_tcp {
         split::prepare_host().map_err(at(host, "preparing the forwarding"))?;
     }
     site.raise_loopback()?;
@@ -113,8 +117,8 @@ pub(crate) fn build(
     let addresses = site.join(PLAIN, own.congestion_control.as_deref())?;
     let mut extra_addresses = BTreeMap::new();
     for (network, control) in (PLAIN + 1..).zip(&setup.extra_congestion_controls) {
-        // Where connections are split, a transfer's control ends at the host beside its sender.
-        let own_control = own.congestion_control.as_ref().filter(|_| splits);
+        // Where connections end at near and far, a transfer's control does so at the host beside its sender.
+        let own_control = own.congestion_control.as_ref().filter(|_| ends_tcp);
         let addresses = site.join(network, Some(own_control.unwrap_or(control)))?;
         extra_addresses.insert(control.clone(), addresses);
     }
@@ -131,6 +135,7 @@ pub(crate) fn build(
         routing: site.routing,
         devices: site.devices,
         splitter: None,
+        gateway_seat: None,
     };
     let ready = HostReady {
         addresses,
@@ -138,10 +143,13 @@ pub(crate) fn build(
         sysctl: in_force,
     };
     let mut sockets = vec![sockets];
-    if let Some(split) = setup.split.as_ref().filter(|_| splits) {
+    if let Some(split) = setup.split.as_ref().filter(|_| ends_tcp) {
         let (splitter, of_long_leg) = namespace.split(host, setup, &split.path, root, machine)?;
         namespace.splitter = Some(splitter);
         sockets.push(of_long_leg);
+    }
+    if ends_tcp && setup.gateway.is_some() {
+        namespace.gateway_seat = Some(namespace.seat_gateway(host, setup, root, machine)?);
     }
     Ok(((namespace, sockets), ready))
 }
@@ -280,11 +288,38 @@ impl HostNamespace {
         root: bool,
         machine: &Machine,
     ) -> Result<(Splitter, SockDiag), Refused> {
-        let own: Vec<_> = (PLAIN..)
-            .take(1 + setup.extra_congestion_controls.len())
-            .flat_map(|network| topology::addresses(host, network, &setup.ip))
-            .collect();
-        let site = split::Site {
+        let own = own_addresses(host, setup);
+        let site = self.site(host, setup, &own, root, machine);
+        site.split(long_leg)
+    }
+
+    /// Has a gateway take the connections that pass this host, whose namespace is the calling thread's.
+    fn seat_gateway(
+        &mut self,
+        host: HostId,
+        setup: &Setup,
+        root: bool,
+        machine: &Machine,
+    ) -> Result<Seat, Refused> {
+        let own = own_addresses(host, setup);
+        let listeners = self.site(host, setup, &own, root, machine).take()?;
+        let net = self.net.share();
+        let net = net.map_err(at(host, "sharing the network namespace"))?;
+        let family = &setup.ip[..1];
+        let address = topology::addresses(host, PLAIN, family)[0];
+        let far = topology::addresses(HostId::Far, PLAIN, family)[0];
+        gateway::Seat::new(host, net, address, far, listeners, setup.path.mtu)
+    }
+
+    fn site<'a>(
+        &'a mut self,
+        host: HostId,
+        setup: &'a Setup,
+        own: &'a [IpAddr],
+        root: bool,
+        machine: &'a Machine,
+    ) -> split::Site<'a> {
+        split::Site {
             host,
             net: &self.net,
             routing: &mut self.routing,
@@ -293,13 +328,12 @@ impl HostNamespace {
                 HostId::Far => Link::Terrestrial.name(),
                 _ => Link::Lan.name(),
             },
-            addresses: &own,
+            addresses: own,
             families: &setup.ip,
             mtu: setup.host_mtu(),
             root,
             machine,
-        };
-        site.split(long_leg)
+        }
     }
 
     fn device(&self, link: Link) -> io::Result<&Device> {
@@ -321,6 +355,14 @@ impl HostNamespace {
             receive: now.receive - before.receive,
         })
     }
+}
+
+/// All that a host is reached by.
+fn own_addresses(host: HostId, setup: &Setup) -> Vec<IpAddr> {
+    (PLAIN..)
+        .take(1 + setup.extra_congestion_controls.len())
+        .flat_map(|network| topology::addresses(host, network, &setup.ip))
+        .collect()
 }
 
 /// Lets the kernel pass on what is for others. Only once the devices have no multicast: a router's device that has

@@ -7,6 +7,7 @@ mod closings;
 mod control;
 pub mod datapath;
 pub mod family;
+pub mod gateway;
 pub mod host;
 mod host_namespace;
 mod host_setup;

@@ -1,6 +1,6 @@
 //! The links of a run while it goes on: the long path and those from near and far to the hosts, each a datapath of its own.
 
-use crate::datapath::{self, Capture, Datapath, DatapathSpec};
+use crate::datapath::{self, Capture, Datapath, DatapathSpec, Decoded};
 use crate::host_namespace::HostNamespace;
 use crate::per_host::{HostId, PerHost};
 use crate::protocol::Setup;
@@ -26,11 +26,12 @@ impl Links {
         plan: &Plan,
         namespaces: &PerHost<HostNamespace>,
         zero_monotonic_ns: i64,
+        decoded: Option<&[Decoded; 2]>,
     ) -> Result<Self, String> {
         let mut links = Self(Vec::new());
         for wire in plan.wires() {
             let (link, ends) = (wire.link, wire.ends);
-            match start(setup, &wire, namespaces, zero_monotonic_ns) {
+            match start(setup, &wire, namespaces, zero_monotonic_ns, decoded) {
                 Ok(datapath) => links.0.push(RunningLink {
                     link,
                     ends,
@@ -90,6 +91,7 @@ fn start(
     wire: &Wire<'_>,
     namespaces: &PerHost<HostNamespace>,
     zero_monotonic_ns: i64,
+    decoded: Option<&[Decoded; 2]>,
 ) -> Result<Datapath, String> {
     let link = wire.link;
     let [server_side, client_side] = wire.ends;
@@ -117,6 +119,7 @@ fn start(
         down,
         up,
         tunnel: setup.tunnel.clone().filter(|_| link == Link::Path),
+        decoded: decoded.filter(|_| link == Link::Path).cloned(),
         servers: wire.servers.to_vec(),
         mtu: setup.path.mtu,
         seed: setup.seed,

@@ -3,6 +3,7 @@
 use crate::channels::setup::ChannelsSetup;
 use crate::datapath::TunnelSetup;
 use crate::family::Family;
+use crate::gateway::GatewaySetup;
 pub use crate::host_setup::HostSetup;
 use crate::per_host::{HostId, PerHost};
 use crate::refusal::Refused;
@@ -38,6 +39,9 @@ pub struct Setup {
     /// TCP ends at near and at far.
     #[serde(default)]
     pub split: Option<SplitSetup>,
+    /// TCP ends at a gateway at near and at one at far.
+    #[serde(default)]
+    pub gateway: Option<GatewaySetup>,
     /// Congestion controls that the hosts have further addresses for.
     #[serde(default)]
     pub extra_congestion_controls: BTreeSet<String>,
@@ -64,13 +68,19 @@ pub struct Setup {
 impl Setup {
     pub fn each_host(&self) -> PerHost<&HostSetup> {
         let near = self.near.as_ref().map(|near| &near.host);
-        let split = self.split.as_ref();
+        let ends_tcp = self.hosts_that_end_tcp();
         PerHost {
             client: &self.hosts.client,
-            near: near.or_else(|| split.map(|split| &split.hosts)),
-            far: split.map(|split| &split.hosts),
+            near: near.or(ends_tcp),
+            far: ends_tcp,
             server: &self.hosts.server,
         }
+    }
+
+    /// Of near and far, where they end the hosts' TCP connections.
+    pub(crate) fn hosts_that_end_tcp(&self) -> Option<&HostSetup> {
+        let of_split = self.split.as_ref().map(|split| &split.hosts);
+        of_split.or_else(|| self.gateway.as_ref().map(|gateway| &gateway.hosts))
     }
 
     /// The MTU of the hosts' devices: what enters a tunnel leaves room for its headers.
@@ -83,8 +93,8 @@ impl Setup {
 
     /// A link's pipes, down and up, where the run has that link.
     pub(crate) fn pipes(&self, link: Link) -> Option<[PipeConfig; 2]> {
-        // Beside a split's hosts there is nothing that delays or limits.
-        let nothing = || self.split.is_some().then(Default::default);
+        // Beside the hosts of a split or a gateway there is nothing that delays or limits.
+        let nothing = || self.hosts_that_end_tcp().map(|_| Default::default());
         match (link, &self.near) {
             (Link::Path, _) => Some([self.path.down.clone(), self.path.up.clone()]),
             (Link::Lan, Some(near)) => Some([near.down.clone(), near.up.clone()]),

@@ -255,7 +255,8 @@ pub(crate) fn tproxy(error: &io::Error) -> Refused {
     {
         return refused(
             "nft_tproxy",
-            "[split] needs nf_tables with TPROXY (CONFIG_NFT_TPROXY), which this kernel does not have loaded".into(),
+            "[split] and [gateway] need nf_tables with TPROXY (CONFIG_NFT_TPROXY), which this kernel does not have loaded"
+                .into(),
             Some("sudo modprobe nft_tproxy"),
         );
     }

@@ -1,10 +1,12 @@
 //! A run's last word: what the datapath, the devices and the sampler say of themselves, in one object.
 
 use crate::datapath::{DatapathReport, EngineError};
+use crate::gateway::{GatewayError, GatewaysReport, PerGateway};
 use crate::routing::DeviceDrops;
 use crate::sampler::SamplerReport;
 use crate::split::SplitReport;
 use crate::watch::HostsReport;
+use bentpipe_gateway::GatewayFigures;
 use bentpipe_path::{DropCause, Totals};
 use bentpipe_tunnel::TunnelFigures;
 use serde::Serialize;
@@ -21,6 +23,9 @@ pub struct Report {
     /// Of a run whose connections are split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitReport>,
+    /// Of a run with gateways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<PerGateway<GatewayFigures>>,
 }
 
 /// The engine's own error: the path's, and what its hosts went without.
@@ -32,6 +37,9 @@ pub struct ErrorReport {
     pub hosts: HostsReport,
     /// How many processors did not sleep meanwhile. 0: all could.
     pub processors_kept_awake: usize,
+    /// Of a run with gateways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<PerGateway<GatewayError>>,
 }
 
 /// What a link did, and what the devices at its ends lost.
@@ -67,7 +75,9 @@ impl Report {
         processors_kept_awake: usize,
         sampler: SamplerReport,
         split: Option<SplitReport>,
+        gateways: Option<GatewaysReport>,
     ) -> Self {
+        let (figures, errors) = gateways.map(|it| (it.figures, it.errors)).unzip();
         for crossing in &mut crossings {
             crossing.blame();
         }
@@ -80,6 +90,7 @@ impl Report {
                 path: EngineError::of(pipes()),
                 hosts,
                 processors_kept_awake,
+                gateway: errors,
             },
             pipes: pipes()
                 .map(|(name, pipe)| (name, PipeTotals::of(&pipe.totals)))
@@ -89,6 +100,7 @@ impl Report {
                 .collect(),
             sampler,
             split,
+            gateway: figures,
         }
     }
 }
@@ -159,7 +171,7 @@ mod tests {
 
     fn error_of(crossings: Vec<Crossing>) -> EngineError {
         let (hosts, sampler) = (HostsReport::default(), SamplerReport::default());
-        Report::of(crossings, hosts, 0, sampler, None)
+        Report::of(crossings, hosts, 0, sampler, None, None)
             .engine_error
             .path
     }

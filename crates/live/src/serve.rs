@@ -4,6 +4,8 @@ use crate::awake::keep_awake;
 use crate::channels::{self, Generators, Over};
 use crate::clock::monotonic_ns;
 use crate::control::{ControlStream, Incoming};
+use crate::datapath::Decoded;
+use crate::gateway::{self, Gateways};
 use crate::host_namespace::{self, HostNamespace};
 use crate::links::Links;
 use crate::names;
@@ -60,6 +62,7 @@ struct Started {
     zero_monotonic_ns: i64,
     links: Links,
     split: Option<Split>,
+    gateways: Option<Gateways>,
     sampler: Sampler,
     /// The processes that keep processors awake.
     awake: Vec<Pid>,
@@ -173,8 +176,8 @@ fn build(
         remedy: None,
     })?;
     let plan = Plan::new(
-        setup.near.is_some() || setup.split.is_some(),
-        setup.split.is_some(),
+        setup.near.is_some() || setup.hosts_that_end_tcp().is_some(),
+        setup.hosts_that_end_tcp().is_some(),
         channels::servers_specs(&setup.channels),
     )
     .map_err(|error| Refused {
@@ -252,8 +255,19 @@ impl Run {
             Vec::new()
         };
         let zero_monotonic_ns = monotonic_ns() + start.zero_in_ns;
-        let links = Links::start(&self.setup, &self.plan, &self.namespaces, zero_monotonic_ns)?;
+        let decoded = self.setup.gateway.as_ref().map(|_| {
+            let bins = || Decoded::new(self.setup.bin_ns, zero_monotonic_ns);
+            [bins(), bins()]
+        });
+        let links = Links::start(
+            &self.setup,
+            &self.plan,
+            &self.namespaces,
+            zero_monotonic_ns,
+            decoded.as_ref(),
+        )?;
         let split = self.split()?;
+        let gateways = self.gateways(decoded, zero_monotonic_ns)?;
         let sampler = Sampler::start(
             sockets,
             self.setup.sample_interval_ns,
@@ -279,6 +293,7 @@ impl Run {
             zero_monotonic_ns,
             links,
             split,
+            gateways,
             sampler,
             awake,
             watch: Some(watch),
@@ -297,6 +312,32 @@ impl Run {
         Split::start(near, far, descriptors)
             .map(Some)
             .map_err(|error| format!("the split could not start: {error}"))
+    }
+
+    /// Starts the gateways, if the run has them. They connect at once.
+    fn gateways(
+        &mut self,
+        decoded: Option<[Decoded; 2]>,
+        zero_monotonic_ns: i64,
+    ) -> Result<Option<Gateways>, String> {
+        let mut take = |host| self.namespaces.get_mut(host)?.gateway_seat.take();
+        let seats = (take(HostId::Near), take(HostId::Far));
+        let ((Some(near), Some(far)), Some(setup), Some(decoded)) =
+            (seats, &self.setup.gateway, decoded)
+        else {
+            return Ok(None);
+        };
+        let descriptors = channels::spare_descriptors(&self.setup.channels, gateway::DESCRIPTORS);
+        Gateways::start(
+            setup,
+            [near, far],
+            self.setup.path.mtu,
+            descriptors,
+            decoded,
+            zero_monotonic_ns,
+        )
+        .map(Some)
+        .map_err(|error| format!("the gateways could not start: {error}"))
     }
 
     fn spawn(&mut self, request: &Spawn) -> Event {
@@ -387,7 +428,9 @@ impl Run {
         };
         let split_ended = started.split.as_ref().is_some_and(Split::has_ended);
         let split = split_ended.then(|| "the split's forwarder ended before the run".to_owned());
-        let found = started.links.trouble().or(split);
+        let gateway_ended = started.gateways.as_ref().is_some_and(Gateways::has_ended);
+        let gateway = gateway_ended.then(|| "a gateway ended before the run".to_owned());
+        let found = started.links.trouble().or(split).or(gateway);
         if found.is_some() && found != started.said {
             started.said.clone_from(&found);
             control.say(&trouble(found.unwrap_or_default()));
@@ -422,7 +465,7 @@ impl Run {
         }
     }
 
-    /// Ends the sampler, the split and the links.
+    /// Ends the sampler, the split, the gateways and the links.
     fn measured(
         self,
         hosts: Option<io::Result<HostsReport>>,
@@ -440,6 +483,8 @@ impl Run {
             .map_err(|error| format!("the watch over the hosts could not finish: {error}"))?;
         let split = started.split.map(Split::stop).transpose();
         let split = split.map_err(|error| format!("the split failed: {error}"))?;
+        let gateways = started.gateways.map(Gateways::stop).transpose();
+        let gateways = gateways.map_err(|error| format!("a gateway failed: {error}"))?;
         let mut namespaces = self.namespaces;
         let crossings = started.links.stop(&mut namespaces)?;
         Ok(Report::of(
@@ -448,6 +493,7 @@ impl Run {
             processors_kept_awake,
             sampler,
             split,
+            gateways,
         ))
     }
 }

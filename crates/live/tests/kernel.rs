@@ -48,6 +48,7 @@ fn with_path(test: &str, up: PipeConfig, claim: impl FnOnce(&Bed)) -> Option<Dat
         },
         up,
         tunnel: None,
+        decoded: None,
         servers: Vec::new(),
         mtu: 1500,
         seed: 1,

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.engines import lab_commands, machine, ports, programs
+from bentpipe.engines import gateways, lab_commands, machine, ports, programs
 from bentpipe.engines.base import EngineOptions, Progress, WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
@@ -55,7 +55,8 @@ class LiveEngine:
         self._options = options or EngineOptions()
 
     def check(self, spec: RunSpec) -> None:
-        _refuse_gateways(spec)
+        if refusal := gateways.refusal(spec):
+            raise EngineError(refusal, what="gateway")
         if not spec.has_near and "near" in self._options.pcap:
             raise EngineError("--pcap near: the lab has no near host; expected client or server", what="pcap")
         for work in spec.workloads:
@@ -168,7 +169,7 @@ class _Run:
     async def _work(
         self, host: HostProcess, hosts: dict[str, dict[str, Any]]
     ) -> tuple[Bench, dict[str, WorkloadResult]]:
-        zero_in_ns = _LEAD_NS - self._spec.earliest_start_ns
+        zero_in_ns = _LEAD_NS + gateways.lead_ns(self._spec) - self._spec.earliest_start_ns
         started = await host.ask("start", "started", zero_in_ns=zero_in_ns)
         zero_ns = started["zero_monotonic_ns"]
         bench = Bench(host, self._spec, self._raw_folder, seed=self._point.seed, zero_ns=zero_ns, hosts=hosts)
@@ -267,8 +268,12 @@ class _Run:
             waits = reader_waits.reader_waits(spec, frame, sysctl)
             engine_error |= {"reader_waits": waits}
         reliable, doubts = assess(engine_error, spec.limits.model_dump())
-        if waited := _split_at_its_limit(report.get("split") or {}):
-            reliable, doubts = False, [*doubts, *waited]
+        more_doubts = [
+            *_split_at_its_limit(report.get("split") or {}),
+            *gateways.why_not(spec, engine_error.get("gateway") or {}),
+        ]
+        if more_doubts:
+            reliable, doubts = False, [*doubts, *more_doubts]
         link = self._folder.path("link.parquet")
         measured_s = min(end_s, spec.duration_s) if spec.duration_s is not None else end_s
         return new_record(
@@ -295,7 +300,7 @@ class _Run:
                 "sampler": report.get("sampler"),
                 "totals": report.get("pipes"),
                 **({"tunnel": tunnel} if (tunnel := report.get("tunnel")) else {}),
-                **({"split": report["split"]} if "split" in report else {}),
+                **{name: report[name] for name in ("split", "gateway") if name in report},
             },
         )
 
@@ -332,6 +337,7 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
             "beside": ports.beside_tunnel(spec),
         },
         "split": {"hosts": _host(split.host), "path": _host(split.path)} if split else None,
+        "gateway": spec.gateway and gateways.setup(spec.gateway, _host(spec.gateway.host)),
         "extra_congestion_controls": sorted({control for _, control in _of_transfers(spec)}),
         "seed": point.seed,
         "sample_interval_ns": options.sample_interval_ns,
@@ -348,7 +354,7 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
 
 def _congestion_controls(spec: RunSpec) -> list[tuple[str, str]]:
     """All that are asked for, each with who asks."""
-    hosts = [("client", spec.client), ("server", spec.server), *_split_hosts(spec)]
+    hosts = [("client", spec.client), ("server", spec.server), *_split_hosts(spec), *_gateway_hosts(spec)]
     return [(name, host.congestion_control) for name, host in hosts] + _of_transfers(spec)
 
 
@@ -356,11 +362,15 @@ def _split_hosts(spec: RunSpec) -> list[tuple[str, HostSpec]]:
     return [("host", spec.split.host), ("split.path", spec.split.path)] if spec.split else []
 
 
+def _gateway_hosts(spec: RunSpec) -> list[tuple[str, HostSpec]]:
+    return [("host", spec.gateway.host)] if spec.gateway else []
+
+
 def _control_parameters(spec: RunSpec) -> list[tuple[str, dict[str, str | float]]]:
     """Those that differ from Linux's, each with who asks."""
     hosts = [("client", spec.client), ("server", spec.server)]
     near = [("near", spec.near.host)] if spec.near else []
-    hosts += [*near, *_split_hosts(spec)]
+    hosts += [*near, *_split_hosts(spec), *_gateway_hosts(spec)]
     asked = [(name, host.congestion_control_parameters) for name, host in hosts]
     return asked + [
         (f"workload {work.name}", work.congestion_control_parameters)
@@ -430,11 +440,3 @@ def _in_a_loop(work: Coroutine[Any, Any, _Measured]) -> _Measured:
                 loop = loops[0]
                 loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
             raise
-
-
-def _refuse_gateways(spec: RunSpec) -> None:
-    if spec.gateway is not None:
-        raise EngineError(
-            "gateway: `live` has no gateways yet; leave out `--engine live`, or use [split] and [tunnel]",
-            what="gateway",
-        )

@@ -36,7 +36,7 @@ def with_owners(
     """The table `sockets` from the sampler's rows, which are in the order of their times. Works in pieces, so
     that memory does not grow with the run."""
     first_server = _first_servers(spec)
-    ends = _ends(flows, first_server, split=spec.split is not None)
+    ends = _ends(flows, first_server, proxies=spec.split is not None or spec.gateway is not None)
     listening = _listening(results)
     by_server = _by_server(spec, first_server)
     commands = [work.name for work in spec.workloads if work.kind == "exec"]
@@ -68,10 +68,11 @@ def with_owners(
     return sockets.map_batches(owned, schema=SOCKETS.schema, streamable=True)
 
 
-def _ends(flows: pl.DataFrame, first_server: Mapping[str, int], *, split: bool) -> pl.DataFrame:
+def _ends(flows: pl.DataFrame, first_server: Mapping[str, int], *, proxies: bool) -> pl.DataFrame:
     """Two rows a flow, one for the socket at each end, in the order in which the flows were begun.
 
     With a split six: near and far have a socket towards each side, with the addresses and ports of the hosts.
+    Gateways have only those towards the hosts.
     """
     known = flows.drop_nulls(["local_port", "remote_port", "start_s"]).with_columns(
         pl.col("workload").replace_strict(first_server, default=None, return_dtype=pl.Int64).alias("first")
@@ -79,7 +80,7 @@ def _ends(flows: pl.DataFrame, first_server: Mapping[str, int], *, split: bool) 
     number = pl.col("server").str.extract(r"^server-(\d+)$", 1).cast(pl.Int64) - 1 + pl.col("first")
     client, server = (pl.col(whose).str.extract("^([a-z]+)", 1) for whose in ("client", "server"))
     places = [(client, *_AS_CLIENT), (server, *_AS_SERVER)]
-    if split:
+    if proxies:
         places += [(pl.lit(proxy), *ports) for proxy in ("near", "far") for ports in (_AS_CLIENT, _AS_SERVER)]
     ends = [
         known.select(

@@ -246,6 +246,23 @@ class ReaderWait(TypedDict):
     """Of the sender's time."""
 
 
+class GatewayError(TypedDict, total=False):
+    """What the machine kept a gateway of `live` from (docs/live.md#gateways)."""
+
+    established_s: float | None
+    """In run time; None: there was no session."""
+    held_up_s: float
+    held_up_share: float
+    udp_overflow: int
+    udp_unsent: int
+    udp_receive_buffer_bytes: int
+    udp_send_buffer_bytes: int
+    datagrams_dropped: int
+    carriers: int
+    connect_failures: int
+    open_at_once_max: int
+
+
 class EngineReport(TypedDict, total=False):
     """The engine's own error (docs/live.md). `sim` reports zeros."""
 
@@ -265,6 +282,8 @@ class EngineReport(TypedDict, total=False):
     """By workload."""
     kernel_threads: list[ProgramWaits]
     processors_kept_awake: int
+    gateway: dict[str, GatewayError]
+    """By the gateway's host, in `live`."""
 
 
 class Machine(TypedDict, total=False):

@@ -95,6 +95,7 @@ fn start_pipe(bed: &Bed, pipe: PipeConfig, tunnel: Option<TunnelSetup>) -> io::R
         down: pipe.clone(),
         up: pipe,
         tunnel,
+        decoded: None,
         servers: Vec::new(),
         mtu: 1500,
         seed: 1,

@@ -9,6 +9,7 @@ mod absence;
 mod arrival;
 mod capture;
 mod clock;
+mod decoded;
 mod egress;
 pub mod lateness;
 mod link_csv;
@@ -21,6 +22,7 @@ mod tap;
 mod terrestrial;
 mod tunnel;
 
+pub use decoded::Decoded;
 pub use lateness::UnintendedLoss;
 pub use priority::Priority;
 pub use report::{DatapathReport, EngineError, PipeError, PipeReport};
@@ -63,6 +65,8 @@ pub struct DatapathSpec {
     pub up: PipeConfig,
     /// Packets cross coded.
     pub tunnel: Option<TunnelSetup>,
+    /// What gateways beyond the link's ends give to their hosts, of what goes down and of what goes up.
+    pub decoded: Option<[Decoded; 2]>,
     /// Beyond the far end, numbered through.
     pub servers: Vec<ServersSpec>,
     pub mtu: u32,
@@ -121,6 +125,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
     let server = Arc::new(spec.server);
     let mails = spec.tunnel.as_ref().map(|_| mail::pair()).transpose()?;
     let [mail_of_down, mail_of_up] = mails.map_or([None, None], |mails| mails.map(Some));
+    let [decoded_down, decoded_up] = spec.decoded.map_or([None, None], |both| both.map(Some));
     let shared = Shared {
         clock,
         vnet_bytes: spec.vnet_header_bytes,
@@ -142,6 +147,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         input_tap: server_tap.clone(),
         output_tap: client_tap.clone(),
         mail: mail_of_down,
+        decoded: decoded_down,
     })?;
     let up = shared.start(Ends {
         link: spec.link,
@@ -152,6 +158,7 @@ pub fn start(spec: DatapathSpec) -> io::Result<Datapath> {
         input_tap: client_tap,
         output_tap: server_tap,
         mail: mail_of_up,
+        decoded: decoded_up,
     });
     let up = match up {
         Ok(up) => up,
@@ -226,6 +233,7 @@ struct Ends {
     output_tap: Option<Tap>,
     /// With a tunnel: to the thread of the other pipe.
     mail: Option<Mail>,
+    decoded: Option<Decoded>,
 }
 
 impl Shared {
@@ -297,6 +305,7 @@ impl Shared {
                     before,
                     after,
                     tunnel,
+                    decoded: ends.decoded,
                     egress: Egress::new(
                         ends.output,
                         vnet_bytes,

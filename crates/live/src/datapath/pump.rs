@@ -7,6 +7,7 @@
 use super::absence::RunQueue;
 use super::arrival::{Arrival, Arrivals, Sleep};
 use super::clock::{self, RunClock, Spin};
+use super::decoded::Decoded;
 use super::egress::{Egress, WINDOW};
 use super::lateness;
 use super::packet::{Arrived, LivePacket};
@@ -79,6 +80,8 @@ pub struct Pump {
     pub after: Option<LiveServerLines>,
     /// A tunnel around the pipe, inside of the lines to the servers.
     pub tunnel: Option<Coder>,
+    /// What a gateway beyond the pipe gives to its hosts.
+    pub decoded: Option<Decoded>,
     pub egress: Egress,
     pub tap: Option<Tap>,
     pub bins: Sender<(&'static str, Bin)>,
@@ -357,6 +360,9 @@ impl Pump {
             if let Some(tunnel) = &mut self.tunnel {
                 // Frames are no TCP: what they carry is counted where they are decoded. What is counted here has crossed beside them.
                 bin.goodput_bytes += tunnel.take_goodput(bin.start);
+            }
+            if let Some(decoded) = &self.decoded {
+                bin.goodput_bytes += decoded.take(bin.start);
             }
             // A writer that has failed says so itself when it is joined.
             let _ = self.bins.send((self.place, bin));

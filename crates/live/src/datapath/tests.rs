@@ -52,6 +52,7 @@ impl Bed {
             down: PipeConfig::default(),
             up,
             tunnel,
+            decoded: None,
             servers,
             mtu: 1500,
             seed: 1,
@@ -391,6 +392,7 @@ fn what_no_pipe_can_be_built_from_is_refused_at_the_start() {
             ..PipeConfig::default()
         },
         tunnel: None,
+        decoded: None,
         servers: Vec::new(),
         mtu: 1500,
         seed: 1,

@@ -24,6 +24,7 @@ use crate::sysctl;
 use netlink_packet_route::route::RouteHeader;
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 
 /// The veth devices' name, on both sides.
 const DEVICE: &str = "long-leg";
@@ -80,6 +81,15 @@ impl Site<'_> {
         Ok((Splitter { sides }, sockets))
     }
 
+    /// Takes the connections of the hosts' side, for a gateway. The calling thread is in the host's namespace.
+    pub fn take(mut self) -> Result<Vec<OwnedFd>, Refused> {
+        let sharing = at(self.host, "sharing the network namespace");
+        let net = self.net.share().map_err(sharing)?;
+        let (side, ports) = self.listen(net)?;
+        self.take_from_hosts(&ports)?;
+        Ok(side.listeners)
+    }
+
     fn listen(&self, net: NetNamespace) -> Result<(Side, Vec<(Family, u16)>), Refused> {
         let wrong = at(self.host, "listening for connections to split");
         Side::listen(net, self.families).map_err(|error| wrong(io::Error::from(error)))
@@ -120,10 +130,7 @@ impl Site<'_> {
     fn send_to_long_leg(&mut self, ports: &[(Family, u16)]) -> Result<(), Refused> {
         let wrong = at(self.host, "joining the long leg");
         let device = raise(self.routing, self.families, self.mtu).map_err(&wrong)?;
-        let loopback = self.routing.index_of("lo").map_err(&wrong)?;
-        let hosts = self.routing.index_of(self.to_hosts).map_err(&wrong)?;
         for &family in self.families {
-            deliver_tcp(self.routing, family, self.to_hosts, loopback).map_err(&wrong)?;
             let out = DefaultRoute::Device { index: device };
             self.routing
                 .add_default_route(family, TO_LONG_LEG, out, Vec::new())
@@ -131,6 +138,17 @@ impl Site<'_> {
             self.routing
                 .add_tcp_rule(family, self.to_path, TO_LONG_LEG)
                 .map_err(&wrong)?;
+        }
+        self.take_from_hosts(ports)
+    }
+
+    /// In the host's namespace: TCP from the hosts' side goes to the listeners.
+    fn take_from_hosts(&mut self, ports: &[(Family, u16)]) -> Result<(), Refused> {
+        let wrong = at(self.host, "taking the hosts' connections");
+        let loopback = self.routing.index_of("lo").map_err(&wrong)?;
+        let hosts = self.routing.index_of(self.to_hosts).map_err(&wrong)?;
+        for &family in self.families {
+            deliver_tcp(self.routing, family, self.to_hosts, loopback).map_err(&wrong)?;
         }
         tproxy::redirect(hosts, self.addresses, ports).map_err(|error| refusal::tproxy(&error))
     }

@@ -8,7 +8,7 @@
 mod forwarder;
 mod long_leg;
 mod relay;
-mod sockets;
+pub(crate) mod sockets;
 mod tproxy;
 
 pub use forwarder::SplitEndReport;

@@ -75,7 +75,7 @@ pub(super) fn accept(listener: &OwnedFd) -> Result<Accepted> {
 }
 
 /// Begins a connection as if its opener had, in the calling thread's network namespace.
-pub(super) fn connect_as(from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
+pub(crate) fn connect_as(from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
     let family = if from.is_ipv4() {
         Family::V4
     } else {

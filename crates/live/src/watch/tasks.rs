@@ -5,6 +5,7 @@
 //! namespace, so that their files are opened before it is entered.
 
 use super::account::{Owner, SchedStat, Seen, State, Task};
+use crate::gateway;
 use crate::per_host::{HostId, PerHost};
 use crate::split;
 use rustix::process::{Pid, getpid};
@@ -13,12 +14,14 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// The threads of the workload `channels` and those of a split, by the host whose programs they stand for.
-const THREADS: [(&str, HostId); 4] = [
+/// The threads of the workload `channels`, of a split and of the gateways, by the host whose programs they stand for.
+const THREADS: [(&str, HostId); 6] = [
     ("channels", HostId::Client),
     ("channel servers", HostId::Server),
     split::THREADS[0],
     split::THREADS[1],
+    gateway::THREADS[0],
+    gateway::THREADS[1],
 ];
 /// The kernel's threads that finish what an interrupt began (kernel/softirq.c): on one processor each.
 const DEFERRED: [&str; 2] = ["ksoftirqd/", "ktimers/"];

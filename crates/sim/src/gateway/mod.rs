@@ -15,36 +15,13 @@
 //! 7. All flows are one local user's.
 
 mod end;
-mod figures;
 mod host_side;
 
+pub use bentpipe_gateway::{GatewayFigures, GatewayRedundancy};
 pub(crate) use end::{SharedEnd, pair};
-pub use figures::GatewayFigures;
 
 use crate::node::config::HostConfig;
-use bentpipe_fec::Policy;
 use serde::{Deserialize, Serialize};
-
-/// Repairs that are sent before anything is known to be lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GatewayRedundancy {
-    /// As many as the reported losses need.
-    #[default]
-    Adaptive,
-    /// So many per packet; 0: none.
-    Fixed(f64),
-}
-
-impl GatewayRedundancy {
-    pub(crate) fn policy(self) -> Option<Policy> {
-        match self {
-            Self::Adaptive => None,
-            Self::Fixed(0.0) => Some(Policy::Off),
-            Self::Fixed(ratio) => Some(Policy::Fixed { ratio }),
-        }
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -41,7 +41,7 @@ def reader_waits(
             continue
         down = work.direction is Direction.DOWN
         sender, reader = ("server", "client") if down else ("client", "server")
-        if spec.split:
+        if spec.split or spec.gateway:
             # What the reader does not read is held by the proxy beside it; the sender waits for the path.
             sender = "near" if down else "far"
         _, begins_bytes, largest_bytes = (int(each) for each in sysctl[reader]["net.ipv4.tcp_rmem"].split())

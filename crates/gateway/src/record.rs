@@ -1,8 +1,33 @@
-//! What one gateway did, as the record has it.
+//! A gateway in a lab, as both engines' setups and records have it.
 
+use crate::session::Figures;
 use bentpipe_base::Nanos;
-use bentpipe_gateway::Figures;
-use serde::Serialize;
+use bentpipe_fec::Policy;
+use serde::{Deserialize, Serialize};
+
+/// Repairs that are sent before anything is known to be lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GatewayRedundancy {
+    /// As many as the reported losses need.
+    #[default]
+    Adaptive,
+    /// So many per packet; 0: none.
+    Fixed(f64),
+}
+
+impl GatewayRedundancy {
+    /// `None`: the policy that [`crate::Config::fixed`] has.
+    pub fn policy(self) -> Option<Policy> {
+        match self {
+            Self::Adaptive => None,
+            Self::Fixed(0.0) => Some(Policy::Off),
+            Self::Fixed(ratio) => Some(Policy::Fixed { ratio }),
+        }
+    }
+}
+
+/// What one gateway did.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct GatewayFigures {
