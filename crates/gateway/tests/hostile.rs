@@ -221,3 +221,24 @@ fn flows_that_the_peer_has_reset_make_room_for_others() {
         assert!(victim.session.has_session(), "at flow {flow}");
     }
 }
+
+#[test]
+fn a_session_in_which_no_host_takes_anything_rests() {
+    let config = Config {
+        session_window: 4 << 20,
+        flow_window: 1 << 20,
+        flow_start_window: 1 << 20,
+        ..config(100_000_000)
+    };
+    let mut ends = Ends::new(config, Nanos::from_millis(50));
+    let flows: Vec<_> = (0..8)
+        .map(|_| ends.near().open(1, &target()).unwrap())
+        .collect();
+    ends.run(Nanos::from_secs(30), |[near, _]| {
+        for &flow in &flows {
+            near.write(flow, &[5; 10_000]);
+        }
+    });
+    let waiting = ends.far().waiting_bytes();
+    assert!(waiting > (4 << 20) - 10_000, "{waiting} bytes wait");
+}

@@ -105,11 +105,11 @@ impl Ends {
             self.settle();
             let timers = self.sessions.iter().filter_map(Session::poll_timeout);
             let comes = self.under_way.front().map(|it| it.0);
-            let next = timers.chain(comes).min().unwrap_or(end);
-            if next > end {
+            let next = timers.chain(comes).min().filter(|&at| at <= end);
+            let Some(next) = next else {
                 self.now = end;
                 return;
-            }
+            };
             self.now = self.now.max(next);
             while let Some((_, to, datagram)) = self.under_way.pop_front_if(|it| it.0 <= self.now) {
                 self.sessions[to as usize].handle_datagram(self.now, &datagram);
