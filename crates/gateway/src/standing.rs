@@ -25,6 +25,10 @@ pub(crate) struct StandingQueue {
     base_since: Time,
     recent: Nanos,
     recent_since: Time,
+    /// The shortest of the last two spans, and the mean of how far one lies off the line between its neighbours: what jitter does, and a
+    /// queue that grows does not.
+    before: [Nanos; 2],
+    scatter: i64,
     /// Since when it is drained, and how long it was then.
     draining: Option<(Time, Nanos)>,
     /// Thousandths of the rate that are left to others, as of a time.
@@ -32,6 +36,8 @@ pub(crate) struct StandingQueue {
     left_since: Time,
 }
 
+/// The shortest of a few delays lies above the shortest of all by chance: by so many times their scatter at most.
+const SCATTERS: i64 = 6;
 const LONGEST: Nanos = Nanos(i64::MAX / 4);
 
 impl Default for StandingQueue {
@@ -41,6 +47,8 @@ impl Default for StandingQueue {
             base_since: Time(i64::MIN / 2),
             recent: LONGEST,
             recent_since: Time(i64::MIN / 2),
+            before: [LONGEST; 2],
+            scatter: 0,
             draining: None,
             left: 0,
             left_since: Time::ZERO,
@@ -84,12 +92,20 @@ impl StandingQueue {
     fn judge(&mut self, now: Time, round_trip: Nanos) {
         let base = self.base[0].min(self.base[1]);
         let standing = Nanos(self.recent.0 - base.0);
+        if self.before[0] < LONGEST {
+            let between = i64::midpoint(self.before[0].0, self.recent.0);
+            let off = (self.before[1].0 - between).abs();
+            self.scatter += (off - self.scatter) / 8;
+        }
+        self.before = [self.before[1], self.recent];
+        let chance = SCATTERS * self.scatter;
+        let (high, low) = (Nanos(HIGH.0 + chance), Nanos(LOW.0 + chance));
         match self.draining {
-            None if standing > HIGH => {
+            None if standing > high => {
                 self.draining = Some((now, standing));
                 self.leave(now, self.left_now(now) + LEFT);
             }
-            Some(_) if standing < LOW => self.draining = None,
+            Some(_) if standing < low => self.draining = None,
             Some((since, before)) => {
                 // What has not become shorter when it should have been drained is no queue: the path is longer now.
                 let drained = before.0 * 100 / (100 - DRAINING_PERCENT as i64);
@@ -128,7 +144,7 @@ mod tests {
         let (mut queue, mut now) = (StandingQueue::default(), Time::ZERO);
         assert_eq!(report(&mut queue, &mut now, 50, 100), RATE);
         assert_eq!(report(&mut queue, &mut now, 20, 106), RATE);
-        assert_eq!(report(&mut queue, &mut now, 20, 112), 930);
+        assert_eq!(report(&mut queue, &mut now, 20, 118), 930);
         // A hundredth is left to the others.
         assert_eq!(report(&mut queue, &mut now, 20, 101), 990);
         assert_eq!(report(&mut queue, &mut now, 500, 101), RATE);
@@ -141,6 +157,19 @@ mod tests {
             assert_eq!(report(&mut queue, &mut now, 1, 100), RATE);
             assert_eq!(report(&mut queue, &mut now, 3, 160), RATE);
         }
+    }
+
+    #[test]
+    fn jitter_is_no_queue() {
+        let (mut queue, mut now) = (StandingQueue::default(), Time::ZERO);
+        let mut random = bentpipe_base::SplitMix64(1);
+        let mut slow = 0;
+        for _ in 0..3000 {
+            // Two draws of up to 30 ms each, as on a path that delays each packet anew.
+            let millis = 60 + random.draw_below(30) + random.draw_below(30);
+            slow += usize::from(report(&mut queue, &mut now, 1, i64::from(millis)) < RATE);
+        }
+        assert!(slow < 30, "{slow} of 3000");
     }
 
     #[test]
