@@ -55,8 +55,9 @@ def test_a_connection_that_is_kept_is_not_opened_again(tmp_path: Path) -> None:
     assert [fetch["connect_s"] is None for fetch in fetches] == [False, True, True]
     assert all(fetch["first_byte_s"] >= 0.04 for fetch in fetches)
     starts = [fetch["start_s"] for fetch in fetches]
+    # A start is known from when curl wrote a line, which is late where curl waits for a processor.
     assert all(
-        after >= before + fetch["total_s"] - 1e-3
+        after >= before + fetch["total_s"] - 20e-3
         for before, after, fetch in zip(starts, starts[1:], fetches, strict=False)
     )
     assert results.flows["local_port"].n_unique() == 1

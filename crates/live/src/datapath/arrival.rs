@@ -2,9 +2,9 @@
 //!
 //! The time given to the model is never earlier than the real one, or a packet could leave before its time, and the
 //! hosts would see a round trip shorter than the path. So it is the time of the read, but for one case: a thread that
-//! waited for input and was woken by it was made ready to run by the first packet, so that one had come when the
-//! wait for a processor began ([`super::absence`] says when that is known). How much earlier than the time given a packet may have come is known as well, and is
-//! part of its lateness.
+//! was woken by input, and by nothing else, was made ready to run by the first packet. So that packet had come when
+//! the wait for a processor began ([`super::absence`] says when that is known). How much earlier than the time given
+//! a packet may have come is known as well, and is part of its lateness.
 
 use bentpipe_path::time::{Nanos, Time};
 

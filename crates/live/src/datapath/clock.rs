@@ -37,7 +37,9 @@ impl RunClock {
     }
 }
 
-/// Sleeps until one of `sources` is readable or `at_most` has passed. Tells whether the first one is.
+/// Sleeps until one of `sources` is readable or `at_most` has passed. Tells whether the first one alone ended the sleep:
+/// where others are readable as well, any of them may have, and the first become readable while the thread waited for
+/// a processor.
 pub fn sleep<const N: usize>(sources: [BorrowedFd<'_>; N], at_most: Nanos) -> io::Result<bool> {
     let timeout = Timespec {
         tv_sec: at_most.0 / 1_000_000_000,
@@ -45,7 +47,7 @@ pub fn sleep<const N: usize>(sources: [BorrowedFd<'_>; N], at_most: Nanos) -> io
     };
     let mut fds = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
     match poll(&mut fds, Some(&timeout)) {
-        Ok(_) => Ok(!fds[0].revents().is_empty()),
+        Ok(ready) => Ok(ready == 1 && !fds[0].revents().is_empty()),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
@@ -112,6 +114,25 @@ impl Spin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_sleep_is_ended_by_the_first_source_only_where_no_other_may_have_ended_it() {
+        let [first, other] = [(); 2].map(|()| eventfd(0, EventfdFlags::NONBLOCK).unwrap());
+        let by_first = || sleep([first.as_fd(), other.as_fd()], Nanos::ZERO).unwrap();
+        let wake = |fd| rustix::io::write(fd, &1_u64.to_ne_bytes()).unwrap();
+        assert!(!by_first(), "nothing has come");
+        wake(&first);
+        assert!(by_first());
+        wake(&other);
+        assert!(
+            !by_first(),
+            "both have come, and it is not known which came first"
+        );
+        rustix::io::read(&first, &mut [0; 8]).unwrap();
+        assert!(!by_first());
+    }
 
     #[test]
     fn the_margin_follows_what_wake_ups_need_and_is_bounded() {
