@@ -31,7 +31,7 @@ pub use policy::{
     LossEstimate, Policy, QueueingDetector, Titration, TitrationConfig, redundancy_for,
 };
 pub use tunnel::{
-    Arrival, ExactConfig, FrameKind, PushError, ReceiverConfig, ReceiverCounters, ReleaseOrder,
-    Released, SenderConfig, SenderConfigError, SenderCounters, Sent, TunnelReceiver, TunnelSender,
-    carried_number,
+    Arrival, ExactConfig, FrameKind, Heard, PushError, ReceiverConfig, ReceiverCounters,
+    ReleaseOrder, Released, SenderConfig, SenderConfigError, SenderCounters, Sent, TunnelReceiver,
+    TunnelSender, carried_number,
 };

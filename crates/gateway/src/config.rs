@@ -12,7 +12,24 @@ use serde::{Deserialize, Serialize};
 pub enum Rate {
     /// A rate that is known to be free, in bits of IP packets per second: it is used from the first packet on.
     Fixed(u64),
+    /// As [`Self::Fair`], and never more than so many bits of IP packets per second.
+    Capped(u64),
+    /// What the path delivers, shared with other traffic.
+    Fair,
 }
+
+impl Rate {
+    /// The rate that is known in bits per second.
+    pub fn known_bit_s(self) -> Option<u64> {
+        match self {
+            Self::Fixed(bit_s) | Self::Capped(bit_s) => Some(bit_s),
+            Self::Fair => None,
+        }
+    }
+}
+
+/// What memory is for where no rate is known, in bits per second.
+const MEMORY_BIT_S: u64 = 100_000_000;
 
 /// A gateway's settings. Memory is bounded by them: see [`Self::memory_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +69,12 @@ impl Config {
 
     /// At a fixed rate, over datagrams with so many bytes around them.
     pub fn fixed(bit_s: u64, outer_bytes: u32) -> Self {
+        Self::with_rate(Rate::Fixed(bit_s), outer_bytes)
+    }
+
+    /// With this control law. Without a known rate, packets are kept and flows begin as at 100 Mbit/s.
+    pub fn with_rate(rate: Rate, outer_bytes: u32) -> Self {
+        let bit_s = rate.known_bit_s().unwrap_or(MEMORY_BIT_S);
         // Packets of six seconds, full ones: at 600 ms and 5 % of loss one in a hundred thousand is asked for five times. From 4 Gbit/s
         // on they are fewer, for their memory: at 10 Gbit/s those of 2.3 s.
         let bytes_in = |millis: u64| (bit_s / 8_000).saturating_mul(millis);
@@ -60,7 +83,7 @@ impl Config {
         let flow_window = bytes_in(1200).clamp(16 << 20, 1 << 49);
         let session_window = bytes_in(2400).clamp(64 << 20, 1 << 50);
         Self {
-            rate: Rate::Fixed(bit_s),
+            rate,
             outer_bytes,
             redundancy: Policy::Adaptive {
                 residual: 0.01,
@@ -109,9 +132,9 @@ impl Config {
                 Err(ConfigError { what, expected })
             }
         };
-        let Rate::Fixed(rate) = self.rate;
+        let rate = self.rate.known_bit_s();
         check(
-            (1_000..=1_000_000_000_000).contains(&rate),
+            rate.is_none_or(|it| (1_000..=1_000_000_000_000).contains(&it)),
             "rate",
             "1 kbit/s to 1 Tbit/s",
         )?;

@@ -17,6 +17,7 @@ mod config;
 mod flow;
 mod frame;
 mod hello;
+mod law;
 pub mod null;
 mod pacer;
 mod probe;

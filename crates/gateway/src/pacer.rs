@@ -33,6 +33,7 @@ impl Pacer {
         }
     }
 
+    /// From the next datagram on.
     pub fn set_rate(&mut self, bit_s: u64) {
         if bit_s != self.bit_s {
             self.bit_s = bit_s;

@@ -29,7 +29,7 @@ pub use counters::{ReceiverCounters, SenderCounters};
 pub use missing::ExactConfig;
 pub use receiver::{ReceiverConfig, TunnelReceiver};
 pub use release::{ReleaseOrder, Released};
-pub use sender::{PushError, TunnelSender};
+pub use sender::{Heard, PushError, TunnelSender};
 pub use sender_config::{SenderConfig, SenderConfigError};
 
 use crate::frame::Frame;

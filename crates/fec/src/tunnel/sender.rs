@@ -27,6 +27,16 @@ pub enum PushError {
     Full,
 }
 
+/// What reports have said so far, for whoever sets the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The newest packet that came as it was sent, and how long before the report.
+    pub newest: u64,
+    pub dwell: Nanos,
+    /// Packets of which it is decided whether they were lost.
+    pub decided: u64,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct PacketRecord {
     sent: Time,
@@ -56,6 +66,7 @@ pub struct TunnelSender {
     queued_before: u64,
     titration: Option<Titration>,
     last_report: Option<Report>,
+    heard: Option<Heard>,
     round_trip: Option<Nanos>,
     copies: u8,
     counters: SenderCounters,
@@ -89,6 +100,7 @@ impl TunnelSender {
             queued_before: 0,
             titration: config.titration.map(Titration::new),
             last_report: None,
+            heard: None,
             round_trip: None,
             copies: 1,
             counters: SenderCounters::default(),
@@ -117,6 +129,11 @@ impl TunnelSender {
     /// From sending a packet to the report of it, without the time that the receiver took: of the newest packet that was reported.
     pub fn round_trip(&self) -> Option<Nanos> {
         self.round_trip
+    }
+
+    /// What reports have said. `None`: none came yet.
+    pub fn heard(&self) -> Option<Heard> {
+        self.heard
     }
 
     /// Whether [`Self::poll_transmit`] has a packet that was asked for.
@@ -217,6 +234,11 @@ impl TunnelSender {
             self.last_report = last;
             return Ok(());
         }
+        self.heard = Some(Heard {
+            newest,
+            dwell: Nanos(i64::from(report.dwell_us) * 1000),
+            decided: self.heard.map_or(0, |it| it.decided) + u64::from(decided),
+        });
         let is_new = last.as_ref().is_none_or(|it| it.newest != report.newest);
         if is_new && self.encoder.kept().contains(&newest) {
             let dwell = Nanos(i64::from(report.dwell_us) * 1000);

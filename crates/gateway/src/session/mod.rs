@@ -394,6 +394,9 @@ impl Session {
                 }
             }
             sent = sent.or_else(|| plane.poll_repair(now, out));
+            if sent.is_none() && !it.flows.has_work() {
+                plane.on_nothing_to_send();
+            }
         }
         let sent = sent?;
         Some(Sent {

@@ -3,9 +3,9 @@
 
 use crate::config::{Config, Rate};
 use crate::hello::Hello;
+use crate::law::{Heard, Law, Sending, law};
 use crate::pacer::Pacer;
 use crate::probe::Probe;
-use crate::standing::StandingQueue;
 use bentpipe_base::{Nanos, Time};
 use bentpipe_fec::{
     ExactConfig, FrameError, FrameKind, REPAIR_HEADER_BYTES, ReceiverConfig, ReleaseOrder,
@@ -45,9 +45,10 @@ pub(crate) struct Plane {
     pub sender: TunnelSender,
     pub receiver: TunnelReceiver,
     pub pacer: Pacer,
+    law: Box<dyn Law>,
+    /// What reports had said of decided, lost and overflown packets when the law was told last, and of the newest one.
+    told: ([u64; 3], Option<u64>),
     pub probe: Probe,
-    rate_bit_s: u64,
-    standing: StandingQueue,
     /// The other gateway keeps so many packets.
     window: u64,
     packet_max_bytes: usize,
@@ -70,7 +71,13 @@ impl Plane {
         peer: &Hello,
         packet_max_bytes: usize,
     ) -> Result<Self, SenderConfigError> {
-        let Rate::Fixed(bit_s) = config.rate;
+        let law = law(config.rate, config.report_every);
+        let bit_s = law.rate_bit_s();
+        // Where the rate is not known, the pacer alone holds repairs back.
+        let titrated_bit_s = match config.rate {
+            Rate::Fixed(bit_s) => bit_s,
+            Rate::Capped(_) | Rate::Fair => u64::MAX,
+        };
         let own_max = packet_max_bytes as u32;
         let mut sender = TunnelSender::new(SenderConfig {
             window_packets: config.window_packets,
@@ -81,7 +88,7 @@ impl Plane {
             end_of_burst: END_OF_BURST,
             recover_within: config.report_every,
             titration: Some(TitrationConfig {
-                rate_bit_s: bit_s,
+                rate_bit_s: titrated_bit_s,
                 room_bytes: 1 << 30,
                 outer_bytes: config.outer_bytes,
                 max_waiting: MAX_WAITING_REPAIRS,
@@ -105,9 +112,9 @@ impl Plane {
             sender,
             receiver,
             pacer: Pacer::new(bit_s),
+            law,
+            told: ([0; 3], None),
             probe: Probe::default(),
-            rate_bit_s: bit_s,
-            standing: StandingQueue::default(),
             window: u64::from(window),
             packet_max_bytes: own_max.min(peer.packet_max_bytes.into()) as usize,
             outer_bytes: config.outer_bytes,
@@ -141,16 +148,57 @@ impl Plane {
             self.settle_patience();
             return Ok(());
         }
+        let after_silence = self.probe.is_unanswered();
         self.sender.handle(now, frame)?;
-        let round_trip = self.sender.round_trip();
-        self.probe.on_report(now, round_trip);
-        if let Some(round_trip) = round_trip {
-            let rate = self
-                .standing
-                .on_round_trip(now, round_trip, self.rate_bit_s);
-            self.pacer.set_rate(rate);
-        }
+        self.probe.on_report(now, self.sender.round_trip());
+        self.tell_law(now, after_silence);
         Ok(())
+    }
+
+    fn tell_law(&mut self, now: Time, after_silence: bool) {
+        let Some(heard) = self.sender.heard() else {
+            return;
+        };
+        let counters = self.sender.counters();
+        let (before, newest) = self.told;
+        let counts = [
+            heard.decided,
+            counters.reported_lost,
+            counters.reported_overflow,
+        ];
+        self.told = (counts, Some(heard.newest));
+        let [decided, lost, overflow] = core::array::from_fn(|it| counts[it] - before[it]);
+        let is_new = newest != Some(heard.newest);
+        self.law.on_report(
+            now,
+            &Heard {
+                newest: heard.newest,
+                came: now - heard.dwell,
+                round_trip: self.sender.round_trip(),
+                is_new,
+                decided,
+                lost,
+                overflow,
+                after_silence,
+            },
+        );
+        self.keep_to_law();
+    }
+
+    fn keep_to_law(&mut self) {
+        self.pacer.set_rate(self.law.rate_bit_s());
+        let express = self.law.whole_bit_s() / EXPRESS_SHARE;
+        self.express_used.set_rate(express.max(1));
+    }
+
+    /// Nothing waits although a datagram might leave.
+    pub fn on_nothing_to_send(&mut self) {
+        self.law.on_nothing_to_send();
+    }
+
+    /// Whether the law lets new packets and repairs leave. With nothing outstanding no report would ever say that there is room.
+    fn law_has_room(&self) -> bool {
+        self.law.has_room() || self.outstanding() == 0
     }
 
     /// Where packets come after they were asked for, they are asked for too early: on this path they overtake each other.
@@ -175,9 +223,9 @@ impl Plane {
         self.receiver.set_patience(next);
     }
 
-    /// Whether the other gateway keeps one packet more, and the path answers.
+    /// Whether the other gateway keeps one packet more, the path answers, and the law has room.
     pub fn may_push(&self) -> bool {
-        self.outstanding() < self.window && !self.probe.is_unanswered()
+        self.outstanding() < self.window && !self.probe.is_unanswered() && self.law_has_room()
     }
 
     /// How often such a packet is sent again, so that all of its copies are lost once in 500 times at most.
@@ -204,6 +252,13 @@ impl Plane {
         };
         let bytes = (out.len() - before) as u64 + u64::from(self.outer_bytes);
         self.pacer.on_sent(now, bytes);
+        let next = self.sender.next_number();
+        let number = match sent.kind {
+            FrameKind::Report => return Some(sent),
+            FrameKind::Source => next - 1,
+            FrameKind::Exact | FrameKind::Repair => next,
+        };
+        self.law.on_sent(now, Sending { bytes, number });
         Some(sent)
     }
 
@@ -261,7 +316,7 @@ impl Plane {
 
     /// A repair, if one is due.
     pub fn poll_repair(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
-        if self.probe.is_unanswered() {
+        if self.probe.is_unanswered() || !self.law_has_room() {
             return None;
         }
         self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
@@ -273,7 +328,7 @@ impl Plane {
         let again = self.sender.has_exact().then(|| self.pacer.next());
         let probe = (self.outstanding() > 0).then(|| self.probe.due(self.report_every));
         let repair = self.sender.poll_timeout();
-        let repair = repair.filter(|_| !self.probe.is_unanswered());
+        let repair = repair.filter(|_| !self.probe.is_unanswered() && self.law_has_room());
         let express = self.express.front().map(|it| it.0);
         let paced = again.into_iter().chain(probe).chain(repair).chain(express);
         let paced = paced.map(|at| at.max(self.pacer.next()));

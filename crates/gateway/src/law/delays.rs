@@ -1,0 +1,74 @@
+//! Round trips: the least, their mean, how much one differs from the next, and which of them met a queue.
+
+use super::extremes::Extremes;
+use bentpipe_base::{Nanos, Time};
+
+/// Round trips of the last one to two such spans are remembered.
+const MEMORY: Nanos = Nanos::from_secs(30);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delays {
+    times: Extremes,
+    smoothed: Option<f64>,
+    jitter: f64,
+    last: Option<Nanos>,
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self {
+            times: Extremes::new(MEMORY),
+            smoothed: None,
+            jitter: 0.0,
+            last: None,
+        }
+    }
+}
+
+impl Delays {
+    /// The same round trip, but never 0.
+    pub fn on_round_trip(&mut self, now: Time, time: Nanos) -> Nanos {
+        let time = time.max(Nanos(1));
+        self.times.add(now, time);
+        let sample = time.0 as f64;
+        self.smoothed = Some(self.smoothed.map_or(sample, |it| it + (sample - it) / 8.0));
+        if let Some(last) = self.last.replace(time) {
+            let difference = (time - last).0.abs() as f64;
+            self.jitter += (difference - self.jitter) / 64.0;
+        }
+        time
+    }
+
+    /// 0: none is known.
+    pub fn least(&self) -> Nanos {
+        self.times.get().map_or(Nanos::ZERO, |it| it.0)
+    }
+
+    /// Their mean in ns.
+    pub fn smoothed(&self) -> Option<f64> {
+        self.smoothed
+    }
+
+    /// Mean difference of a round trip from the one before, in ns.
+    pub fn jitter(&self) -> f64 {
+        self.jitter
+    }
+
+    /// A round trip this much above the least has met a queue.
+    fn slack(&self) -> f64 {
+        (self.least().0 as f64 / 8.0).max(5e6) + 2.0 * self.jitter
+    }
+
+    pub fn is_above(&self, time: Nanos) -> bool {
+        (time - self.least()).0 as f64 > self.slack()
+    }
+
+    /// Whether the packet has waited long: in a queue that others fill, for more than half as long as any has.
+    pub fn waits(&self, time: Nanos, is_shared: bool) -> bool {
+        let Some((least, greatest)) = self.times.get() else {
+            return false;
+        };
+        let half = (greatest - least).0 as f64 / 2.0;
+        self.is_above(time) && (!is_shared || (time - least).0 as f64 > half)
+    }
+}

@@ -1,0 +1,171 @@
+//! What follows what: the states of the law, and what moves it from one to the next.
+
+use super::super::cubic::{Cubic, PACKET};
+use super::{
+    CRUISE, CRUISE_ROUNDS, Fair, HELD_ROUNDS, LEAST_UP, LOSS_THRESHOLD, MOST_UP, Round, State,
+    TEST_EVERY, UP,
+};
+use bentpipe_base::{Nanos, Time};
+
+impl Fair {
+    fn enter(&mut self, now: Time, state: State) {
+        self.state = state;
+        self.since = now;
+        self.rounds = 0;
+        self.high = 0;
+        self.tested = None;
+        match state {
+            State::Up => {
+                self.best_before = self.best();
+                self.met_overflow = false;
+                self.forget_oldest_best();
+            }
+            State::Cruise | State::Shared => self.held = 0,
+            State::Startup | State::Drain | State::Down | State::Test => {}
+        }
+    }
+
+    pub(super) fn step(
+        &mut self,
+        now: Time,
+        passed: u64,
+        was_full: bool,
+        round_ended: Option<Round>,
+    ) {
+        if let Some(round) = round_ended {
+            self.rounds += 1;
+            self.on_round(now, &round);
+        }
+        let is_short = self.flight.under_way() as f64 <= self.carries(0.0) + 2.0 * PACKET;
+        let base = self.delays.least();
+        match self.state {
+            State::Startup => {
+                if was_full {
+                    self.window += passed as f64;
+                }
+                if self.high >= 8 {
+                    self.enter(now, State::Drain);
+                }
+            }
+            State::Drain => {
+                if is_short || self.rounds >= 4 {
+                    self.enter(now, State::Cruise);
+                }
+            }
+            State::Cruise => {
+                let span = CRUISE.max(Nanos(base.0 * CRUISE_ROUNDS));
+                if now - self.since >= span && !self.is_limited {
+                    self.enter(now, State::Up);
+                }
+            }
+            State::Up => {
+                if now - self.since >= base {
+                    self.enter(now, State::Down);
+                }
+            }
+            State::Down => {
+                if (is_short && self.rounds >= 1) || self.rounds >= 5 {
+                    self.end_probe(now);
+                }
+            }
+            State::Shared => self.step_shared(now, passed, was_full),
+            State::Test => self.step_test(now),
+        }
+    }
+
+    fn step_shared(&mut self, now: Time, passed: u64, was_full: bool) {
+        let round_trip = Nanos(self.delays.smoothed().unwrap_or(0.0) as i64);
+        if was_full {
+            self.cubic.on_passed(now, passed, round_trip);
+        }
+        if self.losses.overflow_share(false) > 0.0 && self.flight.passed() >= self.answered {
+            self.cubic.on_overflow();
+            self.answered = self.flight.sent();
+            self.losses.forget_round();
+            // Right after it the queue is shorter than it is in the mean.
+            self.next_test = self.next_test.max(now + round_trip + round_trip);
+        }
+        if now >= self.next_test {
+            self.enter(now, State::Test);
+        }
+    }
+
+    fn step_test(&mut self, now: Time) {
+        let is_short = self.flight.under_way() as f64 <= self.limit + 2.0 * PACKET;
+        if self.tested.is_none() && (is_short || self.rounds >= 3) {
+            self.tested = Some((now, Nanos(i64::MAX)));
+        }
+        let round_trip = self.delays.smoothed().unwrap_or(0.0);
+        if let Some((from, least)) = self.tested
+            && (now - from).0 as f64 > round_trip
+        {
+            let paused = now - self.since;
+            if self.delays.is_above(least) {
+                self.cubic.pause(paused);
+                self.next_test = now + TEST_EVERY.max(Nanos(round_trip as i64 * 16));
+                self.enter(now, State::Shared);
+            } else {
+                self.up = UP;
+                self.enter(now, State::Cruise);
+            }
+        }
+    }
+
+    fn end_probe(&mut self, now: Time) {
+        let found = self.best() > self.best_before * (1.0 + self.up / 2.0);
+        self.up = if found {
+            (self.up * 2.0).min(MOST_UP)
+        } else if self.met_overflow {
+            (self.up / 2.0).max(LEAST_UP)
+        } else {
+            (self.up * 2.0).min(UP)
+        };
+        let next = if found { State::Up } else { State::Cruise };
+        self.enter(now, next);
+    }
+
+    fn on_round(&mut self, now: Time, round: &Round) {
+        let delays = self.delays;
+        let above = |time: Nanos| delays.is_above(time);
+        let overflow = self.losses.overflow_share(true) > LOSS_THRESHOLD;
+        match self.state {
+            State::Startup => {
+                if self.best() >= self.full.0 * 1.25 {
+                    self.full = (self.best(), 0);
+                } else if !self.is_limited {
+                    self.full.1 += 1;
+                }
+                if self.full.1 >= 3 || overflow {
+                    self.enter(now, State::Drain);
+                }
+            }
+            State::Cruise | State::Down => {
+                if overflow {
+                    self.met_overflow = true;
+                }
+                // The first round's packets were sent before.
+                if self.rounds > 1 && round.least.is_some_and(above) {
+                    self.held += 1;
+                } else if round.least.is_some() && self.rounds > 1 {
+                    self.held = 0;
+                }
+                if self.held >= HELD_ROUNDS {
+                    let bytes = self.carries(0.0).max(self.flight.under_way() as f64);
+                    self.cubic = Cubic::new(bytes);
+                    self.next_test = now + TEST_EVERY;
+                    self.answered = self.flight.sent();
+                    self.enter(now, State::Shared);
+                }
+            }
+            State::Up => self.met_overflow |= overflow,
+            State::Shared => {
+                if self.rounds.is_multiple_of(4) {
+                    self.forget_oldest_best();
+                }
+            }
+            State::Drain | State::Test => {}
+        }
+        self.losses
+            .end_round(!above(round.greatest) && round.greatest > Nanos::ZERO);
+    }
+}
