@@ -14,7 +14,7 @@ pytestmark = LIVE
 
 RATE = 16_000_000
 PLAIN = {"congestion_control": "cubic", "sysctl": {"net.ipv4.tcp_no_metrics_save": "1"}}
-GATEWAY = {"hosts": PLAIN, "down_bit_s": RATE, "up_bit_s": RATE, "redundancy": "adaptive"}
+GATEWAY = {"hosts": PLAIN, "down_rate": {"fixed": RATE}, "up_rate": {"fixed": RATE}, "redundancy": "adaptive"}
 DELAY = {"propagation": {"delay_ns": 10_000_000}}
 PATH = {"down": DELAY, "up": DELAY, "mtu": 1500}
 LEAD_NS = 300_000_000

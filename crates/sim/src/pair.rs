@@ -75,6 +75,11 @@ impl Pair {
         self.world.connect(0, 5001)
     }
 
+    /// The same for the workload at this place: it may cross beside a tunnel or gateways (`SimSpec::beside_tunnel`).
+    pub fn connect_as(&mut self, workload: usize) -> ConnectionId {
+        self.world.connect(workload, 5001)
+    }
+
     pub fn write(&mut self, id: ConnectionId, side: Side, bytes: u64) {
         self.world.write(id, side, bytes);
     }

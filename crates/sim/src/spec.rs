@@ -30,7 +30,7 @@ pub struct SimSpec {
     /// A coded tunnel between near and far. The hosts' MTU is lower by its headers.
     #[serde(default)]
     pub tunnel: Option<TunnelConfig>,
-    /// Workloads, by their places, whose packets cross the path beside the tunnel.
+    /// Workloads, by their places, whose packets cross the path beside the tunnel or the gateways.
     #[serde(default)]
     pub beside_tunnel: Vec<usize>,
     /// Proxies at near and far, at which TCP ends.

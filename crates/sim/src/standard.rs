@@ -92,7 +92,7 @@ pub(crate) fn build(
         .transpose()?;
     let gateways = spec.gateway.as_ref();
     let gateways = gateways
-        .map(|config| seat_gateways(config, spec, start, &mut boxes))
+        .map(|config| seat_gateways(config, spec, start, &beside, &mut boxes))
         .transpose()?;
     let standard = standard(spec, &boxes);
     let ends = PathEnds::new(standard, spec);
@@ -152,10 +152,12 @@ fn seat_gateways(
     config: &GatewayConfig,
     spec: &SimSpec,
     start: Time,
+    beside: &Rc<RefCell<Beside>>,
     boxes: &mut Boxes,
 ) -> Result<[SharedEnd; 2], SpecError> {
     let ip_bytes = if spec.client.tcp.ip == 6 { 40 } else { 20 };
-    let ends = gateway::pair(config, [spec.mtu, ip_bytes], spec.bin_ns, spec.seed, start);
+    let mtu = [spec.mtu, ip_bytes];
+    let ends = gateway::pair(config, mtu, spec.bin_ns, spec.seed, start, beside);
     let ends = ends.map_err(|error| SpecError::Box(format!("gateway: {error}")))?;
     let ends = ends.map(|end| SharedEnd(Rc::new(RefCell::new(end))));
     for (seat, end) in [Seat::Near, Seat::Far].into_iter().zip(&ends) {

@@ -45,8 +45,8 @@ def setup(gateway: GatewaySpec, hosts: Mapping[str, Any]) -> dict[str, Any]:
     redundancy = gateway.redundancy
     return {
         "hosts": hosts,
-        "down_bit_s": gateway.rate_down_bit_s,
-        "up_bit_s": gateway.rate_up_bit_s,
+        "down_rate": {"fixed": gateway.rate_down_bit_s},
+        "up_rate": {"fixed": gateway.rate_up_bit_s},
         "redundancy": redundancy if redundancy == "adaptive" else {"fixed": redundancy},
     }
 

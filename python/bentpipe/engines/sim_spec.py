@@ -139,8 +139,8 @@ def _gateway(gateway: GatewaySpec, client: HostSpec) -> dict[str, Any]:
     return {
         "near": _host(gateway.host, asks_ecn=bool(client.ecn)),
         "far": _host(gateway.host, asks_ecn=False),
-        "down_bit_s": gateway.rate_down_bit_s,
-        "up_bit_s": gateway.rate_up_bit_s,
+        "down_rate": {"fixed": gateway.rate_down_bit_s},
+        "up_rate": {"fixed": gateway.rate_up_bit_s},
         "redundancy": redundancy if redundancy == "adaptive" else {"fixed": redundancy},
     }
 

@@ -2,7 +2,7 @@
 //! leaving parts out.
 
 use bentpipe_base::{Nanos, SplitMix64, Time};
-use bentpipe_gateway::Role;
+use bentpipe_gateway::{Rate, Role};
 
 /// One direction of the path.
 #[derive(Clone, Debug)]
@@ -71,6 +71,7 @@ pub struct Scenario {
     /// Towards far, towards near.
     pub pipes: [Pipe; 2],
     pub rate: u64,
+    pub law: Rate,
     pub repairs: bool,
     pub small_windows: bool,
     pub faults: Vec<(Time, Fault)>,
@@ -138,11 +139,18 @@ impl Scenario {
         let transfers = (0..=draw.below(12))
             .map(|_| Self::transfer(draw, small_windows))
             .collect();
+        let repairs = draw.chance(70);
+        let law = match draw.below(4) {
+            0 => Rate::Capped(rate),
+            1 => Rate::Fair,
+            _ => Rate::Fixed(rate),
+        };
         Self {
             seed,
             pipes,
             rate,
-            repairs: draw.chance(70),
+            law,
+            repairs,
             small_windows,
             faults,
             transfers,
@@ -209,6 +217,7 @@ impl Scenario {
             }
         }
         all.push(with(&|it| it.repairs = false));
+        all.push(with(&|it| it.law = Rate::Fixed(it.rate)));
         for place in 0..self.transfers.len() {
             all.push(with(&|it| it.transfers[place].reset = None));
             all.push(with(&|it| it.transfers[place].stall = None));

@@ -56,7 +56,7 @@ pub struct World {
 }
 
 fn config(scenario: &Scenario) -> Config {
-    let mut config = Config::fixed(scenario.rate, OUTER);
+    let mut config = Config::with_rate(scenario.law, OUTER);
     if !scenario.repairs {
         config.redundancy = Policy::Off;
     }

@@ -20,7 +20,7 @@ use crate::refusal::Refused;
 use crate::split::sockets;
 use bentpipe_carrier::identity::Identity;
 use bentpipe_carrier::quic;
-use bentpipe_gateway::{Config, GatewayRedundancy, Target, null};
+use bentpipe_gateway::{Config, GatewayRedundancy, Rate, Target, null};
 use bentpipe_gateway_host::{Gateway, Peer, Report, Setup, Stop, reset_code};
 use report::RunZero;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
@@ -49,9 +49,9 @@ const UDP_BYTES: u32 = 8;
 pub struct GatewaySetup {
     /// Near and far towards client and server. A near host of the setup has its own settings.
     pub hosts: HostSetup,
-    /// At which far sends to near, and near to far: bits of IP packets per second.
-    pub down_bit_s: u64,
-    pub up_bit_s: u64,
+    /// How fast far sends to near, and near to far.
+    pub down_rate: Rate,
+    pub up_rate: Rate,
     #[serde(default)]
     pub redundancy: GatewayRedundancy,
 }
@@ -142,7 +142,7 @@ impl Gateways {
         let [near_key, far_key] = identities.each_ref().map(Identity::public);
         let (address, is_v4) = (far.far, far.far.is_ipv4());
         let limit = (descriptors / OF_A_CONNECTION) as usize;
-        let start = |place: usize, seat: Seat, peer, bit_s, decoded: Decoded, identity| {
+        let start = |place: usize, seat: Seat, peer, rate, decoded: Decoded, identity| {
             let Seat {
                 net,
                 udp,
@@ -150,7 +150,7 @@ impl Gateways {
                 ..
             } = seat;
             let outer_bytes = header_bytes(is_v4) + null::OVERHEAD_BYTES as u32;
-            let mut session = Config::fixed(bit_s, outer_bytes);
+            let mut session = Config::with_rate(rate, outer_bytes);
             if let Some(policy) = setup.redundancy.policy() {
                 session.redundancy = policy;
             }
@@ -175,12 +175,12 @@ impl Gateways {
         };
         let [near_identity, far_identity] = identities;
         let peer = Peer::Near { key: near_key };
-        let far = start(1, far, peer, setup.down_bit_s, up, far_identity)?;
+        let far = start(1, far, peer, setup.down_rate, up, far_identity)?;
         let peer = Peer::Far {
             address,
             key: far_key,
         };
-        let near = start(0, near, peer, setup.up_bit_s, down, near_identity)?;
+        let near = start(0, near, peer, setup.up_rate, down, near_identity)?;
         Ok(Self {
             both: [near, far],
             zero: RunZero::new(zero_monotonic_ns),

@@ -5,6 +5,7 @@ use super::{GatewayConfig, GatewayFigures};
 use crate::node::{Node, Outbox};
 use crate::packet::{Address, Body, Bytes, ConnectionId, Packet};
 use crate::seat::{Seat, lies_across};
+use crate::tunnel::Beside;
 use bentpipe_base::{EventQueue, Nanos, Time};
 use bentpipe_fec::FrameKind;
 use bentpipe_gateway::{Config, ConfigError, Event, FlowId, Role, Session, null};
@@ -35,6 +36,7 @@ pub(crate) struct GatewayEnd {
     header_bytes: u16,
     max_datagram: usize,
     hosts: BTreeMap<ConnectionId, HostSide>,
+    beside: Rc<RefCell<Beside>>,
     by_flow: BTreeMap<FlowId, ConnectionId>,
     /// By a connection's place: those of an earlier use are over.
     first_generation: BTreeMap<u32, u32>,
@@ -52,14 +54,15 @@ pub(crate) fn pair(
     bin: Nanos,
     seed: u64,
     now: Time,
+    beside: &Rc<RefCell<Beside>>,
 ) -> Result<[GatewayEnd; 2], ConfigError> {
     let header_bytes = ip_bytes + UDP_BYTES;
     let end = |role: Role| {
         let (seats, rate, host) = match role {
-            Role::Near => ([Seat::Near, Seat::Far], config.up_bit_s, &config.near),
-            Role::Far => ([Seat::Far, Seat::Near], config.down_bit_s, &config.far),
+            Role::Near => ([Seat::Near, Seat::Far], config.up_rate, &config.near),
+            Role::Far => ([Seat::Far, Seat::Near], config.down_rate, &config.far),
         };
-        let mut settings = Config::fixed(rate, header_bytes + null::OVERHEAD_BYTES as u32);
+        let mut settings = Config::with_rate(rate, header_bytes + null::OVERHEAD_BYTES as u32);
         if let Some(policy) = config.redundancy.policy() {
             settings.redundancy = policy;
         }
@@ -78,6 +81,7 @@ pub(crate) fn pair(
             header_bytes: header_bytes as u16,
             max_datagram: (mtu - header_bytes) as usize - null::OVERHEAD_BYTES,
             hosts: BTreeMap::new(),
+            beside: Rc::clone(beside),
             by_flow: BTreeMap::new(),
             first_generation: BTreeMap::new(),
             timers: EventQueue::default(),
@@ -332,7 +336,9 @@ impl Node for GatewayEnd {
                     self.session.handle_datagram(now, datagram);
                 }
             }
-            Body::Tcp(segment) if self.is_across(packet.address.to) => {
+            Body::Tcp(segment)
+                if self.is_across(packet.address.to) && !self.beside.borrow().has(&packet) =>
+            {
                 if !packet.corrupted {
                     self.on_segment(now, &packet, segment, out);
                 }

@@ -13,6 +13,7 @@
 //! 5. Echoes and datagrams cross beside the session.
 //! 6. Bytes cross as bytes, all of them zero: the code and the flows' credit work on them.
 //! 7. All flows are one local user's.
+//! 8. The packets of some workloads may cross beside the session, as they are ([`Beside`](crate::tunnel::Beside)).
 
 mod end;
 mod host_side;
@@ -21,6 +22,7 @@ pub use bentpipe_gateway::{GatewayFigures, GatewayRedundancy};
 pub(crate) use end::{SharedEnd, pair};
 
 use crate::node::config::HostConfig;
+use bentpipe_gateway::Rate;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,9 +33,9 @@ pub struct GatewayConfig {
     pub near: HostConfig,
     #[serde(default)]
     pub far: HostConfig,
-    /// At which far sends to near, and near to far: bits of IP packets per second.
-    pub down_bit_s: u64,
-    pub up_bit_s: u64,
+    /// How fast far sends to near, and near to far.
+    pub down_rate: Rate,
+    pub up_rate: Rate,
     #[serde(default)]
     pub redundancy: GatewayRedundancy,
 }

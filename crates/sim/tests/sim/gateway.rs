@@ -1,6 +1,7 @@
 //! bentpipe's gateways on a path: the share of the ceiling that a download reaches, what they leave of other traffic, and how they fail.
 
 use bentpipe_base::{Nanos, Time};
+use bentpipe_gateway::Rate;
 use bentpipe_path::config::{
     HandoverConfig, JitterConfig, JitterDistribution, LossConfig, Outage, PipeConfig, QueueLimit,
     ShaperConfig,
@@ -38,8 +39,8 @@ fn geo(loss: f64, redundancy: GatewayRedundancy) -> SimSpec {
         gateway: Some(GatewayConfig {
             near: HostConfig::default(),
             far: HostConfig::default(),
-            down_bit_s: RATE,
-            up_bit_s: RATE,
+            down_rate: Rate::Fixed(RATE),
+            up_rate: Rate::Fixed(RATE),
             redundancy,
         }),
         ..SimSpec::default()

@@ -6,6 +6,7 @@ mod careful_resume;
 mod closed_forms;
 mod fixed_rate;
 mod gateway;
+mod gateway_law;
 mod host_timing;
 mod long_path_loss;
 mod pair;

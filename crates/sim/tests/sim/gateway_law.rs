@@ -1,0 +1,131 @@
+//! The gateways' control laws `fair` and `capped`: what they leave of the path to a plain TCP flow beside them, and what they reach
+//! alone.
+
+use bentpipe_base::{Nanos, Time};
+use bentpipe_gateway::Rate;
+use bentpipe_path::config::{
+    ChannelConfig, LossConfig, Outage, PipeConfig, PropagationConfig, QueueConfig, QueueLimit,
+    ShaperConfig,
+};
+use bentpipe_sim::gateway::{GatewayConfig, GatewayRedundancy};
+use bentpipe_sim::node::config::HostConfig;
+use bentpipe_sim::pair::Pair;
+use bentpipe_sim::seat::Side;
+use bentpipe_sim::spec::SimSpec;
+
+/// Of 1500 bytes: IP and UDP 28, the carrier 31, the plane 1, a packet's number 4, and room for a repair's longer header 6.
+const PAYLOAD: f64 = 1430.0 / 1500.0;
+
+/// A path with a queue of one bandwidth-delay product; the workload in the second place crosses beside the gateways.
+fn path(mbit_s: u64, round_trip_ms: i64, loss: f64, law: Rate) -> SimSpec {
+    let rate = mbit_s * 1_000_000;
+    let pipe = || PipeConfig {
+        shaper: ShaperConfig::Fixed { rate_bit_s: rate },
+        queue: QueueConfig {
+            limit: QueueLimit::Bytes {
+                bytes: rate / 8000 * round_trip_ms as u64,
+            },
+            ..QueueConfig::default()
+        },
+        propagation: PropagationConfig {
+            delay_ns: Nanos::from_millis(round_trip_ms / 2),
+            ..PropagationConfig::default()
+        },
+        channel: ChannelConfig {
+            loss: LossConfig::Bernoulli { p: loss },
+            ..ChannelConfig::default()
+        },
+        ..PipeConfig::default()
+    };
+    SimSpec {
+        seed: 5,
+        down: pipe(),
+        up: pipe(),
+        gateway: Some(GatewayConfig {
+            near: HostConfig::default(),
+            far: HostConfig::default(),
+            down_rate: law,
+            up_rate: law,
+            redundancy: GatewayRedundancy::Adaptive,
+        }),
+        beside_tunnel: vec![1],
+        ..SimSpec::default()
+    }
+}
+
+/// Mbit/s through the gateways and beside them, between two times.
+fn downloads(spec: &SimSpec, beside: bool, [from, to]: [i64; 2]) -> [f64; 2] {
+    let mut pair = Pair::new(spec, Vec::new()).expect("a sound specification");
+    let through = pair.connect();
+    let other = beside.then(|| pair.connect_as(1));
+    pair.run_until(Time(2_000_000_000));
+    for connection in [Some(through), other].into_iter().flatten() {
+        pair.write(connection, Side::Server, 4_000_000_000);
+    }
+    let mut came = |at: i64| {
+        pair.run_until(Time(at * 1_000_000_000));
+        let [near, _] = pair.gateway().expect("gateways");
+        let all = pair.received(Side::Client);
+        [near.delivered_bytes, all - near.delivered_bytes]
+    };
+    let (before, after) = (came(from), came(to));
+    core::array::from_fn(|it| (after[it] - before[it]) as f64 * 8e-6 / (to - from) as f64)
+}
+
+#[test]
+fn cubic_beside_a_fair_gateway_keeps_80_percent_of_an_equal_share() {
+    for (mbit_s, round_trip_ms) in [(16, 550), (20, 100)] {
+        for law in [Rate::Fair, Rate::Capped(mbit_s * 1_000_000)] {
+            let spec = path(mbit_s, round_trip_ms, 0.0, law);
+            let [through, beside] = downloads(&spec, true, [10, 250]);
+            let equal = mbit_s as f64 * PAYLOAD / 2.0;
+            let what = format!("{law:?}, {round_trip_ms} ms: {through} and {beside} Mbit/s");
+            assert!(beside >= 0.8 * equal, "{what}");
+            // It is not starved either.
+            assert!(through >= 0.3 * equal, "{what}");
+            assert!(through + beside >= 0.9 * 2.0 * equal, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_fixed_rate_leaves_cubic_next_to_nothing() {
+    let spec = path(16, 550, 0.0, Rate::Fixed(16_000_000));
+    let [through, beside] = downloads(&spec, true, [10, 130]);
+    assert!(beside < 0.5 * through, "{through} and {beside} Mbit/s");
+}
+
+#[test]
+fn alone_a_fair_gateway_reaches_the_ceiling_whatever_the_channel_loses() {
+    for loss in [0.0, 0.001, 0.01, 0.05] {
+        let spec = path(16, 550, loss, Rate::Fair);
+        let [through, _] = downloads(&spec, false, [15, 75]);
+        let share = through / (16.0 * (1.0 - loss) * PAYLOAD);
+        assert!(share > 0.92, "loss {loss}: {share}");
+    }
+}
+
+#[test]
+fn a_cap_is_kept_alone_and_beside_others() {
+    let spec = path(16, 550, 0.01, Rate::Capped(8_000_000));
+    let [through, _] = downloads(&spec, false, [15, 75]);
+    let share = through / (8.0 * 0.99 * PAYLOAD);
+    assert!((0.92..1.02).contains(&share), "{share}");
+}
+
+#[test]
+fn after_an_outage_of_20_s_the_rate_is_back_within_six_round_trips() {
+    for loss in [0.0, 0.01] {
+        let mut spec = path(16, 550, loss, Rate::Fair);
+        let outage = Outage {
+            start_ns: Time(20_000_000_000),
+            length_ns: Nanos::from_secs(20),
+        };
+        spec.down.channel.outages.push(outage);
+        spec.up.channel.outages.push(outage);
+        // Six round trips are 3.3 s.
+        let [through, _] = downloads(&spec, false, [43, 53]);
+        let share = through / (16.0 * (1.0 - loss) * PAYLOAD);
+        assert!(share > 0.85, "loss {loss}: {share}");
+    }
+}
