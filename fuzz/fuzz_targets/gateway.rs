@@ -16,11 +16,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 enum Step<'a> {
     Connect { datagram: u16 },
     Lose,
-    Hello { session: u64, packet: u16, kept: u32, flow: u64, all: u64, flows: u32 },
+    Hello { session: u64, packet: u16, kept: u32, flow: u64, all: u64, flows: u32, datagrams: u32 },
     Control { bytes: &'a [u8] },
     Datagram { bytes: &'a [u8] },
     /// A packet of frames, or of what is none, as the code carries it.
     Packet { bytes: &'a [u8] },
+    /// The same on the plane with datagrams.
+    Datagrams { bytes: &'a [u8] },
+    OpenChannel { user: u8, ip: bool },
+    SendDatagram { flow: u8, bytes: u16, address: bool },
+    Receive { count: u8 },
     Open { user: u8 },
     Write { flow: u8, bytes: u16 },
     Finish { flow: u8 },
@@ -32,6 +37,7 @@ enum Step<'a> {
 
 const WINDOW: u64 = 200_000;
 const MAX_FLOWS: u32 = 8;
+const DATAGRAMS: u64 = 1 << 17;
 
 fn target() -> Target {
     let at = |port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
@@ -63,10 +69,15 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
         send_buffer: 5000,
         max_flows: MAX_FLOWS,
         kept_packets: 300,
+        takes_udp: true,
+        takes_ip: role == Role::Far,
+        datagram_buffer: DATAGRAMS,
+        association_idle: Nanos::from_secs(120),
         ..Config::fixed(50_000_000, 90)
     };
     let mut session = Session::new(config, role, 1, 2).expect("settings that work");
     let mut sender = peer();
+    let mut lossy = peer();
     let mut now = Time::ZERO;
     for step in steps {
         let flow = |number: u8| FlowId(u64::from(number));
@@ -74,9 +85,10 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
             Step::Connect { datagram } => {
                 session.on_carrier_connected(now, usize::from(datagram));
                 sender = peer();
+                lossy = peer();
             }
             Step::Lose => session.on_carrier_lost(now),
-            Step::Hello { session: number, packet, kept, flow, all, flows } => {
+            Step::Hello { session: number, packet, kept, flow, all, flows, datagrams } => {
                 let hello = Control::Hello(Hello {
                     version: VERSION,
                     epoch: 7,
@@ -86,6 +98,7 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
                     flow_credit: flow,
                     session_credit: all,
                     flows,
+                    datagram_packets: datagrams,
                 });
                 session.handle_control(now, &hello.to_bytes());
             }
@@ -98,6 +111,30 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
                         session.handle_datagram(now, &datagram);
                         datagram.truncate(1);
                     }
+                }
+            }
+            Step::Datagrams { bytes } => {
+                let mut datagram = vec![1];
+                if lossy.push(now, bytes).is_ok() {
+                    while lossy.poll_transmit(now, &mut datagram).is_some() {
+                        session.handle_datagram(now, &datagram);
+                        datagram.truncate(1);
+                    }
+                }
+            }
+            Step::OpenChannel { user, ip: true } => {
+                let _ = session.open_ip(now, user.into());
+            }
+            Step::OpenChannel { user, ip: false } => {
+                let _ = session.open_udp(now, user.into(), &target());
+            }
+            Step::SendDatagram { flow: number, bytes, address } => {
+                let address = address.then_some(target().source);
+                session.send_datagram(now, flow(number), address, &vec![7; bytes.into()]);
+            }
+            Step::Receive { count } => {
+                for _ in 0..count {
+                    session.poll_received();
                 }
             }
             Step::Open { user } => {
@@ -129,11 +166,13 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
         }
         while session.poll_control().is_some() {}
         while let Some(event) = session.poll_event() {
-            if let Event::Opened { flow, .. } = event {
+            if let Event::Opened { flow, .. } | Event::OpenedChannel { flow, .. } = event {
                 session.set_user(flow, 3);
             }
         }
         assert!(session.waiting_bytes() <= WINDOW, "more than the window waits");
+        let waits = session.waiting_datagram_bytes();
+        assert!(waits <= 3 * DATAGRAMS, "{waits} bytes of datagrams wait");
         let timer = session.poll_timeout();
         assert!(timer.is_none_or(|at| at > now), "{timer:?} at {now:?}");
     }

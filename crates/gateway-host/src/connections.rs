@@ -151,7 +151,9 @@ impl Connections {
                 self.by_flow.insert(flow, at);
                 self.give_turn(at);
             }
-            Err(OpenError::TooMany | OpenError::NoSession) => self.without_flow.push_back(at),
+            Err(OpenError::TooMany | OpenError::NoSession | OpenError::NoDatagrams) => {
+                self.without_flow.push_back(at);
+            }
         }
     }
 

@@ -237,7 +237,8 @@ impl Gateway {
                     self.established.get_or_insert(now.instant);
                     self.carrier.on_established();
                 }
-                Event::Lost(Why::PeerBeganAnew | Why::TimedOut) => {}
+                // No datagrams are taken here, so the session opens no channel.
+                Event::OpenedChannel { .. } | Event::Lost(Why::PeerBeganAnew | Why::TimedOut) => {}
                 Event::Lost(why) => {
                     self.carrier.settle(now, &mut self.session);
                     self.carrier.end(now, &why.to_string());

@@ -58,6 +58,20 @@ pub struct Config {
     pub patience: Nanos,
     /// A session without a carrier ends after this.
     pub session_timeout: Nanos,
+    /// Whether the other gateway may open UDP associations, and channels for whole IP packets.
+    pub takes_udp: bool,
+    pub takes_ip: bool,
+    /// Bytes of datagrams that wait to be sent, of all together, each with 96 more. The same holds for those that have come and were not taken,
+    /// for those that have come in pieces, and for those whose association is not known yet. Beyond them the oldest are dropped.
+    pub datagram_buffer: u64,
+    /// A datagram that has waited so long to be sent is dropped.
+    pub datagram_wait: Nanos,
+    /// Packets with datagrams are kept while they are among so many newest ones, at most 2^16. 0: no datagrams.
+    pub datagram_packets: u32,
+    /// A repair covers packets with datagrams that were sent within so long.
+    pub datagram_repair: Nanos,
+    /// An association without a datagram in either direction is over after this; RFC 4787 asks for 2 minutes at least.
+    pub association_idle: Nanos,
 }
 
 /// What a kept packet takes beside its bytes.
@@ -103,19 +117,28 @@ impl Config {
             ),
             patience: Nanos::from_millis(5),
             session_timeout: Nanos::from_secs(900),
+            takes_udp: false,
+            takes_ip: false,
+            datagram_buffer: bytes_in(500).clamp(256 << 10, 64 << 20),
+            datagram_wait: Nanos::from_millis(500),
+            datagram_packets: (bytes_in(1000) / 1400).clamp(256, 1 << 15) as u32,
+            datagram_repair: Nanos::from_millis(100),
+            association_idle: Nanos::from_secs(300),
         }
     }
 
     /// The most memory that a session takes, whatever the other gateway and the hosts do: about half of it where flows are busy.
     pub fn memory_bytes(&self, packet_max_bytes: u32) -> u64 {
-        let places = u64::from(self.kept_packets).next_power_of_two();
+        let places = |kept: u32| u64::from(kept).next_power_of_two();
+        let places = places(self.kept_packets) + places(self.datagram_packets);
         let packets = 2 * places * (u64::from(packet_max_bytes) + PACKET_RECORD_BYTES);
+        let datagrams = 4 * self.datagram_buffer;
         let flows = 2 * u64::from(self.max_flows);
         let received = MEMORY_FACTOR * self.session_window
             + Self::early_pieces(self.session_window) * EARLY_PIECE_BYTES;
         let least = Self::LEAST_SEND_BUFFER.min(self.send_buffer);
         let waiting = (self.session_window + flows * least).min(flows * self.send_buffer);
-        packets + received + MEMORY_FACTOR * waiting + flows * FLOW_BYTES
+        packets + datagrams + received + MEMORY_FACTOR * waiting + flows * FLOW_BYTES
     }
 
     /// Of all flows' bytes, those that wait for bytes before them may be in so many pieces. A gateway that sends in order does not
@@ -161,6 +184,27 @@ impl Config {
         )?;
         check(self.send_buffer >= 4096, "send_buffer", "4096 or more")?;
         check(self.max_flows >= 1, "max_flows", "1 or more")?;
+        check(
+            (1 << 17..=1 << 40).contains(&self.datagram_buffer),
+            "datagram_buffer",
+            "2^17 to 2^40",
+        )?;
+        check(
+            self.datagram_packets <= 1 << 16,
+            "datagram_packets",
+            "0 to 2^16",
+        )?;
+        check(
+            [
+                self.datagram_wait,
+                self.datagram_repair,
+                self.association_idle,
+            ]
+            .into_iter()
+            .all(|it| it > Nanos::ZERO),
+            "datagram_wait",
+            "more than 0, as datagram_repair and association_idle",
+        )?;
         check(
             self.report_every > Nanos::ZERO && self.patience >= Nanos::ZERO,
             "report_every",

@@ -54,16 +54,25 @@ pub enum FrameError {
     /// The packet ends within a frame.
     Truncated,
     Type(u8),
-    /// Offset and length together are more than 2^62 - 1.
+    /// Offset and length together are more than 2^62 - 1, or than a frame in pieces has.
     Offset,
+    /// A datagram, or a frame in pieces, that is longer than any may be.
+    Length(u64),
+    /// Of an address.
+    Family(u8),
 }
 
 impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated => f.write_str("the packet ends within a frame"),
-            Self::Type(kind) => write!(f, "frame of type {kind}, expected 1 to 6"),
-            Self::Offset => write!(f, "data beyond offset {}", varint::MAX),
+            Self::Type(kind) => write!(
+                f,
+                "frame of type {kind}, expected 1 to 6, or 1 to 3 with datagrams"
+            ),
+            Self::Offset => f.write_str("bytes beyond the end of what they belong to"),
+            Self::Length(bytes) => write!(f, "datagram of {bytes} bytes"),
+            Self::Family(family) => write!(f, "address family {family}, expected 4 or 6"),
         }
     }
 }
@@ -254,6 +263,7 @@ mod tests {
     #[test]
     fn an_unknown_type_is_named() {
         let error = Frames::of(&[9]).next().unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "frame of type 9, expected 1 to 6");
+        let expected = "frame of type 9, expected 1 to 6, or 1 to 3 with datagrams";
+        assert_eq!(error.to_string(), expected);
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! | type | message | fields after the type (8 bits) |
 //! |---|---|---|
-//! | 1 | HELLO | version (16 bits), boot epoch (64), session (64), longest packet (16), kept packets (32), flow credit (64), session credit (64), flows (32) |
+//! | 1 | HELLO | version (16 bits), boot epoch (64), session (64), longest packet (16), kept packets (32), flow credit (64), session credit (64), flows (32), kept datagram packets (32) |
 //! | 2 | CLOSE | code (8 bits), reason (UTF-8, up to the message's end) |
 //!
-//! Bytes behind the fields of a HELLO are left out: a later version may have more.
+//! Bytes behind the fields of a HELLO are left out: a later version may have more. One without the last field is as if that were 0.
 
 use core::fmt;
 
@@ -13,6 +13,7 @@ use core::fmt;
 pub const VERSION: u16 = 1;
 /// No control message is longer.
 pub const CONTROL_MAX_BYTES: usize = 1024;
+/// Of one without the kept datagram packets.
 const HELLO_BYTES: usize = 1 + 2 + 8 + 8 + 2 + 4 + 8 + 8 + 4;
 
 /// What each gateway says first.
@@ -33,6 +34,8 @@ pub struct Hello {
     pub session_credit: u64,
     /// So many flows may be opened before a FLOWS CREDIT.
     pub flows: u32,
+    /// It keeps so many packets with datagrams, so a repair covers no more. 0: it takes no datagrams.
+    pub datagram_packets: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +77,7 @@ impl Control {
                 out.extend_from_slice(&hello.flow_credit.to_be_bytes());
                 out.extend_from_slice(&hello.session_credit.to_be_bytes());
                 out.extend_from_slice(&hello.flows.to_be_bytes());
+                out.extend_from_slice(&hello.datagram_packets.to_be_bytes());
                 out
             }
             Self::Close { code, reason } => {
@@ -98,7 +102,7 @@ impl Control {
         match bytes.first().ok_or(length)? {
             1 if bytes.len() >= HELLO_BYTES => {
                 let number = |at: usize, length: usize| {
-                    let field = &bytes[at..at + length];
+                    let field = bytes.get(at..at + length).unwrap_or(&[]);
                     field.iter().fold(0, |it, &byte| it << 8 | u64::from(byte))
                 };
                 Ok(Self::Hello(Hello {
@@ -110,6 +114,7 @@ impl Control {
                     flow_credit: number(25, 8),
                     session_credit: number(33, 8),
                     flows: number(41, 4) as u32,
+                    datagram_packets: number(45, 4) as u32,
                 }))
             }
             2 if bytes.len() >= 2 => {
@@ -134,13 +139,17 @@ mod tests {
         #[test]
         fn a_hello_that_is_written_is_read(
             epoch: u64, session: u64, packet_max_bytes: u16, kept_packets: u32,
-            flow_credit: u64, session_credit: u64, flows: u32, more in prop::collection::vec(any::<u8>(), 0..20),
+            flow_credit: u64, session_credit: u64, flows: u32, datagram_packets: u32, more in prop::collection::vec(any::<u8>(), 0..20),
         ) {
             let hello = Control::Hello(Hello {
                 version: VERSION, epoch, session, packet_max_bytes, kept_packets, flow_credit, session_credit, flows,
+                datagram_packets,
             });
             let mut bytes = hello.to_bytes();
-            prop_assert_eq!(bytes.len(), HELLO_BYTES);
+            prop_assert_eq!(bytes.len(), HELLO_BYTES + 4);
+            let short = Control::from_bytes(&bytes[..HELLO_BYTES]);
+            let short = matches!(short, Ok(Control::Hello(Hello { datagram_packets: 0, .. })));
+            prop_assert!(short, "one without the last field is read");
             bytes.extend(more);
             prop_assert_eq!(Control::from_bytes(&bytes), Ok(hello));
         }

@@ -5,7 +5,7 @@
 //! hosts - Session (near) - carrier = path = carrier - Session (far) - hosts
 //! ```
 //!
-//! A [`Session`] carries [flows](FlowId): byte streams that end at both gateways. What it sends crosses as datagrams, which the
+//! A [`Session`] carries [flows](FlowId): byte streams that end at both gateways, and [channels](Channel) for datagrams, which may be lost. What it sends crosses as datagrams, which the
 //! erasure code of `bentpipe-fec` repairs, and as a few control messages, which a carrier delivers in order. The carrier below it (QUIC,
 //! or TLS over TCP) authenticates and encrypts. [`null::Carrier`] does neither; it is for virtual time.
 //!
@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod datagram;
 mod flow;
 mod frame;
 mod hello;
@@ -29,9 +30,12 @@ mod target;
 mod varint;
 
 pub use config::{Config, ConfigError, Rate};
+pub use datagram::{DATAGRAM_MAX_BYTES, Datagram, DatagramFrame, DatagramFrames, Piece};
 pub use flow::FlowId;
 pub use frame::{Frame, FrameError, Frames};
 pub use hello::{CONTROL_MAX_BYTES, Control, Hello, VERSION};
 pub use record::{GatewayFigures, GatewayRedundancy};
-pub use session::{Event, Figures, OpenError, ResetCode, Role, Sent, Session, Why};
-pub use target::{Target, TargetError};
+pub use session::{
+    DatagramFigures, Event, Figures, OpenError, Received, ResetCode, Role, Sent, Session, Why,
+};
+pub use target::{Channel, Target, TargetError};

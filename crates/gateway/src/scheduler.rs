@@ -148,7 +148,8 @@ impl Scheduler {
         }
     }
 
-    pub fn has_work(&self) -> bool {
+    #[cfg(test)]
+    fn has_work(&self) -> bool {
         self.users.has_work()
     }
 

@@ -3,10 +3,12 @@
 //! | bytes | field |
 //! |---|---|
 //! | 1 | bytes of the whole target, this one with them |
-//! | 1 | kind: 1, a TCP connection |
+//! | 1 | kind: 1, a TCP connection; 2, a UDP association; 3, whole IP packets, which has no fields after this one |
 //! | 1 | family of the addresses: 4 or 6 |
 //! | 4 or 16, 2 | address and port of the destination |
 //! | 4 or 16, 2 | address and port of the host that asked |
+//!
+//! The destination of a UDP association may have the port 0: then each datagram names its own address.
 //!
 //! Numbers are big-endian. A kind or a family that is not known is an error of this flow only: its reset says so.
 
@@ -14,6 +16,9 @@ use core::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const TCP: u8 = 1;
+const UDP: u8 = 2;
+const IP: u8 = 3;
+const IP_BYTES: usize = 2;
 const V4_BYTES: usize = 3 + 2 * 6;
 const V6_BYTES: usize = 3 + 2 * 18;
 
@@ -23,6 +28,22 @@ pub struct Target {
     pub destination: SocketAddr,
     /// Of the same family.
     pub source: SocketAddr,
+}
+
+/// What datagrams cross in: a flow whose bytes are its target only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// UDP of one host. The destination's port is 0 where each datagram names its own address.
+    Udp(Target),
+    /// Whole IP packets.
+    Ip,
+}
+
+/// What a flow is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Tcp(Target),
+    Datagrams(Channel),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +58,12 @@ impl fmt::Display for TargetError {
         match self {
             Self::Length(bytes) => write!(
                 f,
-                "target of {bytes} bytes, expected {V4_BYTES} for IPv4 or {V6_BYTES} for IPv6"
+                "target of {bytes} bytes, expected {V4_BYTES} for IPv4, {V6_BYTES} for IPv6, or {IP_BYTES} for IP packets"
             ),
-            Self::Kind(kind) => write!(f, "target of kind {kind}, expected 1 (TCP)"),
+            Self::Kind(kind) => write!(
+                f,
+                "target of kind {kind}, expected 1 (TCP), 2 (UDP) or 3 (IP packets)"
+            ),
             Self::Family(family) => write!(f, "address family {family}, expected 4 or 6"),
         }
     }
@@ -53,8 +77,12 @@ impl Target {
     /// # Panics
     /// If the addresses are of two families: no connection has such.
     pub fn to_bytes(&self) -> Vec<u8> {
+        self.to_bytes_of(TCP)
+    }
+
+    fn to_bytes_of(self, kind: u8) -> Vec<u8> {
         assert_eq!(self.destination.is_ipv4(), self.source.is_ipv4());
-        let mut out = vec![0, TCP, if self.source.is_ipv4() { 4 } else { 6 }];
+        let mut out = vec![0, kind, if self.source.is_ipv4() { 4 } else { 6 }];
         for address in [self.destination, self.source] {
             match address.ip() {
                 IpAddr::V4(ip) => out.extend_from_slice(&ip.octets()),
@@ -69,17 +97,14 @@ impl Target {
     /// How many bytes the target at the beginning of a flow has, or what is wrong with its first byte.
     pub fn length(first: u8) -> Result<usize, TargetError> {
         let length = usize::from(first);
-        let right = [V4_BYTES, V6_BYTES].contains(&length);
+        let right = [V4_BYTES, V6_BYTES, IP_BYTES].contains(&length);
         right.then_some(length).ok_or(TargetError::Length(first))
     }
 
-    /// A target of the length that its first byte says.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, TargetError> {
+    /// The addresses of a target of the length that its first byte says, whatever its kind.
+    fn addresses(bytes: &[u8]) -> Result<Self, TargetError> {
         let length = bytes.first().copied().unwrap_or(0);
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
-        if byte(1) != TCP {
-            return Err(TargetError::Kind(byte(1)));
-        }
         let (expected, ip_bytes) = match byte(2) {
             4 => (V4_BYTES, 4),
             6 => (V6_BYTES, 16),
@@ -107,6 +132,33 @@ impl Target {
     }
 }
 
+impl Channel {
+    /// The bytes of the flow.
+    ///
+    /// # Panics
+    /// If the addresses are of two families.
+    pub fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Udp(target) => target.to_bytes_of(UDP),
+            Self::Ip => vec![IP_BYTES as u8, IP],
+        }
+    }
+}
+
+impl Purpose {
+    /// What a target of the length that its first byte says is for.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, TargetError> {
+        let first = bytes.first().copied().unwrap_or(0);
+        match bytes.get(1).copied().unwrap_or(0) {
+            TCP => Target::addresses(bytes).map(Self::Tcp),
+            UDP => Target::addresses(bytes).map(|it| Self::Datagrams(Channel::Udp(it))),
+            IP if bytes == [IP_BYTES as u8, IP] => Ok(Self::Datagrams(Channel::Ip)),
+            IP => Err(TargetError::Length(first)),
+            other => Err(TargetError::Kind(other)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,13 +180,20 @@ mod tests {
             };
             let bytes = target.to_bytes();
             prop_assert_eq!(Target::length(bytes[0]), Ok(bytes.len()));
-            prop_assert_eq!(Target::from_bytes(&bytes), Ok(target));
+            prop_assert_eq!(Purpose::from_bytes(&bytes), Ok(Purpose::Tcp(target)));
+            for channel in [Channel::Udp(target), Channel::Ip] {
+                let bytes = channel.to_bytes();
+                prop_assert_eq!(Target::length(bytes[0]), Ok(bytes.len()));
+                prop_assert_eq!(Purpose::from_bytes(&bytes), Ok(Purpose::Datagrams(channel)));
+            }
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            if let Ok(target) = Target::from_bytes(&bytes) {
-                prop_assert_eq!(target.to_bytes(), bytes);
+            match Purpose::from_bytes(&bytes) {
+                Ok(Purpose::Tcp(target)) => prop_assert_eq!(target.to_bytes(), bytes),
+                Ok(Purpose::Datagrams(channel)) => prop_assert_eq!(channel.to_bytes(), bytes),
+                Err(_) => {}
             }
         }
     }

@@ -34,6 +34,7 @@ const SILENCE: Nanos = Nanos::from_secs(1);
 
 #[derive(Clone, Copy, Debug)]
 struct PacketRecord {
+    /// Until the packet is known: when it was named.
     known_at: Time,
     arrival: Option<Arrival>,
     /// Where it is lost if it does not come as it was sent.
@@ -70,6 +71,7 @@ pub struct TunnelReceiver {
     suspect: Option<u64>,
     /// When a frame last came whose number was not far from the others.
     last_near: Option<Time>,
+    give_up_after: Option<Nanos>,
     counters: ReceiverCounters,
 }
 
@@ -126,6 +128,7 @@ impl TunnelReceiver {
             has_news: false,
             suspect: None,
             last_near: None,
+            give_up_after: None,
             counters: ReceiverCounters::default(),
         }
     }
@@ -145,6 +148,17 @@ impl TunnelReceiver {
     /// From now on a packet is asked for when it has been missing so long: see [`ExactConfig::patience`].
     pub fn set_patience(&mut self, patience: Nanos) {
         self.missing.set_patience(patience);
+    }
+
+    /// From now on reports do not count those as missing that have been missing for so long: the sender need not repair them.
+    pub fn give_up_after(&mut self, span: Nanos) {
+        self.give_up_after = Some(span);
+    }
+
+    fn has_given_up(&self, now: Time, id: u64) -> bool {
+        let is_kept = self.decoder.kept().contains(&id);
+        let after = self.give_up_after.filter(|_| is_kept);
+        after.is_some_and(|after| self.records[id].known_at + after <= now)
     }
 
     /// A frame came from the sender.
@@ -301,7 +315,7 @@ impl TunnelReceiver {
         for id in start.max(kept.end)..end {
             let lost_at = run.map(|run| run.of(id - kept.end));
             let record = PacketRecord {
-                known_at: Time::ZERO,
+                known_at: now,
                 arrival: None,
                 lost_at,
             };
@@ -390,7 +404,9 @@ impl TunnelReceiver {
         let ranges = self.missing.ask(now, &mut self.decoder);
         let kept = self.decoder.kept();
         self.first_missing = self.first_missing.max(kept.start);
-        while self.decoder.is_known(self.first_missing) {
+        while self.decoder.is_known(self.first_missing)
+            || self.has_given_up(now, self.first_missing)
+        {
             self.first_missing += 1;
         }
         let before_idle = self.before_idle.unwrap_or(BeforeIdle {

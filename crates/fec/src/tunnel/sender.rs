@@ -69,6 +69,7 @@ pub struct TunnelSender {
     heard: Option<Heard>,
     round_trip: Option<Nanos>,
     copies: u8,
+    span: Option<Nanos>,
     counters: SenderCounters,
 }
 
@@ -103,6 +104,7 @@ impl TunnelSender {
             heard: None,
             round_trip: None,
             copies: 1,
+            span: None,
             counters: SenderCounters::default(),
         })
     }
@@ -157,6 +159,11 @@ impl TunnelSender {
     /// What was sent again and asked for once more was lost twice: from now on it is sent so many times at once. 1: each time once.
     pub fn set_copies(&mut self, copies: u8) {
         self.copies = copies.max(1);
+    }
+
+    /// From now on a repair covers only packets that were sent within so long, and the newest one: what is older is of no use any more.
+    pub fn set_span(&mut self, span: Nanos) {
+        self.span = Some(span);
     }
 
     /// What the channel is estimated to lose.
@@ -377,6 +384,23 @@ impl TunnelSender {
         first..self.next
     }
 
+    /// What of a window is young enough.
+    fn recent(&self, now: Time, window: Range<u64>) -> Range<u64> {
+        let Some(span) = self.span else {
+            return window;
+        };
+        let (mut first, mut end) = (window.start, window.end.saturating_sub(1));
+        while first < end {
+            let middle = u64::midpoint(first, end);
+            if self.records[middle].sent + span < now {
+                first = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        first..window.end
+    }
+
     fn send_repair(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
         if self.end_of_burst().is_some_and(|at| at <= now) && self.plan.end_burst() {
             self.add_waiting(1);
@@ -384,7 +408,7 @@ impl TunnelSender {
         if self.waiting_repairs == 0 || self.titration.is_some_and(|it| it.room_at() > now) {
             return None;
         }
-        let window = self.window();
+        let window = self.recent(now, self.window());
         if window.is_empty() {
             self.waiting_repairs = 0;
             return None;

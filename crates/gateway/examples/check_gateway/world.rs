@@ -352,7 +352,10 @@ impl World {
                         gateway.connect_at = Some(now + Nanos::from_millis(200));
                     }
                 }
-                Event::Established { .. } | Event::Readable(_) | Event::Writable(_) => {}
+                Event::Established { .. }
+                | Event::Readable(_)
+                | Event::Writable(_)
+                | Event::OpenedChannel { .. } => {}
             }
             moved = true;
         }

@@ -25,6 +25,7 @@ impl fmt::Display for FlowId {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Flow {
     /// Which local user's share it has.
     pub user: u64,
@@ -35,6 +36,8 @@ pub(crate) struct Flow {
     /// The host has been told that there is something to read, or room to write, and has not asked since.
     pub told_readable: bool,
     pub wants_room: bool,
+    /// It has bytes to send, as the scheduler was told.
+    pub has_work: bool,
 }
 
 impl Flow {

@@ -1,9 +1,10 @@
 //! What a session has done so far, and how it stands.
 
+use super::DatagramFigures;
 use bentpipe_base::Nanos;
 use bentpipe_fec::{ReceiverCounters, SenderCounters};
 
-/// Counts are of the session's whole time; the coded plane's begin anew with each new session.
+/// Counts are of the session's whole time; the coded planes' and those of datagrams begin anew with each new session.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     pub sender: SenderCounters,
@@ -29,4 +30,5 @@ pub struct Figures {
     /// Datagrams that came without a session, or that no gateway sends.
     pub strays: u64,
     pub malformed: u64,
+    pub datagrams: DatagramFigures,
 }

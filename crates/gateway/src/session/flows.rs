@@ -1,12 +1,14 @@
 //! The flows of a session: their bytes, their credit, and what goes into the next packet.
 
+use super::datagrams::{Datagrams, PieceError};
 use super::{Event, OpenError, ResetCode, Role};
 use crate::config::Config;
 use crate::flow::{Flow, FlowId, ReceiveError, ReceiveHalf, SendHalf};
 use crate::frame::Frame;
 use crate::hello::Hello;
 use crate::scheduler::Scheduler;
-use crate::target::Target;
+use crate::target::{Channel, Purpose, Target};
+use bentpipe_base::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The longest frame that is no DATA: a type and two numbers.
@@ -28,6 +30,11 @@ pub(crate) enum Violation {
     FlowsCredit(FlowId),
     /// It speaks of a flow that was never opened from here.
     NeverOpened(FlowId),
+    /// The flow takes no datagrams, or none with an address.
+    NoDatagrams(FlowId),
+    Piece(PieceError),
+    /// What pieces give is no datagram.
+    Whole,
 }
 
 #[derive(Debug)]
@@ -58,7 +65,12 @@ pub(crate) struct Flows {
     waiting_to_send: u64,
     early_pieces: usize,
     peer_flow_credit: u64,
-    scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
+    pub(super) datagrams: Datagrams,
+    takes_udp: bool,
+    takes_ip: bool,
+    /// Byte streams that have something to send, but for the session's credit.
+    streams_with_work: usize,
     resets: VecDeque<(FlowId, u8)>,
     /// Flows whose credit is to be looked at.
     credits: BTreeSet<FlowId>,
@@ -90,6 +102,11 @@ impl Flows {
             early_pieces: 0,
             peer_flow_credit: peer.flow_credit,
             scheduler: Scheduler::default(),
+            datagrams: Datagrams::new(config),
+            // What the other gateway does not offer it cannot have.
+            takes_udp: config.takes_udp && peer.datagram_packets > 0,
+            takes_ip: config.takes_ip && peer.datagram_packets > 0,
+            streams_with_work: 0,
             resets: VecDeque::new(),
             credits: BTreeSet::new(),
             resets_seen: 0,
@@ -140,19 +157,24 @@ impl Flows {
             expects_target,
             told_readable: false,
             wants_room: false,
+            has_work: false,
         }
     }
 
     // --- from the hosts ---
 
     pub fn open(&mut self, user: u64, target: &Target) -> Result<FlowId, OpenError> {
+        self.open_with(user, &target.to_bytes())
+    }
+
+    pub(super) fn open_with(&mut self, user: u64, target: &[u8]) -> Result<FlowId, OpenError> {
         if self.opened >= self.may_open.min(self.opened_over + self.keeps_at_most) {
             return Err(OpenError::TooMany);
         }
         let id = FlowId(2 * self.opened + u64::from(self.role == Role::Far));
         self.opened += 1;
         let mut flow = self.new_flow(user, false);
-        flow.send.write(&target.to_bytes());
+        flow.send.write(target);
         self.waiting_to_send += flow.send.buffered();
         self.by_id.insert(id, flow);
         self.look_for_work(id);
@@ -172,7 +194,7 @@ impl Flows {
         let Some(flow) = self.by_id.get_mut(&id) else {
             return 0;
         };
-        if flow.send.is_finished() {
+        if flow.send.is_finished() || self.datagrams.has(id) {
             return 0;
         }
         let room = limit.saturating_sub(flow.send.buffered()) as usize;
@@ -200,7 +222,7 @@ impl Flows {
     }
 
     pub fn finish(&mut self, id: FlowId) {
-        if let Some(flow) = self.by_id.get_mut(&id) {
+        if let Some(flow) = self.by_id.get_mut(&id).filter(|_| !self.datagrams.has(id)) {
             flow.send.finish();
             self.look_for_work(id);
         }
@@ -227,6 +249,7 @@ impl Flows {
         if let Some(flow) = self.by_id.get_mut(&id) {
             self.scheduler.forget(flow.user, id.0);
             flow.user = user;
+            self.streams_with_work -= usize::from(core::mem::take(&mut flow.has_work));
             self.look_for_work(id);
         }
     }
@@ -272,6 +295,8 @@ impl Flows {
             return false;
         };
         self.scheduler.forget(flow.user, id.0);
+        self.streams_with_work -= usize::from(flow.has_work);
+        self.datagrams.forget(id);
         self.credits.remove(&id);
         self.taken += flow.receive.buffered();
         self.waiting_to_send -= flow.send.buffered();
@@ -279,11 +304,26 @@ impl Flows {
         true
     }
 
-    fn look_for_work(&mut self, id: FlowId) {
-        if let Some(flow) = self.by_id.get(&id) {
+    pub(super) fn look_for_work(&mut self, id: FlowId) {
+        if let Some(flow) = self.by_id.get_mut(&id) {
             // The session's credit concerns all: it is looked at when a packet is made.
             let has_work = flow.send.has_work(u64::MAX);
+            self.streams_with_work += usize::from(has_work);
+            self.streams_with_work -= usize::from(flow.has_work);
+            flow.has_work = has_work;
+            let has_work = has_work || self.datagrams.leaving.has(id);
             self.scheduler.set_work(flow.user, id.0, has_work);
+        }
+    }
+
+    /// Whether a flow has bytes to send, its target among them.
+    pub(super) fn has_bytes(&self, id: FlowId) -> bool {
+        self.by_id.get(&id).is_some_and(|flow| flow.has_work)
+    }
+
+    pub(super) fn charge(&mut self, id: FlowId, bytes: usize) {
+        if let Some(flow) = self.by_id.get(&id) {
+            self.scheduler.charge(flow.user, id.0, bytes);
         }
     }
 
@@ -291,6 +331,7 @@ impl Flows {
 
     pub fn handle(
         &mut self,
+        now: Time,
         frame: Frame<'_>,
         events: &mut VecDeque<Event>,
     ) -> Result<(), Violation> {
@@ -300,7 +341,7 @@ impl Flows {
                 offset,
                 bytes,
                 end,
-            } => self.on_data(flow, offset, bytes, end, events),
+            } => self.on_data(now, flow, offset, bytes, end, events),
             Frame::Reset { flow, code } => {
                 self.find(flow)?;
                 if self.forget(flow) {
@@ -352,8 +393,23 @@ impl Flows {
         Ok(())
     }
 
+    /// Whether it is known what a flow is for. `false`: the frame that opens it is still under way.
+    pub(super) fn is_known(&self, id: FlowId) -> Result<bool, Violation> {
+        let place = id.0 / 2;
+        if self.is_own(id) {
+            let was_opened = place < self.opened;
+            return was_opened.then_some(true).ok_or(Violation::NeverOpened(id));
+        }
+        if place >= self.may_accept {
+            return Err(Violation::FlowsCredit(id));
+        }
+        let waits = self.by_id.get(&id).is_some_and(|it| it.expects_target);
+        Ok(place < self.accepted && !waits)
+    }
+
     fn on_data(
         &mut self,
+        now: Time,
         id: FlowId,
         offset: u64,
         bytes: &[u8],
@@ -381,13 +437,20 @@ impl Flows {
             events.push_back(Event::Reset { flow: id, code });
             return Ok(());
         }
-        if flow.expects_target && !self.read_target(id, events) {
+        if flow.expects_target && !self.read_target(now, id, events) {
             return Ok(());
         }
         let Some(flow) = self.by_id.get_mut(&id) else {
             return Ok(());
         };
         let is_news = flow.receive.ready() > 0 || flow.receive.has_ended();
+        if is_news && self.datagrams.has(id) {
+            // An association has no bytes behind its target, and no end but a reset.
+            let code = ResetCode::Target;
+            self.reset(id, code);
+            events.push_back(Event::Reset { flow: id, code });
+            return Ok(());
+        }
         if is_news && !flow.told_readable {
             flow.told_readable = true;
             events.push_back(Event::Readable(id));
@@ -398,7 +461,7 @@ impl Flows {
     }
 
     /// Whether the target is known now.
-    fn read_target(&mut self, id: FlowId, events: &mut VecDeque<Event>) -> bool {
+    fn read_target(&mut self, now: Time, id: FlowId, events: &mut VecDeque<Event>) -> bool {
         let Some(flow) = self.by_id.get_mut(&id) else {
             return false;
         };
@@ -409,19 +472,37 @@ impl Flows {
         }
         let target = match Target::length(ready.first().copied().unwrap_or(0)) {
             Ok(length) if ready.len() < length && !has_ended => return false,
-            Ok(length) => {
-                Target::from_bytes(&ready[..length.min(ready.len())]).map(|target| (target, length))
-            }
+            Ok(length) => Purpose::from_bytes(&ready[..length.min(ready.len())])
+                .map(|purpose| (purpose, length)),
             Err(error) => Err(error),
         };
-        let Ok((target, length)) = target else {
-            self.reset(id, ResetCode::Target);
+        let code = match target {
+            Ok((Purpose::Datagrams(Channel::Udp(_)), _)) if !self.takes_udp => {
+                Some(ResetCode::NotAllowed)
+            }
+            Ok((Purpose::Datagrams(Channel::Ip), _)) if !self.takes_ip => {
+                Some(ResetCode::NotAllowed)
+            }
+            Ok(_) => None,
+            Err(_) => Some(ResetCode::Target),
+        };
+        let (Ok((purpose, length)), None) = (target, code) else {
+            self.reset(id, code.unwrap_or(ResetCode::Target));
+            self.datagrams.arriving.settle_early(id, false);
             return false;
         };
         flow.receive.consume(length);
         flow.expects_target = false;
         self.taken += length as u64;
-        events.push_back(Event::Opened { flow: id, target });
+        match purpose {
+            Purpose::Tcp(target) => events.push_back(Event::Opened { flow: id, target }),
+            Purpose::Datagrams(channel) => {
+                self.datagrams.open(now, id, channel);
+                events.push_back(Event::OpenedChannel { flow: id, channel });
+            }
+        }
+        let takes = self.datagrams.has(id);
+        self.datagrams.arriving.settle_early(id, takes);
         true
     }
 
@@ -433,15 +514,19 @@ impl Flows {
 
     /// Whether a packet would have something in it.
     pub fn has_work(&self) -> bool {
+        self.has_control() || self.has_data()
+    }
+
+    /// Frames without a flow's bytes.
+    pub(super) fn has_control(&self) -> bool {
         !self.resets.is_empty()
             || !self.credits.is_empty()
             || self.owes_session_credit()
             || self.owes_flows_credit()
-            || self.has_data()
     }
 
     fn has_data(&self) -> bool {
-        self.scheduler.has_work() && self.session_credit() > 0
+        self.streams_with_work > 0 && self.session_credit() > 0
     }
 
     /// Hosts that take nothing must not keep the others' credit: it goes by the room that those leave.
@@ -471,6 +556,10 @@ impl Flows {
                 break;
             };
             let id = FlowId(id);
+            if !self.has_bytes(id) && self.datagrams.leaving.has(id) {
+                // The next packet's.
+                break;
+            }
             let session_credit = self.session_credit();
             let limit = self.send_limit();
             let Some(flow) = self.by_id.get_mut(&id) else {

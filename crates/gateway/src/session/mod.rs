@@ -9,22 +9,28 @@
 //! Near says which session it knows, far which one both have. Where they name the same one, it goes on, also over another carrier.
 //! Where they do not, one of them was started anew or has forgotten: the flows of the old session are reset on both sides.
 
+mod associations;
+mod datagrams;
+mod exchange;
 mod figures;
 mod flows;
+mod lossy;
 mod plane;
 
+pub use datagrams::{DatagramFigures, Received};
 pub use figures::Figures;
-pub(crate) use flows::Violation;
 
 use crate::config::{Config, ConfigError};
 use crate::flow::FlowId;
-use crate::frame::{FrameError, Frames};
+use crate::frame::Frames;
 use crate::hello::{Control, Hello, VERSION};
-use crate::target::Target;
+use crate::target::{Channel, Target};
+use associations::Broken;
 use bentpipe_base::{SplitMix64, Time};
 use bentpipe_fec::FrameKind;
 use core::fmt;
 use flows::Flows;
+use lossy::{LOSSY, Lossy};
 use plane::{PLANE_BYTES, Plane, RELIABLE, packet_max_bytes};
 use std::collections::VecDeque;
 
@@ -57,12 +63,14 @@ pub enum ResetCode {
     SessionLost = 7,
     /// The gateway has no room for the flow.
     Overloaded = 8,
+    /// The association is not used any more.
+    Closed = 9,
     /// A code that is not known here.
     Other = 255,
 }
 
 impl ResetCode {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Host,
         Self::Refused,
         Self::Unreachable,
@@ -71,6 +79,7 @@ impl ResetCode {
         Self::Target,
         Self::SessionLost,
         Self::Overloaded,
+        Self::Closed,
     ];
 
     pub fn from_number(code: u8) -> Self {
@@ -121,6 +130,8 @@ pub enum OpenError {
     NoSession,
     /// The other gateway takes no more flows.
     TooMany,
+    /// One of both gateways takes no datagrams.
+    NoDatagrams,
 }
 
 /// What a driver has to know.
@@ -136,6 +147,11 @@ pub enum Event {
     Opened {
         flow: FlowId,
         target: Target,
+    },
+    /// The other gateway has opened an association, or a channel for IP packets.
+    OpenedChannel {
+        flow: FlowId,
+        channel: Channel,
     },
     /// There are bytes to read, or their end.
     Readable(FlowId),
@@ -165,6 +181,8 @@ enum Link {
 struct Established {
     id: u64,
     plane: Plane,
+    /// Without it no datagrams cross.
+    lossy: Option<Lossy>,
     flows: Flows,
 }
 
@@ -235,6 +253,7 @@ impl Session {
             flow_credit: self.config.flow_start_window,
             session_credit: self.config.session_window,
             flows: self.config.max_flows,
+            datagram_packets: self.config.datagram_packets,
         }));
     }
 
@@ -291,13 +310,22 @@ impl Session {
                 );
                 return;
             }
-            let Ok(plane) = Plane::new(&self.config, hello, own_max) else {
+            let planes = Plane::new(&self.config, hello, own_max).and_then(|plane| {
+                let lossy = Lossy::new(&self.config, hello, own_max, plane.packet_max_bytes());
+                Ok((plane, lossy?))
+            });
+            let Ok((plane, lossy)) = planes else {
                 let why = format!("packets of {} bytes", hello.packet_max_bytes);
                 self.end(now, Why::Protocol(why), true);
                 return;
             };
             let flows = Flows::new(&self.config, self.role, hello);
-            self.established = Some(Established { id, plane, flows });
+            self.established = Some(Established {
+                id,
+                plane,
+                lossy,
+                flows,
+            });
             self.figures.sessions += 1;
             id
         };
@@ -342,7 +370,14 @@ impl Session {
             self.figures.strays += 1;
             return;
         };
-        let Some(([RELIABLE], frame)) = datagram.split_first_chunk::<PLANE_BYTES>() else {
+        let plane = datagram.split_first_chunk::<PLANE_BYTES>();
+        if let Some(([LOSSY], frame)) = plane
+            && it.lossy.is_some()
+        {
+            self.handle_lossy(now, frame);
+            return;
+        }
+        let Some(([RELIABLE], frame)) = plane else {
             self.figures.malformed += 1;
             return;
         };
@@ -352,7 +387,7 @@ impl Session {
         while let Some(released) = it.plane.receiver.poll_release(now) {
             for frame in Frames::of(released.packet) {
                 let handled = frame.map_err(Broken::Frame).and_then(|frame| {
-                    let handled = it.flows.handle(frame, &mut self.events);
+                    let handled = it.flows.handle(now, frame, &mut self.events);
                     handled.map_err(Broken::Rule)
                 });
                 if let Err(broken) = handled {
@@ -383,16 +418,19 @@ impl Session {
         let before = out.len();
         let plane = &mut it.plane;
         let mut sent = plane.poll_report(now, out);
+        if sent.is_none() {
+            sent = Self::of_lossy(it, now, out, Lossy::poll_report);
+        }
+        let plane = &mut it.plane;
         if sent.is_none() && plane.pacer.next() <= now {
             sent = plane.poll_again(now, out);
-            if sent.is_none() && plane.may_push() && it.flows.has_work() {
-                self.packet.clear();
-                let max = plane.packet_max_bytes();
-                let filled = it.flows.fill(max, &mut self.packet, &mut self.events);
-                if let Some(express) = filled {
-                    sent = plane.push(now, &self.packet, express, out);
-                }
+            // Nobody will ask for what is lost here.
+            sent = sent.or_else(|| Self::of_lossy(it, now, out, Lossy::poll_repair));
+            if sent.is_none() {
+                let packet = &mut self.packet;
+                sent = Self::push_next(it, now, packet, &mut self.events, out);
             }
+            let plane = &mut it.plane;
             sent = sent.or_else(|| plane.poll_repair(now, out));
             if sent.is_none() && !it.flows.has_work() {
                 plane.on_nothing_to_send();
@@ -417,19 +455,31 @@ impl Session {
     pub fn poll_timeout(&self) -> Option<Time> {
         let ends = match self.link {
             Link::Down | Link::Greeting { .. } if self.established.is_some() => {
-                return Some(self.up_until + self.config.session_timeout);
+                let idle = self.established.as_ref();
+                let idle = idle.and_then(|it| it.flows.datagrams.next_deadline());
+                let over = self.up_until + self.config.session_timeout;
+                return Some(idle.map_or(over, |idle| idle.min(over)));
             }
             Link::Up => self.established.as_ref()?,
             _ => return None,
         };
         let plane = ends.plane.poll_timeout();
-        let push = ends.plane.may_push() && ends.flows.has_work();
-        let push = push.then(|| ends.plane.pacer.next());
-        plane.into_iter().chain(push).min()
+        let pacer = ends.plane.pacer.next();
+        let has_datagrams = ends.lossy.is_some() && !ends.flows.datagrams.leaving.is_empty();
+        let push = has_datagrams || ends.plane.may_push() && ends.flows.has_work();
+        let push = push.then_some(pacer);
+        let lossy = ends.lossy.as_ref().map(Lossy::poll_timeout);
+        let lossy = lossy.map(|[report, repair]| [report, repair.map(|at| at.max(pacer))]);
+        let lossy = lossy.into_iter().flatten().flatten();
+        let idle = ends.flows.datagrams.next_deadline();
+        plane.into_iter().chain(push).chain(lossy).chain(idle).min()
     }
 
     /// The time of [`Self::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time) {
+        if let Some(it) = &mut self.established {
+            it.flows.end_idle(now, &mut self.events);
+        }
         let is_over = self.link != Link::Up && self.up_until + self.config.session_timeout <= now;
         if is_over && self.established.is_some() {
             // A HELLO that names this session may have been sent: then its answer must not come to another one.
@@ -545,28 +595,13 @@ impl Session {
         figures.accepted += it.flows.accepted();
         figures.resets += it.flows.resets_seen;
         figures.probes += it.plane.probes;
-        figures
-    }
-}
-
-/// What the other gateway did against the protocol.
-enum Broken {
-    Frame(FrameError),
-    Rule(Violation),
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Frame(error) => error.fmt(f),
-            Self::Rule(Violation::Receive(flow, error)) => write!(f, "flow {flow}: {error:?}"),
-            Self::Rule(Violation::SessionCredit) => {
-                f.write_str("more bytes than the session has credit for")
-            }
-            Self::Rule(Violation::FlowsCredit(flow)) => {
-                write!(f, "flow {flow}: more flows than there is credit for")
-            }
-            Self::Rule(Violation::NeverOpened(flow)) => write!(f, "flow {flow} was never opened"),
+        figures.datagrams = it.flows.datagrams.figures();
+        if let Some(lossy) = &it.lossy {
+            let (sender, receiver) = (lossy.sender.counters(), lossy.receiver.counters());
+            figures.datagrams.packets = sender.sources;
+            figures.datagrams.repairs = sender.repairs;
+            figures.datagrams.recovered = receiver.recovered;
         }
+        figures
     }
 }

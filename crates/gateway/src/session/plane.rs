@@ -262,6 +262,12 @@ impl Plane {
         Some(sent)
     }
 
+    /// The other plane has sent a datagram.
+    pub fn on_other_sent(&mut self, now: Time, bytes: usize) {
+        let bytes = bytes as u64 + u64::from(self.outer_bytes);
+        self.pacer.on_sent(now, bytes);
+    }
+
     /// A report of what has come. It does not wait for its turn: what it asks for is urgent.
     pub fn poll_report(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
         self.datagram(now, out, |plane, out| {

@@ -2,11 +2,11 @@
 //! datagrams after a delay or never.
 #![allow(dead_code, reason = "each test takes a part of it")]
 
-use bentpipe_base::{Nanos, Time};
+use bentpipe_base::{Nanos, SplitMix64, Time};
 use bentpipe_fec::{Policy, SenderConfig, TunnelReceiver, TunnelSender};
 use bentpipe_fec::{ReceiverConfig, ReleaseOrder};
 use bentpipe_gateway::{
-    Config, Control, Event, FlowId, Frame, Hello, Role, Session, Target, VERSION,
+    Config, Control, DatagramFrame, Event, FlowId, Frame, Hello, Role, Session, Target, VERSION,
 };
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -39,23 +39,33 @@ pub struct Ends {
     pub now: Time,
     pub sessions: [Session; 2],
     pub delay: Nanos,
+    /// The share of datagrams that the path loses.
+    pub loss: f64,
+    random: SplitMix64,
     pub events: [Vec<Event>; 2],
     under_way: VecDeque<(Time, Role, Vec<u8>)>,
 }
 
 impl Ends {
     pub fn new(config: Config, delay: Nanos) -> Self {
+        Self::over(DATAGRAM, config, delay)
+    }
+
+    /// Over a carrier that takes datagrams of at most so many bytes.
+    pub fn over(max_datagram: usize, config: Config, delay: Nanos) -> Self {
         let session =
             |role, seed| Session::new(config, role, seed, seed).expect("settings that work");
         let mut ends = Self {
             now: Time::ZERO,
             sessions: [session(Role::Near, 1), session(Role::Far, 2)],
             delay,
+            loss: 0.0,
+            random: SplitMix64(5),
             events: [Vec::new(), Vec::new()],
             under_way: VecDeque::new(),
         };
         for session in &mut ends.sessions {
-            session.on_carrier_connected(Time::ZERO, DATAGRAM);
+            session.on_carrier_connected(Time::ZERO, max_datagram);
         }
         ends.settle();
         ends
@@ -85,8 +95,11 @@ impl Ends {
                 .is_some()
             {
                 let at = self.now + self.delay;
-                self.under_way
-                    .push_back((at, to, core::mem::take(&mut out)));
+                let datagram = core::mem::take(&mut out);
+                let draw = self.random.draw() as f64 / u64::MAX as f64;
+                if draw >= self.loss {
+                    self.under_way.push_back((at, to, datagram));
+                }
             }
             while let Some(event) = self.sessions[from].poll_event() {
                 self.events[from].push(event);
@@ -141,7 +154,9 @@ pub struct Victim {
     pub events: Vec<Event>,
     /// Frames that the session has sent.
     pub sent: Vec<Vec<u8>>,
+    /// Of the plane whose packets all arrive, and of the one with datagrams.
     sender: TunnelSender,
+    lossy: TunnelSender,
     receiver: TunnelReceiver,
 }
 
@@ -155,6 +170,7 @@ pub fn hello() -> Hello {
         flow_credit: 1 << 20,
         session_credit: 1 << 20,
         flows: 1000,
+        datagram_packets: 1000,
     }
 }
 
@@ -185,6 +201,7 @@ impl Victim {
             session,
             events: Vec::new(),
             sent: Vec::new(),
+            lossy: TunnelSender::new(sender).expect("settings that work"),
             sender: TunnelSender::new(sender).expect("settings that work"),
             receiver: TunnelReceiver::new(receiver),
         };
@@ -212,6 +229,24 @@ impl Victim {
         }
     }
 
+    /// Sends a packet of these frames with datagrams.
+    pub fn send_datagrams(&mut self, frames: &[DatagramFrame<'_>]) {
+        let mut packet = Vec::new();
+        for frame in frames {
+            match frame {
+                DatagramFrame::Whole(whole) => whole.write(&mut packet),
+                DatagramFrame::Piece(piece) => piece.write(&mut packet),
+            }
+        }
+        let pushed = self.lossy.push(self.now, &packet);
+        pushed.expect("a packet that is not too long");
+        let mut datagram = vec![1];
+        while self.lossy.poll_transmit(self.now, &mut datagram).is_some() {
+            self.session.handle_datagram(self.now, &datagram);
+            datagram.truncate(1);
+        }
+    }
+
     /// Takes what the session sends now, and reports it.
     pub fn poll(&mut self) {
         while let Some(event) = self.session.poll_event() {
@@ -219,8 +254,10 @@ impl Victim {
         }
         let mut out = Vec::new();
         while self.session.poll_datagram(self.now, &mut out).is_some() {
-            let _ = self.receiver.handle(self.now, &out[1..]);
-            let _ = self.sender.handle(self.now, &out[1..]);
+            if out[0] == 0 {
+                let _ = self.receiver.handle(self.now, &out[1..]);
+                let _ = self.sender.handle(self.now, &out[1..]);
+            }
             out.clear();
         }
         while let Some(released) = self.receiver.poll_release(self.now) {

@@ -255,7 +255,8 @@ impl GatewayEnd {
                         self.at(id, now, out, HostSide::on_reset);
                     }
                 }
-                Event::Established { .. } | Event::Lost(_) => {}
+                // None is taken here.
+                Event::OpenedChannel { .. } | Event::Established { .. } | Event::Lost(_) => {}
             }
         }
     }

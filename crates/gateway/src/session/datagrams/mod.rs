@@ -1,0 +1,136 @@
+//! UDP associations and channels for IP packets: what waits to be sent, what has come, and when an association is over.
+//!
+//! Nothing here is sent again. Where there is no room, the oldest goes: this is the only place where a gateway drops what a host gave.
+
+mod arriving;
+mod leaving;
+
+pub use arriving::Received;
+pub(super) use arriving::{Arriving, PieceError};
+pub(super) use leaving::{Leaving, Wrote};
+
+use crate::config::Config;
+use crate::flow::FlowId;
+use crate::target::Channel;
+use bentpipe_base::{Nanos, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a datagram that waits takes beside its bytes.
+const RECORD_BYTES: u64 = 96;
+
+/// What has become of datagrams. Counts are of the session's whole time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatagramFigures {
+    /// Those that are open.
+    pub associations: u64,
+    /// That hosts gave, and that were handed to them.
+    pub sent: u64,
+    pub sent_bytes: u64,
+    pub delivered: u64,
+    pub delivered_bytes: u64,
+    /// Packets of the code: new ones, repairs, and those that repairs have recovered.
+    pub packets: u64,
+    pub repairs: u64,
+    pub recovered: u64,
+    /// Not sent: longer than 65,535 bytes; the oldest where there was no room; too old; and left when their association ended.
+    pub too_long: u64,
+    pub dropped_full: u64,
+    pub dropped_old: u64,
+    pub dropped_closed: u64,
+    /// Came, and were not handed over: of an association that was over, or was not known in time; the driver did not take them; and those of which
+    /// pieces were missing.
+    pub late: u64,
+    pub early_dropped: u64,
+    pub not_taken: u64,
+    pub incomplete: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Association {
+    pub channel: Channel,
+    last_used: Time,
+}
+
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    by_id: BTreeMap<FlowId, Association>,
+    /// When to look whether an association is still used.
+    deadlines: BTreeSet<(Time, FlowId)>,
+    idle: Nanos,
+    pub leaving: Leaving,
+    pub arriving: Arriving,
+    pub sent: u64,
+    pub sent_bytes: u64,
+    pub too_long: u64,
+    pub late: u64,
+}
+
+impl Datagrams {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            by_id: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            idle: config.association_idle,
+            leaving: Leaving::new(config.datagram_buffer, config.datagram_wait),
+            arriving: Arriving::new(config.datagram_buffer),
+            sent: 0,
+            sent_bytes: 0,
+            too_long: 0,
+            late: 0,
+        }
+    }
+
+    pub fn open(&mut self, now: Time, id: FlowId, channel: Channel) {
+        let last_used = now;
+        self.by_id.insert(id, Association { channel, last_used });
+        self.deadlines.insert((now + self.idle, id));
+    }
+
+    /// The association, which is used now.
+    pub fn touch(&mut self, now: Time, id: FlowId) -> Option<&Association> {
+        let association = self.by_id.get_mut(&id)?;
+        association.last_used = now;
+        Some(association)
+    }
+
+    pub fn has(&self, id: FlowId) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    pub fn forget(&mut self, id: FlowId) {
+        if self.by_id.remove(&id).is_some() {
+            self.leaving.forget(id);
+        }
+    }
+
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.deadlines.first().map(|it| it.0)
+    }
+
+    /// An association that was idle for too long.
+    pub fn next_idle(&mut self, now: Time) -> Option<FlowId> {
+        while let Some(&(at, id)) = self.deadlines.first().filter(|it| it.0 <= now) {
+            self.deadlines.remove(&(at, id));
+            let Some(association) = self.by_id.get(&id) else {
+                continue;
+            };
+            let over = association.last_used + self.idle;
+            if over <= now {
+                return Some(id);
+            }
+            self.deadlines.insert((over, id));
+        }
+        None
+    }
+
+    pub fn figures(&self) -> DatagramFigures {
+        DatagramFigures {
+            associations: self.by_id.len() as u64,
+            sent: self.sent,
+            sent_bytes: self.sent_bytes,
+            too_long: self.too_long,
+            late: self.late,
+            ..self.arriving.figures(self.leaving.figures())
+        }
+    }
+}
