@@ -1,10 +1,13 @@
 //! A TCP connection of a host, which ends at this gateway, and the flow that goes on from there.
 
-use bentpipe_gateway::{FlowId, ResetCode, Session, Target};
+use crate::entrance::{Asked, Greeting, LONGEST_GREETING, Step};
+use bentpipe_gateway::{FlowId, NamedTarget, ResetCode, Session, Target};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_linger, socket_error};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -18,6 +21,8 @@ const BYTES_PER_TURN: usize = 1 << 20;
 pub(crate) enum Progress {
     /// It waits for its socket or its flow.
     Waiting,
+    /// It has said where it leads.
+    Greeted,
     /// It stopped to give others a turn.
     MoreToDo,
     /// Both directions have ended.
@@ -28,12 +33,36 @@ pub(crate) enum Progress {
     Broken,
 }
 
+/// Where a host's connection leads.
+#[derive(Debug)]
+pub(crate) enum Destination {
+    /// It has not said so yet.
+    Unknown,
+    Address(Target),
+    Name(NamedTarget),
+    /// It has a flow.
+    Reached,
+}
+
+/// A program that has not said yet where its connection leads.
+#[derive(Debug)]
+struct Newcomer {
+    greeting: Greeting,
+    sent: Vec<u8>,
+    /// Its address.
+    source: SocketAddr,
+}
+
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Connection {
     pub socket: OwnedFd,
-    /// Where it leads, until it has a flow.
-    pub target: Option<Target>,
+    pub destination: Destination,
+    newcomer: Option<Box<Newcomer>>,
+    /// What a program sent right after its greeting: it goes first.
+    early: Vec<u8>,
+    /// Further addresses of the destination.
+    pub others: VecDeque<Target>,
     pub flow: Option<FlowId>,
     pub user: u64,
     /// It waits for its turn.
@@ -52,7 +81,10 @@ impl Connection {
     fn new(socket: OwnedFd, user: u64, connected: bool) -> Self {
         Self {
             socket,
-            target: None,
+            destination: Destination::Reached,
+            newcomer: None,
+            early: Vec::new(),
+            others: VecDeque::new(),
             flow: None,
             user,
             queued: false,
@@ -65,10 +97,27 @@ impl Connection {
         }
     }
 
-    /// One that a host has opened.
-    pub fn accepted(socket: OwnedFd, target: Target, user: u64) -> Self {
+    /// One that a host has opened. It leads to `target`, or where its greeting says.
+    pub fn accepted(
+        socket: OwnedFd,
+        target: Target,
+        user: u64,
+        greeting: Option<Greeting>,
+    ) -> Self {
+        let destination = match greeting {
+            None => Destination::Address(target),
+            Some(_) => Destination::Unknown,
+        };
+        let newcomer = greeting.map(|greeting| {
+            Box::new(Newcomer {
+                greeting,
+                sent: Vec::new(),
+                source: target.source,
+            })
+        });
         Self {
-            target: Some(target),
+            destination,
+            newcomer,
             ..Self::new(socket, user, true)
         }
     }
@@ -103,6 +152,9 @@ impl Connection {
             return self.broken(error);
         }
         self.failed = false;
+        if self.newcomer.is_some() {
+            return self.greet(buffer);
+        }
         let Some(flow) = self.flow.filter(|_| self.connected) else {
             return Progress::Waiting;
         };
@@ -115,6 +167,62 @@ impl Connection {
             Ok(true) => Progress::MoreToDo,
             Ok(false) => Progress::Waiting,
         }
+    }
+
+    /// Reads what a program says about where it wants to go.
+    fn greet(&mut self, buffer: &mut [u8]) -> Progress {
+        let Some(newcomer) = &mut self.newcomer else {
+            return Progress::Waiting;
+        };
+        while self.readable {
+            let room = LONGEST_GREETING.saturating_sub(newcomer.sent.len()).max(1);
+            let room = room.min(buffer.len());
+            match recv(&self.socket, &mut buffer[..room], RecvFlags::empty()) {
+                Ok((_, 0)) => return Progress::Broken,
+                Ok((_, length)) => newcomer.sent.extend_from_slice(&buffer[..length]),
+                Err(Errno::AGAIN) => {
+                    self.readable = false;
+                    break;
+                }
+                Err(Errno::INTR) => continue,
+                Err(_) => return Progress::Broken,
+            }
+            loop {
+                let (answer, step) = match newcomer.greeting.read(&newcomer.sent) {
+                    Step::More => break,
+                    Step::Answer(answer) => (answer, None),
+                    Step::Refuse(answer) => (answer, Some(None)),
+                    Step::Open {
+                        asked,
+                        taken,
+                        answer,
+                    } => (answer, Some(Some((asked, taken)))),
+                };
+                // A new connection has room for the few bytes of an answer.
+                let sent = if answer.is_empty() {
+                    Ok(0)
+                } else {
+                    send(&self.socket, answer, SendFlags::NOSIGNAL)
+                };
+                if sent != Ok(answer.len()) {
+                    return Progress::Broken;
+                }
+                let Some(end) = step else {
+                    continue;
+                };
+                let destination = end.and_then(|(asked, taken)| {
+                    self.early = newcomer.sent.split_off(taken);
+                    destination(asked, newcomer.source)
+                });
+                let Some(destination) = destination else {
+                    return Progress::Over;
+                };
+                self.destination = destination;
+                self.newcomer = None;
+                return Progress::Greeted;
+            }
+        }
+        Progress::Waiting
     }
 
     fn broken(&self, error: Errno) -> Progress {
@@ -133,7 +241,7 @@ impl Connection {
         buffer: &mut [u8],
     ) -> rustix::io::Result<bool> {
         let mut passed = 0;
-        while self.readable && !self.end_sent {
+        while (self.readable || !self.early.is_empty()) && !self.end_sent {
             if passed >= BYTES_PER_TURN {
                 return Ok(true);
             }
@@ -141,6 +249,11 @@ impl Connection {
             let room = session.room(flow).min(buffer.len());
             if room == 0 {
                 break;
+            }
+            if !self.early.is_empty() {
+                let taken = session.write(flow, &self.early[..room.min(self.early.len())]);
+                self.early.drain(..taken);
+                continue;
             }
             match recv(&self.socket, &mut buffer[..room], RecvFlags::empty()) {
                 Ok((_, 0)) => {
@@ -201,4 +314,23 @@ impl Connection {
         // Without it the connection closes in the usual way, which is all that can be done then.
         let _ = set_socket_linger(&self.socket, Some(Duration::ZERO));
     }
+}
+
+/// A target has addresses of one family: IPv4 is written as IPv6 (RFC 4291, section 2.5.5.2) where the other one is IPv6.
+fn destination(asked: Asked, source: SocketAddr) -> Option<Destination> {
+    let mapped = |address: SocketAddr| match address.ip() {
+        IpAddr::V4(v4) => SocketAddr::new(v4.to_ipv6_mapped().into(), address.port()),
+        IpAddr::V6(_) => address,
+    };
+    Some(match asked {
+        Asked::Address(to) if to.is_ipv4() == source.is_ipv4() => Destination::Address(Target {
+            destination: to,
+            source,
+        }),
+        Asked::Address(to) => Destination::Address(Target {
+            destination: mapped(to),
+            source: mapped(source),
+        }),
+        Asked::Name { name, port } => Destination::Name(NamedTarget::new(&name, port, source)?),
+    })
 }

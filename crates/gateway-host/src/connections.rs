@@ -1,7 +1,11 @@
 //! The hosts' connections: accepted, opened for the other gateway, and closed.
 
-use crate::connection::{Connection, Progress, READ_BYTES};
-use bentpipe_gateway::{FlowId, OpenError, ResetCode, Session, Target};
+use crate::connection::{Connection, Destination, Progress, READ_BYTES};
+use crate::entrance::Greeting;
+use crate::gateway::Listener;
+use crate::onward::Onward;
+use crate::resolver::Resolver;
+use bentpipe_gateway::{FlowId, NamedTarget, OpenError, ResetCode, Session, Target};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_tcp_nodelay;
@@ -10,36 +14,8 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-
-/// How a gateway reaches the destinations that the other one's hosts ask for.
-pub trait Onward {
-    /// Begins a TCP connection, with a socket that does not block. An error resets the flow: [`reset_code`] has the kernel's.
-    fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode>;
-}
-
-impl<F: FnMut(&Target) -> Result<OwnedFd, ResetCode>> Onward for F {
-    fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode> {
-        self(target)
-    }
-}
-
-/// What the other gateway is told of a connection that failed.
-pub fn reset_code(error: Errno) -> ResetCode {
-    match error {
-        Errno::CONNREFUSED => ResetCode::Refused,
-        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => {
-            ResetCode::Unreachable
-        }
-        Errno::TIMEDOUT => ResetCode::TimedOut,
-        Errno::ACCESS | Errno::PERM => ResetCode::NotAllowed,
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL => {
-            ResetCode::Overloaded
-        }
-        _ => ResetCode::Host,
-    }
-}
 
 /// A place for a connection. Its generation tells it from an earlier one, of which an event may still come.
 #[derive(Debug, Default)]
@@ -54,6 +30,7 @@ const RESERVED: u32 = 16;
 pub(crate) struct Connections {
     epoll: Arc<OwnedFd>,
     onward: Box<dyn Onward + Send>,
+    resolver: Resolver,
     slots: Vec<Slot>,
     unused: Vec<usize>,
     by_flow: HashMap<FlowId, usize>,
@@ -73,10 +50,15 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    pub fn new(epoll: Arc<OwnedFd>, onward: Box<dyn Onward + Send>, most: usize) -> Self {
-        Self {
+    pub fn new(
+        epoll: Arc<OwnedFd>,
+        onward: Box<dyn Onward + Send>,
+        most: usize,
+    ) -> io::Result<Self> {
+        Ok(Self {
             epoll,
             onward,
+            resolver: Resolver::new()?,
             slots: Vec::new(),
             unused: Vec::new(),
             by_flow: HashMap::new(),
@@ -89,7 +71,12 @@ impl Connections {
             delivered: 0,
             connect_failures: 0,
             open_at_once_max: 0,
-        }
+        })
+    }
+
+    /// Readable when names were resolved.
+    pub fn resolver(&self) -> impl AsFd {
+        self.resolver.as_fd()
     }
 
     /// Whether a host's further connection may be accepted.
@@ -107,9 +94,9 @@ impl Connections {
     }
 
     /// Accepts one connection and opens a flow for it. False: nobody waits at the listener.
-    pub fn accept(&mut self, listener: &OwnedFd, session: &mut Session) -> io::Result<bool> {
+    pub fn accept(&mut self, listener: &Listener, session: &mut Session) -> io::Result<bool> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let accepted = acceptfrom_with(listener, flags).and_then(|(socket, from)| {
+        let accepted = acceptfrom_with(&listener.socket, flags).and_then(|(socket, from)| {
             let source = SocketAddr::try_from(from.ok_or(Errno::NOTCONN)?)?;
             let destination = SocketAddr::try_from(getsockname(&socket)?)?;
             set_tcp_nodelay(&socket, true)?;
@@ -132,8 +119,14 @@ impl Connections {
             Err(error) => return Err(error.into()),
         };
         let user = user_of(target.source.ip());
-        let at = self.add(Connection::accepted(socket, target, user))?;
-        self.open_flow(at, session);
+        let greeting = Greeting::new(listener.entrance);
+        let greets = greeting.is_some();
+        let at = self.add(Connection::accepted(socket, target, user, greeting))?;
+        if greets {
+            self.give_turn(at);
+        } else {
+            self.open_flow(at, session);
+        }
         Ok(true)
     }
 
@@ -141,12 +134,14 @@ impl Connections {
         let Some(connection) = &mut self.slots[at].connection else {
             return;
         };
-        let Some(target) = connection.target else {
-            return;
+        let opened = match &connection.destination {
+            Destination::Address(target) => session.open(connection.user, target),
+            Destination::Name(target) => session.open_named(connection.user, target),
+            Destination::Unknown | Destination::Reached => return,
         };
-        match session.open(connection.user, &target) {
+        match opened {
             Ok(flow) => {
-                connection.target = None;
+                connection.destination = Destination::Reached;
                 connection.flow = Some(flow);
                 self.by_flow.insert(flow, at);
                 self.give_turn(at);
@@ -168,26 +163,61 @@ impl Connections {
 
     /// The other gateway has opened a flow.
     pub fn opened(&mut self, flow: FlowId, target: &Target, session: &mut Session) {
-        let user = user_of(target.source.ip());
-        session.set_user(flow, user);
-        let connected = if self.open < self.most {
-            self.onward.connect(target)
-        } else {
-            Err(ResetCode::Overloaded)
-        };
-        let added = connected.and_then(|socket| {
-            self.add(Connection::onward(socket, flow, user))
-                .map_err(|_| ResetCode::Overloaded)
-        });
-        match added {
-            Ok(at) => {
-                self.by_flow.insert(flow, at);
-            }
-            Err(code) => {
-                self.connect_failures += 1;
-                session.reset(flow, code);
+        session.set_user(flow, user_of(target.source.ip()));
+        self.go_on_to_one(flow, VecDeque::from([*target]), session);
+    }
+
+    /// The other gateway has opened a flow to a name.
+    pub fn opened_named(&mut self, flow: FlowId, target: NamedTarget, session: &mut Session) {
+        session.set_user(flow, user_of(target.source().ip()));
+        if let Err(code) = self.resolver.ask(flow, target) {
+            self.connect_failures += 1;
+            session.reset(flow, code);
+        }
+    }
+
+    /// Goes on to the addresses of names.
+    pub fn resolved(&mut self, session: &mut Session) {
+        let answers: Vec<_> = self.resolver.answers().collect();
+        for answer in answers {
+            if session.has_flow(answer.flow) {
+                let targets = answer.addresses.into_iter().map(|destination| Target {
+                    destination,
+                    source: answer.target.source(),
+                });
+                self.go_on_to_one(answer.flow, targets.collect(), session);
             }
         }
+    }
+
+    /// Goes on to the first of these that can be reached.
+    fn go_on_to_one(&mut self, flow: FlowId, mut targets: VecDeque<Target>, session: &mut Session) {
+        // A name without addresses.
+        let mut why = ResetCode::Unreachable;
+        while let Some(target) = targets.pop_front() {
+            let user = user_of(target.source.ip());
+            let connected = if self.open < self.most {
+                self.onward.connect(&target)
+            } else {
+                Err(ResetCode::Overloaded)
+            };
+            let added = connected.and_then(|socket| {
+                self.add(Connection::onward(socket, flow, user))
+                    .map_err(|_| ResetCode::Overloaded)
+            });
+            match added {
+                Ok(at) => {
+                    if let Some(connection) = &mut self.slots[at].connection {
+                        connection.others = targets;
+                    }
+                    self.by_flow.insert(flow, at);
+                    return;
+                }
+                Err(code) => why = code,
+            }
+        }
+        self.connect_failures += 1;
+        session.reset(flow, why);
     }
 
     fn add(&mut self, connection: Connection) -> io::Result<usize> {
@@ -265,12 +295,27 @@ impl Connections {
                 Progress::Waiting => {}
                 Progress::MoreToDo => self.give_turn(at),
                 Progress::Over => drop(self.remove(at)),
-                Progress::Refused(code) => {
-                    self.connect_failures += 1;
-                    self.break_off(at, code, session);
-                }
+                Progress::Refused(code) => self.try_another(at, code, session),
+                Progress::Greeted => self.open_flow(at, session),
                 Progress::Broken => self.break_off(at, ResetCode::Host, session),
             }
+        }
+    }
+
+    /// A destination could not be reached: its name may have another address.
+    fn try_another(&mut self, at: usize, code: ResetCode, session: &mut Session) {
+        let others = self.slots[at]
+            .connection
+            .as_mut()
+            .map(|connection| std::mem::take(&mut connection.others));
+        let others = others.filter(|others| !others.is_empty());
+        if let Some(others) = others
+            && let Some(flow) = self.remove(at).and_then(|connection| connection.flow)
+        {
+            self.go_on_to_one(flow, others, session);
+        } else {
+            self.connect_failures += 1;
+            self.break_off(at, code, session);
         }
     }
 
@@ -324,13 +369,5 @@ mod tests {
         assert_ne!(user("10.0.0.1"), user("10.0.0.2"));
         assert_eq!(user("fd77::1"), user("fd77::2"));
         assert_ne!(user("fd77::1"), user("fd77:0:0:1::1"));
-    }
-
-    #[test]
-    fn the_other_gateway_hears_why_a_connection_failed() {
-        assert_eq!(reset_code(Errno::CONNREFUSED), ResetCode::Refused);
-        assert_eq!(reset_code(Errno::NETUNREACH), ResetCode::Unreachable);
-        assert_eq!(reset_code(Errno::TIMEDOUT), ResetCode::TimedOut);
-        assert_eq!(reset_code(Errno::PIPE), ResetCode::Host);
     }
 }

@@ -1,5 +1,6 @@
 //! The thread of a gateway: it waits for sockets and timers with epoll(7), and does whatever can be done.
 
+use crate::Entrance;
 use crate::Peer;
 use crate::carrier::Carrier;
 use crate::clock::{Clock, Now, until};
@@ -30,11 +31,28 @@ const UDP: u64 = 2;
 const FIRST_LISTENER: u64 = 3;
 /// The numbers below 16 are not connections'.
 const MOST_LISTENERS: usize = 8;
+const NAMES: u64 = FIRST_LISTENER + MOST_LISTENERS as u64;
 const EVENTS: usize = 256;
 /// The pacer makes up for a wake-up that is late by less.
 const CATCH_UP: Nanos = Nanos::from_millis(2);
 /// A sleep is at least so long: a gateway that sends thousands of packets in a millisecond need not wake up for each.
 const LEAST_SLEEP: Duration = Duration::from_micros(50);
+
+/// A TCP socket that listens and does not block, and how its connections say where they lead.
+#[derive(Debug)]
+pub struct Listener {
+    pub socket: OwnedFd,
+    pub entrance: Entrance,
+}
+
+impl From<OwnedFd> for Listener {
+    fn from(socket: OwnedFd) -> Self {
+        Self {
+            socket,
+            entrance: Entrance::Address,
+        }
+    }
+}
 
 /// What a gateway is made of.
 pub struct Setup {
@@ -44,8 +62,8 @@ pub struct Setup {
     pub peer: Peer,
     /// Towards the other gateway: bound, and does not block.
     pub udp: OwnedFd,
-    /// TCP sockets that listen and do not block, at most 8. A connection leads to the address that it was accepted at.
-    pub listeners: Vec<OwnedFd>,
+    /// At most 8.
+    pub listeners: Vec<Listener>,
     pub onward: Box<dyn Onward + Send>,
     /// Hosts' connections that may be open at once, if descriptors suffice.
     pub most_connections: usize,
@@ -87,7 +105,7 @@ pub struct Gateway {
     clock: Clock,
     session: Session,
     carrier: Carrier,
-    listeners: Vec<OwnedFd>,
+    listeners: Vec<Listener>,
     /// Somebody may wait at a listener.
     somebody_waits: bool,
     connections: Connections,
@@ -146,10 +164,11 @@ impl Gateway {
         epoll::add(&*epoll, &carrier, data(UDP), EventFlags::IN)?;
         for (number, listener) in (FIRST_LISTENER..).zip(&setup.listeners) {
             let edges = EventFlags::IN | EventFlags::ET;
-            epoll::add(&*epoll, listener, data(number), edges)?;
+            epoll::add(&*epoll, &listener.socket, data(number), edges)?;
         }
         let connections =
-            Connections::new(Arc::clone(&epoll), setup.onward, setup.most_connections);
+            Connections::new(Arc::clone(&epoll), setup.onward, setup.most_connections)?;
+        epoll::add(&*epoll, connections.resolver(), data(NAMES), EventFlags::IN)?;
         Ok(Self {
             epoll,
             timer,
@@ -193,6 +212,7 @@ impl Gateway {
                     number if number < FIRST_LISTENER + MOST_LISTENERS as u64 => {
                         self.somebody_waits = true;
                     }
+                    NAMES => self.connections.resolved(&mut self.session),
                     number => self.connections.happened(number, flags),
                 }
             }
@@ -245,6 +265,10 @@ impl Gateway {
                 }
                 Event::Opened { flow, target } => {
                     self.connections.opened(flow, &target, &mut self.session);
+                }
+                Event::OpenedNamed { flow, target } => {
+                    self.connections
+                        .opened_named(flow, target, &mut self.session);
                 }
                 Event::Readable(flow) | Event::Writable(flow) => {
                     self.connections.flow_happened(flow);

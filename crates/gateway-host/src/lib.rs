@@ -17,13 +17,17 @@ mod carrier;
 mod clock;
 mod connection;
 mod connections;
+pub mod entrance;
 mod gateway;
+mod onward;
 mod report;
+mod resolver;
 mod socket_options;
 mod udp;
 
-pub use connections::{Onward, reset_code};
-pub use gateway::{Gateway, Setup, Stop};
+pub use entrance::Entrance;
+pub use gateway::{Gateway, Listener, Setup, Stop};
+pub use onward::{Onward, reset_code};
 pub use report::{CarrierReport, Report, UdpReport};
 
 use bentpipe_carrier::identity::PublicKey;

@@ -3,7 +3,7 @@
 use bentpipe_carrier::identity::Identity;
 use bentpipe_carrier::quic;
 use bentpipe_gateway::{Config, ResetCode, Target};
-use bentpipe_gateway_host::{Gateway, Peer, Report, Setup, Stop, reset_code};
+use bentpipe_gateway_host::{Entrance, Gateway, Listener, Peer, Report, Setup, Stop, reset_code};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use std::io::{ErrorKind, Read, Write};
@@ -51,12 +51,15 @@ fn bound(at: SocketAddr) -> OwnedFd {
 
 fn setup(number: u8, peer: Peer, udp: OwnedFd, listeners: Vec<OwnedFd>, to: SocketAddr) -> Setup {
     Setup {
-        session: Config::fixed(RATE, 59),
+        session: Config {
+            takes_names: true,
+            ..Config::fixed(RATE, 59)
+        },
         carrier: quic::Config::default(),
         identity: identity(number),
         peer,
         udp,
-        listeners,
+        listeners: listeners.into_iter().map(Into::into).collect(),
         onward: Box::new(move |_: &Target| plain(to)),
         most_connections: 100,
         on_delivered: None,
@@ -110,7 +113,9 @@ impl World {
         let entry = listener.local_addr().unwrap();
         let key = identity(2).public();
         let peer = Peer::Far { address, key };
-        let near = Running::start(setup(1, peer, bound(any()), vec![listener.into()], any()));
+        let mut setup = setup(1, peer, bound(any()), Vec::new(), any());
+        setup.listeners.push(OwnedFd::from(listener).into());
+        let near = Running::start(setup);
         Self {
             near,
             far,
@@ -375,4 +380,96 @@ fn a_stranger_gets_nothing() {
     let far = far.stop();
     assert_eq!((stranger.established, far.established), (None, None));
     assert!(far.carrier.refused >= 1, "{:?}", far.carrier);
+}
+
+/// Far goes on to where it was asked to.
+fn as_asked(target: &Target) -> Result<OwnedFd, ResetCode> {
+    plain(target.destination)
+}
+
+/// A world whose far connects to the destination, and near takes this entrance.
+fn world_of(entrance: Entrance) -> World {
+    let server = TcpListener::bind(any()).unwrap();
+    let udp = bound(any());
+    let far_udp = UdpSocket::from(udp.try_clone().unwrap())
+        .local_addr()
+        .unwrap();
+    let key = identity(1).public();
+    let mut of_far = setup(2, Peer::Near { key }, udp, Vec::new(), any());
+    of_far.onward = Box::new(as_asked);
+    let far = Running::start(of_far);
+    let listener = TcpListener::bind(any()).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let entry = listener.local_addr().unwrap();
+    let peer = Peer::Far {
+        address: far_udp,
+        key: identity(2).public(),
+    };
+    let mut of_near = setup(1, peer, bound(any()), Vec::new(), any());
+    let socket = listener.into();
+    of_near.listeners.push(Listener { socket, entrance });
+    let near = Running::start(of_near);
+    World {
+        near,
+        far,
+        entry,
+        far_udp,
+        server,
+    }
+}
+
+#[test]
+fn socks_leads_to_the_addresses_of_a_name_and_what_follows_it_comes_first() {
+    let world = world_of(Entrance::Socks5);
+    let port = world.server.local_addr().unwrap().port();
+    let mut client = world.client();
+    let name = b"localhost";
+    let mut sent = vec![5, 1, 0, 5, 1, 0, 3, name.len() as u8];
+    sent.extend_from_slice(name);
+    sent.extend_from_slice(&port.to_be_bytes());
+    sent.extend_from_slice(b"question");
+    client.write_all(&sent).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut server = world.accept();
+    assert_eq!(read_all(server.try_clone().unwrap()), b"question");
+    server.write_all(b"answer").unwrap();
+    drop(server);
+    let heard = read_all(client);
+    assert_eq!(heard[..2], [5, 0]);
+    assert_eq!(heard[2..4], [5, 0]);
+    assert_eq!(heard[12..], *b"answer");
+    let [_, far] = world.stop();
+    assert_eq!(far.connect_failures, 0);
+}
+
+#[test]
+fn a_name_without_an_address_resets_its_connection() {
+    let world = world_of(Entrance::HttpConnect);
+    let mut client = world.client();
+    client
+        .write_all(b"CONNECT nothing.invalid:80 HTTP/1.1\r\nHost: nothing.invalid\r\n\r\n")
+        .unwrap();
+    let mut heard = Vec::new();
+    let error = client.read_to_end(&mut heard).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    let [_, far] = world.stop();
+    assert_eq!(far.connect_failures, 1);
+}
+
+#[test]
+fn http_connect_leads_to_an_address_and_other_methods_are_refused() {
+    let world = world_of(Entrance::HttpConnect);
+    let to = world.server.local_addr().unwrap();
+    let mut client = world.client();
+    client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    assert!(read_all(client).starts_with(b"HTTP/1.1 405 "));
+    let mut client = world.client();
+    write!(client, "CONNECT {to} HTTP/1.1\r\n\r\nhello").unwrap();
+    let mut server = world.accept();
+    let mut heard = [0; 5];
+    server.read_exact(&mut heard).unwrap();
+    assert_eq!(heard, *b"hello");
+    drop(server);
+    assert!(read_all(client).starts_with(b"HTTP/1.1 200 "));
+    world.stop();
 }

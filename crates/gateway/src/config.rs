@@ -61,6 +61,8 @@ pub struct Config {
     /// Whether the other gateway may open UDP associations, and channels for whole IP packets.
     pub takes_udp: bool,
     pub takes_ip: bool,
+    /// Whether the other gateway may open TCP connections to names, which this one resolves.
+    pub takes_names: bool,
     /// Bytes of datagrams that wait to be sent, of all together, each with 96 more. The same holds for those that have come and were not taken,
     /// for those that have come in pieces, and for those whose association is not known yet. Beyond them the oldest are dropped.
     pub datagram_buffer: u64,
@@ -119,6 +121,7 @@ impl Config {
             session_timeout: Nanos::from_secs(900),
             takes_udp: false,
             takes_ip: false,
+            takes_names: false,
             datagram_buffer: bytes_in(500).clamp(256 << 10, 64 << 20),
             datagram_wait: Nanos::from_millis(500),
             datagram_packets: (bytes_in(1000) / 1400).clamp(256, 1 << 15) as u32,

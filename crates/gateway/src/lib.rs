@@ -38,4 +38,4 @@ pub use record::{GatewayFigures, GatewayRedundancy};
 pub use session::{
     DatagramFigures, Event, Figures, OpenError, Received, ResetCode, Role, Sent, Session, Why,
 };
-pub use target::{Channel, Target, TargetError};
+pub use target::{Channel, NamedTarget, Target, TargetError};

@@ -78,7 +78,7 @@ fn flows_that_are_reset_are_not_replaced_before_their_resets_have_left() {
         });
         let limit = limits.max().unwrap_or(max_flows.into());
         while opened < limit {
-            victim.send(&[data(2 * opened, 0, &[99])]);
+            victim.send(&[data(2 * opened, 0, &[1])]);
             opened += 1;
         }
         victim.poll();

@@ -355,6 +355,7 @@ impl World {
                 Event::Established { .. }
                 | Event::Readable(_)
                 | Event::Writable(_)
+                | Event::OpenedNamed { .. }
                 | Event::OpenedChannel { .. } => {}
             }
             moved = true;

@@ -69,6 +69,7 @@ pub(crate) struct Flows {
     pub(super) datagrams: Datagrams,
     takes_udp: bool,
     takes_ip: bool,
+    takes_names: bool,
     /// Byte streams that have something to send, but for the session's credit.
     streams_with_work: usize,
     resets: VecDeque<(FlowId, u8)>,
@@ -106,6 +107,7 @@ impl Flows {
             // What the other gateway does not offer it cannot have.
             takes_udp: config.takes_udp && peer.datagram_packets > 0,
             takes_ip: config.takes_ip && peer.datagram_packets > 0,
+            takes_names: config.takes_names,
             streams_with_work: 0,
             resets: VecDeque::new(),
             credits: BTreeSet::new(),
@@ -483,6 +485,7 @@ impl Flows {
             Ok((Purpose::Datagrams(Channel::Ip), _)) if !self.takes_ip => {
                 Some(ResetCode::NotAllowed)
             }
+            Ok((Purpose::Named(_), _)) if !self.takes_names => Some(ResetCode::NotAllowed),
             Ok(_) => None,
             Err(_) => Some(ResetCode::Target),
         };
@@ -496,6 +499,9 @@ impl Flows {
         self.taken += length as u64;
         match purpose {
             Purpose::Tcp(target) => events.push_back(Event::Opened { flow: id, target }),
+            Purpose::Named(target) => {
+                events.push_back(Event::OpenedNamed { flow: id, target });
+            }
             Purpose::Datagrams(channel) => {
                 self.datagrams.open(now, id, channel);
                 events.push_back(Event::OpenedChannel { flow: id, channel });

@@ -24,7 +24,7 @@ use crate::config::{Config, ConfigError};
 use crate::flow::FlowId;
 use crate::frame::Frames;
 use crate::hello::{Control, Hello, VERSION};
-use crate::target::{Channel, Target};
+use crate::target::{Channel, NamedTarget, Target};
 use associations::Broken;
 use bentpipe_base::{SplitMix64, Time};
 use bentpipe_fec::FrameKind;
@@ -147,6 +147,11 @@ pub enum Event {
     Opened {
         flow: FlowId,
         target: Target,
+    },
+    /// The other gateway has opened a flow to a name.
+    OpenedNamed {
+        flow: FlowId,
+        target: NamedTarget,
     },
     /// The other gateway has opened an association, or a channel for IP packets.
     OpenedChannel {
@@ -511,6 +516,12 @@ impl Session {
     pub fn open(&mut self, user: u64, target: &Target) -> Result<FlowId, OpenError> {
         let flows = self.flows().ok_or(OpenError::NoSession)?;
         flows.open(user, target)
+    }
+
+    /// Opens a flow to a name, which the other gateway resolves if it takes names.
+    pub fn open_named(&mut self, user: u64, target: &NamedTarget) -> Result<FlowId, OpenError> {
+        let flows = self.flows().ok_or(OpenError::NoSession)?;
+        flows.open_with(user, &target.to_bytes())
     }
 
     /// Takes as many of `bytes` as there is room for, and says how many.

@@ -166,7 +166,7 @@ impl Gateways {
                 identity,
                 peer,
                 udp,
-                listeners,
+                listeners: listeners.into_iter().map(Into::into).collect(),
                 onward: Box::new(onward),
                 most_connections: limit,
                 on_delivered: Some(Box::new(move |_, bytes| decoded.count(bytes))),

@@ -256,7 +256,10 @@ impl GatewayEnd {
                     }
                 }
                 // None is taken here.
-                Event::OpenedChannel { .. } | Event::Established { .. } | Event::Lost(_) => {}
+                Event::OpenedNamed { .. }
+                | Event::OpenedChannel { .. }
+                | Event::Established { .. }
+                | Event::Lost(_) => {}
             }
         }
     }

@@ -1,0 +1,46 @@
+//! How far reaches destinations.
+
+use bentpipe_gateway::{ResetCode, Target};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+
+/// How a gateway reaches the destinations that the other one's hosts ask for.
+pub trait Onward {
+    /// Begins a TCP connection, with a socket that does not block. An error resets the flow: [`reset_code`] has the kernel's.
+    fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode>;
+}
+
+impl<F: FnMut(&Target) -> Result<OwnedFd, ResetCode>> Onward for F {
+    fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode> {
+        self(target)
+    }
+}
+
+/// What the other gateway is told of a connection that failed.
+pub fn reset_code(error: Errno) -> ResetCode {
+    match error {
+        Errno::CONNREFUSED => ResetCode::Refused,
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => {
+            ResetCode::Unreachable
+        }
+        Errno::TIMEDOUT => ResetCode::TimedOut,
+        Errno::ACCESS | Errno::PERM => ResetCode::NotAllowed,
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL => {
+            ResetCode::Overloaded
+        }
+        _ => ResetCode::Host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_gateway_hears_why_a_connection_failed() {
+        assert_eq!(reset_code(Errno::CONNREFUSED), ResetCode::Refused);
+        assert_eq!(reset_code(Errno::NETUNREACH), ResetCode::Unreachable);
+        assert_eq!(reset_code(Errno::TIMEDOUT), ResetCode::TimedOut);
+        assert_eq!(reset_code(Errno::PIPE), ResetCode::Host);
+    }
+}
