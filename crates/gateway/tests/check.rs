@@ -6,6 +6,8 @@ mod host;
 mod scenario;
 #[path = "../examples/check_gateway/shrink.rs"]
 mod shrink;
+#[path = "../examples/check_gateway/talk.rs"]
+mod talk;
 #[path = "../examples/check_gateway/world.rs"]
 mod world;
 

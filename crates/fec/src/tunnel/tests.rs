@@ -118,3 +118,71 @@ proptest! {
         prop_assert!(counters.sources <= pushed && pushed <= counters.sources + u64::from(KEPT));
     }
 }
+
+fn small_sender() -> TunnelSender {
+    TunnelSender::new(SenderConfig {
+        window_packets: 20,
+        kept_packets: KEPT,
+        packet_max_bytes: 40,
+        policy: Policy::Fixed { ratio: 0.5 },
+        density_eighths: 8,
+        end_of_burst: Nanos::from_millis(1),
+        recover_within: Nanos::from_millis(10),
+        titration: None,
+    })
+    .expect("valid")
+}
+
+#[test]
+fn a_repair_covers_what_was_sent_within_the_span_and_at_least_the_newest() {
+    let mut sender = small_sender();
+    sender.set_span(Nanos::from_millis(25));
+    let mut out = Vec::new();
+    let mut covered = Vec::new();
+    for number in 0..8_i64 {
+        let gap = if number < 6 { 10 } else { 100 };
+        let at = number.min(5) * 10 + (number - 5).max(0) * gap;
+        let now = Time::ZERO + Nanos::from_millis(at);
+        sender.push(now, &[1; 10]).unwrap();
+        while let Some(sent) = sender.poll_transmit(now, &mut out) {
+            if sent.kind == FrameKind::Repair {
+                covered.push((u32::from_be_bytes([0, out[1], out[2], out[3]]), out[5]));
+            }
+            out.clear();
+        }
+    }
+    // Packets 10 ms apart, one repair for each two of them; then 100 ms apart.
+    assert_eq!(covered, [(0, 2), (1, 3), (3, 3), (7, 1)]);
+}
+
+#[test]
+fn reports_leave_out_what_has_been_missing_for_so_long() {
+    let mut sender = small_sender();
+    let mut receiver = TunnelReceiver::new(ReceiverConfig {
+        kept_packets: KEPT,
+        packet_max_bytes: 40,
+        max_unknowns: 10,
+        order: ReleaseOrder::AsTheyCome,
+        exact: None,
+        report_every: Nanos(1),
+    });
+    receiver.give_up_after(Nanos::from_millis(25));
+    let mut acknowledged = Vec::new();
+    for number in 0..6_i64 {
+        let now = Time::ZERO + Nanos::from_millis(10 * number);
+        sender.push(now, &[1; 10]).unwrap();
+        let mut out = Vec::new();
+        while let Some(sent) = sender.poll_transmit(now, &mut out) {
+            if number != 1 && sent.kind == FrameKind::Source {
+                receiver.handle(now, &out).unwrap();
+            }
+            out.clear();
+        }
+        if receiver.poll_transmit(now, &mut out).is_some() {
+            sender.handle(now, &out).unwrap();
+        }
+        acknowledged.push(sender.acknowledged());
+    }
+    // The second is missed from 20 ms on, and given up at 50 ms.
+    assert_eq!(acknowledged, [1, 1, 1, 1, 1, 6]);
+}

@@ -6,6 +6,7 @@
 mod host;
 mod scenario;
 mod shrink;
+mod talk;
 mod world;
 
 use scenario::Scenario;
@@ -77,7 +78,7 @@ fn main() -> ExitCode {
         }
     }
     println!(
-        "{seeds} seeds, {packets} packets: every byte once and right, or the flow reset on both sides"
+        "{seeds} seeds, {packets} packets: every byte once and right, or the flow reset on both sides; every datagram at most once and right"
     );
     ExitCode::SUCCESS
 }

@@ -65,6 +65,22 @@ pub struct Transfer {
     pub user: u64,
 }
 
+/// Datagrams of two hosts.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    pub opener: Role,
+    pub start: Time,
+    /// How many the opener sends, and the other side from when it knows of the first.
+    pub count: [u32; 2],
+    pub every: Nanos,
+    /// Bytes of the longest one, beside its name.
+    pub longest: u32,
+    /// The opener closes the association when it has sent all. Otherwise it ends when it is idle.
+    pub closes: bool,
+    pub ip: bool,
+    pub user: u64,
+}
+
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub seed: u64,
@@ -76,6 +92,7 @@ pub struct Scenario {
     pub small_windows: bool,
     pub faults: Vec<(Time, Fault)>,
     pub transfers: Vec<Transfer>,
+    pub streams: Vec<Stream>,
 }
 
 struct Draw(SplitMix64);
@@ -139,6 +156,9 @@ impl Scenario {
         let transfers = (0..=draw.below(12))
             .map(|_| Self::transfer(draw, small_windows))
             .collect();
+        let streams = (0..draw.below(4))
+            .map(|place| Self::stream(draw, place))
+            .collect();
         let repairs = draw.chance(70);
         let law = match draw.below(4) {
             0 => Rate::Capped(rate),
@@ -154,6 +174,31 @@ impl Scenario {
             small_windows,
             faults,
             transfers,
+            streams,
+        }
+    }
+
+    fn stream(draw: &mut Draw, place: u64) -> Stream {
+        let opener = if draw.chance(85) {
+            Role::Near
+        } else {
+            Role::Far
+        };
+        let most = if draw.chance(20) { 2000 } else { 200 };
+        Stream {
+            opener,
+            start: Time::ZERO + draw.millis(9000),
+            count: [draw.below(most) as u32 + 1, draw.below(most) as u32],
+            // Now and then more than the path carries.
+            every: [
+                Nanos::from_millis(20),
+                Nanos::from_millis(3),
+                Nanos::from_micros(200),
+            ][draw.below(3) as usize],
+            longest: [100, 1300, 1300, 9000, 65_000][draw.below(5) as usize],
+            closes: draw.chance(50),
+            ip: place == 0 && draw.chance(20),
+            user: draw.below(3),
         }
     }
 
@@ -194,6 +239,11 @@ impl Scenario {
             less.transfers.remove(place);
             all.push(less);
         }
+        for place in 0..self.streams.len() {
+            let mut less = self.clone();
+            less.streams.remove(place);
+            all.push(less);
+        }
         for place in 0..self.faults.len() {
             let mut less = self.clone();
             less.faults.remove(place);
@@ -224,6 +274,10 @@ impl Scenario {
             all.push(with(&|it| it.transfers[place].bytes[0] /= 2));
             all.push(with(&|it| it.transfers[place].bytes[1] /= 2));
         }
+        for place in 0..self.streams.len() {
+            all.push(with(&|it| it.streams[place].count[0] /= 2));
+            all.push(with(&|it| it.streams[place].count[1] /= 2));
+        }
         let own = format!("{self:?}");
         all.retain(|it| format!("{it:?}") != own);
         all
@@ -239,6 +293,12 @@ impl Scenario {
             let stall = it.stall.map_or(Nanos::ZERO, |(_, span)| span);
             it.start + stall
         });
-        ends.chain(starts).max().unwrap_or(Time::ZERO)
+        let streams = self.streams.iter().map(|it| {
+            // The other side begins later, perhaps after the faults.
+            let count = it.count[0].max(it.count[1]);
+            it.start + Nanos(it.every.0 * i64::from(count))
+        });
+        let all = ends.chain(starts).chain(streams);
+        all.max().unwrap_or(Time::ZERO)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::host::{Outcome, Side};
 use crate::scenario::{Fault, Pipe, Scenario};
+use crate::talk::{Talk, Watch};
 use bentpipe_base::{Nanos, SplitMix64, Time};
 use bentpipe_fec::Policy;
 use bentpipe_gateway::{Config, Event, Role, Session, Target, null};
@@ -26,6 +27,9 @@ struct Gateway {
     session: Session,
     carrier: null::Carrier,
     sides: Vec<Side>,
+    talks: Vec<Talk>,
+    /// What has come since it was started.
+    watch: Watch,
     starts: u64,
     /// When near tries to connect again.
     connect_at: Option<Time>,
@@ -57,6 +61,9 @@ pub struct World {
 
 fn config(scenario: &Scenario) -> Config {
     let mut config = Config::with_rate(scenario.law, OUTER);
+    config.takes_udp = true;
+    config.takes_ip = true;
+    config.association_idle = Nanos::from_secs(20);
     if !scenario.repairs {
         config.redundancy = Policy::Off;
     }
@@ -67,6 +74,8 @@ fn config(scenario: &Scenario) -> Config {
         config.send_buffer = 5000;
         config.max_flows = 4;
         config.kept_packets = 300;
+        config.datagram_packets = 256;
+        config.datagram_buffer = 1 << 17;
     }
     config
 }
@@ -74,6 +83,10 @@ fn config(scenario: &Scenario) -> Config {
 impl Gateway {
     fn new(scenario: &Scenario, role: Role, starts: u64) -> Self {
         let number = scenario.seed.wrapping_mul(4) + role as u64 * 2 + (starts << 32);
+        let talks = scenario.streams.iter().enumerate();
+        let talks = talks
+            .map(|(place, it)| Talk::new(place, it, role))
+            .collect();
         let sides = scenario.transfers.iter().enumerate();
         let sides = sides
             .map(|(place, it)| Side::new(place, it, role))
@@ -88,6 +101,8 @@ impl Gateway {
             session: session.expect("settings that work"),
             carrier,
             sides,
+            talks,
+            watch: Watch::default(),
             starts,
             connect_at: (role == Role::Near).then_some(Time::ZERO),
         }
@@ -209,6 +224,9 @@ impl World {
         self.note(packet.len() as u64 ^ now.0 as u64);
         let gateway = &mut self.gateways[to as usize];
         if let Some(datagram) = gateway.carrier.handle(packet) {
+            if gateway.session.is_up() {
+                gateway.watch.on_datagram(datagram);
+            }
             gateway.session.handle_datagram(now, datagram);
         }
     }
@@ -245,6 +263,8 @@ impl World {
                 }
                 let new = &mut self.gateways[role as usize];
                 new.sides = old.sides;
+                old.talks.iter_mut().for_each(Talk::end);
+                new.talks = old.talks;
                 if role == Role::Near {
                     new.connect_at = Some(self.now);
                 }
@@ -287,6 +307,13 @@ impl World {
             }
         }
         for gateway in &self.gateways {
+            let datagrams = gateway.session.waiting_datagram_bytes();
+            if datagrams > 3 * config(&self.scenario).datagram_buffer {
+                return Err(format!(
+                    "{:?}: {datagrams} bytes of datagrams wait",
+                    gateway.role
+                ));
+            }
             let waiting = gateway.session.waiting_bytes();
             if waiting > config(&self.scenario).session_window {
                 return Err(format!("{:?}: {waiting} bytes wait", gateway.role));
@@ -342,7 +369,16 @@ impl World {
                     }
                     side.begin(flow);
                 }
+                Event::OpenedChannel { flow, channel } => {
+                    let streams = &self.scenario.streams;
+                    let place = Talk::place_of(channel, streams)
+                        .ok_or_else(|| format!("nobody opened {channel:?}"))?;
+                    gateway.session.set_user(flow, place as u64 % 3);
+                    gateway.talks[place].begin(now, flow);
+                }
                 Event::Reset { flow, code } => {
+                    let talks = gateway.talks.iter_mut();
+                    talks.filter(|it| it.flow == Some(flow)).for_each(Talk::end);
                     for side in gateway.sides.iter_mut().filter(|it| it.flow == Some(flow)) {
                         side.on_reset(code);
                     }
@@ -352,16 +388,29 @@ impl World {
                         gateway.connect_at = Some(now + Nanos::from_millis(200));
                     }
                 }
+                Event::Established { resumed: false } => {
+                    gateway.talks.iter_mut().for_each(Talk::forget);
+                }
                 Event::Established { .. }
                 | Event::Readable(_)
                 | Event::Writable(_)
-                | Event::OpenedNamed { .. }
-                | Event::OpenedChannel { .. } => {}
+                | Event::OpenedNamed { .. } => {}
             }
             moved = true;
         }
         for side in &mut gateway.sides {
             if let Some(at) = side.act(now, &mut gateway.session)? {
+                *wake = (*wake).min(at);
+            }
+        }
+        while let Some(received) = gateway.session.poll_received() {
+            let talk = gateway.talks.iter_mut().find(|it| it.is_of(received.flow));
+            let talk = talk.ok_or("a datagram of no association")?;
+            talk.on_received(&received)?;
+            moved = true;
+        }
+        for talk in &mut gateway.talks {
+            if let Some(at) = talk.act(now, &mut gateway.session)? {
                 *wake = (*wake).min(at);
             }
         }
@@ -462,7 +511,13 @@ impl World {
         }
         for gateway in &self.gateways {
             let figures = gateway.session.figures();
-            let waiting = gateway.session.waiting_bytes();
+            let got = gateway.talks.iter().flat_map(|it| &it.got).copied();
+            let lost_with_it = self.may_lose || figures.sessions > 1;
+            if !lost_with_it {
+                gateway.watch.check(&got.collect(), &figures.datagrams)?;
+            }
+            let waiting =
+                gateway.session.waiting_bytes() + gateway.session.waiting_datagram_bytes();
             if figures.flows > 0 || figures.outstanding > 0 || waiting > 0 {
                 return Err(format!("{:?} keeps something: {figures:?}", gateway.role));
             }

@@ -99,8 +99,9 @@ impl Flows {
         Ok(())
     }
 
-    /// Ends associations that were idle for too long.
+    /// Ends associations that were idle for too long, and forgets what has waited for too long.
     pub fn end_idle(&mut self, now: Time, events: &mut VecDeque<Event>) {
+        self.datagrams.arriving.expire(now);
         while let Some(flow) = self.datagrams.next_idle(now) {
             let code = ResetCode::TimedOut;
             self.reset(flow, code);

@@ -10,6 +10,13 @@ use bentpipe_fec::Sent;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+impl Established {
+    /// Whether packets with datagrams and their repairs may leave.
+    pub(super) fn may_send_datagrams(&self) -> bool {
+        self.lossy.is_some() && self.plane.law_has_room()
+    }
+}
+
 impl Session {
     /// Opens an association for UDP of a local user's host. The target's source is the host. Its destination is where datagrams
     /// without an address go, or has the port 0: then each has one. It ends by [`Session::reset`] from either side, or when it is
@@ -91,7 +98,7 @@ impl Session {
     ) -> Option<Sent> {
         let before = out.len();
         let sent = poll(it.lossy.as_mut()?, now, out)?;
-        it.plane.on_other_sent(now, out.len() - before);
+        it.plane.on_other_sent(now, sent.kind, out.len() - before);
         Some(sent)
     }
 
@@ -106,11 +113,14 @@ impl Session {
         let max = it.plane.packet_max_bytes();
         loop {
             let others_may = it.plane.may_push() && it.flows.has_work();
-            let are_datagrams = it.lossy.is_some() && it.flows.are_datagrams_next(others_may);
+            let are_datagrams = it.may_send_datagrams() && it.flows.are_datagrams_next(others_may);
             if !are_datagrams && !others_may {
                 return None;
             }
             packet.clear();
+            if are_datagrams && it.plane.wants_marker(now) {
+                return it.plane.push(now, packet, false, out);
+            }
             if !are_datagrams {
                 let express = it.flows.fill(max, packet, events)?;
                 return it.plane.push(now, packet, express, out);

@@ -491,7 +491,6 @@ impl Flows {
         };
         let (Ok((purpose, length)), None) = (target, code) else {
             self.reset(id, code.unwrap_or(ResetCode::Target));
-            self.datagrams.arriving.settle_early(id, false);
             return false;
         };
         flow.receive.consume(length);

@@ -430,14 +430,17 @@ impl Session {
         if sent.is_none() && plane.pacer.next() <= now {
             sent = plane.poll_again(now, out);
             // Nobody will ask for what is lost here.
-            sent = sent.or_else(|| Self::of_lossy(it, now, out, Lossy::poll_repair));
+            if sent.is_none() && it.may_send_datagrams() {
+                sent = Self::of_lossy(it, now, out, Lossy::poll_repair);
+            }
             if sent.is_none() {
                 let packet = &mut self.packet;
                 sent = Self::push_next(it, now, packet, &mut self.events, out);
             }
             let plane = &mut it.plane;
             sent = sent.or_else(|| plane.poll_repair(now, out));
-            if sent.is_none() && !it.flows.has_work() {
+            let waits = it.flows.has_work() || !it.flows.datagrams.leaving.is_empty();
+            if sent.is_none() && !waits {
                 plane.on_nothing_to_send();
             }
         }
@@ -470,11 +473,15 @@ impl Session {
         };
         let plane = ends.plane.poll_timeout();
         let pacer = ends.plane.pacer.next();
-        let has_datagrams = ends.lossy.is_some() && !ends.flows.datagrams.leaving.is_empty();
+        let may_send = ends.may_send_datagrams();
+        let has_datagrams = may_send && !ends.flows.datagrams.leaving.is_empty();
         let push = has_datagrams || ends.plane.may_push() && ends.flows.has_work();
         let push = push.then_some(pacer);
         let lossy = ends.lossy.as_ref().map(Lossy::poll_timeout);
-        let lossy = lossy.map(|[report, repair]| [report, repair.map(|at| at.max(pacer))]);
+        let lossy = lossy.map(|[report, repair]| {
+            let repair = repair.filter(|_| may_send);
+            [report, repair.map(|at| at.max(pacer))]
+        });
         let lossy = lossy.into_iter().flatten().flatten();
         let idle = ends.flows.datagrams.next_deadline();
         plane.into_iter().chain(push).chain(lossy).chain(idle).min()
@@ -612,6 +619,7 @@ impl Session {
             figures.datagrams.packets = sender.sources;
             figures.datagrams.repairs = sender.repairs;
             figures.datagrams.recovered = receiver.recovered;
+            figures.datagrams.left_out = receiver.expired + receiver.implausible;
         }
         figures
     }

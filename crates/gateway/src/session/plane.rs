@@ -29,6 +29,8 @@ const COPIES: u8 = 2;
 /// for it.
 const EXPRESS_AGAIN: Nanos = Nanos::from_millis(8);
 const EXPRESS_LOSS: f64 = 0.001;
+/// While the other plane sends, this one does so at least so often: the law and the probes go by its reports.
+const MARKER_EVERY: Nanos = Nanos::from_millis(100);
 /// At most this share of the rate goes into it, and so many bytes in a row.
 const EXPRESS_SHARE: u64 = 20;
 const EXPRESS_BURST: u64 = 30_000;
@@ -63,6 +65,7 @@ pub(crate) struct Plane {
     /// How far the rate's share for them has been used.
     express_used: Pacer,
     pub probes: u64,
+    pushed_at: Time,
 }
 
 impl Plane {
@@ -125,6 +128,7 @@ impl Plane {
             express: VecDeque::new(),
             express_used: Pacer::with_burst((bit_s / EXPRESS_SHARE).max(1), EXPRESS_BURST),
             probes: 0,
+            pushed_at: Time(i64::MIN / 2),
         })
     }
 
@@ -197,7 +201,7 @@ impl Plane {
     }
 
     /// Whether the law lets new packets and repairs leave. With nothing outstanding no report would ever say that there is room.
-    fn law_has_room(&self) -> bool {
+    pub fn law_has_room(&self) -> bool {
         self.law.has_room() || self.outstanding() == 0
     }
 
@@ -263,9 +267,18 @@ impl Plane {
     }
 
     /// The other plane has sent a datagram.
-    pub fn on_other_sent(&mut self, now: Time, bytes: usize) {
+    pub fn on_other_sent(&mut self, now: Time, kind: FrameKind, bytes: usize) {
         let bytes = bytes as u64 + u64::from(self.outer_bytes);
         self.pacer.on_sent(now, bytes);
+        if kind != FrameKind::Report {
+            let number = self.sender.next_number();
+            self.law.on_sent(now, Sending { bytes, number });
+        }
+    }
+
+    /// Whether a packet is due whose report tells of the path that the other plane's packets take.
+    pub fn wants_marker(&self, now: Time) -> bool {
+        self.may_push() && self.pushed_at + MARKER_EVERY <= now
     }
 
     /// A report of what has come. It does not wait for its turn: what it asks for is urgent.
@@ -302,6 +315,7 @@ impl Plane {
     ) -> Option<Sent> {
         debug_assert!(self.may_push() && packet.len() <= self.packet_max_bytes);
         let outstanding = self.outstanding() > 0;
+        self.pushed_at = now;
         if self.sender.push(now, packet).is_err() {
             return None;
         }

@@ -281,6 +281,7 @@ impl Victim {
             };
             assert!(next > self.now, "the session never comes to rest");
             self.now = next;
+            self.session.handle_timeout(next);
         }
     }
 }

@@ -88,7 +88,10 @@ pub(in crate::session) struct Arriving {
     most: u64,
     received: VecDeque<Received>,
     received_bytes: u64,
-    early: VecDeque<(Time, Received)>,
+    /// By flow and by a number that counts up, and the flows by it: the lowest is the oldest.
+    early: BTreeMap<(FlowId, u64), (Time, Received)>,
+    early_order: BTreeMap<u64, FlowId>,
+    early_count: u64,
     early_bytes: u64,
     /// By number: the lowest is the oldest.
     partial: BTreeMap<u64, Partial>,
@@ -106,7 +109,9 @@ impl Arriving {
             most,
             received: VecDeque::new(),
             received_bytes: 0,
-            early: VecDeque::new(),
+            early: BTreeMap::new(),
+            early_order: BTreeMap::new(),
+            early_count: 0,
             early_bytes: 0,
             partial: BTreeMap::new(),
             partial_bytes: 0,
@@ -145,29 +150,30 @@ impl Arriving {
     /// A datagram whose association is not known yet.
     pub fn keep_early(&mut self, now: Time, datagram: Received) {
         self.early_bytes += datagram.cost();
-        self.early.push_back((now, datagram));
+        let key = (datagram.flow, self.early_count);
+        self.early_count += 1;
+        self.early_order.insert(key.1, key.0);
+        self.early.insert(key, (now, datagram));
         while self.early_bytes > self.most.min(EARLY_MOST) {
             self.drop_early();
         }
     }
 
     fn drop_early(&mut self) {
-        if let Some((_, oldest)) = self.early.pop_front() {
+        if let Some((number, flow)) = self.early_order.pop_first()
+            && let Some((_, oldest)) = self.early.remove(&(flow, number))
+        {
             self.early_bytes -= oldest.cost();
             self.early_dropped += 1;
         }
     }
 
-    /// What a flow is for is known now. Its datagrams that came before are handed over, or left out.
+    /// What a flow is for is known now, or it is over. Its datagrams that came before are handed over, or left out.
     pub fn settle_early(&mut self, id: FlowId, deliver: bool) {
-        if !self.early.iter().any(|it| it.1.flow == id) {
-            return;
-        }
-        for (since, datagram) in core::mem::take(&mut self.early) {
-            if datagram.flow != id {
-                self.early.push_back((since, datagram));
-                continue;
-            }
+        while let Some((&key, _)) = self.early.range((id, 0)..=(id, u64::MAX)).next()
+            && let Some((_, datagram)) = self.early.remove(&key)
+        {
+            self.early_order.remove(&key.1);
             self.early_bytes -= datagram.cost();
             if deliver {
                 self.deliver(datagram);
@@ -214,17 +220,28 @@ impl Arriving {
         }
     }
 
+    fn oldest_early(&self) -> Option<Time> {
+        let (&number, &flow) = self.early_order.first_key_value()?;
+        self.early.get(&(flow, number)).map(|it| it.0)
+    }
+
+    fn oldest_partial(&self) -> Option<Time> {
+        self.partial.first_key_value().map(|it| it.1.since)
+    }
+
+    /// When something will have waited too long.
+    pub fn next_expiry(&self) -> Option<Time> {
+        let oldest = [self.oldest_early(), self.oldest_partial()];
+        oldest.into_iter().flatten().min().map(|it| it + KEPT_FOR)
+    }
+
     /// What has waited too long goes.
     pub fn expire(&mut self, now: Time) {
-        let is_old = |since: Time| since + KEPT_FOR < now;
-        while self.early.front().is_some_and(|it| is_old(it.0)) {
+        let is_old = |since: Time| since + KEPT_FOR <= now;
+        while self.oldest_early().is_some_and(is_old) {
             self.drop_early();
         }
-        while self
-            .partial
-            .first_key_value()
-            .is_some_and(|it| is_old(it.1.since))
-        {
+        while self.oldest_partial().is_some_and(is_old) {
             self.drop_partial();
         }
     }
@@ -302,7 +319,8 @@ mod tests {
         arriving.settle_early(FlowId(98), false);
         assert_eq!(arriving.early.len(), 23);
         arriving.expire(Time::ZERO + Nanos::from_secs(3));
-        assert!(arriving.early.is_empty() && arriving.partial.is_empty());
+        assert!(arriving.early.is_empty() && arriving.early_order.is_empty());
+        assert!(arriving.partial.is_empty() && arriving.next_expiry().is_none());
         while arriving.take().is_some() {}
         assert_eq!(arriving.bytes(), 0);
     }

@@ -43,6 +43,8 @@ pub struct DatagramFigures {
     pub early_dropped: u64,
     pub not_taken: u64,
     pub incomplete: u64,
+    /// Packets that were no longer kept when they came, or far from all others.
+    pub left_out: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,13 +100,16 @@ impl Datagrams {
     }
 
     pub fn forget(&mut self, id: FlowId) {
+        self.arriving.settle_early(id, false);
         if self.by_id.remove(&id).is_some() {
             self.leaving.forget(id);
         }
     }
 
+    /// When an association may be idle for too long, or something has waited too long.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.deadlines.first().map(|it| it.0)
+        let idle = self.deadlines.first().map(|it| it.0);
+        idle.into_iter().chain(self.arriving.next_expiry()).min()
     }
 
     /// An association that was idle for too long.
