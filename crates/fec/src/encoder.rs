@@ -65,6 +65,11 @@ impl Encoder {
         Some(id)
     }
 
+    /// The packets before this number are not needed any more. Their memory is used for the next ones.
+    pub fn release_before(&mut self, id: u64) {
+        self.ring.release_before(id);
+    }
+
     /// Appends the repair symbol of `id` to `out`: two bytes of coded lengths, then as many bytes as the longest packet of the
     /// window has. False, and nothing is appended, where the window is empty or a packet of it is no longer kept.
     pub fn repair(&self, id: &RepairId, out: &mut Vec<u8>) -> bool {

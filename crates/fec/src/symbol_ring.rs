@@ -1,4 +1,5 @@
-//! The newest symbols by their numbers, in memory that is allocated once and used again.
+//! The newest symbols by their numbers, in memory that is allocated once and used again. What is no longer needed gives its memory to the
+//! next symbols, so that few packets under way need little of it, and find it in the processor's cache.
 //!
 //! A symbol is a packet behind its length in two bytes, so packets of any length are coded together without padding: shorter
 //! symbols are taken to end in zeros, and the length that is decoded with a packet says where it ends.
@@ -15,6 +16,9 @@ pub(crate) struct SymbolRing {
     slots: Ring<Vec<u8>>,
     capacity: usize,
     next: u64,
+    /// Numbers before this one are known, and have given back their memory.
+    released: u64,
+    spare: Vec<Vec<u8>>,
 }
 
 impl SymbolRing {
@@ -24,6 +28,8 @@ impl SymbolRing {
             slots: Ring::new(capacity),
             capacity,
             next: 0,
+            released: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -36,6 +42,29 @@ impl SymbolRing {
     pub fn get(&self, id: u64) -> Option<&[u8]> {
         let slot = self.slots.get(id)?;
         (self.range().contains(&id) && !slot.is_empty()).then_some(slot)
+    }
+
+    /// Whether the number has a place and its symbol is known, also where its memory was given back.
+    pub fn has(&self, id: u64) -> bool {
+        (id < self.released && self.range().contains(&id)) || self.get(id).is_some()
+    }
+
+    /// Numbers before this one have no bytes any more.
+    pub fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// The bytes of the numbers before `id` are not asked for any more, and all of them are known.
+    pub fn release_before(&mut self, id: u64) {
+        let id = id.min(self.next);
+        for gone in self.released.max(self.range().start)..id {
+            if let Some(slot) = self.slots.get_mut(gone)
+                && slot.capacity() > 0
+            {
+                self.spare.push(core::mem::take(slot));
+            }
+        }
+        self.released = self.released.max(id);
     }
 
     pub fn packet(&self, id: u64) -> Option<&[u8]> {
@@ -57,7 +86,13 @@ impl SymbolRing {
     /// Keeps a packet, which has at most 65,535 bytes. The number has a place.
     pub fn set_packet(&mut self, id: u64, packet: &[u8]) {
         debug_assert!(packet.len() <= crate::PACKET_MAX_BYTES);
-        let slot = self.slot_mut(id);
+        debug_assert!(self.range().contains(&id));
+        let slot = &mut self.slots[id];
+        if slot.capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            *slot = spare;
+        }
         slot.clear();
         slot.extend_from_slice(&(packet.len() as u16).to_be_bytes());
         slot.extend_from_slice(packet);
@@ -65,11 +100,34 @@ impl SymbolRing {
 
     /// Keeps a symbol and gives the place's old memory in exchange. The number has a place.
     pub fn swap_symbol(&mut self, id: u64, symbol: &mut Vec<u8>) {
-        core::mem::swap(self.slot_mut(id), symbol);
-    }
-
-    fn slot_mut(&mut self, id: u64) -> &mut Vec<u8> {
         debug_assert!(self.range().contains(&id));
-        &mut self.slots[id]
+        core::mem::swap(&mut self.slots[id], symbol);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn released_numbers_stay_known_and_their_memory_is_used_again() {
+        let mut ring = SymbolRing::new(1 << 16);
+        for id in 0..10_000_u64 {
+            ring.advance_to(id + 1);
+            ring.set_packet(id, &[id as u8; 100]);
+            ring.release_before((id + 1).saturating_sub(8));
+            assert_eq!(ring.packet(id), Some(&[id as u8; 100][..]));
+        }
+        assert!(ring.has(0) && ring.has(9_991) && ring.has(9_992) && !ring.has(10_000));
+        assert_eq!(
+            (ring.packet(9_991), ring.packet(9_992).is_some()),
+            (None, true)
+        );
+        let memory: usize = (0..10_000).map(|id| ring.slots[id].capacity()).sum();
+        let spare: usize = ring.spare.iter().map(Vec::capacity).sum();
+        assert!(memory + spare <= 10 * 128, "{memory} and {spare} bytes");
+        // Beyond what has a place nothing is known.
+        ring.advance_to(1 << 17);
+        assert!(!ring.has(9_992) && !ring.has((1 << 17) - 1));
     }
 }

@@ -144,6 +144,11 @@ impl Config {
         packets + datagrams + received + MEMORY_FACTOR * waiting + flows * FLOW_BYTES
     }
 
+    /// What came so many packets before the first missing one keeps no memory: no repair is expected to cover it.
+    pub(crate) fn coded_back(&self) -> u64 {
+        (4 * u64::from(self.window_packets)).max(1024)
+    }
+
     /// Of all flows' bytes, those that wait for bytes before them may be in so many pieces. A gateway that sends in order does not
     /// come near: a piece is made by a packet that is missing.
     pub(crate) fn early_pieces(session_window: u64) -> u64 {

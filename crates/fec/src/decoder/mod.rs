@@ -94,7 +94,13 @@ impl Decoder {
     }
 
     pub fn is_known(&self, id: u64) -> bool {
-        self.ring.get(id).is_some()
+        self.ring.has(id)
+    }
+
+    /// Gives back the memory of the packets before this number, which all are known. They stay known, and repair symbols that cover one of them and
+    /// a missing packet are of no use any more.
+    pub fn release_before(&mut self, id: u64) {
+        self.ring.release_before(id);
     }
 
     /// A packet that was received or recovered, while it is kept.
@@ -196,6 +202,9 @@ impl Decoder {
         }
         if window.clone().all(|id| self.is_known(id)) {
             return RepairOutcome::NothingMissing;
+        }
+        if window.start < self.ring.released() {
+            return RepairOutcome::Expired;
         }
         self.coefficients.clear();
         self.coefficients.extend(id.coefficients());

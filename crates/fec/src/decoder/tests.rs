@@ -120,3 +120,43 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_repair_of_released_packets_is_of_use_no_more_and_others_are() {
+    let kernel = Kernel::fastest();
+    let (mut encoder, mut decoder) = (
+        Encoder::new(KEPT, kernel),
+        Decoder::new(
+            DecoderConfig {
+                kept_symbols: KEPT,
+                packet_max_bytes: 100,
+                max_unknowns: MAX_UNKNOWNS,
+            },
+            kernel,
+        ),
+    );
+    for id in 0..10_u64 {
+        encoder.push(&[id as u8; 20]);
+        if id != 8 {
+            decoder.source(id, &[id as u8; 20]);
+        }
+    }
+    let repair = |first: u64| {
+        let id = RepairId {
+            first,
+            symbols: (10 - first) as u16,
+            key: 1,
+            density: Density::FULL,
+        };
+        let mut symbol = Vec::new();
+        assert!(encoder.repair(&id, &mut symbol));
+        (id, symbol)
+    };
+    decoder.release_before(5);
+    let (old, symbol) = repair(4);
+    assert_eq!(decoder.repair(&old, &symbol), RepairOutcome::Expired);
+    assert_eq!(decoder.source(4, &[4; 20]), SourceOutcome::Known);
+    let (new, symbol) = repair(5);
+    assert_eq!(decoder.repair(&new, &symbol), RepairOutcome::Innovative);
+    assert_eq!(decoder.packet(8), Some(&[8; 20][..]));
+}

@@ -386,6 +386,13 @@ impl TunnelReceiver {
         })
     }
 
+    /// Gives back the memory of packets that came so many packets, or more, before the first missing one. All that have come must have been
+    /// released. Repairs that cover more than so many packets are then of no use.
+    pub fn free_before(&mut self, packets: u64) {
+        let first = self.first_missing.saturating_sub(packets);
+        self.decoder.release_before(first);
+    }
+
     fn report_due(&self) -> Option<Time> {
         self.newest_source?;
         let asking = self.missing.next_due();

@@ -18,6 +18,8 @@ use std::collections::VecDeque;
 
 /// Packets that wait to be sent again. What is asked for beyond them will be asked for again.
 const MAX_EXACT: usize = 4096;
+/// A packet keeps its bytes until the receiver has all packets up to so many behind it: it may wait to be sent again.
+const STILL_KEPT: u64 = 256;
 
 /// A packet that does not enter the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,6 +288,8 @@ impl TunnelSender {
             self.estimate.on_report(decided, lost, runs);
         }
         self.acknowledged = self.acknowledged.max(first_missing);
+        let not_needed = self.acknowledged.saturating_sub(STILL_KEPT);
+        self.encoder.release_before(not_needed);
         self.counters.deficit = report.deficit;
         self.last_report = Some(report);
         let is_nothing_missing = self.acknowledged == self.next;

@@ -401,6 +401,7 @@ impl Session {
                 }
             }
         }
+        it.plane.receiver.free_before(self.config.coded_back());
         if it.plane.receiver.counters().residual_lost > 0 {
             let why = Why::Protocol("packets beyond the kept ones".to_owned());
             self.end(now, why, true);
