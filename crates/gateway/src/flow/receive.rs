@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 /// So many bytes lie in one piece of memory, or those of one frame if they are more.
-const PIECE_BYTES: usize = 16 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 /// What a piece that waits for bytes before it takes beside its own bytes: its place in the map and in the allocator.
 pub(crate) const EARLY_PIECE_BYTES: u64 = 128;
 
@@ -103,10 +103,17 @@ impl ReceiveHalf {
 
     fn append(&mut self, bytes: &[u8]) {
         self.next += bytes.len() as u64;
-        match self.last_with_room(bytes.len()) {
-            Some(last) => last.extend_from_slice(bytes),
-            None => self.ready.push_back(bytes.to_vec()),
+        if let Some(last) = self.last_with_room(bytes.len()) {
+            last.extend_from_slice(bytes);
+            return;
         }
+        // Behind a piece that is full more is to be expected: memory is asked for once.
+        let last = self.ready.back();
+        let is_bulk = last.is_some_and(|it| it.len() > PIECE_BYTES / 2);
+        let room = if is_bulk { PIECE_BYTES } else { 0 };
+        let mut piece = Vec::with_capacity(room.max(bytes.len()));
+        piece.extend_from_slice(bytes);
+        self.ready.push_back(piece);
     }
 
     fn append_piece(&mut self, piece: Vec<u8>) {
@@ -219,7 +226,7 @@ mod tests {
         let pieces = half.ready.iter().chain(half.early.values());
         let memory: usize = pieces.map(Vec::capacity).sum();
         assert!((memory as u64) < MEMORY_FACTOR * 200_000, "{memory} bytes");
-        assert_eq!(half.early_pieces(), 7);
+        assert_eq!(half.early_pieces(), 100_000_usize.div_ceil(PIECE_BYTES));
         assert_eq!(half.buffered(), 200_000);
     }
 
