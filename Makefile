@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-protocol check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -89,6 +89,10 @@ bench-gateway: setup
 # What the gateways' protocol costs without a carrier: bits per second of processor time, and memory of 10,000 flows.
 bench-protocol:
 	@cargo run --quiet --release -p bentpipe-gateway --example bench_gateway
+
+# The same with QUIC, through real sockets on the loopback device. ARGS="--udp-payload 8900" and more: see the first lines of the example.
+bench-carrier:
+	@cargo run --quiet --release -p bentpipe-gateway-host --example bench_carrier -- $(ARGS)
 
 # What a sweep costs beyond its simulations, one by one, by processes and on a cluster; peak memory.
 bench-sweep: setup

@@ -21,6 +21,8 @@ pub mod framing;
 #[cfg(feature = "protocols")]
 pub mod identity;
 #[cfg(feature = "protocols")]
+pub mod pool;
+#[cfg(feature = "protocols")]
 pub mod quic;
 #[cfg(feature = "protocols")]
 pub mod tls;

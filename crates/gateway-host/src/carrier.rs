@@ -35,8 +35,8 @@ pub(crate) struct Carrier {
     connect_at: Option<Instant>,
     pause: Duration,
     packet: Vec<u8>,
-    /// `packet` waits for room in the socket's buffer.
-    held: Option<SocketAddr>,
+    /// `packet` waits for room in the socket's buffer. It is for this address, in packets of so many bytes.
+    held: Option<(SocketAddr, usize)>,
     datagram: Vec<u8>,
     /// The longest that every connection takes, so that the session can go on over the next one.
     max_datagram: usize,
@@ -56,8 +56,12 @@ impl Carrier {
         outer_bytes: u32,
         now: Instant,
     ) -> io::Result<Self> {
-        // Packets are sent one by one: segmentation by the kernel is not used.
-        config.most_segments = 1;
+        config.most_segments = udp.most_segments(
+            config
+                .certain_udp_payload
+                .max(config.largest_udp_payload)
+                .into(),
+        );
         let max_datagram = config.certain_datagram();
         let (endpoint, is_near) = match *peer {
             Peer::Far { address, key } => (Endpoint::near(config, address, key, own, now), true),
@@ -113,11 +117,16 @@ impl Carrier {
 
     /// Reads what has come. Whether there may be more.
     pub fn receive(&mut self, now: Now) -> bool {
-        for _ in 0..PACKETS_PER_TURN {
-            let Some((from, packet)) = self.udp.receive() else {
+        let endpoint = &mut self.endpoint;
+        let mut taken = 0;
+        while taken < PACKETS_PER_TURN {
+            let more = self.udp.receive(|from, packet| {
+                taken += 1;
+                endpoint.handle(now.instant, from, None, None, packet);
+            });
+            if !more {
                 return false;
-            };
-            self.endpoint.handle(now.instant, from, None, None, packet);
+            }
         }
         true
     }
@@ -226,17 +235,21 @@ impl Carrier {
 
     /// Sends the carrier's packets. False: the socket's buffer is full.
     fn flush(&mut self, now: Now) -> bool {
-        if let Some(to) = self.held {
-            if !self.udp.send(to, &self.packet) {
+        if let Some((to, segment)) = self.held {
+            if !self.udp.send_rest(to, &mut self.packet, segment) {
                 return false;
             }
             self.held = None;
         }
         while let Some(transmit) = self.endpoint.poll_transmit(now.instant, &mut self.packet) {
             self.packet.truncate(transmit.size);
-            self.uncounted += i64::from(transmit.size as u32 + self.udp.header_bytes());
-            if !self.udp.send(transmit.destination, &self.packet) {
-                self.held = Some(transmit.destination);
+            let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
+            let packets = transmit.size.div_ceil(segment);
+            self.uncounted +=
+                transmit.size as i64 + packets as i64 * i64::from(self.udp.header_bytes());
+            let to = transmit.destination;
+            if !self.udp.send(to, &mut self.packet, segment) {
+                self.held = Some((to, segment));
                 return false;
             }
         }

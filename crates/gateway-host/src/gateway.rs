@@ -38,6 +38,10 @@ const EVENTS: usize = 256;
 const CATCH_UP: Nanos = Nanos::from_millis(2);
 /// A sleep is at least so long: a gateway that sends thousands of packets in a millisecond need not wake up for each.
 const LEAST_SLEEP: Duration = Duration::from_micros(50);
+const NOTHING: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
 
 /// A TCP socket that listens and does not block, and how its connections say where they lead.
 #[derive(Debug)]
@@ -70,6 +74,8 @@ pub struct Setup {
     pub most_connections: usize,
     /// Told of the payload that hosts were given, as it happens.
     pub on_delivered: Option<Box<dyn FnMut(Instant, u64) + Send>>,
+    /// For tests and benches: asked for each UDP packet that is to be sent whether the path loses it.
+    pub loses: Option<Box<dyn FnMut() -> bool + Send>>,
 }
 
 impl fmt::Debug for Setup {
@@ -113,6 +119,8 @@ pub struct Gateway {
     on_delivered: Delivered,
     /// When the session is to be asked again.
     due: Option<Time>,
+    /// When the timer wakes the thread.
+    armed: Option<Instant>,
     /// The UDP socket is watched for room.
     watches_room: bool,
     held_up: Nanos,
@@ -155,7 +163,7 @@ impl Gateway {
             setup.carrier,
             &setup.identity,
             &setup.peer,
-            Udp::new(setup.udp)?,
+            Udp::new(setup.udp, setup.loses)?,
             outer_bytes,
             now.instant,
         )?;
@@ -182,6 +190,7 @@ impl Gateway {
             connections,
             on_delivered: Delivered(setup.on_delivered),
             due: None,
+            armed: None,
             watches_room: false,
             held_up: Nanos::ZERO,
             established: None,
@@ -194,9 +203,14 @@ impl Gateway {
         let mut events = Vec::with_capacity(EVENTS);
         loop {
             let more = self.drive()?;
-            self.sleep_until_due(more)?;
+            let timeout = if more {
+                Some(&NOTHING)
+            } else {
+                self.set_timer()?;
+                None
+            };
             let buffer = rustix::buffer::spare_capacity(&mut events);
-            match epoll::wait(&*self.epoll, buffer, None) {
+            match epoll::wait(&*self.epoll, buffer, timeout) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -204,6 +218,7 @@ impl Gateway {
                 match data.u64() {
                     STOP => return Ok(self.finish(start)),
                     TIMER => {
+                        self.armed = None;
                         let mut expirations = [0; 8];
                         // It may have been set again since.
                         let _ = rustix::io::read(&self.timer, &mut expirations);
@@ -294,7 +309,7 @@ impl Gateway {
     }
 
     /// Sets the timer for what is to be done next.
-    fn sleep_until_due(&mut self, more: bool) -> io::Result<()> {
+    fn set_timer(&mut self) -> io::Result<()> {
         let blocked = self.carrier.is_blocked();
         if blocked != self.watches_room {
             self.watches_room = blocked;
@@ -312,24 +327,21 @@ impl Gateway {
         let of_carrier = self.carrier.timeout();
         let of_carrier = of_carrier.map(|at| at.saturating_duration_since(now.instant));
         let sleep = of_session.into_iter().chain(of_carrier).min();
-        let sleep = sleep.map(|sleep| sleep.max(LEAST_SLEEP));
-        let sleep = if more {
-            Some(Duration::from_nanos(1))
-        } else {
-            sleep
+        let Some(sleep) = sleep.map(|sleep| sleep.max(LEAST_SLEEP)) else {
+            return Ok(());
         };
-        // Zero disarms it.
-        let nothing = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let it_value = sleep.map_or(nothing, |sleep| Timespec {
-            tv_sec: sleep.as_secs() as _,
-            tv_nsec: sleep.subsec_nanos().into(),
-        });
+        let wake = now.instant + sleep;
+        // One that comes too early costs less than to set it anew each time.
+        if self.armed.is_some_and(|armed| armed <= wake) {
+            return Ok(());
+        }
+        self.armed = Some(wake);
         let value = Itimerspec {
-            it_interval: nothing,
-            it_value,
+            it_interval: NOTHING,
+            it_value: Timespec {
+                tv_sec: sleep.as_secs() as _,
+                tv_nsec: sleep.subsec_nanos().into(),
+            },
         };
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value)?;
         Ok(())

@@ -63,6 +63,7 @@ fn setup(number: u8, peer: Peer, udp: OwnedFd, listeners: Vec<OwnedFd>, to: Sock
         onward: Box::new(move |_: &Target| plain(to)),
         most_connections: 100,
         on_delivered: None,
+        loses: None,
     }
 }
 

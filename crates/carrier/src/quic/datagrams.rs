@@ -5,6 +5,7 @@
 
 use super::Config;
 use crate::event::{Event, SendError};
+use crate::pool::Pool;
 use bytes::Bytes;
 use noq_proto::{Connection, SendDatagramError};
 use std::collections::VecDeque;
@@ -13,6 +14,9 @@ use std::collections::VecDeque;
 pub(super) const EVENT_BYTES: usize = size_of::<Event>();
 /// What noq-proto counts for a datagram beyond its payload.
 const ENTRY_BYTES: usize = size_of::<noq_proto::Datagram>();
+
+/// Of what waits to be sent, memory is asked for in pieces of this size.
+const POOL_BYTES: usize = 32 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Datagrams {
@@ -23,6 +27,7 @@ pub(super) struct Datagrams {
     /// The longest that can be sent now.
     pub longest: usize,
     waiting: VecDeque<Bytes>,
+    pool: Pool,
     waiting_bytes: usize,
     /// Bytes accepted since everything was sent.
     accepted_bytes: usize,
@@ -41,6 +46,7 @@ impl Datagrams {
             most_received: config.datagram_receive_bytes,
             longest: 0,
             waiting: VecDeque::new(),
+            pool: Pool::new(POOL_BYTES),
             waiting_bytes: 0,
             accepted_bytes: 0,
             handed_over_bytes: 0,
@@ -59,7 +65,7 @@ impl Datagrams {
         }
         self.waiting_bytes += body.len();
         self.accepted_bytes += body.len();
-        self.waiting.push_back(Bytes::copy_from_slice(body));
+        self.waiting.push_back(self.pool.copy(body).freeze());
         Ok(())
     }
 

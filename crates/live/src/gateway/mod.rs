@@ -170,6 +170,7 @@ impl Gateways {
                 onward: Box::new(onward),
                 most_connections: limit,
                 on_delivered: Some(Box::new(move |_, bytes| decoded.count(bytes))),
+                loses: None,
             };
             Running::start(THREADS[place].0, net, of_gateway)
         };
