@@ -10,7 +10,7 @@ use bentpipe_base::SplitMix64;
 use bentpipe_carrier::identity::Identity;
 use bentpipe_carrier::quic;
 use bentpipe_gateway::{Config, ResetCode, Target, null};
-use bentpipe_gateway_host::{Gateway, Peer, Report, Setup, Stop, reset_code};
+use bentpipe_gateway_host::{ChoiceConfig, Gateway, Peer, Report, Setup, Stop, reset_code};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
@@ -132,6 +132,8 @@ fn measure(arguments: Arguments, loss: f64) {
         most_connections: 10,
         on_delivered: None,
         loses: None,
+        tcp: None,
+        choice: ChoiceConfig::default(),
     };
     let (udp, address) = bound();
     let peer = Peer::Near { key: keys[0] };

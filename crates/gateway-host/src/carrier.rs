@@ -1,22 +1,29 @@
-//! The session's carrier: the QUIC endpoint on the UDP socket, which of its connections carries the session, and what it sends itself.
+//! The session's carrier: the QUIC endpoint on the UDP socket, TLS over TCP beside it, which of all connections carries the session, and what
+//! they send themselves.
+//!
+//! Near decides ([`Choice`]). Its first control message on a connection takes the session there, and far follows.
 
-use crate::Peer;
+mod near;
+
+use crate::choice::{Choice, ChoiceConfig, Kind};
 use crate::clock::Now;
 use crate::report::{CarrierReport, UdpReport};
+use crate::tcp::{LinkId, Tcp};
 use crate::udp::Udp;
+use crate::{Peer, tcp};
 use bentpipe_carrier::identity::Identity;
 use bentpipe_carrier::quic::{self, Endpoint};
-use bentpipe_carrier::{Event, PeerId};
+use bentpipe_carrier::{Event, PeerId, Why};
 use bentpipe_gateway::Session;
+use near::Near;
 use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
 
-/// Near connects again after a pause, which doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Packets that are read before what they bring is worked on.
 const PACKETS_PER_TURN: usize = 64;
 /// The code of a close by the session's rules.
@@ -24,16 +31,35 @@ const SESSION_ENDED: u64 = 1;
 /// Headers that turned out shorter than the pacer counted them make up for so many bytes of the carrier's own, and no more.
 const MOST_SPARED: i64 = 4096;
 
+/// One connection, of either kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Quic(PeerId),
+    Tls(LinkId),
+}
+
+impl Line {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Quic(_) => Kind::Quic,
+            Self::Tls(_) => Kind::Tls,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Carrier {
     endpoint: Endpoint,
     udp: Udp,
-    is_near: bool,
+    tcp: Option<Tcp>,
+    /// What came over TCP and was not looked at yet.
+    told: VecDeque<(LinkId, Event)>,
+    /// `None`: this is far.
+    near: Option<Near>,
     /// The connection that carries the session.
-    peer: Option<PeerId>,
-    /// When near connects again, and how long it waits after the next failure.
-    connect_at: Option<Instant>,
-    pause: Duration,
+    line: Option<Line>,
+    /// Far: the one that did before.
+    replaced: Option<Line>,
     packet: Vec<u8>,
     /// `packet` waits for room in the socket's buffer. It is for this address, in packets of so many bytes.
     held: Option<(SocketAddr, usize)>,
@@ -50,6 +76,7 @@ pub(crate) struct Carrier {
 impl Carrier {
     pub fn new(
         mut config: quic::Config,
+        choice: ChoiceConfig,
         own: &Identity,
         peer: &Peer,
         udp: Udp,
@@ -63,22 +90,26 @@ impl Carrier {
                 .into(),
         );
         let max_datagram = config.certain_datagram();
-        let (endpoint, is_near) = match *peer {
-            Peer::Far { address, key } => (Endpoint::near(config, address, key, own, now), true),
-            Peer::Near { key } => (
-                Endpoint::far(config, own, BTreeSet::from([key]), now),
-                false,
-            ),
+        let endpoint = match *peer {
+            Peer::Far { address, key } => Endpoint::near(config, address, key, own, now),
+            Peer::Near { key } => Endpoint::far(config, own, BTreeSet::from([key]), now),
         };
         let endpoint =
             endpoint.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let near = matches!(peer, Peer::Far { .. }).then(|| Near {
+            choice: Choice::new(choice, now),
+            // The endpoint has begun to connect.
+            quic: endpoint.peers().next(),
+            tls: None,
+        });
         Ok(Self {
             endpoint,
             udp,
-            is_near,
-            peer: None,
-            connect_at: None,
-            pause: FIRST_PAUSE,
+            tcp: None,
+            told: VecDeque::new(),
+            near,
+            line: None,
+            replaced: None,
             packet: Vec::new(),
             held: None,
             datagram: Vec::new(),
@@ -89,14 +120,41 @@ impl Carrier {
         })
     }
 
-    /// Whether the socket's buffer is full.
-    pub fn is_blocked(&self) -> bool {
+    /// There is TLS over TCP, too.
+    pub fn add_tcp(&mut self, epoll: Arc<OwnedFd>, number: u64, ends: tcp::Ends) -> io::Result<()> {
+        self.tcp = Some(Tcp::new(epoll, number, ends, self.max_datagram)?);
+        if let Some(near) = &mut self.near {
+            near.choice.allow_tls();
+        }
+        Ok(())
+    }
+
+    /// Whether the UDP socket's buffer is full.
+    pub fn is_udp_full(&self) -> bool {
         self.held.is_some()
     }
 
-    pub fn timeout(&self) -> Option<Instant> {
-        let own = self.endpoint.poll_timeout();
-        own.into_iter().chain(self.connect_at).min()
+    /// Whether nothing more of the session can be sent until a socket has room.
+    pub fn is_blocked(&mut self) -> bool {
+        match (self.line, &mut self.tcp) {
+            (Some(Line::Tls(link)), Some(tcp)) => !tcp.has_room(link),
+            _ => self.held.is_some(),
+        }
+    }
+
+    /// Something happened at a TCP socket.
+    pub fn tcp_happened(&mut self) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.happened();
+        }
+    }
+
+    pub fn timeout(&mut self) -> Option<Instant> {
+        self.look_for_silence();
+        let quic = self.endpoint.poll_timeout();
+        let tcp = self.tcp.as_ref().and_then(Tcp::timeout);
+        let choice = self.near.as_ref().and_then(|near| near.choice.timeout());
+        [quic, tcp, choice].into_iter().flatten().min()
     }
 
     pub fn handle_timeout(&mut self, now: Now) {
@@ -107,11 +165,23 @@ impl Carrier {
         {
             self.endpoint.handle_timeout(now.instant);
         }
-        if self.connect_at.is_some_and(|at| at <= now.instant) {
-            self.connect_at = None;
-            if self.endpoint.connect(now.instant).is_err() {
-                self.connect_later(now);
-            }
+    }
+
+    fn take_session_to(&mut self, line: Line, now: Now, session: &mut Session) {
+        self.line = Some(line);
+        self.report.connections += 1;
+        let is_tls = line.kind() == Kind::Tls;
+        self.report.tls_connections += u64::from(is_tls);
+        session.on_carrier_connected(now.time, self.max_datagram);
+        // TCP repeats what is lost.
+        session.set_reliable(is_tls);
+    }
+
+    fn close_line(&mut self, now: Now, line: Line, code: u64, reason: &str) {
+        match (line, &mut self.tcp) {
+            (Line::Quic(peer), _) => self.endpoint.close(now.instant, peer, code, reason),
+            (Line::Tls(link), Some(tcp)) => tcp.close(link, code, reason),
+            (Line::Tls(_), None) => {}
         }
     }
 
@@ -125,76 +195,104 @@ impl Carrier {
                 endpoint.handle(now.instant, from, None, None, packet);
             });
             if !more {
-                return false;
+                break;
             }
         }
-        true
+        let told = &mut self.told;
+        let more = self
+            .tcp
+            .as_mut()
+            .is_some_and(|tcp| tcp.go_on(now.instant, |link, event| told.push_back((link, event))));
+        more || taken >= PACKETS_PER_TURN
     }
 
-    /// Passes on what the carrier says.
+    /// Passes on what the connections say.
     pub fn settle(&mut self, now: Now, session: &mut Session) {
         while let Some((peer, event)) = self.endpoint.poll_event(now.instant) {
-            let carries = self.peer == Some(peer);
-            match event {
-                Event::Connected { .. } => {
-                    if let Some(old) = self.peer.replace(peer) {
-                        self.endpoint.close(
-                            now.instant,
-                            old,
-                            0,
-                            "a newer connection took its place",
-                        );
-                    }
-                    self.report.connections += 1;
-                    session.on_carrier_connected(now.time, self.max_datagram);
-                }
-                Event::Datagram(datagram) if carries => {
-                    session.handle_datagram(now.time, &datagram);
-                }
-                Event::Control(message) if carries => session.handle_control(now.time, &message),
-                Event::Closed { why } => {
-                    self.report.last_end = Some(why.to_string());
-                    if carries {
-                        self.peer = None;
-                        session.on_carrier_lost(now.time);
-                    } else {
-                        self.report.refused += u64::from(self.is_near);
-                    }
-                    if self.is_near && self.peer.is_none() {
-                        self.connect_later(now);
-                    }
-                }
-                Event::Refused { why, .. } => {
-                    self.report.refused += 1;
-                    self.report.last_end = Some(why.to_string());
-                }
-                _ => {}
-            }
+            self.on_event(Line::Quic(peer), event, now, session);
         }
-        if let Some(peer) = self.peer {
-            while let Some(message) = session.poll_control() {
-                // A session has few and short ones. One that is not taken is of a connection that ends.
-                let _ = self.endpoint.send_control(peer, &message);
+        while let Some((link, event)) = self.told.pop_front() {
+            self.on_event(Line::Tls(link), event, now, session);
+        }
+        self.choose(now, session);
+        while let Some(line) = self.line
+            && let Some(message) = session.poll_control()
+        {
+            match (line, &mut self.tcp) {
+                (Line::Quic(peer), _) => {
+                    // A session has few and short ones. One that is not taken is of a connection that ends.
+                    let _ = self.endpoint.send_control(peer, &message);
+                }
+                (Line::Tls(link), Some(tcp)) => tcp.send_control(link, &message),
+                (Line::Tls(_), None) => {}
             }
         }
     }
 
-    fn connect_later(&mut self, now: Now) {
-        self.connect_at = Some(now.instant + self.pause);
-        self.pause = (2 * self.pause).min(LONGEST_PAUSE);
+    fn on_event(&mut self, line: Line, event: Event, now: Now, session: &mut Session) {
+        let carries = self.line == Some(line);
+        match event {
+            Event::Connected { .. } => {
+                if let Some(near) = &mut self.near
+                    && near.has(line)
+                {
+                    near.choice.on_connected(now.instant, line.kind());
+                }
+            }
+            Event::Datagram(datagram) if carries => session.handle_datagram(now.time, &datagram),
+            Event::Control(message) if carries => session.handle_control(now.time, &message),
+            // What a line says that another one has replaced came too late.
+            Event::Control(message) if self.near.is_none() && self.replaced != Some(line) => {
+                let old = self.line;
+                self.replaced = old;
+                self.take_session_to(line, now, session);
+                session.handle_control(now.time, &message);
+                if let Some(old) = old {
+                    self.close_line(now, old, 0, "a newer connection took its place");
+                }
+            }
+            Event::Closed { why } => {
+                if carries {
+                    self.line = None;
+                    session.on_carrier_lost(now.time);
+                }
+                let Some(near) = &mut self.near else {
+                    let is_stranger = matches!(why, Why::UnknownNearKey { .. });
+                    self.report.refused += u64::from(is_stranger);
+                    self.report.last_end = Some(why.to_string());
+                    return;
+                };
+                // What near has dropped is of no interest.
+                if near.has(line) {
+                    // TCP that does not get through says nothing of QUIC.
+                    if carries || line.kind() == Kind::Quic {
+                        self.report.last_end = Some(why.to_string());
+                        self.report.refused += u64::from(!carries);
+                    }
+                    near.forget(line);
+                    near.choice.on_ended(now.instant, line.kind());
+                }
+            }
+            Event::Refused { why, .. } => {
+                self.report.refused += 1;
+                self.report.last_end = Some(why.to_string());
+            }
+            _ => {}
+        }
     }
 
     /// There is a session over this connection: the next failure is a new one.
     pub fn on_established(&mut self) {
-        self.pause = FIRST_PAUSE;
+        if let Some(near) = &mut self.near {
+            near.choice.on_established();
+        }
     }
 
     /// The session has ended by its own rules: the connection ends, and near makes a new one.
     pub fn end(&mut self, now: Now, reason: &str) {
-        if let Some(peer) = self.peer {
+        if let Some(line) = self.line {
             self.flush(now);
-            self.endpoint
-                .close(now.instant, peer, SESSION_ENDED, reason);
+            self.close_line(now, line, SESSION_ENDED, reason);
         }
     }
 
@@ -215,8 +313,12 @@ impl Carrier {
 
     /// Gives the carrier datagrams, as many as there are and it takes. Whether there was one.
     fn fill(&mut self, now: Now, session: &mut Session) -> bool {
-        let Some(peer) = self.peer else {
-            return false;
+        let peer = match (self.line, &mut self.tcp) {
+            (Some(Line::Quic(peer)), _) => peer,
+            (Some(Line::Tls(link)), Some(tcp)) => {
+                return Self::fill_tls(tcp, link, &mut self.datagram, now, session);
+            }
+            _ => return false,
         };
         let mut filled = false;
         while self.endpoint.has_room(peer) {
@@ -230,6 +332,26 @@ impl Carrier {
                 self.report.datagrams_dropped += 1;
             }
         }
+        filled
+    }
+
+    /// Over TCP a datagram's headers are about what the session's pacer counts.
+    fn fill_tls(
+        tcp: &mut Tcp,
+        link: LinkId,
+        datagram: &mut Vec<u8>,
+        now: Now,
+        session: &mut Session,
+    ) -> bool {
+        let mut filled = false;
+        while tcp.has_room(link) {
+            datagram.clear();
+            if session.poll_datagram(now.time, datagram).is_none() {
+                break;
+            }
+            filled |= tcp.send_datagram(link, datagram);
+        }
+        tcp.flush(link);
         filled
     }
 
@@ -258,16 +380,17 @@ impl Carrier {
 
     /// Tells the other gateway that this one ends.
     pub fn close(&mut self, now: Now) {
-        if let Some(peer) = self.peer.take() {
-            self.endpoint
-                .close(now.instant, peer, 0, "this gateway was stopped");
+        if let Some(line) = self.line.take() {
+            self.close_line(now, line, 0, "this gateway was stopped");
             self.flush(now);
         }
     }
 
     pub fn report(&mut self) -> (CarrierReport, UdpReport) {
         let mut report = self.report.clone();
-        if let Some(of_peer) = self.peer.and_then(|peer| self.endpoint.statistics(peer)) {
+        if let Some(Line::Quic(peer)) = self.line
+            && let Some(of_peer) = self.endpoint.statistics(peer)
+        {
             report.datagrams_dropped += of_peer.datagrams_dropped_unread;
         }
         (report, self.udp.report())

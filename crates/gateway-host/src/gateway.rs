@@ -1,27 +1,32 @@
 //! The thread of a gateway: it waits for sockets and timers with epoll(7), and does whatever can be done.
 
 use crate::Entrance;
-use crate::Peer;
 use crate::carrier::Carrier;
+use crate::choice::ChoiceConfig;
 use crate::clock::{Clock, Now, until};
 use crate::connections::Connections;
 use crate::onward::Onward;
 use crate::report::Report;
 use crate::udp::Udp;
+use crate::{Peer, tcp};
 use bentpipe_base::{Nanos, Time};
 use bentpipe_carrier::identity::Identity;
 use bentpipe_carrier::quic;
+use bentpipe_carrier::tls::FarEnd;
 use bentpipe_gateway::{Config, Event, Session, Why};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
+use rustix::net::getsockname;
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +34,7 @@ use std::time::{Duration, Instant};
 const STOP: u64 = 0;
 const TIMER: u64 = 1;
 const UDP: u64 = 2;
+const TCP: u64 = 15;
 const FIRST_LISTENER: u64 = 3;
 /// The numbers below 16 are not connections'.
 const MOST_LISTENERS: usize = 8;
@@ -67,6 +73,9 @@ pub struct Setup {
     pub peer: Peer,
     /// Towards the other gateway: bound, and does not block.
     pub udp: OwnedFd,
+    /// TLS over TCP, for where UDP is blocked. `None`: the session goes over QUIC only.
+    pub tcp: Option<Tcp>,
+    pub choice: ChoiceConfig,
     /// At most 8.
     pub listeners: Vec<Listener>,
     pub onward: Box<dyn Onward + Send>,
@@ -76,6 +85,15 @@ pub struct Setup {
     pub on_delivered: Option<Box<dyn FnMut(Instant, u64) + Send>>,
     /// For tests and benches: asked for each UDP packet that is to be sent whether the path loses it.
     pub loses: Option<Box<dyn FnMut() -> bool + Send>>,
+}
+
+/// This gateway's part in TLS over TCP.
+#[derive(Debug)]
+pub enum Tcp {
+    /// Near connects to far's address, where UDP gets no answer.
+    Connect,
+    /// Far listens with a socket that does not block, on the same port as with UDP: see [`crate::far_sockets`].
+    Listen(OwnedFd),
 }
 
 impl fmt::Debug for Setup {
@@ -159,14 +177,39 @@ impl Gateway {
         let session = Session::new(setup.session, setup.peer.own_role(), epoch, seed)
             .map_err(|error| invalid(error.to_string()))?;
         let now = clock.now();
-        let carrier = Carrier::new(
+        let udp_port = port(&setup.udp)?;
+        let mut carrier = Carrier::new(
             setup.carrier,
+            setup.choice,
             &setup.identity,
             &setup.peer,
             Udp::new(setup.udp, setup.loses)?,
             outer_bytes,
             now.instant,
         )?;
+        let ends = match (setup.tcp, setup.peer) {
+            (None, _) => None,
+            (Some(Tcp::Connect), Peer::Far { address, key }) => Some(tcp::Ends::Near {
+                far: address,
+                key,
+                own: setup.identity,
+            }),
+            (Some(Tcp::Listen(listener)), Peer::Near { key }) => {
+                let tcp_port = port(&listener)?;
+                if tcp_port != udp_port {
+                    let error = format!(
+                        "far listens on port {tcp_port} of TCP, expected {udp_port}, its port of UDP"
+                    );
+                    return Err(invalid(error));
+                }
+                let end = FarEnd::new(&setup.identity, BTreeSet::from([key]));
+                Some(tcp::Ends::Far { listener, end })
+            }
+            (Some(_), _) => return Err(invalid("near connects, and far listens".to_owned())),
+        };
+        if let Some(ends) = ends {
+            carrier.add_tcp(Arc::clone(&epoll), TCP, ends)?;
+        }
         let data = EventData::new_u64;
         epoll::add(&*epoll, &*stop.0, data(STOP), EventFlags::IN)?;
         epoll::add(&*epoll, &timer, data(TIMER), EventFlags::IN)?;
@@ -225,6 +268,7 @@ impl Gateway {
                     }
                     // What has come is read by `drive`.
                     UDP => {}
+                    TCP => self.carrier.tcp_happened(),
                     number if number < FIRST_LISTENER + MOST_LISTENERS as u64 => {
                         self.somebody_waits = true;
                     }
@@ -310,10 +354,10 @@ impl Gateway {
 
     /// Sets the timer for what is to be done next.
     fn set_timer(&mut self) -> io::Result<()> {
-        let blocked = self.carrier.is_blocked();
-        if blocked != self.watches_room {
-            self.watches_room = blocked;
-            let room = if blocked {
+        let full = self.carrier.is_udp_full();
+        if full != self.watches_room {
+            self.watches_room = full;
+            let room = if full {
                 EventFlags::IN | EventFlags::OUT
             } else {
                 EventFlags::IN
@@ -323,6 +367,7 @@ impl Gateway {
         let now = self.clock.now();
         self.due = self.session.poll_timeout().map(|at| at.max(now.time));
         // Where the socket takes nothing, its room wakes the thread.
+        let blocked = self.carrier.is_blocked();
         let of_session = self.due.filter(|_| !blocked).map(|at| until(now, at));
         let of_carrier = self.carrier.timeout();
         let of_carrier = of_carrier.map(|at| at.saturating_duration_since(now.instant));
@@ -362,4 +407,8 @@ impl Gateway {
             ran: start.elapsed(),
         }
     }
+}
+
+fn port(socket: &OwnedFd) -> io::Result<u16> {
+    Ok(SocketAddr::try_from(getsockname(socket)?)?.port())
 }

@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 
 mod carrier;
+mod choice;
 mod clock;
 mod connection;
 mod connections;
@@ -23,12 +24,15 @@ mod onward;
 mod report;
 mod resolver;
 mod socket_options;
+mod tcp;
 mod udp;
 
+pub use choice::ChoiceConfig;
 pub use entrance::Entrance;
-pub use gateway::{Gateway, Listener, Setup, Stop};
+pub use gateway::{Gateway, Listener, Setup, Stop, Tcp};
 pub use onward::{Onward, reset_code};
 pub use report::{CarrierReport, Report, UdpReport};
+pub use tcp::far_sockets;
 
 use bentpipe_carrier::identity::PublicKey;
 use bentpipe_gateway::Role;

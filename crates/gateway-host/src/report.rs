@@ -23,8 +23,9 @@ pub struct Report {
 /// The connections that carried the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarrierReport {
-    /// Connections that were complete.
+    /// Connections that the session was taken to, and those of them that were TLS over TCP.
     pub connections: u64,
+    pub tls_connections: u64,
     /// How the last one that ended did.
     pub last_end: Option<String>,
     /// Handshakes that failed: far counts strangers, near its own.

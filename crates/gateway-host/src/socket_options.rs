@@ -1,5 +1,8 @@
-//! A socket option that rustix lacks.
-#![expect(unsafe_code, reason = "getsockopt of an option that rustix lacks")]
+//! Socket options that rustix lacks.
+#![expect(
+    unsafe_code,
+    reason = "getsockopt and setsockopt of options that rustix lacks"
+)]
 
 use rustix::io::{Errno, Result};
 use std::os::fd::{AsFd, AsRawFd};
@@ -24,6 +27,25 @@ pub(crate) fn drops(socket: impl AsFd) -> Result<u64> {
     };
     if status == 0 {
         Ok(numbers[DROPS].into())
+    } else {
+        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+    }
+}
+
+/// The most bytes that wait in a TCP socket before TCP may send them (`TCP_NOTSENT_LOWAT`): it takes no more.
+pub(crate) fn set_most_unsent(socket: impl AsFd, bytes: u32) -> Result<()> {
+    // SAFETY: setsockopt reads the four bytes of `bytes`.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            (&raw const bytes).cast(),
+            size_of_val(&bytes) as libc::socklen_t,
+        )
+    };
+    if status == 0 {
+        Ok(())
     } else {
         Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
     }

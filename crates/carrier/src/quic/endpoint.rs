@@ -318,6 +318,11 @@ impl Endpoint {
         self.peers.get_mut(&peer).map(Peer::statistics)
     }
 
+    /// Since when something that the other end answers has brought no answer, while connected.
+    pub fn unanswered_since(&self, peer: PeerId) -> Option<Instant> {
+        self.peers.get(&peer)?.unanswered_since()
+    }
+
     /// All connections that are not forgotten yet.
     pub fn peers(&self) -> impl Iterator<Item = PeerId> {
         self.peers.keys().copied()

@@ -37,6 +37,11 @@ impl Liveness {
         self.heard
     }
 
+    /// Since when an answer is due.
+    pub fn waiting(&self) -> Option<Instant> {
+        self.waiting
+    }
+
     /// A packet arrived.
     pub fn heard(&mut self, now: Instant) {
         self.heard = now;

@@ -172,6 +172,10 @@ impl Peer {
         self.liveness.sent(now);
     }
 
+    pub fn unanswered_since(&self) -> Option<Instant> {
+        self.liveness.waiting().filter(|_| self.is_connected())
+    }
+
     pub fn timeout(&self) -> Option<Instant> {
         let [first, second] = match self.state {
             State::Handshake { until } => [Some(until), None],

@@ -205,6 +205,7 @@ pub struct Session {
     control: VecDeque<Control>,
     events: VecDeque<Event>,
     packet: Vec<u8>,
+    reliable: bool,
     figures: Figures,
 }
 
@@ -223,6 +224,7 @@ impl Session {
             control: VecDeque::new(),
             events: VecDeque::new(),
             packet: Vec::new(),
+            reliable: false,
             figures: Figures::default(),
         })
     }
@@ -232,10 +234,20 @@ impl Session {
     /// A carrier is there, which takes datagrams of at most so many bytes.
     pub fn on_carrier_connected(&mut self, now: Time, max_datagram: usize) {
         self.on_carrier_lost(now);
+        self.set_reliable(false);
         self.link = Link::Greeting { max_datagram };
         if self.role == Role::Near {
             let session = self.established.as_ref().map_or(0, |it| it.id);
             self.greet(session, max_datagram);
+        }
+    }
+
+    /// Whether the carrier that is there brings every datagram, in order, as TLS over TCP does. Then nothing is sent that only losses need: no
+    /// repairs, and nothing twice. A new carrier is taken for one that loses.
+    pub fn set_reliable(&mut self, reliable: bool) {
+        self.reliable = reliable;
+        if let Some(it) = &mut self.established {
+            it.plane.reliable = reliable;
         }
     }
 
@@ -337,6 +349,7 @@ impl Session {
         if self.role == Role::Far {
             self.greet(id, max_datagram);
         }
+        self.set_reliable(self.reliable);
         self.link = Link::Up;
         self.events.push_back(Event::Established { resumed });
     }

@@ -66,6 +66,8 @@ pub(crate) struct Plane {
     express_used: Pacer,
     pub probes: u64,
     pushed_at: Time,
+    /// The carrier loses nothing.
+    pub reliable: bool,
 }
 
 impl Plane {
@@ -129,6 +131,7 @@ impl Plane {
             express_used: Pacer::with_burst((bit_s / EXPRESS_SHARE).max(1), EXPRESS_BURST),
             probes: 0,
             pushed_at: Time(i64::MIN / 2),
+            reliable: false,
         })
     }
 
@@ -235,6 +238,7 @@ impl Plane {
     /// How often such a packet is sent again, so that all of its copies are lost once in 500 times at most.
     fn express_copies(&self) -> usize {
         match self.sender.estimate().loss_rate() {
+            _ if self.reliable => 0,
             ..EXPRESS_LOSS => 0,
             EXPRESS_LOSS..0.044 => 1,
             0.044..0.126 => 2,
@@ -336,7 +340,7 @@ impl Plane {
 
     /// A repair, if one is due.
     pub fn poll_repair(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
-        if self.probe.is_unanswered() || !self.law_has_room() {
+        if self.reliable || self.probe.is_unanswered() || !self.law_has_room() {
             return None;
         }
         self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
@@ -348,7 +352,8 @@ impl Plane {
         let again = self.sender.has_exact().then(|| self.pacer.next());
         let probe = (self.outstanding() > 0).then(|| self.probe.due(self.report_every));
         let repair = self.sender.poll_timeout();
-        let repair = repair.filter(|_| !self.probe.is_unanswered() && self.law_has_room());
+        let repair =
+            repair.filter(|_| !self.reliable && !self.probe.is_unanswered() && self.law_has_room());
         let express = self.express.front().map(|it| it.0);
         let paced = again.into_iter().chain(probe).chain(repair).chain(express);
         let paced = paced.map(|at| at.max(self.pacer.next()));

@@ -21,7 +21,7 @@ use crate::split::sockets;
 use bentpipe_carrier::identity::Identity;
 use bentpipe_carrier::quic;
 use bentpipe_gateway::{Config, GatewayRedundancy, Rate, Target, null};
-use bentpipe_gateway_host::{Gateway, Peer, Report, Setup, Stop, reset_code};
+use bentpipe_gateway_host::{ChoiceConfig, Gateway, Peer, Report, Setup, Stop, reset_code};
 use report::RunZero;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use serde::Deserialize;
@@ -171,6 +171,8 @@ impl Gateways {
                 most_connections: limit,
                 on_delivered: Some(Box::new(move |_, bytes| decoded.count(bytes))),
                 loses: None,
+                tcp: None,
+                choice: ChoiceConfig::default(),
             };
             Running::start(THREADS[place].0, net, of_gateway)
         };

@@ -1,84 +1,13 @@
 //! Two gateways over UDP on the loopback device, between real sockets.
 
-use bentpipe_carrier::identity::Identity;
-use bentpipe_carrier::quic;
+use crate::ends::{RATE, Running, any, bound, bytes, identity, patient, plain, read_all, setup};
 use bentpipe_gateway::{Config, ResetCode, Target};
-use bentpipe_gateway_host::{Entrance, Gateway, Listener, Peer, Report, Setup, Stop, reset_code};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+use bentpipe_gateway_host::{Entrance, Listener, Peer, Report};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(30);
-const RATE: u64 = 400_000_000;
-
-fn any() -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, 0).into()
-}
-
-fn identity(number: u8) -> Identity {
-    Identity::from_seed([number; 32])
-}
-
-struct Running {
-    stop: Stop,
-    thread: JoinHandle<std::io::Result<Report>>,
-}
-
-impl Running {
-    fn start(setup: Setup) -> Self {
-        let stop = Stop::new().unwrap();
-        let gateway = Gateway::new(setup, stop.clone()).unwrap();
-        let thread = std::thread::spawn(move || gateway.run());
-        Self { stop, thread }
-    }
-
-    fn stop(self) -> Report {
-        self.stop.raise().unwrap();
-        self.thread.join().unwrap().unwrap()
-    }
-}
-
-fn bound(at: SocketAddr) -> OwnedFd {
-    let socket = UdpSocket::bind(at).unwrap();
-    socket.set_nonblocking(true).unwrap();
-    socket.into()
-}
-
-fn setup(number: u8, peer: Peer, udp: OwnedFd, listeners: Vec<OwnedFd>, to: SocketAddr) -> Setup {
-    Setup {
-        session: Config {
-            takes_names: true,
-            ..Config::fixed(RATE, 59)
-        },
-        carrier: quic::Config::default(),
-        identity: identity(number),
-        peer,
-        udp,
-        listeners: listeners.into_iter().map(Into::into).collect(),
-        onward: Box::new(move |_: &Target| plain(to)),
-        most_connections: 100,
-        on_delivered: None,
-        loses: None,
-    }
-}
-
-/// A connection to the same destination, whatever was asked for.
-fn plain(to: SocketAddr) -> Result<OwnedFd, ResetCode> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let begun = || {
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-        match connect(&socket, &to) {
-            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-            Err(error) => Err(error),
-        }
-    };
-    begun().map_err(reset_code)
-}
 
 /// Both gateways, and a server behind far.
 struct World {
@@ -137,25 +66,6 @@ impl World {
     fn stop(self) -> [Report; 2] {
         [self.near.stop(), self.far.stop()]
     }
-}
-
-/// A test that would hang fails.
-fn patient(stream: TcpStream) -> TcpStream {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-fn bytes(count: usize, seed: usize) -> Vec<u8> {
-    (0..count)
-        .map(|at| ((at * 31 + seed) ^ (at >> 9)) as u8)
-        .collect()
-}
-
-fn read_all(mut stream: TcpStream) -> Vec<u8> {
-    let mut all = Vec::new();
-    stream.read_to_end(&mut all).unwrap();
-    all
 }
 
 #[test]
