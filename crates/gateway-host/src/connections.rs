@@ -89,6 +89,10 @@ impl Connections {
         std::mem::take(&mut self.freed)
     }
 
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
     pub fn has_turns(&self) -> bool {
         !self.turns.is_empty()
     }

@@ -8,6 +8,7 @@ use crate::connections::Connections;
 use crate::onward::Onward;
 use crate::report::Report;
 use crate::udp::Udp;
+use crate::watch::{Watch, Watched};
 use crate::{Peer, tcp};
 use bentpipe_base::{Nanos, Time};
 use bentpipe_carrier::identity::Identity;
@@ -39,6 +40,7 @@ const FIRST_LISTENER: u64 = 3;
 /// The numbers below 16 are not connections'.
 const MOST_LISTENERS: usize = 8;
 const NAMES: u64 = FIRST_LISTENER + MOST_LISTENERS as u64;
+const WATCH: u64 = NAMES + 1;
 const EVENTS: usize = 256;
 /// The pacer makes up for a wake-up that is late by less.
 const CATCH_UP: Nanos = Nanos::from_millis(2);
@@ -142,6 +144,8 @@ pub struct Gateway {
     /// The UDP socket is watched for room.
     watches_room: bool,
     held_up: Nanos,
+    start: Instant,
+    watched: Watched,
     established: Option<Instant>,
 }
 
@@ -221,6 +225,8 @@ impl Gateway {
         let connections =
             Connections::new(Arc::clone(&epoll), setup.onward, setup.most_connections)?;
         epoll::add(&*epoll, connections.resolver(), data(NAMES), EventFlags::IN)?;
+        let watched = Watched::new()?;
+        epoll::add(&*epoll, &watched, data(WATCH), EventFlags::IN)?;
         Ok(Self {
             epoll,
             timer,
@@ -236,13 +242,20 @@ impl Gateway {
             armed: None,
             watches_room: false,
             held_up: Nanos::ZERO,
+            start: now.instant,
+            watched,
             established: None,
         })
     }
 
+    /// Asks this gateway while it runs.
+    pub fn watch(&self) -> Watch {
+        self.watched.watch()
+    }
+
     /// Runs until it is stopped, then closes what is open.
     pub fn run(mut self) -> io::Result<Report> {
-        let start = Instant::now();
+        self.start = Instant::now();
         let mut events = Vec::with_capacity(EVENTS);
         loop {
             let more = self.drive()?;
@@ -259,7 +272,7 @@ impl Gateway {
             }
             for epoll::Event { data, flags } in events.drain(..) {
                 match data.u64() {
-                    STOP => return Ok(self.finish(start)),
+                    STOP => return Ok(self.finish()),
                     TIMER => {
                         self.armed = None;
                         let mut expirations = [0; 8];
@@ -272,6 +285,7 @@ impl Gateway {
                     number if number < FIRST_LISTENER + MOST_LISTENERS as u64 => {
                         self.somebody_waits = true;
                     }
+                    WATCH => self.answer(),
                     NAMES => self.connections.resolved(&mut self.session),
                     number => self.connections.happened(number, flags),
                 }
@@ -392,19 +406,32 @@ impl Gateway {
         Ok(())
     }
 
-    fn finish(mut self, start: Instant) -> Report {
+    fn answer(&mut self) {
+        for question in self.watched.questions() {
+            // Who asked may have left.
+            let _ = question.try_send(self.report());
+        }
+    }
+
+    fn finish(mut self) -> Report {
         let now = self.clock.now();
         self.carrier.close(now);
+        self.report()
+    }
+
+    fn report(&mut self) -> Report {
         let (carrier, udp) = self.carrier.report();
         Report {
             session: self.session.figures(),
+            connected: self.session.has_session(),
             established: self.established,
             carrier,
             udp,
             connect_failures: self.connections.connect_failures,
+            open: self.connections.open() as u64,
             open_at_once_max: self.connections.open_at_once_max as u64,
             held_up: Duration::from_nanos(u64::try_from(self.held_up.0).unwrap_or(0)),
-            ran: start.elapsed(),
+            ran: self.start.elapsed(),
         }
     }
 }

@@ -26,6 +26,7 @@ mod resolver;
 mod socket_options;
 mod tcp;
 mod udp;
+mod watch;
 
 pub use choice::ChoiceConfig;
 pub use entrance::Entrance;
@@ -33,6 +34,7 @@ pub use gateway::{Gateway, Listener, Setup, Stop, Tcp};
 pub use onward::{Onward, reset_code};
 pub use report::{CarrierReport, Report, UdpReport};
 pub use tcp::far_sockets;
+pub use watch::Watch;
 
 use bentpipe_carrier::identity::PublicKey;
 use bentpipe_gateway::Role;

@@ -3,20 +3,24 @@
 use bentpipe_gateway::Figures;
 use std::time::{Duration, Instant};
 
-/// A gateway's last word.
+/// How a gateway stands.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub session: Figures,
+    /// There is a session now.
+    pub connected: bool,
     /// When the first session was established, if there was one.
     pub established: Option<Instant>,
     pub carrier: CarrierReport,
     pub udp: UdpReport,
     /// Connections that were closed because the destination did not answer, or refused.
     pub connect_failures: u64,
+    /// Hosts' connections: now, and the most at once.
+    pub open: u64,
     pub open_at_once_max: u64,
     /// What the sender could not use of its rate: the thread or the socket was held up for longer than the pacer makes up for.
     pub held_up: Duration,
-    /// From the start to the end.
+    /// From the start to now, or to the end.
     pub ran: Duration,
 }
 

@@ -1,0 +1,123 @@
+//! `bentpipe-gateway`: the daemon at each end of a slow path.
+mod access;
+mod config;
+mod keys;
+mod quantity;
+mod run;
+mod sockets;
+mod status;
+
+use clap::{Parser, Subcommand};
+use config::{Loaded, Role};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+const CONFIG: &str = "/etc/bentpipe/gateway.toml";
+const SOCKET: &str = "/run/bentpipe-gateway/status.sock";
+
+/// Makes a slow path fast: one gateway on each side of it, near the users and far from them.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the gateway beside the users: it takes their connections
+    Near {
+        /// The configuration file
+        #[arg(long, default_value = CONFIG, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Run the gateway beside the Internet: it opens the connections
+    Far {
+        /// The configuration file
+        #[arg(long, default_value = CONFIG, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Make a private key, or keep the one that is there, and print its public key
+    Keys {
+        /// The file of the private key
+        #[arg(default_value = "/etc/bentpipe/gateway.key", value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Say what is wrong with a configuration
+    Check {
+        /// The configuration file
+        #[arg(long, default_value = CONFIG, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Say how the gateway that runs here stands
+    Status {
+        /// The socket that status.socket in its configuration names
+        #[arg(long, default_value = SOCKET, value_name = "FILE")]
+        socket: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Near { config } => daemon(&config, Role::Near),
+        Command::Far { config } => daemon(&config, Role::Far),
+        Command::Keys { file } => keys::run(&file).map_err(|error| (error, 2)),
+        Command::Check { config } => check(&config),
+        Command::Status { socket, json } => match status::ask(&socket) {
+            Ok(standing) if json => {
+                println!("{}", serde_json::to_string(&standing).unwrap_or_default());
+                Ok(())
+            }
+            Ok(standing) => {
+                print!("{}", standing.text());
+                Ok(())
+            }
+            Err(error) => Err((error, 1)),
+        },
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((error, status)) => {
+            eprintln!("bentpipe-gateway: {error}");
+            ExitCode::from(status)
+        }
+    }
+}
+
+fn daemon(config: &std::path::Path, role: Role) -> Result<(), (String, u8)> {
+    let filter = EnvFilter::try_from_env("BENTPIPE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .init();
+    let loaded = Loaded::read(config).map_err(|error| (error.to_string(), 2))?;
+    if loaded.file.role != role {
+        let (found, name) = (loaded.file.role, config.display());
+        let message = format!("{name}: role is \"{found}\", but the command is {role}");
+        return Err((message, 2));
+    }
+    run::run(&loaded).map_err(|error| (error, 1))
+}
+
+fn check(config: &std::path::Path) -> Result<(), (String, u8)> {
+    let loaded = Loaded::read(config).map_err(|error| (error.to_string(), 2))?;
+    for warning in &loaded.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let session = run::session(&loaded, 48);
+    let memory = session.memory_bytes(u32::from(loaded.file.path.udp_payload));
+    println!("{}: it is right", config.display());
+    println!("role          {}", loaded.file.role);
+    println!("public key    {}", loaded.identity.public());
+    println!(
+        "memory        up to {} MB for the session",
+        memory.div_ceil(1_000_000)
+    );
+    Ok(())
+}

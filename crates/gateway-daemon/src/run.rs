@@ -1,0 +1,215 @@
+//! `bentpipe-gateway near` and `far`: the daemon.
+
+use crate::access::Access;
+use crate::config::{Loaded, Rate, Redundancy, Role};
+use crate::sockets::{self, Allowed, From, Nowhere};
+use crate::status;
+use bentpipe_carrier::quic;
+use bentpipe_gateway::{Config, GatewayRedundancy, null};
+use bentpipe_gateway_host::{
+    ChoiceConfig, Entrance, Gateway, Listener, Onward, Peer, Setup, Stop, Tcp,
+};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::Duration;
+use tracing::{info, warn};
+
+/// Between two questions for the address of a far whose name has none.
+const RESOLVE_AGAIN: Duration = Duration::from_secs(5);
+
+/// The headers of IP and UDP.
+fn header_bytes(peer: IpAddr) -> u32 {
+    8 + if peer.to_canonical().is_ipv4() {
+        20
+    } else {
+        40
+    }
+}
+
+/// The session's settings. `outer`: the headers of IP and UDP.
+pub fn session(loaded: &Loaded, outer: u32) -> Config {
+    let path = &loaded.file.path;
+    let rate = match path.rate {
+        Rate::Fixed(bit_s) => bentpipe_gateway::Rate::Fixed(bit_s),
+        Rate::Capped(bit_s) => bentpipe_gateway::Rate::Capped(bit_s),
+        Rate::Fair => bentpipe_gateway::Rate::Fair,
+    };
+    let mut session = Config::with_rate(rate, outer + null::OVERHEAD_BYTES as u32);
+    let redundancy = match path.redundancy {
+        Redundancy::Adaptive => GatewayRedundancy::Adaptive,
+        Redundancy::Share(share) => GatewayRedundancy::Fixed(share),
+    };
+    if let Some(policy) = redundancy.policy() {
+        session.redundancy = policy;
+    }
+    session.takes_names = loaded.file.role == Role::Far;
+    session
+}
+
+/// What makes a gateway of a configuration, with its sockets open.
+fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
+    let file = &loaded.file;
+    let here = |what: &str, at: SocketAddr| {
+        let what = what.to_owned();
+        move |error: io::Error| format!("{what} {at}: cannot listen there: {error}")
+    };
+    let mut listeners = Vec::new();
+    for (name, entrance, addresses) in [
+        ("listen.socks5", Entrance::Socks5, &file.listen.socks5),
+        (
+            "listen.http_connect",
+            Entrance::HttpConnect,
+            &file.listen.http_connect,
+        ),
+        ("listen.tproxy", Entrance::Address, &file.listen.tproxy),
+    ] {
+        for &at in addresses {
+            let from = match entrance {
+                Entrance::Address => From::Anywhere,
+                _ => From::Programs,
+            };
+            let socket = sockets::listener(at, from).map_err(here(name, at))?;
+            listeners.push(Listener { socket, entrance });
+        }
+    }
+    let (at, of_peer, onward): (_, _, Box<dyn Onward + Send>) = match file.role {
+        Role::Near => {
+            let any = match peer.ip() {
+                IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+                IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            };
+            let far = Peer::Far {
+                address: peer,
+                key: file.peer.key,
+            };
+            (SocketAddr::new(any, 0), far, Box::new(Nowhere))
+        }
+        Role::Far => {
+            let near = Peer::Near { key: file.peer.key };
+            let access = Access {
+                allow: file.access.allow.clone(),
+                deny: file.access.deny.clone(),
+                own: own_addresses(),
+            };
+            (peer, near, Box::new(Allowed { access }))
+        }
+    };
+    let udp: OwnedFd = sockets::udp(at).map_err(here("listen.peer", at))?;
+    let tcp = match file.role {
+        Role::Near => Tcp::Connect,
+        Role::Far => {
+            let socket = sockets::listener(at, From::Peer).map_err(here("listen.peer", at))?;
+            Tcp::Listen(socket)
+        }
+    };
+    let session = session(loaded, header_bytes(peer.ip()));
+    let carrier = quic::Config {
+        certain_udp_payload: file.path.udp_payload,
+        largest_udp_payload: file.path.udp_payload,
+        ..quic::Config::default()
+    };
+    if let Some(limit) = file.limits.memory {
+        let needed = session.memory_bytes(carrier.certain_datagram() as u32);
+        if needed > limit {
+            return Err(format!(
+                "limits.memory: {} MB is not enough: a session at this path.rate takes up to {} MB",
+                limit / 1_000_000,
+                needed.div_ceil(1_000_000)
+            ));
+        }
+    }
+    Ok(Setup {
+        session,
+        carrier,
+        identity: loaded.identity.clone(),
+        peer: of_peer,
+        udp,
+        tcp: Some(tcp),
+        choice: ChoiceConfig::default(),
+        listeners,
+        onward,
+        most_connections: file.limits.connections,
+        on_delivered: None,
+        loses: None,
+    })
+}
+
+/// The addresses of this machine's interfaces, now.
+fn own_addresses() -> Vec<IpAddr> {
+    let found = if_addrs::get_if_addrs().unwrap_or_else(|error| {
+        warn!(%error, "this machine's own addresses are not known; the access list refuses only those that are not public");
+        Vec::new()
+    });
+    found.into_iter().map(|interface| interface.ip()).collect()
+}
+
+/// The address of far: the first that its name has.
+fn resolve(name: &str) -> Result<SocketAddr, String> {
+    let found = name.to_socket_addrs();
+    let first = found
+        .map_err(|error| format!("peer.address \"{name}\": {error}"))?
+        .next();
+    first.ok_or_else(|| format!("peer.address \"{name}\": the name has no address"))
+}
+
+/// Runs until SIGINT or SIGTERM.
+pub fn run(loaded: &Loaded) -> Result<(), String> {
+    let file = &loaded.file;
+    for warning in &loaded.warnings {
+        warn!("{warning}");
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| error.to_string())?;
+    let stop = Stop::new().map_err(|error| error.to_string())?;
+    let ends = {
+        let stop = stop.clone();
+        let handle = signals.handle();
+        let thread = thread::spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                info!(signal, "stopping");
+                // The gateway has ended by itself if it does not listen.
+                let _ = stop.raise();
+            }
+        });
+        (handle, thread)
+    };
+    let peer = match (file.role, &file.peer.address, file.listen.peer) {
+        (Role::Near, Some(name), _) => loop {
+            match resolve(name) {
+                Ok(address) => break address,
+                Err(error) => {
+                    warn!("{error}; trying again in {} s", RESOLVE_AGAIN.as_secs());
+                    thread::sleep(RESOLVE_AGAIN);
+                    if ends.1.is_finished() {
+                        return Ok(());
+                    }
+                }
+            }
+        },
+        (_, _, Some(at)) => at,
+        _ => unreachable!("a configuration that was checked has one of both"),
+    };
+    let gateway = Gateway::new(setup(loaded, peer)?, stop).map_err(|error| error.to_string())?;
+    let _served = status::serve(&file.status, file.role, gateway.watch())?;
+    info!(role = %file.role, public_key = %loaded.identity.public(), %peer, "ready");
+    let ended = gateway.run();
+    ends.0.close();
+    // It has been told to end.
+    let _ = ends.1.join();
+    match ended {
+        Ok(report) => {
+            info!(
+                seconds = report.ran.as_secs(),
+                sessions = report.session.sessions,
+                connections = report.session.opened + report.session.accepted,
+                delivered_bytes = report.session.delivered_bytes,
+                "stopped"
+            );
+            Ok(())
+        }
+        Err(error) => Err(format!("the gateway ended: {error}")),
+    }
+}

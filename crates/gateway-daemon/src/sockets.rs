@@ -1,0 +1,98 @@
+//! The sockets of a gateway.
+
+use crate::access::Access;
+use bentpipe_gateway::{ResetCode, Target};
+use bentpipe_gateway_host::{Onward, reset_code};
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use tracing::info;
+
+/// Connections that wait to be accepted; the kernel allows `net.core.somaxconn`.
+const BACKLOG: i32 = 4096;
+
+fn socket(of: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(of), kind, Some(protocol))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// A UDP socket that is bound and does not block. One of IPv6's unspecified address takes IPv4, too.
+pub fn udp(at: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = socket(at, Type::DGRAM, Protocol::UDP)?;
+    if at.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.bind(&at.into())?;
+    Ok(socket.into())
+}
+
+/// What comes to a TCP socket that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The other gateway. A socket of IPv6's unspecified address takes IPv4, too.
+    Peer,
+    /// Programs that connect to this address.
+    Programs,
+    /// Programs' connections to any address (`IP_TRANSPARENT`, ip(7)).
+    Anywhere,
+}
+
+/// A TCP socket that listens.
+pub fn listener(at: SocketAddr, from: From) -> io::Result<OwnedFd> {
+    let socket = socket(at, Type::STREAM, Protocol::TCP)?;
+    socket.set_reuse_address(true)?;
+    if at.is_ipv6() {
+        socket.set_only_v6(from != From::Peer)?;
+    }
+    if from == From::Anywhere && at.is_ipv4() {
+        socket.set_ip_transparent_v4(true)?;
+    } else if from == From::Anywhere {
+        socket.set_ip_transparent_v6(true)?;
+    }
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Far's way onwards: plain connections to what the access list allows.
+#[derive(Debug)]
+pub struct Allowed {
+    pub access: Access,
+}
+
+impl Onward for Allowed {
+    fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode> {
+        let to = target.destination;
+        let to = SocketAddr::new(to.ip().to_canonical(), to.port());
+        if let Err(why) = self.access.check(to) {
+            info!(destination = %to, %why, "refused a connection");
+            return Err(ResetCode::NotAllowed);
+        }
+        begin(to).map_err(|error| {
+            let error = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            reset_code(error)
+        })
+    }
+}
+
+fn begin(to: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = socket(to, Type::STREAM, Protocol::TCP)?;
+    socket.set_tcp_nodelay(true)?;
+    match socket.connect(&to.into()) {
+        Err(error) if error.raw_os_error() != Some(Errno::INPROGRESS.raw_os_error()) => Err(error),
+        _ => Ok(socket.into()),
+    }
+}
+
+/// Near opens no connections: far has no hosts that ask for any.
+#[derive(Debug)]
+pub struct Nowhere;
+
+impl Onward for Nowhere {
+    fn connect(&mut self, _: &Target) -> Result<OwnedFd, ResetCode> {
+        Err(ResetCode::NotAllowed)
+    }
+}
