@@ -44,6 +44,11 @@ impl Delays {
         self.times.get().map_or(Nanos::ZERO, |it| it.0)
     }
 
+    /// The longest a packet has waited.
+    pub fn longest_wait(&self) -> Nanos {
+        self.times.get().map_or(Nanos::ZERO, |it| it.1 - it.0)
+    }
+
     /// Their mean in ns.
     pub fn smoothed(&self) -> Option<f64> {
         self.smoothed

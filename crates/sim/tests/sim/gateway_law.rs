@@ -18,12 +18,16 @@ const PAYLOAD: f64 = 1430.0 / 1500.0;
 
 /// A path with a queue of one bandwidth-delay product; the workload in the second place crosses beside the gateways.
 fn path(mbit_s: u64, round_trip_ms: i64, loss: f64, law: Rate) -> SimSpec {
+    with_queue(1.0, mbit_s, round_trip_ms, loss, law)
+}
+
+fn with_queue(bdps: f64, mbit_s: u64, round_trip_ms: i64, loss: f64, law: Rate) -> SimSpec {
     let rate = mbit_s * 1_000_000;
     let pipe = || PipeConfig {
         shaper: ShaperConfig::Fixed { rate_bit_s: rate },
         queue: QueueConfig {
             limit: QueueLimit::Bytes {
-                bytes: rate / 8000 * round_trip_ms as u64,
+                bytes: (bdps * (rate / 8000 * round_trip_ms as u64) as f64) as u64,
             },
             ..QueueConfig::default()
         },
@@ -85,6 +89,19 @@ fn cubic_beside_a_fair_gateway_keeps_80_percent_of_an_equal_share() {
             assert!(through >= 0.3 * equal, "{what}");
             assert!(through + beside >= 0.9 * 2.0 * equal, "{what}");
         }
+    }
+}
+
+#[test]
+fn where_the_queue_is_too_short_to_stand_cubic_is_still_left_two_thirds_of_an_equal_share() {
+    for (mbit_s, round_trip_ms) in [(16, 550), (20, 100)] {
+        let spec = with_queue(0.18, mbit_s, round_trip_ms, 0.0, Rate::Fair);
+        let [through, beside] = downloads(&spec, true, [10, 130]);
+        let equal = mbit_s as f64 * PAYLOAD / 2.0;
+        let what = format!("{round_trip_ms} ms: {through} and {beside} Mbit/s");
+        assert!(beside >= 0.67 * equal && through >= 0.67 * equal, "{what}");
+        let [alone, _] = downloads(&spec, false, [10, 70]);
+        assert!(alone > 0.95 * 2.0 * equal, "{what}, {alone} alone");
     }
 }
 

@@ -8,7 +8,8 @@
 //! 4. There are no limits after losses outside probes (`inflight_shortterm`, 5.5.10): the limit is what is delivered in a round trip
 //!    and a little more, so a queue does not grow in `ProbeCruise`.
 //! 5. A probe that found more is followed by a larger one, one that met overflow by a smaller one.
-//! 6. A queue that does not empty although this sender leaves it room is others'. Then the window is CUBIC's. Now and then it falls
+//! 6. A queue that does not empty although this sender leaves it room is others'; so is one that overflows though it is longer than what
+//!    the probe adds. Then the window is CUBIC's. Now and then it falls
 //!    below what the path delivers; if the queue is then empty, the sender is alone again.
 
 mod states;
@@ -30,6 +31,8 @@ const LEAST_UP: f64 = 0.03;
 const MOST_UP: f64 = 1.0;
 /// Section 2.5: BBR.LossThresh.
 const LOSS_THRESHOLD: f64 = 0.02;
+/// A queue that drops as much as this in a round, and not by a probe, is filled by others.
+const LOSS_OF_OTHERS: f64 = 0.005;
 /// Until a round trip is known.
 const FIRST_BIT_S: f64 = 4e6;
 const FIRST_BYTES: f64 = 10.0 * PACKET;
@@ -39,6 +42,11 @@ const LEAST_BIT_S: f64 = 100e3;
 /// In a test of whether others fill the queue, so much of the share is under way.
 const TEST_SHARE: f64 = 0.85;
 const TEST_EVERY: Nanos = Nanos::from_secs(10);
+const TEST_ROUNDS: i64 = 16;
+/// The span between tests doubles up to so many times where one has been wrong: it said that nobody was there, and others filled the
+/// queue again before so long had passed.
+const MOST_APART: i64 = 8;
+const ALONE_FOR_LONG: Nanos = Nanos::from_secs(30);
 /// A probe follows after so long at the least, or after so many round trips.
 const CRUISE: Nanos = Nanos::from_secs(1);
 const CRUISE_ROUNDS: i64 = 4;
@@ -89,6 +97,8 @@ pub(super) struct Fair {
     held: u32,
     cubic: Cubic,
     next_test: Time,
+    tests_apart: i64,
+    alone_since: Option<Time>,
     /// The least round trip since the flight was short enough.
     tested: Option<(Time, Nanos)>,
     /// Overflow of what was sent before is already answered.
@@ -121,6 +131,8 @@ impl Fair {
             held: 0,
             cubic: Cubic::new(0.0),
             next_test: Time::ZERO,
+            tests_apart: 1,
+            alone_since: None,
             tested: None,
             answered: 0,
             rate: FIRST_BIT_S,

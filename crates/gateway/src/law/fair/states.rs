@@ -2,8 +2,8 @@
 
 use super::super::cubic::{Cubic, PACKET};
 use super::{
-    CRUISE, CRUISE_ROUNDS, Fair, HELD_ROUNDS, LEAST_UP, LOSS_THRESHOLD, MOST_UP, Round, State,
-    TEST_EVERY, UP,
+    ALONE_FOR_LONG, CRUISE, CRUISE_ROUNDS, Fair, HELD_ROUNDS, LEAST_UP, LOSS_OF_OTHERS,
+    LOSS_THRESHOLD, MOST_APART, MOST_UP, Round, State, TEST_EVERY, TEST_ROUNDS, UP,
 };
 use bentpipe_base::{Nanos, Time};
 
@@ -55,6 +55,7 @@ impl Fair {
             State::Cruise => {
                 let span = CRUISE.max(Nanos(base.0 * CRUISE_ROUNDS));
                 if now - self.since >= span && !self.is_limited {
+                    self.settle_probe();
                     self.enter(now, State::Up);
                 }
             }
@@ -102,26 +103,61 @@ impl Fair {
             let paused = now - self.since;
             if self.delays.is_above(least) {
                 self.cubic.pause(paused);
-                self.next_test = now + TEST_EVERY.max(Nanos(round_trip as i64 * 16));
+                self.next_test = now + self.test_every();
                 self.enter(now, State::Shared);
             } else {
-                self.up = UP;
+                self.alone_since = Some(now);
                 self.enter(now, State::Cruise);
             }
         }
     }
 
     fn end_probe(&mut self, now: Time) {
-        let found = self.best() > self.best_before * (1.0 + self.up / 2.0);
-        self.up = if found {
-            (self.up * 2.0).min(MOST_UP)
-        } else if self.met_overflow {
+        if self.best() > self.best_before * (1.0 + self.up / 2.0) {
+            self.up = (self.up * 2.0).min(MOST_UP);
+            self.enter(now, State::Up);
+        } else {
+            self.enter(now, State::Cruise);
+        }
+    }
+
+    /// Overflow by a probe is known when the queue has been emptied again.
+    fn settle_probe(&mut self) {
+        self.up = if self.met_overflow {
             (self.up / 2.0).max(LEAST_UP)
         } else {
             (self.up * 2.0).min(UP)
         };
-        let next = if found { State::Up } else { State::Cruise };
-        self.enter(now, next);
+    }
+
+    /// Whether a queue as long as there has been is more than the present probe fills, and what may stand between two reports.
+    fn probe_is_short(&self) -> bool {
+        let probe = self.up * self.delays.least().0 as f64;
+        probe + (self.report_every.0 as f64) < self.delays.longest_wait().0 as f64
+    }
+
+    /// Others fill the queue, or have just overfilled it.
+    fn share(&mut self, now: Time, overflow: bool) {
+        let bytes = self.carries(0.0).max(self.flight.under_way() as f64);
+        self.cubic = Cubic::new(bytes);
+        if overflow {
+            self.cubic.on_overflow();
+        }
+        // Where a short queue made the last test say that there is nobody, the next one comes later.
+        let soon = self.alone_since.is_some_and(|it| now - it < ALONE_FOR_LONG);
+        self.tests_apart = if soon {
+            (self.tests_apart * 2).min(MOST_APART)
+        } else {
+            1
+        };
+        self.next_test = now + self.test_every();
+        self.answered = self.flight.sent();
+        self.enter(now, State::Shared);
+    }
+
+    fn test_every(&self) -> Nanos {
+        let rounds = self.delays.smoothed().unwrap_or(0.0) as i64 * TEST_ROUNDS;
+        Nanos(TEST_EVERY.0.max(rounds) * self.tests_apart)
     }
 
     fn on_round(&mut self, now: Time, round: &Round) {
@@ -149,12 +185,11 @@ impl Fair {
                 } else if round.least.is_some() && self.rounds > 1 {
                     self.held = 0;
                 }
-                if self.held >= HELD_ROUNDS {
-                    let bytes = self.carries(0.0).max(self.flight.under_way() as f64);
-                    self.cubic = Cubic::new(bytes);
-                    self.next_test = now + TEST_EVERY;
-                    self.answered = self.flight.sent();
-                    self.enter(now, State::Shared);
+                let others_overflow = self.best_before > 0.0
+                    && self.losses.overflow_share(false) > LOSS_OF_OTHERS
+                    && (self.probe_is_short() || self.state == State::Cruise && self.rounds > 2);
+                if self.held >= HELD_ROUNDS || others_overflow {
+                    self.share(now, others_overflow);
                 }
             }
             State::Up => self.met_overflow |= overflow,
