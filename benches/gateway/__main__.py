@@ -50,12 +50,38 @@ connections = {{connections}}
 """
 CURES = {"as is": "", "split, BBR": '[split]\npath.congestion_control = "bbr"\n', "gateway": "[gateway]\n"}
 
+LAWS = {
+    "fixed": "[gateway]\n",
+    "capped at 12 Mbit/s": '[gateway]\nrate = { cap = "12 Mbit/s" }\n',
+    "fair": '[gateway]\nrate = "fair"\n',
+}
+BESIDE = (
+    ("cubic", 0, "1100 kB"),
+    ("cubic", 0, "200 kB"),
+    ("cubic", 0.001, "1100 kB"),
+    ("cubic", 0.001, "200 kB"),
+    ("bbr", 0, "1100 kB"),
+    ("bbr", 0, "200 kB"),
+)
+RIVALS = """
+[[workload]]
+name = "download"
+kind = "bulk"
+omit = "10 s"
+[[workload]]
+name = "beside"
+kind = "bulk"
+start = "1 s"
+omit = "9 s"
+congestion_control = "{control}"
+"""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python benches/gateway")
     parser.add_argument("--seeds", type=int, default=5, metavar="N")
     asked = parser.parse_args()
-    for table in (_downloads, _keystrokes, _pages, _constellation):
+    for table in (_downloads, _keystrokes, _pages, _constellation, _laws_alone, _laws_beside):
         print("\n".join(table(asked.seeds)), end="\n\n")
 
 
@@ -138,6 +164,36 @@ def _constellation(seeds: int) -> Iterator[str]:
     ceiling = RATE_BIT_S * 0.998 * PAYLOAD_SHARE / 1e6
     shares = [100 * each / ceiling for each in rows["gateway"]]
     yield f"| {' | '.join(_spread(rows[name], 2) for name in CURES)} | {_spread(shares)} |"
+
+
+def _laws_alone(seeds: int) -> Iterator[str]:
+    yield "A download through gateways with each control law, a minute from 12 s on: Mbit/s"
+    yield f"| loss | {' | '.join(LAWS)} |"
+    yield "|---|---|---|---|"
+    download = DOWNLOAD.format(start="0 s").replace('omit = "4 s"', 'omit = "12 s"')
+    for loss in LOSSES:
+        labs = [GEO.format(seconds=72, loss=loss) + cure + download for cure in LAWS.values()]
+        cells = " | ".join(_spread(_goodputs(_run(lab, seeds)), 2) for lab in labs)
+        yield f"| {100 * loss:g} % | {cells} |"
+
+
+def _laws_beside(seeds: int) -> Iterator[str]:
+    yield "Two downloads, one of them through gateways, two minutes from 10 s on: Mbit/s through, and beside"
+    yield "In the first column of figures neither is: what the second one gets beside CUBIC"
+    yield "| beside | loss | queue | no gateway | fixed | fair |"
+    yield "|---|---|---|---|---|---|"
+    laws = {"no gateway": "", **{law: LAWS[law] + 'carries = ["download"]\n' for law in ("fixed", "fair")}}
+    for control, loss, queue in BESIDE:
+        cells = []
+        for cure in laws.values():
+            path = GEO.format(seconds=130, loss=loss).replace('"200 kB"', f'"{queue}"')
+            results = _run(path + cure + RIVALS.format(control=control), seeds)
+            both = [
+                [record["workloads"][name]["goodput_mbit_s"] for record in results.records]
+                for name in ("download", "beside")
+            ]
+            cells.append(f"{median(both[0]):.2f}, {_spread(both[1], 2)}")
+        yield f"| {control.upper()} | {100 * loss:g} % | {queue} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -106,10 +106,42 @@ def test_no_queue_stands_though_others_send_on_the_link_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rate", "least", "most"),
+    [("fair", 0.9 * 16, 16), ({"cap": "4 Mbit/s"}, 0.9 * 4, 4.01)],
+)
+def test_a_rate_that_is_found_reaches_the_path_or_its_cap(rate: object, least: float, most: float) -> None:
+    lab = bentpipe.Lab.loads(ALONE).replace("gateway.rate", rate).replace("workload.download.omit", "12 s")
+
+    (record,) = lab.run(engine="sim").records
+    goodput = record["workloads"]["download"]["goodput_mbit_s"]
+    assert least * PAYLOAD_SHARE * 0.99 < goodput < most
+    assert record["pipes"]["down"]["throughput_mbit_s"] <= most
+
+
+def test_a_workload_that_the_gateways_do_not_carry_crosses_beside_them_and_keeps_its_share() -> None:
+    beside = '[[workload]]\nname = "beside"\nkind = "bulk"\nomit = "20 s"\n'
+    lab = bentpipe.Lab.loads(ALONE + beside + '[gateway]\ncarries = ["download"]\n')
+    lab = lab.replace("duration", "120 s").replace("path.loss", 0).replace("path.queue", "1.1 MB")
+
+    (known,) = lab.run(engine="sim").records
+    (found,) = lab.replace("gateway.rate", "fair").run(engine="sim").records
+    assert found["workloads"]["beside"]["goodput_mbit_s"] > 0.8 * 16 * PAYLOAD_SHARE / 2
+    assert known["workloads"]["beside"]["goodput_mbit_s"] < 0.3 * 16 * PAYLOAD_SHARE / 2
+    for record in (known, found):
+        # A transfer has two, as that of iperf3.
+        assert record["gateway"]["near"]["connections"] == 2
+    with pytest.raises(bentpipe.EngineError, match=r"gateway\.carries"):
+        lab.run(engine="live")
+
+
+@pytest.mark.parametrize(
     ("change", "place", "words"),
     [
         ("[gateway]\nrate = 16\n", "gateway.rate", "16"),
-        ('[gateway]\nrate = "fair"\n', "gateway.rate", "no other control law yet"),
+        ('[gateway]\nrate = "unfair"\n', "gateway.rate", "unfair"),
+        ('[gateway]\nrate = { most = "1 Mbit/s" }\n', "gateway.rate", "cap"),
+        ('[gateway]\nrate = { cap = "1 bit/s" }\n', "gateway.rate", "1 kbit/s to 1 Tbit/s"),
+        ('[gateway]\ncarries = ["upload"]\n', "gateway.carries.0", 'Workloads: "download"'),
         ("[gateway]\nredundancy = 1\n", "gateway.redundancy", "below 1"),
         ('[gateway]\nredundancy = "titrated"\n', "gateway.redundancy", '"adaptive"'),
         ("[gateway]\n[split]\n", "gateway", "leave out one of them"),

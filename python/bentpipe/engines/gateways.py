@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bentpipe.lab.spec import GatewaySpec, RunSpec
+from bentpipe.lab.spec import ControlLaw, GatewaySpec, RunSpec
 from bentpipe.words.digits import digits
 
 _HANDSHAKE_ROUND_TRIPS = 4
@@ -26,6 +26,11 @@ def refusal(spec: RunSpec) -> str | None:
             f"gateway: QUIC needs an MTU of {least} bytes or more, and path.mtu is {spec.path.mtu}; "
             "use `--engine sim`"
         )
+    if spec.gateway.beside:
+        return (
+            f'gateway.carries: "{spec.gateway.beside[0]}" is not in it. On a live path the gateways take all '
+            "TCP; leave gateway.carries out, or use `--engine sim`"
+        )
     return None
 
 
@@ -40,13 +45,18 @@ def _loses(spec: RunSpec) -> bool:
     return any(pipe.get("channel") for pipe in (spec.path.down, spec.path.up))
 
 
+def rate(law: ControlLaw, bit_s: int | None) -> str | dict[str, int | None]:
+    """A control law as `Rate` in crates/gateway has it."""
+    return law if law == "fair" else {law: bit_s}
+
+
 def setup(gateway: GatewaySpec, hosts: Mapping[str, Any]) -> dict[str, Any]:
     """The field `gateway` of the request `setup`."""
     redundancy = gateway.redundancy
     return {
         "hosts": hosts,
-        "down_rate": {"fixed": gateway.rate_down_bit_s},
-        "up_rate": {"fixed": gateway.rate_up_bit_s},
+        "down_rate": rate(gateway.law_down, gateway.rate_down_bit_s),
+        "up_rate": rate(gateway.law_up, gateway.rate_up_bit_s),
         "redundancy": redundancy if redundancy == "adaptive" else {"fixed": redundancy},
     }
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bentpipe._core import congestion_controls
+from bentpipe.engines import gateways
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.lengths import full_round_trip_s
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
@@ -78,7 +79,8 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "beside_tunnel": [
             place
             for place, work in enumerate(spec.workloads)
-            if spec.tunnel and work.name in spec.tunnel.beside
+            if (spec.tunnel and work.name in spec.tunnel.beside)
+            or (spec.gateway and work.name in spec.gateway.beside)
         ],
         "split": spec.split and _split(spec.split, spec.client),
         "gateway": spec.gateway and _gateway(spec.gateway, spec.client),
@@ -139,8 +141,8 @@ def _gateway(gateway: GatewaySpec, client: HostSpec) -> dict[str, Any]:
     return {
         "near": _host(gateway.host, asks_ecn=bool(client.ecn)),
         "far": _host(gateway.host, asks_ecn=False),
-        "down_rate": {"fixed": gateway.rate_down_bit_s},
-        "up_rate": {"fixed": gateway.rate_up_bit_s},
+        "down_rate": gateways.rate(gateway.law_down, gateway.rate_down_bit_s),
+        "up_rate": gateways.rate(gateway.law_up, gateway.rate_up_bit_s),
         "redundancy": redundancy if redundancy == "adaptive" else {"fixed": redundancy},
     }
 

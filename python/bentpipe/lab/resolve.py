@@ -83,7 +83,7 @@ def resolve(lab: LabFile, traces: Traces) -> spec.RunSpec:
         near=near,
         tunnel=lab.tunnel and tunnel_spec(lab.tunnel, path, near, beside),
         split=lab.split and _split(lab.split, lab.host),
-        gateway=lab.gateway and _gateway(lab.gateway, lab.host, path),
+        gateway=lab.gateway and _gateway(lab.gateway, lab.host, path, beside),
         workloads=workloads,
         duration_s=None if lab.duration is None else lab.duration / SECOND_NS,
         duration_ns=lab.duration,
@@ -110,20 +110,29 @@ def _split(split: Split, both: Host) -> spec.SplitSpec:
     return spec.SplitSpec(host=_host(Host(), both), path=_host(Host().model_copy(update=own), both))
 
 
-def _gateway(gateway: Gateway, both: Host, path: spec.PathSpec) -> spec.GatewaySpec:
-    down = gateway.rate or path.rate_down_bit_s
-    up = gateway.up_rate or gateway.rate or path.rate_up_bit_s
-    for key, rate in (("rate", down), ("up_rate", up)):
-        if rate is None:
-            raise FaultError(
-                'expected a rate, such as "16 Mbit/s", since the path has none', key=f"gateway.{key}"
-            )
+def _gateway(gateway: Gateway, both: Host, path: spec.PathSpec, beside: tuple[str, ...]) -> spec.GatewaySpec:
+    down, law_down = _rate("rate", gateway.rate or path.rate_down_bit_s)
+    up, law_up = _rate("up_rate", gateway.up_rate or gateway.rate or path.rate_up_bit_s)
     return spec.GatewaySpec(
         host=_host(Host(), both),
         rate_down_bit_s=down,
         rate_up_bit_s=up,
+        law_down=law_down,
+        law_up=law_up,
         redundancy=gateway.redundancy,
+        beside=beside,
     )
+
+
+def _rate(key: str, law: int | str | dict[str, int] | None) -> tuple[int | None, spec.ControlLaw]:
+    """The rate in bit/s, if one is known, and the control law."""
+    if law is None:
+        raise FaultError(
+            'expected a rate, such as "16 Mbit/s", since the path has none', key=f"gateway.{key}"
+        )
+    if isinstance(law, dict):
+        return law["cap"], "capped"
+    return (law, "fixed") if isinstance(law, int) else (None, "fair")
 
 
 def _host(own: Host, both: Host) -> spec.HostSpec:
@@ -152,8 +161,9 @@ def _as_sysctl(value: bool | tuple[int, int, int]) -> str:
 
 
 def _all_workloads(lab: LabFile, traces: Traces) -> tuple[tuple[spec.WorkloadSpec, ...], tuple[str, ...]]:
-    """Those that are enabled, and the names of those that a tunnel does not carry."""
-    carried = lab.tunnel and lab.tunnel.carries
+    """Those that are enabled, and the names of those that a tunnel or gateways do not carry."""
+    carrier = lab.tunnel or lab.gateway
+    carried = carrier and carrier.carries
     found: list[spec.WorkloadSpec] = []
     beside: list[str] = []
     for number, workload in enumerate(lab.workload):

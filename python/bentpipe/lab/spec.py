@@ -275,13 +275,22 @@ class SplitSpec(_Spec):
     path: HostSpec
 
 
+ControlLaw = Literal["fixed", "capped", "fair"]
+
+
 class GatewaySpec(_Spec):
-    """bentpipe's gateways at near and far. `host` has their sockets towards client and server."""
+    """bentpipe's gateways at near and far. `host` has their sockets towards client and server. A rate is that
+    of its law `fixed`, or the cap of `capped`; `fair` has none.
+    """
 
     host: HostSpec
-    rate_down_bit_s: int
-    rate_up_bit_s: int
+    rate_down_bit_s: int | None
+    rate_up_bit_s: int | None
+    law_down: ControlLaw = "fixed"
+    law_up: ControlLaw = "fixed"
     redundancy: float | Literal["adaptive"]
+    beside: tuple[str, ...] = ()
+    """The workloads whose packets cross the path beside the session."""
 
 
 class LimitsSpec(_Spec):

@@ -2,21 +2,23 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from bentpipe.lab import units
 from bentpipe.lab.errors import FaultError
-from bentpipe.lab.models.base import Rate, Table, doc
+from bentpipe.lab.models.base import Table, doc
 from bentpipe.words.faults import shown
 
 
-def _known(value: object) -> object:
-    if value == "fair" or (isinstance(value, dict) and "cap" in value):
-        raise FaultError(
-            'expected a rate that is known to be free, such as "16 Mbit/s": the gateways have no other '
-            "control law yet"
-        )
-    return value
+def _law(value: object) -> int | str | dict[str, int]:
+    """A rate in bit/s that is used at once, one that is never exceeded, or "fair"."""
+    if value == "fair":
+        return "fair"
+    if not isinstance(value, dict):
+        return _in_range(units.parse_rate(value))
+    if set(value) != {"cap"}:
+        raise FaultError('expected { cap = "16 Mbit/s" }, with no other key')
+    return {"cap": _in_range(units.parse_rate(value["cap"]))}
 
 
 def _in_range(rate_bit_s: int) -> int:
@@ -25,6 +27,12 @@ def _in_range(rate_bit_s: int) -> int:
             "expected 1 kbit/s to 1 Tbit/s", found=f"{units.format_rate(rate_bit_s)}, which is out of range"
         )
     return rate_bit_s
+
+
+def _shown_law(law: int | str | dict[str, int]) -> str | dict[str, str]:
+    if isinstance(law, dict):
+        return {"cap": units.format_rate(law["cap"])}
+    return units.format_rate(law) if isinstance(law, int) else law
 
 
 def _redundancy(value: object) -> float | str:
@@ -41,7 +49,26 @@ def _redundancy(value: object) -> float | str:
     return float(value)
 
 
-_FixedRate = Annotated[Rate, BeforeValidator(_known), AfterValidator(_in_range)]
+_RATE = {"type": "string", "title": "rate", "examples": ["16 Mbit/s", "2 MB/s"]}
+_GatewayRate = Annotated[
+    int | str | dict[str, int],
+    BeforeValidator(_law),
+    PlainSerializer(_shown_law),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _RATE,
+                {
+                    "type": "object",
+                    "properties": {"cap": _RATE},
+                    "required": ["cap"],
+                    "additionalProperties": False,
+                },
+                {"type": "string", "enum": ["fair"]},
+            ]
+        }
+    ),
+]
 
 
 class Gateway(Table):
@@ -50,14 +77,16 @@ class Gateway(Table):
     """
 
     rate: Annotated[
-        _FixedRate | None,
+        _GatewayRate | None,
         doc(
-            "rate at which far sends to near, in IP packets; it is used from the first packet on",
+            "rate at which far sends to near, in IP packets; it is used from the first packet on. "
+            '`{ cap = "16 Mbit/s" }`: what the path delivers, shared with other traffic, and never more than '
+            "this; `fair`: the same without a cap",
             default="that of the path's pipe down",
         ),
     ] = None
     up_rate: Annotated[
-        _FixedRate | None,
+        _GatewayRate | None,
         doc(
             "rate at which near sends to far",
             default="that of the path's pipe up, if `rate` is not given; otherwise as `rate`",
@@ -80,3 +109,11 @@ class Gateway(Table):
             "it needs no known loss rate",
         ),
     ] = "adaptive"
+    carries: Annotated[
+        list[str] | None,
+        doc(
+            "names of the workloads whose connections the gateways take; the packets of the others cross "
+            "beside the session, as those of somebody else would; `sim` only",
+            default="all workloads",
+        ),
+    ] = None

@@ -283,24 +283,25 @@ class LabFile(Table):
         return self
 
     @model_validator(mode="after")
-    def _tunnel_carries_what_there_is(self) -> Self:
-        carried = self.tunnel and self.tunnel.carries
+    def _what_is_carried_is_there(self) -> Self:
+        key, carrier = ("tunnel", self.tunnel) if self.tunnel else ("gateway", self.gateway)
+        carried = carrier and carrier.carries
         if carried is None:
             return self
         names = [name_of(workload) for workload in self.workload]
         if not carried:
             raise FaultError(
-                f"expected the names of workloads, such as {shown(names[0])}; without the key the tunnel "
-                "carries all",
+                f"expected the names of workloads, such as {shown(names[0])}; without the key all "
+                "are carried",
                 found="none",
-                key="tunnel.carries",
+                key=f"{key}.carries",
             )
         for index, name in enumerate(carried):
             if name not in names:
                 raise FaultError(
                     f"{did_you_mean(name, names)}Workloads: {', '.join(map(shown, names))}",
                     found=shown(name),
-                    key=f"tunnel.carries.{index}",
+                    key=f"{key}.carries.{index}",
                 )
         return self
 
