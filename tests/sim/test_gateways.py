@@ -50,6 +50,36 @@ def test_a_download_takes_the_whole_link_and_keystrokes_do_not_wait_for_it(both:
     assert plain["workloads"]["keys"]["p99_ms"] > 650
 
 
+CALL = """
+duration = "40 s"
+[path]
+rtt = "150 ms"
+rate = "16 Mbit/s"
+queue = "200 kB"
+loss = 0.02
+[[workload]]
+name = "download"
+kind = "bulk"
+[[workload]]
+name = "talk"
+kind = "call"
+start = "5 s"
+time = "30 s"
+[[variant]]
+name = "cured"
+set = { gateway = {} }
+"""
+
+
+def test_a_call_beside_a_download_is_repaired_and_hardly_waits() -> None:
+    plain, cured = bentpipe.Lab.loads(CALL).run(engine="sim").records
+    assert cured["gateway"]["near"]["datagrams_sent"] == cured["gateway"]["far"]["datagrams_sent"] == 1500
+    for direction in ("down", "up"):
+        before, after = (it["workloads"]["talk"][direction] for it in (plain, cured))
+        assert before["loss"] > 0.01
+        assert after["loss"] < 0.005
+
+
 def test_the_record_has_what_each_gateway_did(both: bentpipe.Results) -> None:
     plain, cured = both.records
     assert "gateway" not in plain

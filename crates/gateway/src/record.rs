@@ -51,6 +51,13 @@ pub struct GatewayFigures {
     pub useless_exact: u64,
     pub reports: u64,
     pub probes: u64,
+    /// UDP that its hosts gave, and that they were given. Dropped: too old, or beyond the room for what waits.
+    pub datagrams_sent: u64,
+    pub datagrams_delivered: u64,
+    pub datagrams_dropped: u64,
+    /// Packets with datagrams, and repairs of them.
+    pub datagram_packets: u64,
+    pub datagram_repairs: u64,
     /// As the sender estimates it.
     pub channel_loss: f64,
     pub round_trip_s: Option<f64>,
@@ -73,6 +80,13 @@ impl From<Figures> for GatewayFigures {
             useless_exact: of.receiver.useless_exact_repairs,
             reports: of.receiver.reports,
             probes: of.probes,
+            datagrams_sent: of.datagrams.sent,
+            datagrams_delivered: of.datagrams.delivered,
+            datagrams_dropped: of.datagrams.dropped_full
+                + of.datagrams.dropped_old
+                + of.datagrams.dropped_closed,
+            datagram_packets: of.datagrams.packets,
+            datagram_repairs: of.datagrams.repairs,
             channel_loss: of.channel_loss,
             round_trip_s: of.round_trip.map(Nanos::as_secs_f64),
         }

@@ -109,6 +109,11 @@ GATEWAY = {
     "useless_exact": "packets that came again for nothing",
     "reports": "reports sent",
     "probes": "probes sent, as nothing came back",
+    "datagrams_sent": "UDP datagrams taken from its hosts",
+    "datagrams_delivered": "UDP datagrams given to its hosts",
+    "datagrams_dropped": "UDP datagrams dropped, as they waited too long or there was no room",
+    "datagram_packets": "packets with UDP datagrams",
+    "datagram_repairs": "repairs of packets with UDP datagrams",
     "channel_loss": "share that the path loses, as it estimates",
     "round_trip_s": "round trip between the gateways",
 }

@@ -26,6 +26,12 @@ def lines(record: Mapping[str, Any]) -> Iterator[str]:
         recovered, asked_for = came.get("came_by_repair") or 0, came.get("came_when_asked") or 0
         if recovered + asked_for:
             words.append(f"Of lost packets {recovered} came by repairs, {asked_for} when sent again.")
+        if sent.get("datagrams_sent"):
+            dropped, given = sent.get("datagrams_dropped"), came.get("datagrams_delivered")
+            words.append(
+                f"Of {plural(sent['datagrams_sent'], 'UDP datagram')} it dropped {dropped or 'none'}; "
+                f"{given or 'none'} came."
+            )
         if sent.get("channel_loss"):
             words.append(f"It takes the path to lose {percent(sent['channel_loss'])}.")
         yield " ".join(words)

@@ -112,6 +112,11 @@ class GatewayFigures(TypedDict, total=False):
     useless_exact: int
     reports: int
     probes: int
+    datagrams_sent: int
+    datagrams_delivered: int
+    datagrams_dropped: int
+    datagram_packets: int
+    datagram_repairs: int
     channel_loss: float
     round_trip_s: float | None
 

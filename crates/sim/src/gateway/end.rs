@@ -1,5 +1,6 @@
 //! The gateway at near or at far.
 
+use super::associations::Associations;
 use super::host_side::{Call, HostSide, connection, target};
 use super::{GatewayConfig, GatewayFigures};
 use crate::node::{Node, Outbox};
@@ -36,6 +37,7 @@ pub(crate) struct GatewayEnd {
     header_bytes: u16,
     max_datagram: usize,
     hosts: BTreeMap<ConnectionId, HostSide>,
+    associations: Associations,
     beside: Rc<RefCell<Beside>>,
     by_flow: BTreeMap<FlowId, ConnectionId>,
     /// By a connection's place: those of an earlier use are over.
@@ -63,6 +65,7 @@ pub(crate) fn pair(
             Role::Far => ([Seat::Far, Seat::Near], config.down_rate, &config.far),
         };
         let mut settings = Config::with_rate(rate, header_bytes + null::OVERHEAD_BYTES as u32);
+        settings.takes_udp = true;
         if let Some(policy) = config.redundancy.policy() {
             settings.redundancy = policy;
         }
@@ -81,6 +84,7 @@ pub(crate) fn pair(
             header_bytes: header_bytes as u16,
             max_datagram: (mtu - header_bytes) as usize - null::OVERHEAD_BYTES,
             hosts: BTreeMap::new(),
+            associations: Associations::default(),
             beside: Rc::clone(beside),
             by_flow: BTreeMap::new(),
             first_generation: BTreeMap::new(),
@@ -251,15 +255,26 @@ impl GatewayEnd {
                     }
                 }
                 Event::Reset { flow, .. } => {
+                    self.associations.forget(flow);
                     if let Some(id) = self.by_flow.remove(&flow) {
                         self.at(id, now, out, HostSide::on_reset);
                     }
                 }
-                // None is taken here.
-                Event::OpenedNamed { .. }
-                | Event::OpenedChannel { .. }
-                | Event::Established { .. }
-                | Event::Lost(_) => {}
+                Event::OpenedChannel { flow, channel } => {
+                    self.session.set_user(flow, 0);
+                    if !self.associations.opened(flow, channel) {
+                        let code = bentpipe_gateway::ResetCode::Target;
+                        self.session.reset(flow, code);
+                    }
+                }
+                // No names are taken here.
+                Event::OpenedNamed { .. } | Event::Established { .. } | Event::Lost(_) => {}
+            }
+        }
+        while let Some(received) = self.session.poll_received() {
+            let header_bytes = self.header_bytes.into();
+            if let Some(packet) = self.associations.received(&received, header_bytes) {
+                out.send(now, packet);
             }
         }
     }
@@ -345,6 +360,17 @@ impl Node for GatewayEnd {
             {
                 if !packet.corrupted {
                     self.on_segment(now, &packet, segment, out);
+                }
+            }
+            Body::Datagram(_)
+                if self.is_across(packet.address.to) && !self.beside.borrow().has(&packet) =>
+            {
+                let header_bytes = self.header_bytes.into();
+                let (session, packet) = (&mut self.session, packet);
+                let taken =
+                    packet.corrupted || self.associations.send(now, session, &packet, header_bytes);
+                if !taken {
+                    out.send(now, packet);
                 }
             }
             _ => out.send(now, packet),

@@ -10,11 +10,12 @@
 //! 3. A gateway is given a connection when the kernel has completed the handshake, as a program behind TPROXY is; far connects when the
 //!    flow has come.
 //! 4. A program costs no time of its own.
-//! 5. Echoes and datagrams cross beside the session.
+//! 5. UDP crosses in the session, in an association for each workload. Echoes cross beside it.
 //! 6. Bytes cross as bytes, all of them zero: the code and the flows' credit work on them.
 //! 7. All flows are one local user's.
 //! 8. The packets of some workloads may cross beside the session, as they are ([`Beside`](crate::tunnel::Beside)).
 
+mod associations;
 mod end;
 mod host_side;
 
