@@ -258,6 +258,17 @@ fn repairs_recover_most_of_what_a_call_loses_in_time_also_beside_a_full_load() {
 }
 
 #[test]
+fn over_a_carrier_that_loses_nothing_there_are_no_repairs() {
+    let mut ends = Ends::new(takes_all(16_000_000), Nanos::from_millis(20));
+    for session in &mut ends.sessions {
+        session.set_reliable(true);
+    }
+    let (share, _) = call(&mut ends, 100, false);
+    assert!(share > 0.9999, "{share}");
+    assert_eq!(ends.near().figures().datagrams.repairs, 0);
+}
+
+#[test]
 fn without_losses_there_are_no_repairs_after_a_while() {
     let mut ends = Ends::new(takes_all(16_000_000), Nanos::from_millis(20));
     call(&mut ends, 2000, false);

@@ -11,7 +11,12 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 impl Established {
-    /// Whether packets with datagrams and their repairs may leave.
+    /// Whether repairs of packets with datagrams may leave: a carrier that loses nothing needs none.
+    pub(super) fn may_repair_datagrams(&self) -> bool {
+        self.may_send_datagrams() && !self.plane.reliable
+    }
+
+    /// Whether packets with datagrams may leave.
     pub(super) fn may_send_datagrams(&self) -> bool {
         self.lossy.is_some() && self.plane.law_has_room()
     }

@@ -444,7 +444,7 @@ impl Session {
         if sent.is_none() && plane.pacer.next() <= now {
             sent = plane.poll_again(now, out);
             // Nobody will ask for what is lost here.
-            if sent.is_none() && it.may_send_datagrams() {
+            if sent.is_none() && it.may_repair_datagrams() {
                 sent = Self::of_lossy(it, now, out, Lossy::poll_repair);
             }
             if sent.is_none() {
@@ -493,7 +493,7 @@ impl Session {
         let push = push.then_some(pacer);
         let lossy = ends.lossy.as_ref().map(Lossy::poll_timeout);
         let lossy = lossy.map(|[report, repair]| {
-            let repair = repair.filter(|_| may_send);
+            let repair = repair.filter(|_| ends.may_repair_datagrams());
             [report, repair.map(|at| at.max(pacer))]
         });
         let lossy = lossy.into_iter().flatten().flatten();
