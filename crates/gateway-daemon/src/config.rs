@@ -3,6 +3,7 @@
 use crate::access::Rule;
 use crate::quantity;
 use bentpipe_carrier::identity::{Identity, PublicKey};
+use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::fs;
@@ -39,6 +40,7 @@ pub struct File {
     pub path: PathSettings,
     #[serde(default)]
     pub listen: Listen,
+    pub router: Option<Router>,
     #[serde(default)]
     pub access: AccessRules,
     #[serde(default)]
@@ -126,6 +128,19 @@ pub struct Listen {
     pub http_connect: Vec<SocketAddr>,
     #[serde(default)]
     pub tproxy: Vec<SocketAddr>,
+}
+
+/// Near: the rules of this router, which hand users' connections to the gateway.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Router {
+    /// What comes in here is taken.
+    pub interfaces: Vec<String>,
+    /// Destinations that are not: their connections go past the gateway.
+    #[serde(default)]
+    pub except: Vec<IpNet>,
+    /// New connections go past the gateway, too, while the other one has not been heard for so long, in seconds. Without it they wait.
+    pub bypass_after_s: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -276,6 +291,36 @@ impl File {
         Ok(file)
     }
 
+    fn check_router(&self, router: &Router) -> Result<(), String> {
+        if self.listen.tproxy.is_empty() {
+            return Err("[router] needs listen.tproxy, such as tproxy = [\"127.0.0.1:4100\", \"[::1]:4100\"]: its rules hand connections to it".into());
+        }
+        for family in [SocketAddr::is_ipv4, SocketAddr::is_ipv6] {
+            let found = self.listen.tproxy.iter().filter(|at| family(at)).count();
+            if found > 1 {
+                return Err("[router] hands connections to one address of each family, but listen.tproxy has more".into());
+            }
+        }
+        if router.interfaces.is_empty() {
+            return Err("router.interfaces is empty: expected the interfaces that users are behind, such as [\"lan0\"]".into());
+        }
+        for name in &router.interfaces {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+            if name.is_empty() || name.len() > 15 || !name.chars().all(plain) {
+                return Err(format!(
+                    "router.interfaces: \"{name}\" is no name of an interface"
+                ));
+            }
+        }
+        if router
+            .bypass_after_s
+            .is_some_and(|after| !(1.0..=86_400.0).contains(&after))
+        {
+            return Err("router.bypass_after_s: expected 1 to 86400 s".into());
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
         let listen = &self.listen;
         let ways_in = listen.socks5.len() + listen.http_connect.len() + listen.tproxy.len();
@@ -322,6 +367,9 @@ impl File {
                     );
                 }
             }
+        }
+        if let Some(router) = &self.router {
+            self.check_router(router)?;
         }
         for way in listen.socks5.iter().chain(&listen.http_connect) {
             if way.ip().is_unspecified() {

@@ -3,6 +3,7 @@ mod access;
 mod config;
 mod keys;
 mod quantity;
+mod rules;
 mod run;
 mod sockets;
 mod status;

@@ -1,24 +1,30 @@
 //! `bentpipe-gateway near` and `far`: the daemon.
 
 use crate::access::Access;
-use crate::config::{Loaded, Rate, Redundancy, Role};
+use crate::config::{File, Loaded, Rate, Redundancy, Role};
+use crate::rules::Rules;
 use crate::sockets::{self, Allowed, From, Nowhere};
 use crate::status;
 use bentpipe_carrier::quic;
 use bentpipe_gateway::{Config, GatewayRedundancy, null};
 use bentpipe_gateway_host::{
-    ChoiceConfig, Entrance, Gateway, Listener, Onward, Peer, Setup, Stop, Tcp,
+    ChoiceConfig, Entrance, Gateway, Listener, Onward, Peer, Setup, Stop, Tcp, Watch,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 /// Between two questions for the address of a far whose name has none.
+/// Between two looks at whether the other gateway is there.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// A gateway that has nothing to say is heard in this time, with a round trip.
+const KEEP_ALIVE: Duration = Duration::from_secs(8);
 const RESOLVE_AGAIN: Duration = Duration::from_secs(5);
 
 /// The headers of IP and UDP.
@@ -156,6 +162,73 @@ fn resolve(name: &str) -> Result<SocketAddr, String> {
     first.ok_or_else(|| format!("peer.address \"{name}\": the name has no address"))
 }
 
+/// The router's rules, and a thread that takes new connections past the gateway while the other one is away.
+#[derive(Debug)]
+struct Routing {
+    rules: Arc<Mutex<Option<Rules>>>,
+}
+
+impl Drop for Routing {
+    fn drop(&mut self) {
+        // The thread finds none, and ends.
+        drop(lock(&self.rules).take());
+    }
+}
+
+fn lock(rules: &Mutex<Option<Rules>>) -> MutexGuard<'_, Option<Rules>> {
+    rules.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn router(file: &File, watch: Watch) -> Result<Option<Routing>, String> {
+    let Some(router) = &file.router else {
+        return Ok(None);
+    };
+    let rules = Rules::apply(router, &file.listen.tproxy)?;
+    let rules = Arc::new(Mutex::new(Some(rules)));
+    if let Some(after) = router.bypass_after_s {
+        let rules = Arc::clone(&rules);
+        thread::spawn(move || bypass(&rules, &watch, Duration::from_secs_f64(after)));
+    }
+    Ok(Some(Routing { rules }))
+}
+
+/// Takes new connections past the gateway while the other one was not heard for `after`.
+fn bypass(rules: &Mutex<Option<Rules>>, watch: &Watch, after: Duration) {
+    let mut away_since = Some(Instant::now());
+    let mut taking = true;
+    loop {
+        thread::sleep(LOOK_EVERY);
+        let report = watch.ask(LOOK_EVERY);
+        let here = report.is_some_and(|report| {
+            let heard = report.carrier.last_heard;
+            report.connected
+                && report.carrier.kind.is_some()
+                && heard.is_none_or(|heard| heard.elapsed() < after.max(KEEP_ALIVE))
+        });
+        away_since = if here {
+            None
+        } else {
+            away_since.or_else(|| Some(Instant::now()))
+        };
+        let takes = away_since.is_none_or(|since| taking && since.elapsed() < after);
+        let mut rules = lock(rules);
+        let Some(rules) = rules.as_mut() else {
+            return;
+        };
+        if takes != taking {
+            if takes {
+                info!("the other gateway is back: new connections go through it");
+            } else {
+                warn!("the other gateway is away: new connections go past it");
+            }
+            if let Err(error) = rules.take_new(takes) {
+                warn!(%error, "the router's rules could not be changed");
+            }
+            taking = takes;
+        }
+    }
+}
+
 /// Runs until SIGINT or SIGTERM.
 pub fn run(loaded: &Loaded) -> Result<(), String> {
     let file = &loaded.file;
@@ -194,6 +267,7 @@ pub fn run(loaded: &Loaded) -> Result<(), String> {
     };
     let gateway = Gateway::new(setup(loaded, peer)?, stop).map_err(|error| error.to_string())?;
     let _served = status::serve(&file.status, file.role, gateway.watch())?;
+    let _rules = router(file, gateway.watch())?;
     info!(role = %file.role, public_key = %loaded.identity.public(), %peer, "ready");
     let ended = gateway.run();
     ends.0.close();

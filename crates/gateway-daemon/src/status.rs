@@ -1,7 +1,7 @@
 //! What a gateway says of itself: `bentpipe-gateway status`, its JSON, and Prometheus' text format.
 
 use crate::config::{Role, Status};
-use bentpipe_gateway_host::{Report, Watch};
+use bentpipe_gateway_host::{CarrierKind, Report, Watch};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs;
@@ -35,6 +35,8 @@ pub struct Standing {
     pub carrier_tls_connections: u64,
     pub carrier_refused: u64,
     pub carrier_last_end: Option<String>,
+    /// What the session goes over: "quic" or "tls over tcp".
+    pub carrier: Option<String>,
     pub round_trip_ms: Option<f64>,
     /// The share that the path loses, as this gateway finds by what the other one reports.
     pub loss: f64,
@@ -70,7 +72,17 @@ impl Standing {
             carrier_tls_connections: of.carrier.tls_connections,
             carrier_refused: of.carrier.refused,
             carrier_last_end: of.carrier.last_end.clone(),
-            round_trip_ms: session.round_trip.map(|time| time.0 as f64 / 1e6),
+            carrier: of.carrier.kind.map(|kind| {
+                let name = match kind {
+                    CarrierKind::Quic => "quic",
+                    CarrierKind::Tls => "tls over tcp",
+                };
+                name.into()
+            }),
+            round_trip_ms: session
+                .round_trip
+                .map(|time| time.0 as f64 / 1e6)
+                .or_else(|| of.carrier.round_trip.map(|time| time.as_secs_f64() * 1e3)),
             loss: session.channel_loss,
             open_connections: of.open,
             opened: session.opened,
@@ -105,7 +117,10 @@ impl Standing {
         line(
             "session",
             if self.connected {
-                "connected".into()
+                let over = self.carrier.as_deref();
+                over.map_or("waits for the other gateway".into(), |over| {
+                    format!("connected over {over}")
+                })
             } else {
                 let why = self.carrier_last_end.as_deref();
                 format!(

@@ -7,7 +7,7 @@ mod near;
 
 use crate::choice::{Choice, ChoiceConfig, Kind};
 use crate::clock::Now;
-use crate::report::{CarrierReport, UdpReport};
+use crate::report::{CarrierKind, CarrierReport, UdpReport};
 use crate::tcp::{LinkId, Tcp};
 use crate::udp::Udp;
 use crate::{Peer, tcp};
@@ -388,10 +388,16 @@ impl Carrier {
 
     pub fn report(&mut self) -> (CarrierReport, UdpReport) {
         let mut report = self.report.clone();
+        report.kind = self.line.as_ref().map(|line| match line {
+            Line::Quic(_) => CarrierKind::Quic,
+            Line::Tls(_) => CarrierKind::Tls,
+        });
         if let Some(Line::Quic(peer)) = self.line
             && let Some(of_peer) = self.endpoint.statistics(peer)
         {
             report.datagrams_dropped += of_peer.datagrams_dropped_unread;
+            report.last_heard = Some(of_peer.last_heard);
+            report.round_trip = Some(of_peer.rtt);
         }
         (report, self.udp.report())
     }

@@ -32,7 +32,7 @@ pub use choice::ChoiceConfig;
 pub use entrance::Entrance;
 pub use gateway::{Gateway, Listener, Setup, Stop, Tcp};
 pub use onward::{Onward, reset_code};
-pub use report::{CarrierReport, Report, UdpReport};
+pub use report::{CarrierKind, CarrierReport, Report, UdpReport};
 pub use tcp::far_sockets;
 pub use watch::Watch;
 

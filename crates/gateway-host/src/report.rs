@@ -24,12 +24,25 @@ pub struct Report {
     pub ran: Duration,
 }
 
+/// What the session goes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CarrierKind {
+    Quic,
+    /// TLS over TCP.
+    Tls,
+}
+
 /// The connections that carried the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarrierReport {
     /// Connections that the session was taken to, and those of them that were TLS over TCP.
     pub connections: u64,
     pub tls_connections: u64,
+    /// The one that carries it now.
+    pub kind: Option<CarrierKind>,
+    /// When a packet of it last came, and its round trip. Of QUIC alone.
+    pub last_heard: Option<Instant>,
+    pub round_trip: Option<Duration>,
     /// How the last one that ended did.
     pub last_end: Option<String>,
     /// Handshakes that failed: far counts strangers, near its own.
