@@ -53,6 +53,7 @@ pub fn session(loaded: &Loaded, outer: u32) -> Config {
         session.redundancy = policy;
     }
     session.takes_names = loaded.file.role == Role::Far;
+    session.takes_udp = loaded.file.role == Role::Far;
     session
 }
 

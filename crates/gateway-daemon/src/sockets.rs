@@ -6,7 +6,7 @@ use bentpipe_gateway_host::{Onward, reset_code};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use tracing::info;
 
@@ -57,7 +57,7 @@ pub fn listener(at: SocketAddr, from: From) -> io::Result<OwnedFd> {
     Ok(socket.into())
 }
 
-/// Far's way onwards: plain connections to what the access list allows.
+/// Far's way onwards: plain connections, and datagrams, to what the access list allows.
 #[derive(Debug)]
 pub struct Allowed {
     pub access: Access,
@@ -75,6 +75,24 @@ impl Onward for Allowed {
             let error = Errno::from_io_error(&error).unwrap_or(Errno::IO);
             reset_code(error)
         })
+    }
+
+    fn associate(&mut self, _: &Target) -> Result<OwnedFd, ResetCode> {
+        let any = |ip: IpAddr| udp(SocketAddr::new(ip, 0));
+        // A machine without IPv6 reaches IPv4 only.
+        any(Ipv6Addr::UNSPECIFIED.into())
+            .or_else(|_| any(Ipv4Addr::UNSPECIFIED.into()))
+            .map_err(|error| reset_code(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+    }
+
+    fn allows_datagram(&mut self, address: SocketAddr) -> bool {
+        self.access.check(address).is_ok()
+    }
+
+    fn refused_datagram(&mut self, to: SocketAddr, host: SocketAddr) {
+        if let Err(why) = self.access.check(to) {
+            info!(destination = %to, %host, %why, "refused a datagram; further ones of this association are counted only");
+        }
     }
 }
 

@@ -46,6 +46,17 @@ pub struct Standing {
     pub accepted: u64,
     pub resets: u64,
     pub connect_failures: u64,
+    /// Hosts' UDP associations that are open, and those that got no socket.
+    pub associations: u64,
+    pub associations_failed: u64,
+    /// Datagrams that hosts gave, and that they were given.
+    pub datagrams_sent: u64,
+    pub datagrams_delivered: u64,
+    /// Datagrams that the access list does not allow; that were no requests of the program that has the association, or to names; and that waited
+    /// for too long or had no room, here or in the kernel.
+    pub datagrams_refused: u64,
+    pub datagrams_invalid: u64,
+    pub datagrams_dropped: u64,
     /// Payload that hosts gave, and that they were given.
     pub sent_bytes: u64,
     pub delivered_bytes: u64,
@@ -62,6 +73,7 @@ pub struct Standing {
 impl Standing {
     pub fn new(role: Role, of: &Report) -> Self {
         let session = &of.session;
+        let (datagrams, hosts) = (&session.datagrams, &of.associations);
         Self {
             role,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -89,6 +101,17 @@ impl Standing {
             accepted: session.accepted,
             resets: session.resets,
             connect_failures: of.connect_failures,
+            associations: hosts.open,
+            associations_failed: hosts.failed,
+            datagrams_sent: datagrams.sent,
+            datagrams_delivered: datagrams.delivered,
+            datagrams_refused: hosts.refused,
+            datagrams_invalid: hosts.invalid(),
+            datagrams_dropped: datagrams.dropped_old
+                + datagrams.dropped_full
+                + datagrams.not_taken
+                + hosts.without_flow
+                + hosts.unsent,
             sent_bytes: session.sent_bytes,
             delivered_bytes: session.delivered_bytes,
             packets: session.sender.sources,
@@ -144,6 +167,18 @@ impl Standing {
                 self.accepted,
                 self.resets,
                 self.connect_failures
+            ),
+        );
+        line(
+            "UDP",
+            format!(
+                "{} associations open; {} datagrams from hosts, {} to hosts, {} refused, {} invalid, {} dropped",
+                self.associations,
+                self.datagrams_sent,
+                self.datagrams_delivered,
+                self.datagrams_refused,
+                self.datagrams_invalid,
+                self.datagrams_dropped
             ),
         );
         line("from hosts", bytes(self.sent_bytes));
@@ -258,6 +293,7 @@ impl Standing {
             "Destinations that could not be reached.",
             self.connect_failures as f64,
         );
+        self.udp_metrics(&mut metric);
         metric(
             "sent_bytes_total",
             "counter",
@@ -301,6 +337,51 @@ impl Standing {
             self.held_up_s,
         );
         out
+    }
+}
+
+impl Standing {
+    fn udp_metrics(&self, metric: &mut impl FnMut(&str, &str, &str, f64)) {
+        metric(
+            "associations",
+            "gauge",
+            "Hosts' UDP associations that are open.",
+            self.associations as f64,
+        );
+        for (name, help, value) in [
+            (
+                "associations_failed_total",
+                "Associations that got no socket.",
+                self.associations_failed,
+            ),
+            (
+                "datagrams_sent_total",
+                "Datagrams that hosts gave.",
+                self.datagrams_sent,
+            ),
+            (
+                "datagrams_delivered_total",
+                "Datagrams that hosts were given.",
+                self.datagrams_delivered,
+            ),
+            (
+                "datagrams_refused_total",
+                "Datagrams that the access list does not allow.",
+                self.datagrams_refused,
+            ),
+            (
+                "datagrams_invalid_total",
+                "Datagrams that were no requests of a program with an association, or to names.",
+                self.datagrams_invalid,
+            ),
+            (
+                "datagrams_dropped_total",
+                "Datagrams that waited for too long or had no room.",
+                self.datagrams_dropped,
+            ),
+        ] {
+            metric(name, "counter", help, value as f64);
+        }
     }
 }
 

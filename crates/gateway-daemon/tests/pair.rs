@@ -208,6 +208,59 @@ fn two_daemons_carry_connections_refuse_what_is_not_allowed_and_end_clean() {
     assert!(!world.path("near.sock").exists() && !world.path("far.sock").exists());
 }
 
+/// A header of SOCKS for UDP, and a body.
+fn datagram(port: u16, body: &[u8]) -> Vec<u8> {
+    let [high, low] = port.to_be_bytes();
+    [&[0, 0, 0, 1, 127, 0, 0, 1, high, low], body].concat()
+}
+
+#[test]
+fn udp_crosses_to_what_the_access_list_allows_and_the_status_counts_the_rest() {
+    let world = World::new();
+    let (_near, far) = (world.near(), world.far(&world.keys[0]));
+    let server = UdpSocket::bind(world.server.local_addr().unwrap()).unwrap();
+    let closed = UdpSocket::bind(any()).unwrap();
+    let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();
+    let mut tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, world.socks)).unwrap();
+    tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+    tcp.write_all(b"\x05\x01\x00\x05\x03\x00\x01\0\0\0\0\0\0")
+        .unwrap();
+    let mut answer = [0; 12];
+    tcp.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..10], [5, 0, 5, 0, 0, 1, 127, 0, 0, 1]);
+    let relay = u16::from_be_bytes([answer[10], answer[11]]);
+    let client = UdpSocket::bind(any()).unwrap();
+    for socket in [&client, &server] {
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    }
+    let ask = |to: u16, body: &[u8]| {
+        let sent = client.send_to(&datagram(to, body), (Ipv4Addr::LOCALHOST, relay));
+        sent.unwrap();
+    };
+    ask(port(&closed), b"refused");
+    ask(port(&closed), b"refused");
+    ask(port(&server), b"question");
+    let mut heard = [0; 100];
+    let (length, from) = server.recv_from(&mut heard).unwrap();
+    assert_eq!(&heard[..length], b"question");
+    server.send_to(b"answer", from).unwrap();
+    let length = client.recv(&mut heard).unwrap();
+    assert_eq!(heard[..length], datagram(port(&server), b"answer"));
+    let refusal = far.says("refused a datagram");
+    let destination = format!("destination=127.0.0.1:{} ", port(&closed));
+    assert!(refusal.contains(&destination), "{refusal}");
+    let status = world.status("far.sock");
+    assert_eq!(status["associations"], 1);
+    assert_eq!(status["datagrams_refused"], 2);
+    assert_eq!(status["datagrams_sent"], 1);
+    let socket = world.path("near.sock");
+    let said = program(&["status", "--socket", socket.to_str().unwrap()]);
+    let line = "1 associations open; 3 datagrams from hosts, 1 to hosts, 0 refused";
+    assert!(text(&said.stdout).contains(line), "{}", text(&said.stdout));
+    drop(tcp);
+    world.until("far.sock", "associations", |open| open == 0);
+}
+
 #[test]
 fn a_gateway_whose_peer_was_killed_carries_on_with_the_next_one() {
     let world = World::new();

@@ -23,6 +23,8 @@ pub(crate) enum Progress {
     Waiting,
     /// It has said where it leads.
     Greeted,
+    /// The program at this address asks for an association.
+    Associates(SocketAddr),
     /// It stopped to give others a turn.
     MoreToDo,
     /// Both directions have ended.
@@ -64,6 +66,8 @@ pub(crate) struct Connection {
     /// Further addresses of the destination.
     pub others: VecDeque<Target>,
     pub flow: Option<FlowId>,
+    /// The place of the association that lasts as long as this connection.
+    pub association: Option<usize>,
     pub user: u64,
     /// It waits for its turn.
     pub queued: bool,
@@ -86,6 +90,7 @@ impl Connection {
             early: Vec::new(),
             others: VecDeque::new(),
             flow: None,
+            association: None,
             user,
             queued: false,
             connected,
@@ -155,6 +160,9 @@ impl Connection {
         if self.newcomer.is_some() {
             return self.greet(buffer);
         }
+        if self.association.is_some() {
+            return self.wait_for_end(buffer);
+        }
         let Some(flow) = self.flow.filter(|_| self.connected) else {
             return Progress::Waiting;
         };
@@ -191,6 +199,11 @@ impl Connection {
                 let (answer, step) = match newcomer.greeting.read(&newcomer.sent) {
                     Step::More => break,
                     Step::Answer(answer) => (answer, None),
+                    Step::Associate => {
+                        let program = newcomer.source;
+                        self.newcomer = None;
+                        return Progress::Associates(program);
+                    }
                     Step::Refuse(answer) => (answer, Some(None)),
                     Step::Open {
                         asked,
@@ -220,6 +233,24 @@ impl Connection {
                 self.destination = destination;
                 self.newcomer = None;
                 return Progress::Greeted;
+            }
+        }
+        Progress::Waiting
+    }
+
+    /// Throws away what a program sends beside its association.
+    fn wait_for_end(&mut self, buffer: &mut [u8]) -> Progress {
+        let mut passed = 0;
+        while self.readable {
+            if passed >= BYTES_PER_TURN {
+                return Progress::MoreToDo;
+            }
+            match recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
+                Ok((_, 0)) => return Progress::Over,
+                Ok((_, length)) => passed += length,
+                Err(Errno::AGAIN) => self.readable = false,
+                Err(Errno::INTR) => {}
+                Err(_) => return Progress::Broken,
             }
         }
         Progress::Waiting

@@ -1,19 +1,22 @@
 //! The hosts' connections: accepted, opened for the other gateway, and closed.
 
+use crate::associations::Associations;
 use crate::connection::{Connection, Destination, Progress, READ_BYTES};
-use crate::entrance::Greeting;
+use crate::entrance::{Greeting, associated};
 use crate::gateway::Listener;
 use crate::onward::Onward;
 use crate::resolver::Resolver;
-use bentpipe_gateway::{FlowId, NamedTarget, OpenError, ResetCode, Session, Target};
+use crate::user::user_of;
+use bentpipe_base::Time;
+use bentpipe_gateway::{Channel, FlowId, NamedTarget, OpenError, ResetCode, Session, Target};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_tcp_nodelay;
-use rustix::net::{SocketFlags, acceptfrom_with, getsockname};
+use rustix::net::{SendFlags, SocketFlags, acceptfrom_with, getsockname, send};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -31,6 +34,7 @@ pub(crate) struct Connections {
     epoll: Arc<OwnedFd>,
     onward: Box<dyn Onward + Send>,
     resolver: Resolver,
+    pub associations: Associations,
     slots: Vec<Slot>,
     unused: Vec<usize>,
     by_flow: HashMap<FlowId, usize>,
@@ -56,6 +60,7 @@ impl Connections {
         most: usize,
     ) -> io::Result<Self> {
         Ok(Self {
+            associations: Associations::new(Arc::clone(&epoll), most),
             epoll,
             onward,
             resolver: Resolver::new()?,
@@ -94,7 +99,7 @@ impl Connections {
     }
 
     pub fn has_turns(&self) -> bool {
-        !self.turns.is_empty()
+        !self.turns.is_empty() || self.associations.has_turns()
     }
 
     /// Accepts one connection and opens a flow for it. False: nobody waits at the listener.
@@ -177,6 +182,37 @@ impl Connections {
         if let Err(code) = self.resolver.ask(flow, target) {
             self.connect_failures += 1;
             session.reset(flow, code);
+        }
+    }
+
+    /// The other gateway has opened an association.
+    pub fn opened_channel(&mut self, flow: FlowId, channel: Channel, session: &mut Session) {
+        let onward = &mut *self.onward;
+        self.associations.opened(flow, channel, onward, session);
+    }
+
+    /// Passes on hosts' datagrams, both ways.
+    pub fn exchange_datagrams(&mut self, now: Time, session: &mut Session) {
+        self.associations.exchange(now, &mut *self.onward, session);
+    }
+
+    /// A program asks for an association, which its connection holds.
+    fn associate(&mut self, at: usize, program: SocketAddr) {
+        let Some(connection) = &mut self.slots[at].connection else {
+            return;
+        };
+        let accepted_at = getsockname(&connection.socket).and_then(SocketAddr::try_from);
+        let begun = accepted_at
+            .ok()
+            .and_then(|accepted_at| self.associations.begin(at, program.ip(), accepted_at));
+        connection.association = begun.map(|(place, _)| place);
+        let answer = associated(begun.map(|(_, taken_at)| taken_at));
+        // A new connection has room for the few bytes of an answer.
+        let sent = send(&connection.socket, &answer, SendFlags::NOSIGNAL);
+        if begun.is_some() && sent == Ok(answer.len()) {
+            self.give_turn(at);
+        } else {
+            self.remove(at);
         }
     }
 
@@ -264,8 +300,9 @@ impl Connections {
     }
 
     /// The other gateway has reset a flow, or it went with its session.
-    pub fn flow_reset(&mut self, flow: FlowId) {
-        if let Some(&at) = self.by_flow.get(&flow)
+    pub fn flow_reset(&mut self, flow: FlowId, code: ResetCode) {
+        let of_association = self.associations.flow_reset(flow, code);
+        if let Some(at) = self.by_flow.get(&flow).copied().or(of_association)
             && let Some(connection) = self.remove(at)
         {
             connection.reset();
@@ -301,6 +338,7 @@ impl Connections {
                 Progress::Over => drop(self.remove(at)),
                 Progress::Refused(code) => self.try_another(at, code, session),
                 Progress::Greeted => self.open_flow(at, session),
+                Progress::Associates(program) => self.associate(at, program),
                 Progress::Broken => self.break_off(at, ResetCode::Host, session),
             }
         }
@@ -334,6 +372,9 @@ impl Connections {
 
     fn remove(&mut self, at: usize) -> Option<Connection> {
         let connection = self.slots[at].connection.take()?;
+        if let Some(place) = connection.association {
+            self.associations.end(place);
+        }
         if let Some(flow) = connection.flow {
             self.by_flow.remove(&flow);
         } else {
@@ -351,27 +392,5 @@ impl fmt::Debug for Connections {
         f.debug_struct("Connections")
             .field("open", &self.open)
             .finish_non_exhaustive()
-    }
-}
-
-/// Whose share a host's connections have: an IPv4 address is one local user, and an IPv6 network of /64.
-fn user_of(host: IpAddr) -> u64 {
-    match host.to_canonical() {
-        IpAddr::V4(address) => address.to_bits().into(),
-        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_user_is_an_ipv4_address_or_an_ipv6_network() {
-        let user = |text: &str| user_of(text.parse().expect("an address"));
-        assert_eq!(user("10.0.0.1"), user("::ffff:10.0.0.1"));
-        assert_ne!(user("10.0.0.1"), user("10.0.0.2"));
-        assert_eq!(user("fd77::1"), user("fd77::2"));
-        assert_ne!(user("fd77::1"), user("fd77:0:0:1::1"));
     }
 }

@@ -1,6 +1,7 @@
 //! The thread of a gateway: it waits for sockets and timers with epoll(7), and does whatever can be done.
 
 use crate::Entrance;
+use crate::associations::is_association;
 use crate::carrier::Carrier;
 use crate::choice::ChoiceConfig;
 use crate::clock::{Clock, Now, until};
@@ -81,7 +82,7 @@ pub struct Setup {
     /// At most 8.
     pub listeners: Vec<Listener>,
     pub onward: Box<dyn Onward + Send>,
-    /// Hosts' connections that may be open at once, if descriptors suffice.
+    /// Hosts' connections that may be open at once, if descriptors suffice, and as many associations.
     pub most_connections: usize,
     /// Told of the payload that hosts were given, as it happens.
     pub on_delivered: Option<Box<dyn FnMut(Instant, u64) + Send>>,
@@ -287,6 +288,9 @@ impl Gateway {
                     }
                     WATCH => self.answer(),
                     NAMES => self.connections.resolved(&mut self.session),
+                    number if is_association(number) => {
+                        self.connections.associations.happened(number);
+                    }
                     number => self.connections.happened(number, flags),
                 }
             }
@@ -309,6 +313,8 @@ impl Gateway {
             self.settle_session(now);
             self.accept()?;
             self.connections.take_turns(&mut self.session);
+            self.connections
+                .exchange_datagrams(now.time, &mut self.session);
             let sent = self.carrier.send(now, &mut self.session);
             if !sent {
                 break;
@@ -331,8 +337,7 @@ impl Gateway {
                     self.established.get_or_insert(now.instant);
                     self.carrier.on_established();
                 }
-                // No datagrams are taken here, so the session opens no channel.
-                Event::OpenedChannel { .. } | Event::Lost(Why::PeerBeganAnew | Why::TimedOut) => {}
+                Event::Lost(Why::PeerBeganAnew | Why::TimedOut) => {}
                 Event::Lost(why) => {
                     self.carrier.settle(now, &mut self.session);
                     self.carrier.end(now, &why.to_string());
@@ -344,10 +349,14 @@ impl Gateway {
                     self.connections
                         .opened_named(flow, target, &mut self.session);
                 }
+                Event::OpenedChannel { flow, channel } => {
+                    self.connections
+                        .opened_channel(flow, channel, &mut self.session);
+                }
                 Event::Readable(flow) | Event::Writable(flow) => {
                     self.connections.flow_happened(flow);
                 }
-                Event::Reset { flow, .. } => self.connections.flow_reset(flow),
+                Event::Reset { flow, code } => self.connections.flow_reset(flow, code),
             }
         }
     }
@@ -430,6 +439,7 @@ impl Gateway {
             connect_failures: self.connections.connect_failures,
             open: self.connections.open() as u64,
             open_at_once_max: self.connections.open_at_once_max as u64,
+            associations: self.connections.associations.report(),
             held_up: Duration::from_nanos(u64::try_from(self.held_up.0).unwrap_or(0)),
             ran: self.start.elapsed(),
         }

@@ -1,18 +1,21 @@
 //! One gateway on real sockets, in one thread: the session of `bentpipe-gateway` over the QUIC carrier of `bentpipe-carrier`.
 //!
 //! ```text
-//! hosts - TCP - [connections | session | carrier] - UDP - path - the other gateway
+//! hosts - TCP - [connections  | session | carrier] - UDP - path - the other gateway
+//!       - UDP - [associations |
 //! ```
 //!
 //! The caller makes the sockets: a UDP socket that is bound, listeners for the hosts' TCP connections, and for each connection that the
-//! other gateway asks for one that goes on ([`Onward`]). So the same code serves a laboratory, where sockets have other hosts' addresses,
+//! other gateway asks for one that goes on, as for each UDP association ([`Onward`]). So the same code serves a laboratory, where sockets have other hosts' addresses,
 //! and a daemon.
 //!
 //! One [`epoll`](gateway) instance wakes the thread: a packet, a host, the timer of the pacer, or the caller who ends it. Nothing waits
 //! in queues of this crate: a host's socket is read as far as its flow has room, and a flow as far as its host takes bytes, so
-//! that back-pressure goes from one host to the other.
+//! that back-pressure goes from one host to the other. Datagrams of hosts wait in the session only, which drops the oldest of too many.
 #![deny(unsafe_code)]
 
+mod association;
+mod associations;
 mod carrier;
 mod choice;
 mod clock;
@@ -26,13 +29,14 @@ mod resolver;
 mod socket_options;
 mod tcp;
 mod udp;
+mod user;
 mod watch;
 
 pub use choice::ChoiceConfig;
 pub use entrance::Entrance;
 pub use gateway::{Gateway, Listener, Setup, Stop, Tcp};
 pub use onward::{Onward, reset_code};
-pub use report::{CarrierKind, CarrierReport, Report, UdpReport};
+pub use report::{AssociationsReport, CarrierKind, CarrierReport, Report, UdpReport};
 pub use tcp::far_sockets;
 pub use watch::Watch;
 

@@ -2,12 +2,31 @@
 
 use bentpipe_gateway::{ResetCode, Target};
 use rustix::io::Errno;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 /// How a gateway reaches the destinations that the other one's hosts ask for.
 pub trait Onward {
     /// Begins a TCP connection, with a socket that does not block. An error resets the flow: [`reset_code`] has the kernel's.
     fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode>;
+
+    /// Makes the UDP socket of an association, bound and not connected, which does not block. It serves all addresses that the association's host sends
+    /// to (RFC 4787, section 4.1): one of IPv6 that takes IPv4, too, reaches both. An error resets the association. Without this, none is taken.
+    fn associate(&mut self, target: &Target) -> Result<OwnedFd, ResetCode> {
+        let _ = target;
+        Err(ResetCode::NotAllowed)
+    }
+
+    /// Whether datagrams may go to this address, and come from it. Asked for each one. IPv4 is never written as IPv6.
+    fn allows_datagram(&mut self, address: SocketAddr) -> bool {
+        let _ = address;
+        false
+    }
+
+    /// The first datagram of an association that was refused was to this address, and from this host.
+    fn refused_datagram(&mut self, to: SocketAddr, host: SocketAddr) {
+        let _ = (to, host);
+    }
 }
 
 impl<F: FnMut(&Target) -> Result<OwnedFd, ResetCode>> Onward for F {

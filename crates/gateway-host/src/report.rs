@@ -18,6 +18,7 @@ pub struct Report {
     /// Hosts' connections: now, and the most at once.
     pub open: u64,
     pub open_at_once_max: u64,
+    pub associations: AssociationsReport,
     /// What the sender could not use of its rate: the thread or the socket was held up for longer than the pacer makes up for.
     pub held_up: Duration,
     /// From the start to now, or to the end.
@@ -63,4 +64,33 @@ pub struct UdpReport {
     pub unsent: u64,
     pub packets_sent: u64,
     pub packets_received: u64,
+}
+
+/// Hosts' UDP. What crossed, and what the session dropped, is among its figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AssociationsReport {
+    /// Sockets for them: now, and the most at once.
+    pub open: u64,
+    pub open_at_once_max: u64,
+    /// Associations that got no socket, or no flow.
+    pub failed: u64,
+    /// Datagrams to addresses that the access list does not allow, or from them.
+    pub refused: u64,
+    /// Of SOCKS: from another address than the program's; without a right header; fragments, which are not put together; and to names, which are
+    /// not resolved.
+    pub strangers: u64,
+    pub malformed: u64,
+    pub fragments: u64,
+    pub names: u64,
+    /// From programs, while there was no session or no room for an association.
+    pub without_flow: u64,
+    /// Not taken by the kernel: its buffer was full, or there is no way there.
+    pub unsent: u64,
+}
+
+impl AssociationsReport {
+    /// Datagrams that no association's program sent, or that SOCKS here does not take.
+    pub fn invalid(&self) -> u64 {
+        self.strangers + self.malformed + self.fragments + self.names
+    }
 }

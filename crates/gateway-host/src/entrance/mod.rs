@@ -4,6 +4,7 @@
 
 mod http;
 mod socks;
+pub(crate) mod socks_udp;
 
 use bentpipe_gateway::NamedTarget;
 use std::fmt;
@@ -15,7 +16,7 @@ pub enum Entrance {
     /// A connection leads to the address that it was accepted at: TPROXY gives sockets that of the destination.
     #[default]
     Address,
-    /// SOCKS version 5 without authentication (RFC 1928).
+    /// SOCKS version 5 without authentication (RFC 1928), with UDP.
     Socks5,
     /// The method CONNECT of HTTP/1.1 (RFC 9110, section 9.3.6).
     HttpConnect,
@@ -71,8 +72,15 @@ pub enum Step {
         taken: usize,
         answer: &'static [u8],
     },
+    /// SOCKS: the program asks for an association, for its UDP. What follows on this connection means nothing; its end ends the association.
+    Associate,
     /// Send this, if it is not empty, and close.
     Refuse(&'static [u8]),
+}
+
+/// What a program hears that asked for an association: where its datagrams are taken, or that there is none.
+pub(crate) fn associated(at: Option<SocketAddr>) -> Vec<u8> {
+    at.map_or_else(|| socks::FAILED.to_vec(), socks::associated)
 }
 
 /// A greeting that is not over after so many bytes is refused.
@@ -181,6 +189,23 @@ mod tests {
         v6.extend_from_slice(&[0, 22]);
         let (_, step) = slowly(Entrance::Socks5, &v6);
         assert!(matches!(step, Step::Open { asked, .. } if asked.to_string() == "[::1]:22"));
+    }
+
+    #[test]
+    fn socks_takes_an_association_from_whatever_address_it_names() {
+        for request in [
+            &b"\x05\x01\x00\x05\x03\x00\x01\0\0\0\0\0\0"[..],
+            b"\x05\x01\x00\x05\x03\x00\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x12\x34",
+            b"\x05\x01\x00\x05\x03\x00\x03\x09localhost\0\0",
+        ] {
+            let (answers, step) = slowly(Entrance::Socks5, request);
+            assert_eq!((&answers[..], step), (&b"\x05\x00"[..], Step::Associate));
+            let (_, step) = slowly(Entrance::Socks5, &request[..request.len() - 1]);
+            assert_eq!(step, Step::More);
+        }
+        let at = "127.0.0.1:4660".parse().unwrap();
+        assert_eq!(associated(Some(at)), b"\x05\0\0\x01\x7f\0\0\x01\x12\x34");
+        assert_eq!(associated(None)[..2], [5, 1]);
     }
 
     #[test]

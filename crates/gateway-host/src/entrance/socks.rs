@@ -1,5 +1,6 @@
-//! SOCKS version 5: RFC 1928, without authentication and with the command CONNECT.
+//! SOCKS version 5: RFC 1928, without authentication and with the commands CONNECT and UDP ASSOCIATE.
 
+use super::socks_udp::write_address;
 use super::{Asked, Step};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,13 +9,23 @@ pub(super) const NO_AUTHENTICATION: &[u8] = &[VERSION, 0];
 const NO_METHOD: &[u8] = &[VERSION, 0xff];
 /// Section 6: succeeded. The bound address is not told, since it is far's.
 const SUCCEEDED: &[u8] = &reply(0);
-const FAILED: &[u8] = &reply(1);
+pub(super) const FAILED: &[u8] = &reply(1);
 const NO_COMMAND: &[u8] = &reply(7);
 const NO_ADDRESS_TYPE: &[u8] = &reply(8);
 
 const fn reply(code: u8) -> [u8; 10] {
     [VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]
 }
+
+/// Section 6: succeeded, at this address.
+pub(super) fn associated(at: SocketAddr) -> Vec<u8> {
+    let mut out = vec![VERSION, 0, 0];
+    write_address(at, &mut out);
+    out
+}
+
+const CONNECT: u8 = 1;
+const UDP_ASSOCIATE: u8 = 3;
 
 pub(super) enum Methods {
     More,
@@ -65,8 +76,11 @@ pub(super) fn request(sent: &[u8]) -> Step {
     else {
         return Step::More;
     };
-    if *command != 1 {
-        return Step::Refuse(NO_COMMAND);
+    match *command {
+        CONNECT => {}
+        // Programs seldom know the address that they will send from: the connection's is taken.
+        UDP_ASSOCIATE => return Step::Associate,
+        _ => return Step::Refuse(NO_COMMAND),
     }
     let port = u16::from_be_bytes(*port);
     let asked = if name.is_some() {

@@ -1,5 +1,6 @@
 //! Two gateways between real sockets on the loopback device.
 
+mod datagrams;
 mod ends;
 mod fallback;
 mod loopback;
