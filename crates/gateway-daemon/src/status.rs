@@ -52,8 +52,8 @@ pub struct Standing {
     /// Datagrams that hosts gave, and that they were given.
     pub datagrams_sent: u64,
     pub datagrams_delivered: u64,
-    /// Datagrams that the access list does not allow; that were no requests of the program that has the association, or to names; and that waited
-    /// for too long or had no room, here or in the kernel.
+    /// Datagrams that the access list does not allow; that came from strangers, or were no requests of SOCKS that are taken (fragments, names);
+    /// and that waited for too long or had no room, here or in the kernel.
     pub datagrams_refused: u64,
     pub datagrams_invalid: u64,
     pub datagrams_dropped: u64,
@@ -371,7 +371,7 @@ impl Standing {
             ),
             (
                 "datagrams_invalid_total",
-                "Datagrams that were no requests of a program with an association, or to names.",
+                "Datagrams of strangers, and requests of SOCKS that are not taken.",
                 self.datagrams_invalid,
             ),
             (

@@ -7,9 +7,13 @@ use crate::user::user_of;
 use bentpipe_gateway::{FlowId, Received, Target};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, getsockname, recvfrom, sendto};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+
+/// So many of the addresses that a host has sent to may answer: the newest ones.
+const MOST_CORRESPONDENTS: usize = 256;
 
 /// Who is at the socket's other end.
 #[derive(Debug)]
@@ -22,11 +26,13 @@ pub(crate) enum Side {
         /// The place of the connection whose end ends the association.
         connection: usize,
     },
-    /// Far: whomever the host sends to.
+    /// Far: whomever the host sends to. Nobody else may send to it, so that strangers cannot load the path: address-dependent filtering (RFC 4787,
+    /// section 5).
     Anybody {
         target: Target,
         /// The socket is one of IPv6, where IPv4 is written as IPv6 (RFC 4291, section 2.5.5.2).
         writes_v6: bool,
+        correspondents: VecDeque<IpAddr>,
         /// A datagram to an address was refused before.
         refused: bool,
     },
@@ -86,6 +92,7 @@ impl Association {
         let side = Side::Anybody {
             target,
             writes_v6,
+            correspondents: VecDeque::new(),
             refused: false,
         };
         Ok(Self {
@@ -153,7 +160,15 @@ impl Association {
                     bytes: length - bytes.len()..length,
                 }
             }
-            Side::Anybody { target, .. } => {
+            Side::Anybody {
+                target,
+                correspondents,
+                ..
+            } => {
+                if !correspondents.contains(&from.ip()) {
+                    report.unsolicited += 1;
+                    return Arrival::Dropped;
+                }
                 if !onward.allows_datagram(from) {
                     report.refused += 1;
                     return Arrival::Dropped;
@@ -190,6 +205,7 @@ impl Association {
             Side::Anybody {
                 target,
                 writes_v6,
+                correspondents,
                 refused,
             } => {
                 let to = canonical(received.address.unwrap_or(target.destination));
@@ -199,6 +215,12 @@ impl Association {
                         onward.refused_datagram(to, canonical(target.source));
                     }
                     return;
+                }
+                if !correspondents.contains(&to.ip()) {
+                    if correspondents.len() >= MOST_CORRESPONDENTS {
+                        correspondents.pop_front();
+                    }
+                    correspondents.push_back(to.ip());
                 }
                 let to = match to.ip() {
                     IpAddr::V4(ip) if *writes_v6 => {

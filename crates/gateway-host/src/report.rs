@@ -76,6 +76,8 @@ pub struct AssociationsReport {
     pub failed: u64,
     /// Datagrams to addresses that the access list does not allow, or from them.
     pub refused: u64,
+    /// To a host at far, from addresses that it has not sent to.
+    pub unsolicited: u64,
     /// Of SOCKS: from another address than the program's; without a right header; fragments, which are not put together; and to names, which are
     /// not resolved.
     pub strangers: u64,
@@ -89,8 +91,8 @@ pub struct AssociationsReport {
 }
 
 impl AssociationsReport {
-    /// Datagrams that no association's program sent, or that SOCKS here does not take.
+    /// Datagrams of strangers, and those that SOCKS here does not take.
     pub fn invalid(&self) -> u64 {
-        self.strangers + self.malformed + self.fragments + self.names
+        self.unsolicited + self.strangers + self.malformed + self.fragments + self.names
     }
 }

@@ -5,7 +5,7 @@ use bentpipe_base::Nanos;
 use bentpipe_gateway::{ResetCode, Target};
 use bentpipe_gateway_host::{Entrance, Listener, Onward, Peer, Report};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -28,7 +28,11 @@ impl Onward for Rule {
     }
 
     fn allows_datagram(&mut self, address: SocketAddr) -> bool {
-        address.ip() == Ipv4Addr::LOCALHOST && address.port() != self.refused_port
+        let [a, .., d] = match address.ip() {
+            IpAddr::V4(ip) => ip.octets(),
+            IpAddr::V6(_) => return false,
+        };
+        a == 127 && d != 9 && address.port() != self.refused_port
     }
 
     fn refused_datagram(&mut self, to: SocketAddr, _: SocketAddr) {
@@ -198,7 +202,7 @@ fn the_access_list_holds_for_each_datagram_both_ways() {
     mapped.extend_from_slice(&forbidden.port().to_be_bytes());
     program.send(&mapped);
     program.ask((Ipv4Addr::LOCALHOST, 0).into(), b"refused");
-    program.ask((Ipv4Addr::new(127, 0, 0, 2), 9).into(), b"refused");
+    program.ask((Ipv4Addr::new(127, 0, 0, 9), 9).into(), b"refused");
     program.ask(at(&allowed), b"taken");
     let (heard, from) = hear(&allowed);
     assert_eq!(heard, b"taken");
@@ -212,6 +216,26 @@ fn the_access_list_holds_for_each_datagram_both_ways() {
     let [_, far] = world.stop();
     assert_eq!(far.associations.refused, 7);
     assert_eq!(*refusals.lock().unwrap(), [forbidden]);
+}
+
+#[test]
+fn only_addresses_that_a_host_has_sent_to_may_answer_from_any_port() {
+    let world = World::new(true);
+    let program = Program::new(&world);
+    let server = udp();
+    let other = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
+    program.ask(at(&server), b"question");
+    let (_, mapped) = hear(&server);
+    other.send_to(b"unsolicited", mapped).unwrap();
+    let same_address = udp();
+    same_address.send_to(b"answer", mapped).unwrap();
+    assert_eq!(program.hear(), request(at(&same_address), b"answer"));
+    program.ask(at(&other), b"question");
+    assert_eq!(hear(&other).1, mapped);
+    other.send_to(b"solicited", mapped).unwrap();
+    assert_eq!(program.hear(), request(at(&other), b"solicited"));
+    let [_, far] = world.stop();
+    assert_eq!(far.associations.unsolicited, 1);
 }
 
 /// Waits until nobody has a socket at this address.
