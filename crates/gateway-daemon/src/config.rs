@@ -243,7 +243,11 @@ impl Loaded {
             .map_err(|error| ConfigError(format!("{name}: cannot read it: {error}")))?;
         let file = File::parse(&text).map_err(|error| ConfigError(format!("{name}{error}")))?;
         let key = path.parent().unwrap_or(Path::new(".")).join(&file.key);
-        let (identity, warnings) = read_key(&key)?;
+        let (identity, warnings) = match credential(&file.key) {
+            // systemd lets nobody else read it, by an access list that its mode does not show.
+            Some(given) => (read_key(&given)?.0, Vec::new()),
+            None => read_key(&key)?,
+        };
         if identity.public() == file.peer.key {
             let wrong =
                 "peer.key: this is the gateway's own public key; expected the other gateway's";
@@ -255,6 +259,12 @@ impl Loaded {
             warnings,
         })
     }
+}
+
+/// The private key as systemd gives it to a service that may not read the file itself: `LoadCredential=`, by the file's name.
+fn credential(key: &Path) -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("CREDENTIALS_DIRECTORY")?);
+    Some(folder.join(key.file_name()?)).filter(|given| given.exists())
 }
 
 /// A private key, and a warning where others may read it.

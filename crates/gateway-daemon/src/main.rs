@@ -2,6 +2,7 @@
 mod access;
 mod config;
 mod keys;
+mod notify;
 mod quantity;
 mod rules;
 mod run;

@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::config::{File, Loaded, Rate, Redundancy, Role};
+use crate::notify;
 use crate::rules::Rules;
 use crate::sockets::{self, Allowed, From, Nowhere};
 use crate::status;
@@ -20,11 +21,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// Between two questions for the address of a far whose name has none.
 /// Between two looks at whether the other gateway is there.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A gateway that has nothing to say is heard in this time, with a round trip.
 const KEEP_ALIVE: Duration = Duration::from_secs(8);
+/// Between two questions for the address of a far whose name has none.
 const RESOLVE_AGAIN: Duration = Duration::from_secs(5);
 
 /// The headers of IP and UDP.
@@ -256,6 +257,7 @@ pub fn run(loaded: &Loaded) -> Result<(), String> {
                 Ok(address) => break address,
                 Err(error) => {
                     warn!("{error}; trying again in {} s", RESOLVE_AGAIN.as_secs());
+                    notify::waiting(&error, RESOLVE_AGAIN);
                     thread::sleep(RESOLVE_AGAIN);
                     if ends.1.is_finished() {
                         return Ok(());
@@ -270,7 +272,9 @@ pub fn run(loaded: &Loaded) -> Result<(), String> {
     let _served = status::serve(&file.status, file.role, gateway.watch())?;
     let _rules = router(file, gateway.watch())?;
     info!(role = %file.role, public_key = %loaded.identity.public(), %peer, "ready");
+    notify::ready(gateway.watch());
     let ended = gateway.run();
+    notify::stopping();
     ends.0.close();
     // It has been told to end.
     let _ = ends.1.join();
