@@ -1,6 +1,8 @@
 //! One UDP association: a socket beside a program at near, or the socket that stands for a host at far.
 
+use crate::entrance::Asked;
 use crate::entrance::socks_udp::{self, NoRequest};
+use crate::flows::{FlowReport, FlowState, Ledger};
 use crate::onward::Onward;
 use crate::report::AssociationsReport;
 use crate::user::user_of;
@@ -11,6 +13,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 /// So many of the addresses that a host has sent to may answer: the newest ones.
 const MOST_CORRESPONDENTS: usize = 256;
@@ -43,6 +46,7 @@ pub(crate) struct Association {
     pub socket: OwnedFd,
     pub side: Side,
     pub flow: Option<FlowId>,
+    pub ledger: Ledger,
     /// It waits for its turn.
     pub queued: bool,
 }
@@ -82,6 +86,7 @@ impl Association {
             socket,
             side,
             flow: None,
+            ledger: Ledger::new(SocketAddr::new(program.to_canonical(), 0), None),
             queued: false,
         }
     }
@@ -89,6 +94,8 @@ impl Association {
     /// One that the other gateway has opened.
     pub fn onward(socket: OwnedFd, flow: FlowId, target: Target) -> rustix::io::Result<Self> {
         let writes_v6 = SocketAddr::try_from(getsockname(&socket)?)?.is_ipv6();
+        let named = target.destination.port() != 0;
+        let known = named.then_some(Asked::Address(target.destination));
         let side = Side::Anybody {
             target,
             writes_v6,
@@ -99,8 +106,13 @@ impl Association {
             socket,
             side,
             flow: Some(flow),
+            ledger: Ledger::new(canonical(target.source), known),
             queued: false,
         })
+    }
+
+    pub fn report(&self, now: Instant) -> FlowReport {
+        self.ledger.report(FlowState::Udp, now)
     }
 
     /// Whose flow it is to be, and where the flow leads. None: its program has sent nothing yet.
@@ -155,6 +167,7 @@ impl Association {
                     }
                 };
                 *at = Some(from);
+                self.ledger.host = from;
                 Arrival::Datagram {
                     address: Some(canonical(to)),
                     bytes: length - bytes.len()..length,
@@ -181,21 +194,21 @@ impl Association {
         }
     }
 
-    /// Gives the host, or whom the host sends to, a datagram.
+    /// Gives the host, or whom the host sends to, a datagram. Whether the kernel took it.
     pub fn give(
         &mut self,
         received: &Received,
         scratch: &mut Vec<u8>,
         onward: &mut dyn Onward,
         report: &mut AssociationsReport,
-    ) {
+    ) -> bool {
         let flags = SendFlags::NOSIGNAL;
         let sent = match &mut self.side {
             Side::Program { at, .. } => {
                 // Far names where each comes from: the association leads to nobody else.
                 let (Some(to), Some(from)) = (*at, received.address) else {
                     report.unsent += 1;
-                    return;
+                    return false;
                 };
                 scratch.clear();
                 socks_udp::write_header(canonical(from), scratch);
@@ -214,7 +227,7 @@ impl Association {
                     if !std::mem::replace(refused, true) {
                         onward.refused_datagram(to, canonical(target.source));
                     }
-                    return;
+                    return false;
                 }
                 if !correspondents.contains(&to.ip()) {
                     if correspondents.len() >= MOST_CORRESPONDENTS {
@@ -233,5 +246,6 @@ impl Association {
         };
         // As any network does where there is no room or no way.
         report.unsent += u64::from(sent.is_err());
+        sent.is_ok()
     }
 }

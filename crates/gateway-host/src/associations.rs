@@ -4,10 +4,12 @@
 //! another: an association lasts as long as the connection that asked for it.
 
 use crate::association::{Arrival, Association, Side};
+use crate::clock::Now;
+use crate::flows::FlowReport;
 use crate::onward::Onward;
 use crate::report::AssociationsReport;
-use crate::user::user_of;
-use bentpipe_base::Time;
+use crate::user::{user_address, user_of};
+use crate::users::Users;
 use bentpipe_gateway::{Channel, FlowId, ResetCode, Session};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
@@ -16,6 +18,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Numbers of events with this bit are associations'.
 const NUMBERS: u64 = 1 << 31;
@@ -45,7 +48,7 @@ pub(crate) struct Associations {
     turns: VecDeque<usize>,
     /// Flows of associations that programs have ended.
     over: Vec<FlowId>,
-    most: usize,
+    pub most: usize,
     buffer: Vec<u8>,
     scratch: Vec<u8>,
     report: AssociationsReport,
@@ -69,6 +72,11 @@ impl Associations {
 
     pub fn report(&self) -> AssociationsReport {
         self.report
+    }
+
+    pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
+        let associations = self.slots.iter().filter_map(|it| it.association.as_ref());
+        associations.map(move |it| it.report(now))
     }
 
     pub fn has_turns(&self) -> bool {
@@ -203,14 +211,28 @@ impl Associations {
     }
 
     /// Passes on datagrams, both ways. The session's events have been asked for: one of them opens each association.
-    pub fn exchange(&mut self, now: Time, onward: &mut dyn Onward, session: &mut Session) {
+    pub fn exchange(
+        &mut self,
+        now: Now,
+        onward: &mut dyn Onward,
+        users: &mut Users,
+        session: &mut Session,
+    ) {
         for flow in self.over.drain(..) {
             session.reset(flow, ResetCode::Closed);
         }
         while let Some(received) = session.poll_received() {
             let place = self.by_flow.get(&received.flow);
             if let Some(association) = place.and_then(|&it| self.slots[it].association.as_mut()) {
-                association.give(&received, &mut self.scratch, onward, &mut self.report);
+                let report = &mut self.report;
+                if association.give(&received, &mut self.scratch, onward, report) {
+                    let bytes = received.bytes.len() as u64;
+                    association.ledger.delivered_bytes += bytes;
+                    association.ledger.has_moved(now.instant);
+                    let user = users.of(user_address(association.ledger.host.ip()));
+                    user.datagrams_delivered += 1;
+                    user.datagram_bytes_delivered += bytes;
+                }
             }
         }
         for _ in 0..self.turns.len() {
@@ -220,7 +242,7 @@ impl Associations {
             let association = self.slots[place].association.as_mut();
             if let Some(association) = association.filter(|it| it.queued) {
                 association.queued = false;
-                if self.take_turn(place, now, onward, session) {
+                if self.take_turn(place, now, onward, users, session) {
                     self.give_turn(place);
                 }
             }
@@ -231,8 +253,9 @@ impl Associations {
     fn take_turn(
         &mut self,
         place: usize,
-        now: Time,
+        now: Now,
         onward: &mut dyn Onward,
+        users: &mut Users,
         session: &mut Session,
     ) -> bool {
         let Some(association) = &mut self.slots[place].association else {
@@ -243,16 +266,24 @@ impl Associations {
                 Arrival::Nothing => return false,
                 Arrival::Dropped => {}
                 Arrival::Datagram { address, bytes } => {
+                    let length = bytes.len() as u64;
                     if association.flow.is_none()
                         && let Some((user, target)) = association.wanted()
-                        && let Ok(flow) = session.open_udp(now, user, &target)
+                        && let Ok(flow) = session.open_udp(now.time, user, &target)
                     {
                         association.flow = Some(flow);
                         self.by_flow.insert(flow, place);
                     }
                     let taken = association.flow.is_some_and(|flow| {
-                        session.send_datagram(now, flow, address, &self.buffer[bytes])
+                        session.send_datagram(now.time, flow, address, &self.buffer[bytes])
                     });
+                    if taken {
+                        association.ledger.sent_bytes += length;
+                        association.ledger.has_moved(now.instant);
+                        let user = users.of(user_address(association.ledger.host.ip()));
+                        user.datagrams_sent += 1;
+                        user.datagram_bytes_sent += length;
+                    }
                     self.report.without_flow += u64::from(!taken);
                 }
             }

@@ -1,6 +1,7 @@
 //! A TCP connection of a host, which ends at this gateway, and the flow that goes on from there.
 
 use crate::entrance::{Asked, Greeting, LONGEST_GREETING, Step};
+use crate::flows::{FlowReport, FlowState, Ledger};
 use bentpipe_gateway::{FlowId, NamedTarget, ResetCode, Session, Target};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -9,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Read by one call.
 pub(crate) const READ_BYTES: usize = 1 << 16;
@@ -69,6 +70,7 @@ pub(crate) struct Connection {
     /// The place of the association that lasts as long as this connection.
     pub association: Option<usize>,
     pub user: u64,
+    pub ledger: Ledger,
     /// It waits for its turn.
     pub queued: bool,
     connected: bool,
@@ -82,7 +84,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn new(socket: OwnedFd, user: u64, connected: bool) -> Self {
+    fn new(socket: OwnedFd, user: u64, ledger: Ledger, connected: bool) -> Self {
         Self {
             socket,
             destination: Destination::Reached,
@@ -92,6 +94,7 @@ impl Connection {
             flow: None,
             association: None,
             user,
+            ledger,
             queued: false,
             connected,
             readable: true,
@@ -113,6 +116,10 @@ impl Connection {
             None => Destination::Address(target),
             Some(_) => Destination::Unknown,
         };
+        let known = greeting
+            .is_none()
+            .then_some(Asked::Address(target.destination));
+        let ledger = Ledger::new(target.source, known);
         let newcomer = greeting.map(|greeting| {
             Box::new(Newcomer {
                 greeting,
@@ -123,15 +130,16 @@ impl Connection {
         Self {
             destination,
             newcomer,
-            ..Self::new(socket, user, true)
+            ..Self::new(socket, user, ledger, true)
         }
     }
 
     /// One that goes on for the other gateway.
-    pub fn onward(socket: OwnedFd, flow: FlowId, user: u64) -> Self {
+    pub fn onward(socket: OwnedFd, flow: FlowId, user: u64, target: &Target) -> Self {
+        let ledger = Ledger::new(target.source, Some(Asked::Address(target.destination)));
         Self {
             flow: Some(flow),
-            ..Self::new(socket, user, false)
+            ..Self::new(socket, user, ledger, false)
         }
     }
 
@@ -142,6 +150,19 @@ impl Connection {
             self.connected |= !flags.contains(EventFlags::ERR);
         }
         self.failed |= flags.contains(EventFlags::ERR);
+    }
+
+    pub fn report(&self, now: Instant) -> FlowReport {
+        let state = if self.flow.is_none() {
+            FlowState::Waiting
+        } else if !self.connected {
+            FlowState::Connecting
+        } else if self.end_sent || self.end_given {
+            FlowState::HalfClosed
+        } else {
+            FlowState::Open
+        };
+        self.ledger.report(state, now)
     }
 
     /// Passes on what can be passed on, both ways. Counts what the host was given.
@@ -225,6 +246,7 @@ impl Connection {
                 };
                 let destination = end.and_then(|(asked, taken)| {
                     self.early = newcomer.sent.split_off(taken);
+                    self.ledger.destination = Some(asked.clone());
                     destination(asked, newcomer.source)
                 });
                 let Some(destination) = destination else {
@@ -284,6 +306,7 @@ impl Connection {
             if !self.early.is_empty() {
                 let taken = session.write(flow, &self.early[..room.min(self.early.len())]);
                 self.early.drain(..taken);
+                self.ledger.sent_bytes += taken as u64;
                 continue;
             }
             match recv(&self.socket, &mut buffer[..room], RecvFlags::empty()) {
@@ -295,6 +318,7 @@ impl Connection {
                     let taken = session.write(flow, &buffer[..length]);
                     debug_assert_eq!(taken, length, "there was room");
                     passed += length;
+                    self.ledger.sent_bytes += length as u64;
                 }
                 Err(Errno::AGAIN) => self.readable = false,
                 Err(Errno::INTR) => {}
@@ -324,6 +348,7 @@ impl Connection {
                 Ok(length) => {
                     session.consume(flow, length);
                     *delivered += length as u64;
+                    self.ledger.delivered_bytes += length as u64;
                     passed += length;
                 }
                 Err(Errno::AGAIN) => self.writable = false,

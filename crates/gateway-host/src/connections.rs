@@ -1,13 +1,15 @@
 //! The hosts' connections: accepted, opened for the other gateway, and closed.
 
 use crate::associations::Associations;
+use crate::clock::Now;
 use crate::connection::{Connection, Destination, Progress, READ_BYTES};
 use crate::entrance::{Greeting, associated};
+use crate::flows::FlowReport;
 use crate::gateway::Listener;
 use crate::onward::Onward;
 use crate::resolver::Resolver;
-use crate::user::user_of;
-use bentpipe_base::Time;
+use crate::user::{user_address, user_of};
+use crate::users::Users;
 use bentpipe_gateway::{Channel, FlowId, NamedTarget, OpenError, ResetCode, Session, Target};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -19,6 +21,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A place for a connection. Its generation tells it from an earlier one, of which an event may still come.
 #[derive(Debug, Default)]
@@ -50,6 +53,7 @@ pub(crate) struct Connections {
     /// Payload that hosts were given.
     pub delivered: u64,
     pub connect_failures: u64,
+    pub users: Users,
     pub open_at_once_max: usize,
 }
 
@@ -75,8 +79,33 @@ impl Connections {
             buffer: vec![0; READ_BYTES],
             delivered: 0,
             connect_failures: 0,
+            users: Users::default(),
             open_at_once_max: 0,
         })
+    }
+
+    /// For what comes from now on.
+    pub fn change(&mut self, onward: Option<Box<dyn Onward + Send>>, most: Option<usize>) {
+        if let Some(onward) = onward {
+            self.onward = onward;
+        }
+        if let Some(most) = most {
+            self.most = most;
+            self.associations.most = most;
+        }
+    }
+
+    /// All flows, those of associations with them.
+    pub fn flows(&self) -> Vec<FlowReport> {
+        let now = Instant::now();
+        let connections = self
+            .slots
+            .iter()
+            .filter_map(|slot| slot.connection.as_ref());
+        let connections = connections.filter(|it| it.association.is_none());
+        let mut flows: Vec<_> = connections.map(|it| it.report(now)).collect();
+        flows.extend(self.associations.flows(now));
+        flows
     }
 
     /// Readable when names were resolved.
@@ -192,8 +221,10 @@ impl Connections {
     }
 
     /// Passes on hosts' datagrams, both ways.
-    pub fn exchange_datagrams(&mut self, now: Time, session: &mut Session) {
-        self.associations.exchange(now, &mut *self.onward, session);
+    pub fn exchange_datagrams(&mut self, now: Now, session: &mut Session) {
+        let users = &mut self.users;
+        self.associations
+            .exchange(now, &mut *self.onward, users, session);
     }
 
     /// A program asks for an association, which its connection holds.
@@ -242,7 +273,7 @@ impl Connections {
                 Err(ResetCode::Overloaded)
             };
             let added = connected.and_then(|socket| {
-                self.add(Connection::onward(socket, flow, user))
+                self.add(Connection::onward(socket, flow, user, &target))
                     .map_err(|_| ResetCode::Overloaded)
             });
             match added {
@@ -274,6 +305,8 @@ impl Connections {
             self.unused.push(at);
             return Err(error.into());
         }
+        let user = user_address(connection.ledger.host.ip());
+        self.users.of(user).connections += 1;
         slot.connection = Some(connection);
         self.open += 1;
         self.open_at_once_max = self.open_at_once_max.max(self.open);
@@ -319,7 +352,7 @@ impl Connections {
     }
 
     /// Each that has something to do has a turn. The session's events have been asked for: none of them says that a flow was reset.
-    pub fn take_turns(&mut self, session: &mut Session) {
+    pub fn take_turns(&mut self, now: Instant, session: &mut Session) {
         for _ in 0..self.turns.len() {
             let Some(at) = self.turns.pop_front() else {
                 return;
@@ -331,7 +364,15 @@ impl Connections {
                 continue;
             }
             connection.queued = false;
+            let (sent, given) = connection.ledger.bytes();
             let progress = connection.go_on(session, &mut self.buffer, &mut self.delivered);
+            let ledger = &mut connection.ledger;
+            if ledger.bytes() != (sent, given) {
+                ledger.has_moved(now);
+                let user = self.users.of(user_address(ledger.host.ip()));
+                user.sent_bytes += ledger.sent_bytes - sent;
+                user.delivered_bytes += ledger.delivered_bytes - given;
+            }
             match progress {
                 Progress::Waiting => {}
                 Progress::MoreToDo => self.give_turn(at),

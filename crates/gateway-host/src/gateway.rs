@@ -6,16 +6,18 @@ use crate::carrier::Carrier;
 use crate::choice::ChoiceConfig;
 use crate::clock::{Clock, Now, until};
 use crate::connections::Connections;
+use crate::flows::newest;
 use crate::onward::Onward;
 use crate::report::Report;
 use crate::udp::Udp;
-use crate::watch::{Watch, Watched};
+use crate::users::Users;
+use crate::watch::{Change, Request, Watch, Watched};
 use crate::{Peer, tcp};
 use bentpipe_base::{Nanos, Time};
 use bentpipe_carrier::identity::Identity;
 use bentpipe_carrier::quic;
 use bentpipe_carrier::tls::FarEnd;
-use bentpipe_gateway::{Config, Event, Session, Why};
+use bentpipe_gateway::{Config, ConfigError, Event, Session, Why};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -249,6 +251,11 @@ impl Gateway {
         })
     }
 
+    /// Goes on with the figures of users from before.
+    pub fn remember(&mut self, users: Users) {
+        self.connections.users = users;
+    }
+
     /// Asks this gateway while it runs.
     pub fn watch(&self) -> Watch {
         self.watched.watch()
@@ -312,9 +319,8 @@ impl Gateway {
             self.carrier.settle(now, &mut self.session);
             self.settle_session(now);
             self.accept()?;
-            self.connections.take_turns(&mut self.session);
-            self.connections
-                .exchange_datagrams(now.time, &mut self.session);
+            self.connections.take_turns(now.instant, &mut self.session);
+            self.connections.exchange_datagrams(now, &mut self.session);
             let sent = self.carrier.send(now, &mut self.session);
             if !sent {
                 break;
@@ -416,16 +422,45 @@ impl Gateway {
     }
 
     fn answer(&mut self) {
-        for question in self.watched.questions() {
+        for request in self.watched.requests() {
             // Who asked may have left.
-            let _ = question.try_send(self.report());
+            match request {
+                Request::Report { answer, flows } => {
+                    let mut report = self.report();
+                    if let Some(most) = flows {
+                        self.detail(&mut report, most);
+                    }
+                    let _ = answer.try_send(report);
+                }
+                Request::Change { answer, change } => {
+                    let _ = answer.try_send(self.change(change));
+                }
+            }
         }
+    }
+
+    fn detail(&self, report: &mut Report, most: usize) {
+        report.users = self.connections.users.clone();
+        (report.flows, report.flows_left_out) = newest(self.connections.flows(), most);
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), ConfigError> {
+        if let Some(rate) = change.rate {
+            self.session.set_rate(rate)?;
+        }
+        self.connections
+            .change(change.onward, change.most_connections);
+        // Those who waited for room may have it now.
+        self.somebody_waits = true;
+        Ok(())
     }
 
     fn finish(mut self) -> Report {
         let now = self.clock.now();
         self.carrier.close(now);
-        self.report()
+        let mut report = self.report();
+        report.users = std::mem::take(&mut self.connections.users);
+        report
     }
 
     fn report(&mut self) -> Report {
@@ -440,6 +475,11 @@ impl Gateway {
             open: self.connections.open() as u64,
             open_at_once_max: self.connections.open_at_once_max as u64,
             associations: self.connections.associations.report(),
+            rate_bit_s: self.session.rate_bit_s(),
+            waiting_bytes: self.session.waiting_to_send(),
+            users: Users::default(),
+            flows: Vec::new(),
+            flows_left_out: 0,
             held_up: Duration::from_nanos(u64::try_from(self.held_up.0).unwrap_or(0)),
             ran: self.start.elapsed(),
         }

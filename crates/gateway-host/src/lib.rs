@@ -22,6 +22,7 @@ mod clock;
 mod connection;
 mod connections;
 pub mod entrance;
+mod flows;
 mod gateway;
 mod onward;
 mod report;
@@ -30,15 +31,18 @@ mod socket_options;
 mod tcp;
 mod udp;
 mod user;
+mod users;
 mod watch;
 
 pub use choice::ChoiceConfig;
 pub use entrance::Entrance;
+pub use flows::{FlowReport, FlowState};
 pub use gateway::{Gateway, Listener, Setup, Stop, Tcp};
 pub use onward::{Onward, reset_code};
 pub use report::{AssociationsReport, CarrierKind, CarrierReport, Report, UdpReport};
 pub use tcp::far_sockets;
-pub use watch::Watch;
+pub use users::{MOST_USERS, UserFigures, Users};
+pub use watch::{Change, Watch};
 
 use bentpipe_carrier::identity::PublicKey;
 use bentpipe_gateway::Role;

@@ -1,5 +1,7 @@
 //! What a gateway did, beside what its session counts.
 
+use crate::flows::FlowReport;
+use crate::users::Users;
 use bentpipe_gateway::Figures;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,15 @@ pub struct Report {
     pub open: u64,
     pub open_at_once_max: u64,
     pub associations: AssociationsReport,
+    /// What the control law allows now, in bits of IP packets per second. None: there is no session.
+    pub rate_bit_s: Option<u64>,
+    /// Bytes and datagrams of hosts that wait to be sent.
+    pub waiting_bytes: u64,
+    /// Where somebody has asked in detail, and at the end.
+    pub users: Users,
+    /// Where somebody has asked in detail: the flows that moved last, and how many others there are.
+    pub flows: Vec<FlowReport>,
+    pub flows_left_out: u64,
     /// What the sender could not use of its rate: the thread or the socket was held up for longer than the pacer makes up for.
     pub held_up: Duration,
     /// From the start to now, or to the end.

@@ -143,6 +143,10 @@ impl Flows {
         self.came - self.taken
     }
 
+    pub fn waiting_to_send(&self) -> u64 {
+        self.waiting_to_send
+    }
+
     pub fn ids(&self) -> impl Iterator<Item = FlowId> {
         self.by_id.keys().copied()
     }

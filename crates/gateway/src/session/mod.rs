@@ -14,6 +14,7 @@ mod datagrams;
 mod exchange;
 mod figures;
 mod flows;
+mod live;
 mod lossy;
 mod plane;
 

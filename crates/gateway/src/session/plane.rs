@@ -192,6 +192,16 @@ impl Plane {
         self.keep_to_law();
     }
 
+    /// Goes on with the control law of these settings.
+    pub fn set_rate(&mut self, config: &Config) {
+        self.law = law(config.rate, config.report_every);
+        self.keep_to_law();
+    }
+
+    pub fn rate_bit_s(&self) -> u64 {
+        self.law.rate_bit_s()
+    }
+
     fn keep_to_law(&mut self) {
         self.pacer.set_rate(self.law.rate_bit_s());
         let express = self.law.whole_bit_s() / EXPRESS_SHARE;

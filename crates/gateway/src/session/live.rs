@@ -1,0 +1,33 @@
+//! What can change while a session lasts, and how it stands at this moment.
+
+use super::Session;
+use crate::config::{Config, ConfigError, Rate};
+
+impl Session {
+    /// Another control law, or another rate, from the next datagram on and for later sessions. No flow is cut. Windows and what is kept for
+    /// repairs stay those of the rate that the session began with: one that is many times as high is reached after the next start.
+    pub fn set_rate(&mut self, rate: Rate) -> Result<(), ConfigError> {
+        let config = Config {
+            rate,
+            ..self.config
+        };
+        config.check()?;
+        self.config = config;
+        if let Some(it) = &mut self.established {
+            it.plane.set_rate(&self.config);
+        }
+        Ok(())
+    }
+
+    /// What the control law allows now, in bits of IP packets per second. None: there is no session.
+    pub fn rate_bit_s(&self) -> Option<u64> {
+        let established = self.established.as_ref();
+        established.map(|it| it.plane.rate_bit_s())
+    }
+
+    /// Bytes of hosts' connections that wait to be sent.
+    pub fn waiting_to_send(&self) -> u64 {
+        let established = self.established.as_ref();
+        established.map_or(0, |it| it.flows.waiting_to_send())
+    }
+}
