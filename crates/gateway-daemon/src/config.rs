@@ -50,7 +50,7 @@ pub struct File {
 }
 
 /// The other gateway.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
     /// Where near finds far: a name or an address, and a port.
@@ -59,7 +59,7 @@ pub struct Peer {
     pub key: PublicKey,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathSettings {
     /// What this gateway sends with.
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for Redundancy {
 }
 
 /// Where this gateway listens.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listen {
     /// Far: where near reaches it, UDP and TCP.
@@ -131,7 +131,7 @@ pub struct Listen {
 }
 
 /// Near: the rules of this router, which hand users' connections to the gateway.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Router {
     /// What comes in here is taken.
@@ -143,7 +143,7 @@ pub struct Router {
     pub bypass_after_s: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessRules {
     #[serde(default)]
@@ -152,7 +152,7 @@ pub struct AccessRules {
     pub deny: Vec<Rule>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Hosts' connections that may be open at once.
@@ -171,13 +171,15 @@ impl Default for Limits {
     }
 }
 
-#[derive(Clone, Debug, Deserialize, Default)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Status {
     /// Where `bentpipe-gateway status` asks. A socket in the file system.
     pub socket: Option<PathBuf>,
     /// Where Prometheus finds the figures: an address of this machine.
     pub prometheus: Option<SocketAddr>,
+    /// A file that keeps the figures of users and of the whole across restarts.
+    pub state: Option<PathBuf>,
 }
 
 fn public_key<'de, D: Deserializer<'de>>(from: D) -> Result<PublicKey, D::Error> {
@@ -228,8 +230,9 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// A configuration that was read and checked, with its key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Loaded {
+    pub path: PathBuf,
     pub file: File,
     pub identity: Identity,
     /// What works, but should be changed.
@@ -254,6 +257,7 @@ impl Loaded {
             return Err(ConfigError(format!("{name}: {wrong}")));
         }
         Ok(Self {
+            path: path.to_owned(),
             file,
             identity,
             warnings,
@@ -265,6 +269,16 @@ impl Loaded {
 fn credential(key: &Path) -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("CREDENTIALS_DIRECTORY")?);
     Some(folder.join(key.file_name()?)).filter(|given| given.exists())
+}
+
+impl Loaded {
+    /// Where figures are kept. A relative path is in systemd's directory for the state of a service, or else beside the configuration.
+    pub fn state_path(&self) -> Option<PathBuf> {
+        let state = self.file.status.state.as_ref()?;
+        let folder = std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
+        let folder = folder.as_deref().or_else(|| self.path.parent());
+        Some(folder.unwrap_or(Path::new(".")).join(state))
+    }
 }
 
 /// A private key, and a warning where others may read it.

@@ -1,18 +1,11 @@
 //! `bentpipe-gateway`: the daemon at each end of a slow path.
-mod access;
-mod config;
-mod keys;
-mod notify;
-mod quantity;
-mod rules;
-mod run;
-mod sockets;
-mod status;
-
+use bentpipe_gateway_daemon::config::{Loaded, Role};
+use bentpipe_gateway_daemon::{keys, run, setup, status};
 use clap::{Parser, Subcommand};
-use config::{Loaded, Role};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 const CONFIG: &str = "/etc/bentpipe/gateway.toml";
@@ -57,9 +50,13 @@ enum Command {
         /// The socket that status.socket in its configuration names
         #[arg(long, default_value = SOCKET, value_name = "FILE")]
         socket: PathBuf,
-        /// Print JSON
+        /// Print JSON, with up to 256 users and the 200 flows that moved last
         #[arg(long)]
         json: bool,
+        /// Print it again after so many seconds, until it is stopped, with what each user moves meanwhile
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
+              value_parser = clap::value_parser!(u32).range(1..=3600))]
+        watch: Option<u32>,
     },
 }
 
@@ -69,17 +66,11 @@ fn main() -> ExitCode {
         Command::Far { config } => daemon(&config, Role::Far),
         Command::Keys { file } => keys::run(&file).map_err(|error| (error, 2)),
         Command::Check { config } => check(&config),
-        Command::Status { socket, json } => match status::ask(&socket) {
-            Ok(standing) if json => {
-                println!("{}", serde_json::to_string(&standing).unwrap_or_default());
-                Ok(())
-            }
-            Ok(standing) => {
-                print!("{}", standing.text());
-                Ok(())
-            }
-            Err(error) => Err((error, 1)),
-        },
+        Command::Status {
+            socket,
+            json,
+            watch,
+        } => show(&socket, json, watch).map_err(|error| (error, 1)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -112,7 +103,7 @@ fn check(config: &std::path::Path) -> Result<(), (String, u8)> {
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }
-    let session = run::session(&loaded, 48);
+    let session = setup::session(&loaded, 48);
     let memory = session.memory_bytes(u32::from(loaded.file.path.udp_payload));
     println!("{}: it is right", config.display());
     println!("role          {}", loaded.file.role);
@@ -122,4 +113,34 @@ fn check(config: &std::path::Path) -> Result<(), (String, u8)> {
         memory.div_ceil(1_000_000)
     );
     Ok(())
+}
+
+/// Prints how the gateway stands, once or again and again.
+fn show(socket: &std::path::Path, json: bool, watch: Option<u32>) -> Result<(), String> {
+    let mut before = None;
+    loop {
+        let standing = status::ask(socket)?;
+        let text = if json {
+            let text = serde_json::to_string(&standing).map_err(|error| error.to_string())?;
+            text + "\n"
+        } else {
+            standing.text(before.as_ref())
+        };
+        let mut out = io::stdout();
+        if watch.is_some() && !json && out.is_terminal() {
+            // The screen is cleared: ECMA-48, CUP and ED.
+            out.write_all(b"\x1b[H\x1b[2J")
+                .map_err(|error| error.to_string())?;
+        }
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let Some(every) = watch else {
+            return Ok(());
+        };
+        if written.is_err() {
+            // Who reads it has left.
+            return Ok(());
+        }
+        before = Some(standing);
+        std::thread::sleep(Duration::from_secs(every.into()));
+    }
 }

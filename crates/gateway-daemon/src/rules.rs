@@ -37,17 +37,25 @@ fn script() -> String {
 
 /// The table without its rules for new connections.
 fn table(router: &Router) -> Vec<String> {
-    let quoted: Vec<String> = router
-        .interfaces
-        .iter()
-        .map(|name| format!("\"{name}\""))
-        .collect();
     let mut lines = vec![
         format!("add table inet {TABLE} {{ flags owner; }}"),
         format!(
             "add chain inet {TABLE} prerouting {{ type filter hook prerouting priority mangle; policy accept; }}"
         ),
         format!("add chain inet {TABLE} new"),
+    ];
+    lines.extend(prerouting(router));
+    lines
+}
+
+/// Which packets may be the gateway's.
+fn prerouting(router: &Router) -> Vec<String> {
+    let quoted: Vec<String> = router
+        .interfaces
+        .iter()
+        .map(|name| format!("\"{name}\""))
+        .collect();
+    let mut lines = vec![
         format!(
             "add rule inet {TABLE} prerouting iifname != {{ {} }} return",
             quoted.join(", ")
@@ -130,6 +138,14 @@ impl Rules {
             }
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Other interfaces and exceptions, at once. Connections that were taken stay with the gateway.
+    pub fn change(&mut self, router: &Router) -> io::Result<()> {
+        // One line is one transaction: no packet comes between its parts.
+        let flush = format!("flush chain inet {TABLE} prerouting");
+        let all: Vec<_> = std::iter::once(flush).chain(prerouting(router)).collect();
+        self.send(&[all.join("; ")])
     }
 
     /// Whether new connections are taken. Those that were taken stay with the gateway.

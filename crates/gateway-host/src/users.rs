@@ -33,6 +33,21 @@ impl UserFigures {
         self.datagram_bytes_delivered += other.datagram_bytes_delivered;
     }
 
+    /// Whether counting can go on from these without an overflow: they may come from a file.
+    pub fn are_plausible(&self) -> bool {
+        [
+            self.connections,
+            self.sent_bytes,
+            self.delivered_bytes,
+            self.datagrams_sent,
+            self.datagrams_delivered,
+            self.datagram_bytes_sent,
+            self.datagram_bytes_delivered,
+        ]
+        .into_iter()
+        .all(|it| it < 1 << 50)
+    }
+
     /// Bytes, both ways.
     pub fn bytes(&self) -> u64 {
         self.sent_bytes

@@ -1,0 +1,289 @@
+//! The figures themselves.
+
+use crate::config::Role;
+use bentpipe_gateway_host::{CarrierKind, FlowReport, FlowState, Report, UserFigures, Users};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+
+/// How a gateway stands. Counts are since it began, but for `total` and `users`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    pub role: Role,
+    pub version: String,
+    pub up_s: f64,
+    /// There is a session with the other gateway.
+    pub connected: bool,
+    /// Sessions that began: more than one where a gateway began anew or an outage lasted longer than the session does.
+    pub sessions: u64,
+    /// Connections of the carrier, and handshakes that failed or were refused.
+    pub carrier_connections: u64,
+    /// Of them, TLS over TCP: taken where UDP gets no answer.
+    pub carrier_tls_connections: u64,
+    pub carrier_refused: u64,
+    pub carrier_last_end: Option<String>,
+    /// What the session goes over: "quic" or "tls over tcp".
+    pub carrier: Option<String>,
+    pub round_trip_ms: Option<f64>,
+    /// What the control law allows now, in bits of IP packets per second.
+    pub rate_limit_bit_s: Option<u64>,
+    /// Payload of the last five seconds, in bits per second: from hosts and to them.
+    pub from_hosts_bit_s: Option<f64>,
+    pub to_hosts_bit_s: Option<f64>,
+    /// Bytes of hosts' connections that wait to be sent.
+    pub queue_bytes: u64,
+    /// Of the packets that were sent, the share that was repairs or sent again.
+    pub redundancy: f64,
+    /// The share that the path loses, as this gateway finds by what the other one reports.
+    pub loss: f64,
+    /// Hosts' connections: open now, opened from here, opened by the other gateway, reset, and destinations that could not be reached.
+    pub open_connections: u64,
+    pub opened: u64,
+    pub accepted: u64,
+    pub resets: u64,
+    pub connect_failures: u64,
+    /// Hosts' UDP associations that are open, and those that got no socket.
+    pub associations: u64,
+    pub associations_failed: u64,
+    /// Datagrams that hosts gave, and that they were given.
+    pub datagrams_sent: u64,
+    pub datagrams_delivered: u64,
+    /// Datagrams that the access list does not allow; that came from strangers, or were no requests of SOCKS that are taken (fragments, names);
+    /// and that waited for too long or had no room, here or in the kernel.
+    pub datagrams_refused: u64,
+    pub datagrams_invalid: u64,
+    pub datagrams_dropped: u64,
+    /// Payload that hosts gave, and that they were given.
+    pub sent_bytes: u64,
+    pub delivered_bytes: u64,
+    /// Packets to the other gateway: new ones, repairs sent beforehand, and those sent again.
+    pub packets: u64,
+    pub repairs: u64,
+    pub sent_again: u64,
+    /// Packets that came and found this machine's buffer full.
+    pub receive_overflow: u64,
+    /// Time that the sender could not use: the machine was too slow or too busy.
+    pub held_up_s: f64,
+    /// With what was counted before this gateway was started, if status.state keeps it.
+    pub total: Totals,
+    /// With earlier starts, too. Those who were active last come first.
+    pub users: Vec<UserTotals>,
+    /// How often a user has given up its place to a newer one, and the sum of what those did.
+    pub other_users: u64,
+    pub others: UserCounts,
+    /// The flows that moved last, and how many there are beside them.
+    pub flows: Vec<Flow>,
+    pub flows_left_out: u64,
+    /// SIGHUPs that were followed, and that were not since the configuration is wrong.
+    pub reloads: u64,
+    pub reloads_refused: u64,
+}
+
+/// What is kept across restarts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    pub starts: u64,
+    pub up_s: f64,
+    pub sessions: u64,
+    pub connections: u64,
+    pub sent_bytes: u64,
+    pub delivered_bytes: u64,
+    pub datagrams_sent: u64,
+    pub datagrams_delivered: u64,
+}
+
+impl Totals {
+    /// Whether counting can go on from these without an overflow: they may come from a file.
+    pub fn are_plausible(&self) -> bool {
+        let counts = [
+            self.starts,
+            self.sessions,
+            self.connections,
+            self.sent_bytes,
+            self.delivered_bytes,
+            self.datagrams_sent,
+            self.datagrams_delivered,
+        ];
+        self.up_s >= 0.0 && counts.into_iter().all(|it| it < 1 << 60)
+    }
+
+    /// With what a gateway has done since it began.
+    #[must_use]
+    pub fn with(&self, of: &Report) -> Self {
+        let (session, users) = (&of.session, &of.session.datagrams);
+        Self {
+            starts: self.starts + 1,
+            up_s: self.up_s + of.ran.as_secs_f64(),
+            sessions: self.sessions + session.sessions,
+            connections: self.connections + session.opened + session.accepted,
+            sent_bytes: self.sent_bytes + session.sent_bytes,
+            delivered_bytes: self.delivered_bytes + session.delivered_bytes,
+            datagrams_sent: self.datagrams_sent + users.sent,
+            datagrams_delivered: self.datagrams_delivered + users.delivered,
+        }
+    }
+}
+
+/// What hosts did. Bytes are payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserCounts {
+    pub connections: u64,
+    pub sent_bytes: u64,
+    pub delivered_bytes: u64,
+    pub datagrams_sent: u64,
+    pub datagrams_delivered: u64,
+    pub datagram_bytes_sent: u64,
+    pub datagram_bytes_delivered: u64,
+}
+
+impl From<UserFigures> for UserCounts {
+    fn from(of: UserFigures) -> Self {
+        Self {
+            connections: of.connections,
+            sent_bytes: of.sent_bytes,
+            delivered_bytes: of.delivered_bytes,
+            datagrams_sent: of.datagrams_sent,
+            datagrams_delivered: of.datagrams_delivered,
+            datagram_bytes_sent: of.datagram_bytes_sent,
+            datagram_bytes_delivered: of.datagram_bytes_delivered,
+        }
+    }
+}
+
+impl From<UserCounts> for UserFigures {
+    fn from(of: UserCounts) -> Self {
+        Self {
+            connections: of.connections,
+            sent_bytes: of.sent_bytes,
+            delivered_bytes: of.delivered_bytes,
+            datagrams_sent: of.datagrams_sent,
+            datagrams_delivered: of.datagrams_delivered,
+            datagram_bytes_sent: of.datagram_bytes_sent,
+            datagram_bytes_delivered: of.datagram_bytes_delivered,
+        }
+    }
+}
+
+/// One user: an IPv4 address, or an IPv6 network of /64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserTotals {
+    pub user: IpAddr,
+    #[serde(flatten)]
+    pub counts: UserCounts,
+}
+
+impl UserTotals {
+    /// Those who were active last come first.
+    pub fn all(users: &Users) -> Vec<Self> {
+        let each = users.each().into_iter().rev();
+        each.map(|(user, figures)| Self {
+            user,
+            counts: figures.into(),
+        })
+        .collect()
+    }
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// On near's side.
+    pub host: SocketAddr,
+    /// Missing where it is not known, or where each datagram names its own.
+    pub destination: Option<String>,
+    pub state: String,
+    pub open_s: f64,
+    /// Since when no byte was read from its socket or written to it.
+    pub idle_s: f64,
+    pub sent_bytes: u64,
+    pub delivered_bytes: u64,
+}
+
+impl From<&FlowReport> for Flow {
+    fn from(of: &FlowReport) -> Self {
+        let state = match of.state {
+            FlowState::Waiting => "waiting",
+            FlowState::Connecting => "connecting",
+            FlowState::Open => "open",
+            FlowState::HalfClosed => "half closed",
+            FlowState::Udp => "udp",
+        };
+        Self {
+            host: of.host,
+            destination: of.destination.as_ref().map(ToString::to_string),
+            state: state.into(),
+            open_s: of.open_for.as_secs_f64(),
+            idle_s: of.idle_for.as_secs_f64(),
+            sent_bytes: of.sent_bytes,
+            delivered_bytes: of.delivered_bytes,
+        }
+    }
+}
+
+impl Standing {
+    pub fn new(role: Role, of: &Report, before: &Totals, bit_s: Option<[f64; 2]>) -> Self {
+        let session = &of.session;
+        let (datagrams, hosts) = (&session.datagrams, &of.associations);
+        let sender = &session.sender;
+        let again = sender.repairs + sender.exact_repairs;
+        let (other_users, others) = of.users.others();
+        Self {
+            role,
+            version: env!("CARGO_PKG_VERSION").into(),
+            up_s: of.ran.as_secs_f64(),
+            connected: of.connected,
+            sessions: session.sessions,
+            carrier_connections: of.carrier.connections,
+            carrier_tls_connections: of.carrier.tls_connections,
+            carrier_refused: of.carrier.refused,
+            carrier_last_end: of.carrier.last_end.clone(),
+            carrier: of.carrier.kind.map(|kind| {
+                let name = match kind {
+                    CarrierKind::Quic => "quic",
+                    CarrierKind::Tls => "tls over tcp",
+                };
+                name.into()
+            }),
+            round_trip_ms: session
+                .round_trip
+                .map(|time| time.0 as f64 / 1e6)
+                .or_else(|| of.carrier.round_trip.map(|time| time.as_secs_f64() * 1e3)),
+            rate_limit_bit_s: of.rate_bit_s,
+            from_hosts_bit_s: bit_s.map(|it| it[0]),
+            to_hosts_bit_s: bit_s.map(|it| it[1]),
+            queue_bytes: of.waiting_bytes,
+            redundancy: again as f64 / (sender.sources + again).max(1) as f64,
+            loss: session.channel_loss,
+            open_connections: of.open,
+            opened: session.opened,
+            accepted: session.accepted,
+            resets: session.resets,
+            connect_failures: of.connect_failures,
+            associations: hosts.open,
+            associations_failed: hosts.failed,
+            datagrams_sent: datagrams.sent,
+            datagrams_delivered: datagrams.delivered,
+            datagrams_refused: hosts.refused,
+            datagrams_invalid: hosts.invalid(),
+            datagrams_dropped: datagrams.dropped_old
+                + datagrams.dropped_full
+                + datagrams.not_taken
+                + hosts.without_flow
+                + hosts.unsent,
+            sent_bytes: session.sent_bytes,
+            delivered_bytes: session.delivered_bytes,
+            packets: session.sender.sources,
+            repairs: session.sender.repairs,
+            sent_again: session.sender.exact_repairs,
+            receive_overflow: of.udp.overflow,
+            held_up_s: of.held_up.as_secs_f64(),
+            total: before.with(of),
+            users: UserTotals::all(&of.users),
+            other_users,
+            others: others.into(),
+            flows: of.flows.iter().map(Flow::from).collect(),
+            flows_left_out: of.flows_left_out,
+            reloads: 0,
+            reloads_refused: 0,
+        }
+    }
+}
