@@ -15,6 +15,8 @@ class Entry:
     """In bentpipe.cli."""
     function: str
     line: str
+    hands_over: bool = False
+    """All arguments are another program's, `--help` too."""
 
 
 COMMANDS: dict[str, Entry] = {
@@ -57,6 +59,12 @@ COMMANDS: dict[str, Entry] = {
         "export", "export", "Export runs for other programs: tables as CSV, or flent's data files."
     ),
     "labs": Entry("labs", "labs", "List the labs that come with bentpipe."),
+    "gateway": Entry(
+        "gateway",
+        "gateway",
+        "Run bentpipe-gateway, the daemon at each end of a slow path, with these arguments.",
+        hands_over=True,
+    ),
     "schema": Entry("schema", "schema", "Print the lab file's JSON schema, for editors."),
     "version": Entry("version", "version", "Print bentpipe's version."),
 }

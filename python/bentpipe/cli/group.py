@@ -108,7 +108,8 @@ def loaded(name: str) -> Any:
     entry = COMMANDS[name]
     function = getattr(import_module(f"bentpipe.cli.{entry.module}"), entry.function)
     alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
-    alone.command(name, cls=PlainCommand)(function)
+    settings = {"ignore_unknown_options": True, "help_option_names": []} if entry.hands_over else None
+    alone.command(name, cls=PlainCommand, context_settings=settings)(function)
     return get_command(alone)
 
 
