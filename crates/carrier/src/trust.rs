@@ -40,12 +40,21 @@ pub(crate) fn near(own: &Identity, far: PublicKey) -> ClientConfig {
 
 /// The far end's side: it is `own`, and lets in whoever has one of the keys `allowed`.
 pub(crate) fn far(own: &Identity, allowed: BTreeSet<PublicKey>) -> ServerConfig {
+    far_with(own, Allowed(Some(allowed)))
+}
+
+/// The far end's side while it waits for a near end that it does not know: whoever proves to have a key gets in.
+pub(crate) fn far_for_any(own: &Identity) -> ServerConfig {
+    far_with(own, Allowed(None))
+}
+
+fn far_with(own: &Identity, allowed: Allowed) -> ServerConfig {
     let provider = provider();
     let certified = certified(own, &provider);
     let mut config = ServerConfig::builder_with_details(provider, Arc::new(NoTime))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("the provider has TLS 1.3")
-        .with_client_cert_verifier(Arc::new(Allowed(allowed)))
+        .with_client_cert_verifier(Arc::new(allowed))
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(certified)));
     config.alpn_protocols = vec![crate::PROTOCOL.as_bytes().to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -203,9 +212,9 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// The far end's verifier: any of these keys.
+/// The far end's verifier: any of these keys, or any key at all.
 #[derive(Debug)]
-struct Allowed(BTreeSet<PublicKey>);
+struct Allowed(Option<BTreeSet<PublicKey>>);
 
 impl ClientCertVerifier for Allowed {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
@@ -219,7 +228,7 @@ impl ClientCertVerifier for Allowed {
         _now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         let found = presented(end_entity)?;
-        if self.0.contains(&found) {
+        if self.0.as_ref().is_none_or(|keys| keys.contains(&found)) {
             Ok(ClientCertVerified::assertion())
         } else {
             Err(refused(Why::UnknownNearKey { found }))

@@ -9,9 +9,23 @@ use std::path::Path;
 /// Writes a new private key for its owner alone, or keeps the one that is there; prints the public key.
 pub fn run(path: &Path) -> Result<(), String> {
     let name = path.display();
+    let (identity, is_new) = make_or_keep(path)?;
+    let done = if is_new {
+        "wrote a new private key"
+    } else {
+        "kept the private key that is there"
+    };
+    eprintln!("{name}: {done}. Its public key is for the other gateway:");
+    println!("{}", identity.public());
+    Ok(())
+}
+
+/// A new key pair in a file for its owner alone, or the one that is there; whether it is new.
+pub fn make_or_keep(path: &Path) -> Result<(Identity, bool), String> {
+    let name = path.display();
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    let identity = match options.open(path) {
+    match options.open(path) {
         Ok(mut file) => {
             let identity = Identity::generate();
             let written = file
@@ -22,20 +36,14 @@ pub fn run(path: &Path) -> Result<(), String> {
                 let _ = fs::remove_file(path);
                 return Err(format!("{name}: cannot write it: {error}"));
             }
-            eprintln!("{name}: wrote a new private key. Its public key is for the other gateway:");
-            identity
+            Ok((identity, true))
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let text = fs::read_to_string(path)
                 .map_err(|error| format!("{name}: cannot read it: {error}"))?;
             let identity = Identity::from_pem(&text).map_err(|error| format!("{name}: {error}"))?;
-            eprintln!(
-                "{name}: kept the private key that is there. Its public key is for the other gateway:"
-            );
-            identity
+            Ok((identity, false))
         }
-        Err(error) => return Err(format!("{name}: cannot make it: {error}")),
-    };
-    println!("{}", identity.public());
-    Ok(())
+        Err(error) => Err(format!("{name}: cannot make it: {error}")),
+    }
 }

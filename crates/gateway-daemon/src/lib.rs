@@ -1,8 +1,10 @@
 //! The parts of `bentpipe-gateway`, the daemon at each end of a slow path. Its parsers can be reached by fuzzing.
 pub mod access;
 pub mod config;
+pub mod invitation;
 pub mod keys;
 mod notify;
+pub mod pair;
 pub mod quantity;
 mod reload;
 mod routing;

@@ -1,8 +1,9 @@
 //! `bentpipe-gateway`: the daemon at each end of a slow path.
 use bentpipe_gateway_daemon::config::{Loaded, Role};
-use bentpipe_gateway_daemon::{keys, run, setup, status};
+use bentpipe_gateway_daemon::{keys, pair, run, setup, status};
 use clap::{Parser, Subcommand};
 use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -39,6 +40,39 @@ enum Command {
         #[arg(default_value = "/etc/bentpipe/gateway.key", value_name = "FILE")]
         file: PathBuf,
     },
+    /// Introduce two gateways to each other: far invites, near takes the invitation
+    ///
+    /// At far: `bentpipe-gateway pair --invite far.example.net:4433`. It makes far's key, prints one word, and waits. At near, within the time:
+    /// `bentpipe-gateway pair WORD`. It makes near's key and tells far its public one. Both write their configurations. The word works once;
+    /// whoever has it first becomes near. Far's TCP port has to be open for it, as for the fallback to TLS later.
+    Pair {
+        /// At near: the word that far printed
+        #[arg(required_unless_present = "invite", conflicts_with = "invite")]
+        invitation: Option<String>,
+        /// At far: print an invitation. Near will find far at this name or address and port
+        #[arg(long, value_name = "HOST:PORT")]
+        invite: Option<String>,
+        /// At far: where to listen, for near and later for the session [default: all addresses, the port of --invite]
+        #[arg(long, value_name = "ADDRESS", requires = "invite")]
+        listen: Option<SocketAddr>,
+        /// At far: how long the invitation is valid
+        #[arg(long, default_value = "15", value_name = "MINUTES", requires = "invite", value_parser = minutes)]
+        minutes: Duration,
+        /// At near: where programs find SOCKS5
+        #[arg(
+            long,
+            default_value = "127.0.0.1:1080",
+            value_name = "ADDRESS",
+            conflicts_with = "invite"
+        )]
+        socks5: SocketAddr,
+        /// How fast this gateway sends: "16 Mbit/s", or "fair" where the rate is not known
+        #[arg(long, default_value = "fair")]
+        rate: String,
+        /// The configuration to write. The key is beside it: gateway.key for gateway.toml
+        #[arg(long, default_value = CONFIG, value_name = "FILE")]
+        config: PathBuf,
+    },
     /// Say what is wrong with a configuration
     Check {
         /// The configuration file
@@ -60,11 +94,35 @@ enum Command {
     },
 }
 
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes = text.parse::<f64>().ok();
+    let minutes = minutes.filter(|it| (0.01..=1440.0).contains(it));
+    let minutes = minutes.ok_or("expected minutes, from 0.01 to 1440")?;
+    Ok(Duration::from_secs_f64(60.0 * minutes))
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Near { config } => daemon(&config, Role::Near),
         Command::Far { config } => daemon(&config, Role::Far),
         Command::Keys { file } => keys::run(&file).map_err(|error| (error, 2)),
+        Command::Pair {
+            invitation,
+            invite,
+            listen,
+            minutes,
+            socks5,
+            rate,
+            config,
+        } => {
+            let place = pair::Place { config, rate };
+            let done = match (invite, invitation) {
+                (Some(address), _) => pair::invite(place, &address, listen, minutes),
+                (None, Some(invitation)) => pair::accept(&place, &invitation, socks5),
+                (None, None) => unreachable!("one of both is required"),
+            };
+            done.map_err(|error| (error, 1))
+        }
         Command::Check { config } => check(&config),
         Command::Status {
             socket,
