@@ -1,12 +1,14 @@
 //! Whose bytes are next: deficit round robin (Shreedhar and Varghese, 1995) between local users, and between the flows of each. Who has had
 //! nothing to send for a round comes first, as in RFC 8290 (section 4.2): a keystroke does not wait for a download.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes that one that was idle may send before it takes its turn with the others: ten packets, as many as TCP begins with (RFC 6928).
 const NEW_QUANTUM: i64 = 15_000;
 /// Bytes of each turn.
 const QUANTUM: i64 = 1500;
+/// Fewer places are not worth looking through.
+const LEAST_TIDIED: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
@@ -101,6 +103,32 @@ impl<K: Ord + Copy> Turns<K> {
         };
     }
 
+    /// A key is over.
+    fn remove(&mut self, key: K) {
+        self.set_work(key, false);
+        self.entries.remove(&key);
+        self.tidy();
+    }
+
+    /// Places of keys that are over go when their turn comes, and all at once where that does not happen.
+    fn tidy(&mut self) {
+        if self.new.len() + self.old.len() > 2 * self.entries.len() + LEAST_TIDIED {
+            for (places, list) in [(&mut self.new, List::New), (&mut self.old, List::Old)] {
+                let mut seen = BTreeSet::new();
+                let is_at = |key: &K| self.entries.get(key).is_some_and(|it| it.list == list);
+                places.retain(|key| is_at(key) && seen.insert(*key));
+            }
+        }
+    }
+
+    /// Forgets keys that have no work, where they are many: no turn comes to them.
+    fn tidy_idle(&mut self) {
+        if self.entries.len() > 2 * self.working + LEAST_TIDIED {
+            self.entries.retain(|_, it| it.has_work);
+            self.tidy();
+        }
+    }
+
     fn charge(&mut self, key: K, bytes: i64) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.deficit -= bytes;
@@ -139,13 +167,14 @@ impl Scheduler {
 
     /// A flow is over.
     pub fn forget(&mut self, user: u64, flow: u64) {
-        self.set_work(user, flow, false);
         if let Some(turns) = self.flows.get_mut(&user) {
-            turns.entries.remove(&flow);
+            turns.remove(flow);
+            self.users.set_work(user, turns.has_work());
             if turns.entries.is_empty() {
                 self.flows.remove(&user);
             }
         }
+        self.users.tidy_idle();
     }
 
     #[cfg(test)]
@@ -241,5 +270,26 @@ mod tests {
         }
         assert!(scheduler.flows.is_empty());
         assert!(scheduler.users.entries.is_empty());
+    }
+
+    #[test]
+    fn what_comes_and_goes_while_nothing_may_be_sent_takes_bounded_memory() {
+        let mut scheduler = Scheduler::default();
+        scheduler.set_work(0, 0, true);
+        for round in 1..100_000 {
+            scheduler.set_work(0, round, true);
+            scheduler.forget(0, round);
+            scheduler.set_work(round, 0, true);
+            scheduler.forget(round, 0);
+            scheduler.forget(round, 0);
+            let turns = &scheduler.flows[&0];
+            assert!(turns.new.len() + turns.old.len() < 1100);
+            assert!(scheduler.users.entries.len() < 1100);
+            assert!(scheduler.users.new.len() < 4000);
+        }
+        // The first one lost nothing.
+        assert_eq!(scheduler.next(), Some((0, 0, true)));
+        scheduler.forget(0, 0);
+        assert_eq!(scheduler.next(), None);
     }
 }

@@ -51,6 +51,8 @@ pub struct DatagramFigures {
 pub(super) struct Association {
     pub channel: Channel,
     last_used: Time,
+    /// Its place in the deadlines.
+    deadline: Time,
 }
 
 #[derive(Debug)]
@@ -83,9 +85,14 @@ impl Datagrams {
     }
 
     pub fn open(&mut self, now: Time, id: FlowId, channel: Channel) {
-        let last_used = now;
-        self.by_id.insert(id, Association { channel, last_used });
-        self.deadlines.insert((now + self.idle, id));
+        let deadline = now + self.idle;
+        let association = Association {
+            channel,
+            last_used: now,
+            deadline,
+        };
+        self.by_id.insert(id, association);
+        self.deadlines.insert((deadline, id));
     }
 
     /// The association, which is used now.
@@ -101,7 +108,8 @@ impl Datagrams {
 
     pub fn forget(&mut self, id: FlowId) {
         self.arriving.settle_early(id, false);
-        if self.by_id.remove(&id).is_some() {
+        if let Some(association) = self.by_id.remove(&id) {
+            self.deadlines.remove(&(association.deadline, id));
             self.leaving.forget(id);
         }
     }
@@ -112,17 +120,16 @@ impl Datagrams {
         idle.into_iter().chain(self.arriving.next_expiry()).min()
     }
 
-    /// An association that was idle for too long.
+    /// An association that was idle for too long: it is to be forgotten.
     pub fn next_idle(&mut self, now: Time) -> Option<FlowId> {
         while let Some(&(at, id)) = self.deadlines.first().filter(|it| it.0 <= now) {
-            self.deadlines.remove(&(at, id));
-            let Some(association) = self.by_id.get(&id) else {
-                continue;
-            };
+            let association = self.by_id.get_mut(&id)?;
             let over = association.last_used + self.idle;
             if over <= now {
                 return Some(id);
             }
+            association.deadline = over;
+            self.deadlines.remove(&(at, id));
             self.deadlines.insert((over, id));
         }
         None
@@ -137,5 +144,44 @@ impl Datagrams {
             late: self.late,
             ..self.arriving.figures(self.leaving.figures())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_associations_that_are_over() {
+        let mut datagrams = Datagrams::new(&Config::fixed(16_000_000, 90));
+        let mut now = Time::ZERO;
+        for number in 0..1000 {
+            datagrams.open(now, FlowId(number), Channel::Ip);
+            now += Nanos::from_secs(1);
+            datagrams.touch(now, FlowId(number));
+            // Each lives as long as ten others.
+            if let Some(old) = number.checked_sub(10) {
+                datagrams.forget(FlowId(old));
+            }
+            assert!(datagrams.deadlines.len() <= 11);
+            assert_eq!(datagrams.next_idle(now), None);
+        }
+        for number in 990..1000 {
+            datagrams.forget(FlowId(number));
+        }
+        assert_eq!(datagrams.next_deadline(), None);
+    }
+
+    #[test]
+    fn an_association_that_is_used_is_not_idle() {
+        let mut datagrams = Datagrams::new(&Config::fixed(16_000_000, 90));
+        let at = |secs| Time::ZERO + Nanos::from_secs(secs);
+        datagrams.open(at(0), FlowId(0), Channel::Ip);
+        datagrams.touch(at(200), FlowId(0));
+        assert_eq!(datagrams.next_idle(at(300)), None);
+        assert_eq!(datagrams.next_deadline(), Some(at(500)));
+        assert_eq!(datagrams.next_idle(at(500)), Some(FlowId(0)));
+        datagrams.forget(FlowId(0));
+        assert_eq!(datagrams.next_deadline(), None);
     }
 }
