@@ -38,6 +38,8 @@ pub(crate) struct Flow {
     pub wants_room: bool,
     /// It has bytes to send, as the scheduler was told.
     pub has_work: bool,
+    /// Its share of the session's credit is used up.
+    pub is_held: bool,
 }
 
 impl Flow {

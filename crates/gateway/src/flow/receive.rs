@@ -174,17 +174,29 @@ impl ReceiveHalf {
         self.end == Some(self.next)
     }
 
-    /// Whether half of the window has been used, so that the other gateway is to be told a new limit.
-    pub fn owes_limit(&self) -> bool {
-        self.end.is_none() && self.limit - self.consumed <= self.window / 2
+    fn has_used_half(&self) -> bool {
+        self.limit - self.consumed <= self.window / 2
     }
 
-    /// A new limit to tell the other gateway, if one is owed. The window doubles each time, up to `largest`.
-    pub fn new_limit(&mut self, largest: u64) -> Option<u64> {
-        if !self.owes_limit() {
+    /// Bytes that the host has taken since the other gateway was told the limit.
+    pub fn since_limit(&self) -> u64 {
+        self.consumed + self.window - self.limit
+    }
+
+    /// Whether the other gateway is to be told a new limit: half of the window has been used, or `share` of all flows' room. The other gateway
+    /// may not send more than that before it hears of this flow.
+    pub fn owes_limit(&self, share: u64) -> bool {
+        self.end.is_none() && (self.has_used_half() || self.since_limit() >= share.max(1))
+    }
+
+    /// A new limit to tell the other gateway, if one is owed. The window doubles each time that half of it was used, up to `largest`.
+    pub fn new_limit(&mut self, largest: u64, share: u64) -> Option<u64> {
+        if !self.owes_limit(share) {
             return None;
         }
-        self.window = (2 * self.window).min(largest);
+        if self.has_used_half() {
+            self.window = (2 * self.window).min(largest);
+        }
         self.limit = self.consumed + self.window;
         Some(self.limit)
     }

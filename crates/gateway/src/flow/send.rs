@@ -16,6 +16,8 @@ pub(crate) struct SendHalf {
     offset: u64,
     /// The other gateway takes bytes before this offset.
     limit: u64,
+    /// Bytes that were sent since the other gateway has raised that limit: as far as is known here, its host takes nothing.
+    since_limit: u64,
     ending: bool,
     ended: bool,
 }
@@ -28,6 +30,7 @@ impl SendHalf {
             buffered: 0,
             offset: 0,
             limit,
+            since_limit: 0,
             ending: false,
             ended: false,
         }
@@ -69,7 +72,21 @@ impl SendHalf {
 
     /// A limit that is lower than an earlier one says nothing: packets overtake each other.
     pub fn on_credit(&mut self, limit: u64) {
-        self.limit = self.limit.max(limit);
+        if limit > self.limit {
+            self.limit = limit;
+            self.since_limit = 0;
+        }
+    }
+
+    /// Bytes that were sent since the limit was raised.
+    pub fn since_limit(&self) -> u64 {
+        self.since_limit
+    }
+
+    /// Bytes that this flow may send of the credit that the session has left, so that others have some, too: what it sent since its limit was
+    /// raised stays below what is left (Choudhury and Hahne, 1998). However many hosts take nothing, there is credit for one more.
+    pub fn share(&self, session_credit: u64) -> u64 {
+        session_credit.saturating_sub(self.since_limit).div_ceil(2)
     }
 
     /// All has been sent, the end with it.
@@ -77,12 +94,12 @@ impl SendHalf {
         self.ended
     }
 
-    /// Whether there is something to send, given so much credit of the session.
-    pub fn has_work(&self, session_credit: u64) -> bool {
+    /// Whether there is something to send that the flow's own credit allows. An end without bytes needs none.
+    pub fn has_work(&self) -> bool {
         if self.pieces.is_empty() {
             self.ending && !self.ended
         } else {
-            self.credit().min(session_credit) > 0
+            self.credit() > 0
         }
     }
 
@@ -112,6 +129,7 @@ impl SendHalf {
             self.taken_of_first = 0;
         }
         self.offset += bytes as u64;
+        self.since_limit += bytes as u64;
         debug_assert!(self.offset <= self.limit);
         if self.pieces.is_empty() && self.ending {
             self.ended = true;

@@ -127,7 +127,13 @@ impl Session {
                 return it.plane.push(now, packet, false, out);
             }
             if !are_datagrams {
-                let express = it.flows.fill(max, packet, events)?;
+                let Some(express) = it.flows.fill(max, packet, events) else {
+                    // No flow had credit. Datagrams need none.
+                    if it.flows.has_work() {
+                        return None;
+                    }
+                    continue;
+                };
                 return it.plane.push(now, packet, express, out);
             }
             if it.flows.fill_datagrams(now, max, others_may, packet) {

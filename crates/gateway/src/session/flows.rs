@@ -19,8 +19,16 @@ const LEAST_DATA: usize = 32;
 const CREDIT_SHARE: u64 = 8;
 /// Less is not worth a frame.
 const LEAST_CREDIT: u64 = 1024;
+/// A flow that may send less than so much of what it has waits for more credit.
+const LEAST_SHARE: u64 = 64;
 /// Of the bytes that wait to be sent, each flow may have a quarter of what the others leave, and never less than this.
 const SEND_SHARE: u64 = 4;
+
+/// What a host may take of a flow without the other gateway hearing of it, where there is so much room for all flows. The other gateway knows
+/// of less room than there is: by what it has not been told yet. It is half of what it knows of at least.
+fn share_of(room: u64) -> u64 {
+    (room - (room / CREDIT_SHARE).max(LEAST_CREDIT).min(room)) / 2
+}
 
 /// The other gateway does not keep to the protocol: the session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +83,10 @@ pub(crate) struct Flows {
     resets: VecDeque<(FlowId, u8)>,
     /// Flows whose credit is to be looked at.
     credits: BTreeSet<FlowId>,
+    /// What hosts have taken of flows since the other gateway was told their limits.
+    unrenewed: BTreeSet<(u64, FlowId)>,
+    /// Flows that have used up their shares of the session's credit, and what they sent since their limits were raised.
+    held: BTreeSet<(u64, FlowId)>,
     pub resets_seen: u64,
 }
 
@@ -111,6 +123,8 @@ impl Flows {
             streams_with_work: 0,
             resets: VecDeque::new(),
             credits: BTreeSet::new(),
+            unrenewed: BTreeSet::new(),
+            held: BTreeSet::new(),
             resets_seen: 0,
         }
     }
@@ -164,6 +178,7 @@ impl Flows {
             told_readable: false,
             wants_room: false,
             has_work: false,
+            is_held: false,
         }
     }
 
@@ -280,12 +295,27 @@ impl Flows {
         let Some(flow) = self.by_id.get_mut(&id) else {
             return;
         };
+        let before = flow.receive.since_limit();
         flow.receive.consume(bytes);
         self.taken += bytes as u64;
-        if flow.receive.owes_limit() {
+        self.unrenewed.remove(&(before, id));
+        self.unrenewed.insert((flow.receive.since_limit(), id));
+        if flow
+            .receive
+            .owes_limit(share_of(self.session_window - (self.came - self.taken)))
+        {
             self.credits.insert(id);
         }
         self.settle(id);
+    }
+
+    /// The less room all flows have, the sooner the other gateway is to hear that a host has taken something.
+    fn look_for_credits(&mut self) {
+        let share = share_of(self.room_for_all());
+        while let Some(&(taken, id)) = self.unrenewed.last().filter(|it| it.0 >= share.max(1)) {
+            self.unrenewed.remove(&(taken, id));
+            self.credits.insert(id);
+        }
     }
 
     /// A flow of which nothing is left on either side is forgotten.
@@ -304,6 +334,8 @@ impl Flows {
         self.streams_with_work -= usize::from(flow.has_work);
         self.datagrams.forget(id);
         self.credits.remove(&id);
+        self.unrenewed.remove(&(flow.receive.since_limit(), id));
+        self.held.remove(&(flow.send.since_limit(), id));
         self.taken += flow.receive.buffered();
         self.waiting_to_send -= flow.send.buffered();
         self.early_pieces -= flow.receive.early_pieces();
@@ -313,7 +345,7 @@ impl Flows {
     pub(super) fn look_for_work(&mut self, id: FlowId) {
         if let Some(flow) = self.by_id.get_mut(&id) {
             // The session's credit concerns all: it is looked at when a packet is made.
-            let has_work = flow.send.has_work(u64::MAX);
+            let has_work = flow.send.has_work() && !flow.is_held;
             self.streams_with_work += usize::from(has_work);
             self.streams_with_work -= usize::from(flow.has_work);
             flow.has_work = has_work;
@@ -363,6 +395,8 @@ impl Flows {
             Frame::FlowCredit { flow, limit } => {
                 self.find(flow)?;
                 if let Some(it) = self.by_id.get_mut(&flow) {
+                    self.held.remove(&(it.send.since_limit(), flow));
+                    it.is_held = false;
                     it.send.on_credit(limit);
                     self.look_for_work(flow);
                 }
@@ -370,6 +404,7 @@ impl Flows {
             }
             Frame::SessionCredit { limit } => {
                 self.may_send = self.may_send.max(limit);
+                self.release_held();
                 Ok(())
             }
             Frame::FlowsCredit { limit } => {
@@ -427,6 +462,7 @@ impl Flows {
         if self.came > self.may_come {
             return Err(Violation::SessionCredit);
         }
+        self.look_for_credits();
         let Some(flow) = self.by_id.get_mut(&id) else {
             // It was reset from here, and the other gateway has not heard of it.
             self.taken += bytes.len() as u64;
@@ -535,12 +571,37 @@ impl Flows {
     }
 
     fn has_data(&self) -> bool {
-        self.streams_with_work > 0 && self.session_credit() > 0
+        self.streams_with_work > 0
+    }
+
+    /// There is no credit for this flow until one of the other gateway's limits is raised.
+    fn hold(&mut self, id: FlowId) {
+        if let Some(flow) = self.by_id.get_mut(&id) {
+            flow.is_held = true;
+            self.held.insert((flow.send.since_limit(), id));
+            self.look_for_work(id);
+        }
+    }
+
+    fn release_held(&mut self) {
+        let enough = self.session_credit().saturating_sub(2 * LEAST_SHARE);
+        while let Some(&(sent, id)) = self.held.first().filter(|it| it.0 < enough) {
+            self.held.remove(&(sent, id));
+            if let Some(flow) = self.by_id.get_mut(&id) {
+                flow.is_held = false;
+            }
+            self.look_for_work(id);
+        }
+    }
+
+    /// Bytes that may come before hosts take more.
+    fn room_for_all(&self) -> u64 {
+        self.session_window - self.waiting_bytes()
     }
 
     /// Hosts that take nothing must not keep the others' credit: it goes by the room that those leave.
     fn owes_session_credit(&self) -> bool {
-        let room = self.session_window - self.waiting_bytes();
+        let room = self.room_for_all();
         let gain = self.taken + self.session_window - self.may_come;
         gain >= (room / CREDIT_SHARE).max(LEAST_CREDIT)
     }
@@ -569,7 +630,10 @@ impl Flows {
                 // The next packet's.
                 break;
             }
-            let session_credit = self.session_credit();
+            let share = self
+                .by_id
+                .get(&id)
+                .map_or(0, |it| it.send.share(self.session_credit()));
             let limit = self.send_limit();
             let Some(flow) = self.by_id.get_mut(&id) else {
                 self.scheduler.set_work(user, id.0, false);
@@ -578,7 +642,11 @@ impl Flows {
             let room = start + max - out.len();
             let header = Frame::data_header_bytes(id, flow.send.offset(), room);
             let most = flow.send.buffered().min(flow.send.credit());
-            let bytes = most.min(session_credit) as usize;
+            if share < most.min(LEAST_SHARE) {
+                self.hold(id);
+                continue;
+            }
+            let bytes = most.min(share) as usize;
             let bytes = bytes.min(room.saturating_sub(header));
             let end = flow.send.ends_with(bytes);
             if bytes == 0 && !end {
@@ -625,9 +693,16 @@ impl Flows {
             && let Some(flow) = self.credits.pop_first()
         {
             let largest = self.flow_window;
-            let it = self.by_id.get_mut(&flow);
-            if let Some(limit) = it.and_then(|it| it.receive.new_limit(largest)) {
+            let share = share_of(self.room_for_all());
+            let Some(it) = self.by_id.get_mut(&flow) else {
+                continue;
+            };
+            let before = it.receive.since_limit();
+            if let Some(limit) = it.receive.new_limit(largest, share) {
                 Frame::FlowCredit { flow, limit }.write(out);
+                self.unrenewed.remove(&(before, flow));
+            } else {
+                self.unrenewed.insert((before, flow));
             }
         }
     }
