@@ -58,8 +58,8 @@ pub struct GatewayFigures {
     /// Packets with datagrams, and repairs of them.
     pub datagram_packets: u64,
     pub datagram_repairs: u64,
-    /// As the sender estimates it.
-    pub channel_loss: f64,
+    /// As the other gateway's reports say. `None`: they told of too few packets.
+    pub channel_loss: Option<f64>,
     pub round_trip_s: Option<f64>,
 }
 

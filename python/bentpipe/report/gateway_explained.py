@@ -32,6 +32,6 @@ def lines(record: Mapping[str, Any]) -> Iterator[str]:
                 f"Of {plural(sent['datagrams_sent'], 'UDP datagram')} it dropped {dropped or 'none'}; "
                 f"{given or 'none'} came."
             )
-        if sent.get("channel_loss"):
-            words.append(f"It takes the path to lose {percent(sent['channel_loss'])}.")
+        if loss := sent.get("channel_loss"):
+            words.append(f"It takes the path to lose {percent(loss)}.")
         yield " ".join(words)

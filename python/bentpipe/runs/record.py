@@ -117,7 +117,7 @@ class GatewayFigures(TypedDict, total=False):
     datagrams_dropped: int
     datagram_packets: int
     datagram_repairs: int
-    channel_loss: float
+    channel_loss: float | None
     round_trip_s: float | None
 
 

@@ -13,6 +13,9 @@ pub struct LossEstimate {
     packets: f64,
     lost: f64,
     runs: f64,
+    /// What the assumption still is of `packets` and `lost`.
+    assumed_packets: f64,
+    assumed_lost: f64,
 }
 
 impl LossEstimate {
@@ -23,6 +26,8 @@ impl LossEstimate {
             packets: PRIOR_PACKETS,
             lost,
             runs: lost,
+            assumed_packets: PRIOR_PACKETS,
+            assumed_lost: lost,
         }
     }
 
@@ -34,6 +39,8 @@ impl LossEstimate {
         self.packets = self.packets * kept + f64::from(packets);
         self.lost = self.lost * kept + f64::from(lost);
         self.runs = self.runs * kept + f64::from(runs);
+        self.assumed_packets *= kept;
+        self.assumed_lost *= kept;
     }
 
     pub(crate) fn channel(&self) -> Gilbert {
@@ -43,6 +50,13 @@ impl LossEstimate {
     /// The share of packets that are lost.
     pub fn loss_rate(&self) -> f64 {
         (self.lost / self.packets).clamp(0.0, 1.0)
+    }
+
+    /// The share of packets that are lost, by reports alone. `None`: they told of fewer packets than the assumption is worth.
+    pub fn reported_loss_rate(&self) -> Option<f64> {
+        let packets = self.packets - self.assumed_packets;
+        let lost = self.lost - self.assumed_lost;
+        (packets >= PRIOR_PACKETS).then(|| (lost / packets).clamp(0.0, 1.0))
     }
 
     /// The mean length of a run of losses, in packets. 1 where none was seen.
@@ -69,6 +83,21 @@ mod tests {
         }
         assert!((estimate.loss_rate() - 0.02).abs() < 1e-4);
         assert!((estimate.burst_packets() - 2.0).abs() < 1e-2);
+    }
+
+    #[test]
+    fn what_is_assumed_is_not_called_reported() {
+        let mut estimate = LossEstimate::new(0.02);
+        assert_eq!(estimate.reported_loss_rate(), None);
+        estimate.on_report(100, 0, 0);
+        assert_eq!(estimate.reported_loss_rate(), None);
+        estimate.on_report(200, 0, 0);
+        assert!(estimate.reported_loss_rate().unwrap() < 1e-12);
+        assert!(estimate.loss_rate() > 0.005);
+        for _ in 0..100 {
+            estimate.on_report(100, 5, 5);
+        }
+        assert!((estimate.reported_loss_rate().unwrap() - 0.05).abs() < 0.003);
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub struct Standing {
     pub queue_bytes: u64,
     /// Of the packets that were sent, the share that was repairs or sent again.
     pub redundancy: f64,
-    /// The share that the path loses, as this gateway finds by what the other one reports.
-    pub loss: f64,
+    /// The share that the path loses, by what the other gateway reports. `None`: it has told of too few packets.
+    pub loss: Option<f64>,
     /// Hosts' connections: open now, opened from here, opened by the other gateway, reset, and destinations that could not be reached.
     pub open_connections: u64,
     pub opened: u64,

@@ -46,12 +46,14 @@ impl Standing {
                 ms / 1e3,
             );
         }
-        metric(
-            "loss_ratio",
-            "gauge",
-            "Share of packets that the path loses.",
-            self.loss,
-        );
+        if let Some(loss) = self.loss {
+            metric(
+                "loss_ratio",
+                "gauge",
+                "Share of packets that the path loses.",
+                loss,
+            );
+        }
         metric(
             "open_connections",
             "gauge",

@@ -43,7 +43,12 @@ impl Standing {
             "round trip",
             round_trip.map_or("not known yet".into(), |ms| format!("{ms:.1} ms")),
         );
-        line("loss of the path", format!("{:.2} %", 100.0 * self.loss));
+        line(
+            "loss of the path",
+            self.loss.map_or("not known yet".into(), |loss| {
+                format!("{:.2} %", 100.0 * loss)
+            }),
+        );
         line(
             "rate",
             format!(

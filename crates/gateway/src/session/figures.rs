@@ -10,8 +10,8 @@ pub struct Figures {
     pub sender: SenderCounters,
     pub receiver: ReceiverCounters,
     pub round_trip: Option<Nanos>,
-    /// The share that the channel loses, as the sender estimates it.
-    pub channel_loss: f64,
+    /// The share that the channel loses, as the other gateway's reports say. `None`: they told of too few packets yet.
+    pub channel_loss: Option<f64>,
     /// A missing packet is asked for after this.
     pub patience: Nanos,
     /// Packets that are not reported yet.

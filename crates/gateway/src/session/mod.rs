@@ -618,7 +618,7 @@ impl Session {
         figures.sender = it.plane.sender.counters();
         figures.receiver = it.plane.receiver.counters();
         figures.round_trip = it.plane.probe.round_trip();
-        figures.channel_loss = it.plane.sender.estimate().loss_rate();
+        figures.channel_loss = it.plane.sender.estimate().reported_loss_rate();
         figures.patience = it.plane.patience();
         figures.outstanding = it.plane.outstanding();
         figures.flows = it.flows.len() as u64;
