@@ -1,7 +1,11 @@
 //! The scenarios of `make check-gateway`, a few of them at each test run, and that the check can fail.
 
+#[path = "../examples/check_gateway/gateway.rs"]
+mod gateway;
 #[path = "../examples/check_gateway/host.rs"]
 mod host;
+#[path = "../examples/check_gateway/line.rs"]
+mod line;
 #[path = "../examples/check_gateway/scenario.rs"]
 mod scenario;
 #[path = "../examples/check_gateway/shrink.rs"]

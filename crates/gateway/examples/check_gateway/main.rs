@@ -3,7 +3,9 @@
 //!
 //! `--seeds N [--from N]`: so many scenarios. `--seed N`: this one, with its trace. A scenario that fails is made smaller first.
 
+mod gateway;
 mod host;
+mod line;
 mod scenario;
 mod shrink;
 mod talk;

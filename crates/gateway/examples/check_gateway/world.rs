@@ -1,17 +1,14 @@
 //! Two gateways, the path between them and the hosts behind them, in virtual time.
 
-use crate::host::{Outcome, Side};
-use crate::scenario::{Fault, Pipe, Scenario};
-use crate::talk::{Talk, Watch};
+use crate::gateway::{Gateway, config, target};
+use crate::host::Outcome;
+use crate::line::Line;
+use crate::scenario::{Fault, Scenario};
+use crate::talk::Talk;
 use bentpipe_base::{Nanos, SplitMix64, Time};
-use bentpipe_fec::Policy;
-use bentpipe_gateway::{Config, Event, Role, Session, Target, null};
+use bentpipe_gateway::Role;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The longest datagram that the carrier takes.
-const MAX_DATAGRAM: usize = 1400;
-const OUTER: u32 = 28 + null::OVERHEAD_BYTES as u32;
 /// From the last fault on, everything has to be over after this and the time that the bytes take.
 const PATIENCE: Nanos = Nanos::from_secs(120);
 
@@ -20,26 +17,6 @@ enum Happening {
     Fault(usize),
     Open(usize),
     Wake,
-}
-
-struct Gateway {
-    role: Role,
-    session: Session,
-    carrier: null::Carrier,
-    sides: Vec<Side>,
-    talks: Vec<Talk>,
-    /// What has come since it was started.
-    watch: Watch,
-    starts: u64,
-    /// When near tries to connect again.
-    connect_at: Option<Time>,
-}
-
-struct Line {
-    pipe: Pipe,
-    free_at: Time,
-    in_burst: bool,
-    closed_until: Time,
 }
 
 pub struct World {
@@ -59,86 +36,12 @@ pub struct World {
     pub packets: u64,
 }
 
-fn config(scenario: &Scenario) -> Config {
-    let mut config = Config::with_rate(scenario.law, OUTER);
-    config.takes_udp = true;
-    config.takes_ip = true;
-    config.association_idle = Nanos::from_secs(20);
-    if !scenario.repairs {
-        config.redundancy = Policy::Off;
-    }
-    if scenario.small_windows {
-        config.session_window = 200_000;
-        config.flow_window = 100_000;
-        config.flow_start_window = 70_000;
-        config.send_buffer = 5000;
-        config.max_flows = 4;
-        config.kept_packets = 300;
-        config.datagram_packets = 256;
-        config.datagram_buffer = 1 << 17;
-    }
-    config
-}
-
-impl Gateway {
-    fn new(scenario: &Scenario, role: Role, starts: u64) -> Self {
-        let number = scenario.seed.wrapping_mul(4) + role as u64 * 2 + (starts << 32);
-        let talks = scenario.streams.iter().enumerate();
-        let talks = talks
-            .map(|(place, it)| Talk::new(place, it, role))
-            .collect();
-        let sides = scenario.transfers.iter().enumerate();
-        let sides = sides
-            .map(|(place, it)| Side::new(place, it, role))
-            .collect();
-        let session = Session::new(config(scenario), role, number, number + 1);
-        let carrier = match role {
-            Role::Near => null::Carrier::near(number + 7),
-            Role::Far => null::Carrier::far(number + 7),
-        };
-        Self {
-            role,
-            session: session.expect("settings that work"),
-            carrier,
-            sides,
-            talks,
-            watch: Watch::default(),
-            starts,
-            connect_at: (role == Role::Near).then_some(Time::ZERO),
-        }
-    }
-}
-
-/// Every second one is longer, so that it is divided between packets now and then.
-fn target(place: usize) -> Target {
-    let at = |last: u8, port| {
-        let v4 = Ipv4Addr::new(10, 0, 0, last);
-        let v6 = v4.to_ipv6_mapped();
-        let ip = if place.is_multiple_of(2) {
-            IpAddr::from(v4)
-        } else {
-            v6.into()
-        };
-        SocketAddr::new(ip, port)
-    };
-    Target {
-        destination: at(1, 80),
-        source: at(2, place as u16),
-    }
-}
-
 impl World {
     pub fn new(scenario: &Scenario, traced: bool) -> Self {
-        let line = |pipe: &Pipe| Line {
-            pipe: pipe.clone(),
-            free_at: Time::ZERO,
-            in_burst: false,
-            closed_until: Time::ZERO,
-        };
         let mut world = Self {
             now: Time::ZERO,
             gateways: [Role::Near, Role::Far].map(|role| Gateway::new(scenario, role, 0)),
-            lines: [line(&scenario.pipes[0]), line(&scenario.pipes[1])],
+            lines: [&scenario.pipes[0], &scenario.pipes[1]].map(Line::new),
             queue: BTreeMap::new(),
             order: 0,
             random: SplitMix64(scenario.seed ^ 0x1234_5678_9abc_def0),
@@ -335,105 +238,12 @@ impl World {
 
     /// Whether anything happened.
     fn turn(&mut self, role: Role, wake: &mut Time) -> Result<bool, String> {
-        let now = self.now;
         let gateway = &mut self.gateways[role as usize];
-        let mut moved = false;
-        if gateway.connect_at.is_some_and(|at| at <= now) {
-            gateway.connect_at = None;
-            self.may_lose |= !gateway.session.has_session() && now > Time::ZERO;
-            gateway.session.on_carrier_lost(now);
-            gateway.carrier.connect();
-        }
-        while let Some(event) = gateway.carrier.poll_event() {
-            match event {
-                null::Event::Connected => gateway.session.on_carrier_connected(now, MAX_DATAGRAM),
-                null::Event::Lost => {
-                    gateway.session.on_carrier_lost(now);
-                    gateway.connect_at = Some(now + Nanos::from_millis(200));
-                }
-                null::Event::Control(message) => gateway.session.handle_control(now, &message),
-            }
-            moved = true;
-        }
-        gateway.session.handle_timeout(now);
-        let mut said = Vec::new();
-        while let Some(event) = gateway.session.poll_event() {
-            said.push(format!("{role:?}: {event:?}"));
-            match event {
-                Event::Opened { flow, target } => {
-                    let place = usize::from(target.source.port());
-                    gateway.session.set_user(flow, place as u64 % 3);
-                    let side = &mut gateway.sides[place];
-                    if side.flow.is_some() && side.outcome != Outcome::Reset {
-                        return Err(format!("transfer {place} was opened twice"));
-                    }
-                    side.begin(flow);
-                }
-                Event::OpenedChannel { flow, channel } => {
-                    let streams = &self.scenario.streams;
-                    let place = Talk::place_of(channel, streams)
-                        .ok_or_else(|| format!("nobody opened {channel:?}"))?;
-                    gateway.session.set_user(flow, place as u64 % 3);
-                    gateway.talks[place].begin(now, flow);
-                }
-                Event::Reset { flow, code } => {
-                    let talks = gateway.talks.iter_mut();
-                    talks.filter(|it| it.flow == Some(flow)).for_each(Talk::end);
-                    for side in gateway.sides.iter_mut().filter(|it| it.flow == Some(flow)) {
-                        side.on_reset(code);
-                    }
-                }
-                Event::Lost(_) => {
-                    if role == Role::Near && !gateway.session.is_up() {
-                        gateway.connect_at = Some(now + Nanos::from_millis(200));
-                    }
-                }
-                Event::Established { resumed: false } => {
-                    gateway.talks.iter_mut().for_each(Talk::forget);
-                }
-                Event::Established { .. }
-                | Event::Readable(_)
-                | Event::Writable(_)
-                | Event::OpenedNamed { .. } => {}
-            }
-            moved = true;
-        }
-        for side in &mut gateway.sides {
-            if let Some(at) = side.act(now, &mut gateway.session)? {
-                *wake = (*wake).min(at);
-            }
-        }
-        while let Some(received) = gateway.session.poll_received() {
-            let talk = gateway.talks.iter_mut().find(|it| it.is_of(received.flow));
-            let talk = talk.ok_or("a datagram of no association")?;
-            talk.on_received(&received)?;
-            moved = true;
-        }
-        for talk in &mut gateway.talks {
-            if let Some(at) = talk.act(now, &mut gateway.session)? {
-                *wake = (*wake).min(at);
-            }
-        }
-        while let Some(message) = gateway.session.poll_control() {
-            gateway.carrier.send_control(message);
-            moved = true;
-        }
-        let mut out = Vec::new();
-        let mut packets = Vec::new();
-        while gateway.carrier.poll_transmit(now, &mut out) {
-            packets.push((core::mem::take(&mut out), "carrier".to_owned()));
-        }
-        let mut datagram = Vec::new();
-        while let Some(sent) = gateway.session.poll_datagram(now, &mut datagram) {
-            gateway.carrier.wrap(&datagram, &mut out);
-            packets.push((core::mem::take(&mut out), format!("{:?}", sent.kind)));
-            datagram.clear();
-        }
-        moved |= !packets.is_empty();
-        for text in said {
+        let (moved, turn) = gateway.turn(self.now, &self.scenario, &mut self.may_lose, wake)?;
+        for text in turn.said {
             self.say(|| text);
         }
-        for (packet, kind) in packets {
+        for (packet, kind) in turn.packets {
             self.send(role, packet, &kind);
         }
         Ok(moved)
@@ -445,24 +255,7 @@ impl World {
         let mut draw = || (self.random.draw() >> 11) as f64 / (1_u64 << 53) as f64;
         let draws: [f64; 6] = core::array::from_fn(|_| draw());
         let line = &mut self.lines[from as usize];
-        let pipe = &line.pipe;
-        let waiting = (line.free_at - self.now).0.max(0) as u128 * u128::from(pipe.rate);
-        let waiting = (waiting / 8_000_000_000) as u64;
-        let fate = if self.now < line.closed_until {
-            "lost: the path is down"
-        } else if waiting + bytes > pipe.queue {
-            "lost: the queue is full"
-        } else {
-            let span = Nanos((bytes * 8_000_000_000 / pipe.rate) as i64);
-            line.free_at = line.free_at.max(self.now) + span;
-            let probability = if line.in_burst {
-                pipe.burst.max(pipe.loss)
-            } else {
-                pipe.loss
-            };
-            line.in_burst = draws[0] < probability;
-            if line.in_burst { "lost" } else { "sent" }
-        };
+        let fate = line.fate(self.now, bytes, draws[0]);
         let place = if from == Role::Near { "near" } else { "far" };
         let (free_at, pipe) = (line.free_at, line.pipe.clone());
         self.say(|| format!("{place} {kind}, {bytes} bytes: {fate}"));

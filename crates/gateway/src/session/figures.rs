@@ -1,6 +1,6 @@
 //! What a session has done so far, and how it stands.
 
-use super::DatagramFigures;
+use super::{DatagramFigures, Established, Session};
 use bentpipe_base::Nanos;
 use bentpipe_fec::{ReceiverCounters, SenderCounters};
 
@@ -31,4 +31,37 @@ pub struct Figures {
     pub strays: u64,
     pub malformed: u64,
     pub datagrams: DatagramFigures,
+}
+
+impl Session {
+    pub fn figures(&self) -> Figures {
+        self.established
+            .as_ref()
+            .map_or(self.figures, |it| Self::sum(self.figures, it))
+    }
+
+    pub(super) fn sum(mut figures: Figures, it: &Established) -> Figures {
+        figures.sender = it.plane.sender.counters();
+        figures.receiver = it.plane.receiver.counters();
+        figures.round_trip = it.plane.probe.round_trip();
+        figures.channel_loss = it.plane.sender.estimate().reported_loss_rate();
+        figures.patience = it.plane.patience();
+        figures.outstanding = it.plane.outstanding();
+        figures.flows = it.flows.len() as u64;
+        figures.sent_bytes += it.flows.sent_bytes();
+        figures.delivered_bytes += it.flows.taken_bytes();
+        figures.opened += it.flows.opened();
+        figures.accepted += it.flows.accepted();
+        figures.resets += it.flows.resets_seen;
+        figures.probes += it.plane.probes;
+        figures.datagrams = it.flows.datagrams.figures();
+        if let Some(lossy) = &it.lossy {
+            let (sender, receiver) = (lossy.sender.counters(), lossy.receiver.counters());
+            figures.datagrams.packets = sender.sources;
+            figures.datagrams.repairs = sender.repairs;
+            figures.datagrams.recovered = receiver.recovered;
+            figures.datagrams.left_out = receiver.expired + receiver.implausible;
+        }
+        figures
+    }
 }

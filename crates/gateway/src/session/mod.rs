@@ -11,25 +11,25 @@
 
 mod associations;
 mod datagrams;
+mod events;
 mod exchange;
 mod figures;
 mod flows;
+mod hosts;
 mod live;
 mod lossy;
 mod plane;
 
 pub use datagrams::{DatagramFigures, Received};
+pub use events::{Event, OpenError, ResetCode, Role, Why};
 pub use figures::Figures;
 
 use crate::config::{Config, ConfigError};
-use crate::flow::FlowId;
 use crate::frame::Frames;
 use crate::hello::{Control, Hello, VERSION};
-use crate::target::{Channel, NamedTarget, Target};
 use associations::Broken;
 use bentpipe_base::{SplitMix64, Time};
 use bentpipe_fec::FrameKind;
-use core::fmt;
 use flows::Flows;
 use lossy::{LOSSY, Lossy};
 use plane::{PLANE_BYTES, Plane, RELIABLE, packet_max_bytes};
@@ -37,137 +37,6 @@ use std::collections::VecDeque;
 
 /// A session needs packets of at least so many bytes: in shorter ones not every frame has room.
 const LEAST_PACKET_BYTES: usize = 128;
-
-/// Which gateway this is. Near connects to far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Near,
-    Far,
-}
-
-/// Why both directions of a flow are over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResetCode {
-    /// A host has reset its connection.
-    Host = 1,
-    /// The destination has refused the connection.
-    Refused = 2,
-    /// There is no way to the destination.
-    Unreachable = 3,
-    /// The destination, or a host, did not answer in time.
-    TimedOut = 4,
-    /// The access list does not name the destination.
-    NotAllowed = 5,
-    /// The target cannot be read, or is of a kind that is not known.
-    Target = 6,
-    /// The session has ended.
-    SessionLost = 7,
-    /// The gateway has no room for the flow.
-    Overloaded = 8,
-    /// The association is not used any more.
-    Closed = 9,
-    /// A code that is not known here.
-    Other = 255,
-}
-
-impl ResetCode {
-    const ALL: [Self; 9] = [
-        Self::Host,
-        Self::Refused,
-        Self::Unreachable,
-        Self::TimedOut,
-        Self::NotAllowed,
-        Self::Target,
-        Self::SessionLost,
-        Self::Overloaded,
-        Self::Closed,
-    ];
-
-    pub fn from_number(code: u8) -> Self {
-        let known = Self::ALL.into_iter().find(|it| *it as u8 == code);
-        known.unwrap_or(Self::Other)
-    }
-}
-
-/// Why a session has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The other gateway has begun another one: it was started anew, or has forgotten this one.
-    PeerBeganAnew,
-    /// There was no carrier for too long.
-    TimedOut,
-    /// The other gateway speaks another version.
-    Version(u16),
-    /// The other gateway does not keep to the protocol.
-    Protocol(String),
-    /// The carrier takes only datagrams that are too short for packets that were sent.
-    ShortDatagrams(usize),
-    /// The other gateway has closed it, and says why.
-    Closed(String),
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PeerBeganAnew => f.write_str("the other gateway has begun a new session"),
-            Self::TimedOut => f.write_str("there was no carrier for too long"),
-            Self::Version(version) => write!(
-                f,
-                "the other gateway speaks version {version}, this one {VERSION}"
-            ),
-            Self::Protocol(what) => write!(f, "the other gateway broke the protocol: {what}"),
-            Self::ShortDatagrams(bytes) => {
-                write!(f, "the carrier takes no more than {bytes} bytes a datagram")
-            }
-            Self::Closed(reason) => write!(f, "the other gateway closed it: {reason}"),
-        }
-    }
-}
-
-/// A flow cannot be opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenError {
-    /// There is no session.
-    NoSession,
-    /// The other gateway takes no more flows.
-    TooMany,
-    /// One of both gateways takes no datagrams.
-    NoDatagrams,
-}
-
-/// What a driver has to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// There is a session. `resumed`: the one before goes on, with its flows.
-    Established {
-        resumed: bool,
-    },
-    /// The session has ended. All its flows are reset: an event for each comes before this one.
-    Lost(Why),
-    /// The other gateway has opened a flow.
-    Opened {
-        flow: FlowId,
-        target: Target,
-    },
-    /// The other gateway has opened a flow to a name.
-    OpenedNamed {
-        flow: FlowId,
-        target: NamedTarget,
-    },
-    /// The other gateway has opened an association, or a channel for IP packets.
-    OpenedChannel {
-        flow: FlowId,
-        channel: Channel,
-    },
-    /// There are bytes to read, or their end.
-    Readable(FlowId),
-    /// There is room again for bytes, after there was none.
-    Writable(FlowId),
-    Reset {
-        flow: FlowId,
-        code: ResetCode,
-    },
-}
 
 /// A datagram that was written to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -513,129 +382,5 @@ impl Session {
             let say = self.link != Link::Down;
             self.end(now, Why::TimedOut, say);
         }
-    }
-
-    // --- from and to the hosts ---
-
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    pub fn is_up(&self) -> bool {
-        self.link == Link::Up
-    }
-
-    /// Whether there is a session, with or without a carrier.
-    pub fn has_session(&self) -> bool {
-        self.established.is_some()
-    }
-
-    fn flows(&mut self) -> Option<&mut Flows> {
-        self.established.as_mut().map(|it| &mut it.flows)
-    }
-
-    /// Opens a flow to `target` for a local user. What is written to it leaves with it, in one flight.
-    pub fn open(&mut self, user: u64, target: &Target) -> Result<FlowId, OpenError> {
-        let flows = self.flows().ok_or(OpenError::NoSession)?;
-        flows.open(user, target)
-    }
-
-    /// Opens a flow to a name, which the other gateway resolves if it takes names.
-    pub fn open_named(&mut self, user: u64, target: &NamedTarget) -> Result<FlowId, OpenError> {
-        let flows = self.flows().ok_or(OpenError::NoSession)?;
-        flows.open_with(user, &target.to_bytes())
-    }
-
-    /// Takes as many of `bytes` as there is room for, and says how many.
-    pub fn write(&mut self, flow: FlowId, bytes: &[u8]) -> usize {
-        self.flows().map_or(0, |flows| flows.write(flow, bytes))
-    }
-
-    /// How many bytes to write at once: none until a quarter of the flow's buffer is free. If there are none, an event says when there
-    /// are.
-    pub fn room(&mut self, flow: FlowId) -> usize {
-        self.flows().map_or(0, |flows| flows.room(flow))
-    }
-
-    /// Nothing more will be written. The other direction goes on.
-    pub fn finish(&mut self, flow: FlowId) {
-        if let Some(flows) = self.flows() {
-            flows.finish(flow);
-        }
-    }
-
-    /// Ends both directions at once.
-    pub fn reset(&mut self, flow: FlowId, code: ResetCode) {
-        if let Some(flows) = self.flows() {
-            flows.reset(flow, code);
-        }
-    }
-
-    /// Says whose share a flow has that the other gateway opened.
-    pub fn set_user(&mut self, flow: FlowId, user: u64) {
-        if let Some(flows) = self.flows() {
-            flows.set_user(flow, user);
-        }
-    }
-
-    /// The next bytes of a flow, as far as they are in one piece; [`Self::consume`] takes them.
-    pub fn readable(&mut self, flow: FlowId) -> &[u8] {
-        self.flows().map_or(&[], |flows| flows.readable(flow))
-    }
-
-    /// The host has taken so many of the readable bytes.
-    pub fn consume(&mut self, flow: FlowId, bytes: usize) {
-        if let Some(flows) = self.flows() {
-            flows.consume(flow, bytes);
-        }
-    }
-
-    /// Bytes that have come and that hosts have not taken: at most [`Config::session_window`].
-    pub fn waiting_bytes(&self) -> u64 {
-        let established = self.established.as_ref();
-        established.map_or(0, |it| it.flows.waiting_bytes())
-    }
-
-    /// Whether all bytes were taken and nothing more comes.
-    pub fn has_ended(&self, flow: FlowId) -> bool {
-        let established = self.established.as_ref();
-        established.is_some_and(|it| it.flows.has_ended(flow))
-    }
-
-    /// Whether anything is left of a flow.
-    pub fn has_flow(&self, flow: FlowId) -> bool {
-        let established = self.established.as_ref();
-        established.is_some_and(|it| it.flows.has(flow))
-    }
-
-    pub fn figures(&self) -> Figures {
-        self.established
-            .as_ref()
-            .map_or(self.figures, |it| Self::sum(self.figures, it))
-    }
-
-    fn sum(mut figures: Figures, it: &Established) -> Figures {
-        figures.sender = it.plane.sender.counters();
-        figures.receiver = it.plane.receiver.counters();
-        figures.round_trip = it.plane.probe.round_trip();
-        figures.channel_loss = it.plane.sender.estimate().reported_loss_rate();
-        figures.patience = it.plane.patience();
-        figures.outstanding = it.plane.outstanding();
-        figures.flows = it.flows.len() as u64;
-        figures.sent_bytes += it.flows.sent_bytes();
-        figures.delivered_bytes += it.flows.taken_bytes();
-        figures.opened += it.flows.opened();
-        figures.accepted += it.flows.accepted();
-        figures.resets += it.flows.resets_seen;
-        figures.probes += it.plane.probes;
-        figures.datagrams = it.flows.datagrams.figures();
-        if let Some(lossy) = &it.lossy {
-            let (sender, receiver) = (lossy.sender.counters(), lossy.receiver.counters());
-            figures.datagrams.packets = sender.sources;
-            figures.datagrams.repairs = sender.repairs;
-            figures.datagrams.recovered = receiver.recovered;
-            figures.datagrams.left_out = receiver.expired + receiver.implausible;
-        }
-        figures
     }
 }
