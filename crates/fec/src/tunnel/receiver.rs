@@ -461,6 +461,12 @@ impl TunnelReceiver {
         }
     }
 
+    /// Missing packets that are gone through for each report.
+    #[cfg(test)]
+    pub fn missing_looked_at(&self) -> usize {
+        self.missing.looked_at()
+    }
+
     /// The longest of the lists that grow with what comes.
     #[cfg(test)]
     pub fn longest_list(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Whatever comes from outside, nothing grows without limit.
 
 use super::*;
+use crate::frame::{Frame, write_source};
 use crate::{Policy, TitrationConfig};
 use bentpipe_base::{Nanos, Time};
 use proptest::prelude::*;
@@ -185,4 +186,53 @@ fn reports_leave_out_what_has_been_missing_for_so_long() {
     }
     // The second is missed from 20 ms on, and given up at 50 ms.
     assert_eq!(acknowledged, [1, 1, 1, 1, 1, 6]);
+}
+
+/// A peer that skips numbers, or a path that was down for long.
+#[test]
+fn of_very_many_missing_packets_a_bounded_number_is_looked_at_and_all_are_asked_for() {
+    const MISSING: u64 = 200_000;
+    let mut receiver = TunnelReceiver::new(ReceiverConfig {
+        kept_packets: 1 << 18,
+        packet_max_bytes: 40,
+        max_unknowns: 10,
+        order: ReleaseOrder::AsTheyCome,
+        exact: Some(ExactConfig {
+            patience: Nanos::from_millis(5),
+            again: Nanos::from_secs(1),
+            tries: ExactConfig::WITHOUT_END,
+        }),
+        report_every: Nanos::from_millis(10),
+    });
+    let mut now = Time::ZERO;
+    let mut frame = Vec::new();
+    for number in [0, MISSING + 1] {
+        frame.clear();
+        write_source(number, &[1], false, &mut frame);
+        receiver.handle(now, &frame).unwrap();
+    }
+    let mut out = Vec::new();
+    let mut reports = 0;
+    while receiver.deficit() > 0 {
+        assert!(receiver.missing_looked_at() <= 1 << 16);
+        now += Nanos::from_millis(10);
+        out.clear();
+        receiver.poll_transmit(now, &mut out).expect("a report");
+        let Ok(Frame::Report(report)) = Frame::parse(&out) else {
+            panic!("no report");
+        };
+        for (first, length) in report.ranges {
+            let first = first.nearest_to(MISSING);
+            for number in first..first + u64::from(length) {
+                frame.clear();
+                write_source(number, &[1], true, &mut frame);
+                receiver.handle(now, &frame).unwrap();
+            }
+        }
+        while receiver.poll_release(now).is_some() {}
+        reports += 1;
+    }
+    // 64 ranges of 16 packets in each.
+    assert_eq!(reports, MISSING.div_ceil(1024));
+    assert_eq!(receiver.missing_looked_at(), MISSING as usize % 1024);
 }
