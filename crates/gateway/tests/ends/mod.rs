@@ -249,6 +249,12 @@ impl Victim {
 
     /// Takes what the session sends now, and reports it.
     pub fn poll(&mut self) {
+        // A report may let more be sent.
+        while self.poll_once() {}
+    }
+
+    /// Whether the session was told anything.
+    fn poll_once(&mut self) -> bool {
         while let Some(event) = self.session.poll_event() {
             self.events.push(event);
         }
@@ -264,9 +270,11 @@ impl Victim {
             self.sent.push(released.packet.to_vec());
         }
         let mut report = vec![0];
-        if self.receiver.poll_transmit(self.now, &mut report).is_some() {
+        let is_told = self.receiver.poll_transmit(self.now, &mut report).is_some();
+        if is_told {
             self.session.handle_datagram(self.now, &report);
         }
+        is_told
     }
 
     /// Lets time pass.
