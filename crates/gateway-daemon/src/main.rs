@@ -1,6 +1,6 @@
 //! `bentpipe-gateway`: the daemon at each end of a slow path.
 use bentpipe_gateway_daemon::config::{Loaded, Role};
-use bentpipe_gateway_daemon::{keys, pair, run, setup, status};
+use bentpipe_gateway_daemon::{check, keys, pair, run, status};
 use clap::{Parser, Subcommand};
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -73,11 +73,27 @@ enum Command {
         #[arg(long, default_value = CONFIG, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Say what is wrong with a configuration
+    /// Say what is wrong with a configuration, this machine, or the path
+    ///
+    /// At near, while near does not run and far does, it measures the path: round trip, the longest UDP payload, loss and rate both ways, never above
+    /// path.rate. It says before how many bytes that takes. A near that runs is asked for its figures instead, and not disturbed. Status 1:
+    /// something is wrong; 2: the configuration is.
     Check {
         /// The configuration file
         #[arg(long, default_value = CONFIG, value_name = "FILE")]
         config: PathBuf,
+        /// A far that does not answer is an error. Without it, it is a warning
+        #[arg(long)]
+        path: bool,
+        /// Send nothing to far
+        #[arg(long, conflicts_with = "path")]
+        offline: bool,
+        /// Measure with this rate, if path.rate allows it [default: path.rate, or 2 Mbit/s where that is "fair"]
+        #[arg(long, value_parser = check::rate)]
+        rate: Option<u64>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Say how the gateway that runs here stands
     Status {
@@ -123,7 +139,19 @@ fn main() -> ExitCode {
             };
             done.map_err(|error| (error, 1))
         }
-        Command::Check { config } => check(&config),
+        Command::Check {
+            config,
+            path,
+            offline,
+            rate,
+            json,
+        } => {
+            let wanted = check::Wanted {
+                path: (!offline).then_some(path),
+                rate_bit_s: rate,
+            };
+            check::run(&config, wanted, json)
+        }
         Command::Status {
             socket,
             json,
@@ -154,23 +182,6 @@ fn daemon(config: &std::path::Path, role: Role) -> Result<(), (String, u8)> {
         return Err((message, 2));
     }
     run::run(&loaded).map_err(|error| (error, 1))
-}
-
-fn check(config: &std::path::Path) -> Result<(), (String, u8)> {
-    let loaded = Loaded::read(config).map_err(|error| (error.to_string(), 2))?;
-    for warning in &loaded.warnings {
-        eprintln!("warning: {warning}");
-    }
-    let session = setup::session(&loaded, 48);
-    let memory = session.memory_bytes(u32::from(loaded.file.path.udp_payload));
-    println!("{}: it is right", config.display());
-    println!("role          {}", loaded.file.role);
-    println!("public key    {}", loaded.identity.public());
-    println!(
-        "memory        up to {} MB for the session",
-        memory.div_ceil(1_000_000)
-    );
-    Ok(())
 }
 
 /// Prints how the gateway stands, once or again and again.

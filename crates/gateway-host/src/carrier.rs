@@ -3,6 +3,7 @@
 //!
 //! Near decides ([`Choice`]). Its first control message on a connection takes the session there, and far follows.
 
+pub(crate) mod measure;
 mod near;
 
 use crate::choice::{Choice, ChoiceConfig, Kind};
@@ -71,6 +72,7 @@ pub(crate) struct Carrier {
     /// Bytes that were sent, less those that the session's pacer has counted.
     uncounted: i64,
     report: CarrierReport,
+    measure: measure::Measure,
 }
 
 impl Carrier {
@@ -117,6 +119,7 @@ impl Carrier {
             outer_bytes,
             uncounted: 0,
             report: CarrierReport::default(),
+            measure: measure::Measure::default(),
         })
     }
 
@@ -154,7 +157,8 @@ impl Carrier {
         let quic = self.endpoint.poll_timeout();
         let tcp = self.tcp.as_ref().and_then(Tcp::timeout);
         let choice = self.near.as_ref().and_then(|near| near.choice.timeout());
-        [quic, tcp, choice].into_iter().flatten().min()
+        let measure = self.measure_timeout();
+        [quic, tcp, choice, measure].into_iter().flatten().min()
     }
 
     pub fn handle_timeout(&mut self, now: Now) {
@@ -240,6 +244,7 @@ impl Carrier {
                 }
             }
             Event::Datagram(datagram) if carries => session.handle_datagram(now.time, &datagram),
+            Event::Datagram(datagram) => self.on_stray_datagram(now, line, &datagram),
             Event::Control(message) if carries => session.handle_control(now.time, &message),
             // What a line says that another one has replaced came too late.
             Event::Control(message) if self.near.is_none() && self.replaced != Some(line) => {
@@ -298,6 +303,7 @@ impl Carrier {
 
     /// Sends what may be sent now. Whether any of it was the session's.
     pub fn send(&mut self, now: Now, session: &mut Session) -> bool {
+        self.send_train(now);
         let mut sent = false;
         while self.flush(now) && self.fill(now, session) {
             sent = true;

@@ -175,6 +175,7 @@ impl Gateway {
             TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
         )?;
         let outer_bytes = setup.session.outer_bytes;
+        let measured_rate = setup.session.rate.known_bit_s();
         let mut random = [0; 16];
         getrandom(&mut random, GetRandomFlags::empty())?;
         let [epoch, seed] = [0, 8].map(|at| {
@@ -194,6 +195,7 @@ impl Gateway {
             outer_bytes,
             now.instant,
         )?;
+        carrier.set_measured_rate(measured_rate);
         let ends = match (setup.tcp, setup.peer) {
             (None, _) => None,
             (Some(Tcp::Connect), Peer::Far { address, key }) => Some(tcp::Ends::Near {
@@ -447,6 +449,7 @@ impl Gateway {
     fn change(&mut self, change: Change) -> Result<(), ConfigError> {
         if let Some(rate) = change.rate {
             self.session.set_rate(rate)?;
+            self.carrier.set_measured_rate(rate.known_bit_s());
         }
         self.connections
             .change(change.onward, change.most_connections);

@@ -25,6 +25,7 @@ pub mod entrance;
 mod flows;
 mod gateway;
 mod onward;
+pub mod probe;
 mod report;
 mod resolver;
 mod socket_options;

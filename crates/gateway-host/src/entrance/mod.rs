@@ -4,7 +4,7 @@
 
 mod http;
 mod socks;
-pub(crate) mod socks_udp;
+pub mod socks_udp;
 
 use bentpipe_gateway::NamedTarget;
 use std::fmt;

@@ -16,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Why a program's datagram goes nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoRequest {
+pub enum NoRequest {
     /// The header is cut short, or its address is of a kind that is not known.
     Malformed,
     Fragment,
@@ -24,7 +24,7 @@ pub(crate) enum NoRequest {
 }
 
 /// Where a program's datagram goes, and its bytes.
-pub(crate) fn request(datagram: &[u8]) -> Result<(SocketAddr, &[u8]), NoRequest> {
+pub fn request(datagram: &[u8]) -> Result<(SocketAddr, &[u8]), NoRequest> {
     let [_, _, fragment, kind, rest @ ..] = datagram else {
         return Err(NoRequest::Malformed);
     };
@@ -60,7 +60,7 @@ pub(crate) fn request(datagram: &[u8]) -> Result<(SocketAddr, &[u8]), NoRequest>
 }
 
 /// Appends the header of a datagram from this address.
-pub(crate) fn write_header(from: SocketAddr, out: &mut Vec<u8>) {
+pub fn write_header(from: SocketAddr, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0, 0]);
     write_address(from, out);
 }
