@@ -5,43 +5,208 @@
 
 use arbitrary::Arbitrary;
 use bentpipe_base::{Nanos, Time};
-use bentpipe_fec::{Policy, SenderConfig, TunnelSender};
+use bentpipe_fec::{
+    Policy, ReceiverConfig, ReleaseOrder, SenderConfig, TunnelReceiver, TunnelSender,
+};
 use bentpipe_gateway::{
-    Config, Control, Event, FlowId, Hello, ResetCode, Role, Session, Target, VERSION,
+    Channel, Config, Control, Datagram, Event, FlowId, Frame, Hello, NamedTarget, Piece, ResetCode,
+    Role, Session, Target, VERSION,
 };
 use libfuzzer_sys::fuzz_target;
 use std::net::{Ipv4Addr, SocketAddr};
 
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
-    Connect { datagram: u16 },
+    Connect {
+        datagram: u16,
+    },
     Lose,
-    Hello { session: u64, packet: u16, kept: u32, flow: u64, all: u64, flows: u32, datagrams: u32 },
-    Control { bytes: &'a [u8] },
-    Datagram { bytes: &'a [u8] },
+    /// Goes on with the session that the gateway has named last.
+    Resume {
+        datagram: u16,
+        packet: u16,
+    },
+    Hello {
+        session: u64,
+        packet: u16,
+        kept: u32,
+        flow: u64,
+        all: u64,
+        flows: u32,
+        datagrams: u32,
+    },
+    Control {
+        bytes: &'a [u8],
+    },
+    Datagram {
+        bytes: &'a [u8],
+    },
     /// A packet of frames, or of what is none, as the code carries it.
-    Packet { bytes: &'a [u8] },
+    Packet {
+        bytes: &'a [u8],
+    },
+    /// Frames that a gateway could have sent, in one packet.
+    Frames {
+        frames: Vec<AnyFrame>,
+    },
+    /// The peer's numbers go on so much farther, as after many lost packets.
+    Skip {
+        lossy: bool,
+        packets: u16,
+    },
+    /// A report of what has come; some of the datagrams between two reports are lost.
+    Report {
+        keep_every: u8,
+    },
     /// The same on the plane with datagrams.
-    Datagrams { bytes: &'a [u8] },
-    OpenChannel { user: u8, ip: bool },
-    SendDatagram { flow: u8, bytes: u16, address: bool },
-    Receive { count: u8 },
-    Open { user: u8 },
-    Write { flow: u8, bytes: u16 },
-    Finish { flow: u8 },
-    Reset { flow: u8 },
-    Read { flow: u8 },
-    Wait { micros: u32 },
+    Datagrams {
+        bytes: &'a [u8],
+    },
+    DatagramFrames {
+        frames: Vec<AnyDatagram>,
+    },
+    OpenNamed {
+        user: u8,
+    },
+    OpenChannel {
+        user: u8,
+        ip: bool,
+    },
+    SendDatagram {
+        flow: u8,
+        bytes: u16,
+        address: bool,
+    },
+    Receive {
+        count: u8,
+    },
+    Open {
+        user: u8,
+    },
+    Write {
+        flow: u8,
+        bytes: u16,
+    },
+    Finish {
+        flow: u8,
+    },
+    Reset {
+        flow: u8,
+    },
+    Read {
+        flow: u8,
+    },
+    Wait {
+        micros: u32,
+    },
     NextTimer,
+}
+
+#[derive(Arbitrary, Debug)]
+enum AnyFrame {
+    Data {
+        flow: u8,
+        offset: u16,
+        bytes: u8,
+        end: bool,
+    },
+    /// The next bytes of a flow.
+    Next {
+        flow: u8,
+        bytes: u16,
+        end: bool,
+    },
+    Target {
+        flow: u8,
+        kind: u8,
+    },
+    Reset {
+        flow: u8,
+        code: u8,
+    },
+    FlowCredit {
+        flow: u8,
+        more: u32,
+    },
+    SessionCredit {
+        limit: u64,
+    },
+    FlowsCredit {
+        limit: u64,
+    },
+}
+
+#[derive(Arbitrary, Debug)]
+enum AnyDatagram {
+    Whole {
+        flow: u8,
+        address: bool,
+        bytes: u8,
+    },
+    Piece {
+        number: u8,
+        total: u16,
+        offset: u16,
+        bytes: u8,
+    },
 }
 
 const WINDOW: u64 = 200_000;
 const MAX_FLOWS: u32 = 8;
 const DATAGRAMS: u64 = 1 << 17;
+/// What the peer greets with, if nothing else is said.
+const FIRST: Hello = Hello {
+    version: VERSION,
+    epoch: 7,
+    session: 0,
+    packet_max_bytes: 1400,
+    kept_packets: 1024,
+    flow_credit: 100_000,
+    session_credit: 200_000,
+    flows: 8,
+    datagram_packets: 1024,
+};
 
 fn target() -> Target {
     let at = |port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
-    Target { destination: at(80), source: at(1024) }
+    Target {
+        destination: at(80),
+        source: at(1024),
+    }
+}
+
+fn targets(kind: u8) -> Vec<u8> {
+    match kind % 4 {
+        0 => target().to_bytes(),
+        1 => Channel::Udp(target()).to_bytes(),
+        2 => Channel::Ip.to_bytes(),
+        _ => NamedTarget::new("example.org", 80, target().source)
+            .expect("a name")
+            .to_bytes(),
+    }
+}
+
+/// What the peer takes in.
+fn peer_receiver() -> TunnelReceiver {
+    TunnelReceiver::new(ReceiverConfig {
+        kept_packets: 1024,
+        packet_max_bytes: 65_535,
+        max_unknowns: 8,
+        order: ReleaseOrder::AsTheyCome,
+        exact: None,
+        report_every: Nanos(1),
+    })
+}
+
+/// Hands a packet over as the code carries it.
+fn deliver(session: &mut Session, sender: &mut TunnelSender, plane: u8, now: Time, packet: &[u8]) {
+    let mut datagram = vec![plane];
+    if sender.push(now, packet).is_ok() {
+        while sender.poll_transmit(now, &mut datagram).is_some() {
+            session.handle_datagram(now, &datagram);
+            datagram.truncate(1);
+        }
+    }
 }
 
 /// What codes the packets that the peer sends.
@@ -71,6 +236,7 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
         kept_packets: 300,
         takes_udp: true,
         takes_ip: role == Role::Far,
+        takes_names: role == Role::Far,
         datagram_buffer: DATAGRAMS,
         association_idle: Nanos::from_secs(120),
         ..Config::fixed(50_000_000, 90)
@@ -78,17 +244,44 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
     let mut session = Session::new(config, role, 1, 2).expect("settings that work");
     let mut sender = peer();
     let mut lossy = peer();
+    let (mut heard, mut heard_lossy) = (peer_receiver(), peer_receiver());
+    let mut offsets = [0_u64; 256];
+    // One datagram in so many is lost. The session that the gateway has named last.
+    let mut keep = 0;
+    let mut count = 0_u64;
+    let mut named = 0;
     let mut now = Time::ZERO;
     for step in steps {
         let flow = |number: u8| FlowId(u64::from(number));
         match step {
             Step::Connect { datagram } => {
                 session.on_carrier_connected(now, usize::from(datagram));
-                sender = peer();
-                lossy = peer();
+            }
+            Step::Resume { datagram, packet } => {
+                session.on_carrier_connected(now, usize::from(datagram));
+                let hello = Hello {
+                    session: named,
+                    packet_max_bytes: packet,
+                    ..FIRST
+                };
+                let before = session.figures().sessions;
+                session.handle_control(now, &Control::Hello(hello).to_bytes());
+                if session.figures().sessions > before {
+                    (sender, lossy) = (peer(), peer());
+                    (heard, heard_lossy) = (peer_receiver(), peer_receiver());
+                    offsets = [0; 256];
+                }
             }
             Step::Lose => session.on_carrier_lost(now),
-            Step::Hello { session: number, packet, kept, flow, all, flows, datagrams } => {
+            Step::Hello {
+                session: number,
+                packet,
+                kept,
+                flow,
+                all,
+                flows,
+                datagrams,
+            } => {
                 let hello = Control::Hello(Hello {
                     version: VERSION,
                     epoch: 7,
@@ -100,27 +293,149 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
                     flows,
                     datagram_packets: datagrams,
                 });
+                let before = session.figures().sessions;
                 session.handle_control(now, &hello.to_bytes());
+                if session.figures().sessions > before {
+                    (sender, lossy) = (peer(), peer());
+                    (heard, heard_lossy) = (peer_receiver(), peer_receiver());
+                    offsets = [0; 256];
+                }
             }
             Step::Control { bytes } => session.handle_control(now, bytes),
             Step::Datagram { bytes } => session.handle_datagram(now, bytes),
-            Step::Packet { bytes } => {
-                let mut datagram = vec![0];
-                if sender.push(now, bytes).is_ok() {
-                    while sender.poll_transmit(now, &mut datagram).is_some() {
-                        session.handle_datagram(now, &datagram);
-                        datagram.truncate(1);
+            Step::Packet { bytes } => deliver(&mut session, &mut sender, 0, now, bytes),
+            Step::Datagrams { bytes } => deliver(&mut session, &mut lossy, 1, now, bytes),
+            Step::Frames { frames } => {
+                let mut packet = Vec::new();
+                let filler = [5; 1200];
+                for frame in frames {
+                    let id = match frame {
+                        AnyFrame::Data { flow, .. }
+                        | AnyFrame::Next { flow, .. }
+                        | AnyFrame::Target { flow, .. }
+                        | AnyFrame::Reset { flow, .. }
+                        | AnyFrame::FlowCredit { flow, .. } => flow,
+                        _ => 0,
+                    };
+                    let next = &mut offsets[usize::from(id)];
+                    let flow = flow(id);
+                    let target;
+                    let frame = match frame {
+                        AnyFrame::Data {
+                            offset, bytes, end, ..
+                        } => {
+                            let bytes = &filler[..bytes.into()];
+                            Frame::Data {
+                                flow,
+                                offset: offset.into(),
+                                bytes,
+                                end,
+                            }
+                        }
+                        AnyFrame::Next { bytes, end, .. } => {
+                            let bytes = &filler[..usize::from(bytes).min(1000)];
+                            let offset = core::mem::replace(next, *next + bytes.len() as u64);
+                            Frame::Data {
+                                flow,
+                                offset,
+                                bytes,
+                                end,
+                            }
+                        }
+                        AnyFrame::Target { kind, .. } => {
+                            target = targets(kind);
+                            *next = target.len() as u64;
+                            Frame::Data {
+                                flow,
+                                offset: 0,
+                                bytes: &target,
+                                end: false,
+                            }
+                        }
+                        AnyFrame::Reset { code, .. } => Frame::Reset { flow, code },
+                        AnyFrame::FlowCredit { more, .. } => Frame::FlowCredit {
+                            flow,
+                            limit: more.into(),
+                        },
+                        AnyFrame::SessionCredit { limit } => {
+                            Frame::SessionCredit { limit: limit >> 2 }
+                        }
+                        AnyFrame::FlowsCredit { limit } => Frame::FlowsCredit { limit: limit >> 2 },
+                    };
+                    let before = packet.len();
+                    frame.write(&mut packet);
+                    if packet.len() > 1400 {
+                        packet.truncate(before);
+                        break;
+                    }
+                }
+                deliver(&mut session, &mut sender, 0, now, &packet);
+            }
+            Step::DatagramFrames { frames } => {
+                let mut packet = Vec::new();
+                let filler = [6; 255];
+                for frame in frames {
+                    let before = packet.len();
+                    match frame {
+                        AnyDatagram::Whole {
+                            flow: number,
+                            address,
+                            bytes,
+                        } => {
+                            let address = address.then_some(target().source);
+                            let bytes = &filler[..bytes.into()];
+                            Datagram {
+                                flow: flow(number),
+                                address,
+                                bytes,
+                            }
+                            .write(&mut packet);
+                        }
+                        AnyDatagram::Piece {
+                            number,
+                            total,
+                            offset,
+                            bytes,
+                        } => Piece {
+                            number: number.into(),
+                            total: total.into(),
+                            offset: offset.into(),
+                            bytes: &filler[..bytes.into()],
+                        }
+                        .write(&mut packet),
+                    }
+                    if packet.len() > 1400 {
+                        packet.truncate(before);
+                        break;
+                    }
+                }
+                deliver(&mut session, &mut lossy, 1, now, &packet);
+            }
+            Step::Skip {
+                lossy: of_lossy,
+                packets,
+            } => {
+                let sender = if of_lossy { &mut lossy } else { &mut sender };
+                let mut lost = Vec::new();
+                for _ in 0..packets % 2000 {
+                    if sender.push(now, &[]).is_ok() {
+                        while sender.poll_transmit(now, &mut lost).is_some() {}
+                        lost.clear();
                     }
                 }
             }
-            Step::Datagrams { bytes } => {
-                let mut datagram = vec![1];
-                if lossy.push(now, bytes).is_ok() {
-                    while lossy.poll_transmit(now, &mut datagram).is_some() {
-                        session.handle_datagram(now, &datagram);
-                        datagram.truncate(1);
+            Step::Report { keep_every } => {
+                keep = keep_every;
+                for (plane, receiver) in [(0, &mut heard), (1, &mut heard_lossy)] {
+                    let mut report = vec![plane];
+                    if receiver.poll_transmit(now, &mut report).is_some() {
+                        session.handle_datagram(now, &report);
                     }
                 }
+            }
+            Step::OpenNamed { user } => {
+                let named = NamedTarget::new("example.org", 80, target().source);
+                let _ = session.open_named(user.into(), &named.expect("a name"));
             }
             Step::OpenChannel { user, ip: true } => {
                 let _ = session.open_ip(now, user.into());
@@ -128,7 +443,11 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
             Step::OpenChannel { user, ip: false } => {
                 let _ = session.open_udp(now, user.into(), &target());
             }
-            Step::SendDatagram { flow: number, bytes, address } => {
+            Step::SendDatagram {
+                flow: number,
+                bytes,
+                address,
+            } => {
                 let address = address.then_some(target().source);
                 session.send_datagram(now, flow(number), address, &vec![7; bytes.into()]);
             }
@@ -140,7 +459,10 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
             Step::Open { user } => {
                 let _ = session.open(user.into(), &target());
             }
-            Step::Write { flow: number, bytes } => {
+            Step::Write {
+                flow: number,
+                bytes,
+            } => {
                 session.write(flow(number), &vec![9; bytes.into()]);
             }
             Step::Finish { flow: number } => session.finish(flow(number)),
@@ -160,17 +482,37 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
         let mut polls = 0;
         let mut out = Vec::new();
         while session.poll_datagram(now, &mut out).is_some() {
+            count += 1;
+            if keep == 0 || !count.is_multiple_of(keep.into()) {
+                let receiver = if out[0] == 0 {
+                    &mut heard
+                } else {
+                    &mut heard_lossy
+                };
+                let _ = receiver.handle(now, &out[1..]);
+                while receiver.poll_release(now).is_some() {}
+            }
             out.clear();
             polls += 1;
             assert!(polls < 10_000, "the session does not come to rest");
         }
-        while session.poll_control().is_some() {}
+        while let Some(message) = session.poll_control() {
+            if let Ok(Control::Hello(hello)) = Control::from_bytes(&message) {
+                named = hello.session;
+            }
+        }
         while let Some(event) = session.poll_event() {
-            if let Event::Opened { flow, .. } | Event::OpenedChannel { flow, .. } = event {
+            if let Event::Opened { flow, .. }
+            | Event::OpenedNamed { flow, .. }
+            | Event::OpenedChannel { flow, .. } = event
+            {
                 session.set_user(flow, 3);
             }
         }
-        assert!(session.waiting_bytes() <= WINDOW, "more than the window waits");
+        assert!(
+            session.waiting_bytes() <= WINDOW,
+            "more than the window waits"
+        );
         let waits = session.waiting_datagram_bytes();
         assert!(waits <= 3 * DATAGRAMS, "{waits} bytes of datagrams wait");
         let timer = session.poll_timeout();
