@@ -148,8 +148,17 @@ pub(crate) fn build(
         namespace.splitter = Some(splitter);
         sockets.push(of_long_leg);
     }
-    if ends_tcp && setup.gateway.is_some() {
-        namespace.gateway_seat = Some(namespace.seat_gateway(host, setup, root, machine)?);
+    match setup.gateway.as_ref().map(|gateway| gateway.port_of_others) {
+        Some(None) if ends_tcp => {
+            namespace.gateway_seat = Some(namespace.seat_gateway(host, setup, root, machine)?);
+        }
+        Some(Some(port)) if host == HostId::Near => {
+            let own = own_addresses(host, setup);
+            namespace
+                .site(host, setup, &own, root, machine)
+                .hand_over(port)?;
+        }
+        _ => {}
     }
     Ok(((namespace, sockets), ready))
 }

@@ -255,7 +255,8 @@ impl Run {
             Vec::new()
         };
         let zero_monotonic_ns = monotonic_ns() + start.zero_in_ns;
-        let decoded = self.setup.gateway.as_ref().map(|_| {
+        let ours = self.setup.gateway.as_ref().filter(|it| it.is_ours());
+        let decoded = ours.map(|_| {
             let bins = || Decoded::new(self.setup.bin_ns, zero_monotonic_ns);
             [bins(), bins()]
         });

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bentpipe.engines import peers
 from bentpipe.lab.spec import ControlLaw, GatewaySpec, RunSpec
 from bentpipe.words.digits import digits
 
@@ -26,12 +27,21 @@ def refusal(spec: RunSpec) -> str | None:
             f"gateway: QUIC needs an MTU of {least} bytes or more, and path.mtu is {spec.path.mtu}; "
             "use `--engine sim`"
         )
+    if spec.gateway.kind != "bentpipe" and (work := _channels(spec)):
+        return (
+            f'workload.{work}.kind: "channels" cannot cross gateways of kind "{spec.gateway.kind}": its '
+            "servers know each connection by its port, and these programs give it another"
+        )
     if spec.gateway.beside:
         return (
             f'gateway.carries: "{spec.gateway.beside[0]}" is not in it. On a live path the gateways take all '
             "TCP; leave gateway.carries out, or use `--engine sim`"
         )
     return None
+
+
+def _channels(spec: RunSpec) -> str | None:
+    return next((work.name for work in spec.workloads if work.kind == "channels"), None)
 
 
 def lead_ns(spec: RunSpec) -> int:
@@ -55,6 +65,7 @@ def setup(gateway: GatewaySpec, hosts: Mapping[str, Any]) -> dict[str, Any]:
     redundancy = gateway.redundancy
     return {
         "hosts": hosts,
+        "port_of_others": None if gateway.kind == "bentpipe" else peers.PORT,
         "down_rate": rate(gateway.law_down, gateway.rate_down_bit_s),
         "up_rate": rate(gateway.law_up, gateway.rate_up_bit_s),
         "redundancy": redundancy if redundancy == "adaptive" else {"fixed": redundancy},

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.engines import gateways, lab_commands, machine, ports, programs
+from bentpipe.engines import gateways, lab_commands, machine, peers, ports, programs
 from bentpipe.engines.base import EngineOptions, Progress, WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.host_process import HostDiedError, HostProcess, Message
@@ -102,7 +102,10 @@ class LiveEngine:
                 )
 
     def check_machine(self, specs: Iterable[RunSpec]) -> None:
+        specs = list(specs)
         programs.require(specs)
+        for spec in specs:
+            peers.require(spec)
 
     def length_s(self, spec: RunSpec) -> float:
         return run_length_s(spec)
@@ -179,6 +182,10 @@ class _Run:
             bench.ended.set()
 
         host.on_trouble = trouble
+        others = peers.Peers(bench)
+        others.start()
+        watching = asyncio.create_task(others.ended_early())
+        watching.add_done_callback(lambda task: None if task.cancelled() else trouble(task.result()))
         tasks = {
             work.name: asyncio.create_task(REGISTRY[work.kind].run(work, bench))
             for work in self._spec.workloads
@@ -186,7 +193,7 @@ class _Run:
         try:
             await self._until_the_end(host, bench, set(tasks.values()))
         finally:
-            for task in tasks.values():
+            for task in [*tasks.values(), watching]:
                 task.cancel()
         results = {work.name: _outcome(work.kind, tasks[work.name]) for work in self._spec.workloads}
         return bench, results

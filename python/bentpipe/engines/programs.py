@@ -11,6 +11,8 @@ PACKAGES = {
     "aria2c": "aria2",
     "curl": "curl",
     "iperf3": "iperf3",
+    "kcptun-client": "kcptun",
+    "kcptun-server": "kcptun",
     "nginx": "nginx-light",
     "ping": "iputils-ping",
 }

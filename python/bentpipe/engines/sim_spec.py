@@ -43,6 +43,12 @@ def refuse(spec: RunSpec) -> None:
             "place; leave out one of them",
             what="tunnel",
         )
+    if spec.gateway and spec.gateway.kind != "bentpipe":
+        raise EngineError(
+            f'gateway.kind: found "{spec.gateway.kind}", a real program; `sim` has bentpipe\'s own '
+            "gateways only; use `--engine live`",
+            what="gateway",
+        )
     if spec.split:
         _refuse_control("split.path", spec.split.path.congestion_control)
     hosts = [("client", spec.client), ("server", spec.server)]

@@ -113,8 +113,16 @@ def _split(split: Split, both: Host) -> spec.SplitSpec:
 def _gateway(gateway: Gateway, both: Host, path: spec.PathSpec, beside: tuple[str, ...]) -> spec.GatewaySpec:
     down, law_down = _rate("rate", gateway.rate or path.rate_down_bit_s)
     up, law_up = _rate("up_rate", gateway.up_rate or gateway.rate or path.rate_up_bit_s)
+    if gateway.kind != "bentpipe":
+        for key, given in (("rate", law_down), ("up_rate", law_up)):
+            if given != "fixed":
+                raise FaultError(
+                    f'expected a rate, such as "16 Mbit/s", beside gateway.kind = "{gateway.kind}"',
+                    key=f"gateway.{key}",
+                )
     return spec.GatewaySpec(
         host=_host(Host(), both),
+        kind=gateway.kind,
         rate_down_bit_s=down,
         rate_up_bit_s=up,
         law_down=law_down,

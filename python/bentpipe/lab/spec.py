@@ -276,6 +276,7 @@ class SplitSpec(_Spec):
 
 
 ControlLaw = Literal["fixed", "capped", "fair"]
+GatewayKind = Literal["bentpipe", "kcptun", "hysteria2", "tuic"]
 
 
 class GatewaySpec(_Spec):
@@ -284,6 +285,7 @@ class GatewaySpec(_Spec):
     """
 
     host: HostSpec
+    kind: GatewayKind = "bentpipe"
     rate_down_bit_s: int | None
     rate_up_bit_s: int | None
     law_down: ControlLaw = "fixed"

@@ -54,6 +54,17 @@ pub struct GatewaySetup {
     pub up_rate: Rate,
     #[serde(default)]
     pub redundancy: GatewayRedundancy,
+    /// Somebody else's programs are the gateways. The connections that come from the clients' side go to near's transparent
+    /// listeners at this port, one for each family. Bentpipe's own gateways do not start.
+    #[serde(default)]
+    pub port_of_others: Option<u16>,
+}
+
+impl GatewaySetup {
+    /// Bentpipe's own gateways sit at near and far.
+    pub fn is_ours(&self) -> bool {
+        self.port_of_others.is_none()
+    }
 }
 
 /// What a gateway needs of its host.

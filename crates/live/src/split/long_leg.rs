@@ -90,6 +90,12 @@ impl Site<'_> {
         Ok(side.listeners)
     }
 
+    /// Hands the connections of the hosts' side to transparent listeners that a program will have at this port.
+    pub fn hand_over(mut self, port: u16) -> Result<(), Refused> {
+        let ports: Vec<_> = self.families.iter().map(|&family| (family, port)).collect();
+        self.take_from_hosts(&ports)
+    }
+
     fn listen(&self, net: NetNamespace) -> Result<(Side, Vec<(Family, u16)>), Refused> {
         let wrong = at(self.host, "listening for connections to split");
         Side::listen(net, self.families).map_err(|error| wrong(io::Error::from(error)))

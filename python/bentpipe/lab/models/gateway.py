@@ -1,6 +1,6 @@
 """`[gateway]`: bentpipe's gateways at near and far."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
@@ -76,6 +76,13 @@ class Gateway(Table):
     rate of its own. The hosts do not know of them.
     """
 
+    kind: Annotated[
+        Literal["bentpipe", "kcptun", "hysteria2", "tuic"],
+        doc(
+            "whose gateways they are. Programs of others take the same seats, to be compared: `kcptun`, and "
+            "`hysteria2` and `tuic` by sing-box; `live` only, and they have to be installed"
+        ),
+    ] = "bentpipe"
     rate: Annotated[
         _GatewayRate | None,
         doc(
