@@ -49,12 +49,13 @@ pub(super) fn path(
         let round_trip = running
             .round_trip_ms
             .map_or("unknown".into(), |ms| format!("{ms:.0} ms"));
+        let loss = running.loss;
+        let loss = loss.map_or("unknown".into(), |it| format!("{:.2} %", 100.0 * it));
         report.add(
             "path",
             verdict,
             format!(
-                "this gateway runs: connected over {over}, round trip {round_trip}, loss {:.2} %. Its path is not measured beside it; stop it for that",
-                100.0 * running.loss
+                "this gateway runs: connected over {over}, round trip {round_trip}, loss {loss}. Its path is not measured beside it; stop it for that"
             ),
         );
         return;
