@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -85,6 +85,10 @@ bench-coded: setup
 # What the gateways do for downloads, keystrokes and pages on a satellite link, in `sim`. SEEDS=20 takes more seeds.
 bench-gateway: setup
 	@$(python) benches/gateway $(if $(SEEDS),--seeds $(SEEDS))
+
+# The same on this machine's kernel, some 20 minutes: downloads, keystrokes and pages through real gateways.
+bench-gateway-live: setup
+	@$(python) benches/gateway --live $(if $(SEEDS),--seeds $(SEEDS))
 
 # What the gateways' protocol costs without a carrier: bits per second of processor time, and memory of 10,000 flows.
 bench-protocol:

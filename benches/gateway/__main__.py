@@ -1,7 +1,8 @@
-"""What the gateways do on a satellite link, in `sim`: the tables of docs/gateway.md.
+"""What the gateways do on a satellite link: the tables of docs/gateway.md, of `sim` or with `--live`.
 
     make bench-gateway
     make bench-gateway SEEDS=20
+    make bench-gateway-live
 
 Figures are medians over the seeds, with the least and the greatest.
 """
@@ -11,22 +12,12 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 import polars as pl
+from labs import DOWNLOAD, GEO, KEYS, OBJECT_BYTES, OBJECTS, PAGE, ceiling_mbit_s, page_bytes_s
 
 from bentpipe import Lab, Results
+from live import tables
 
 LOSSES = (0, 0.001, 0.01, 0.05)
-RATE_BIT_S = 16e6
-PAYLOAD_SHARE = (1500 - 28 - 31 - 1 - 10) / 1500
-"""Of 1500 bytes: without IP and UDP, the carrier, the plane's number, and room for a repair's header."""
-GEO = """
-title = "gateways"
-duration = "{seconds} s"
-[path]
-rtt = "550 ms"
-rate = "16 Mbit/s"
-queue = "200 kB"
-loss = {loss}
-"""
 LEO = """
 title = "gateways over a constellation"
 duration = "{seconds} s"
@@ -37,16 +28,6 @@ queue = "200 kB"
 loss = 0.002
 jitter = {{ spread = "15 ms", distribution = "uniform", reorder = true }}
 handover = {{ every = "15 s", step = "15 ms", outage = "60 ms" }}
-"""
-DOWNLOAD = '[[workload]]\nname = "download"\nkind = "bulk"\nstart = "{start}"\nomit = "4 s"\n'
-KEYS = '[[workload]]\nname = "keys"\nkind = "interactive"\nstart = "5 s"\ncount = 200\ninterval = "200 ms"\n'
-OBJECTS, OBJECT_BYTES = 60, 20_000
-PAGE = f"""[[workload]]
-name = "page"
-kind = "http"
-start = "2 s"
-objects = [{", ".join([f'"{OBJECT_BYTES} B"'] * OBJECTS)}]
-connections = {{connections}}
 """
 CURES = {"as is": "", "split, BBR": '[split]\npath.congestion_control = "bbr"\n', "gateway": "[gateway]\n"}
 
@@ -79,10 +60,16 @@ congestion_control = "{control}"
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python benches/gateway")
-    parser.add_argument("--seeds", type=int, default=5, metavar="N")
+    parser.add_argument("--seeds", type=int, metavar="N", help="default: 5 in `sim`, 3 in `live`")
+    parser.add_argument("--live", action="store_true", help="on this machine's kernel, some 20 minutes")
     asked = parser.parse_args()
+    if asked.live:
+        for line in tables(asked.seeds or 3):
+            print(line, flush=True)
+        return
+    seeds = asked.seeds or 5
     for table in (_downloads, _keystrokes, _pages, _constellation, _laws_alone, _laws_beside):
-        print("\n".join(table(asked.seeds)), end="\n\n")
+        print("\n".join(table(seeds)), end="\n\n")
 
 
 def _run(text: str, seeds: int) -> Results:
@@ -107,8 +94,7 @@ def _downloads(seeds: int) -> Iterator[str]:
         for name, cure in CURES.items():
             lab = GEO.format(seconds=64, loss=loss) + cure + DOWNLOAD.format(start="0 s")
             rows[name] = _goodputs(_run(lab, seeds))
-        ceiling = RATE_BIT_S * (1 - loss) * PAYLOAD_SHARE / 1e6
-        shares = [100 * each / ceiling for each in rows["gateway"]]
+        shares = [100 * each / ceiling_mbit_s(loss) for each in rows["gateway"]]
         cells = " | ".join(_spread(rows[name], 2) for name in CURES)
         yield f"| {100 * loss:g} % | {cells} | {_spread(shares)} |"
 
@@ -133,7 +119,7 @@ def _delays(results: Results) -> pl.Series:
 
 
 def _pages(seeds: int) -> Iterator[str]:
-    bytes_s = OBJECTS * OBJECT_BYTES * 8 / (RATE_BIT_S * PAYLOAD_SHARE)
+    bytes_s = page_bytes_s()
     yield f"A page of {OBJECTS} objects of {OBJECT_BYTES} B in s; its bytes alone take {bytes_s:.2f} s."
     yield "Over 60 connections, as HTTP/2 asks for all at once: also the round trips beside the bytes"
     yield "| loss | cure | 6 connections | 60 connections | round trips |"
@@ -161,8 +147,7 @@ def _constellation(seeds: int) -> Iterator[str]:
         name: _goodputs(_run(LEO.format(seconds=94) + cure + DOWNLOAD.format(start="0 s"), seeds))
         for name, cure in CURES.items()
     }
-    ceiling = RATE_BIT_S * 0.998 * PAYLOAD_SHARE / 1e6
-    shares = [100 * each / ceiling for each in rows["gateway"]]
+    shares = [100 * each / ceiling_mbit_s(0.002) for each in rows["gateway"]]
     yield f"| {' | '.join(_spread(rows[name], 2) for name in CURES)} | {_spread(shares)} |"
 
 
