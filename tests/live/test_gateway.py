@@ -160,6 +160,21 @@ def test_a_path_that_loses_packets_is_filled(tmp_path: Path, ip: int, direction:
     assert set(owned["host"]) == {"client", "near", "far", "server"}
 
 
+def test_a_rate_that_is_not_known_is_found_on_a_path_that_loses_packets(tmp_path: Path) -> None:
+    lab = (
+        LOSSY.replace("IP", "4", 1)
+        .replace("DIRECTION", "down")
+        .replace("[gateway]", '[gateway]\nrate = "fair"')
+    )
+    lab = lab.replace('"4 s"', '"8 s"').replace('"2 s"\nomit = "1 s"', '"8 s"\nomit = "3 s"')
+    record = run(tmp_path, lab).records[0]
+    assert record["status"] == "done", record["why"]
+    # Where losses slowed it down, as they do CUBIC, it would have a fifth of it.
+    ceiling = 16 * 0.99 * PAYLOAD_SHARE
+    assert 0.7 * ceiling < record["workloads"]["load"]["goodput_mbit_s"] < 1.03 * ceiling
+    assert record["gateway"]["far"]["exact_repairs"] > 0
+
+
 def test_live_and_sim_agree_on_a_download(tmp_path: Path) -> None:
     lab = LOSSY.replace("IP", "4", 1).replace("DIRECTION", "down")
     found = []
