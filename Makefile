@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel deb check-deb docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -160,6 +160,14 @@ wheel:
 # From `pip install` of that wheel to a report, where nothing else is installed.
 check-wheel:
 	@scripts/check-wheel
+
+# The gateway's Debian package, in dist/.
+deb:
+	@scripts/deb
+
+# That package and docs/gateway/ten-minutes.md, on two bare machines with systemd, in namespaces. Root.
+check-deb:
+	@scripts/check-deb
 
 # The pages that are printed from the code, and the notebook with its output.
 docs: setup
