@@ -43,8 +43,8 @@ def test_what_is_commented_out_is_right_too(work: str) -> None:
     lines = (mark + after).splitlines()
     whole = before + "\n".join(line.removeprefix("# ") for line in lines if not line.startswith("# Or"))
     lab = bentpipe.Lab.loads(whole)
-    assert [*lab.variants] == ["as is", "bbr", "coded tunnel", "split"]
-    assert len(lab.points()) == 12
+    assert [*lab.variants] == ["as is", "bbr", "coded tunnel", "split", "gateway"]
+    assert len(lab.points()) == 15
 
 
 def test_options_go_before_the_preset(tmp_path: Path, run: Command) -> None:

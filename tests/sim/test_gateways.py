@@ -112,6 +112,33 @@ def test_the_table_and_explain_say_what_the_gateways_did(both: bentpipe.Results)
     assert "far sent" in told[0]
     assert "at 16 Mbit/s at most" in explained.plain(told[0])
     assert cured.transfers[0].why_none == "TCP ends at the gateways, so no socket sends on the path"
+    assert not any("above the path" in line for line in lines)
+
+
+def test_explain_tells_limits_of_what_crosses_beside_the_gateways_and_how_calls_were() -> None:
+    beside = '[[workload]]\nname = "beside"\nkind = "bulk"\n'
+    talk = '[[workload]]\nname = "talk"\nkind = "call"\n'
+    lab = bentpipe.Lab.loads(ALONE + beside + talk + '[gateway]\ncarries = ["download", "keys", "talk"]\n')
+
+    results = lab.run(engine="sim")
+    told = limits.explain(results, results.records[0])
+    carried, other = told.transfers
+    assert (carried.name, carried.findings) == ("download", ())
+    assert (other.name, other.why_none) == ("beside", None)
+    assert other.findings
+    call = results.records[0]["workloads"]["talk"]
+    (line,) = (explained.plain(line) for line in explained.lines(told) if "Call of talk" in line)
+    assert f"MOS {call['mos']:.2f}"[:7] in line
+    assert line.count(" lost and ") == 2
+
+
+def test_explain_says_that_a_rate_is_above_that_of_the_path_where_packets_are_dropped_for_it() -> None:
+    results = bentpipe.Lab.loads(ALONE).replace("gateway.rate", "20 Mbit/s").run(engine="sim")
+    lines = [explained.plain(line) for line in explained.lines(limits.explain(results, results.records[0]))]
+    (down,) = (line for line in lines if "Gateway down" in line)
+    (up,) = (line for line in lines if "Gateway up" in line)
+    assert "20 Mbit/s is above the path's 16 Mbit/s" in down
+    assert "above" not in up  # the way up has dropped nothing by its queue
 
 
 def test_a_rate_of_its_own_is_kept() -> None:
@@ -168,7 +195,9 @@ def test_a_workload_that_the_gateways_do_not_carry_crosses_beside_them_and_keeps
     ("change", "place", "words"),
     [
         ("[gateway]\nrate = 16\n", "gateway.rate", "16"),
-        ('[gateway]\nrate = "unfair"\n', "gateway.rate", "unfair"),
+        ('[gateway]\nrate = "unfair"\n', "gateway.rate", '"fair", or { cap = '),
+        ('[gateway]\nlaw = "fair"\n', "gateway.law", 'rate = { cap = "8 Mbit/s" } or rate = "fair"'),
+        ('[gateway]\ncap = "8 Mbit/s"\n', "gateway.cap", 'rate = { cap = "8 Mbit/s" } or rate = "fair"'),
         ('[gateway]\nrate = { most = "1 Mbit/s" }\n', "gateway.rate", "cap"),
         ('[gateway]\nrate = { cap = "1 bit/s" }\n', "gateway.rate", "1 kbit/s to 1 Tbit/s"),
         ('[gateway]\ncarries = ["upload"]\n', "gateway.carries.0", 'Workloads: "download"'),

@@ -28,6 +28,7 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.analysis.kinds.call import CALL
 from bentpipe.analysis.kinds.interactive import INTERACTIVE
 from bentpipe.analysis.send_memory import in_flight_at_wake
 from bentpipe.analysis.windows import CONGESTION_WINDOW, RECEIVE_WINDOW, SEND_BUFFER, full_windows
@@ -35,6 +36,7 @@ from bentpipe.runs.asked import (
     base_rtt_s,
     capacity_bit_s,
     direction_of,
+    is_carried,
     path_sender,
     queue_limit_bytes,
 )
@@ -156,6 +158,8 @@ class Explained:
     """Sent, lost, and the median round trip in seconds; None without pings."""
     interactive: Mapping[str, Mapping[str, Any]]
     """The entry of each workload `interactive`."""
+    calls: Mapping[str, Mapping[str, Any]]
+    """The entry of each workload `call`."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,7 @@ def explain(results: Results, record: Mapping[str, Any]) -> Explained:
         tuple(pipe for name, pipe in pipes.items() if name in used),
         _pings(record),
         {name: record["workloads"][name] for name in INTERACTIVE.subjects(record)},
+        {name: record["workloads"][name] for name in CALL.subjects(record)},
     )
 
 
@@ -246,8 +251,8 @@ def _transfer(
     finished = own_flows.filter(pl.col("outcome") == "finished")
     flow_s = finished.select((pl.col("end_s") - pl.col("start_s")).median()).item()
     samples = _samples(tables, workload, direction, pipe)
-    # Beside gateways no TCP socket sends on the path.
-    findings = () if record.get("gateway") else _findings(samples, pipe)
+    carried = is_carried(record, workload)
+    findings = () if carried else _findings(samples, pipe)
     return Transfer(
         workload=workload,
         name=called(record, workload),
@@ -269,7 +274,7 @@ def _transfer(
         why_none=None
         if findings
         else "TCP ends at the gateways, so no socket sends on the path"
-        if record.get("gateway")
+        if carried
         else _why_none(tables, workload, direction, path_sender(record, direction)),
     )
 

@@ -84,6 +84,10 @@ _VARIANTS = (
     '# name = "split"            # TCP ends at both ends of the path, with BBR between them',
     '# set = { "split.path.congestion_control" = "bbr" }',
     "",
+    "# [[variant]]",
+    '# name = "gateway"          # bentpipe\'s gateways at both ends of the path send at its rate',
+    "# set = { gateway = {} }",
+    "",
 )
 """What people try on a slow path, commented out."""
 _ENDS = {

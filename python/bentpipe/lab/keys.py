@@ -98,6 +98,8 @@ def meant(key: str, known: Collection[str], prefix: str = "") -> str:
         return f'did you mean "{in_path}"? '
     if {"path", "host"} <= set(known) and key in Host.model_fields:
         return f'did you mean "host.{key}"? '
+    if key in {"cap", "law"} and {"up_rate", "redundancy"} <= set(known):
+        return 'the control law is a form of rate: rate = { cap = "8 Mbit/s" } or rate = "fair". '
     return did_you_mean(key, known, prefix)
 
 

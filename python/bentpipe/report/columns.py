@@ -37,7 +37,7 @@ def headers(found: Sequence[Cell], first: Mapping[str, str], plain: Plain) -> di
             titles |= {"range": _header("range", unit)}
         titles |= {"ratio": "ratio"}
     if plain:
-        titles |= {"speed-up": "times\nas fast"}
+        titles |= {"speed-up": f"times\n{_as(found)}"}
         if any(len(c.runs) > 1 for c in found):
             titles |= {"speed-up interval": "interval"}
     others = found[0].kind.measures
@@ -99,7 +99,8 @@ def interval(of: Estimate | None) -> str:
 def coverage(found: Sequence[Cell], plain: Plain) -> str:
     """How to read the intervals, or why there is none."""
     if plain:
-        ratios = _of_speed_ups([speed_up(cell, plain[place(cell)]) for cell in found if place(cell) in plain])
+        pairs = [speed_up(cell, plain[place(cell)]) for cell in found if place(cell) in plain]
+        ratios = _of_speed_ups(pairs, _as(found))
         return " ".join(filter(None, (_of_medians(found), ratios)))
     several = [c.ours for c in found if c.ours and c.ours.count > 1]
     if not several:
@@ -115,20 +116,25 @@ def coverage(found: Sequence[Cell], plain: Plain) -> str:
     return f"{words}; the interval holds the true median with {probability}."
 
 
+def _as(found: Sequence[Cell]) -> str:
+    """What a ratio to the plain lab says: the score of a call is no speed."""
+    return "as good" if found[0].kind.name == "call" else "as fast"
+
+
 def _of_medians(found: Sequence[Cell]) -> str:
     """Which of the runs' figures a table shows; compare's are means."""
     counts = [len(cell.runs) - len(cell.left_out) for cell in found]
     return f"Figures are medians over {plural(max(counts), 'run')}." if max(counts) > 1 else ""
 
 
-def _of_speed_ups(found: Sequence[SpeedUp | None]) -> str:
+def _of_speed_ups(found: Sequence[SpeedUp | None], times_as: str) -> str:
     known = [of for of in found if of]
     if not known:
         return ""
     least = min(of.pairs for of in known)
-    words = f"Times as fast is the geometric mean over {least} or more pairs of runs"
+    words = f"Times {times_as} is the geometric mean over {least} or more pairs of runs"
     if not any(of.interval for of in known):
-        return "Times as fast is from one pair of runs, which does not show chance; use --repeat."
+        return f"Times {times_as} is from one pair of runs, which does not show chance; use --repeat."
     known_intervals = [of.interval for of in known if of.interval]
     wide = any(ratio_interval(each.low, each.high) == TOO_WIDE for each in known_intervals)
     more = f" {TOO_WIDE_NOTE}" if wide else ""

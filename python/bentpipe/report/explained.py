@@ -56,6 +56,8 @@ def lines(of: Explained) -> Iterator[str]:
         yield f"  Pings: {median}; {lost} of {sent} lost."
     for name, figures in of.interactive.items():
         yield f"  {_answers(name, figures)}"
+    for name, figures in of.calls.items():
+        yield f"  {_heard(name, figures)}"
 
 
 def _answers(name: str, figures: Mapping[str, Any]) -> str:
@@ -64,6 +66,18 @@ def _answers(name: str, figures: Mapping[str, Any]) -> str:
     delays = [f"{word} {duration(ms / 1e3)}" for word, ms in known.items() if ms is not None]
     said = ", ".join(delays) or "none answered"
     return f"Keystrokes of {name}: {said}; {figures['unanswered']} of {figures['sent']} unanswered."
+
+
+def _heard(name: str, figures: Mapping[str, Any]) -> str:
+    """Of a workload `call`."""
+    said = [f"MOS {digits(figures['mos'], 3)}"] if figures.get("mos") is not None else []
+    for way in ("down", "up"):
+        found = figures.get(way) or {}
+        shown = {"lost": found.get("loss"), "late": found.get("late_loss")}
+        parts = [f"{percent(share)} {word}" for word, share in shown.items() if share is not None]
+        if parts:
+            said.append(f"{way} {listed(parts)}")
+    return f"Call of {name}: {'; '.join(said) or 'nothing came'}."
 
 
 def shares(of: Transfer, pipes: Sequence[Pipe]) -> list[tuple[str, str]]:
@@ -235,7 +249,8 @@ def _beside(of: Transfer, pipes: Sequence[Pipe]) -> Iterator[str]:
 
 
 def _round_trips(seconds: float, base_s: float | None) -> str:
-    return f", {digits(seconds / base_s, 2)} base round trips" if base_s else ""
+    count = digits(seconds / base_s, 2) if base_s else ""
+    return f", {count} base round trip{'' if count == '1' else 's'}" if count else ""
 
 
 def _of_pipe(of: Pipe, *, titrated: bool) -> Iterator[str]:

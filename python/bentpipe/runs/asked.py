@@ -56,6 +56,12 @@ def path_sender(record: Mapping[str, Any], direction: Direction) -> str:
     return "far" if direction is Direction.DOWN else "near"
 
 
+def is_carried(record: Mapping[str, Any], workload: str) -> bool:
+    """Whether gateways carry its connections, so that none of its sockets sends on the path."""
+    beside = (record.get("spec", {}).get("gateway") or {}).get("beside") or ()
+    return bool(record.get("gateway")) and workload not in beside
+
+
 def host(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """What the lab asked of a host (client or server); empty where the record does not say."""
     found: Mapping[str, Any] = record.get("spec", {}).get(name) or {}

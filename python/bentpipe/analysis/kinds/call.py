@@ -33,5 +33,6 @@ CALL = Kind(
         *(_of(way, "late_loss", "late", "%", 100.0) for way in ("down", "up")),
     ),
     workloads_of("call"),
-    counted="MOS is the mean opinion score by the E-model (ITU-T G.107), 1 to 4.5, of the worse direction.",
+    counted="MOS is the mean opinion score by the E-model (ITU-T G.107), 1 to 4.5, of the worse direction. "
+    "Loss is what never came, late what came after its playout.",
 )

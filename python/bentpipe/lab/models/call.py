@@ -9,7 +9,7 @@ from bentpipe.lab.models.workload_keys import WorkloadKeys
 
 
 class Call(WorkloadKeys):
-    """A voice call: RTP over UDP in both directions at once, at a constant rate. `sim` only, so far."""
+    """A voice call: RTP over UDP in both directions at once, at a constant rate."""
 
     kind: Annotated[Literal["call"], doc("this kind")]
     time: Annotated[PositiveSpan | None, doc("how long it lasts", default="until the run's end")] = None

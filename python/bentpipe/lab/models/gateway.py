@@ -14,6 +14,8 @@ def _law(value: object) -> int | str | dict[str, int]:
     """A rate in bit/s that is used at once, one that is never exceeded, or "fair"."""
     if value == "fair":
         return "fair"
+    if isinstance(value, str) and value.strip().isalpha():
+        raise FaultError('expected a rate such as "16 Mbit/s", "fair", or { cap = "16 Mbit/s" }')
     if not isinstance(value, dict):
         return _in_range(units.parse_rate(value))
     if set(value) != {"cap"}:
