@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway wheel check-wheel deb check-deb docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway soak-gateway wheel check-wheel deb check-deb docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -97,6 +97,11 @@ bench-protocol:
 # The same with QUIC, through real sockets on the loopback device. ARGS="--udp-payload 8900" and more: see the first lines of the example.
 bench-carrier:
 	@cargo run --quiet --release -p bentpipe-gateway-host --example bench_carrier -- $(ARGS)
+
+# Two real gateways under users' connections for MINUTES, with outages of the path and kills of either side. It needs root.
+soak-gateway:
+	@cargo build --quiet --release -p bentpipe-gateway-daemon
+	@python3 benches/soak --minutes $(or $(MINUTES),60) $(ARGS)
 
 # What a sweep costs beyond its simulations, one by one, by processes and on a cluster; peak memory.
 bench-sweep: setup

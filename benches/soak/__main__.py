@@ -1,0 +1,404 @@
+"""`make soak-gateway MINUTES=60`: two real gateways under users' connections, outages and kills.
+
+Four network namespaces stand in a line: client, near, far, server. near and far run `bentpipe-gateway`.
+near's kernel hands it the clients' connections. Users at the client fetch bytes whose content they know,
+one connection after another. Meanwhile the path goes silent, and either gateway is killed with SIGKILL and
+started again.
+
+Printed are the fetches, those that were wrong (there must be none), those that failed, and for each kind of
+event when the first fetch after it began that succeeded; then the gateways' open files and memory, and what
+stayed behind: rules, listeners. The status is 1 if a byte was wrong, something stayed behind, or a fetch
+failed though nothing had happened for `--grace` seconds.
+
+Needs Linux, root, nft and ip. Nothing outside the namespaces is touched.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVER, PORT = "203.0.114.2", 8080
+_BLOCK = bytes(random.Random(1).randbytes(1 << 16))
+
+
+def content(start: int, length: int) -> bytes:
+    """Bytes of an endless text that repeats after 65536."""
+    start %= len(_BLOCK)
+    whole = (_BLOCK[start:] + _BLOCK) * (1 + length // len(_BLOCK))
+    return whole[:length]
+
+
+# --- The server and the users: each is this file, started in a namespace.
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError, ValueError):
+        start, length = map(int, (await reader.readline()).split())
+        sent = 0
+        while sent < length:
+            piece = content(start + sent, min(65536, length - sent))
+            writer.write(piece)
+            await writer.drain()
+            sent += len(piece)
+    with contextlib.suppress(ConnectionError):
+        writer.close()
+        await writer.wait_closed()
+
+
+async def serve() -> None:
+    server = await asyncio.start_server(_answer, "0.0.0.0", PORT)
+    async with server:
+        await server.serve_forever()
+
+
+async def _fetch(start: int, length: int) -> str:
+    """How it ended: "right", "wrong", or why it failed."""
+    try:
+        reader, writer = await asyncio.open_connection(SERVER, PORT)
+    except OSError as error:
+        return f"not opened: {error.strerror}"
+    try:
+        writer.write(f"{start} {length}\n".encode())
+        got = await reader.read(0)
+        while piece := await reader.read(65536):
+            if piece != content(start + len(got), len(piece)):
+                return "wrong"
+            got += piece
+        return "right" if len(got) == length else "cut off"
+    except OSError as error:
+        return f"broke: {error.strerror or error}"
+    finally:
+        writer.close()
+
+
+async def _user(number: int, seed: int, limit_s: float) -> None:
+    drawn = random.Random(seed * 1000 + number)
+    while True:
+        begun = time.monotonic()
+        length = round(1000 * 2 ** drawn.uniform(0, 11))
+        try:
+            ended = await asyncio.wait_for(_fetch(drawn.randrange(1 << 20), length), limit_s)
+        except TimeoutError:
+            ended = "took too long"
+        print(json.dumps([begun, time.monotonic(), length, ended]), flush=True)
+        await asyncio.sleep(drawn.expovariate(1 / 0.2))
+
+
+async def use(users: int, seed: int, limit_s: float) -> None:
+    await asyncio.gather(*(_user(number, seed, limit_s) for number in range(users)))
+
+
+# --- The world.
+
+
+ENDS_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
+"""The kernel kills what is started by this when its parent has ended."""
+
+
+@dataclass
+class World:
+    gateway: Path
+    folder: Path
+    spaces: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def inside(self, name: str, *command: str) -> list[str]:
+        return [*ENDS_WITH_US, "nsenter", "-t", str(self.spaces[name].pid), "-n", *command]
+
+    def do(self, name: str, *command: str) -> str:
+        done = subprocess.run(self.inside(name, *command), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{name}: {' '.join(command)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def build(self) -> None:
+        for name in ("client", "near", "far", "server"):
+            command = [*ENDS_WITH_US, "unshare", "-n", "sleep", "infinity"]
+            self.spaces[name] = subprocess.Popen(command)
+        own = Path("/proc/self/ns/net").readlink()
+        until = time.monotonic() + 5
+        for space in self.spaces.values():
+            while Path(f"/proc/{space.pid}/ns/net").readlink() == own:
+                if time.monotonic() > until:
+                    raise RuntimeError("a network namespace could not be made: this needs root")
+                time.sleep(0.01)
+        self._link(("client", "lan", "10.1.0.2"), ("near", "lan0", "10.1.0.1"))
+        self._link(("near", "wan", "198.18.0.1"), ("far", "wan", "198.18.0.2"))
+        self._link(("far", "out", "203.0.114.1"), ("server", "eth", SERVER))
+        for name, way in (("client", "10.1.0.1"), ("near", "198.18.0.2"), ("server", "203.0.114.1")):
+            self.do(name, "ip", "route", "add", "default", "via", way)
+        for name in ("near", "far"):
+            self.do(name, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+
+    def _link(self, *ends: tuple[str, str, str]) -> None:
+        """Joins two namespaces. An end: its namespace, its device, its address."""
+        (one, device, _), (other, there, _) = ends
+        pids = self.spaces[one].pid, self.spaces[other].pid
+        command = f"ip link add {device} netns {pids[0]} type veth peer name {there} netns {pids[1]}"
+        subprocess.run(command.split(), check=True)
+        for name, at, own in ends:
+            self.do(name, "ip", "address", "add", f"{own}/24", "dev", at)
+            self.do(name, "ip", "link", "set", at, "up")
+            self.do(name, "ip", "link", "set", "lo", "up")
+
+    def configure(self, rate: str) -> None:
+        keys = {
+            name: subprocess.run(
+                [self.gateway, "keys", self.folder / f"{name}.key"],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.strip()
+            for name in ("near", "far")
+        }
+        (self.folder / "near.toml").write_text(
+            f'role = "near"\nkey = "near.key"\n[peer]\naddress = "198.18.0.2:4433"\nkey = "{keys["far"]}"\n'
+            f'[path]\nrate = "{rate}"\n'
+            '[listen]\ntproxy = ["127.0.0.1:4100"]\n[router]\ninterfaces = ["lan0"]\n'
+        )
+        (self.folder / "far.toml").write_text(
+            f'role = "far"\nkey = "far.key"\n[peer]\nkey = "{keys["near"]}"\n[path]\nrate = "{rate}"\n'
+            '[listen]\npeer = "198.18.0.2:4433"\n'
+        )
+
+    def start(self, name: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            command = self.inside(
+                name, str(self.gateway), name, "--config", str(self.folder / f"{name}.toml")
+            )
+            return subprocess.Popen(command, stdout=log, stderr=log)
+
+    def silence(self, *, silent: bool) -> None:
+        """The path loses everything, or nothing. The devices stay up, as those of a modem do."""
+        if silent:
+            self.do(
+                "far",
+                "nft",
+                "add table inet rain { chain in { type filter hook prerouting priority -300; }; }",
+            )
+            self.do("far", "nft", "add rule inet rain in iifname wan drop")
+        else:
+            self.do("far", "nft", "delete table inet rain")
+
+    def end(self) -> None:
+        for space in self.spaces.values():
+            space.kill()
+            space.wait()
+
+
+@dataclass(frozen=True)
+class Event:
+    name: str
+    begun_s: float
+    over_s: float
+
+
+def figures(pid: int) -> tuple[int, float]:
+    """Open files and resident memory in MB of a process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return len(list(Path(f"/proc/{pid}/fd").iterdir())), int(resident.split()[1]) / 1000
+
+
+def chaos(
+    world: World, gateways: dict[str, Any], arguments: argparse.Namespace, looks: list[Any]
+) -> list[Event]:
+    """Events until the time is over. Far and near live longest at the end."""
+    drawn = random.Random(arguments.seed)
+    began = time.monotonic()
+    end = began + 60 * arguments.minutes
+    events: list[Event] = []
+
+    def wait(seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for name, process in gateways.items():
+                if process.poll() is not None:
+                    raise RuntimeError(
+                        f"{name} ended by itself: {(world.folder / f'{name}.log').read_text()[-1000:]}"
+                    )
+                looks.append([time.monotonic() - began, name, process.pid, *figures(process.pid)])
+            time.sleep(min(1.0, max(0.0, until - time.monotonic())))
+
+    while True:
+        wait(drawn.uniform(0.5, 1.5) * arguments.every)
+        what = drawn.choice(arguments.events)
+        begun = time.monotonic()
+        if begun + 40 > end:
+            return events
+        if what == "outage":
+            world.silence(silent=True)
+            wait(drawn.uniform(2, 25))
+            world.silence(silent=False)
+        else:
+            name = what.split()[1]
+            gateways[name].kill()
+            gateways[name].wait()
+            time.sleep(drawn.uniform(0.2, 3))
+            gateways[name] = world.start(name)
+        events.append(Event(what, begun, time.monotonic()))
+        print(f"  {begun - began:6.0f} s  {what}, {events[-1].over_s - begun:.1f} s", flush=True)
+
+
+def left_behind(world: World) -> list[str]:
+    """What is there at near after both gateways were told to stop."""
+    looks = {
+        "nft rules": world.do("near", "nft", "list", "ruleset"),
+        "rules of ip": "".join(
+            line
+            for line in world.do("near", "ip", "rule").splitlines()
+            if line.split(":")[0] not in ("0", "32766", "32767")
+        ),
+        "sockets that listen": world.do("near", "ss", "-Htul") + world.do("far", "ss", "-Htul"),
+    }
+    return [f"{name}: {found.strip()}" for name, found in looks.items() if found.strip()]
+
+
+@contextlib.contextmanager
+def folder(keep: Path | None) -> Iterator[Path]:
+    path = keep or Path(tempfile.mkdtemp(prefix="bentpipe-soak-"))
+    path.mkdir(exist_ok=True)
+    try:
+        yield path
+    finally:
+        if not keep:
+            shutil.rmtree(path)
+
+
+def soak(arguments: argparse.Namespace) -> int:
+    with folder(arguments.keep) as path:
+        world = World(arguments.gateway.resolve(), path)
+        try:
+            world.build()
+            return _soaked(world, arguments)
+        finally:
+            world.end()
+
+
+def _soaked(world: World, arguments: argparse.Namespace) -> int:
+    world.configure(arguments.rate)
+    gateways = {name: world.start(name) for name in ("far", "near")}
+    own = [sys.executable, str(Path(__file__).resolve())]
+    server = subprocess.Popen(world.inside("server", *own, "--serve"))
+    time.sleep(2)
+    said = world.folder / "fetches"
+    asked = ["--use", "--users", str(arguments.users), "--seed", str(arguments.seed)]
+    with said.open("wb") as out:
+        users = subprocess.Popen(world.inside("client", *own, *asked), stdout=out)
+    looks: list[Any] = []
+    print(f"{arguments.users} users for {arguments.minutes:g} min:", flush=True)
+    events = chaos(world, gateways, arguments, looks)
+    users.kill()
+    users.wait()
+    time.sleep(3)
+    rest = {name: figures(process.pid) for name, process in gateways.items()}
+    for process in gateways.values():
+        process.send_signal(signal.SIGTERM)
+    statuses = {name: process.wait(15) for name, process in gateways.items()}
+    server.kill()
+    server.wait()
+    time.sleep(0.5)
+    stayed = left_behind(world)
+    rows = [json.loads(line) for line in said.read_text().splitlines() if line.endswith("]")]
+    wrong = told_of_fetches(rows, events, arguments.grace)
+    for name in ("near", "far"):
+        own = [look for look in looks if look[1] == name]
+        files, megabytes = rest[name]
+        print(
+            f"{name}: at most {max(look[3] for look in own)} open files,",
+            f"{max(look[4] for look in own):.0f} MB",
+        )
+        print(
+            f"  at rest in the end {files} open files, {megabytes:.0f} MB; status {statuses[name]} at SIGTERM"
+        )
+    for what in stayed:
+        print(f"left behind: {what}")
+    return 1 if wrong or stayed or any(statuses.values()) else 0
+
+
+def told_of_fetches(rows: list[Any], events: list[Event], grace_s: float) -> bool:
+    """Whether one was wrong, or failed without a reason."""
+    right = [row for row in rows if row[3] == "right"]
+    wrong = [row for row in rows if row[3] == "wrong"]
+    failed = [row for row in rows if row[3] not in ("right", "wrong")]
+
+    def excused(row: Any) -> bool:
+        return any(
+            event.begun_s - 60 < row[0] < event.over_s + grace_s and event.begun_s < row[1]
+            for event in events
+        )
+
+    unexcused = [row for row in failed if not excused(row)]
+    print(
+        f"fetches: {len(right)} right ({sum(row[2] for row in right) / 1e6:.0f} MB), {len(wrong)} wrong, "
+        f"{len(failed)} failed, of these {len(unexcused)} at a time when nothing had happened"
+    )
+    for name in sorted({event.name for event in events}):
+        after = []
+        lost = 0
+        for event, following in zip(events, [*events[1:], None], strict=True):
+            if event.name == name:
+                until = following.begun_s if following else float("inf")
+                later = [row[0] - event.over_s for row in right if row[0] >= event.over_s]
+                after.append(min(later, default=float("inf")))
+                lost += sum(1 for row in failed if event.over_s <= row[0] and row[1] < until)
+        after.sort()
+        median = after[len(after) // 2]
+        print(
+            f"{name}, {len(after)} times: the first fetch that succeeds begins {median:.2f} s after "
+            f"it (median; most {after[-1]:.2f} s); {lost} that began after it failed before the next event"
+        )
+    for row in (wrong + unexcused)[:20]:
+        print(f"  {row}")
+    return bool(wrong or unexcused)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=60, help="how long")
+    parser.add_argument("--every", type=float, default=60, help="seconds between two events, on average")
+    parser.add_argument(
+        "--grace", type=float, default=1, help="seconds after an event in which a fetch that begins may fail"
+    )
+    parser.add_argument("--users", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rate", default="50 Mbit/s")
+    parser.add_argument(
+        "--gateway", type=Path, default=ROOT / "target/release/bentpipe-gateway", help="the program"
+    )
+    parser.add_argument(
+        "--events", nargs="+", default=["outage", "kill near", "kill far"], help="what happens"
+    )
+    parser.add_argument("--keep", type=Path, help="keep logs and fetches in this folder")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--use", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        asyncio.run(serve())
+    elif arguments.use:
+        asyncio.run(use(arguments.users, arguments.seed, 60))
+    elif os.geteuid() or not shutil.which("nft") or not arguments.gateway.exists():
+        print(f"soak: this needs root, nft and {arguments.gateway}", file=sys.stderr)
+        return 2
+    else:
+        return soak(arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
