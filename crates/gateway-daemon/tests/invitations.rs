@@ -71,10 +71,11 @@ fn two_gateways_that_were_paired_have_right_configurations_and_carry_a_session()
     let taken = take(folder.path(), "near.toml", &invitation);
     assert!(taken.status.success(), "{}", text(&taken.stderr));
     let (success, error) = said(&mut far);
-    assert!(
-        success && error.contains("the secret is wrong (2 so far)"),
-        "{error}"
-    );
+    assert!(success, "{error}");
+    // Which one far refuses first is chance.
+    for why in ["the secret is wrong", "InvalidContentType", "(2 so far)"] {
+        assert!(error.contains(why), "{why}: {error}");
+    }
     drop(silent);
     // Nobody waits any more, and what was written stays.
     let again = take(folder.path(), "again.toml", &invitation);
