@@ -21,6 +21,10 @@ def _shortest_of_each_variant(lab: bentpipe.Lab) -> list[Point]:
 def test_every_variant_of_a_shipped_lab_runs_and_carries_data(name: str) -> None:
     lab = bentpipe.Lab.load(name, set=SHORT)
     for point in _shortest_of_each_variant(lab):
+        if point.spec.gateway and point.spec.gateway.kind != "bentpipe":
+            with pytest.raises(bentpipe.EngineError, match="a real program"):
+                bentpipe.simulate(lab, point.variant, point=point.point)
+            continue
         run = bentpipe.simulate(lab, point.variant, point=point.point, sample_s=10)
         assert run.record["status"] == "done"
         work = [each.name for each in point.spec.workloads]
