@@ -42,7 +42,7 @@ proptest! {
         let mut victim = Victim::new(Config { rate: law, ..config(16_000_000) }, hello());
         let flow = victim.session.open(1, &target()).unwrap();
         for (report, millis) in reports {
-            victim.session.write(flow, &[1; 20_000]);
+            victim.session.write(flow, &vec![1; 20_000]);
             victim.session.handle_datagram(victim.now, &report);
             victim.session.handle_timeout(victim.now);
             victim.wait(Nanos::from_millis(millis));
