@@ -10,7 +10,8 @@ fuzz_target!(|datagram: &[u8]| {
     let Ok((to, body)) = request(datagram) else {
         return;
     };
-    assert!(datagram.ends_with(body) && body.len() + 10 <= datagram.len());
+    // The shortest header has the text of an address, "::".
+    assert!(datagram.ends_with(body) && body.len() + 9 <= datagram.len());
     let mut again = Vec::new();
     write_header(to, &mut again);
     again.extend_from_slice(body);
