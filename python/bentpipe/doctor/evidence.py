@@ -1,0 +1,186 @@
+"""The evidence of one transfer, whichever source it is from: facts, samples and events.
+
+A source (a run's sockets, a host's own sockets, a capture) makes an `Evidence`; everything else of the
+doctor reads only that. What a source cannot know is null or None, never zero: a finding that needs it then
+says "cannot tell".
+
+- **Samples** are states and counters at an instant. A counter counts from the transfer's start and never
+  falls. There should be a sample every 10 to 100 ms for each connection, and all connections of a transfer
+  are in one table (`connection`).
+- **Events** are single happenings with their time. A source that has only samples makes them from its
+  counters, to the accuracy of its samples.
+
+Sequence space and windows are bytes of payload. "The sender" is the end that sends the transfer's payload.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+SeenFrom = Literal["sender", "receiver", "between"]
+"""Where the evidence was taken: at an end, or at a point of the path with round-trip time on both sides."""
+Ended = Literal["finished", "open", "reset", "gave-up"]
+"""`finished`: closed by FIN, or all was carried; `open`: still there when the evidence ends; `gave-up`: timed
+out."""
+
+_FLOAT, _INTEGER, _FLAG, _TEXT = pl.Float64(), pl.Int64(), pl.Boolean(), pl.String()
+
+SAMPLES = pl.Schema(
+    {
+        # When and whose.
+        "time_s": _FLOAT,  # on the source's clock
+        "connection": _INTEGER,  # number within the transfer, from 0
+        # Counters, from the transfer's start.
+        "sent_bytes": _INTEGER,  # payload sent, retransmissions too
+        "delivered_bytes": _INTEGER,  # in order: acknowledged (at a sender), received (at a receiver)
+        "retransmitted_bytes": _INTEGER,
+        "retransmits": _INTEGER,  # segments
+        "timeouts": _INTEGER,  # retransmission timeouts
+        "segments_sent": _INTEGER,  # by the sender of the payload
+        "acks": _INTEGER,  # segments that came back to the sender
+        "out_of_order": _INTEGER,  # segments that arrived after a later one (at a receiver, or in a capture)
+        "marked": _INTEGER,  # ECN: segments marked, or echoes of marks
+        "busy_s": _FLOAT,  # time with data in flight or to send
+        "rwnd_limited_s": _FLOAT,  # of it, limited by the receive window, as the sender's TCP counts
+        "sndbuf_limited_s": _FLOAT,  # of it, limited by the send buffer
+        # The sender's state.
+        "outstanding_bytes": _INTEGER,  # sent and not acknowledged in order
+        "in_flight_bytes": _INTEGER,  # outstanding - selectively acknowledged - lost + retransmitted
+        "lost_bytes": _INTEGER,  # of the outstanding, taken for lost now
+        "cwnd_bytes": _INTEGER,
+        "ssthresh_bytes": _FLOAT,  # infinite: never set; null: not known
+        "recovery": _TEXT,  # open, disorder, cwr, recovery, loss
+        "reordering_segments": _INTEGER,  # degree that the sender assumes; Linux begins with 3
+        "notsent_bytes": _INTEGER,  # written by the application and not yet sent
+        "sndbuf_bytes": _INTEGER,  # size of the send buffer, memory
+        "sndbuf_used_bytes": _INTEGER,  # memory in use
+        "app_limited": _FLAG,
+        "pacing_rate_bit_s": _FLOAT,  # null: none, or not known
+        "delivery_rate_bit_s": _FLOAT,  # the kernel's
+        # The receiver's state, as this source sees it.
+        "rwnd_bytes": _INTEGER,  # advertised window, scaled
+        "rcvbuf_bytes": _INTEGER,  # size of the receive buffer, memory
+        "unread_bytes": _INTEGER,  # memory of what the application has not read
+        # Time.
+        "srtt_s": _FLOAT,  # a sender's or a receiver's smoothed RTT; in a capture the last interval's mean
+        "min_rtt_s": _FLOAT,  # smallest so far
+        "rttvar_s": _FLOAT,
+        "rto_s": _FLOAT,
+    }
+)
+"""Null in any column but the first two: not known."""
+
+EVENT_KINDS = (
+    "retransmission",  # the sender sent again; at a receiver: a segment came twice, or filled a hole
+    "timeout",  # of them, after a retransmission timeout
+    "loss",  # a hole was seen (at a receiver, or between)
+    "reordering",  # a segment came late; `lasted_s` says how late
+    "duplicate",  # the same bytes came twice without need
+    "dup-ack",  # a duplicate acknowledgement, with SACK or without
+    "zero-window",  # the receiver closed its window for `lasted_s`
+    "gap",  # nothing was in flight and nothing to send for `lasted_s`: the application paused
+    "silence",  # data were in flight, and no acknowledgement came for `lasted_s`
+    "mark",  # ECN
+    "too-big",  # ICMP "fragmentation needed" or "packet too big"
+    "reset",
+)
+EVENTS = pl.Schema(
+    {
+        "time_s": _FLOAT,
+        "connection": _INTEGER,
+        "kind": _TEXT,  # one of EVENT_KINDS
+        "bytes": _INTEGER,  # payload concerned
+        "lasted_s": _FLOAT,
+    }
+)
+PINGS = pl.Schema({"time_s": _FLOAT, "rtt_s": _FLOAT})
+"""Echo requests over the same path. A lost one has a null `rtt_s`."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What an end offered in its SYN. None: the SYN was not seen."""
+
+    mss_bytes: int | None = None
+    sack: bool | None = None
+    timestamps: bool | None = None
+    window_scale: int | None = None
+    """The shift; -1: not offered."""
+    ecn: bool | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One transfer: payload in one direction, over one connection or several at once."""
+
+    name: str
+    direction: str | None
+    """`down` (server to client) or `up`; None: not known which end is the server."""
+    seen_from: SeenFrom
+    start_s: float
+    """When the first connection was begun, on the source's clock."""
+    end_s: float
+    """When the last payload was delivered, or the evidence ends."""
+    bytes: int
+    """Payload delivered."""
+    mss_bytes: int | None
+    """Of the payload's segments."""
+    samples: pl.DataFrame
+    """Schema SAMPLES, sorted by time."""
+    events: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVENTS))
+    """Schema EVENTS, sorted by time."""
+    pings: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PINGS))
+    sender_offered: Offered = Offered()
+    receiver_offered: Offered = Offered()
+    handshake_rtt_s: float | None = None
+    """Of the SYN and its answer, seen from this side."""
+    ended: Ended | None = None
+    congestion_control: str | None = None
+    """The sender's."""
+    sndbuf_most_bytes: int | None = None
+    """How far the sender's host lets a send buffer grow (`tcp_wmem[2]`)."""
+    rcvbuf_most_bytes: int | None = None
+    """The same of the receiver's host (`tcp_rmem[2]`)."""
+    processor_share: Mapping[str, float] = field(default_factory=dict)
+    """Share of one core that a program of this end used or waited for, by what it is."""
+
+    def __post_init__(self) -> None:
+        for name, frame, schema in (
+            ("samples", self.samples, SAMPLES),
+            ("events", self.events, EVENTS),
+            ("pings", self.pings, PINGS),
+        ):
+            if frame.schema != schema:
+                wrong = sorted(set(frame.schema.items()) ^ set(schema.items()), key=str) or "their order"
+                raise ValueError(f"{name}: columns differ from the schema: {wrong}")
+
+    @property
+    def duration_s(self) -> float:
+        return max(self.end_s - self.start_s, 0.0)
+
+    @property
+    def goodput_bit_s(self) -> float | None:
+        return self.bytes * 8 / self.duration_s if self.duration_s > 0 else None
+
+    def has(self, *columns: str) -> bool:
+        """Whether each of these columns of the samples has a value at all."""
+        return all(self.samples[column].null_count() < self.samples.height for column in columns)
+
+
+def samples(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the schema SAMPLES: columns that it lacks are null, others are left out."""
+    return _with_schema(frame, SAMPLES)
+
+
+def events(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the schema EVENTS."""
+    return _with_schema(frame, EVENTS)
+
+
+def _with_schema(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+    return frame.select(
+        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
+        for name, dtype in schema.items()
+    ).sort("time_s", "connection" if "connection" in schema else "time_s", maintain_order=True)
