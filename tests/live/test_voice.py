@@ -37,6 +37,7 @@ def test_each_direction_takes_half_of_the_round_trip_and_loses_nothing(tmp_path:
 def test_what_the_channel_loses_is_lost_in_its_direction_only(tmp_path: Path) -> None:
     lab = PATH + "[path.down]\nloss = 0.3\n" + CALL + 'interval = "5 ms"\n'
     (record,) = run(tmp_path, lab).records
+    assert record["status"] == "done", record["why"]
     down, up = (record["workloads"]["voice"][name] for name in ("down", "up"))
     assert up["lost"] == 0
     assert 0.1 < down["loss"] < 0.5

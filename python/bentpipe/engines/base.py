@@ -50,6 +50,8 @@ class WorkloadResult:
     ports: dict[int, str | None] = field(default_factory=dict)
     """Of its own that its servers listen at, and the role of connections there that belong to no flow. None:
     not known."""
+    doubts: list[str] = field(default_factory=list)
+    """Why its figures are not to be relied on, though nothing failed."""
 
     @property
     def why(self) -> str | None:

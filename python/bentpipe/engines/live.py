@@ -278,6 +278,7 @@ class _Run:
         more_doubts = [
             *_split_at_its_limit(report.get("split") or {}),
             *gateways.why_not(spec, engine_error.get("gateway") or {}),
+            *(f"{name}: {doubt}." for name, result in results.items() for doubt in result.doubts),
         ]
         if more_doubts:
             reliable, doubts = False, [*doubts, *more_doubts]

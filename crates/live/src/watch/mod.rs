@@ -66,6 +66,15 @@ enum WatchEvent {
     LeaveOut(Pid),
 }
 
+impl WatchEvent {
+    fn process(&self) -> i32 {
+        match self {
+            Self::Ended(_, seen) => seen.task.process,
+            Self::LeaveOut(program) => program.as_raw_nonzero().get(),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Watcher {
     tasks: Tasks,
@@ -154,22 +163,35 @@ impl Watcher {
             let late_ns = (now_ns - before_ns - LOOK_EVERY_NS).max(0);
             self.late.saturating_record(late_ns as u64);
             before_ns = now_ns;
-            let seen = self.tasks.see();
+            let mut seen = self.tasks.see();
+            // Of a task that is not seen because it has ended, the last look is here by now: it counts first, else the task
+            // would be put away and come again.
+            while let Ok(event) = noticed.try_recv() {
+                let process = event.process();
+                seen.retain(|each| each.task.process != process);
+                self.take(event);
+            }
             self.account.look(monotonic_ns() - self.zero_ns, &seen);
             // One that is late moves none after it.
             due_ns += LOOK_EVERY_NS * ((monotonic_ns() - due_ns) / LOOK_EVERY_NS + 1);
             loop {
                 let wait_ns = (due_ns - monotonic_ns()).max(0) as u64;
                 match noticed.recv_timeout(Duration::from_nanos(wait_ns)) {
-                    Ok(WatchEvent::Ended(at_ns, seen)) => self.account.ended(at_ns, &seen),
-                    Ok(WatchEvent::LeaveOut(program)) => {
-                        let process = program.as_raw_nonzero().get();
-                        self.tasks.leave_out(process);
-                        self.account.forget(process);
-                    }
+                    Ok(event) => self.take(event),
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return self,
                 }
+            }
+        }
+    }
+
+    fn take(&mut self, event: WatchEvent) {
+        let process = event.process();
+        match event {
+            WatchEvent::Ended(at_ns, seen) => self.account.ended(at_ns, &seen),
+            WatchEvent::LeaveOut(_) => {
+                self.tasks.leave_out(process);
+                self.account.forget(process);
             }
         }
     }

@@ -5,6 +5,7 @@
    both hosts share. So it includes how long that program takes to wake up.
 3. A datagram that has not come within a round trip with full queues before the end is left out, as in
    `sim`.
+4. A program that this machine started too late to hear the first datagram makes the run unreliable.
 """
 
 import asyncio
@@ -65,16 +66,25 @@ def _end_s(spec: CallSpec, bench: Bench) -> float:
 def result(spec: CallSpec, client: Program, server: Program, bench: Bench, end_s: float) -> WorkloadResult:
     why: str | None = None
     said = []
+    doubts = []
     for name, program in (("client", client), ("server", server)):
         why = why or program.fault
         try:
             one = json.loads(program.stdout)
         except ValueError:
-            one = {"error": None, "sent_ns": [], "came": []}
+            one = {"error": None, "listens_ns": None, "sent_ns": [], "came": []}
             why = why or f"could not parse what the caller at the {name} said: {program.stdout[:500]!r}"
         if one["error"]:
             why = why or f"the socket at the {name} failed: {one['error']}"
         said.append(one)
+        if (
+            one["listens_ns"] is not None
+            and (late_s := bench.run_s(one["listens_ns"]) - spec.start_ns / 1e9) > 0
+        ):
+            doubts.append(
+                f"the caller at the {name} began to listen {late_s:.2g} s after the call began, since "
+                "this machine was busy. What came before counts as lost"
+            )
     ended_s = min(end_s, client.exit.at_s, server.exit.at_s)
     left_out_from_s = ended_s if why else ended_s - bench.full_round_trip_s
     at_client, at_server = said
@@ -86,7 +96,7 @@ def result(spec: CallSpec, client: Program, server: Program, bench: Bench, end_s
         concealed=spec.concealment,
     )
     entry: dict[str, Any] = {"kind": "call", **figures}
-    return WorkloadResult(entry | {"why": why} if why else entry)
+    return WorkloadResult(entry | {"why": why} if why else entry, doubts=doubts)
 
 
 def _packets(

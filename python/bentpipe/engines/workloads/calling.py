@@ -5,7 +5,8 @@ those that come. It needs nothing but Python's own library.
 
 START_NS and UNTIL_NS are instants of the monotonic clock, which all hosts share: it sends from the first on,
 COUNT datagrams of PAYLOAD bytes, and listens until the second. It prints a JSON object. `sent_ns` has the
-instant before each datagram was sent, in their order. `came` has, of each that came, its place in the other
+instant before each datagram was sent, in their order. `listens_ns` is the instant from which datagrams could
+come, or null. `came` has, of each that came, its place in the other
 side's order and the instant at which it was read. `error` is what went wrong, or null. Interrupted (SIGINT),
 it prints what it has.
 
@@ -16,6 +17,7 @@ The timestamp has the datagram's place.
 import contextlib
 import json
 import select
+import signal
 import socket
 import struct
 import sys
@@ -34,6 +36,7 @@ class Caller:
         self._start_ns = start_ns
         self._interval_ns = interval_ns
         self._count = count
+        self.listens_ns: int | None = None
         self.sent_ns: list[int] = []
         self.came: list[tuple[int, int]] = []
 
@@ -43,6 +46,7 @@ class Caller:
         with socket.socket(family, socket.SOCK_DGRAM) as voice:
             voice.bind((own, port))
             voice.setblocking(False)
+            self.listens_ns = time.monotonic_ns()
             while (now_ns := time.monotonic_ns()) < until_ns:
                 due_ns = self._next_ns()
                 if due_ns <= now_ns:
@@ -84,12 +88,15 @@ def main(argv: list[str]) -> None:
     caller = Caller(payload_bytes, start_ns, interval_ns, count)
     said: dict[str, Any] = {"error": None}
     try:
-        caller.run(own, peer, port, until_ns)
+        try:
+            caller.run(own, peer, port, until_ns)
+        except OSError as error:
+            said["error"] = str(error)
+        # The run ends just when this program does. What it says is not to be cut.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
-        pass
-    except OSError as error:
-        said["error"] = str(error)
-    said |= {"sent_ns": caller.sent_ns, "came": caller.came}
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    said |= {"listens_ns": caller.listens_ns, "sent_ns": caller.sent_ns, "came": caller.came}
     json.dump(said, sys.stdout)
 
 

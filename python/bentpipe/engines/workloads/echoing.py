@@ -14,6 +14,7 @@ has.
 import contextlib
 import json
 import select
+import signal
 import socket
 import sys
 import time
@@ -104,11 +105,14 @@ def main(argv: list[str]) -> None:
     client = Client(int(size), json.loads(Path(times).read_text(encoding="utf-8")))
     said: dict[str, Any] = {"error": None}
     try:
-        client.run(address, int(port), int(start_ns))
+        try:
+            client.run(address, int(port), int(start_ns))
+        except OSError as error:
+            said["error"] = str(error)
+        # The run may end just when this program does. What it says is not to be cut.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
-        pass
-    except OSError as error:
-        said["error"] = str(error)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     said |= {"written_ns": client.written_ns, "answered_ns": client.answered_ns}
     json.dump(said, sys.stdout)
 
