@@ -5,6 +5,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 pub const VNET_BYTES: usize = 10;
 /// A window of 14 Gbit/s over 20 ms (the kernel offers about half of a buffer). With much more the sender runs ahead
@@ -59,6 +60,11 @@ impl Endpoint {
                     return Err(io::Error::other(format!("ip {line}: {status}")));
                 }
             }
+            // The kernel adds an IPv6 address's own route later, by a worker (addrconf_dad_work in net/ipv6/addrconf.c). Until
+            // then packets to it are dropped.
+            while !told("ip -6 route show table local")?.contains(&format!("fd77::{last} ")) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             Ok(Self { namespace, device })
         })
     }
@@ -105,6 +111,15 @@ impl Endpoint {
 pub fn in_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| scope.spawn(work).join())
         .map_err(|_| io::Error::other("a thread ended in a panic"))?
+}
+
+/// What a program prints.
+fn told(line: &str) -> io::Result<String> {
+    let mut words = line.split(' ');
+    let output = Command::new(words.next().unwrap_or_default())
+        .args(words)
+        .output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn tun() -> io::Result<OwnedFd> {
