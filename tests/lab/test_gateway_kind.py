@@ -22,7 +22,6 @@ kind = "bulk"
     ("more", "said"),
     [
         ("redundancy = 0.1", "gateway.redundancy"),
-        ('carries = ["download"]', "gateway.carries"),
         ('rate = "fair"', 'gateway.rate: found "fair"; expected a rate'),
         ('up_rate = { cap = "1 Mbit/s" }', "gateway.up_rate: found a table with cap; expected a rate"),
     ],

@@ -223,3 +223,52 @@ def test_a_path_with_too_small_packets_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(lab)
     with pytest.raises(EngineError, match="QUIC needs an MTU of 1228 bytes"):
         Lab.load(tmp_path / "lab.toml").run(engine="live", out=tmp_path / "out")
+
+
+BESIDE = """
+duration = "8 s"
+until = "done"
+[path]
+rtt = "20 ms"
+rate = "16 Mbit/s"
+[host]
+ip = IP
+[gateway]
+carries = ["through"]
+[[workload]]
+name = "through"
+kind = "bulk"
+size = "200 kB"
+[[workload]]
+name = "beside"
+kind = "bulk"
+size = "2 MB"
+"""
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_the_connections_of_somebody_else_cross_beside_the_session(tmp_path: Path, ip: int) -> None:
+    results = run(tmp_path, BESIDE.replace("IP", str(ip), 1))
+    (record,) = results.records
+    assert record["status"] == "done", record["why"]
+    assert record["workloads"]["through"]["bytes"] >= 200_000
+    assert record["workloads"]["beside"]["bytes"] >= 2_000_000
+    # iperf3 opens one connection to control the other.
+    assert [record["gateway"][end]["connections"] for end in ("near", "far")] == [2, 2]
+    # What was written last is on its way when iperf3 ends.
+    assert 200_000 <= record["gateway"]["near"]["delivered_bytes"] < 2_000_000
+    owned = results.sockets.filter(pl.col("workload") == "beside")
+    assert set(owned["host"]) == {"client", "server"}
+
+
+def test_workloads_that_the_kernel_cannot_tell_apart_are_refused(tmp_path: Path) -> None:
+    more = '[[workload]]\nname = "tool"\nkind = "exec"\ncommand = ["true"]\n'
+    with pytest.raises(EngineError, match=r'gateway.carries: "tool" is not in it. A command\'s packets'):
+        run(tmp_path, BESIDE.replace("IP", "4", 1) + more)
+    users = "".join(
+        f'[[workload]]\nname = "{name}"\nkind = "channels"\nchannels = 1\nsize = "1 kB"\n'
+        for name in ("a", "b")
+    )
+    lab = BESIDE.replace("IP", "4", 1).replace('["through"]', '["through", "a"]') + users
+    with pytest.raises(EngineError, match='"a" is in it and "b" is not'):
+        run(tmp_path, lab)

@@ -339,6 +339,10 @@ impl HostNamespace {
             },
             addresses: own,
             families: &setup.ip,
+            beside: setup
+                .gateway
+                .as_ref()
+                .map_or(&[], |gateway| &gateway.beside_tcp_ports),
             mtu: setup.host_mtu(),
             root,
             machine,

@@ -13,7 +13,7 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
     RouteScope, RouteType,
 };
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
 use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
@@ -239,6 +239,39 @@ impl Routing {
             RouteNetlinkMessage::NewRule(message),
             NLM_F_CREATE | NLM_F_EXCL,
         )
+    }
+
+    /// Looks up the TCP packets with this port at either end as those of other protocols, before any rule of [`Routing::add_tcp_rule`]
+    /// with a higher table.
+    pub(crate) fn add_port_exception(
+        &mut self,
+        family: Family,
+        port: u16,
+        priority: u8,
+    ) -> io::Result<()> {
+        let range = RulePortRange {
+            start: port,
+            end: port,
+        };
+        for ports in [
+            RuleAttribute::SourcePortRange(range),
+            RuleAttribute::DestinationPortRange(range),
+        ] {
+            let mut message = RuleMessage::default();
+            message.header.family = address_family(family);
+            message.header.table = RouteHeader::RT_TABLE_MAIN;
+            message.header.action = RuleAction::ToTable;
+            message.attributes = vec![
+                RuleAttribute::IpProtocol(IpProtocol::Tcp),
+                ports,
+                RuleAttribute::Priority(priority.into()),
+            ];
+            self.set(
+                RouteNetlinkMessage::NewRule(message),
+                NLM_F_CREATE | NLM_F_EXCL,
+            )?;
+        }
+        Ok(())
     }
 
     pub(crate) fn drops(&mut self, name: &str) -> io::Result<DeviceDrops> {

@@ -1,9 +1,9 @@
 """bentpipe's gateways in the live engine: what the host process is told, and whether the machine kept up."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bentpipe.engines import peers
+from bentpipe.engines import peers, ports
 from bentpipe.lab.spec import ControlLaw, GatewaySpec, RunSpec
 from bentpipe.words.digits import digits
 
@@ -32,12 +32,7 @@ def refusal(spec: RunSpec) -> str | None:
             f'workload.{work}.kind: "channels" cannot cross gateways of kind "{spec.gateway.kind}": its '
             "servers know each connection by its port, and these programs give it another"
         )
-    if spec.gateway.beside:
-        return (
-            f'gateway.carries: "{spec.gateway.beside[0]}" is not in it. On a live path the gateways take all '
-            "TCP; leave gateway.carries out, or use `--engine sim`"
-        )
-    return None
+    return ports.gateways_refusal(spec)
 
 
 def _channels(spec: RunSpec) -> str | None:
@@ -60,12 +55,13 @@ def rate(law: ControlLaw, bit_s: int | None) -> str | dict[str, int | None]:
     return law if law == "fair" else {law: bit_s}
 
 
-def setup(gateway: GatewaySpec, hosts: Mapping[str, Any]) -> dict[str, Any]:
+def setup(gateway: GatewaySpec, hosts: Mapping[str, Any], beside_tcp_ports: Sequence[int]) -> dict[str, Any]:
     """The field `gateway` of the request `setup`."""
     redundancy = gateway.redundancy
     return {
         "hosts": hosts,
         "port_of_others": None if gateway.kind == "bentpipe" else peers.PORT,
+        "beside_tcp_ports": list(beside_tcp_ports),
         "down_rate": rate(gateway.law_down, gateway.rate_down_bit_s),
         "up_rate": rate(gateway.law_up, gateway.rate_up_bit_s),
         "redundancy": redundancy if redundancy == "adaptive" else {"fixed": redundancy},

@@ -345,7 +345,8 @@ def setup(point: Point, options: EngineOptions, raw_folder: Path) -> dict[str, A
             "beside": ports.beside_tunnel(spec),
         },
         "split": {"hosts": _host(split.host), "path": _host(split.path)} if split else None,
-        "gateway": spec.gateway and gateways.setup(spec.gateway, _host(spec.gateway.host)),
+        "gateway": spec.gateway
+        and gateways.setup(spec.gateway, _host(spec.gateway.host), ports.beside_gateways(spec)),
         "extra_congestion_controls": sorted({control for _, control in _of_transfers(spec)}),
         "seed": point.seed,
         "sample_interval_ns": options.sample_interval_ns,

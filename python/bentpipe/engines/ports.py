@@ -17,16 +17,40 @@ def server_port(spec: RunSpec, workload: str) -> int:
 
 def beside_tunnel(spec: RunSpec) -> dict[str, Any]:
     """By what the datapath knows the packets that its tunnel does not carry (`Beside`, crates/live)."""
-    works = _beside(spec)
+    works = _named(spec, spec.tunnel.beside if spec.tunnel else ())
     return {
-        "tcp_ports": sorted({port for work in works if (port := _port(spec, work)) is not None}),
+        "tcp_ports": _tcp_ports(spec, works),
         "echoes": any(work.kind == "ping" for work in works),
     }
 
 
+def beside_gateways(spec: RunSpec) -> list[int]:
+    """The TCP ports of the servers whose connections the gateways leave alone."""
+    return _tcp_ports(spec, _named(spec, spec.gateway.beside if spec.gateway else ()))
+
+
+def gateways_refusal(spec: RunSpec) -> str | None:
+    """What keeps the gateways' kernels from telling apart what they carry; None: nothing. What is not TCP
+    crosses beside the session anyway."""
+    beside = _named(spec, spec.gateway.beside if spec.gateway else ())
+    for work in beside:
+        if work.kind == "exec":
+            return (
+                f'gateway.carries: "{work.name}" is not in it. A command\'s packets cannot be told apart, so '
+                "the gateways always take its connections; add it, or leave gateway.carries out"
+            )
+        if other := _carried_channels(spec, work, beside):
+            return (
+                f'gateway.carries: "{other}" is in it and "{work.name}" is not. On a live path the '
+                "packets of two workloads channels cannot be told apart; name both or neither, or "
+                "use `--engine sim`"
+            )
+    return None
+
+
 def refusal(spec: RunSpec) -> str | None:
     """What keeps the datapath from telling apart what its tunnel carries; None: nothing."""
-    beside = _beside(spec)
+    beside = _named(spec, spec.tunnel.beside if spec.tunnel else ())
     for work in beside:
         if work.kind == "exec":
             return (
@@ -49,9 +73,20 @@ def refusal(spec: RunSpec) -> str | None:
     return None
 
 
-def _beside(spec: RunSpec) -> list[WorkloadSpec]:
-    names = spec.tunnel.beside if spec.tunnel else ()
+def _carried_channels(spec: RunSpec, work: WorkloadSpec, beside: list[WorkloadSpec]) -> str | None:
+    if work.kind != "channels":
+        return None
+    return next(
+        (each.name for each in spec.workloads if each.kind == "channels" and each not in beside), None
+    )
+
+
+def _named(spec: RunSpec, names: tuple[str, ...]) -> list[WorkloadSpec]:
     return [work for work in spec.workloads if work.name in names]
+
+
+def _tcp_ports(spec: RunSpec, works: list[WorkloadSpec]) -> list[int]:
+    return sorted({port for work in works if (port := _port(spec, work)) is not None})
 
 
 def _port(spec: RunSpec, work: WorkloadSpec) -> int | None:

@@ -58,6 +58,9 @@ pub struct GatewaySetup {
     /// listeners at this port, one for each family. Bentpipe's own gateways do not start.
     #[serde(default)]
     pub port_of_others: Option<u16>,
+    /// Connections with one of these ports at either end are forwarded as what is not TCP: they cross beside the session.
+    #[serde(default)]
+    pub beside_tcp_ports: Vec<u16>,
 }
 
 impl GatewaySetup {

@@ -29,6 +29,7 @@ use std::os::fd::OwnedFd;
 /// The veth devices' name, on both sides.
 const DEVICE: &str = "long-leg";
 /// Routing tables, and the priorities of the rules that lead to them.
+const BESIDE: u8 = 99;
 const TO_HERE: u8 = 100;
 const TO_LONG_LEG: u8 = 101;
 
@@ -42,6 +43,8 @@ pub(crate) struct Site<'a> {
     pub to_hosts: &'a str,
     pub addresses: &'a [IpAddr],
     pub families: &'a [Family],
+    /// Ports of servers whose connections are left alone. Those of a split are none.
+    pub beside: &'a [u16],
     pub mtu: u32,
     pub root: bool,
     pub machine: &'a Machine,
@@ -127,7 +130,7 @@ impl Site<'_> {
             deliver_tcp(&mut routing, family, DEVICE, loopback).map_err(&wrong)?;
         }
         let (side, ports) = self.listen(net)?;
-        tproxy::redirect(device, &[], &ports).map_err(|error| refusal::tproxy(&error))?;
+        tproxy::redirect(device, &[], &[], &ports).map_err(|error| refusal::tproxy(&error))?;
         let sockets = SockDiag::open().map_err(|error| wrong(io::Error::from(error)))?;
         Ok((side, sockets))
     }
@@ -155,8 +158,13 @@ impl Site<'_> {
         let hosts = self.routing.index_of(self.to_hosts).map_err(&wrong)?;
         for &family in self.families {
             deliver_tcp(self.routing, family, self.to_hosts, loopback).map_err(&wrong)?;
+            for &port in self.beside {
+                self.routing
+                    .add_port_exception(family, port, BESIDE)
+                    .map_err(&wrong)?;
+            }
         }
-        tproxy::redirect(hosts, self.addresses, ports).map_err(|error| refusal::tproxy(&error))
+        tproxy::redirect(hosts, self.addresses, self.beside, ports).map_err(|error| refusal::tproxy(&error))
     }
 }
 

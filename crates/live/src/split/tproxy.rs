@@ -43,12 +43,18 @@ const META_IIF: u32 = 4;
 const META_NFPROTO: u32 = 15;
 const META_L4PROTO: u32 = 16;
 const NETWORK_HEADER: u32 = 1;
+const TRANSPORT_HEADER: u32 = 2;
+/// Where the ports are in a TCP header (RFC 9293, section 3.1).
+const SOURCE_PORT: u32 = 0;
+const DESTINATION_PORT: u32 = 2;
 
 /// Hands the TCP connections that come in through this device of the calling thread's network namespace to transparent
-/// listeners, a port for each family. Those addressed to one of `own` are left alone.
+/// listeners, a port for each family. Those addressed to one of `own` are left alone, and those that have one of the ports `beside` at either
+/// end.
 pub(super) fn redirect(
     device_index: u32,
     own: &[IpAddr],
+    beside: &[u16],
     listeners: &[(Family, u16)],
 ) -> io::Result<()> {
     let socket = socket_with(
@@ -58,7 +64,7 @@ pub(super) fn redirect(
         Some(NETFILTER),
     )?;
     connect(&socket, &SocketAddrNetlink::new(0, 0))?;
-    let batch = Batch::of(device_index, own, listeners);
+    let batch = Batch::of(device_index, own, beside, listeners);
     send(&socket, &batch.bytes, SendFlags::empty())?;
     // The kernel has answered when `send` returns: each message once, an error first.
     let mut answer = vec![0; 1 << 16];
@@ -84,7 +90,12 @@ struct Batch {
 }
 
 impl Batch {
-    fn of(device_index: u32, own: &[IpAddr], listeners: &[(Family, u16)]) -> Self {
+    fn of(
+        device_index: u32,
+        own: &[IpAddr],
+        beside: &[u16],
+        listeners: &[(Family, u16)],
+    ) -> Self {
         let mut batch = Self {
             bytes: Vec::new(),
             sequence: 0,
@@ -108,13 +119,22 @@ impl Batch {
                 accept(rule);
             });
         }
+        for &port in beside {
+            for offset in [SOURCE_PORT, DESTINATION_PORT] {
+                batch.rule(|rule| {
+                    is_tcp(rule);
+                    load_payload(rule, TRANSPORT_HEADER, offset, 2);
+                    equals(rule, &port.to_be_bytes());
+                    accept(rule);
+                });
+            }
+        }
         for &(family, port) in listeners {
             batch.rule(|rule| {
                 is_protocol(rule, family);
                 load_meta(rule, META_IIF);
                 equals(rule, &device_index.to_ne_bytes());
-                load_meta(rule, META_L4PROTO);
-                equals(rule, &[libc::IPPROTO_TCP as u8]);
+                is_tcp(rule);
                 immediate(rule, &port.to_be_bytes());
                 expression(rule, "tproxy", |tproxy| {
                     number(tproxy, 1, nfproto(family).into());
@@ -180,6 +200,12 @@ fn is_protocol(rule: &mut Vec<u8>, family: Family) {
     equals(rule, &[nfproto(family)]);
 }
 
+/// Goes on with the rule only for TCP.
+fn is_tcp(rule: &mut Vec<u8>) {
+    load_meta(rule, META_L4PROTO);
+    equals(rule, &[libc::IPPROTO_TCP as u8]);
+}
+
 fn load_meta(rule: &mut Vec<u8>, key: u32) {
     expression(rule, "meta", |meta| {
         number(meta, 1, REGISTER);
@@ -193,13 +219,18 @@ fn load_destination(rule: &mut Vec<u8>, address: IpAddr) {
         IpAddr::V4(address) => (16, address.octets().to_vec()),
         IpAddr::V6(address) => (24, address.octets().to_vec()),
     };
+    load_payload(rule, NETWORK_HEADER, at, octets.len() as u32);
+    equals(rule, &octets);
+}
+
+/// Loads `length` bytes from `offset` of a header on.
+fn load_payload(rule: &mut Vec<u8>, header: u32, offset: u32, length: u32) {
     expression(rule, "payload", |payload| {
         number(payload, 1, REGISTER);
-        number(payload, 2, NETWORK_HEADER);
-        number(payload, 3, at);
-        number(payload, 4, octets.len() as u32);
+        number(payload, 2, header);
+        number(payload, 3, offset);
+        number(payload, 4, length);
     });
-    equals(rule, &octets);
 }
 
 fn equals(rule: &mut Vec<u8>, value: &[u8]) {
@@ -265,18 +296,18 @@ mod tests {
             "10.77.0.3".parse().expect("an address"),
             "fd77::3".parse().expect("an address"),
         ];
-        let batch = Batch::of(7, &own, &[(Family::V4, 4001), (Family::V6, 4002)]);
+        let batch = Batch::of(7, &own, &[5203], &[(Family::V4, 4001), (Family::V6, 4002)]);
         let messages: Vec<_> = netlink::messages(&batch.bytes).collect();
         let kinds: Vec<u16> = messages.iter().map(|message| message.kind).collect();
         let [begin, end] = [BATCH_BEGIN, BATCH_END];
-        let rules = [NEW_RULE; 4];
+        let rules = [NEW_RULE; 6];
         assert_eq!(
             kinds,
             [&[begin, NEW_TABLE, NEW_CHAIN], &rules[..], &[end]].concat()
         );
-        assert_eq!(messages[6].sequence, batch.last_rule);
+        assert_eq!(messages[8].sequence, batch.last_rule);
         // Behind struct nfgenmsg: the table, the chain, and the expressions.
-        let attributes: Vec<_> = netlink::attributes(&messages[6].body[4..]).collect();
+        let attributes: Vec<_> = netlink::attributes(&messages[8].body[4..]).collect();
         assert_eq!(attributes[0], (1, &b"bentpipe\0"[..]));
         assert_eq!(attributes[2].0, 4 | NLA_F_NESTED);
         assert_eq!(netlink::attributes(attributes[2].1).count(), 8);

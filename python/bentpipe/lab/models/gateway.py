@@ -122,7 +122,7 @@ class Gateway(Table):
         list[str] | None,
         doc(
             "names of the workloads whose connections the gateways take; the packets of the others cross "
-            "beside the session, as those of somebody else would; `sim` only",
+            "beside the session, as those of somebody else would",
             default="all workloads",
         ),
     ] = None

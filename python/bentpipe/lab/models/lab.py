@@ -266,14 +266,11 @@ class LabFile(Table):
                 )
         if self.path.mtu < 576:
             raise FaultError("expected 576 or more beside [gateway]", key="path.mtu")
-        if self.gateway.kind != "bentpipe":
-            for name in ("redundancy", "carries"):
-                if name in self.gateway.model_fields_set:
-                    raise FaultError(
-                        f'leave it out: "{self.gateway.kind}" has settings of its own '
-                        "(docs/labs/gateway-peers.md)",
-                        key=f"gateway.{name}",
-                    )
+        if self.gateway.kind != "bentpipe" and "redundancy" in self.gateway.model_fields_set:
+            raise FaultError(
+                f'leave it out: "{self.gateway.kind}" has settings of its own (docs/labs/gateway-peers.md)',
+                key="gateway.redundancy",
+            )
         return self
 
     @model_validator(mode="after")
