@@ -46,7 +46,8 @@ def test_a_bar_stays_on_one_line_and_leaves_the_cursor_visible_when_interrupted(
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "report", "shell", "compare", "query", "import", "export", "calc", "new", "explain"]
+    "command",
+    ["run", "report", "shell", "compare", "query", "import", "export", "calc", "new", "explain", "doctor"],
 )
 def test_help_shows_what_is_typed_and_no_types(run: Command, command: str) -> None:
     said = run(command, "--help")

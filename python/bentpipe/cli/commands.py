@@ -25,6 +25,9 @@ COMMANDS: dict[str, Entry] = {
     "explain": Entry(
         "explain", "explain", "Say what limited each transfer of a run, and for how much of the time."
     ),
+    "doctor": Entry(
+        "doctor", "doctor", "Say what limited a transfer by what one end saw of it, with the evidence."
+    ),
     "report": Entry(
         "report",
         "report",

@@ -1,16 +1,17 @@
 """The evidence of one transfer, whichever source it is from: facts, samples and events.
 
 A source (a run's sockets, a host's own sockets, a capture) makes an `Evidence`; everything else of the
-doctor reads only that. What a source cannot know is null or None, never zero: a finding that needs it then
-says "cannot tell".
+doctor reads only that. What a source cannot know is null or None, never zero: a finding that needs it
+then says "cannot tell".
 
-- **Samples** are states and counters at an instant. A counter counts from the transfer's start and never
-  falls. There should be a sample every 10 to 100 ms for each connection, and all connections of a transfer
-  are in one table (`connection`).
+- **Samples** are states and counters at an instant. A counter counts from the transfer's start and
+  never falls. There should be a sample every 10 to 100 ms for each connection, and all connections of a
+  transfer are in one table (`connection`).
 - **Events** are single happenings with their time. A source that has only samples makes them from its
   counters, to the accuracy of its samples.
 
-Sequence space and windows are bytes of payload. "The sender" is the end that sends the transfer's payload.
+Sequence space and windows are bytes of payload. "The sender" is the end that sends the transfer's
+payload.
 """
 
 from collections.abc import Mapping
@@ -35,6 +36,7 @@ SAMPLES = pl.Schema(
         # Counters, from the transfer's start.
         "sent_bytes": _INTEGER,  # payload sent, retransmissions too
         "delivered_bytes": _INTEGER,  # in order: acknowledged (at a sender), received (at a receiver)
+        "arrived_bytes": _INTEGER,  # the same and what arrived out of order, as SACK tells
         "retransmitted_bytes": _INTEGER,
         "retransmits": _INTEGER,  # segments
         "timeouts": _INTEGER,  # retransmission timeouts

@@ -1,0 +1,255 @@
+"""Labs with a limit that is known: of each kind of cause, with parameters drawn by a seed.
+
+Rates are drawn from 1 to 1000 Mbit/s and round trips from 5 to 700 ms, both evenly on a logarithmic
+scale. A planted limit is chosen by the formula of its cause, well below what the path could carry.
+Whether a run really had it is checked against the pipe's own tables (`__main__.py`), which the doctor
+does not read.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+MSS = 1448
+_CUBIC = 1.054
+
+
+@dataclass(frozen=True)
+class Planted:
+    kind: str
+    """What the first finding has to be."""
+    lab: dict[str, Any]
+    also: str | None = None
+    """A second cause that has to be named."""
+    least_used: float = 0.0
+    """Share of the path's rate that has to be used, by the pipe's own tables, for the label to hold."""
+    most_used: float = 1.0
+
+
+@dataclass(frozen=True)
+class Path:
+    rate_bit_s: float
+    rtt_s: float
+
+    @property
+    def bdp(self) -> float:
+        return self.rate_bit_s * self.rtt_s / 8
+
+    def lab(self, **path: Any) -> dict[str, Any]:
+        """A download over this path, by hosts whose buffers are no limit."""
+        most = max(int(8 * self.bdp), 8 << 20)
+        return {
+            "duration": f"{self.long_s:.1f} s",
+            "path": {
+                "rtt": f"{self.rtt_s * 1e3:.3f} ms",
+                "rate": f"{self.rate_bit_s / 1e6:.3f} Mbit/s",
+                **path,
+            },
+            "host": {"tcp_rmem": [4096, 131072, most], "tcp_wmem": [4096, 16384, most]},
+            "workload": [{"name": "download", "kind": "bulk", "direction": "down"}],
+        }
+
+    @property
+    def long_s(self) -> float:
+        """Long enough that slow start is a small part."""
+        return max(20.0, 60 * self.rtt_s)
+
+
+def draw(kind: str, seed: int) -> Planted:
+    """The lab of that kind and seed."""
+    random_ = random.Random(f"{kind} {seed}")
+    while True:
+        path = Path(_log(random_, 1e6, 1e9), _log(random_, 0.005, 0.7))
+        found = KINDS[kind](path, random_)
+        if found is not None:
+            found.lab["seed"] = seed + 1
+            return found
+
+
+def _log(random_: random.Random, low: float, high: float) -> float:
+    return math.exp(random_.uniform(math.log(low), math.log(high)))
+
+
+def _receiver_window(path: Path, random_: random.Random) -> Planted | None:
+    window = random_.uniform(0.1, 0.5) * path.bdp
+    if window < 20_000:
+        return None
+    lab = path.lab()
+    most = int(window / 0.62)
+    lab["client"] = {"tcp_rmem": [4096, min(131072, most), most]}
+    return Planted("receiver-window", lab, most_used=0.8)
+
+
+def _send_buffer(path: Path, random_: random.Random) -> Planted | None:
+    buffer = int(random_.uniform(0.1, 0.35) * path.bdp)
+    if buffer < 20_000:
+        return None
+    lab = path.lab()
+    lab["server"] = {"tcp_wmem": [4096, 16384, buffer]}
+    return Planted("send-buffer", lab, most_used=0.8)
+
+
+def _slow_start(path: Path, random_: random.Random) -> Planted | None:
+    """A file that ends in slow start, and takes at least six samples."""
+    largest = 0.5 * path.bdp
+    least = 10 * MSS * (2 ** max(0.7 / path.rtt_s - 1, 2) - 1)
+    if least >= largest:
+        return None
+    lab = path.lab()
+    size = int(_log(random_, least, largest))
+    lab["workload"] = [{"name": "download", "kind": "http", "size": f"{size} B"}]
+    lab["until"] = "done"
+    return Planted("slow-start", lab, most_used=0.7)
+
+
+def _random_loss(path: Path, random_: random.Random) -> Planted | None:
+    """Loss at which CUBIC's window, or Reno's, is 5 to 50 % of the BDP (RFC 9438, 5.2)."""
+    segments = random_.uniform(0.05, 0.5) * path.bdp / MSS
+    if segments < 4:
+        return None
+    share = max(1.5 / segments**2, path.rtt_s / (segments / _CUBIC) ** (4 / 3))
+    # Enough events for a mean: a hundred in the run.
+    events = share * segments / path.rtt_s * path.long_s
+    if share > 0.05 or events < 10:
+        return None
+    return Planted("random-loss", path.lab(loss=round(share, 9)), most_used=0.75)
+
+
+def _short_queue(path: Path, random_: random.Random) -> Planted | None:
+    queue = random_.uniform(0.005, 0.1) * path.bdp
+    if queue < 10 * 1500:
+        return None
+    return Planted("short-queue", path.lab(queue=f"{int(queue)} B"), most_used=0.88)
+
+
+def _capacity(path: Path, random_: random.Random) -> Planted | None:
+    queue = random_.uniform(0.7, 2.0) * path.bdp
+    if queue < 15_000:
+        return None
+    return Planted("capacity", path.lab(queue=f"{int(queue)} B"), least_used=0.93)
+
+
+def _bufferbloat(path: Path, random_: random.Random) -> Planted | None:
+    wait_s = max(random_.uniform(2, 8) * path.rtt_s, 0.1)
+    queue = wait_s * path.rate_bit_s / 8
+    if queue < 30_000 or wait_s > 5:
+        return None
+    return Planted(
+        "capacity", path.lab(down={"queue": f"{int(queue)} B"}), also="bufferbloat", least_used=0.93
+    )
+
+
+def _sender_application(path: Path, random_: random.Random) -> Planted | None:
+    """An upload whose data reaches the proxy at near by a slower LAN: near's application is the slow one."""
+    lab = path.lab()
+    lab["split"] = {}
+    lab["near"] = {"rtt": "1 ms", "rate": f"{path.rate_bit_s * random_.uniform(0.1, 0.6) / 1e6:.3f} Mbit/s"}
+    lab["workload"][0]["direction"] = "up"
+    return Planted("sender-application", lab, most_used=0.8)
+
+
+def _receiver_application(path: Path, random_: random.Random) -> Planted | None:
+    """A download that goes on from the proxy at near by a slower LAN: near's application reads slowly."""
+    lab = path.lab()
+    lab["split"] = {}
+    lab["near"] = {"rtt": "1 ms", "rate": f"{path.rate_bit_s * random_.uniform(0.1, 0.6) / 1e6:.3f} Mbit/s"}
+    # Buffers of a few seconds, so that they are full soon.
+    most = max(int(2 * path.bdp), 200_000)
+    if most > path.rate_bit_s / 8 * 2:
+        return None
+    lab["host"] = {"tcp_rmem": [4096, 131072, most], "tcp_wmem": [4096, 16384, most]}
+    return Planted("receiver-application", lab, most_used=0.8)
+
+
+def _policer(path: Path, random_: random.Random) -> Planted | None:
+    share = random_.uniform(0.1, 0.6)
+    burst = max(int(random_.uniform(0.02, 0.3) * share * path.rate_bit_s / 8), 6000)
+    lab = path.lab(
+        down={
+            "policer": {
+                "rate": f"{path.rate_bit_s * share / 1e6:.3f} Mbit/s",
+                "burst": f"{burst} B",
+            }
+        }
+    )
+    return Planted("policer", lab, most_used=0.8)
+
+
+def _line_drops(path: Path, random_: random.Random) -> Planted | None:
+    """A delay line that holds less than the BDP: half of the round trip is in each pipe."""
+    packets = int(random_.uniform(0.1, 0.6) * path.bdp / 2 / 1500)
+    if packets < 10:
+        return None
+    return Planted("line-drops", path.lab(down={"delay_limit": f"{packets} packets"}), most_used=0.8)
+
+
+def _reordering(path: Path, random_: random.Random) -> Planted | None:
+    spread_s = random_.uniform(0.05, 0.2) * path.rtt_s
+    if spread_s * path.rate_bit_s / 8 < 20 * 1500:
+        return None
+    jitter = {"spread": f"{spread_s * 1e3:.3f} ms", "distribution": "uniform", "reorder": True}
+    return Planted("reordering", path.lab(down={"jitter": jitter}), most_used=0.85)
+
+
+def _pacing(path: Path, random_: random.Random) -> Planted | None:
+    lab = path.lab()
+    rate = path.rate_bit_s * random_.uniform(0.1, 0.6)
+    lab["host"]["congestion_control"] = {"name": "fixed-rate", "rate": f"{rate / 1e6:.3f} Mbit/s"}
+    return Planted("pacing", lab, most_used=0.8)
+
+
+def _ack_path(path: Path, random_: random.Random) -> Planted | None:
+    """The way back carries 15 to 60 % of the ACKs that one ACK for two segments would need."""
+    needed = path.rate_bit_s * 52 / (2 * 1500)
+    up = needed * random_.uniform(0.1, 0.5)
+    if up < 3e3:
+        return None
+    return Planted("ack-path", path.lab(up={"rate": f"{up / 1e6:.6f} Mbit/s"}), most_used=0.85)
+
+
+def _timeouts(path: Path, random_: random.Random) -> Planted | None:
+    """So much loss that windows are a few segments, and retransmissions are lost too."""
+    if path.bdp < 40 * MSS:
+        return None
+    return Planted("timeouts", path.lab(loss=round(random_.uniform(0.12, 0.25), 3)), most_used=0.5)
+
+
+def _outage(path: Path, random_: random.Random) -> Planted | None:
+    lab = path.lab(queue="1 bdp")
+    length_s = random_.uniform(0.2, 0.35) * path.long_s
+    lab["path"]["outages"] = [[f"{path.long_s * 0.4:.2f} s", f"{length_s:.2f} s"]]
+    if path.bdp < 20_000:
+        return None
+    return Planted("outage", lab, least_used=0.3, most_used=0.85)
+
+
+def _tcp_options(path: Path, _random: random.Random) -> Planted | None:
+    """No window scaling on a path whose BDP is several times 64 kB."""
+    if path.bdp < 3 * 65_535:
+        return None
+    lab = path.lab()
+    lab["client"] = {"window_scaling": False}
+    return Planted("tcp-options", lab, most_used=0.8)
+
+
+KINDS: dict[str, Callable[[Path, random.Random], Planted | None]] = {
+    "receiver-window": _receiver_window,
+    "receiver-application": _receiver_application,
+    "send-buffer": _send_buffer,
+    "sender-application": _sender_application,
+    "slow-start": _slow_start,
+    "random-loss": _random_loss,
+    "short-queue": _short_queue,
+    "policer": _policer,
+    "capacity": _capacity,
+    "bufferbloat": _bufferbloat,
+    "reordering": _reordering,
+    "line-drops": _line_drops,
+    "pacing": _pacing,
+    "ack-path": _ack_path,
+    "timeouts": _timeouts,
+    "outage": _outage,
+    "tcp-options": _tcp_options,
+}

@@ -1,0 +1,28 @@
+"""Arrays of a transfer's samples, and what is often asked of them. Unknown figures are NaN."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+
+def middle(values: Floats, where: Flags | None = None) -> float:
+    """The median of what is known; NaN of nothing."""
+    chosen = values if where is None else values[where]
+    chosen = chosen[np.isfinite(chosen)]
+    return float(np.median(chosen)) if chosen.size else float("nan")
+
+
+def grown(values: Floats, connection: Places) -> Floats:
+    """How much a counter grew since the sample before of its connection; 0 where not known."""
+    if not values.size:
+        return values
+    steps = np.diff(values, prepend=values[:1])
+    steps[np.diff(connection, prepend=connection[:1] - 1) != 0] = 0.0
+    return np.nan_to_num(steps, nan=0.0)
+
+
+def known_at_all(values: Floats) -> bool:
+    return bool((~np.isnan(values)).any())

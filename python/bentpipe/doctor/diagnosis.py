@@ -1,0 +1,155 @@
+"""A transfer's evidence to findings: which cause took which share of its time.
+
+Each family of causes says in which samples its causes would explain what was sent. A sample that
+several claim goes to the first of `FAMILIES`' order below, so that the shares add up to one. What
+nobody claims is `unknown`.
+
+Findings are sorted by what they cost: the part of what the path could have carried in the whole time
+and that was not carried in the finding's samples. If the path's rate is not known, by their share of
+the time. A transfer that was carried at 90 % of the path's rate or more has `capacity` first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, Floats
+from bentpipe.doctor.claim import Claim, Family, Finding
+from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.families.capacity import capacity
+from bentpipe.doctor.families.losses import losses
+from bentpipe.doctor.families.receive_window import receive_window
+from bentpipe.doctor.families.sender import sender
+from bentpipe.doctor.families.slow_start import slow_start
+from bentpipe.doctor.view import View, view
+
+FAMILIES: Mapping[str, Family] = {
+    "receive_window": receive_window,
+    "sender": sender,
+    "slow_start": slow_start,
+    "losses": losses,
+    "capacity": capacity,
+}
+"""By name, a file each."""
+ORDER = (
+    "outage",
+    "mtu",
+    "timeouts",
+    "receiver-application",
+    "capacity",
+    "receiver-window",
+    "send-buffer",
+    "policer",
+    "line-drops",
+    "reordering",
+    "slow-start",
+    "random-loss",
+    "short-queue",
+    "ack-path",
+    "cpu",
+    "sender-application",
+    "pacing",
+)
+"""Which cause a sample goes to if several claim it: the first of these."""
+HEALTHY = 0.9
+"""Share of the path's rate from which on a transfer has what the path carries."""
+_LEAST_SHARE = 0.005
+_LEAST_SAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A transfer, and what limited it."""
+
+    evidence: Evidence
+    view: View
+    findings: tuple[Finding, ...]
+
+
+def diagnose(evidence: Evidence) -> Diagnosis:
+    """What limited the transfer, the costliest first; there is always a finding."""
+    seen = view(evidence)
+    if seen.size < _LEAST_SAMPLES:
+        return Diagnosis(evidence, seen, (_too_little(seen),))
+    claims = [claim for family in FAMILIES.values() for claim in family(seen)]
+    counts = _counted(seen)
+    weights = np.where(counts, seen.dt_s, 0.0)
+    lost = _lost(seen)
+    taking = sorted((claim for claim in claims if not claim.beside), key=lambda each: ORDER.index(each.kind))
+    left = counts.copy()
+    found = []
+    for claim in taking:
+        own = claim.holds & left
+        left &= ~claim.holds
+        found.append(_finding(claim, own, weights, lost))
+    found.append(_finding(_unknown(seen, left), left, weights, lost))
+    found = [each for each in found if each.share >= _LEAST_SHARE]
+    found.sort(key=lambda each: (-(each.share if each.lost_share is None else each.lost_share), -each.share))
+    if _carries_what_it_can(seen):
+        found.sort(key=lambda each: each.kind != "capacity")
+    beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
+    return Diagnosis(evidence, seen, (*found[:1], *beside, *found[1:]))
+
+
+def _counted(seen: View) -> Flags:
+    """The samples between the first payload and the last."""
+    sends = (seen.total_bit_s > 0) | (np.nan_to_num(seen.flight) > 0)
+    if not sends.any():
+        return np.zeros(seen.size, bool)
+    begin_s, end_s = seen.time_s[sends].min(), seen.evidence.end_s
+    counts: Flags = (seen.time_s >= begin_s) & (seen.time_s <= end_s) & (seen.dt_s > 0)
+    return counts
+
+
+def _lost(seen: View) -> Floats | None:
+    """For each sample, which share of the path's rate was not used."""
+    if seen.capacity_bit_s is None:
+        return None
+    return np.clip(1 - seen.total_bit_s / seen.capacity_bit_s, 0.0, 1.0)
+
+
+def _finding(claim: Claim, own: Flags, weights: Floats, lost: Floats | None) -> Finding:
+    whole = float(weights.sum())
+    share = float(weights[own].sum()) / whole if whole > 0 else 0.0
+    cost = None if lost is None or whole <= 0 else float((weights * lost)[own].sum()) / whole
+    return Finding(
+        claim.kind,
+        round(share, 4),
+        round(min(max(claim.certainty, 0.0), 1.0), 3),
+        claim.because,
+        dict(claim.evidence),
+        claim.formula,
+        claim.otherwise,
+        None if cost is None else round(cost, 4),
+    )
+
+
+def _carries_what_it_can(seen: View) -> bool:
+    goodput = seen.evidence.goodput_bit_s
+    return bool(goodput and seen.capacity_bit_s and goodput >= HEALTHY * seen.capacity_bit_s)
+
+
+def _unknown(seen: View, left: Flags) -> Claim:
+    missing = "this end sees neither cwnd nor what is unsent" if not seen.at_sender else "no window was full"
+    return Claim(
+        "unknown",
+        left,
+        0.0,
+        f"cannot tell, because {missing} and the path shows no queue and no loss then",
+        {},
+        "none",
+        "samples of the other end, or more of them",
+    )
+
+
+def _too_little(seen: View) -> Finding:
+    return Finding(
+        "unknown",
+        1.0,
+        0.0,
+        f"cannot tell, because there are {seen.size} samples of it; it takes {_LEAST_SAMPLES} or more",
+        {"samples": seen.size},
+        "none",
+        "samples every 10 ms",
+    )

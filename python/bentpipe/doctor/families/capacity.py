@@ -1,0 +1,69 @@
+"""The path carries what it can, and how long its queue stands meanwhile.
+
+A sample is at capacity if a queue stands (view.py), or if the rate is 95 % of the path's or more.
+
+`bufferbloat` stands beside it: in the median of these samples packets wait 30 ms and a quarter of the
+base RTT or more.
+
+The second test: the rate is within 10 % of the path's.
+"""
+
+import numpy as np
+
+from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.view import View
+from bentpipe.words.wording import duration, percent, rate
+
+_AT_CAPACITY = 0.95
+_BLOATED_S = 0.03
+_BLOATED_SHARE = 0.25
+_SEVERE_S = 0.2
+
+
+def capacity(view: View) -> list[Claim]:
+    if view.capacity_bit_s is None:
+        return []
+    holds = view.standing | (view.total_bit_s >= _AT_CAPACITY * view.capacity_bit_s)
+    if not holds.any():
+        return []
+    wait_s = middle(view.queue_s, holds)
+    agrees = np.abs(view.total_bit_s / view.capacity_bit_s - 1) <= 0.1
+    claims = [
+        Claim(
+            "capacity",
+            holds,
+            share_of(agrees, holds, view.dt_s),
+            f"the path was full: it carried {rate(view.capacity_bit_s)} of payload whatever was in flight, "
+            f"and packets waited {duration(max(wait_s, 0.0))} in its queue",
+            {
+                "rate_mbit_s": known(view.capacity_bit_s / 1e6, 3),
+                "rtt_s": known(middle(view.rtt_s, holds)),
+                "base_rtt_s": known(view.base_rtt_s or float("nan")),
+                "queue_s": known(wait_s),
+            },
+            "a full pipe: RTT grows with what is in flight, and the rate does not",
+            "an RTT that stays at its smallest, or a rate that grows with the window",
+        )
+    ]
+    base_s = view.base_rtt_s or 0.0
+    if wait_s >= max(_BLOATED_S, _BLOATED_SHARE * base_s):
+        claims.append(
+            Claim(
+                "bufferbloat",
+                holds,
+                share_of(view.queue_s >= _BLOATED_S, holds, view.dt_s),
+                f"the standing queue adds {duration(wait_s)} to an RTT of {duration(base_s)}"
+                + (", which others on the path feel too" if wait_s >= _SEVERE_S else ""),
+                {
+                    "queue_s": known(wait_s),
+                    "base_rtt_s": known(base_s),
+                    "queue_bytes": known(wait_s * view.capacity_bit_s / 8),
+                    "of_base_rtt": percent(wait_s / base_s) if base_s else None,
+                },
+                "wait = RTT - base RTT; bloated from max(30 ms, R / 4) on",
+                "an RTT near its smallest while the path is full",
+                beside=True,
+            )
+        )
+    return claims

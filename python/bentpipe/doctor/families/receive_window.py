@@ -1,0 +1,89 @@
+"""The receive window: too small a buffer, or an application that reads too slowly.
+
+A sample is limited by the window if 3 segments or less of it are free, or the sender's TCP counted half
+of the time since the last sample as limited by it. At a receiver, which does not know what is
+outstanding, it is limited if rate x RTT reaches 85 % of the window.
+
+The two are told apart by what the window does. A small buffer keeps the window at its largest. A slow
+reader closes it: the window falls below half of its largest, or what is unread fills a quarter of the
+buffer.
+
+The second test is Little's law: the window over the RTT gives the rate that was seen, within 20 %.
+"""
+
+import numpy as np
+
+from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.view import View
+from bentpipe.words.wording import duration, rate, size
+
+_FREE_SEGMENTS = 3
+_LITTLE = 0.85
+_AGREES = 0.2
+_CLOSED = 0.5
+_UNREAD = 0.25
+
+
+def receive_window(view: View) -> list[Claim]:
+    if not view.knows("rwnd_bytes"):
+        return []
+    window = view["rwnd_bytes"]
+    with np.errstate(invalid="ignore"):
+        if view.at_sender:
+            full = view.flight >= np.maximum(window - _FREE_SEGMENTS * view.mss, 0.9 * window)
+            counted = view.grown("rwnd_limited_s") >= view.dt_s / 2
+            cwnd = view["cwnd_bytes"]
+            full = (full & ~(cwnd < window)) | (counted & (view.dt_s > 0))
+        else:
+            full = view.rate_bit_s * view.rtt_s / 8 >= _LITTLE * window
+        slow = _read_slowly(view, full)
+    claims = []
+    for kind, holds in (("receiver-application", full & slow), ("receiver-window", full & ~slow)):
+        if holds.any():
+            claims.append(_claim(view, kind, holds))
+    return claims
+
+
+def _read_slowly(view: View, full: np.ndarray) -> np.ndarray:
+    """In which samples the window was closed by what the application has not read."""
+    window = view["rwnd_bytes"]
+    if view.knows("unread_bytes", "rcvbuf_bytes"):
+        held = view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"]
+        closed: np.ndarray = held & np.isfinite(window)
+    else:
+        largest = np.maximum.accumulate(np.nan_to_num(window))
+        closed = window < _CLOSED * largest
+    # A reader that is slow at all leaves the window open now and then: the transfer decides.
+    mostly = share_of(closed, full | closed, view.dt_s) >= 0.25
+    return np.full(view.size, bool(mostly))
+
+
+def _claim(view: View, kind: str, holds: np.ndarray) -> Claim:
+    window, rtt_s = middle(view["rwnd_bytes"], holds), middle(view.rtt_s, holds)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = view.rate_bit_s * view.rtt_s / 8 / view["rwnd_bytes"]
+    agrees = np.abs(ratio - 1) <= _AGREES
+    largest = float(np.nanmax(view["rwnd_bytes"]))
+    evidence = {"rwnd_bytes": known(window), "rwnd_largest_bytes": known(largest), "rtt_s": known(rtt_s)}
+    if kind == "receiver-window":
+        return Claim(
+            kind,
+            holds,
+            share_of(agrees, holds, view.dt_s),
+            f"the receive window, {size(window)}, was full: it allows at most {rate(window * 8 / rtt_s)} at "
+            f"an RTT of {duration(rtt_s)}",
+            evidence,
+            "rate = window / RTT; full: outstanding >= window - 3 MSS",
+            "free room in the window, or a window that another limit kept from filling",
+        )
+    evidence["unread_bytes"] = known(middle(view["unread_bytes"], holds))
+    return Claim(
+        kind,
+        holds,
+        1.0 - share_of(agrees, holds & (view["rwnd_bytes"] >= _CLOSED * largest), view.dt_s) / 2,
+        f"the receiver's application read too slowly: the window fell to {size(window)} of {size(largest)}",
+        evidence,
+        "window = buffer - unread; a reader slower than the path closes the window",
+        "a window that stays at its largest while it is full",
+    )

@@ -1,0 +1,92 @@
+"""Slow start: the transfer was too short for the path, or it left slow start too early.
+
+At a sender a sample is in slow start if cwnd is below ssthresh, TCP repairs nothing, and the sender has
+more to send or 90 % of cwnd in flight. With a finite ssthresh, no loss so far and a window that is
+full, slow start was left early (HyStart), and cwnd grows by congestion avoidance.
+
+At a receiver it is the time before the rate first reached 70 % of its largest, if the rate at least
+doubled within it.
+
+The second test is the formula: slow start takes R log2(BDP / initial window), within a factor of two.
+"""
+
+import math
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, middle
+from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.view import View
+from bentpipe.words.wording import duration, size
+
+_FULL = 0.9
+_INITIAL_SEGMENTS = 10
+_REACHED = 0.7
+
+
+def slow_start(view: View) -> list[Claim]:
+    holds, early = _at_sender(view) if view.at_sender else (_at_receiver(view), None)
+    if early is not None and early.any():
+        holds = holds | early
+    if not holds.any():
+        return []
+    took_s = float(view.dt_s[holds].sum()) / max(len(np.unique(view.connection)), 1)
+    expected_s = _expected_s(view)
+    largest = float(np.nanmax(view.flight)) if np.isfinite(view.flight).any() else math.nan
+    left_early = early is not None and bool(early.any())
+    how = (
+        "slow start ended before a loss and before the path was full, and cwnd has grown slowly since"
+        if left_early
+        else "slow start: cwnd was still growing towards what the path carries"
+    )
+    agrees = 0.5
+    if expected_s:
+        agrees = min(1.0, max(expected_s, view.base_rtt_s or 0) * 2 / took_s) if took_s > 0 else 0.5
+    return [
+        Claim(
+            "slow-start",
+            holds,
+            1.0 if left_early else agrees,
+            f"{how}: {duration(took_s)}, with {size(largest)} in flight at most",
+            {
+                "slow_start_s": known(took_s),
+                "rtt_s": known(middle(view.rtt_s, holds)),
+                "cwnd_bytes": known(middle(view["cwnd_bytes"], holds)),
+                "formula_s": None if expected_s is None else known(expected_s),
+            },
+            "time = R log2(BDP / initial window)",
+            "cwnd above ssthresh, or a full pipe",
+        )
+    ]
+
+
+def _expected_s(view: View) -> float | None:
+    reached = view.capacity_bit_s or float(np.nanmax(view.total_bit_s, initial=0.0))
+    if not view.base_rtt_s or reached <= 0:
+        return None
+    bdp = reached * view.base_rtt_s / 8
+    return view.base_rtt_s * max(math.log2(max(bdp / (_INITIAL_SEGMENTS * view.mss), 1.0)), 1.0)
+
+
+def _at_sender(view: View) -> tuple[Flags, Flags]:
+    if not view.knows("cwnd_bytes", "ssthresh_bytes"):
+        nothing = np.zeros(view.size, bool)
+        return nothing, nothing
+    cwnd, ssthresh = view["cwnd_bytes"], view["ssthresh_bytes"]
+    with np.errstate(invalid="ignore"):
+        full = view["in_flight_bytes"] >= _FULL * cwnd
+        more = view["notsent_bytes"] >= view.mss
+        sends = (full | more) & ~view.recovering
+        rises = (cwnd < ssthresh) & sends
+        no_loss = np.nan_to_num(view["retransmits"]) == 0
+        early = (cwnd >= ssthresh) & np.isfinite(ssthresh) & no_loss & full
+    return rises, early
+
+
+def _at_receiver(view: View) -> Flags:
+    rate = np.nan_to_num(view.total_bit_s)
+    if not rate.size or rate.max() <= 0:
+        return np.zeros(view.size, bool)
+    reached = int(np.argmax(rate >= _REACHED * rate.max()))
+    rises: Flags = view.time_s < view.time_s[reached]
+    return rises

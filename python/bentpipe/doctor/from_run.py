@@ -1,0 +1,192 @@
+"""The evidence of a run's transfers, as one end sees them: its sockets, its programs' flows, its pings.
+
+The pipe's table `link` is not read: no host sees it. What is known of an end is read at that end only:
+a sender's samples have no receive buffer, a receiver's no cwnd. Where TCP is split, the ends are the
+proxies' sockets on the path.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, samples
+from bentpipe.runs import asked
+from bentpipe.runs.called import called
+from bentpipe.runs.path_ends import of_the_path
+from bentpipe.words.direction import Direction
+
+_CARRY = ("bulk", "http", "channels")
+_CONNECTED = ("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSING")
+_CONNECTION = ("local_port", "remote_port")
+
+
+def transfers(
+    record: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], seen_from: SeenFrom
+) -> Iterator[Evidence]:
+    """Of each workload that carried payload. `tables` has `sockets`, `flows` and `pings`."""
+    sockets = of_the_path(tables["sockets"], record)
+    for workload, figures in record.get("workloads", {}).items():
+        if figures.get("kind") not in _CARRY or asked.is_carried(record, workload):
+            continue
+        found = _transfer(record, workload, sockets, tables, seen_from)
+        if found is not None:
+            yield found
+
+
+def _transfer(
+    record: Mapping[str, Any],
+    workload: str,
+    sockets: pl.DataFrame,
+    tables: Mapping[str, pl.DataFrame],
+    seen_from: SeenFrom,
+) -> Evidence | None:
+    direction = asked.direction_of(record, workload) or Direction.DOWN
+    sender = str(direction.sender)
+    receiver = "client" if sender == "server" else "server"
+    host = sender if seen_from == "sender" else receiver
+    own = sockets.filter(
+        (pl.col("workload") == workload)
+        & (pl.col("host") == host)
+        & (pl.col("role").fill_null("data") == "data")
+        & pl.col("state").is_in(_CONNECTED)
+    ).sort("time_s")
+    flows = tables["flows"].filter(pl.col("workload") == workload)
+    if own.is_empty() or flows.is_empty():
+        return None
+    own = own.with_columns(
+        (pl.struct(_CONNECTION).rank("dense") - 1).cast(pl.Int64).alias("connection"),
+        pl.col("segments_out").cast(pl.Int64),
+    )
+    frame = samples(_at_sender(own) if seen_from == "sender" else _at_receiver(own))
+    start_s = float(flows["start_s"].min())  # type: ignore[arg-type]
+    end_s = _end_s(flows, frame)
+    frame = frame.filter(pl.col("time_s") <= end_s)
+    return Evidence(
+        name=called(record, workload),
+        direction=str(direction),
+        seen_from=seen_from,
+        start_s=start_s,
+        end_s=end_s,
+        bytes=int(flows["bytes"].sum() or 0),
+        mss_bytes=max(own["mss_bytes"].drop_nulls().to_list(), default=None),
+        samples=frame,
+        events=_events(frame),
+        pings=tables["pings"].select("time_s", "rtt_s"),
+        sender_offered=_offered(asked.host(record, sender)),
+        receiver_offered=_offered(asked.host(record, receiver)),
+        handshake_rtt_s=_handshake(flows),
+        ended=_ended(flows),
+        congestion_control=_control(own) if host == sender else None,
+        sndbuf_most_bytes=_most(record, sender, "tcp_wmem") if host == sender else None,
+        rcvbuf_most_bytes=_most(record, receiver, "tcp_rmem") if host == receiver else None,
+    )
+
+
+def _control(own: pl.DataFrame) -> str | None:
+    return next(iter(own["congestion_control"].drop_nulls()), None)
+
+
+def _at_sender(own: pl.DataFrame) -> pl.DataFrame:
+    mss = pl.col("mss_bytes")
+    return own.with_columns(
+        pl.col("bytes_sent").alias("sent_bytes"),
+        pl.col("bytes_acked").alias("delivered_bytes"),
+        (pl.col("delivered") * mss).alias("arrived_bytes"),
+        pl.col("bytes_retrans").alias("retransmitted_bytes"),
+        pl.col("total_rto").alias("timeouts"),
+        pl.col("segments_out").alias("segments_sent"),
+        pl.col("segments_in").alias("acks"),
+        (pl.col("unacked_segments") * mss).alias("outstanding_bytes"),
+        (pl.col("lost_segments") * mss).alias("lost_bytes"),
+        (pl.col("cwnd_segments") * mss).alias("cwnd_bytes"),
+        (pl.col("ssthresh_segments") * mss).cast(pl.Float64).fill_null(float("inf")).alias("ssthresh_bytes"),
+        pl.col("ca_state").alias("recovery"),
+        pl.col("reordering").alias("reordering_segments"),
+        pl.col("wmem_queued_bytes").alias("sndbuf_used_bytes"),
+        pl.col("snd_wnd_bytes").alias("rwnd_bytes"),
+        pl.lit(None).alias("rcvbuf_bytes"),
+    )
+
+
+def _at_receiver(own: pl.DataFrame) -> pl.DataFrame:
+    return own.select(
+        "time_s",
+        "connection",
+        pl.col("bytes_received").alias("delivered_bytes"),
+        pl.col("segments_in").alias("segments_sent"),
+        pl.col("segments_out").alias("acks"),
+        pl.col("rcv_ooopack").alias("out_of_order"),
+        pl.col("rcv_wnd_bytes").alias("rwnd_bytes"),
+        "rcvbuf_bytes",
+        pl.col("rmem_alloc_bytes").alias("unread_bytes"),
+        pl.col("rcv_rtt_s").alias("srtt_s"),
+        pl.col("min_rtt_s"),
+    )
+
+
+def _end_s(flows: pl.DataFrame, frame: pl.DataFrame) -> float:
+    """When the last flow ended; of one that did not, when its payload last grew."""
+    ended = flows["end_s"]
+    if ended.null_count() == 0:
+        return float(ended.max())  # type: ignore[arg-type]
+    return float(frame["time_s"].max() or 0.0)  # type: ignore[arg-type]
+
+
+def _handshake(flows: pl.DataFrame) -> float | None:
+    """As the program that connected saw it: the shortest of its connections."""
+    took = flows.select((pl.col("connected_s") - pl.col("start_s")).min()).item()
+    return None if took is None else float(took)
+
+
+def _ended(flows: pl.DataFrame) -> Ended:
+    outcomes = set(flows["outcome"])
+    if outcomes == {"finished"}:
+        return "finished"
+    return "reset" if "failed" in outcomes else "open"
+
+
+def _offered(host: Mapping[str, Any]) -> Offered:
+    """What an end offers in its SYN, by its own settings. What a lab leaves open is on, as in Linux."""
+
+    def on(name: str) -> bool:
+        value = host.get(name)
+        return True if value is None else bool(value)
+
+    return Offered(
+        sack=on("sack"),
+        timestamps=on("timestamps"),
+        window_scale=None if on("window_scaling") else -1,
+        ecn=bool(host.get("ecn")),
+    )
+
+
+def _most(record: Mapping[str, Any], host: str, name: str) -> int | None:
+    """The last number of the sysctl in force at that host."""
+    words = str(record.get("sysctl", {}).get(host, {}).get(f"net.ipv4.{name}", "")).split()
+    return int(words[2]) if len(words) == 3 and words[2].isdigit() else None
+
+
+def _events(frame: pl.DataFrame) -> pl.DataFrame:
+    """From the counters, at the sample that first shows them."""
+    grown = frame.select(
+        "time_s",
+        "connection",
+        *(
+            pl.col(name).diff().over("connection").alias(name)
+            for name in ("retransmitted_bytes", "timeouts", "out_of_order")
+        ),
+        pl.col("rwnd_bytes"),
+    )
+    of = {
+        "retransmission": ("retransmitted_bytes", pl.col("retransmitted_bytes")),
+        "timeout": ("timeouts", pl.lit(None)),
+        "loss": ("out_of_order", pl.lit(None)),
+    }
+    found = [
+        grown.filter(pl.col(counter) > 0).select(
+            "time_s", "connection", pl.lit(kind).alias("kind"), count.cast(pl.Int64).alias("bytes")
+        )
+        for kind, (counter, count) in of.items()
+    ]
+    return events(pl.concat(found))

@@ -1,0 +1,119 @@
+"""A lab that reproduces a path as it was seen, and the transfer on it.
+
+What was not seen is left to the lab's defaults: a path that was never full has the rate that it carried
+at least, four times over, so that it is no limit. A window that bound is set by the buffer that gives
+it: Linux offers about 0.62 of a receive buffer (reference: measured with kernel 6.18), and keeps about
+2/3 of a send buffer in flight.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.path_seen import PathSeen
+from bentpipe.errors import StoreError
+
+_WINDOW_OF_BUFFER = 0.62
+_NO_LIMIT = 4
+_LEAST_RATE_BIT_S = 1e3
+_BUFFER_DEFAULT = {"tcp_rmem": (4096, 131_072), "tcp_wmem": (4096, 16_384)}
+_LONGEST_S = 120.0
+
+
+def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
+    """The lab as a document."""
+    shape: dict[str, Any] = {"rtt": f"{(path.rtt_s or 0.0) * 1e3:.3f} ms"}
+    rate = path.rate_bit_s or _NO_LIMIT * (path.least_rate_bit_s or 0.0)
+    if rate >= _LEAST_RATE_BIT_S:
+        shape["rate"] = f"{round(rate)} bit/s"
+    way: dict[str, Any] = {}
+    if path.rate_bit_s and path.queue_bytes and path.queue_bytes >= 1500:
+        way["queue"] = f"{round(path.queue_bytes)} B"
+    if path.loss:
+        way["loss"] = float(f"{path.loss:.3g}")
+    direction = path.direction or "down"
+    if way:
+        shape[direction] = way
+    of = max(found, key=lambda each: each.evidence.bytes)
+    sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
+    lab: dict[str, Any] = {
+        "title": f"The path as {of.evidence.name} saw it",
+        "duration": f"{max(min(of.evidence.duration_s, _LONGEST_S), 1.0):.1f} s",
+        "path": shape,
+    }
+    if of.evidence.congestion_control:
+        lab["host"] = {"congestion_control": of.evidence.congestion_control}
+    lab.update(_buffers(of, sender, receiver))
+    streams = max(len(np.unique(of.view.connection)), 1)
+    work: dict[str, Any] = {"name": "transfer", "kind": "bulk", "direction": direction}
+    if streams > 1:
+        work["streams"] = min(streams, 128)
+    if of.evidence.ended == "finished" and of.evidence.bytes:
+        work = {"name": "transfer", "kind": "http", "direction": direction, "size": f"{of.evidence.bytes} B"}
+        lab["until"] = "done"
+        lab["duration"] = f"{max(10 * of.evidence.duration_s, 60.0):.1f} s"
+    lab["workload"] = [work]
+    return lab
+
+
+def _buffers(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    kinds = {each.kind for each in of.findings}
+    if "receiver-window" in kinds:
+        window = float(np.nanmax(of.view["rwnd_bytes"]))
+        most = of.evidence.rcvbuf_most_bytes or round(window / _WINDOW_OF_BUFFER)
+        found[receiver] = {"tcp_rmem": _three("tcp_rmem", most)}
+    if "send-buffer" in kinds and of.view.knows("sndbuf_bytes"):
+        most = of.evidence.sndbuf_most_bytes or round(float(np.nanmax(of.view["sndbuf_bytes"])))
+        found[sender] = {"tcp_wmem": _three("tcp_wmem", most)}
+    return found
+
+
+def _three(name: str, most: int) -> list[int]:
+    least, usual = _BUFFER_DEFAULT[name]
+    most = max(most, least)
+    return [least, min(usual, most), most]
+
+
+def write_lab(file: Path, path: PathSeen, found: Sequence[Diagnosis]) -> None:
+    """Write the lab as TOML. Raises StoreError where the file cannot be written."""
+    try:
+        file.write_text(toml(lab_seen(path, found)), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"--lab {file}: {error.strerror}") from error
+
+
+def toml(document: dict[str, Any]) -> str:
+    """Of a document of tables, lists and plain values."""
+    tables = {name: value for name, value in document.items() if isinstance(value, dict)}
+    lists = {name: value for name, value in document.items() if _is_tables(value)}
+    lines = [f"{k} = {_value(v)}" for k, v in document.items() if k not in tables and k not in lists]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *_table(table)]
+        for inner, values in table.items():
+            if isinstance(values, dict):
+                lines += [f"[{name}.{inner}]", *_table(values)]
+    for name, entries in lists.items():
+        for entry in entries:
+            lines += ["", f"[[{name}]]", *_table(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def _table(table: dict[str, Any]) -> list[str]:
+    return [f"{name} = {_value(value)}" for name, value in table.items() if not isinstance(value, dict)]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        escaped = "".join(f"\\u{ord(c):04x}" if c in '"\\' or ord(c) < 32 else c for c in value)
+        return f'"{escaped}"'
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(value)

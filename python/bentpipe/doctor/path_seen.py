@@ -1,0 +1,139 @@
+"""The path as a transfer's end sees it: base round trip, rate, queue and loss, each with an interval where
+there is one.
+
+- **rate**: IP bytes, since a lab's rate counts them: payload x (MSS + 52) / MSS. The interval is that
+  of the quartiles of the rates that were seen while a queue stood.
+- **queue**: the longest wait x rate, if the path was full and lost packets then. If nothing was lost it
+  is at least that long, and the upper end of the interval is unknown.
+- **loss**: loss episodes without a queue before them, per segment sent: what the path loses by itself.
+  The interval is that of a Poisson count (95 %, by its square root).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Floats
+from bentpipe.doctor.claim import known
+from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.view import View, before_losses
+
+_HEADERS_BYTES = 52
+"""IPv4 and TCP with time stamps."""
+
+Interval = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class PathSeen:
+    """None: not known."""
+
+    rtt_s: float | None
+    rtt_interval_s: Interval
+    rate_bit_s: float | None
+    """Of IP bytes; None: the path was never full."""
+    rate_interval_bit_s: Interval
+    least_rate_bit_s: float | None
+    """What it carried at least."""
+    queue_bytes: float | None
+    queue_interval_bytes: Interval
+    loss: float | None
+    loss_interval: Interval
+    jitter_s: float | None
+    direction: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        def figure(value: float | None, digits: int = 6) -> float | None:
+            return None if value is None else known(value, digits)
+
+        def interval(of: Interval, scale: float = 1.0) -> list[float | None]:
+            return [None if each is None else known(each / scale, 9) for each in of]
+
+        return {
+            "rtt_s": figure(self.rtt_s),
+            "rtt_interval_s": interval(self.rtt_interval_s),
+            "rate_mbit_s": None if self.rate_bit_s is None else known(self.rate_bit_s / 1e6),
+            "rate_interval_mbit_s": interval(self.rate_interval_bit_s, 1e6),
+            "least_rate_mbit_s": None
+            if self.least_rate_bit_s is None
+            else known(self.least_rate_bit_s / 1e6),
+            "queue_bytes": figure(self.queue_bytes, 0),
+            "queue_interval_bytes": interval(self.queue_interval_bytes),
+            "loss": figure(self.loss, 9),
+            "loss_interval": interval(self.loss_interval),
+            "jitter_s": figure(self.jitter_s),
+        }
+
+
+def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
+    """By the transfer that tells most: one that filled the path, and the longest of these."""
+    if not found:
+        return None
+    of = max(found, key=lambda each: (each.view.capacity_bit_s is not None, each.evidence.bytes))
+    view = of.view
+    scale = (view.mss + _HEADERS_BYTES) / view.mss
+    capacity = view.capacity_bit_s
+    base = view.base_rtt_s
+    least = float(view.total_bit_s.max()) * scale if view.size else None
+    rates = view.total_bit_s[view.standing & ~view.recovering] * scale
+    loss, loss_interval = _loss(of)
+    queue, queue_interval = _queue(view)
+    return PathSeen(
+        rtt_s=base,
+        rtt_interval_s=(base and base * 0.99, _low(view)),
+        rate_bit_s=capacity and capacity * scale,
+        rate_interval_bit_s=_quartiles(rates) if capacity else (least, None),
+        least_rate_bit_s=least,
+        queue_bytes=queue,
+        queue_interval_bytes=queue_interval,
+        loss=loss,
+        loss_interval=loss_interval,
+        jitter_s=_jitter(view),
+        direction=of.evidence.direction,
+    )
+
+
+def _low(view: View) -> float | None:
+    known_rtt = view.rtt_s[np.isfinite(view.rtt_s)]
+    return float(np.quantile(known_rtt, 0.05)) if known_rtt.size else None
+
+
+def _quartiles(values: Floats) -> Interval:
+    if not values.size:
+        return None, None
+    return float(np.quantile(values, 0.25)), float(np.quantile(values, 0.75))
+
+
+def _queue(view: View) -> tuple[float | None, Interval]:
+    if view.capacity_bit_s is None or not view.standing.any():
+        return None, (None, None)
+    longest_s = float(np.nanmax(view.queue_s[view.standing]))
+    held = longest_s * view.capacity_bit_s / 8 * (view.mss + _HEADERS_BYTES) / view.mss
+    overflowed = any(
+        view.standing[max(int(place) - 2, 0) : int(place) + 3].any() for place in before_losses(view)
+    )
+    return held, (0.8 * held, 1.2 * held if overflowed else None)
+
+
+def _loss(of: Diagnosis) -> tuple[float | None, Interval]:
+    view = of.view
+    if not view.knows("sent_bytes"):
+        return None, (None, None)
+    segments = float(np.nanmax(view["sent_bytes"])) / view.mss
+    if segments < 1:
+        return None, (None, None)
+    events = next(
+        (float(each.evidence["loss_events"]) for each in of.findings if each.kind == "random-loss"), 0.0
+    )
+    spread = 1.96 * max(events, 1.0) ** 0.5
+    return events / segments, (max(events - spread, 0.0) / segments, (events + spread) / segments)
+
+
+def _jitter(view: View) -> float | None:
+    """The scatter of round trips from one sample to the next while no queue stood."""
+    calm = ~view.standing & ~view.recovering & np.isfinite(view.rtt_s)
+    if calm.sum() < 8:
+        return None
+    return float(1.4826 * np.median(np.abs(np.diff(view.rtt_s[calm]))))

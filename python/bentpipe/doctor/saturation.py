@@ -1,0 +1,103 @@
+"""Whether the path was full, and at which rate: by what one end sees.
+
+A path is full if more in flight gives no higher rate. Of a path that is not full, F in flight are fewer
+than the BDP: F < C R. So its own bursts wait F / C < R at most, and R / 2 on average. Hence three
+tests, of which one is enough:
+
+1. **long wait**: q > R / 2, and four segments or more wait. No burst of a flow that leaves the path
+   idle waits so long.
+2. **plateau**: among samples that differ in flight by 25 % or more, the elasticity d log(rate) / d
+   log(flight) is below 1/2. With bursts alone it is R / (R + F / 2C), more than 2/3.
+3. **more than a burst**: q x rate exceeds 64 KiB, which is what a host sends at once at most, and a
+   tenth of R. It does not hold of a flow that its send buffer or its application limits: these send
+   larger bursts.
+
+A rate that was exceeded by a tenth in a twentieth of the time, without a queue, is no path's rate.
+"""
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, Floats
+
+QUEUED_SEGMENTS = 4
+_LONG = 0.5
+_PLATEAU = 0.5
+_DIFFERS = 1.25
+_BURST_BYTES = 65_536
+_LEAST_OF_BASE = 0.1
+_EXCEEDED = 1.1
+_LEAST_TIME = 0.05
+_LEAST_SAMPLES = 3
+
+
+def standing_queue(
+    *,
+    queue_s: Floats,
+    base_s: float,
+    rate_bit_s: Floats,
+    flight: Floats,
+    noise_s: float,
+    mss: float,
+    steady: Flags,
+    bursts: Flags,
+) -> Flags:
+    """In which samples a queue stands. `steady`: neither repairing nor in slow start; `bursts`: limited by
+    the sender's application or buffer."""
+    with np.errstate(invalid="ignore"):
+        queued_bytes = queue_s * rate_bit_s / 8
+        seen = (queued_bytes >= QUEUED_SEGMENTS * mss) & (queue_s > noise_s)
+        long = seen & (queue_s > _LONG * base_s)
+        many = seen & ~bursts & (queued_bytes > _BURST_BYTES) & (queue_s > _LEAST_OF_BASE * base_s)
+    flat = seen & _on_plateau(rate_bit_s, flight, queue_s, steady & ~bursts)
+    return long | many | flat
+
+
+def _on_plateau(rate: Floats, flight: Floats, queue_s: Floats, steady: Flags) -> Flags:
+    """The samples whose flight is in the range in which the rate no longer follows it."""
+    nothing = np.zeros(len(rate), bool)
+    use = steady & np.isfinite(flight) & (flight > 0) & (rate > 0) & np.isfinite(queue_s)
+    if use.sum() < 4 * _LEAST_SAMPLES:
+        return nothing
+    top = float(np.quantile(flight[use], 0.95))
+    high = use & (flight >= 0.9 * top)
+    low = use & (flight <= 0.9 * top / _DIFFERS) & (flight >= 0.3 * top)
+    if high.sum() < _LEAST_SAMPLES or low.sum() < _LEAST_SAMPLES:
+        return _narrow_plateau(rate, flight, queue_s, use)
+    flights = np.median(flight[high]) / np.median(flight[low])
+    rates = np.median(rate[high]) / np.median(rate[low])
+    if np.log(rates) >= _PLATEAU * np.log(flights):
+        return _narrow_plateau(rate, flight, queue_s, use)
+    return use & (rate >= 0.9 * np.median(rate[high]))
+
+
+def _narrow_plateau(rate: Floats, flight: Floats, queue_s: Floats, use: Flags) -> Flags:
+    """The same in the upper part of the flights, which differ less: the wait grows with them, F / C - R."""
+    nothing = np.zeros(len(rate), bool)
+    top = float(np.quantile(flight[use], 0.98))
+    upper = use & (flight >= 0.8 * top)
+    if upper.sum() < 4 * _LEAST_SAMPLES:
+        return nothing
+    order = np.argsort(flight[upper])
+    third = max(len(order) // 3, _LEAST_SAMPLES)
+    low, high = order[:third], order[-third:]
+    flights = np.median(flight[upper][high]) / np.median(flight[upper][low])
+    if flights < 1.04:
+        return nothing
+    rates = np.median(rate[upper][high]) / np.median(rate[upper][low])
+    waits = np.median(queue_s[upper][high]) - np.median(queue_s[upper][low])
+    if waits <= 0 or np.log(max(rates, 1e-9)) >= _PLATEAU * np.log(flights):
+        return nothing
+    return upper & (rate >= 0.95 * np.median(rate[upper][high]))
+
+
+def path_rate_bit_s(rate: Floats, standing: Flags, calm: Flags, weights: Floats) -> float | None:
+    """The median rate while a queue stood; None where there were too few such samples, or where the rate was
+    exceeded without one."""
+    stands = standing & calm & (weights > 0)
+    if stands.sum() < _LEAST_SAMPLES:
+        return None
+    found = float(np.median(rate[stands]))
+    beyond = (rate > _EXCEEDED * found) & ~standing
+    if float(weights[beyond].sum()) > _LEAST_TIME * float(weights[rate > 0].sum()):
+        return None
+    return found

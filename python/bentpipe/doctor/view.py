@@ -1,0 +1,199 @@
+"""What the families of causes read: a transfer's samples as arrays, with what follows from them.
+
+Figures that follow, and their formulas:
+
+- **rate**: payload that arrived in the window before a sample, which is a round trip or 0.2 s,
+  whichever is longer. Of several connections the sum counts against the path.
+- **base RTT** R: the smallest round trip of all samples, of the handshake and of pings.
+- **flight** F: outstanding bytes at a sender; at a receiver rate x RTT (Little's law).
+- **queue** q = RTT - R. When it *stands*, the path carries what it can (saturation.py).
+- **capacity** C: the median rate where a queue stands. If none does: the rate that the flow reached
+  again and again before losses, if that was always the same; or else not known.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all
+from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue
+
+_LEAST_WINDOW_S = 0.2
+_NOISE_TIMES = 4.0
+_LEAST_NOISE_S = 0.0002
+_DEFAULT_MSS = 1448
+_MAD = 1.4826
+"""A normal distribution's standard deviation over its median absolute deviation."""
+_SAME_RATE = 0.1
+_LEAST_EPISODES = 3
+
+
+@dataclass(frozen=True)
+class View:
+    """A transfer's samples, sorted by connection and time. Unknown figures are NaN."""
+
+    evidence: Evidence
+    mss: float
+    base_rtt_s: float | None
+    columns: dict[str, Floats]
+    dt_s: Floats
+    """Time that a sample stands for: since the one before of its connection."""
+    connection: Places
+    rate_bit_s: Floats
+    """Of the sample's connection."""
+    total_bit_s: Floats
+    """Of all connections at that time."""
+    flight: Floats
+    queue_s: Floats
+    recovering: Flags
+    standing: Flags
+    capacity_bit_s: float | None = None
+    capacity_from: str = ""
+    """How the capacity was found: `queue`, `losses`, or nothing."""
+
+    def __getitem__(self, column: str) -> Floats:
+        return self.columns[column]
+
+    def knows(self, *columns: str) -> bool:
+        return all(known_at_all(self.columns[name]) for name in columns)
+
+    def grown(self, column: str) -> Floats:
+        """How much a counter grew since the sample before; 0 where not known."""
+        return grown(self.columns[column], self.connection)
+
+    @property
+    def time_s(self) -> Floats:
+        return self.columns["time_s"]
+
+    @property
+    def rtt_s(self) -> Floats:
+        return self.columns["srtt_s"]
+
+    @property
+    def at_sender(self) -> bool:
+        return self.knows("outstanding_bytes")
+
+    @property
+    def size(self) -> int:
+        return len(self.dt_s)
+
+
+def view(evidence: Evidence) -> View:
+    frame = evidence.samples.sort("connection", "time_s")
+    columns = {
+        name: frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()
+        for name, dtype in frame.schema.items()
+        if dtype != pl.String()
+    }
+    connection = frame["connection"].to_numpy()
+    base = _base_rtt_s(evidence, columns)
+    rate, total = _rates(columns, connection, base)
+    rtt_s = columns["srtt_s"]
+    found = View(
+        evidence=evidence,
+        mss=float(evidence.mss_bytes or _DEFAULT_MSS),
+        base_rtt_s=base,
+        columns=columns,
+        dt_s=grown(columns["time_s"], connection),
+        connection=connection,
+        rate_bit_s=rate,
+        total_bit_s=total,
+        flight=columns["outstanding_bytes"]
+        if known_at_all(columns["outstanding_bytes"])
+        else rate * rtt_s / 8,
+        queue_s=rtt_s - base if base else np.full_like(rtt_s, np.nan),
+        recovering=frame["recovery"].is_in(["recovery", "loss"]).fill_null(value=False).to_numpy(),
+        standing=np.zeros(frame.height, bool),
+    )
+    found = replace(found, standing=_standing(found))
+    capacity, source = _capacity(found)
+    if capacity is None:
+        found = replace(found, standing=np.zeros(frame.height, bool))
+    return replace(found, capacity_bit_s=capacity, capacity_from=source)
+
+
+def _base_rtt_s(evidence: Evidence, columns: dict[str, Floats]) -> float | None:
+    known = [columns["min_rtt_s"], columns["srtt_s"], evidence.pings["rtt_s"].drop_nulls().to_numpy()]
+    if evidence.handshake_rtt_s:
+        known.append(np.array([evidence.handshake_rtt_s]))
+    every = np.concatenate(known)
+    every = every[np.isfinite(every) & (every > 0)]
+    return float(every.min()) if every.size else None
+
+
+def _rates(columns: dict[str, Floats], connection: Places, base_s: float | None) -> tuple[Floats, Floats]:
+    time_s = columns["time_s"]
+    arrived = columns["arrived_bytes"]
+    counted = np.where(np.isfinite(arrived), arrived, columns["delivered_bytes"])
+    spacing = float(np.median(np.diff(np.unique(time_s)))) if time_s.size > 2 else 0.1
+    # Whole round trips: within one, a window's packets come in bursts.
+    window_s = max(base_s or 0.0, _LEAST_WINDOW_S, 2 * spacing)
+    if base_s and base_s < window_s:
+        window_s = max(round(window_s / base_s), 1) * base_s
+    rate = np.zeros_like(time_s)
+    total = np.zeros_like(time_s)
+    for each in np.unique(connection):
+        own = connection == each
+        at, count = time_s[own], np.nan_to_num(counted[own])
+        rate[own] = (count - np.interp(at - window_s, at, count, left=0.0)) * 8 / window_s
+        until = np.interp(time_s, at, count, left=0.0)
+        total += (until - np.interp(time_s - window_s, at, count, left=0.0)) * 8 / window_s
+    return rate, total
+
+
+def _standing(of: View) -> Flags:
+    if of.base_rtt_s is None or of.size == 0:
+        return of.standing
+    with np.errstate(invalid="ignore"):
+        starts = (of["cwnd_bytes"] < of["ssthresh_bytes"]) if of.at_sender else np.zeros(of.size, bool)
+        unsent = of["notsent_bytes"]
+        bursts = (unsent < of.mss) | (of["app_limited"] > 0.5)
+    return (of.total_bit_s > 0) & standing_queue(
+        queue_s=of.queue_s,
+        base_s=of.base_rtt_s,
+        rate_bit_s=of.total_bit_s,
+        flight=of.flight,
+        noise_s=_noise_s(of),
+        mss=of.mss,
+        steady=~of.recovering & ~starts,
+        bursts=bursts,
+    )
+
+
+def _noise_s(of: View) -> float:
+    """The scatter of round trips while less than usual was in flight: what a standing queue has to exceed."""
+    known = np.isfinite(of.queue_s) & np.isfinite(of.flight)
+    if known.sum() < 8:
+        return _LEAST_NOISE_S
+    low = known & (of.flight <= np.median(of.flight[known]))
+    steps = np.abs(np.diff(of.queue_s[low]))
+    scatter = _MAD * float(np.median(steps)) if steps.size else 0.0
+    return max(_NOISE_TIMES * scatter, _LEAST_NOISE_S)
+
+
+def _capacity(of: View) -> tuple[float | None, str]:
+    found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s)
+    if found is not None:
+        return found, "queue"
+    before = before_losses(of)
+    if before.size >= _LEAST_EPISODES:
+        rates = of.total_bit_s[before]
+        top = float(np.median(rates))
+        if top > 0 and float(np.median(np.abs(rates - top))) <= _SAME_RATE * top:
+            return top, "losses"
+    return None, ""
+
+
+def before_losses(of: View) -> Places:
+    """The places of the samples before each episode of losses; two of them are two round trips apart."""
+    began = (of.grown("retransmits") > 0) | of.recovering
+    found: list[int] = []
+    last_s, last = -np.inf, -1
+    for place in np.flatnonzero(began):
+        apart_s = of.time_s[place] - last_s
+        if of.connection[place] != last or apart_s > 2 * (of.base_rtt_s or 0.0) + of.dt_s[place]:
+            found.append(max(int(place) - 1, 0))
+        last_s, last = of.time_s[place], of.connection[place]
+    return np.array(found, dtype=np.int64)

@@ -1,0 +1,65 @@
+"""What the doctor says of paths whose limit is known, by what one end sees."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe.doctor import from_run
+from bentpipe.doctor.diagnosis import Diagnosis, diagnose
+from bentpipe.doctor.evidence import SeenFrom
+
+PATH = {"rtt": "100 ms", "rate": "20 Mbit/s"}
+BULK = {"name": "download", "kind": "bulk", "direction": "down"}
+
+
+def diagnosed(lab: Mapping[str, Any], seen_from: SeenFrom = "sender") -> Diagnosis:
+    run = bentpipe.simulate(bentpipe.Lab(**{"duration": "15 s", "path": PATH, "workload": [BULK], **lab}))
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    (evidence,) = from_run.transfers(run.record, tables, seen_from)
+    return diagnose(evidence)
+
+
+CASES: Mapping[str, Mapping[str, Any]] = {
+    "receiver-window": {"client": {"tcp_rmem": [4096, 131072, 131072]}},
+    "send-buffer": {
+        "path": {**PATH, "rate": "100 Mbit/s"},
+        "server": {"tcp_wmem": [4096, 16384, 400_000]},
+    },
+    "random-loss": {"path": {**PATH, "loss": 0.004}},
+    "capacity": {"path": {**PATH, "queue": "1 bdp"}},
+    "slow-start": {
+        "path": {**PATH, "rate": "500 Mbit/s"},
+        "workload": [{"name": "download", "kind": "http", "size": "1 MB"}],
+        "until": "done",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_sender_sees_the_planted_limit(kind: str) -> None:
+    assert diagnosed(CASES[kind]).findings[0].kind == kind
+
+
+@pytest.mark.parametrize("kind", ["receiver-window"])
+def test_the_receiver_sees_the_planted_limit(kind: str) -> None:
+    assert diagnosed(CASES[kind], "receiver").findings[0].kind == kind
+
+
+def test_a_window_is_named_with_the_rate_that_it_allows() -> None:
+    found = diagnosed(CASES["receiver-window"]).findings[0]
+    window, rtt_s = found.evidence["rwnd_bytes"], found.evidence["rtt_s"]
+    assert window * 8 / rtt_s == pytest.approx(6.3e6, rel=0.05)
+    assert found.certainty > 0.9
+    assert found.lost_share is None
+
+
+def test_shares_add_up_to_the_whole_time() -> None:
+    findings = diagnosed(CASES["random-loss"]).findings
+    assert sum(each.share for each in findings if each.kind != "bufferbloat") == pytest.approx(1, abs=0.02)
+
+
+def test_a_long_queue_is_named_beside_capacity() -> None:
+    kinds = [each.kind for each in diagnosed({"path": {**PATH, "queue": "5 bdp"}}).findings]
+    assert kinds[:2] == ["capacity", "bufferbloat"]
