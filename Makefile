@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway soak-gateway wheel check-wheel deb check-deb docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway soak-gateway wheel check-wheel deb check-deb docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -89,6 +89,11 @@ bench-gateway: setup
 # The same on this machine's kernel, some 20 minutes: downloads, keystrokes and pages through real gateways.
 bench-gateway-live: setup
 	@$(python) benches/gateway --live $(if $(SEEDS),--seeds $(SEEDS))
+
+# bentpipe's gateways, kcptun, Hysteria 2 and TUIC beside each other on this machine's kernel: hours for all of it. ARGS="--help" tells how to
+# take a part.
+bench-gateway-peers: setup
+	@$(python) benches/gateway/peers.py $(ARGS)
 
 # What the gateways' protocol costs without a carrier: bits per second of processor time, and memory of 10,000 flows.
 bench-protocol:

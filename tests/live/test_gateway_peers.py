@@ -42,6 +42,9 @@ def test_connections_cross_through_the_programs_and_reach_the_server(
     assert record["workloads"]["keys"]["unanswered"] == 0
     assert sorted(log.read_text().split()) == ["generate", "run", "run"]
     assert "gateway" not in record
+    # What they cost is measured, and a machine that kept them from running makes the run unreliable.
+    for host in ("near", "far"):
+        assert sum(each["ran_s"] for each in record["engine_error"]["hosts"][host]["programs"]) > 0
 
 
 def test_a_program_that_ends_fails_the_run_with_what_it_said(

@@ -73,7 +73,7 @@ class Peers:
         far = self._bench.address("far", self._bench.spec.client.ip)
         at_far, at_near = _commands(self._bench.spec, gateway, far, self._bench.raw_folder)
         self._started = [
-            _Started(host, self._bench.start(host, command, preparation=True))
+            _Started(host, self._bench.start(host, command))
             for host, commands in (("far", at_far), ("near", at_near))
             for command in commands
         ]
