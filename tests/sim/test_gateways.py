@@ -187,8 +187,6 @@ def test_a_workload_that_the_gateways_do_not_carry_crosses_beside_them_and_keeps
     for record in (known, found):
         # A transfer has two, as that of iperf3.
         assert record["gateway"]["near"]["connections"] == 2
-    with pytest.raises(bentpipe.EngineError, match=r"gateway\.carries"):
-        lab.run(engine="live")
 
 
 @pytest.mark.parametrize(
