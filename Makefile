@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-gateway soak-gateway wheel check-wheel deb check-deb docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-gateway soak-gateway wheel check-wheel deb check-deb docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -162,6 +162,10 @@ check-intervals: setup
 # `bentpipe calc` beside `sim` and `live`: the tables of docs/calc.md. LIVE=1 does the live runs that are missing first.
 check-calc: setup
 	$(python) benches/calc $(if $(LIVE),--live)
+
+# `bentpipe doctor` on labs with known limits: the confusion matrix of docs/doctor.md. RUNS=20 takes more of each kind and half.
+check-doctor: setup
+	@$(python) benches/doctor $(if $(RUNS),--runs $(RUNS)) $(ARGS)
 
 # A wheel in dist/ that installs without a compiler.
 wheel:

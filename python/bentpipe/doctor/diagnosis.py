@@ -19,9 +19,11 @@ from bentpipe.doctor.claim import Claim, Family, Finding
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.families.capacity import capacity
 from bentpipe.doctor.families.losses import losses
+from bentpipe.doctor.families.pacing import pacing
 from bentpipe.doctor.families.receive_window import receive_window
 from bentpipe.doctor.families.sender import sender
 from bentpipe.doctor.families.slow_start import slow_start
+from bentpipe.doctor.families.stalls import stalls
 from bentpipe.doctor.view import View, view
 
 FAMILIES: Mapping[str, Family] = {
@@ -29,6 +31,8 @@ FAMILIES: Mapping[str, Family] = {
     "sender": sender,
     "slow_start": slow_start,
     "losses": losses,
+    "stalls": stalls,
+    "pacing": pacing,
     "capacity": capacity,
 }
 """By name, a file each."""
@@ -37,11 +41,13 @@ ORDER = (
     "mtu",
     "timeouts",
     "receiver-application",
-    "capacity",
-    "receiver-window",
-    "send-buffer",
     "policer",
     "line-drops",
+    "capacity",
+    "tcp-options",
+    "receiver-window",
+    "send-buffer",
+    "pacing",
     "reordering",
     "slow-start",
     "random-loss",
@@ -49,7 +55,6 @@ ORDER = (
     "ack-path",
     "cpu",
     "sender-application",
-    "pacing",
 )
 """Which cause a sample goes to if several claim it: the first of these."""
 HEALTHY = 0.9

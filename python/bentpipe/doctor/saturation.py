@@ -23,6 +23,7 @@ QUEUED_SEGMENTS = 4
 _LONG = 0.5
 _PLATEAU = 0.5
 _DIFFERS = 1.25
+_NARROW = 1.08
 _BURST_BYTES = 65_536
 _LEAST_OF_BASE = 0.1
 _EXCEEDED = 1.1
@@ -81,7 +82,7 @@ def _narrow_plateau(rate: Floats, flight: Floats, queue_s: Floats, use: Flags) -
     third = max(len(order) // 3, _LEAST_SAMPLES)
     low, high = order[:third], order[-third:]
     flights = np.median(flight[upper][high]) / np.median(flight[upper][low])
-    if flights < 1.04:
+    if flights < _NARROW:
         return nothing
     rates = np.median(rate[upper][high]) / np.median(rate[upper][low])
     waits = np.median(queue_s[upper][high]) - np.median(queue_s[upper][low])

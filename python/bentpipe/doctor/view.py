@@ -28,6 +28,8 @@ _MAD = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 _SAME_RATE = 0.1
 _LEAST_EPISODES = 3
+_OVERSHOT_SEGMENTS = 8
+_OVERSHOT_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,11 @@ class View:
     queue_s: Floats
     recovering: Flags
     standing: Flags
+    after_timeout: Flags
+    """Whether TCP repairs after a retransmission timeout."""
     capacity_bit_s: float | None = None
     capacity_from: str = ""
-    """How the capacity was found: `queue`, `losses`, or nothing."""
+    """How the capacity was found: `queue`, `losses`, `overshoot`, `probing` (BBR), or nothing."""
 
     def __getitem__(self, column: str) -> Floats:
         return self.columns[column]
@@ -106,10 +110,11 @@ def view(evidence: Evidence) -> View:
         queue_s=rtt_s - base if base else np.full_like(rtt_s, np.nan),
         recovering=frame["recovery"].is_in(["recovery", "loss"]).fill_null(value=False).to_numpy(),
         standing=np.zeros(frame.height, bool),
+        after_timeout=(frame["recovery"] == "loss").fill_null(value=False).to_numpy(),
     )
     found = replace(found, standing=_standing(found))
     capacity, source = _capacity(found)
-    if capacity is None:
+    if source != "queue":
         found = replace(found, standing=np.zeros(frame.height, bool))
     return replace(found, capacity_bit_s=capacity, capacity_from=source)
 
@@ -149,6 +154,7 @@ def _standing(of: View) -> Flags:
     with np.errstate(invalid="ignore"):
         starts = (of["cwnd_bytes"] < of["ssthresh_bytes"]) if of.at_sender else np.zeros(of.size, bool)
         unsent = of["notsent_bytes"]
+        window_full = of.flight >= 0.9 * of["rwnd_bytes"]
         bursts = (unsent < of.mss) | (of["app_limited"] > 0.5)
     return (of.total_bit_s > 0) & standing_queue(
         queue_s=of.queue_s,
@@ -157,7 +163,7 @@ def _standing(of: View) -> Flags:
         flight=of.flight,
         noise_s=_noise_s(of),
         mss=of.mss,
-        steady=~of.recovering & ~starts,
+        steady=~of.recovering & ~starts & ~window_full,
         bursts=bursts,
     )
 
@@ -174,16 +180,37 @@ def _noise_s(of: View) -> float:
 
 
 def _capacity(of: View) -> tuple[float | None, str]:
+    if (of.evidence.congestion_control or "").startswith("bbr"):
+        # It probes a quarter above what it has found: the path had no more.
+        paced = of.total_bit_s[of.total_bit_s >= 0.9 * np.quantile(of.total_bit_s, 0.9)]
+        return (float(np.median(paced)), "probing") if paced.size >= _LEAST_EPISODES else (None, "")
     found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s)
     if found is not None:
         return found, "queue"
     before = before_losses(of)
-    if before.size >= _LEAST_EPISODES:
-        rates = of.total_bit_s[before]
+    overshot = _overshot(of, before)
+    rates = of.total_bit_s[before[1:] if overshot else before]
+    if rates.size >= (_LEAST_EPISODES if overshot is None else _LEAST_EPISODES - 1):
         top = float(np.median(rates))
         if top > 0 and float(np.median(np.abs(rates - top))) <= _SAME_RATE * top:
-            return top, "losses"
-    return None, ""
+            return max(top, float(np.quantile(of.total_bit_s, 0.9))), "losses"
+    return (None, "") if overshot is None else (overshot, "overshoot")
+
+
+def _overshot(of: View, before: Places) -> float | None:
+    """What arrived at most while slow start's last round was lost in part: something was full then."""
+    if not before.size or not of.knows("ssthresh_bytes", "retransmits"):
+        return None
+    place = int(before[0])
+    with np.errstate(invalid="ignore"):
+        if not of["cwnd_bytes"][place] < of["ssthresh_bytes"][place]:
+            return None
+    until_s = of.time_s[place] + 3 * (of.base_rtt_s or 0.0) + 2 * _LEAST_WINDOW_S
+    following = np.flatnonzero((of.time_s >= of.time_s[place]) & (of.time_s <= until_s))
+    lost = np.nanmax(of["retransmits"][following]) - np.nan_to_num(of["retransmits"][place])
+    if lost < max(_OVERSHOT_SEGMENTS, _OVERSHOT_SHARE * np.nanmax(of.flight[following]) / of.mss):
+        return None
+    return float(max(of.total_bit_s[following].max(), np.quantile(of.total_bit_s, 0.98)))
 
 
 def before_losses(of: View) -> Places:

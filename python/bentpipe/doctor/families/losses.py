@@ -1,49 +1,67 @@
-"""Small windows after losses: random loss, or overflows of a short queue.
+"""Small windows after losses: random loss, overflows of a short queue, a policer, or a line that drops.
 
-An episode is a loss and what is lost within a round trip of it. It is an **overflow** if a queue stood
-just before it, at 60 % or more of the longest that was seen; or, on a path whose queue is too short to
-be seen, if losses always came at one rate. Any other is **random**: nothing on the path was full.
+Episodes of losses are overflows or random (episodes.py). A sample belongs to losses if cwnd is full or
+TCP repairs a loss, and to the kind of the latest episode.
 
-A sample belongs to losses if cwnd is full or TCP repairs a loss, and to the kind of the latest episode.
+Overflows with a queue are `short-queue`: packets wait at the place that is full. Without one, losses at
+one rate are a `policer`, or `line-drops`: a device or a delay line that holds a fixed number of
+packets. A line lets half a round trip's packets pass at once and no more; a bucket of 0.6 R at its
+rate, or larger, is therefore a policer's. With a smaller bucket the two look alike from an end.
 
-The second tests: of random loss, the share of episodes without a queue before them; of a short queue,
-the share of overflows at 90 % or more of the path's rate.
+The second tests: of random loss, the share of random episodes; of overflows, the share of them at 80 %
+or more of the path's rate.
 """
 
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
-from bentpipe.doctor.view import View, before_losses
+from bentpipe.doctor.episodes import Episodes, bucket_bytes, episodes, shows_queue
+from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
 _FULL = 0.9
-_NEAR_ITS_LONGEST = 0.4
-_AT_THE_RATE = 0.97
+_AT_RATE = 0.8
+_LINE_BUCKET = 0.6
 _CUBIC = 1.054
+_REORDERS = 10
 
 
 def losses(view: View) -> list[Claim]:
     if not view.at_sender or not view.knows("cwnd_bytes"):
         return []
-    episodes = before_losses(view)
-    if not episodes.size:
+    found = episodes(view)
+    if not found.count:
         return []
-    overflow = np.array([_overflows(view, int(place)) for place in episodes])
     bound = _bound(view)
-    latest = np.searchsorted(episodes, np.arange(view.size), side="right") - 1
-    same = (latest >= 0) & (view.connection[episodes[np.maximum(latest, 0)]] == view.connection)
-    of_overflow = overflow[np.maximum(latest, 0)]
+    latest = found.latest(view)
+    of_overflow = (latest >= 0) & found.overflow[np.maximum(latest, 0)]
+    of_random = (latest >= 0) & ~of_overflow
     claims = []
-    if not overflow.all():
-        random = bound & same & ~of_overflow
-        if random.any():
-            claims.append(_random(view, random, overflow))
-    if overflow.any():
-        short = bound & same & of_overflow
-        if short.any():
-            claims.append(_short_queue(view, short, episodes[overflow]))
-    return claims
+    if (bound & of_random).any():
+        claims.append(_random(view, bound & of_random, found))
+    if found.overflow.any() and (bound & of_overflow).any():
+        claims.append(_overflow(view, bound, of_overflow, found))
+    return [_reordered(view, each) for each in claims] if _reorders(view) else claims
+
+
+def _reorders(view: View) -> bool:
+    """Whether the sender's TCP has seen segments arrive so much later than others."""
+    return bool(np.nanmax(view["reordering_segments"], initial=0.0) >= _REORDERS)
+
+
+def _reordered(view: View, of: Claim) -> Claim:
+    degree = float(np.nanmax(view["reordering_segments"]))
+    return Claim(
+        "reordering",
+        of.holds,
+        of.certainty,
+        f"segments arrive up to {int(degree)} segments late and TCP takes some for lost: cwnd is "
+        f"{size(middle(view['cwnd_bytes'], of.holds))}",
+        {"reordering_segments": degree, **of.evidence},
+        "the degree that the sender has learnt from late acknowledgements and DSACK; Linux begins with 3",
+        "a degree of 3, that of a path that keeps the order",
+    )
 
 
 def _bound(view: View) -> Flags:
@@ -51,44 +69,28 @@ def _bound(view: View) -> Flags:
         full = view["in_flight_bytes"] >= _FULL * view["cwnd_bytes"]
         more = view["notsent_bytes"] >= view.mss
         avoids = view["cwnd_bytes"] >= view["ssthresh_bytes"]
-    return view.recovering | ((full | more) & avoids)
+    bound: Flags = view.recovering | ((full | more) & avoids)
+    return bound
 
 
-def _overflows(view: View, place: int) -> bool:
-    begin_s = view.time_s[place] - 2 * (view.base_rtt_s or 0.0)
-    near = slice(max(place - 20, 0), place + 2)
-    own = (view.connection[near] == view.connection[place]) & (view.time_s[near] >= begin_s)
-    own[max(place - 20, 0) - place - 2 :] |= False
-    index = np.arange(near.start, min(near.stop, view.size))[own]
-    if not index.size:
-        return False
-    if view.standing.any():
-        longest = float(np.nanpercentile(view.queue_s[view.standing], 95))
-        return bool(np.nanmax(view.queue_s[index]) >= _NEAR_ITS_LONGEST * longest) and bool(
-            view.standing[index].any()
-        )
-    if view.capacity_bit_s is None:
-        return False
-    return bool(np.nanmax(view.total_bit_s[index]) >= _AT_THE_RATE * view.capacity_bit_s)
-
-
-def _random(view: View, holds: Flags, overflow: Flags) -> Claim:
+def _random(view: View, holds: Flags, found: Episodes) -> Claim:
     segments = float(np.nanmax(view["sent_bytes"])) / view.mss
-    events = int((~overflow).sum())
+    events = int((~found.overflow).sum())
     share = events / segments if segments else 0.0
     rtt_s = middle(view.rtt_s, holds)
     formula = _formula_bit_s(share, rtt_s, view)
+    cwnd = middle(view["cwnd_bytes"], holds)
     return Claim(
         "random-loss",
         holds,
-        float((~overflow).mean()),
-        f"the path lost packets while nothing was full: {plural(events, 'loss event')} in {percent(share)} "
-        f"of the segments keep cwnd at {size(middle(view['cwnd_bytes'], holds))}",
+        float((~found.overflow).mean()),
+        f"the path lost packets while nothing was full: {plural(events, 'loss event')}, in {percent(share)} "
+        f"of the segments, keep cwnd at {size(cwnd)}",
         {
             "loss_events": events,
             "loss_event_share": known(share, 9),
             "retransmitted_segments": known(float(np.nanmax(view["retransmits"]))),
-            "cwnd_bytes": known(middle(view["cwnd_bytes"], holds)),
+            "cwnd_bytes": known(cwnd),
             "rtt_s": known(rtt_s),
             "formula_mbit_s": known(formula / 1e6, 3),
             "rate_mbit_s": known(middle(view.total_bit_s, holds) / 1e6, 3),
@@ -106,22 +108,62 @@ def _formula_bit_s(events_share: float, rtt_s: float, view: View) -> float:
     return float(window * view.mss * 8 / rtt_s)
 
 
-def _short_queue(view: View, holds: Flags, episodes: np.ndarray) -> Claim:
-    longest = float(np.nanmax(view.queue_s[episodes])) if episodes.size else float("nan")
+def _overflow(view: View, bound: Flags, of_overflow: Flags, found: Episodes) -> Claim:
     capacity = view.capacity_bit_s or float("nan")
+    places = found.places[found.overflow]
+    agrees = float((view.total_bit_s[places] >= _AT_RATE * capacity).mean())
+    if shows_queue(view, found):
+        return _short_queue(view, bound & of_overflow, found, agrees)
+    at_rate = view.total_bit_s >= _AT_RATE * capacity
+    holds = of_overflow & (bound | at_rate)
+    bdp = capacity * (view.base_rtt_s or float("nan")) / 8
+    bucket = bucket_bytes(view, capacity)
+    evidence = {
+        "rate_mbit_s": known(capacity / 1e6, 3),
+        "burst_bytes": known(bucket),
+        "bdp_bytes": known(bdp),
+        "overflows": int(found.overflow.sum()),
+        "lost_segments": known(float(found.lost_segments.sum())),
+    }
+    if bucket > _LINE_BUCKET * bdp:
+        return Claim(
+            "policer",
+            holds,
+            agrees,
+            f"something drops what exceeds {rate(capacity)} beyond a burst of {size(bucket)}, without a "
+            "queue: the RTT did not rise before the losses",
+            evidence,
+            "bucket = max over s < t of arrived(t) - arrived(s) - rate (t - s)",
+            "an RTT that rises before losses, or losses at many rates",
+        )
+    return Claim(
+        "line-drops",
+        holds,
+        agrees / 2,
+        f"something holds no more than {size(middle(view.flight[places]))} on their way and drops the "
+        "rest without a queue; a policer with a small burst would look the same",
+        {**evidence, "in_flight_bytes": known(middle(view.flight[places]))},
+        "losses at one flight and one rate, without a wait before them; bucket < 0.6 R x rate",
+        "an RTT that rises before losses, or losses at many flights",
+    )
+
+
+def _short_queue(view: View, holds: Flags, found: Episodes, agrees: float) -> Claim:
+    capacity = view.capacity_bit_s or float("nan")
+    longest = float(found.wait_s[found.overflow].max())
     queue_bytes = longest * capacity / 8
     bdp = capacity * (view.base_rtt_s or float("nan")) / 8
-    at_rate = float((view.total_bit_s[episodes] >= 0.9 * capacity).mean()) if episodes.size else 0.0
+    count = int(found.overflow.sum())
     return Claim(
         "short-queue",
         holds,
-        at_rate,
+        agrees,
         f"a queue of some {size(queue_bytes)}, {percent(queue_bytes / bdp)} of the BDP, overflowed "
-        f"{plural(len(episodes), 'time')} at {rate(capacity)}, and cwnd was below the BDP afterwards",
+        f"{plural(count, 'time')} at up to {rate(capacity)}, and cwnd was below the BDP afterwards",
         {
             "queue_bytes": known(queue_bytes),
             "bdp_bytes": known(bdp),
-            "overflows": len(episodes),
+            "overflows": count,
             "longest_wait_s": known(longest),
             "cwnd_bytes": known(middle(view["cwnd_bytes"], holds)),
         },

@@ -11,6 +11,8 @@ buffer.
 The second test is Little's law: the window over the RTT gives the rate that was seen, within 20 %.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from bentpipe.doctor.arrays import middle
@@ -23,6 +25,7 @@ _LITTLE = 0.85
 _AGREES = 0.2
 _CLOSED = 0.5
 _UNREAD = 0.25
+_UNSCALED_BYTES = 65_535
 
 
 def receive_window(view: View) -> list[Claim]:
@@ -42,7 +45,22 @@ def receive_window(view: View) -> list[Claim]:
     for kind, holds in (("receiver-application", full & slow), ("receiver-window", full & ~slow)):
         if holds.any():
             claims.append(_claim(view, kind, holds))
+    if claims and claims[-1].kind == "receiver-window" and _unscaled(view):
+        claims[-1] = replace(
+            claims[-1],
+            kind="tcp-options",
+            because=f"{claims[-1].because}; without window scaling, which an end did not offer or a device "
+            "removed, no window exceeds 65 535 bytes",
+            formula="window <= 65 535 bytes without the option of RFC 7323",
+            otherwise="window scaling in both SYNs",
+        )
     return claims
+
+
+def _unscaled(view: View) -> bool:
+    offers = (view.evidence.sender_offered.window_scale, view.evidence.receiver_offered.window_scale)
+    largest = float(np.nanmax(view["rwnd_bytes"]))
+    return -1 in offers and _UNSCALED_BYTES / 4 < largest <= _UNSCALED_BYTES
 
 
 def _read_slowly(view: View, full: np.ndarray) -> np.ndarray:

@@ -2,9 +2,10 @@
 
 - `sender-application`: nothing was outstanding between the first payload and the last, or all that was
   written was sent, no window was full and the send buffer had room.
-- `send-buffer`: all that was written was sent, the receive window has room, and the send buffer is full: so
-  much is in flight that the kernel lets the application write no more (analysis/send_memory.py), or 2/3 of
-  the buffer's memory is in use. Whether cwnd is full does not matter: a larger one would send no more.
+- `send-buffer`: all that was written was sent, the receive window has room, and the send buffer is
+  full: so much is in flight that the kernel lets the application write no more
+  (analysis/send_memory.py), or 2/3 of the buffer's memory is in use. Whether cwnd is full does not
+  matter: a larger one would send no more.
 
 A sample at a sender that has unsent data is limited by neither. At a receiver neither can be seen. The
 second test: of the send buffer, that the rate is what flight over RTT gives; of the application, that

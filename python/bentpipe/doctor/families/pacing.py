@@ -1,0 +1,56 @@
+"""Pacing: the sender sends at a rate of its own, below what cwnd and the window allow.
+
+A sample is paced if there is more to send, less than 90 % of cwnd is in flight, nothing is repaired,
+and the rate is within 10 % of the pacing rate. CUBIC and Reno are paced at 1.2 cwnd / RTT or twice
+that, above what they reach.
+
+BBR's pacing rate is what it measured. BBR sends a quarter faster every eighth round trip and would have
+found more: its samples are `capacity`, and the rate is the path's (view.py).
+"""
+
+import numpy as np
+
+from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.view import View
+from bentpipe.words.wording import rate
+
+_FULL = 0.9
+_NEAR = 0.1
+_COUNTED_SEGMENTS = 2
+"""A rate over a window is a count of segments, which is exact to two."""
+_LEAST_WINDOW_S = 0.2
+
+
+def pacing(view: View) -> list[Claim]:
+    if not view.at_sender or not view.knows("pacing_rate_bit_s", "cwnd_bytes", "notsent_bytes"):
+        return []
+    if (view.evidence.congestion_control or "").startswith("bbr"):
+        return []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        free = (view["in_flight_bytes"] < _FULL * view["cwnd_bytes"]) & (
+            view.flight < _FULL * view["rwnd_bytes"]
+        )
+        paced_bit_s = view["pacing_rate_bit_s"]
+        counted = _COUNTED_SEGMENTS * view.mss * 8 / max(view.base_rtt_s or 0.0, _LEAST_WINDOW_S)
+        near = np.abs(view.rate_bit_s - paced_bit_s) <= np.maximum(_NEAR * paced_bit_s, counted)
+        holds = free & near & (view["notsent_bytes"] >= view.mss) & ~view.recovering
+    if not holds.any():
+        return []
+    paced = middle(view["pacing_rate_bit_s"], holds)
+    steady = np.abs(view["pacing_rate_bit_s"] / paced - 1) <= _NEAR
+    return [
+        Claim(
+            "pacing",
+            holds,
+            share_of(steady, holds, view.dt_s),
+            f"the sender paces itself at {rate(paced)}, below what cwnd and the window allow",
+            {
+                "pacing_rate_mbit_s": known(paced / 1e6, 3),
+                "cwnd_bytes": known(middle(view["cwnd_bytes"], holds)),
+                "in_flight_bytes": known(middle(view["in_flight_bytes"], holds)),
+            },
+            "rate within 10 % of the pacing rate while in flight < 0.9 cwnd",
+            "a full cwnd, or a rate below the pacing rate",
+        )
+    ]

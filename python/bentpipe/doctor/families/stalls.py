@@ -1,0 +1,115 @@
+"""Stalls: times in which data were outstanding and nothing arrived.
+
+A silence is a stretch of four round trips and a second, or more, in which something is outstanding and
+nothing is acknowledged, and the window is open. It is an `outage` if random loss would not explain it:
+with a share p of retransmissions elsewhere, k timeouts in a row happen N p^(k + 1) times among N
+segments, which is less than 0.05. Any other silence, and what TCP repairs after a retransmission
+timeout, are `timeouts`.
+
+The second tests: of an outage, that the path was as before after it; of timeouts, that the sender
+counted them.
+"""
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags
+from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.view import View
+from bentpipe.words.wording import duration, percent, plural
+
+_LEAST_S = 1.0
+_LEAST_ROUND_TRIPS = 4
+_UNLIKELY = 0.05
+
+
+def stalls(view: View) -> list[Claim]:
+    if not view.at_sender:
+        return []
+    silent, runs = _silences(view)
+    timeouts = np.nan_to_num(view["timeouts"])
+    outage = np.zeros(view.size, bool)
+    lengths: list[float] = []
+    repeated = _retransmitted_share(view, silent)
+    segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
+    for run in runs:
+        count = float(timeouts[run[-1]] - timeouts[max(run[0] - 1, 0)])
+        if segments * repeated ** (count + 1) < _UNLIKELY:
+            outage[run] = True
+            lengths.append(float(view.time_s[run[-1]] - view.time_s[max(run[0] - 1, 0)]))
+    claims = []
+    if outage.any():
+        claims.append(_outage(view, outage, lengths))
+    rest = (silent | view.after_timeout | _before_timeouts(view)) & ~outage
+    if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
+        claims.append(_timeouts(view, rest, float(np.nanmax(timeouts)), repeated))
+    return claims
+
+
+def _silences(view: View) -> tuple[Flags, list[np.ndarray]]:
+    arrived = view.grown("arrived_bytes") + view.grown("delivered_bytes")
+    with np.errstate(invalid="ignore"):
+        quiet = (arrived <= 0) & (view.flight > 0) & (view["rwnd_bytes"] >= view.mss) & (view.dt_s > 0)
+    least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
+    silent = np.zeros(view.size, bool)
+    runs = []
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], quiet, [False])).astype(int)))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        run = np.arange(begin, end)
+        if view.dt_s[run].sum() >= least_s:
+            silent[run] = True
+            runs.append(run)
+    return silent, runs
+
+
+def _before_timeouts(view: View) -> Flags:
+    """The samples in which nothing arrived any more until a retransmission timeout."""
+    waits = np.zeros(view.size, bool)
+    arrived = (view.grown("arrived_bytes") + view.grown("delivered_bytes")) > 0
+    for place in np.flatnonzero(view.grown("timeouts") > 0):
+        begin = int(place)
+        while begin > 0 and not arrived[begin - 1] and view.connection[begin - 1] == view.connection[place]:
+            begin -= 1
+        waits[begin : place + 1] = True
+    return waits
+
+
+def _retransmitted_share(view: View, silent: Flags) -> float:
+    again = view.grown("retransmitted_bytes")[~silent].sum()
+    sent = view.grown("sent_bytes")[~silent].sum()
+    if sent <= 0:
+        return 1.0
+    events = again / view.mss
+    # The upper end of what so few events allow.
+    return float(np.clip((events + 2 * events**0.5 + 1) * view.mss / sent, 1e-9, 1.0))
+
+
+def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
+    after = view.time_s > view.time_s[np.flatnonzero(holds)[-1]]
+    goes_on = bool((view.total_bit_s[after] > 0).any()) if after.any() else False
+    return Claim(
+        "outage",
+        holds,
+        1.0 if goes_on else 0.5,
+        f"nothing arrived for {duration(max(lengths))} while data were outstanding"
+        + (f", {plural(len(lengths), 'time')} in all" if len(lengths) > 1 else ""),
+        {"outages": len(lengths), "longest_s": known(max(lengths)), "total_s": known(sum(lengths))},
+        "N p^(k+1) < 0.05: loss at the share that is seen elsewhere would not last so long",
+        "acknowledgements within the time, or as much loss elsewhere",
+    )
+
+
+def _timeouts(view: View, holds: Flags, count: float, repeated: float) -> Claim:
+    return Claim(
+        "timeouts",
+        holds,
+        1.0 if count >= 2 else 0.5,
+        f"retransmissions or whole windows were lost, so TCP waited for "
+        f"{plural(int(count), 'retransmission timeout')}; it sent {percent(repeated)} of its payload again",
+        {
+            "timeouts": int(count),
+            "retransmitted_share": known(repeated),
+            "rto_s": known(float(np.nanmax(view["rto_s"]))),
+        },
+        "T = 1 / (R sqrt(2p/3) + RTO min(1, 3 sqrt(3p/8)) p (1 + 32 p^2)) segments/s (PFTK)",
+        "losses that are repaired within a round trip",
+    )
