@@ -11,7 +11,7 @@ import pytest
 from bentpipe.cli.commands import COMMANDS
 
 HEAVY = {
-    *("duckdb", "matplotlib", "multiprocessing", "numpy", "plotly", "polars", "pydantic", "scipy"),
+    *("asyncio", "duckdb", "matplotlib", "multiprocessing", "numpy", "plotly", "polars", "pydantic", "scipy"),
     *("rich.markdown", "rich.progress"),
 }
 LOADED_BY = """

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bentpipe.engines import peers, ports
+from bentpipe.engines import ports
 from bentpipe.lab.spec import ControlLaw, GatewaySpec, RunSpec
 from bentpipe.words.digits import digits
 
@@ -60,7 +60,7 @@ def setup(gateway: GatewaySpec, hosts: Mapping[str, Any], beside_tcp_ports: Sequ
     redundancy = gateway.redundancy
     return {
         "hosts": hosts,
-        "port_of_others": None if gateway.kind == "bentpipe" else peers.PORT,
+        "port_of_others": None if gateway.kind == "bentpipe" else ports.OF_OTHERS,
         "beside_tcp_ports": list(beside_tcp_ports),
         "down_rate": rate(gateway.law_down, gateway.rate_down_bit_s),
         "up_rate": rate(gateway.law_up, gateway.rate_up_bit_s),

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe.engines import programs
+from bentpipe.engines import ports, programs
 from bentpipe.engines.bench import Bench, Running
 from bentpipe.errors import EngineError
 from bentpipe.lab.spec import GatewaySpec, RunSpec
 
-PORT = 4100
-"""Where near's program takes the clients' connections."""
 _SESSION_PORT = 4433
 _KCPTUN_IN, _SHADOWSOCKS_IN = 4101, 4102
 """On loopback, at near and at far."""
@@ -93,7 +91,11 @@ def _commands(
     spec: RunSpec, gateway: GatewaySpec, far: str, folder: Path
 ) -> tuple[list[list[str]], list[list[str]]]:
     """What is started at far, and at near."""
-    listening = {"type": "tproxy", "listen": "::" if spec.client.ip == 6 else "0.0.0.0", "listen_port": PORT}
+    listening = {
+        "type": "tproxy",
+        "listen": "::" if spec.client.ip == 6 else "0.0.0.0",
+        "listen_port": ports.OF_OTHERS,
+    }
     if gateway.kind == "kcptun":
         there, here = _kcptun(spec, gateway, far, folder)
         inner = {"method": "aes-128-gcm", "password": _SECRET}

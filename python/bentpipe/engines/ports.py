@@ -4,6 +4,8 @@ from typing import Any
 
 from bentpipe.lab.spec import RunSpec, WorkloadSpec
 
+OF_OTHERS = 4100
+"""Where the program of others at near takes the clients' connections (`gateway.kind`)."""
 _FIRST = 5201
 _CHANNELS = 5001
 """Of all servers of a workload `channels` (crates/live/src/channels/setup.rs)."""
