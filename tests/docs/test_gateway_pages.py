@@ -7,8 +7,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def _keys() -> set[str]:
-    """The keys of config.rs, from `File` down: `role`, `peer.address`, ..."""
-    source = (ROOT / "crates/gateway-daemon/src/config.rs").read_text(encoding="utf-8")
+    """The keys of config/mod.rs, from `File` down: `role`, `peer.address`, ..."""
+    source = (ROOT / "crates/gateway-daemon/src/config/mod.rs").read_text(encoding="utf-8")
     tables = {
         name: re.findall(r"^    pub (\w+): (?:Option<)?(\w+)", body, flags=re.M)
         for name, body in re.findall(r"^pub struct (\w+) \{\n(.*?)^\}", source, flags=re.M | re.S)

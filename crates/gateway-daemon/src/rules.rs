@@ -1,10 +1,10 @@
-//! The router's rules, which hand users' TCP connections to the gateway: nftables' TPROXY and a route for what is marked
+//! The router's rules, which hand users' TCP connections and UDP to the gateway: nftables' TPROXY and a route for what is marked
 //! (Documentation/networking/tproxy.rst).
 //!
 //! Nothing stays behind, whatever ends the daemon. The table belongs to a process of nft(8) that reads commands from this one
 //! (`flags owner`: the kernel removes the table with its owner), and a shell beside it removes the route when nft has ended.
 
-use crate::config::Router;
+use crate::config::{Router, TakenUdp};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
@@ -76,16 +76,25 @@ fn prerouting(router: &Router) -> Vec<String> {
     lines.push(format!(
         "add rule inet {TABLE} prerouting tcp flags & (syn | ack) == syn jump new"
     ));
+    let udp = match &router.udp {
+        TakenUdp::Nothing => return lines,
+        TakenUdp::All => "meta l4proto udp".to_owned(),
+        TakenUdp::Ports(ports) => {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            format!("udp dport {{ {} }}", ports.join(", "))
+        }
+    };
+    lines.push(format!("add rule inet {TABLE} prerouting {udp} jump new"));
     lines
 }
 
-/// The rules that take new connections.
+/// The rules that take new connections, and datagrams.
 fn takes(listeners: &[SocketAddr]) -> Vec<String> {
     listeners
         .iter()
         .map(|at| {
             let (family, name) = if at.is_ipv4() { ("ipv4", "ip") } else { ("ipv6", "ip6") };
-            format!("add rule inet {TABLE} new meta nfproto {family} meta l4proto tcp tproxy {name} to {at} meta mark set {MARK} accept")
+            format!("add rule inet {TABLE} new meta nfproto {family} meta l4proto {{ tcp, udp }} tproxy {name} to {at} meta mark set {MARK} accept")
         })
         .collect()
 }
@@ -207,9 +216,11 @@ mod tests {
         let router = Router {
             interfaces: vec!["lan0".into(), "lan1".into()],
             except: vec!["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()],
+            udp: TakenUdp::Ports(vec![53, 443]),
             bypass_after_s: None,
         };
         let all = table(&router).join("\n");
+        assert!(all.ends_with("prerouting udp dport { 53, 443 } jump new"));
         assert!(all.contains("iifname != { \"lan0\", \"lan1\" } return"));
         assert!(all.contains("ip daddr 10.0.0.0/8 return"));
         assert!(all.contains("ip6 daddr fd00::/8 return"));
@@ -219,8 +230,11 @@ mod tests {
         ];
         let takes = takes(&listeners);
         assert!(
-            takes[0].contains("meta nfproto ipv4 meta l4proto tcp tproxy ip to 127.0.0.1:4100 ")
+            takes[0]
+                .contains("nfproto ipv4 meta l4proto { tcp, udp } tproxy ip to 127.0.0.1:4100 ")
         );
-        assert!(takes[1].contains("meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:4100 "));
+        assert!(
+            takes[1].contains("nfproto ipv6 meta l4proto { tcp, udp } tproxy ip6 to [::1]:4100 ")
+        );
     }
 }

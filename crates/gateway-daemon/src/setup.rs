@@ -104,6 +104,10 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
             listeners.push(Listener { socket, entrance });
         }
     }
+    let transparent_udp = file.listen.tproxy.iter().map(|&at| {
+        bentpipe_gateway_host::transparent_udp(at).map_err(here("listen.tproxy (UDP)", at))
+    });
+    let transparent_udp = transparent_udp.collect::<Result<Vec<_>, _>>()?;
     let (at, of_peer, onward): (_, _, Box<dyn Onward + Send>) = match file.role {
         Role::Near => {
             let any = match peer.ip() {
@@ -141,6 +145,7 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
         tcp: Some(tcp),
         choice: ChoiceConfig::default(),
         listeners,
+        transparent_udp,
         onward,
         most_connections: file.limits.connections,
         on_delivered: None,

@@ -133,6 +133,7 @@ fn measure(arguments: Arguments, loss: f64) {
         on_delivered: None,
         loses: None,
         tcp: None,
+        transparent_udp: Vec::new(),
         choice: ChoiceConfig::default(),
     };
     let (udp, address) = bound();

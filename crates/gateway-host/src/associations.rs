@@ -10,7 +10,7 @@ use crate::onward::Onward;
 use crate::report::AssociationsReport;
 use crate::user::{user_address, user_of};
 use crate::users::Users;
-use bentpipe_gateway::{Channel, FlowId, ResetCode, Session};
+use bentpipe_gateway::{Channel, FlowId, Received, ResetCode, Session};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 use std::collections::{HashMap, VecDeque};
@@ -51,7 +51,7 @@ pub(crate) struct Associations {
     pub most: usize,
     buffer: Vec<u8>,
     scratch: Vec<u8>,
-    report: AssociationsReport,
+    pub report: AssociationsReport,
 }
 
 impl Associations {
@@ -68,10 +68,6 @@ impl Associations {
             scratch: Vec::new(),
             report: AssociationsReport::default(),
         }
-    }
-
-    pub fn report(&self) -> AssociationsReport {
-        self.report
     }
 
     pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
@@ -173,9 +169,13 @@ impl Associations {
             return None;
         }
         slot.association = Some(association);
+        self.count_one_more();
+        Some(place)
+    }
+
+    pub fn count_one_more(&mut self) {
         self.report.open += 1;
         self.report.open_at_once_max = self.report.open_at_once_max.max(self.report.open);
-        Some(place)
     }
 
     fn remove(&mut self, place: usize) -> Option<Association> {
@@ -210,31 +210,43 @@ impl Associations {
         }
     }
 
-    /// Passes on datagrams, both ways. The session's events have been asked for: one of them opens each association.
-    pub fn exchange(
+    /// Gives a host, or whom a host sends to, a datagram of one of these flows.
+    pub fn give(
+        &mut self,
+        now: Now,
+        received: &Received,
+        onward: &mut dyn Onward,
+        users: &mut Users,
+    ) {
+        let place = self.by_flow.get(&received.flow);
+        let association = place.and_then(|&it| self.slots[it].association.as_mut());
+        if let Some(association) = association
+            && association.give(received, &mut self.scratch, onward, &mut self.report)
+        {
+            let bytes = received.bytes.len() as u64;
+            association.ledger.delivered_bytes += bytes;
+            association.ledger.has_moved(now.instant);
+            let user = users.of(user_address(association.ledger.host.ip()));
+            user.datagrams_delivered += 1;
+            user.datagram_bytes_delivered += bytes;
+        }
+    }
+
+    /// The flows of associations that programs have ended are over.
+    pub fn end_flows(&mut self, session: &mut Session) {
+        for flow in self.over.drain(..) {
+            session.reset(flow, ResetCode::Closed);
+        }
+    }
+
+    /// Each that has something to read has a turn.
+    pub fn take_turns(
         &mut self,
         now: Now,
         onward: &mut dyn Onward,
         users: &mut Users,
         session: &mut Session,
     ) {
-        for flow in self.over.drain(..) {
-            session.reset(flow, ResetCode::Closed);
-        }
-        while let Some(received) = session.poll_received() {
-            let place = self.by_flow.get(&received.flow);
-            if let Some(association) = place.and_then(|&it| self.slots[it].association.as_mut()) {
-                let report = &mut self.report;
-                if association.give(&received, &mut self.scratch, onward, report) {
-                    let bytes = received.bytes.len() as u64;
-                    association.ledger.delivered_bytes += bytes;
-                    association.ledger.has_moved(now.instant);
-                    let user = users.of(user_address(association.ledger.host.ip()));
-                    user.datagrams_delivered += 1;
-                    user.datagram_bytes_delivered += bytes;
-                }
-            }
-        }
         for _ in 0..self.turns.len() {
             let Some(place) = self.turns.pop_front() else {
                 return;

@@ -3,11 +3,13 @@
 use crate::associations::Associations;
 use crate::clock::Now;
 use crate::connection::{Connection, Destination, Progress, READ_BYTES};
+use crate::datagrams::Datagrams;
 use crate::entrance::{Greeting, associated};
 use crate::flows::FlowReport;
-use crate::gateway::Listener;
 use crate::onward::Onward;
 use crate::resolver::Resolver;
+use crate::setup::Listener;
+use crate::transparent_udp::TransparentUdp;
 use crate::user::{user_address, user_of};
 use crate::users::Users;
 use bentpipe_gateway::{Channel, FlowId, NamedTarget, OpenError, ResetCode, Session, Target};
@@ -31,13 +33,13 @@ struct Slot {
 }
 
 /// Numbers of events below this are not connections'.
-const RESERVED: u32 = 16;
+pub(crate) const RESERVED: u32 = 32;
 
 pub(crate) struct Connections {
     epoll: Arc<OwnedFd>,
     onward: Box<dyn Onward + Send>,
     resolver: Resolver,
-    pub associations: Associations,
+    pub datagrams: Datagrams,
     slots: Vec<Slot>,
     unused: Vec<usize>,
     by_flow: HashMap<FlowId, usize>,
@@ -62,9 +64,14 @@ impl Connections {
         epoll: Arc<OwnedFd>,
         onward: Box<dyn Onward + Send>,
         most: usize,
+        transparent: TransparentUdp,
     ) -> io::Result<Self> {
-        Ok(Self {
+        let datagrams = Datagrams {
             associations: Associations::new(Arc::clone(&epoll), most),
+            transparent,
+        };
+        Ok(Self {
+            datagrams,
             epoll,
             onward,
             resolver: Resolver::new()?,
@@ -91,7 +98,7 @@ impl Connections {
         }
         if let Some(most) = most {
             self.most = most;
-            self.associations.most = most;
+            self.datagrams.associations.most = most;
         }
     }
 
@@ -104,7 +111,7 @@ impl Connections {
             .filter_map(|slot| slot.connection.as_ref());
         let connections = connections.filter(|it| it.association.is_none());
         let mut flows: Vec<_> = connections.map(|it| it.report(now)).collect();
-        flows.extend(self.associations.flows(now));
+        flows.extend(self.datagrams.flows(now));
         flows
     }
 
@@ -128,7 +135,7 @@ impl Connections {
     }
 
     pub fn has_turns(&self) -> bool {
-        !self.turns.is_empty() || self.associations.has_turns()
+        !self.turns.is_empty() || self.datagrams.has_turns()
     }
 
     /// Accepts one connection and opens a flow for it. False: nobody waits at the listener.
@@ -217,13 +224,14 @@ impl Connections {
     /// The other gateway has opened an association.
     pub fn opened_channel(&mut self, flow: FlowId, channel: Channel, session: &mut Session) {
         let onward = &mut *self.onward;
-        self.associations.opened(flow, channel, onward, session);
+        let associations = &mut self.datagrams.associations;
+        associations.opened(flow, channel, onward, session);
     }
 
     /// Passes on hosts' datagrams, both ways.
     pub fn exchange_datagrams(&mut self, now: Now, session: &mut Session) {
         let users = &mut self.users;
-        self.associations
+        self.datagrams
             .exchange(now, &mut *self.onward, users, session);
     }
 
@@ -233,9 +241,10 @@ impl Connections {
             return;
         };
         let accepted_at = getsockname(&connection.socket).and_then(SocketAddr::try_from);
+        let associations = &mut self.datagrams.associations;
         let begun = accepted_at
             .ok()
-            .and_then(|accepted_at| self.associations.begin(at, program.ip(), accepted_at));
+            .and_then(|accepted_at| associations.begin(at, program.ip(), accepted_at));
         connection.association = begun.map(|(place, _)| place);
         let answer = associated(begun.map(|(_, taken_at)| taken_at));
         // A new connection has room for the few bytes of an answer.
@@ -334,7 +343,7 @@ impl Connections {
 
     /// The other gateway has reset a flow, or it went with its session.
     pub fn flow_reset(&mut self, flow: FlowId, code: ResetCode) {
-        let of_association = self.associations.flow_reset(flow, code);
+        let of_association = self.datagrams.flow_reset(flow, code);
         if let Some(at) = self.by_flow.get(&flow).copied().or(of_association)
             && let Some(connection) = self.remove(at)
         {
@@ -414,7 +423,7 @@ impl Connections {
     fn remove(&mut self, at: usize) -> Option<Connection> {
         let connection = self.slots[at].connection.take()?;
         if let Some(place) = connection.association {
-            self.associations.end(place);
+            self.datagrams.associations.end(place);
         }
         if let Some(flow) = connection.flow {
             self.by_flow.remove(&flow);

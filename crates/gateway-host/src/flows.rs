@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
     pub host: SocketAddr,
     pub destination: Option<Asked>,
     begun: Instant,
-    moved: Instant,
+    pub moved: Instant,
     pub sent_bytes: u64,
     pub delivered_bytes: u64,
 }

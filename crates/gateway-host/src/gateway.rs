@@ -1,23 +1,20 @@
 //! The thread of a gateway: it waits for sockets and timers with epoll(7), and does whatever can be done.
 
-use crate::Entrance;
 use crate::associations::is_association;
 use crate::carrier::Carrier;
-use crate::choice::ChoiceConfig;
 use crate::clock::{Clock, Now, until};
-use crate::connections::Connections;
+use crate::connections::{Connections, RESERVED};
 use crate::flows::newest;
-use crate::onward::Onward;
 use crate::report::Report;
+use crate::setup::{Listener, Setup, Tcp};
+use crate::transparent_udp::TransparentUdp;
 use crate::udp::Udp;
 use crate::users::Users;
 use crate::watch::{Change, Request, Watch, Watched};
 use crate::{Peer, tcp};
 use bentpipe_base::{Nanos, Time};
-use bentpipe_carrier::identity::Identity;
-use bentpipe_carrier::quic;
 use bentpipe_carrier::tls::FarEnd;
-use bentpipe_gateway::{Config, ConfigError, Event, Session, Why};
+use bentpipe_gateway::{ConfigError, Event, Session, Why};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -40,10 +37,12 @@ const TIMER: u64 = 1;
 const UDP: u64 = 2;
 const TCP: u64 = 15;
 const FIRST_LISTENER: u64 = 3;
-/// The numbers below 16 are not connections'.
 const MOST_LISTENERS: usize = 8;
 const NAMES: u64 = FIRST_LISTENER + MOST_LISTENERS as u64;
 const WATCH: u64 = NAMES + 1;
+const FIRST_TRANSPARENT: u64 = 16;
+/// What follows are connections' and associations'.
+const _: () = assert!(FIRST_TRANSPARENT + MOST_LISTENERS as u64 <= RESERVED as u64);
 const EVENTS: usize = 256;
 /// The pacer makes up for a wake-up that is late by less.
 const CATCH_UP: Nanos = Nanos::from_millis(2);
@@ -53,61 +52,6 @@ const NOTHING: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
-
-/// A TCP socket that listens and does not block, and how its connections say where they lead.
-#[derive(Debug)]
-pub struct Listener {
-    pub socket: OwnedFd,
-    pub entrance: Entrance,
-}
-
-impl From<OwnedFd> for Listener {
-    fn from(socket: OwnedFd) -> Self {
-        Self {
-            socket,
-            entrance: Entrance::Address,
-        }
-    }
-}
-
-/// What a gateway is made of.
-pub struct Setup {
-    pub session: Config,
-    pub carrier: quic::Config,
-    pub identity: Identity,
-    pub peer: Peer,
-    /// Towards the other gateway: bound, and does not block.
-    pub udp: OwnedFd,
-    /// TLS over TCP, for where UDP is blocked. `None`: the session goes over QUIC only.
-    pub tcp: Option<Tcp>,
-    pub choice: ChoiceConfig,
-    /// At most 8.
-    pub listeners: Vec<Listener>,
-    pub onward: Box<dyn Onward + Send>,
-    /// Hosts' connections that may be open at once, if descriptors suffice, and as many associations.
-    pub most_connections: usize,
-    /// Told of the payload that hosts were given, as it happens.
-    pub on_delivered: Option<Box<dyn FnMut(Instant, u64) + Send>>,
-    /// For tests and benches: asked for each UDP packet that is to be sent whether the path loses it.
-    pub loses: Option<Box<dyn FnMut() -> bool + Send>>,
-}
-
-/// This gateway's part in TLS over TCP.
-#[derive(Debug)]
-pub enum Tcp {
-    /// Near connects to far's address, where UDP gets no answer.
-    Connect,
-    /// Far listens with a socket that does not block, on the same port as with UDP: see [`crate::far_sockets`].
-    Listen(OwnedFd),
-}
-
-impl fmt::Debug for Setup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Setup")
-            .field("peer", &self.peer)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Ends a gateway, from any thread.
 #[derive(Clone, Debug)]
@@ -165,7 +109,7 @@ impl Gateway {
     /// The sockets belong to the gateway from now on.
     pub fn new(setup: Setup, stop: Stop) -> io::Result<Self> {
         let invalid = |error: String| io::Error::new(io::ErrorKind::InvalidInput, error);
-        if setup.listeners.len() > MOST_LISTENERS {
+        if setup.listeners.len().max(setup.transparent_udp.len()) > MOST_LISTENERS {
             return Err(invalid(format!("more than {MOST_LISTENERS} listeners")));
         }
         let clock = Clock::new();
@@ -227,8 +171,16 @@ impl Gateway {
             let edges = EventFlags::IN | EventFlags::ET;
             epoll::add(&*epoll, &listener.socket, data(number), edges)?;
         }
-        let connections =
-            Connections::new(Arc::clone(&epoll), setup.onward, setup.most_connections)?;
+        for (number, socket) in (FIRST_TRANSPARENT..).zip(&setup.transparent_udp) {
+            let edges = EventFlags::IN | EventFlags::ET;
+            epoll::add(&*epoll, socket, data(number), edges)?;
+        }
+        let connections = Connections::new(
+            Arc::clone(&epoll),
+            setup.onward,
+            setup.most_connections,
+            TransparentUdp::new(setup.transparent_udp),
+        )?;
         epoll::add(&*epoll, connections.resolver(), data(NAMES), EventFlags::IN)?;
         let watched = Watched::new()?;
         epoll::add(&*epoll, &watched, data(WATCH), EventFlags::IN)?;
@@ -298,7 +250,11 @@ impl Gateway {
                     WATCH => self.answer(),
                     NAMES => self.connections.resolved(&mut self.session),
                     number if is_association(number) => {
-                        self.connections.associations.happened(number);
+                        self.connections.datagrams.associations.happened(number);
+                    }
+                    number if number < RESERVED.into() => {
+                        let place = (number - FIRST_TRANSPARENT) as usize;
+                        self.connections.datagrams.transparent.happened(place);
                     }
                     number => self.connections.happened(number, flags),
                 }
@@ -477,7 +433,7 @@ impl Gateway {
             connect_failures: self.connections.connect_failures,
             open: self.connections.open() as u64,
             open_at_once_max: self.connections.open_at_once_max as u64,
-            associations: self.connections.associations.report(),
+            associations: self.connections.datagrams.report(),
             rate_bit_s: self.session.rate_bit_s(),
             waiting_bytes: self.session.waiting_to_send(),
             users: Users::default(),

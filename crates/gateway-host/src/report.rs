@@ -80,7 +80,7 @@ pub struct UdpReport {
 /// Hosts' UDP. What crossed, and what the session dropped, is among its figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AssociationsReport {
-    /// Sockets for them: now, and the most at once.
+    /// Associations: now, and the most at once.
     pub open: u64,
     pub open_at_once_max: u64,
     /// Associations that got no socket, or no flow.

@@ -70,6 +70,7 @@ pub fn setup(
         on_delivered: None,
         loses: None,
         tcp: None,
+        transparent_udp: Vec::new(),
         choice: ChoiceConfig::default(),
     }
 }

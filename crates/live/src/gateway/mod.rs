@@ -186,6 +186,7 @@ impl Gateways {
                 on_delivered: Some(Box::new(move |_, bytes| decoded.count(bytes))),
                 loses: None,
                 tcp: None,
+                transparent_udp: Vec::new(),
                 choice: ChoiceConfig::default(),
             };
             Running::start(THREADS[place].0, net, of_gateway)

@@ -1,0 +1,112 @@
+//! What a configuration has to keep to beyond its form.
+
+use super::{File, Role, Router};
+use std::net::SocketAddr;
+
+impl File {
+    fn check_router(&self, router: &Router) -> Result<(), String> {
+        if self.listen.tproxy.is_empty() {
+            return Err("[router] needs listen.tproxy, such as tproxy = [\"127.0.0.1:4100\", \"[::1]:4100\"]: its rules hand connections to it".into());
+        }
+        for family in [SocketAddr::is_ipv4, SocketAddr::is_ipv6] {
+            let found = self.listen.tproxy.iter().filter(|at| family(at)).count();
+            if found > 1 {
+                return Err("[router] hands connections to one address of each family, but listen.tproxy has more".into());
+            }
+        }
+        if router.interfaces.is_empty() {
+            return Err("router.interfaces is empty: expected the interfaces that users are behind, such as [\"lan0\"]".into());
+        }
+        for name in &router.interfaces {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+            if name.is_empty() || name.len() > 15 || !name.chars().all(plain) {
+                return Err(format!(
+                    "router.interfaces: \"{name}\" is no name of an interface"
+                ));
+            }
+        }
+        if router
+            .bypass_after_s
+            .is_some_and(|after| !(1.0..=86_400.0).contains(&after))
+        {
+            return Err("router.bypass_after_s: expected 1 to 86400 s".into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        let listen = &self.listen;
+        let ways_in = listen.socks5.len() + listen.http_connect.len() + listen.tproxy.len();
+        match self.role {
+            Role::Near => {
+                let address = self.peer.address.as_deref();
+                let address = address.ok_or("peer.address is missing: near has to know where far is, such as \"far.example.net:4433\"")?;
+                let port = address
+                    .rsplit_once(':')
+                    .map(|(_, port)| port.parse::<u16>());
+                if !matches!(port, Some(Ok(1..))) {
+                    return Err(format!(
+                        "peer.address: got \"{address}\", expected a name or an address with its port, such as \"far.example.net:4433\""
+                    ));
+                }
+                if listen.peer.is_some() {
+                    return Err(
+                        "listen.peer is far's: near connects to far and waits for nobody there"
+                            .into(),
+                    );
+                }
+                if ways_in == 0 {
+                    return Err("[listen] has no way in: near needs socks5, http_connect or tproxy, such as socks5 = [\"127.0.0.1:1080\"]".into());
+                }
+                if ways_in > 8 {
+                    return Err(format!(
+                        "[listen] has {ways_in} addresses, expected 8 at most"
+                    ));
+                }
+                if !(self.access.allow.is_empty() && self.access.deny.is_empty()) {
+                    return Err("[access] is far's: far decides where connections go".into());
+                }
+            }
+            Role::Far => {
+                if listen.peer.is_none() {
+                    return Err("listen.peer is missing: far has to know where near reaches it, such as peer = \"[::]:4433\"".into());
+                }
+                if ways_in > 0 {
+                    return Err("[listen] has a way in for users (socks5, http_connect or tproxy): these are near's".into());
+                }
+                if self.peer.address.is_some() {
+                    return Err(
+                        "peer.address is near's: far waits for near, from any address".into(),
+                    );
+                }
+            }
+        }
+        if let Some(router) = &self.router {
+            self.check_router(router)?;
+        }
+        for way in listen.socks5.iter().chain(&listen.http_connect) {
+            if way.ip().is_unspecified() {
+                return Err(format!(
+                    "[listen]: {way} is open to every network; expected an address of this machine, such as 127.0.0.1:{}",
+                    way.port()
+                ));
+            }
+        }
+        if let Some(at) = self.status.prometheus.filter(|at| !at.ip().is_loopback()) {
+            return Err(format!(
+                "status.prometheus: got {at}, expected a loopback address such as 127.0.0.1:{}",
+                at.port()
+            ));
+        }
+        if !(1200..=65_000).contains(&self.path.udp_payload) {
+            return Err(format!(
+                "path.udp_payload: got {}, expected 1200 to 65000 bytes",
+                self.path.udp_payload
+            ));
+        }
+        if self.limits.connections == 0 {
+            return Err("limits.connections: got 0, expected 1 or more".into());
+        }
+        Ok(())
+    }
+}

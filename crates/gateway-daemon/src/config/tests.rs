@@ -1,0 +1,137 @@
+use super::*;
+use bentpipe_carrier::identity::Identity;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+fn key() -> String {
+    Identity::from_seed([7; 32]).public().to_string()
+}
+
+fn near() -> String {
+    format!(
+        "role = \"near\"\nkey = \"gateway.key\"\n[peer]\naddress = \"far.example.net:4433\"\nkey = \"{}\"\n\
+         [path]\nrate = \"16 Mbit/s\"\n[listen]\nsocks5 = [\"127.0.0.1:1080\"]\n",
+        key()
+    )
+}
+
+#[test]
+fn a_short_file_is_enough() {
+    let file = File::parse(&near()).unwrap();
+    assert_eq!(file.path.rate, Rate::Fixed(16_000_000));
+    assert_eq!(file.path.redundancy, Redundancy::Adaptive);
+    assert_eq!(file.limits.connections, 10_000);
+    let far = format!(
+        "role = \"far\"\nkey = \"k\"\n[peer]\nkey = \"{}\"\n[path]\nrate = {{ cap = \"1 Gbit/s\" }}\n\
+         redundancy = 0.1\n[listen]\npeer = \"[::]:4433\"\n[access]\nallow = [\"10.0.0.0/8 port 443\"]\n",
+        key()
+    );
+    let far = File::parse(&far).unwrap();
+    assert_eq!(far.path.rate, Rate::Capped(1_000_000_000));
+    assert_eq!(far.access.allow.len(), 1);
+}
+
+#[test]
+fn each_mistake_has_a_message_that_names_its_place() {
+    let change = |from: &str, to: &str| {
+        let text = near();
+        assert!(text.contains(from));
+        File::parse(&text.replace(from, to)).unwrap_err()
+    };
+    for (from, to, expected) in [
+        ("\"near\"", "\"middle\"", ":1: unknown variant `middle`"),
+        (
+            "rate = \"16 Mbit/s\"",
+            "rate = \"16\"",
+            ":7: got \"16\", expected a rate",
+        ),
+        (
+            "rate = \"16 Mbit/s\"",
+            "rate = 16",
+            ":7: expected a rate such as",
+        ),
+        (
+            "rate = \"16 Mbit/s\"",
+            "rats = \"16 Mbit/s\"",
+            ":7: unknown field `rats`",
+        ),
+        ("rate = \"16 Mbit/s\"", "", ":6: missing field `rate`"),
+        (
+            "far.example.net:4433",
+            "far.example.net",
+            "peer.address: got",
+        ),
+        ("127.0.0.1:1080", "0.0.0.0:1080", "open to every network"),
+        ("127.0.0.1:1080", "localhost", ":9: invalid socket address"),
+        (
+            "socks5 = [\"127.0.0.1:1080\"]",
+            "",
+            "[listen] has no way in",
+        ),
+        (
+            "role = \"near\"",
+            "role = \"far\"",
+            "listen.peer is missing",
+        ),
+        ("[path]", "[path]\nredundancy = 2.0", "from 0 to 1"),
+        (
+            "[path]",
+            "[status]\nprometheus = \"192.0.2.1:9\"\n[path]",
+            "expected a loopback",
+        ),
+        (
+            "[path]",
+            "[limits]\nmemory = \"64\"\n[path]",
+            "expected a size",
+        ),
+        ("[path]", "[path", ":6:"),
+        (&key(), "abc", ":5: invalid base64"),
+    ] {
+        let error = change(from, to);
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+}
+
+#[test]
+fn a_key_that_others_may_read_is_warned_of_and_ones_own_is_no_peers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.toml");
+    let key = folder.path().join("gateway.key");
+    fs::write(&path, near()).unwrap();
+    let error = Loaded::read(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("gateway.key: cannot read the private key"),
+        "{error}"
+    );
+    fs::write(&key, Identity::from_seed([8; 32]).to_pem()).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(Loaded::read(&path).unwrap().warnings.len(), 1);
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(Loaded::read(&path).unwrap().warnings.is_empty());
+    fs::write(&key, Identity::from_seed([7; 32]).to_pem()).unwrap();
+    let error = Loaded::read(&path).unwrap_err().to_string();
+    assert!(error.contains("own public key"), "{error}");
+}
+
+#[test]
+fn udp_is_taken_by_ports_or_all_of_it() {
+    let parse = |udp: &str| {
+        let text = near().replace(
+            "socks5 = [\"127.0.0.1:1080\"]",
+            "tproxy = [\"127.0.0.1:4100\"]",
+        );
+        File::parse(&format!("{text}[router]\ninterfaces = [\"lan0\"]\n{udp}\n"))
+    };
+    for (udp, expected) in [
+        ("", TakenUdp::Nothing),
+        ("udp = []", TakenUdp::Nothing),
+        ("udp = [53, 443]", TakenUdp::Ports(vec![53, 443])),
+        ("udp = \"all\"", TakenUdp::All),
+    ] {
+        assert_eq!(parse(udp).unwrap().router.unwrap().udp, expected);
+    }
+    for wrong in ["\"none\"", "[0]", "[65536]", "53", "[\"dns\"]"] {
+        let error = parse(&format!("udp = {wrong}")).unwrap_err();
+        assert!(error.contains("expected \"all\", or ports"), "{error}");
+    }
+}
