@@ -40,6 +40,10 @@ def doctor(
             help='Exit with status 1 if a transfer differs, such as "goodput_mbit_s > 15"; repeatable.',
         ),
     ] = None,
+    with_cures: Annotated[
+        bool,
+        typer.Option("--cures/--no-cures", help="Simulate what each change would give on the path as seen."),
+    ] = True,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object per run, on a line.")] = False,
 ) -> None:
     """Say what limited a transfer by what one end saw of it, with the evidence.
@@ -56,6 +60,7 @@ def doctor(
         bentpipe doctor --expect "goodput_mbit_s > 15"
     """
     from bentpipe.doctor import from_run
+    from bentpipe.doctor.cures import cures
     from bentpipe.doctor.diagnosis import diagnose
     from bentpipe.doctor.lab_seen import write_lab
     from bentpipe.doctor.path_seen import path_seen
@@ -70,14 +75,15 @@ def doctor(
         tables = {name: results.of_run(run, name) for name in ("sockets", "flows", "pings")}
         found = [diagnose(each) for each in from_run.transfers(record, tables, seen_from)]
         path = path_seen(found)
-        entry = {"run": run, **as_json("run", found, path)}
+        better = [cures(each, path) if with_cures and path is not None else [] for each in found]
+        entry = {"run": run, **as_json("run", found, path, better)}
         if json_:
             print(printable_json(entry), flush=True)
         else:
             if number:
                 tell("")
             tell(f"{run}:")
-            for line in lines(found, path):
+            for line in lines(found, path, better):
                 tell(f"  {line}")
         if lab is not None and path is not None:
             write_lab(lab, path, found)

@@ -17,6 +17,7 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, Floats
 from bentpipe.doctor.claim import Claim, Family, Finding
 from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.families.at_receiver import at_receiver
 from bentpipe.doctor.families.capacity import capacity
 from bentpipe.doctor.families.losses import losses
 from bentpipe.doctor.families.pacing import pacing
@@ -33,6 +34,7 @@ FAMILIES: Mapping[str, Family] = {
     "losses": losses,
     "stalls": stalls,
     "pacing": pacing,
+    "at_receiver": at_receiver,
     "capacity": capacity,
 }
 """By name, a file each."""
@@ -59,6 +61,8 @@ ORDER = (
 """Which cause a sample goes to if several claim it: the first of these."""
 HEALTHY = 0.9
 """Share of the path's rate from which on a transfer has what the path carries."""
+_OF_THE_PATH = ("queue", "probing")
+"""How a capacity was found that is the path's own, and not what something that drops lets through."""
 _LEAST_SHARE = 0.005
 _LEAST_SAMPLES = 5
 
@@ -91,7 +95,8 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     found.append(_finding(_unknown(seen, left), left, weights, lost))
     found = [each for each in found if each.share >= _LEAST_SHARE]
     found.sort(key=lambda each: (-(each.share if each.lost_share is None else each.lost_share), -each.share))
-    if _carries_what_it_can(seen):
+    drops = any(each.kind in {"policer", "line-drops"} for each in found)
+    if _carries_what_it_can(seen) and not drops:
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
     return Diagnosis(evidence, seen, (*found[:1], *beside, *found[1:]))
@@ -109,7 +114,7 @@ def _counted(seen: View) -> Flags:
 
 def _lost(seen: View) -> Floats | None:
     """For each sample, which share of the path's rate was not used."""
-    if seen.capacity_bit_s is None:
+    if seen.capacity_bit_s is None or seen.capacity_from not in _OF_THE_PATH:
         return None
     return np.clip(1 - seen.total_bit_s / seen.capacity_bit_s, 0.0, 1.0)
 

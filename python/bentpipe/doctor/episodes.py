@@ -50,6 +50,8 @@ class Episodes:
 
     def latest(self, view: View) -> Places:
         """For each sample the number of the latest episode of its connection; -1 before the first."""
+        if not self.count:
+            return np.full(view.size, -1, dtype=np.int64)
         latest = np.searchsorted(self.places, np.arange(view.size), side="right") - 1
         other = view.connection[self.places[np.maximum(latest, 0)]] != view.connection
         return np.where((latest >= 0) & ~other, latest, -1)
@@ -60,6 +62,8 @@ def episodes(view: View) -> Episodes:
     near = [_just_before(view, int(place)) for place in places]
     with np.errstate(invalid="ignore"):
         started = (view["cwnd_bytes"] < view["ssthresh_bytes"])[places]
+    if not view.at_sender:
+        started = np.zeros(len(places), bool)  # A receiver does not see how many were lost.
     retransmits = np.nan_to_num(view["retransmits"])
     lost = np.array([_until_next(retransmits, view, places, number) for number in range(len(places))])
     found = Episodes(

@@ -17,7 +17,7 @@ from bentpipe.doctor.path_seen import PathSeen
 from bentpipe.errors import StoreError
 
 _WINDOW_OF_BUFFER = 0.62
-_NO_LIMIT = 4
+_NO_LIMIT = 16
 _LEAST_RATE_BIT_S = 1e3
 _BUFFER_DEFAULT = {"tcp_rmem": (4096, 131_072), "tcp_wmem": (4096, 16_384)}
 _LONGEST_S = 120.0
@@ -62,6 +62,8 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
 def _buffers(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     kinds = {each.kind for each in of.findings}
+    if "tcp-options" in kinds:
+        found[receiver] = {"window_scaling": False}
     if "receiver-window" in kinds:
         window = float(np.nanmax(of.view["rwnd_bytes"]))
         most = of.evidence.rcvbuf_most_bytes or round(window / _WINDOW_OF_BUFFER)

@@ -27,6 +27,7 @@ _NARROW = 1.08
 _BURST_BYTES = 65_536
 _LEAST_OF_BASE = 0.1
 _EXCEEDED = 1.1
+_ONE_RATE = 0.15
 _LEAST_TIME = 0.05
 _LEAST_SAMPLES = 3
 
@@ -50,7 +51,16 @@ def standing_queue(
         long = seen & (queue_s > _LONG * base_s)
         many = seen & ~bursts & (queued_bytes > _BURST_BYTES) & (queue_s > _LEAST_OF_BASE * base_s)
     flat = seen & _on_plateau(rate_bit_s, flight, queue_s, steady & ~bursts)
-    return long | many | flat
+    every = long | many | flat
+    return every if _of_one_rate(rate_bit_s[every & steady]) else long
+
+
+def _of_one_rate(rates: Floats) -> bool:
+    """A full path has one rate. Where it does not, only waits that nothing else explains count."""
+    if rates.size < _LEAST_SAMPLES:
+        return True
+    top = float(np.median(rates))
+    return float(np.median(np.abs(rates - top))) <= _ONE_RATE * top
 
 
 def _on_plateau(rate: Floats, flight: Floats, queue_s: Floats, steady: Flags) -> Flags:

@@ -216,6 +216,8 @@ def _overshot(of: View, before: Places) -> float | None:
 def before_losses(of: View) -> Places:
     """The places of the samples before each episode of losses; two of them are two round trips apart."""
     began = (of.grown("retransmits") > 0) | of.recovering
+    if not of.knows("retransmits"):
+        began = of.grown("out_of_order") > 0
     found: list[int] = []
     last_s, last = -np.inf, -1
     for place in np.flatnonzero(began):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bentpipe.doctor.claim import Finding, known
+from bentpipe.doctor.cures import Cure
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import PathSeen
 from bentpipe.words.wording import duration, percent, rate, size
@@ -12,11 +13,15 @@ _MOST_FINDINGS = 4
 _LEAST_SHARE = 0.01
 
 
-def lines(found: Sequence[Diagnosis], path: PathSeen | None) -> Iterator[str]:
+Cures = Sequence[Sequence[Cure]]
+"""For each transfer."""
+
+
+def lines(found: Sequence[Diagnosis], path: PathSeen | None, better: Cures) -> Iterator[str]:
     """For a terminal."""
     if not found:
         yield "No transfer was sampled, so nothing can be told."
-    for each in found:
+    for each, changes in zip(found, better, strict=True):
         evidence = each.evidence
         goodput = "goodput unknown" if evidence.goodput_bit_s is None else rate(evidence.goodput_bit_s)
         way = f"{evidence.direction}, " if evidence.direction else ""
@@ -29,8 +34,20 @@ def lines(found: Sequence[Diagnosis], path: PathSeen | None) -> Iterator[str]:
             yield f"  {percent(finding.share):>6}  {finding.kind}: {finding.because}."
         first = shown[0]
         yield f"          Certainty {percent(first.certainty)}. It would not be so with {first.otherwise}."
+        for cure in changes:
+            yield f"          {_cure_words(cure)}"
     if path is not None:
         yield f"Path as seen: {_path_words(path)}."
+
+
+def _cure_words(of: Cure) -> str:
+    what = " and ".join(f"{key} = {_written(value)}" for key, value in of.change.items())
+    most = "more, as the path allows" if of.high_bit_s is None else rate(of.high_bit_s)
+    return f"With {what}: {rate(of.goodput_bit_s)}, simulated ({rate(of.low_bit_s)} to {most})."
+
+
+def _written(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _path_words(path: PathSeen) -> str:
@@ -43,10 +60,10 @@ def _path_words(path: PathSeen) -> str:
     return ", ".join(parts)
 
 
-def as_json(source: str, found: Sequence[Diagnosis], path: PathSeen | None) -> dict[str, Any]:
+def as_json(source: str, found: Sequence[Diagnosis], path: PathSeen | None, better: Cures) -> dict[str, Any]:
     return {
         "source": source,
-        "transfers": [_transfer(each) for each in found],
+        "transfers": [_transfer(each, changes) for each, changes in zip(found, better, strict=True)],
         "path": None if path is None else path.as_json(),
     }
 
@@ -56,7 +73,7 @@ def _plain(words: str) -> str:
     return words.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
-def _transfer(of: Diagnosis) -> dict[str, Any]:
+def _transfer(of: Diagnosis, changes: Sequence[Cure]) -> dict[str, Any]:
     evidence = of.evidence
     goodput = evidence.goodput_bit_s
     return {
@@ -68,7 +85,7 @@ def _transfer(of: Diagnosis) -> dict[str, Any]:
         "bytes": evidence.bytes,
         "goodput_mbit_s": None if goodput is None else known(goodput / 1e6),
         "findings": [_finding(each) for each in of.findings],
-        "cures": [],
+        "cures": [each.as_json() for each in changes],
     }
 
 

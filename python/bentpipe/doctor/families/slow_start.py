@@ -17,7 +17,7 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.view import View
-from bentpipe.words.wording import duration, size
+from bentpipe.words.wording import size
 
 _FULL = 0.9
 _INITIAL_SEGMENTS = 10
@@ -47,7 +47,7 @@ def slow_start(view: View) -> list[Claim]:
             "slow-start",
             holds,
             1.0 if left_early else agrees,
-            f"{how}: {duration(took_s)}, with {size(largest)} in flight at most",
+            f"{how}; {size(largest)} in flight at most",
             {
                 "slow_start_s": known(took_s),
                 "rtt_s": known(middle(view.rtt_s, holds)),
@@ -89,4 +89,5 @@ def _at_receiver(view: View) -> Flags:
         return np.zeros(view.size, bool)
     reached = int(np.argmax(rate >= _REACHED * rate.max()))
     rises: Flags = view.time_s < view.time_s[reached]
-    return rises
+    lost = np.nan_to_num(view["out_of_order"]) > 0
+    return rises & ~lost

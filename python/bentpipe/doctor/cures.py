@@ -1,0 +1,161 @@
+"""What changes would give: the path as it was seen, simulated without and with each change.
+
+A change is a set of dotted keys of the lab of the path as seen (lab_seen.py). Each is simulated with
+the same seeds as the lab without it. The prediction is the goodput that was seen, times the mean ratio
+of the two. Its interval holds the ratio's own (Student's t over the seeds), and the simulated goodput
+itself: where that differs from the scaled one, the simulated path differs from the real one by as much.
+
+A path that was never full has no known rate, and the upper end of the interval is unknown. A larger
+window is simulated with 16 times the rate that the path carried, and another congestion control with that
+rate itself: what it would find beyond is not known.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bentpipe.analysis.intervals import interval
+from bentpipe.doctor.claim import known
+from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.lab_seen import lab_seen
+from bentpipe.doctor.path_seen import PathSeen
+from bentpipe.engines.base import EngineOptions
+from bentpipe.engines.sim import SimEngine, simulated
+from bentpipe.errors import BentpipeError
+from bentpipe.lab.load import Lab
+
+_SEEDS = (1, 2, 3, 4, 5)
+_MOST_CHANGES = 3
+_MOST_BYTES = 200e6
+"""Payload of a simulated run: longer ones are cut, and still hold this."""
+_LEAST_S = 10.0
+_ROUND_TRIPS = 40
+_TIMES = 4
+_LEAST_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Cure:
+    change: Mapping[str, Any]
+    """Dotted keys of a lab with their values."""
+    goodput_bit_s: float
+    low_bit_s: float
+    high_bit_s: float | None
+    """None: not known, since the path's rate is not."""
+    simulated_bit_s: float
+    seen_simulated_bit_s: float
+    """What the lab without the change gave."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "change": dict(self.change),
+            "goodput_mbit_s": known(self.goodput_bit_s / 1e6, 3),
+            "interval": [
+                known(self.low_bit_s / 1e6, 3),
+                None if self.high_bit_s is None else known(self.high_bit_s / 1e6, 3),
+            ],
+            "simulated_mbit_s": known(self.simulated_bit_s / 1e6, 3),
+            "seen_simulated_mbit_s": known(self.seen_simulated_bit_s / 1e6, 3),
+        }
+
+
+def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
+    """Of a transfer, the best first. Empty where no setting would help, or the path is not known."""
+    seen = of.evidence.goodput_bit_s
+    if not seen or path.rtt_s is None:
+        return []
+    document = lab_seen(path, [of])
+    changes = _changes(of, document)[:_MOST_CHANGES]
+    if not changes:
+        return []
+    document = _shortened(document, path, seen)
+    try:
+        found = [_cure(_carrying(document, change, path), change, seen, path) for change in changes]
+    except BentpipeError:
+        return []
+    return sorted((each for each in found if each is not None), key=lambda each: -each.goodput_bit_s)
+
+
+def _carrying(document: Mapping[str, Any], change: Mapping[str, Any], path: PathSeen) -> Mapping[str, Any]:
+    """The lab for a change. Another congestion control is given no more than an unknown path has carried."""
+    if path.rate_bit_s is not None or not path.least_rate_bit_s or "host.congestion_control" not in change:
+        return document
+    return {**document, "path": {**document["path"], "rate": f"{round(path.least_rate_bit_s)} bit/s"}}
+
+
+def _changes(of: Diagnosis, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    sends_down = (of.evidence.direction or "down") == "down"
+    sender, receiver = ("server", "client") if sends_down else ("client", "server")
+    found: list[dict[str, Any]] = []
+
+    def add(*changes: dict[str, Any]) -> None:
+        found.extend(each for each in changes if each not in found)
+
+    for finding in of.findings:
+        if finding.share < _LEAST_SHARE:
+            continue
+        if finding.kind == "receiver-window":
+            least, usual, most = document[receiver]["tcp_rmem"]
+            add({f"{receiver}.tcp_rmem": [least, max(usual, 131_072), _TIMES * most]})
+        elif finding.kind == "send-buffer":
+            least, usual, most = document.get(sender, {}).get("tcp_wmem", (4096, 16_384, 4_194_304))
+            add({f"{sender}.tcp_wmem": [least, max(usual, 16_384), _TIMES * most]})
+        elif finding.kind == "tcp-options":
+            add({"host.window_scaling": True})
+        elif finding.kind == "slow-start":
+            add({f"{sender}.initcwnd": 40})
+        elif finding.kind in {"random-loss", "short-queue", "policer", "line-drops", "reordering"}:
+            add({"host.congestion_control": "bbr"})
+    return found
+
+
+def _shortened(document: dict[str, Any], path: PathSeen, seen_bit_s: float) -> dict[str, Any]:
+    if document.get("until") == "done":
+        return document
+    rate = path.rate_bit_s or _TIMES * seen_bit_s
+    length_s = max(_MOST_BYTES * 8 / rate, _LEAST_S, _ROUND_TRIPS * (path.rtt_s or 0.0))
+    asked_s = float(document["duration"].split()[0])
+    return {**document, "duration": f"{min(length_s, asked_s):.1f} s"}
+
+
+def _goodputs(document: Mapping[str, Any], change: Mapping[str, Any]) -> list[float]:
+    """Of each seed, in bit/s."""
+    lab = Lab(**document)
+    for key, value in change.items():
+        lab = lab.replace(key, value)
+    point = next(iter(lab.cells())).first
+    SimEngine().check(point.spec)
+    found = []
+    for seed in _SEEDS:
+        record, _ = simulated(
+            point.with_seed(seed), EngineOptions(), lambda *_told: None, into=None, length_s=1.0
+        )
+        work = record["workloads"]["transfer"]
+        carried = work["bytes"] * 8
+        lasted_s = work.get("completion_s") or work.get("duration_s") or 0.0
+        found.append(carried / lasted_s if lasted_s else 0.0)
+    return found
+
+
+def _cure(
+    document: Mapping[str, Any],
+    change: Mapping[str, Any],
+    seen_bit_s: float,
+    path: PathSeen,
+) -> Cure | None:
+    before = _goodputs(document, {})
+    after = _goodputs(document, change)
+    ratios = [late / early for early, late in zip(before, after, strict=True) if early > 0]
+    spread = interval(ratios)
+    if spread is None:
+        return None
+    mean = sum(after) / len(after)
+    ends = (spread.low * seen_bit_s, spread.high * seen_bit_s, mean)
+    return Cure(
+        change,
+        spread.mean * seen_bit_s,
+        min(ends),
+        max(ends) if path.rate_bit_s is not None else None,
+        mean,
+        sum(before) / len(before),
+    )
