@@ -1,5 +1,7 @@
 """The Rust side of bentpipe (crates/python): one stub per operation, named as its Rust file."""
 
+from bentpipe._capture import CaptureReading as CaptureReading
+from bentpipe._capture import read_capture as read_capture
 from bentpipe._congestion_controls import congestion_controls as congestion_controls
 from bentpipe._congestion_controls import wrong_parameter as wrong_parameter
 from bentpipe._figures import flow_times as flow_times

@@ -1,6 +1,7 @@
 //! The Python module `bentpipe._core`: converts and releases the GIL; the logic is elsewhere. One file per
 //! operation, with the stub of the same name in python/bentpipe.
 
+mod capture;
 mod congestion_controls;
 mod figures;
 mod live_host;
@@ -15,6 +16,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
+    #[pymodule_export]
+    use super::capture::{CaptureReading, read_capture};
     #[pymodule_export]
     use super::congestion_controls::{congestion_controls, wrong_parameter};
     #[pymodule_export]

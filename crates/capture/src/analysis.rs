@@ -1,0 +1,117 @@
+//! From bytes of a capture to its connections.
+
+use crate::connection::Connection;
+use crate::connections::{Connections, GivenUp};
+use crate::file::{FileNotes, FileReader, Step};
+use crate::link::Carried;
+use crate::segment::{NotTcp, Segment};
+use crate::CaptureError;
+use serde::Serialize;
+
+/// Packets of a capture by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PacketCounts {
+    pub packets: u64,
+    pub tcp: u64,
+    pub other_protocols: u64,
+    pub fragments: u64,
+    /// ICMP messages that a packet was too big.
+    pub too_big: u64,
+    /// Not IP, or cut before TCP's sequence number.
+    pub unreadable: u64,
+    /// Of a link type that is not read here.
+    pub unknown_link: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Analysis {
+    reader: FileReader,
+    connections: Connections,
+    counts: PacketCounts,
+    unknown_link: Option<u16>,
+    first_ns: Option<i64>,
+    last_ns: i64,
+}
+
+/// What a capture held.
+#[derive(Debug)]
+pub struct Capture {
+    pub connections: Vec<Connection>,
+    pub given_up: GivenUp,
+    pub counts: PacketCounts,
+    /// The first link type that is not read here.
+    pub unknown_link: Option<u16>,
+    pub notes: FileNotes,
+    /// Times of the first and the last packet, since 1970.
+    pub first_ns: i64,
+    pub last_ns: i64,
+}
+
+impl Analysis {
+    /// Takes what it can of `bytes`, which follow what it took before. Returns how many it took and how many it needs at least
+    /// to go on.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(usize, usize), CaptureError> {
+        let mut taken = 0;
+        loop {
+            match self.reader.step(&bytes[taken..])? {
+                Step::Packet { consumed, packet } => {
+                    taken += consumed;
+                    let first_ns = *self.first_ns.get_or_insert(packet.at_ns);
+                    self.last_ns = self.last_ns.max(packet.at_ns).max(first_ns);
+                    self.counts.packets += 1;
+                    match packet.link.carried(packet.bytes) {
+                        Carried::Ip { at } => {
+                            let ip = packet.bytes.get(at..).unwrap_or_default();
+                            self.take(packet.at_ns, ip, packet.wire_bytes.saturating_sub(at));
+                        }
+                        Carried::Other => self.counts.unreadable += 1,
+                        Carried::Unknown => {
+                            self.counts.unknown_link += 1;
+                            self.unknown_link.get_or_insert(packet.link.0);
+                        }
+                    }
+                }
+                Step::Skip { consumed } => taken += consumed,
+                Step::More { needed } => return Ok((taken, needed)),
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, at_ns: i64, ip: &[u8], wire_bytes: usize) {
+        let counts = &mut self.counts;
+        match Segment::parse(ip, wire_bytes) {
+            Ok(segment) => {
+                counts.tcp += 1;
+                self.connections.pass(at_ns, &segment);
+            }
+            Err(NotTcp::OtherProtocol) => counts.other_protocols += 1,
+            Err(NotTcp::Fragment) => counts.fragments += 1,
+            Err(NotTcp::TooBig) => counts.too_big += 1,
+            Err(NotTcp::Unreadable) => counts.unreadable += 1,
+        }
+    }
+
+    /// The file ends with `rest` bytes that were not taken. Fine where there are none; else the error of a file that is cut off.
+    pub fn end(&mut self, rest: &[u8]) -> Result<(), CaptureError> {
+        match self.reader.step(rest)? {
+            Step::More { needed } if !rest.is_empty() || self.reader.offset() == 0 => {
+                Err(self.reader.cut_off(rest.len(), needed))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn finish(self) -> Capture {
+        let (connections, given_up) = self.connections.finish();
+        Capture {
+            connections,
+            given_up,
+            counts: self.counts,
+            unknown_link: self.unknown_link,
+            notes: self.reader.notes(),
+            first_ns: self.first_ns.unwrap_or(0),
+            last_ns: self.last_ns,
+        }
+    }
+}

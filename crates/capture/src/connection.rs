@@ -1,0 +1,186 @@
+//! A TCP connection as it passes one point of the path: two flows, what the handshake offered, and how it ended.
+
+use crate::flow::Flow;
+use crate::segment::{Endpoint, Segment};
+use bentpipe_wire::tcp::flag;
+use serde::Serialize;
+
+/// What an end offered in its SYN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Offered {
+    pub mss_bytes: Option<u16>,
+    pub sack: bool,
+    pub timestamps: bool,
+    /// The shift; `None`: not offered.
+    pub window_scale: Option<u8>,
+    pub ecn: bool,
+}
+
+#[derive(Debug)]
+pub struct Connection {
+    /// The end that opened it, then the other; without a handshake the end with the higher port first.
+    pub ends: [Endpoint; 2],
+    /// What each of `ends` sends.
+    pub flows: [Flow; 2],
+    pub offered: [Option<Offered>; 2],
+    pub started_ns: i64,
+    pub last_ns: i64,
+    pub was_reset: bool,
+    /// From here to the answering end and back, and to the opening end and back, by the handshake.
+    pub handshake_ns: [Option<i64>; 2],
+    syn_ns: Option<i64>,
+    syn_ack_ns: Option<i64>,
+    initial_seq: [Option<u32>; 2],
+}
+
+impl Connection {
+    pub fn new(at_ns: i64, first: &Segment) -> Self {
+        let opens = if first.has(flag::SYN) {
+            !first.has(flag::ACK)
+        } else {
+            first.from.port >= first.to.port
+        };
+        let ends = if opens {
+            [first.from, first.to]
+        } else {
+            [first.to, first.from]
+        };
+        Self {
+            ends,
+            flows: [Flow::default(), Flow::default()],
+            offered: [None; 2],
+            started_ns: at_ns,
+            last_ns: at_ns,
+            was_reset: false,
+            handshake_ns: [None; 2],
+            syn_ns: None,
+            syn_ack_ns: None,
+            initial_seq: [None; 2],
+        }
+    }
+
+    /// Whether this segment begins another connection between the same ports.
+    pub fn is_succeeded_by(&self, segment: &Segment) -> bool {
+        let side = self.side(segment);
+        segment.has(flag::SYN)
+            && !segment.has(flag::ACK)
+            && self.initial_seq[side] != Some(segment.seq)
+            && (self.initial_seq[side].is_some() || self.flows[side].has_data())
+    }
+
+    #[inline]
+    fn side(&self, segment: &Segment) -> usize {
+        usize::from(segment.from != self.ends[0])
+    }
+
+    pub fn payload_bytes(&self) -> u64 {
+        let sent = |flow: &Flow| flow.counters.sent_bytes.max(flow.acknowledged_bytes());
+        sent(&self.flows[0]) + sent(&self.flows[1])
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.was_reset || self.flows.iter().all(|flow| flow.fin_ns.is_some())
+    }
+
+    #[inline]
+    pub fn pass(&mut self, at_ns: i64, segment: &Segment) {
+        // Several interfaces may be a little out of order.
+        let at_ns = at_ns.max(self.last_ns);
+        self.last_ns = at_ns;
+        let side = self.side(segment);
+        if segment.has(flag::SYN) {
+            self.on_syn(at_ns, side, segment);
+        } else if segment.has(flag::ACK) && self.syn_ack_ns.is_some() && side == 0 {
+            self.on_handshake_end(at_ns);
+        }
+        if segment.has(flag::RST) {
+            if !self.was_reset {
+                self.flows[side].reset(at_ns);
+            }
+            self.was_reset = true;
+            return;
+        }
+        if segment.has(flag::ACK) {
+            self.flows[1 - side].on_acknowledgement(at_ns, segment);
+        }
+        let flow = &mut self.flows[side];
+        flow.on_sent(at_ns, segment);
+        if self.offered[1 - side].is_none() {
+            flow.mss_bytes = flow.largest_payload.min(LARGEST_USUAL_PAYLOAD);
+        }
+    }
+
+    fn on_syn(&mut self, at_ns: i64, side: usize, segment: &Segment) {
+        let is_again = self.initial_seq[side] == Some(segment.seq);
+        self.initial_seq[side] = Some(segment.seq);
+        let options = &segment.options;
+        let both = flag::ECE | flag::CWR;
+        self.offered[side] = Some(Offered {
+            mss_bytes: options.mss,
+            sack: options.sack_permitted,
+            timestamps: options.timestamps.is_some(),
+            window_scale: options.window_scale,
+            ecn: if segment.has(flag::ACK) {
+                segment.has(flag::ECE)
+            } else {
+                segment.flags & both == both
+            },
+        });
+        if segment.has(flag::ACK) {
+            if let Some(syn_ns) = self.syn_ns {
+                let far_ns = at_ns - syn_ns;
+                self.handshake_ns[0] = Some(far_ns);
+                self.flows[0].far.hint(far_ns);
+                self.flows[1].near.hint(far_ns);
+            }
+            // Of a SYN-ACK that was sent again nobody knows which one was answered.
+            self.syn_ack_ns = (!is_again).then_some(at_ns);
+        } else {
+            self.syn_ns = (!is_again).then_some(at_ns);
+        }
+        self.agree(segment.has(flag::ACK));
+    }
+
+    /// What both SYNs, or what a SYN-ACK alone, says of windows and segment sizes.
+    fn agree(&mut self, has_answer: bool) {
+        for side in 0..2 {
+            let (Some(receiver), sender) = (self.offered[1 - side], self.offered[side]) else {
+                continue;
+            };
+            let overhead = if receiver.timestamps && sender.is_none_or(|it| it.timestamps) {
+                12
+            } else {
+                0
+            };
+            let flow = &mut self.flows[side];
+            flow.mss_bytes = u32::from(receiver.mss_bytes.unwrap_or(536)).saturating_sub(overhead);
+            // An answer has the option only where the opening SYN had it (RFC 7323, section 2.2).
+            let answer = self.offered[1];
+            if has_answer && let Some(answer) = answer {
+                match (answer.window_scale, receiver.window_scale) {
+                    (None, _) => flow.scale.set(0),
+                    (Some(_), Some(shift)) => flow.scale.set(shift),
+                    (Some(_), None) => {}
+                }
+            }
+        }
+    }
+
+    fn on_handshake_end(&mut self, at_ns: i64) {
+        if let Some(syn_ack_ns) = self.syn_ack_ns.take() {
+            let near_ns = at_ns - syn_ack_ns;
+            self.handshake_ns[1] = Some(near_ns);
+            self.flows[0].near.hint(near_ns);
+            self.flows[1].far.hint(near_ns);
+        }
+    }
+
+    pub fn finish(&mut self) {
+        for flow in &mut self.flows {
+            flow.finish();
+        }
+    }
+}
+
+/// Where no SYN says a segment's size: Ethernet's. What is longer is taken for a super-packet.
+const LARGEST_USUAL_PAYLOAD: u32 = 1460;

@@ -1,0 +1,69 @@
+//! Single happenings of a flow with their time: as many as there is room for, the rest counted.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Passed here before, or fills a hole that the path made before this point.
+    Retransmission,
+    /// A retransmission that no acknowledgement called for: after a timeout.
+    Timeout,
+    /// A hole that a retransmission filled: the time is when it was seen.
+    Loss,
+    /// Lasted: how late the segment was.
+    Reordering,
+    /// The receiver had these bytes already, by a D-SACK or by an acknowledgement that had passed here.
+    Duplicate,
+    ZeroWindow,
+    /// Nothing in flight and nothing sent: the sender's application paused.
+    Gap,
+    /// Data in flight, and no acknowledgement.
+    Silence,
+    Mark,
+    Reset,
+}
+
+impl EventKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Retransmission => "retransmission",
+            Self::Timeout => "timeout",
+            Self::Loss => "loss",
+            Self::Reordering => "reordering",
+            Self::Duplicate => "duplicate",
+            Self::ZeroWindow => "zero-window",
+            Self::Gap => "gap",
+            Self::Silence => "silence",
+            Self::Mark => "mark",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub at_ns: i64,
+    pub kind: EventKind,
+    pub bytes: u64,
+    pub lasted_ns: i64,
+}
+
+const MOST: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub struct Events {
+    events: Vec<Event>,
+    pub left_out: u64,
+}
+
+impl Events {
+    pub fn push(&mut self, event: Event) {
+        if self.events.len() < MOST {
+            self.events.push(event);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    pub fn as_slice(&self) -> &[Event] {
+        &self.events
+    }
+}

@@ -1,0 +1,255 @@
+//! What a segment with data says, as it passes.
+
+use super::histories::PassedAck;
+use super::ranges::Range;
+use super::{Bin, EventKind, Flow, Recovery};
+use crate::segment::Segment;
+use bentpipe_wire::tcp::flag;
+
+/// Segments closer together than this are one burst.
+const BURST_GAP_NS: i64 = 1_000_000;
+/// Shorter pauses of an application are no events.
+const LEAST_GAP_NS: i64 = 10_000_000;
+/// No timeout is shorter: Linux waits 200 ms and more.
+const LEAST_TIMEOUT_NS: i64 = 150_000_000;
+/// Where the round-trip time is not known, what comes this soon is reordered (as Wireshark has it).
+const REORDERED_WITHIN_NS: i64 = 3_000_000;
+
+impl Flow {
+    /// A segment of this flow's sender, with or without data.
+    pub fn on_sent(&mut self, at_ns: i64, segment: &Segment) {
+        if !self.has_begun {
+            self.begin(segment.seq, segment.has(flag::SYN));
+        }
+        self.pass_time(at_ns);
+        if segment.payload_bytes == 0 && !segment.has(flag::FIN) {
+            self.knowledge(at_ns, segment);
+            return;
+        }
+        let Some(start) = self.unwrapped(segment.seq.wrapping_add(segment.has(flag::SYN).into()))
+        else {
+            return;
+        };
+        if self.is_captured_twice(segment) {
+            self.counters.captured_twice += 1;
+            return;
+        }
+        let payload = u64::from(segment.payload_bytes);
+        let end = start + payload;
+        if segment.has(flag::FIN) && self.fin.is_none() {
+            self.fin = Some(end);
+            self.fin_ns = Some(at_ns);
+        }
+        let known = self.knowledge(at_ns, segment);
+        if payload == 0 {
+            self.next = self.next.max(end + 1);
+            return;
+        }
+        if payload <= 1 && end <= self.acknowledged {
+            return; // a keep-alive
+        }
+        self.count(at_ns, segment);
+        self.account_pause(at_ns, known);
+        let old_end = end.min(self.next);
+        if start < old_end {
+            self.on_old_bytes(at_ns, segment, (start, old_end), known);
+        }
+        if end > self.next {
+            if start > self.next {
+                self.holes.insert(Range {
+                    start: self.next,
+                    end: start,
+                    at_ns,
+                    shown_by: segment.options.timestamps.map(|(value, _)| value),
+                });
+                self.no_rtt_until = end;
+            }
+            if self.next == self.acknowledged {
+                self.outstanding_since_ns = at_ns;
+            }
+            self.next = end;
+            self.sent.push(end, at_ns);
+        }
+        if segment.has(flag::FIN) {
+            self.next = self.next.max(end + 1);
+        }
+        self.account_outstanding(known);
+        self.first_data_ns.get_or_insert(at_ns);
+        self.last_data_ns = at_ns;
+    }
+
+    fn count(&mut self, at_ns: i64, segment: &Segment) {
+        let payload = segment.payload_bytes;
+        self.largest_payload = self.largest_payload.max(payload);
+        if self.mss_bytes > 0 && payload > self.mss_bytes {
+            self.counters.super_packets += 1;
+            self.counters.segments += u64::from(payload.div_ceil(self.mss_bytes));
+        } else {
+            self.counters.segments += 1;
+        }
+        self.counters.sent_bytes += u64::from(payload);
+        self.counters.pushed += u64::from(segment.has(flag::PSH));
+        if segment.is_marked {
+            self.counters.marked += 1;
+            self.note(at_ns, EventKind::Mark, payload.into(), 0);
+        }
+        if self.first_data_ns.is_some() && at_ns - self.last_data_ns < BURST_GAP_NS {
+            self.burst_bytes += u64::from(payload);
+        } else {
+            self.burst_bytes = payload.into();
+        }
+        self.counters.longest_burst_bytes =
+            self.counters.longest_burst_bytes.max(self.burst_bytes);
+        self.hop_limit = Some(segment.hop_limit);
+    }
+
+    /// The last acknowledgement that the sender had when it sent this.
+    fn knowledge(&mut self, at_ns: i64, segment: &Segment) -> Option<PassedAck> {
+        if let Some((_, echo)) = segment.options.timestamps {
+            let (answered, is_first) = self.acks.answered(echo)?;
+            if is_first {
+                self.near.sample(at_ns - answered.at_ns);
+            }
+            return Some(answered);
+        }
+        let near_ns = self.near.min_ns?;
+        self.acks.at(at_ns - near_ns)
+    }
+
+    /// How long the sender waited before this segment, and for what.
+    fn account_pause(&mut self, at_ns: i64, known: Option<PassedAck>) {
+        let near_ns = self.near.min_ns.unwrap_or(0);
+        let mut idle_ns = 0;
+        if let Some(known) = known
+            && known.ack >= self.next
+            && !self.is_window_full
+            && known.window > 0
+        {
+            let free_since_ns = (known.at_ns + near_ns).max(self.last_data_ns);
+            idle_ns = (at_ns - free_since_ns).max(0);
+            if idle_ns >= LEAST_GAP_NS.max(near_ns / 4) {
+                self.counters.idle_ns += idle_ns;
+                self.note(at_ns - idle_ns, EventKind::Gap, 0, idle_ns);
+            }
+        }
+        if self.is_window_full && self.first_data_ns.is_some() {
+            self.counters.rwnd_limited_ns += (at_ns - self.last_data_ns - idle_ns).max(0);
+        }
+    }
+
+    /// How much of the window was in use after this segment was sent.
+    fn account_outstanding(&mut self, known: Option<PassedAck>) {
+        let Some(known) = known else {
+            return;
+        };
+        let mss = u64::from(self.mss_bytes.max(1));
+        let outstanding = self.next.saturating_sub(known.ack);
+        self.scale.outstanding(outstanding, known.window, mss);
+        self.is_window_full = outstanding + mss > self.scale.bytes(known.window);
+        if self.bin.outstanding.is_none_or(|most| outstanding >= most) {
+            // Holes below what is selectively acknowledged are lost, until they are sent again.
+            let sacked = self.sacked.bytes();
+            let lost = self.sacked.end().map_or(0, |end| {
+                (end.saturating_sub(self.acknowledged)).saturating_sub(sacked)
+            });
+            let lost = if self.recovery.is_some() { 0 } else { lost };
+            self.bin = Bin {
+                outstanding: Some(outstanding),
+                in_flight: Some(outstanding.saturating_sub(sacked + lost)),
+                window: Some(known.window),
+                ..self.bin
+            };
+        }
+    }
+
+    /// Bytes below the highest that has passed: late, or sent again.
+    fn on_old_bytes(
+        &mut self,
+        at_ns: i64,
+        segment: &Segment,
+        (start, end): (u64, u64),
+        known: Option<PassedAck>,
+    ) {
+        let (filled, hole) = self.holes.remove(start, end);
+        let late_ns = hole.map_or(0, |hole| at_ns - hole.at_ns);
+        if let Some(hole) = hole
+            && self.is_reordered(segment, hole.shown_by, late_ns)
+        {
+            self.counters.reordered += 1;
+            self.note(at_ns, EventKind::Reordering, filled, late_ns);
+            return;
+        }
+        let bytes = end - start;
+        self.counters.retransmits += if self.mss_bytes > 0 {
+            bytes.div_ceil(self.mss_bytes.into())
+        } else {
+            1
+        };
+        self.counters.retransmitted_bytes += bytes;
+        self.no_rtt_until = self.next;
+        self.note(at_ns, EventKind::Retransmission, bytes, 0);
+        if let Some(hole) = hole {
+            self.counters.lost_before += 1;
+            self.note(hole.at_ns, EventKind::Loss, filled, late_ns);
+        } else if end <= self.acknowledged {
+            self.counters.unneeded += 1;
+            self.note(at_ns, EventKind::Duplicate, bytes, 0);
+        } else {
+            self.counters.lost_after += 1;
+        }
+        self.recover(at_ns, bytes, start, known);
+    }
+
+    fn is_reordered(&self, segment: &Segment, shown_by: Option<u32>, late_ns: i64) -> bool {
+        let by_time = late_ns < (self.rtt_ns() / 10 * 9).max(REORDERED_WITHIN_NS);
+        match (segment.options.timestamps, shown_by) {
+            (Some((value, _)), Some(shown_by)) => {
+                match (value.wrapping_sub(shown_by) as i32).signum() {
+                    -1 => true,
+                    0 => by_time,
+                    _ => false,
+                }
+            }
+            _ => by_time,
+        }
+    }
+
+    fn recover(&mut self, at_ns: i64, bytes: u64, start: u64, known: Option<PassedAck>) {
+        let near_ns = self.near.min_ns.unwrap_or(0);
+        let waited_ns = known.map_or(at_ns - self.last_data_ns, |known| {
+            at_ns - (known.at_ns + near_ns).max(self.last_data_ns)
+        });
+        let is_first_outstanding = known.is_none_or(|known| start <= known.ack);
+        let after_timeout =
+            waited_ns >= LEAST_TIMEOUT_NS.max(self.rtt_ns() / 2) && is_first_outstanding;
+        if after_timeout {
+            self.counters.timeouts += 1;
+            self.note(at_ns, EventKind::Timeout, bytes, waited_ns);
+        }
+        let is_new = match self.recovery {
+            None => true,
+            Some(recovery) => after_timeout && !recovery.after_timeout,
+        };
+        if is_new {
+            self.counters.loss_events += 1;
+            self.recovery = Some(Recovery {
+                point: self.next,
+                after_timeout,
+            });
+        }
+    }
+
+    /// The very packet, seen at another interface a moment ago: same identification, checksum and sequence number.
+    fn is_captured_twice(&mut self, segment: &Segment) -> bool {
+        if segment.identification == 0 {
+            return false;
+        }
+        let key = (segment.identification, segment.checksum, segment.seq);
+        if self.recent.contains(&key) {
+            return true;
+        }
+        self.recent[self.recent_at] = key;
+        self.recent_at = (self.recent_at + 1) % self.recent.len();
+        false
+    }
+}
