@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-gateway soak-gateway wheel check-wheel deb check-deb docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-gateway soak-gateway wheel check-wheel deb check-deb docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -98,6 +98,15 @@ bench-gateway-peers: setup
 # What the gateways' protocol costs without a carrier: bits per second of processor time, and memory of 10,000 flows.
 bench-protocol:
 	@cargo run --quiet --release -p bentpipe-gateway --example bench_gateway
+
+# How fast captures are read, and the peak of the memory: GB=1 gigabyte, snapped at 96 bytes and whole, from a file in /tmp.
+bench-capture:
+	@cargo build --quiet --release -p bentpipe-capture --example bench_capture
+	@for snap in 96 1514; do \
+		file=$$(mktemp --suffix .pcap) && \
+		target/release/examples/bench_capture GENERATE $(or $(GB),1)000000000 $$file $$snap >/dev/null && \
+		printf 'snapped at %s bytes: ' $$snap && target/release/examples/bench_capture READ $$file; rm -f $$file; \
+	done
 
 # The same with QUIC, through real sockets on the loopback device. ARGS="--udp-payload 8900" and more: see the first lines of the example.
 bench-carrier:

@@ -20,5 +20,5 @@ class CaptureReading:
         """Columns of `bentpipe.doctor.evidence.EVENTS`. Raises `IndexError` if there is no such flow."""
 
 def read_capture(file: Path, on_progress: Callable[[int], None] | None = None) -> CaptureReading:
-    """Reads a pcap or pcapng file in one pass. `on_progress` is told the bytes read. Raises `OSError` if the file
-    cannot be read and `ValueError` if it is no capture or is damaged."""
+    """Reads a pcap or pcapng file in one pass. `on_progress` is told the bytes read. Raises `OSError` if the
+    file cannot be read and `ValueError` if it is no capture or is damaged."""

@@ -122,7 +122,15 @@ fn generate(bytes: u64, file: &str, snap: usize) {
             continue;
         }
         let syn = u8::from(payload == 0 && !is_ack) * 2;
-        segment(&mut packet, connection as u16, is_ack, (seq, ack), syn, at_ns, payload);
+        segment(
+            &mut packet,
+            connection as u16,
+            is_ack,
+            (seq, ack),
+            syn,
+            at_ns,
+            payload,
+        );
         if payload > 0 && in_turn > 0 {
             sent[connection] = seq.wrapping_add(payload);
         } else if syn > 0 {
@@ -163,7 +171,11 @@ fn segment(
     out[22] = 64;
     out[23] = 6;
     let (server, client) = ([10, 0, 0, 2], [10, 0, 0, 1]);
-    let (from, to) = if is_ack { (client, server) } else { (server, client) };
+    let (from, to) = if is_ack {
+        (client, server)
+    } else {
+        (server, client)
+    };
     out[26..30].copy_from_slice(&from);
     out[30..34].copy_from_slice(&to);
     let (from, to) = if is_ack {

@@ -1,11 +1,11 @@
 //! From bytes of a capture to its connections.
 
+use crate::CaptureError;
 use crate::connection::Connection;
 use crate::connections::{Connections, GivenUp};
 use crate::file::{FileNotes, FileReader, Step};
 use crate::link::Carried;
 use crate::segment::{NotTcp, Segment};
-use crate::CaptureError;
 use serde::Serialize;
 
 /// Packets of a capture by what became of them.

@@ -19,7 +19,7 @@ type Key = (Endpoint, Endpoint);
 pub struct Connections {
     by_key: HashMap<Key, usize>,
     /// Finished ones too, in the order in which they began.
-    connections: Vec<Connection>,
+    all: Vec<Connection>,
     last: Option<(Key, usize)>,
     packets: u64,
     given_up: GivenUp,
@@ -45,36 +45,36 @@ impl Connections {
             _ => self.by_key.get(&key).copied(),
         };
         let index = match index {
-            Some(index) if !self.connections[index].is_succeeded_by(segment) => index,
+            Some(index) if !self.all[index].is_succeeded_by(segment) => index,
             _ => self.open(key, at_ns, segment),
         };
         self.last = Some((key, index));
-        self.connections[index].pass(at_ns, segment);
+        self.all[index].pass(at_ns, segment);
     }
 
     fn open(&mut self, key: Key, at_ns: i64, segment: &Segment) -> usize {
-        if self.connections.len() == MOST {
+        if self.all.len() == MOST {
             self.give_up();
         }
-        self.connections.push(Connection::new(at_ns, segment));
-        let index = self.connections.len() - 1;
+        self.all.push(Connection::new(at_ns, segment));
+        let index = self.all.len() - 1;
         self.by_key.insert(key, index);
         index
     }
 
     fn give_up(&mut self) {
-        let mut sizes: Vec<(u64, usize)> = (self.connections.iter().enumerate())
+        let mut sizes: Vec<(u64, usize)> = (self.all.iter().enumerate())
             .map(|(index, it)| (it.payload_bytes(), index))
             .collect();
         // The largest first, of equals the youngest.
         sizes.sort_unstable_by(|one, other| other.cmp(one));
-        let mut stays = vec![false; self.connections.len()];
+        let mut stays = vec![false; self.all.len()];
         for &(_, index) in &sizes[..KEPT] {
             stays[index] = true;
         }
         let mut new_index = vec![None; stays.len()];
         let mut kept = Vec::with_capacity(MOST);
-        for (index, connection) in self.connections.drain(..).enumerate() {
+        for (index, connection) in self.all.drain(..).enumerate() {
             if stays[index] {
                 new_index[index] = Some(kept.len());
                 kept.push(connection);
@@ -83,7 +83,7 @@ impl Connections {
                 self.given_up.payload_bytes += connection.payload_bytes();
             }
         }
-        self.connections = kept;
+        self.all = kept;
         self.by_key.retain(|_, index| match new_index[*index] {
             Some(new) => {
                 *index = new;
@@ -95,12 +95,12 @@ impl Connections {
     }
 
     fn limit_rows(&mut self) {
-        let rows: usize = (self.connections.iter())
+        let rows: usize = (self.all.iter())
             .flat_map(|it| &it.flows)
             .map(|flow| flow.timeline.rows().len())
             .sum();
         if rows > MOST_ROWS {
-            let flows = self.connections.iter_mut().flat_map(|it| &mut it.flows);
+            let flows = self.all.iter_mut().flat_map(|it| &mut it.flows);
             for flow in flows.filter(|flow| flow.timeline.rows().len() > 16) {
                 flow.timeline.widen();
             }
@@ -109,9 +109,9 @@ impl Connections {
 
     /// All connections, in the order in which they began, and those that were given up.
     pub fn finish(mut self) -> (Vec<Connection>, GivenUp) {
-        for connection in &mut self.connections {
+        for connection in &mut self.all {
             connection.finish();
         }
-        (self.connections, self.given_up)
+        (self.all, self.given_up)
     }
 }

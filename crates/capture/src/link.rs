@@ -1,4 +1,4 @@
-//! Where the IP packet begins in a captured frame (<https://www.tcpdump.org/linktypes.html>): Ethernet with VLAN tags and PPPoE, raw
+//! Where the IP packet begins in a captured frame (<https://www.tcpdump.org/linktypes.html>): Ethernet with VLAN tags and `PPPoE`, raw
 //! IP, Linux's cooked captures, BSD's loopback.
 
 /// A number of the registry of link types.

@@ -23,6 +23,7 @@ pub struct CaptureFacts {
 }
 
 /// One direction of a connection. Times are from the beginning of the capture.
+#[expect(clippy::struct_excessive_bools, reason = "facts for JSON")]
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowFacts {
     pub connection: usize,
@@ -149,19 +150,19 @@ impl Capture {
             };
         }
         let integers: Vec<(&'static str, Vec<Option<i64>>)> = integers! {
-            "sent_bytes": |it| some(it.sent_bytes),
-            "delivered_bytes": |it| some(if is_receiver { it.received_bytes } else { it.acknowledged_bytes }),
-            "arrived_bytes": |it| some(it.arrived_bytes),
-            "retransmitted_bytes": |it| some(it.retransmitted_bytes),
-            "retransmits": |it| some(it.retransmits),
-            "timeouts": |it| some(it.timeouts),
-            "segments_sent": |it| some(it.segments),
-            "acks": |it| some(it.acks),
-            "out_of_order": |it| some(it.out_of_order),
-            "marked": |it| some(it.marked),
-            "outstanding_bytes": |it| it.outstanding_bytes.and_then(some),
-            "in_flight_bytes": |it| it.in_flight_bytes.and_then(some),
-            "rwnd_bytes": |it| it.window.zip(shift).and_then(|(window, shift)| some(u64::from(window) << shift)),
+            "sent_bytes": |it| Some(whole(it.sent_bytes)),
+            "delivered_bytes": |it| Some(whole(if is_receiver { it.received_bytes } else { it.acknowledged_bytes })),
+            "arrived_bytes": |it| Some(whole(it.arrived_bytes)),
+            "retransmitted_bytes": |it| Some(whole(it.retransmitted_bytes)),
+            "retransmits": |it| Some(whole(it.retransmits)),
+            "timeouts": |it| Some(whole(it.timeouts)),
+            "segments_sent": |it| Some(whole(it.segments)),
+            "acks": |it| Some(whole(it.acks)),
+            "out_of_order": |it| Some(whole(it.out_of_order)),
+            "marked": |it| Some(whole(it.marked)),
+            "outstanding_bytes": |it| it.outstanding_bytes.map(whole),
+            "in_flight_bytes": |it| it.in_flight_bytes.map(whole),
+            "rwnd_bytes": |it| it.window.zip(shift).map(|(window, shift)| whole(u64::from(window) << shift)),
         };
         let floats: Vec<(&'static str, Vec<Option<f64>>)> = integers! {
             "time_s": |it| Some(seconds(it.at_ns - self.first_ns)),
@@ -192,7 +193,7 @@ impl Capture {
                 "bytes",
                 events
                     .iter()
-                    .map(|it| some(it.bytes).filter(|&bytes| bytes > 0))
+                    .map(|it| Some(whole(it.bytes)).filter(|&bytes| bytes > 0))
                     .collect(),
             )],
             floats: vec![
@@ -214,8 +215,8 @@ impl Capture {
     }
 }
 
-fn some(count: u64) -> Option<i64> {
-    Some(i64::try_from(count).unwrap_or(i64::MAX))
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn seconds(ns: i64) -> f64 {

@@ -48,7 +48,7 @@ pub struct Options {
 pub enum NotTcp {
     /// UDP and the like.
     OtherProtocol,
-    /// ICMP "fragmentation needed" or ICMPv6 "packet too big".
+    /// ICMP "fragmentation needed" or `ICMPv6` "packet too big".
     TooBig,
     Fragment,
     /// Not an IP packet, or cut or damaged before its sequence number could be read.

@@ -1,9 +1,9 @@
 """`bentpipe doctor` on the command line."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,10 @@ from bentpipe.cli.saying import say, tell
 from bentpipe.errors import StoreError
 from bentpipe.words.printable import printable_json
 
+if TYPE_CHECKING:
+    from bentpipe.doctor.diagnosis import Diagnosis
+    from bentpipe.doctor.evidence import SeenFrom
+
 _EXPECTED = re.compile(r"\s*([a-z_.]+)\s*(>=|<=|>|<)\s*(-?[0-9.eE+-]+)\s*")
 
 
@@ -19,9 +23,9 @@ def doctor(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN]",
-            help="A run's folder, or a folder of runs, or its URL. Default: the folder in runs/ that was "
-            "written last.",
+            metavar="[RUN | FILE.pcapng]",
+            help="A run's folder, or a folder of runs, or its URL; or a capture, pcap or pcapng. Default: "
+            "the folder in runs/ that was written last.",
         ),
     ] = None,
     *,
@@ -51,39 +55,42 @@ def doctor(
     It reads one end's sockets, and the pings, as on a real host. It does not read the pipe's own tables:
     `bentpipe explain` does, and knows each drop's cause.
 
+    Of a capture it tells itself where on the path it was taken.
+
     Examples:
 
         bentpipe doctor
 
         bentpipe doctor runs/island-2026-01-31/001_as-is_seed-1 --seen-from receiver --json
 
+        bentpipe doctor somebody.pcapng
+
         bentpipe doctor --expect "goodput_mbit_s > 15"
     """
-    from bentpipe.doctor import from_run
     from bentpipe.doctor.cures import cures
-    from bentpipe.doctor.diagnosis import diagnose
+    from bentpipe.doctor.from_capture import is_capture
     from bentpipe.doctor.lab_seen import write_lab
     from bentpipe.doctor.path_seen import path_seen
     from bentpipe.doctor.words import as_json, lines
-    from bentpipe.runs.store import Results
 
     wanted = [_parsed(each) for each in expect or []]
-    results = Results.open(source or newest_folder("doctor"))
     missed: list[str] = []
-    for number, record in enumerate(results.records):
-        run = record["run"]
-        tables = {name: results.of_run(run, name) for name in ("sockets", "flows", "pings")}
-        found = [diagnose(each) for each in from_run.transfers(record, tables, seen_from)]
+    diagnosed = _of_capture(Path(source)) if source and is_capture(source) else _of_runs(source, seen_from)
+    for number, (kind, heading, found, remarks) in enumerate(diagnosed):
         path = path_seen(found)
         better = [cures(each, path) if with_cures and path is not None else [] for each in found]
-        entry = {"run": run, **as_json("run", found, path, better)}
+        entry = {
+            kind: heading,
+            **as_json(kind, found, path, better),
+            **({"remarks": remarks} if remarks else {}),
+        }
         if json_:
             print(printable_json(entry), flush=True)
         else:
             if number:
                 tell("")
-            tell(f"{run}:")
-            for line in lines(found, path, better):
+            tell(f"{heading}:")
+            for line in (*lines(found, path, better), *remarks):
                 tell(f"  {line}")
         if lab is not None and path is not None:
             write_lab(lab, path, found)
@@ -93,6 +100,30 @@ def doctor(
         say(each)
     if missed:
         raise typer.Exit(1)
+
+
+_Diagnosed = tuple[str, str, "list[Diagnosis]", Sequence[str]]
+"""What it is of, its name, its transfers, and what to know beside them."""
+
+
+def _of_runs(source: str | None, seen_from: "SeenFrom") -> Iterator[_Diagnosed]:
+    from bentpipe.doctor import from_run
+    from bentpipe.doctor.diagnosis import diagnose
+    from bentpipe.runs.store import Results
+
+    results = Results.open(source or newest_folder("doctor"))
+    for record in results.records:
+        run = record["run"]
+        tables = {name: results.of_run(run, name) for name in ("sockets", "flows", "pings")}
+        yield "run", run, [diagnose(each) for each in from_run.transfers(record, tables, seen_from)], ()
+
+
+def _of_capture(file: Path) -> Iterator[_Diagnosed]:
+    from bentpipe.doctor import from_capture
+    from bentpipe.doctor.diagnosis import diagnose
+
+    seen = from_capture.read(file)
+    yield "capture", file.name, [diagnose(each) for each in seen.transfers], seen.remarks
 
 
 def _parsed(text: str) -> tuple[str, str, str, float]:

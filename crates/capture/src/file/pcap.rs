@@ -42,11 +42,7 @@ impl Pcap {
     }
 
     #[inline]
-    pub(super) fn step<'a>(
-        &self,
-        bytes: &'a [u8],
-        offset: u64,
-    ) -> Result<Step<'a>, CaptureError> {
+    pub(super) fn step<'a>(&self, bytes: &'a [u8], offset: u64) -> Result<Step<'a>, CaptureError> {
         let Some(head) = bytes.first_chunk::<RECORD_BYTES>() else {
             return Ok(Step::More {
                 needed: RECORD_BYTES,

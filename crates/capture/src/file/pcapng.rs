@@ -70,7 +70,7 @@ impl Pcapng {
             self.interfaces.clear();
         }
         let length = self.order.u32_at(head, 4) as usize;
-        if length < FRAME_BYTES || length > MAX_BLOCK_BYTES || !length.is_multiple_of(4) {
+        if !(FRAME_BYTES..=MAX_BLOCK_BYTES).contains(&length) || !length.is_multiple_of(4) {
             return Err(CaptureError::invalid(
                 offset,
                 "length of a block",
@@ -126,10 +126,12 @@ impl Pcapng {
             }
             _ => None,
         };
-        Ok(packet.map_or(Step::Skip { consumed: length }, |packet| Step::Packet {
-            consumed: length,
-            packet,
-        }))
+        Ok(
+            packet.map_or(Step::Skip { consumed: length }, |packet| Step::Packet {
+                consumed: length,
+                packet,
+            }),
+        )
     }
 
     fn describe(&mut self, body: &[u8], offset: u64) -> Result<(), CaptureError> {
@@ -183,10 +185,7 @@ impl Pcapng {
                 offset,
                 "interface of a packet",
                 "the number of an interface described before it",
-                format_args!(
-                    "{interface} where {} are described",
-                    self.interfaces.len()
-                ),
+                format_args!("{interface} where {} are described", self.interfaces.len()),
             ));
         };
         let word = |at| self.order.u32_at(body, at);
@@ -201,7 +200,10 @@ impl Pcapng {
         };
         let ticks = u64::from(word(4)) << 32 | u64::from(word(8));
         Ok(CapturedPacket {
-            at_ns: interface.ticks.ns(ticks).saturating_add(interface.offset_ns),
+            at_ns: interface
+                .ticks
+                .ns(ticks)
+                .saturating_add(interface.offset_ns),
             link: interface.link,
             wire_bytes: (word(16) as usize).max(length),
             bytes,
@@ -266,12 +268,7 @@ fn order_of(head: &[u8; FRAME_BYTES], offset: u64) -> Result<ByteOrder, CaptureE
         })
 }
 
-fn least(
-    body: &[u8],
-    bytes: usize,
-    offset: u64,
-    what: &'static str,
-) -> Result<(), CaptureError> {
+fn least(body: &[u8], bytes: usize, offset: u64, what: &'static str) -> Result<(), CaptureError> {
     if body.len() < bytes {
         return Err(CaptureError::invalid(
             offset,

@@ -83,9 +83,9 @@ impl Flow {
         if self.next <= self.acknowledged || self.zero_window_since_ns.is_some() {
             return;
         }
-        let since_ns = self
-            .last_ack_ns
-            .map_or(self.outstanding_since_ns, |last| last.max(self.outstanding_since_ns));
+        let since_ns = self.last_ack_ns.map_or(self.outstanding_since_ns, |last| {
+            last.max(self.outstanding_since_ns)
+        });
         let lasted_ns = at_ns - since_ns;
         if lasted_ns > LEAST_SILENCE_NS + 3 * self.far.smoothed_ns() / 2 {
             let bytes = self.next - self.acknowledged;

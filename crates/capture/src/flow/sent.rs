@@ -37,7 +37,7 @@ impl Flow {
         let payload = u64::from(segment.payload_bytes);
         let end = start + payload;
         if segment.has(flag::FIN) && self.fin.is_none() {
-            self.fin = Some(end);
+            self.fin = Some(end.max(self.next));
             self.fin_ns = Some(at_ns);
         }
         let known = self.knowledge(at_ns, segment);
@@ -98,8 +98,7 @@ impl Flow {
         } else {
             self.burst_bytes = payload.into();
         }
-        self.counters.longest_burst_bytes =
-            self.counters.longest_burst_bytes.max(self.burst_bytes);
+        self.counters.longest_burst_bytes = self.counters.longest_burst_bytes.max(self.burst_bytes);
         self.hop_limit = Some(segment.hop_limit);
     }
 
@@ -121,6 +120,7 @@ impl Flow {
         let near_ns = self.near.min_ns.unwrap_or(0);
         let mut idle_ns = 0;
         if let Some(known) = known
+            && self.first_data_ns.is_some()
             && known.ack >= self.next
             && !self.is_window_full
             && known.window > 0

@@ -26,8 +26,7 @@ impl WindowScale {
 
     /// Known, or estimated with enough to rest on.
     pub fn shift(&self) -> Option<u8> {
-        self.known
-            .or((self.at_edge >= SURE).then_some(self.least))
+        self.known.or((self.at_edge >= SURE).then_some(self.least))
     }
 
     /// The sender had so much outstanding when it knew of this window.

@@ -1,0 +1,242 @@
+//! What a connection's packets say, each case by itself.
+
+use crate::building::{ACK, CLIENT, SERVER, SYN, Tcp, raw, read};
+use bentpipe_capture::{Capture, FlowFacts, Vantage};
+
+const MS: i64 = 1_000_000;
+
+fn of_server(capture: &Capture) -> FlowFacts {
+    let facts = capture.facts();
+    let found = facts.flows.into_iter().find(|it| it.sender_port == 443);
+    found.expect("the server sent data")
+}
+
+fn kinds(capture: &Capture, side: usize) -> Vec<&'static str> {
+    let events = capture.events(0, side);
+    let (_, kinds) = &events.texts[0];
+    kinds.clone()
+}
+
+/// A handshake, by where it is seen: the time to the server and back, and to the client and back.
+fn handshake(to_server: i64, to_client: i64) -> Vec<(i64, Tcp)> {
+    let syn = Tcp::new(CLIENT, 99, 0, 0).flags(SYN).opening(7);
+    let answer = Tcp::new(SERVER, 999, 100, 0).flags(SYN | ACK).opening(5);
+    vec![
+        (0, syn),
+        (to_server, answer),
+        (to_server + to_client, Tcp::new(CLIENT, 100, 1000, 0)),
+    ]
+}
+
+#[test]
+fn the_handshake_tells_where_the_capture_was_taken() {
+    for (to_server, to_client, expected) in [
+        (0, 100 * MS, Vantage::Sender),
+        (100 * MS, 0, Vantage::Receiver),
+        (60 * MS, 40 * MS, Vantage::Between),
+    ] {
+        let mut packets = handshake(to_server, to_client);
+        packets.push((200 * MS, Tcp::new(SERVER, 1000, 100, 500)));
+        let found = of_server(&read(&raw(&packets)));
+        assert_eq!(found.vantage, Some(expected));
+        assert_eq!(found.handshake_rtt_s, Some(0.1));
+        assert_eq!(found.window_shift, Some(7));
+        assert!(found.is_window_shift_known);
+        assert_eq!(found.mss_bytes, 1460);
+    }
+}
+
+#[test]
+fn what_was_sent_before_a_later_segment_is_reordered_and_what_was_sent_after_it_is_repair() {
+    let mut packets = handshake(100 * MS, 0);
+    let data =
+        |index: u32, time: u32| Tcp::new(SERVER, 1000 + 1000 * index, 100, 1000).times(time, 1);
+    packets.extend([
+        (200 * MS, data(0, 10)),
+        (202 * MS, data(2, 12)),
+        (203 * MS, data(1, 11)),
+        (204 * MS, data(4, 14)),
+        (304 * MS, data(3, 115)),
+    ]);
+    let capture = read(&raw(&packets));
+    let found = of_server(&capture);
+    assert_eq!(found.counters.reordered, 1);
+    assert_eq!(
+        (found.counters.retransmits, found.counters.lost_before),
+        (1, 1)
+    );
+    assert_eq!(kinds(&capture, 1), ["reordering", "retransmission", "loss"]);
+}
+
+#[test]
+fn without_time_stamps_a_repair_is_told_by_its_coming_a_round_trip_late() {
+    let mut packets = handshake(100 * MS, 0);
+    let data = |index: u32| Tcp::new(SERVER, 1000 + 1000 * index, 100, 1000);
+    packets.extend([
+        (200 * MS, data(0)),
+        (202 * MS, data(2)),
+        (230 * MS, data(1)),
+        (231 * MS, data(4)),
+        (335 * MS, data(3)),
+    ]);
+    let found = of_server(&read(&raw(&packets)));
+    assert_eq!(
+        (found.counters.reordered, found.counters.lost_before),
+        (1, 1)
+    );
+}
+
+#[test]
+fn a_segment_that_passes_twice_was_lost_behind_this_point() {
+    let mut packets = handshake(0, 100 * MS);
+    let data = |index: u32| Tcp::new(SERVER, 1000 + 1000 * index, 100, 1000);
+    packets.extend([
+        (200 * MS, data(0)),
+        (201 * MS, data(1)),
+        (202 * MS, data(2)),
+        (
+            301 * MS,
+            Tcp::new(CLIENT, 100, 1000, 0).sack(&[(2000, 3000)]),
+        ),
+        (
+            302 * MS,
+            Tcp::new(CLIENT, 100, 1000, 0).sack(&[(2000, 4000)]),
+        ),
+        (303 * MS, data(0)),
+        (403 * MS, Tcp::new(CLIENT, 100, 4000, 0)),
+    ]);
+    let capture = read(&raw(&packets));
+    let found = of_server(&capture);
+    assert_eq!(
+        (found.counters.lost_after, found.counters.lost_before),
+        (1, 0)
+    );
+    assert_eq!(
+        (found.counters.loss_events, found.counters.timeouts),
+        (1, 0)
+    );
+    assert_eq!(found.counters.duplicate_acks, 2);
+    assert_eq!(found.delivered_bytes, 3000);
+    assert_eq!(kinds(&capture, 1), ["retransmission"]);
+}
+
+#[test]
+fn a_repair_that_no_acknowledgement_called_for_is_a_timeout_and_a_d_sack_says_that_it_was_not_needed()
+ {
+    let mut packets = handshake(0, 100 * MS);
+    let data = |time: u32| Tcp::new(SERVER, 1000, 100, 1000).times(time, 1);
+    packets.extend([
+        (200 * MS, data(200)),
+        (600 * MS, data(600)),
+        (650 * MS, Tcp::new(CLIENT, 100, 2000, 0)),
+        (
+            701 * MS,
+            Tcp::new(CLIENT, 100, 2000, 0).sack(&[(1000, 2000)]),
+        ),
+    ]);
+    let capture = read(&raw(&packets));
+    let found = of_server(&capture);
+    assert_eq!(
+        (found.counters.timeouts, found.counters.duplicate_reports),
+        (1, 1)
+    );
+    assert_eq!(
+        kinds(&capture, 1),
+        ["retransmission", "timeout", "silence", "duplicate"]
+    );
+}
+
+#[test]
+fn a_closed_window_and_a_pause_of_the_application_are_told_apart() {
+    let mut packets = handshake(0, 10 * MS);
+    let data = |index: u32| Tcp::new(SERVER, 1000 + 1000 * index, 100, 1000);
+    packets.extend([
+        (20 * MS, data(0)),
+        (30 * MS, Tcp::new(CLIENT, 100, 2000, 0).window(0)),
+        (530 * MS, Tcp::new(CLIENT, 100, 2000, 0).window(1000)),
+        (530 * MS, data(1)),
+        (540 * MS, Tcp::new(CLIENT, 100, 3000, 0).window(1000)),
+        (840 * MS, data(2)),
+    ]);
+    let capture = read(&raw(&packets));
+    let found = of_server(&capture);
+    assert_eq!(found.counters.zero_windows, 1);
+    assert_eq!(kinds(&capture, 1), ["zero-window", "gap"]);
+    let events = capture.events(0, 1);
+    let lasted: Vec<_> = events.floats[1].1.iter().flatten().copied().collect();
+    assert!((lasted[0] - 0.5).abs() < 1e-6 && (lasted[1] - 0.3).abs() < 1e-6);
+}
+
+#[test]
+fn the_scale_of_a_window_that_is_filled_again_and_again_is_estimated_without_the_handshake() {
+    let mut packets = Vec::new();
+    // 10 kB of data each round trip, with a window of 79 x 2^7 bytes.
+    for round in 0..50_u32 {
+        let at = i64::from(round) * 100 * MS;
+        for index in 0..10 {
+            let seq = 1000 + round * 10_000 + index * 1000;
+            packets.push((
+                at,
+                Tcp::new(SERVER, seq, 100, 1000).times(round + 2, round + 1),
+            ));
+        }
+        let ack = 1000 + (round + 1) * 10_000;
+        packets.push((
+            at + 99 * MS,
+            Tcp::new(CLIENT, 100, ack, 0)
+                .window(79)
+                .times(round + 2, round + 2),
+        ));
+    }
+    let found = of_server(&read(&raw(&packets)));
+    assert_eq!(found.window_shift, Some(7));
+    assert!(!found.is_window_shift_known && !found.has_handshake);
+}
+
+#[test]
+fn what_is_acknowledged_and_was_never_seen_is_missing_from_the_capture() {
+    let packets = [
+        (0, Tcp::new(SERVER, 1000, 100, 1000)),
+        (MS, Tcp::new(SERVER, 3000, 100, 1000)),
+        (2 * MS, Tcp::new(CLIENT, 100, 6000, 0)),
+    ];
+    let found = of_server(&read(&raw(&packets)));
+    assert_eq!(found.counters.unseen_bytes, 3000);
+}
+
+#[test]
+fn the_next_connection_of_the_same_ports_is_another_one() {
+    let mut packets = handshake(MS, MS);
+    packets.push((10 * MS, Tcp::new(SERVER, 1000, 100, 500)));
+    let again = Tcp::new(CLIENT, 5_000_099, 0, 0).flags(SYN).opening(7);
+    packets.push((20 * MS, again));
+    packets.push((21 * MS, Tcp::new(SERVER, 1_000_000, 5_000_100, 700)));
+    let facts = read(&raw(&packets)).facts();
+    let sent: Vec<_> = facts
+        .flows
+        .iter()
+        .map(|it| (it.connection, it.counters.sent_bytes))
+        .collect();
+    assert_eq!(sent, [(0, 500), (1, 700)]);
+}
+
+#[test]
+fn sequence_numbers_go_round() {
+    let start = u32::MAX - 1500;
+    let packets: Vec<_> = (0..4_u32)
+        .flat_map(|index| {
+            let seq = start.wrapping_add(index * 1000);
+            let at = i64::from(index) * 10 * MS;
+            [
+                (at, Tcp::new(SERVER, seq, 1, 1000)),
+                (at + MS, Tcp::new(CLIENT, 1, seq.wrapping_add(1000), 0)),
+            ]
+        })
+        .collect();
+    let found = of_server(&read(&raw(&packets)));
+    assert_eq!(
+        (found.delivered_bytes, found.counters.retransmits),
+        (4000, 0)
+    );
+    assert_eq!(found.counters.unseen_bytes, 0);
+}

@@ -1,0 +1,4 @@
+mod building;
+mod connections;
+mod files;
+mod properties;

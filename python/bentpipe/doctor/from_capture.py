@@ -1,0 +1,183 @@
+"""The evidence of a capture's transfers: a pcap or pcapng file, taken at an end or at a point of the path.
+
+`crates/capture` reads the file and follows its connections. Where the capture was taken follows from the
+round-trip time on either side of it. What the sender knew when it sent a segment follows from the time stamp
+that the segment echoes.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bentpipe._core import CaptureReading, read_capture
+from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, samples
+from bentpipe.errors import StoreError
+from bentpipe.words.wording import size
+
+_MOST_TRANSFERS = 10
+_LEAST_BYTES = 20_000
+"""A flow with less payload fits into two initial windows, so nothing can have limited it for long."""
+_LEAST_FAR_S = 0.005
+"""Where only one side's round-trip time is known: an end answers sooner than this."""
+_BEGINS = (
+    b"\x0a\x0d\x0d\x0a",
+    b"\xa1\xb2\xc3\xd4",
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",
+    b"\x4d\x3c\xb2\xa1",
+)
+_ENDS = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".dmp")
+
+
+@dataclass(frozen=True)
+class CaptureSeen:
+    """What a capture shows."""
+
+    transfers: Sequence[Evidence]
+    """The largest first."""
+    remarks: Sequence[str]
+    """What limits its worth, in plain sentences."""
+
+
+def is_capture(source: str) -> bool:
+    """Whether this is a file that begins as a capture does, or is called as one."""
+    path = Path(source)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) in _BEGINS or path.name.endswith(_ENDS)
+
+
+def read(file: Path, on_progress: Callable[[int], None] | None = None) -> CaptureSeen:
+    """Raises `StoreError` if the file cannot be read, is no capture, or is damaged."""
+    try:
+        reading = read_capture(file, on_progress)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{file}: {error}") from None
+    facts = json.loads(reading.facts())
+    flows = sorted(facts["flows"], key=lambda flow: -int(flow["delivered_bytes"]))
+    shown = [flow for flow in flows if flow["delivered_bytes"] >= _LEAST_BYTES][:_MOST_TRANSFERS]
+    return CaptureSeen(
+        [_transfer(reading, flow) for flow in shown], _remarks(reading, facts, shown, len(flows))
+    )
+
+
+def _transfer(reading: CaptureReading, flow: Mapping[str, Any]) -> Evidence:
+    place = (flow["connection"], flow["side"])
+    return Evidence(
+        name=f"{_end(flow, 'sender')} to {_end(flow, 'receiver')}",
+        direction=("up", "down")[flow["side"]],
+        seen_from=_seen_from(flow),
+        start_s=flow["start_s"],
+        end_s=flow["last_data_s"],
+        bytes=flow["delivered_bytes"],
+        mss_bytes=flow["mss_bytes"] or None,
+        samples=samples(pl.DataFrame(reading.samples(*place)).with_columns(connection=pl.lit(0))),
+        events=events(pl.DataFrame(reading.events(*place)).with_columns(connection=pl.lit(0))),
+        sender_offered=_offered(flow["sender_offered"]),
+        receiver_offered=_offered(flow["receiver_offered"]),
+        handshake_rtt_s=flow["handshake_rtt_s"],
+        ended=_ended(flow),
+    )
+
+
+def _end(flow: Mapping[str, Any], which: str) -> str:
+    address, port = flow[which], flow[f"{which}_port"]
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _seen_from(flow: Mapping[str, Any]) -> SeenFrom:
+    match flow["vantage"]:
+        case "sender":
+            return "sender"
+        case "receiver":
+            return "receiver"
+        case "between":
+            return "between"
+    return "sender" if (flow["far_rtt_s"] or 0.0) >= _LEAST_FAR_S else "receiver"
+
+
+def _offered(of: Mapping[str, Any] | None) -> Offered:
+    if of is None:
+        return Offered()
+    shift = of["window_scale"]
+    return Offered(
+        mss_bytes=of["mss_bytes"],
+        sack=of["sack"],
+        timestamps=of["timestamps"],
+        window_scale=-1 if shift is None else shift,
+        ecn=of["ecn"],
+    )
+
+
+def _ended(flow: Mapping[str, Any]) -> Ended:
+    if flow["closed"]:
+        return "finished"
+    return "reset" if flow["reset"] else "open"
+
+
+def _remarks(
+    reading: CaptureReading, facts: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], flows: int
+) -> list[str]:
+    packets = facts["packets"]
+    found = []
+    if reading.cut_off is not None:
+        found.append(f"What stands before the end was used. {reading.cut_off}.")
+    if facts["missed_packets"]:
+        found.append(f"The capturing program missed {facts['missed_packets']} packets, as it says itself.")
+    if packets["unknown_link"]:
+        found.append(
+            f"{packets['unknown_link']} packets have link type {facts['unknown_link']}, which is not read "
+            "here; expected Ethernet, raw IP, Linux cooked or loopback."
+        )
+    if facts["untimed_packets"]:
+        found.append(
+            f"{facts['untimed_packets']} packets have no time (simple packet blocks), so they are left out."
+        )
+    if packets["fragments"]:
+        found.append(f"{packets['fragments']} packets are IP fragments, which are left out.")
+    if packets["too_big"]:
+        found.append(f"{packets['too_big']} ICMP messages say that a packet was too big for a link.")
+    if facts["given_up_connections"]:
+        found.append(
+            f"{facts['given_up_connections']} small connections with {size(facts['given_up_bytes'])} were "
+            "given up, because there is room for 8192 connections."
+        )
+    if not packets["tcp"]:
+        found.append(f"None of its {packets['packets']} packets is TCP.")
+    elif flows > len(shown):
+        found.append(f"{flows - len(shown)} more flows carried less than what is shown.")
+    for flow in shown:
+        found += [f"{_end(flow, 'sender')}: {remark}" for remark in _flow_remarks(flow)]
+    return found
+
+
+def _flow_remarks(flow: Mapping[str, Any]) -> list[str]:
+    found = []
+    if flow["vantage"] is None:
+        found.append(
+            "there are neither time stamps nor a handshake, so where it was captured is a guess from the "
+            "acknowledgements' delay."
+        )
+    if flow["window_shift"] is None:
+        found.append(
+            "the handshake is not in the capture, so the scale of the receive window is unknown. The window "
+            "was never seen to be full, so no scale can be estimated."
+        )
+    elif not flow["is_window_shift_known"]:
+        found.append(
+            "the handshake is not in the capture; the receive window's scale is estimated as "
+            f"{flow['window_shift']}, because the data in flight filled a window of that scale again and "
+            "again."
+        )
+    if flow["unseen_bytes"]:
+        found.append(f"{size(flow['unseen_bytes'])} were acknowledged and are not in the capture.")
+    if flow["captured_twice"]:
+        found.append(f"{flow['captured_twice']} packets are in the capture twice; each was counted once.")
+    if flow["events_left_out"]:
+        found.append(f"{flow['events_left_out']} events are counted and not listed.")
+    return found

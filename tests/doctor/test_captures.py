@@ -1,0 +1,131 @@
+"""What a capture shows of a run, beside what the run knows of itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import bentpipe
+from bentpipe.doctor.diagnosis import diagnose
+from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.from_capture import is_capture, read
+from bentpipe.engines.base import EngineOptions
+from bentpipe.errors import StoreError
+from bentpipe.sweep.run import execute
+
+RTT_S = 0.1
+LABS: Mapping[str, Mapping[str, Any]] = {
+    "window": {"client": {"tcp_rmem": [4096, 131072, 131072]}},
+    "loss": {"path": {"rtt": "100 ms", "rate": "20 Mbit/s", "loss": 0.004}},
+    "loss, no time stamps": {
+        "path": {"rtt": "100 ms", "rate": "20 Mbit/s", "loss": 0.004},
+        "host": {"timestamps": False, "ip": 6},
+    },
+    "queue": {"path": {"rtt": "100 ms", "rate": "20 Mbit/s", "queue": "2 bdp"}},
+}
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A run, and what the captures at both of its ends show of its transfer."""
+
+    run: bentpipe.Results
+    folder: Path
+    by_host: Mapping[str, Evidence]
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Captured]:
+    return {name: _captured(lab, tmp_path_factory.mktemp("run")) for name, lab in LABS.items()}
+
+
+def _captured(changes: Mapping[str, Any], out: Path) -> Captured:
+    lab = bentpipe.Lab(
+        **{
+            "duration": "5 s",
+            "path": {"rtt": "100 ms", "rate": "20 Mbit/s"},
+            "workload": [{"name": "download", "kind": "bulk", "direction": "down"}],
+            **changes,
+        }
+    )
+    execute(lab, engine="sim", out=out / "out", options=EngineOptions(pcap=("client", "server")))
+    (folder,) = (out / "out").glob("[!.]*/")
+    by_host = {host: read(folder / f"{host}.pcapng").transfers[0] for host in ("client", "server")}
+    return Captured(bentpipe.Results.open(folder), folder, by_host)
+
+
+def _last(evidence: Evidence, column: str) -> int:
+    return int(evidence.samples[column].drop_nulls().last() or 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_each_end_knows_that_it_is_one_and_how_far_the_other_is(
+    captured: Mapping[str, Captured], name: str
+) -> None:
+    found = captured[name].by_host
+    assert (found["server"].seen_from, found["client"].seen_from) == ("sender", "receiver")
+    for evidence in found.values():
+        assert evidence.direction == "down"
+        assert evidence.handshake_rtt_s == pytest.approx(RTT_S, rel=0.01)
+        assert evidence.samples["min_rtt_s"].min() == pytest.approx(RTT_S, rel=0.01)
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_payload_and_retransmissions_are_those_of_the_run(
+    captured: Mapping[str, Captured], name: str
+) -> None:
+    (flow,) = captured[name].run.flows.to_dicts()
+    client, server = captured[name].by_host["client"], captured[name].by_host["server"]
+    assert client.bytes == flow["bytes"]
+    # Acknowledgements of the last flight are still on their way when the run ends.
+    assert 0.9 * flow["bytes"] < server.bytes <= flow["bytes"]
+    assert _last(server, "retransmits") == flow["retransmits"]
+    assert _last(client, "retransmits") == pytest.approx(flow["retransmits"], abs=2)
+    if "loss" in name:
+        assert flow["retransmits"] > 5
+    assert set(server.samples["timeouts"]) == {0}
+
+
+def test_round_trips_through_a_queue_are_those_of_the_senders_tcp(
+    captured: Mapping[str, Captured],
+) -> None:
+    run = captured["queue"].run
+    own = run.sockets.filter((pl.col("host") == "server") & (pl.col("role") == "data"))
+    longest = own["srtt_s"].max()
+    assert isinstance(longest, float)
+    assert longest > 2 * RTT_S
+    for evidence in captured["queue"].by_host.values():
+        assert evidence.samples["srtt_s"].max() == pytest.approx(longest, rel=0.03)
+
+
+def test_the_window_and_what_fills_it_are_seen_from_both_ends(captured: Mapping[str, Captured]) -> None:
+    own = captured["window"].run.sockets.filter((pl.col("host") == "server") & (pl.col("role") == "data"))
+    window = own["snd_wnd_bytes"].max()
+    for evidence in captured["window"].by_host.values():
+        assert evidence.samples["rwnd_bytes"].max() == window
+        assert evidence.samples["outstanding_bytes"].max() == pytest.approx(window, rel=0.05)
+        found = diagnose(evidence).findings[0]
+        assert found.kind == "receiver-window"
+        assert found.share > 0.7
+
+
+def test_a_capture_that_is_cut_off_is_used_up_to_there(
+    captured: Mapping[str, Captured], tmp_path: Path
+) -> None:
+    whole = (captured["window"].folder / "client.pcapng").read_bytes()
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(whole[: len(whole) // 2 + 7])
+    assert is_capture(str(cut))
+    seen = read(cut)
+    assert 0 < seen.transfers[0].bytes < captured["window"].by_host["client"].bytes
+    assert "the file is cut off here" in seen.remarks[0]
+
+
+def test_what_is_no_capture_is_refused_with_the_place(tmp_path: Path) -> None:
+    other = tmp_path / "other.pcap"
+    other.write_bytes(b"GIF89a and so on")
+    with pytest.raises(StoreError, match="byte 0: head of a capture: expected the magic number"):
+        read(other)
