@@ -10,7 +10,10 @@ const MOST: usize = 8192;
 const KEPT: usize = MOST / 2;
 /// Rows of all timelines together; beyond that bins become wider.
 const MOST_ROWS: usize = 400_000;
-/// How often the rows are counted, in packets.
+/// Events of all flows together; beyond that each keeps the first so many.
+const MOST_EVENTS: usize = 1_000_000;
+const EVENTS_THEN: usize = 500;
+/// How often rows and events are counted, in packets.
 const COUNT_EVERY: u64 = 1 << 16;
 
 type Key = (Endpoint, Endpoint);
@@ -37,7 +40,7 @@ impl Connections {
     pub fn pass(&mut self, at_ns: i64, segment: &Segment) {
         self.packets += 1;
         if self.packets.is_multiple_of(COUNT_EVERY) {
-            self.limit_rows();
+            self.limit_memory();
         }
         let key = (segment.from.min(segment.to), segment.from.max(segment.to));
         let index = match self.last {
@@ -94,7 +97,14 @@ impl Connections {
         self.last = None;
     }
 
-    fn limit_rows(&mut self) {
+    fn limit_memory(&mut self) {
+        let flows = self.all.iter().flat_map(|it| &it.flows);
+        let events: usize = flows.map(|flow| flow.events.as_slice().len()).sum();
+        if events > MOST_EVENTS {
+            for flow in self.all.iter_mut().flat_map(|it| &mut it.flows) {
+                flow.events.limit(EVENTS_THEN);
+            }
+        }
         let rows: usize = (self.all.iter())
             .flat_map(|it| &it.flows)
             .map(|flow| flow.timeline.rows().len())

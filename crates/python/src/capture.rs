@@ -77,6 +77,10 @@ enum Failure {
 
 /// Reads a capture in one pass. `on_progress` is told how many bytes have been read.
 #[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what Python gives comes as values of our own"
+)]
 #[pyo3(signature = (file, on_progress=None))]
 pub fn read_capture(
     py: Python<'_>,

@@ -50,20 +50,31 @@ const MOST: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub struct Events {
-    events: Vec<Event>,
+    kept: Vec<Event>,
     pub left_out: u64,
+    is_limited: bool,
 }
 
 impl Events {
     pub fn push(&mut self, event: Event) {
-        if self.events.len() < MOST {
-            self.events.push(event);
+        if self.kept.len() < MOST && !self.is_limited {
+            self.kept.push(event);
         } else {
             self.left_out += 1;
         }
     }
 
+    /// Keeps the first so many, and takes no more if there were more.
+    pub fn limit(&mut self, most: usize) {
+        if self.kept.len() > most {
+            self.left_out += (self.kept.len() - most) as u64;
+            self.kept.truncate(most);
+            self.kept.shrink_to_fit();
+            self.is_limited = true;
+        }
+    }
+
     pub fn as_slice(&self) -> &[Event] {
-        &self.events
+        &self.kept
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-const MOST: usize = 4096;
+const MOST: usize = 2048;
 /// Acknowledgements without time stamps are kept this far apart.
 const SPACING_NS: i64 = 500_000;
 
