@@ -9,8 +9,8 @@ and that was not carried in the finding's samples. If the path's rate is not kno
 the time. A transfer that was carried at 90 % of the path's rate or more has `capacity` first.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from bentpipe.doctor.families.pacing import pacing
 from bentpipe.doctor.families.receive_window import receive_window
 from bentpipe.doctor.families.sender import sender
 from bentpipe.doctor.families.slow_start import slow_start
+from bentpipe.doctor.families.split import split
 from bentpipe.doctor.families.stalls import stalls
 from bentpipe.doctor.view import View, view
 
@@ -35,6 +36,7 @@ FAMILIES: Mapping[str, Family] = {
     "stalls": stalls,
     "pacing": pacing,
     "at_receiver": at_receiver,
+    "split": split,
     "capacity": capacity,
 }
 """By name, a file each."""
@@ -63,6 +65,8 @@ HEALTHY = 0.9
 """Share of the path's rate from which on a transfer has what the path carries."""
 _OF_THE_PATH = ("queue", "probing")
 """How a capacity was found that is the path's own, and not what something that drops lets through."""
+_MOSTLY_FULL = 0.4
+"""Least share of the time at capacity of a transfer that has what the path carries."""
 _LEAST_SHARE = 0.005
 _LEAST_SAMPLES = 5
 
@@ -93,13 +97,28 @@ def diagnose(evidence: Evidence) -> Diagnosis:
         left &= ~claim.holds
         found.append(_finding(claim, own, weights, lost))
     found.append(_finding(_unknown(seen, left), left, weights, lost))
-    found = [each for each in found if each.share >= _LEAST_SHARE]
+    found = [each for each in _merged(found) if each.share >= _LEAST_SHARE]
     found.sort(key=lambda each: (-(each.share if each.lost_share is None else each.lost_share), -each.share))
     drops = any(each.kind in {"policer", "line-drops"} for each in found)
-    if _carries_what_it_can(seen) and not drops:
+    full = sum(each.share for each in found if each.kind == "capacity") >= _MOSTLY_FULL
+    if _carries_what_it_can(seen) and full and not drops:
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
     return Diagnosis(evidence, seen, (*found[:1], *beside, *found[1:]))
+
+
+def _merged(found: Sequence[Finding]) -> list[Finding]:
+    """Findings of one kind as one, in the words of the larger."""
+    by_kind: dict[str, Finding] = {}
+    for each in found:
+        other = by_kind.get(each.kind)
+        if other is None:
+            by_kind[each.kind] = each
+            continue
+        larger = max(each, other, key=lambda one: one.share)
+        lost = None if each.lost_share is None else round(each.lost_share + (other.lost_share or 0.0), 4)
+        by_kind[each.kind] = replace(larger, share=round(each.share + other.share, 4), lost_share=lost)
+    return list(by_kind.values())
 
 
 def _counted(seen: View) -> Flags:

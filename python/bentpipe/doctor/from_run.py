@@ -75,7 +75,8 @@ def _transfer(
         pings=tables["pings"].select("time_s", "rtt_s"),
         sender_offered=_offered(asked.host(record, sender)),
         receiver_offered=_offered(asked.host(record, receiver)),
-        handshake_rtt_s=_handshake(flows),
+        # Of a split path's own connection no program saw the handshake.
+        handshake_rtt_s=None if asked.is_split(record) else _handshake(flows),
         ended=_ended(flows),
         congestion_control=_control(own) if host == sender else None,
         sndbuf_most_bytes=_most(record, sender, "tcp_wmem") if host == sender else None,

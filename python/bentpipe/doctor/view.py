@@ -121,11 +121,14 @@ def view(evidence: Evidence) -> View:
 
 def _base_rtt_s(evidence: Evidence, columns: dict[str, Floats]) -> float | None:
     known = [columns["min_rtt_s"], columns["srtt_s"], evidence.pings["rtt_s"].drop_nulls().to_numpy()]
-    if evidence.handshake_rtt_s:
-        known.append(np.array([evidence.handshake_rtt_s]))
     every = np.concatenate(known)
     every = every[np.isfinite(every) & (every > 0)]
-    return float(every.min()) if every.size else None
+    handshake_s = evidence.handshake_rtt_s
+    if not every.size:
+        return handshake_s
+    found = float(every.min())
+    # A handshake that is much shorter was answered by something nearer (families/split.py).
+    return min(found, handshake_s) if handshake_s and handshake_s > found / 2 else found
 
 
 def _rates(columns: dict[str, Floats], connection: Places, base_s: float | None) -> tuple[Floats, Floats]:

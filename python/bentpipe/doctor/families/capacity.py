@@ -24,7 +24,11 @@ _SEVERE_S = 0.2
 def capacity(view: View) -> list[Claim]:
     if view.capacity_bit_s is None:
         return []
-    holds = view.standing | (view.total_bit_s >= _AT_CAPACITY * view.capacity_bit_s)
+    at_rate = view.total_bit_s >= _AT_CAPACITY * view.capacity_bit_s
+    with np.errstate(invalid="ignore"):
+        # Whoever has nothing more to send does not fill a path, whatever its rate.
+        at_rate &= ~(view["notsent_bytes"] < view.mss)
+    holds = view.standing | at_rate
     if not holds.any():
         return []
     wait_s = middle(view.queue_s, holds)

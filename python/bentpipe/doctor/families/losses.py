@@ -12,6 +12,8 @@ The second tests: of random loss, the share of random episodes; of overflows, th
 or more of the path's rate.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
@@ -25,6 +27,8 @@ _AT_RATE = 0.8
 _LINE_BUCKET = 0.6
 _CUBIC = 1.054
 _REORDERS = 10
+_LEAST_EPISODES = 3
+_MOSTLY_TIMEOUTS = 0.5
 
 
 def losses(view: View) -> list[Claim]:
@@ -39,10 +43,28 @@ def losses(view: View) -> list[Claim]:
     of_random = (latest >= 0) & ~of_overflow
     claims = []
     if (bound & of_random).any():
-        claims.append(_random(view, bound & of_random, found))
+        random = _random(view, bound & of_random, found)
+        claims.append(_by_timeouts(view, random, found) or random)
     if found.overflow.any() and (bound & of_overflow).any():
         claims.append(_overflow(view, bound, of_overflow, found))
     return [_reordered(view, each) for each in claims] if _reorders(view) else claims
+
+
+def _by_timeouts(view: View, of: Claim, found: Episodes) -> Claim | None:
+    """The same samples where losses mostly end in timeouts: windows are too small to repair a loss."""
+    count = float(np.nanmax(view["timeouts"], initial=0.0))
+    if found.count < _LEAST_EPISODES or count < _MOSTLY_TIMEOUTS * found.count:
+        return None
+    return replace(
+        of,
+        kind="timeouts",
+        certainty=min(1.0, count / found.count),
+        because=f"{plural(int(count), 'retransmission timeout')} in {plural(found.count, 'loss event')}: the "
+        "windows are too small for duplicate acknowledgements, so TCP waits for its timer",
+        evidence={**of.evidence, "timeouts": int(count), "rto_s": known(middle(view["rto_s"]))},
+        formula="T = 1 / (R sqrt(2p/3) + RTO min(1, 3 sqrt(3p/8)) p (1 + 32 p^2)) segments/s (PFTK)",
+        otherwise="losses that are repaired within a round trip",
+    )
 
 
 def _reorders(view: View) -> bool:

@@ -5,7 +5,7 @@ of the time since the last sample as limited by it. At a receiver, which does no
 outstanding, it is limited if rate x RTT reaches 85 % of the window.
 
 The two are told apart by what the window does. A small buffer keeps the window at its largest. A slow
-reader closes it: the window falls below half of its largest, or what is unread fills a quarter of the
+reader closes it: the window falls below 80 % of its largest, or what is unread fills a quarter of the
 buffer.
 
 The second test is Little's law: the window over the RTT gives the rate that was seen, within 20 %.
@@ -23,7 +23,7 @@ from bentpipe.words.wording import duration, rate, size
 _FREE_SEGMENTS = 3
 _LITTLE = 0.85
 _AGREES = 0.2
-_CLOSED = 0.5
+_CLOSED = 0.8
 _UNREAD = 0.25
 _UNSCALED_BYTES = 65_535
 

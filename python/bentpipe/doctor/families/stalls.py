@@ -2,7 +2,7 @@
 
 A silence is a stretch of four round trips and a second, or more, in which something is outstanding and
 nothing is acknowledged, and the window is open. It is an `outage` if random loss would not explain it:
-with a share p of retransmissions elsewhere, k timeouts in a row happen N p^(k + 1) times among N
+with a share p of losses elsewhere, k timeouts in a row happen N p^(k + 1) times among N
 segments, which is less than 0.05. Any other silence, and what TCP repairs after a retransmission
 timeout, are `timeouts`.
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags
 from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
 
@@ -29,11 +30,11 @@ def stalls(view: View) -> list[Claim]:
     timeouts = np.nan_to_num(view["timeouts"])
     outage = np.zeros(view.size, bool)
     lengths: list[float] = []
-    repeated = _retransmitted_share(view, silent)
+    share = _loss_share(view)
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
     for run in runs:
         count = float(timeouts[run[-1]] - timeouts[max(run[0] - 1, 0)])
-        if segments * repeated ** (count + 1) < _UNLIKELY:
+        if segments * share ** (count + 1) < _UNLIKELY:
             outage[run] = True
             lengths.append(float(view.time_s[run[-1]] - view.time_s[max(run[0] - 1, 0)]))
     claims = []
@@ -41,7 +42,7 @@ def stalls(view: View) -> list[Claim]:
         claims.append(_outage(view, outage, lengths))
     rest = (silent | view.after_timeout | _before_timeouts(view)) & ~outage
     if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
-        claims.append(_timeouts(view, rest, float(np.nanmax(timeouts)), repeated))
+        claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))
     return claims
 
 
@@ -73,14 +74,13 @@ def _before_timeouts(view: View) -> Flags:
     return waits
 
 
-def _retransmitted_share(view: View, silent: Flags) -> float:
-    again = view.grown("retransmitted_bytes")[~silent].sum()
-    sent = view.grown("sent_bytes")[~silent].sum()
-    if sent <= 0:
-        return 1.0
-    events = again / view.mss
-    # The upper end of what so few events allow.
-    return float(np.clip((events + 2 * events**0.5 + 1) * view.mss / sent, 1e-9, 1.0))
+def _loss_share(view: View) -> float:
+    """Losses per segment sent, without the excess of overflows: the upper end of what so few allow."""
+    segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
+    lost = episodes(view).lost_segments
+    usual = float(np.median(lost)) if lost.size else 0.0
+    events = float(np.minimum(lost, 5 * usual + 5).sum()) if lost.size else 0.0
+    return float(np.clip((events + 2 * events**0.5 + 1) / max(segments, 1.0), 1e-9, 1.0))
 
 
 def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
@@ -98,7 +98,9 @@ def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
     )
 
 
-def _timeouts(view: View, holds: Flags, count: float, repeated: float) -> Claim:
+def _timeouts(view: View, holds: Flags, count: float) -> Claim:
+    sent = float(np.nanmax(view["sent_bytes"], initial=1.0))
+    repeated = float(np.nanmax(view["retransmitted_bytes"], initial=0.0)) / max(sent, 1.0)
     return Claim(
         "timeouts",
         holds,
