@@ -18,9 +18,14 @@ fuzz_target!(|text: &str| {
                     .prometheus
                     .is_none_or(|at| at.ip().is_loopback())
             );
+            // Names come into commands of nft and ip.
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+            if let Some(tun) = &file.tun {
+                let mut names = tun.interfaces.iter().chain([&tun.device]);
+                assert!(names.all(|it| !it.starts_with('-') && it.chars().all(plain)));
+                assert!(!tun.address.is_empty());
+            }
             if let Some(router) = &file.router {
-                let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
-                // They come into commands of nft.
                 assert!(router.interfaces.iter().all(|it| it.chars().all(plain)));
                 assert!(file.role == Role::Near && !file.listen.tproxy.is_empty());
             }

@@ -17,9 +17,10 @@ pub struct Rule {
 }
 
 impl Rule {
-    fn matches(&self, to: SocketAddr) -> bool {
-        let port = |(first, last)| (first..=last).contains(&to.port());
-        self.to.contains(&to.ip()) && self.ports.is_none_or(port)
+    /// Without a port, only rules for all ports match.
+    fn matches(&self, to: IpAddr, port: Option<u16>) -> bool {
+        let names = |(first, last)| port.is_some_and(|port| (first..=last).contains(&port));
+        self.to.contains(&to) && self.ports.is_none_or(names)
     }
 }
 
@@ -107,18 +108,27 @@ impl fmt::Display for Refusal {
 impl Access {
     /// Whether far may connect there. It is asked about the address that is then connected to, after names were resolved.
     pub fn check(&self, to: SocketAddr) -> Result<(), Refusal> {
-        let to = SocketAddr::new(to.ip().to_canonical(), to.port());
-        let named = |rules: &[Rule]| rules.iter().any(|rule| rule.matches(to));
+        self.check_either(to.ip(), Some(to.port()))
+    }
+
+    /// Whether packets without ports may go there: ping, and later fragments.
+    pub fn check_portless(&self, to: IpAddr) -> Result<(), Refusal> {
+        self.check_either(to, None)
+    }
+
+    fn check_either(&self, to: IpAddr, port: Option<u16>) -> Result<(), Refusal> {
+        let to = to.to_canonical();
+        let named = |rules: &[Rule]| rules.iter().any(|rule| rule.matches(to, port));
         if named(&self.deny) {
             return Err(Refusal::Denied);
         }
         if named(&self.allow) {
             return Ok(());
         }
-        if self.own.iter().any(|own| own.to_canonical() == to.ip()) {
+        if self.own.iter().any(|own| own.to_canonical() == to) {
             return Err(Refusal::Own);
         }
-        if to.port() == 0 || !is_public(to.ip()) {
+        if port == Some(0) || !is_public(to) {
             return Err(Refusal::NotPublic);
         }
         Ok(())
@@ -250,6 +260,16 @@ mod tests {
             ("198.51.1.1:80", Err(Refusal::Own)),
         ] {
             assert_eq!(access.check(at(to)), expected, "{to}");
+        }
+        for (to, expected) in [
+            ("10.1.1.1", Err(Refusal::NotPublic)),
+            ("10.9.1.1", Err(Refusal::Denied)),
+            ("8.8.8.8", Ok(())),
+            ("192.0.2.1", Ok(())),
+            ("198.51.1.1", Err(Refusal::Own)),
+        ] {
+            let checked = access.check_portless(to.parse().unwrap());
+            assert_eq!(checked, expected, "{to}");
         }
     }
 

@@ -63,7 +63,9 @@ impl Reloads {
             changed.push("path.rate");
         }
         if old.role == Role::Far && old.access != file.access && file.role == Role::Far {
-            change.onward = Some(allowed(file));
+            let mut now = file.clone();
+            now.tun.clone_from(&old.tun);
+            change.onward = Some(allowed(&now));
             changed.push("access");
         }
         if old.limits.connections != file.limits.connections {
@@ -127,6 +129,7 @@ fn needs_restart(old: &File, new: &File, other_key: bool) -> Vec<&'static str> {
             old.path.udp_payload != new.path.udp_payload,
         ),
         ("[router]", router),
+        ("[tun]", old.tun != new.tun),
         ("status.state", old.status.state != new.status.state),
     ]
     .into_iter()
@@ -142,6 +145,7 @@ fn keep_fixed(new: &mut Loaded, old: &Loaded) {
     file.path.redundancy = before.path.redundancy;
     file.path.udp_payload = before.path.udp_payload;
     file.status.state.clone_from(&before.status.state);
+    file.tun.clone_from(&before.tun);
     if before.router.is_some() != file.router.is_some() {
         file.router.clone_from(&before.router);
     }

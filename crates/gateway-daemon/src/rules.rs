@@ -1,38 +1,38 @@
 //! The router's rules, which hand users' TCP connections and UDP to the gateway: nftables' TPROXY and a route for what is marked
 //! (Documentation/networking/tproxy.rst).
 //!
-//! Nothing stays behind, whatever ends the daemon. The table belongs to a process of nft(8) that reads commands from this one
-//! (`flags owner`: the kernel removes the table with its owner), and a shell beside it removes the route when nft has ended.
+//! Nothing stays behind, whatever ends the daemon: a [`Keeper`] sees to it.
 
 use crate::config::{Router, TakenUdp};
-use std::io::{self, Write};
+use crate::keeper::{Keeper, Reader, listed};
+use std::io;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 pub const TABLE: &str = "bentpipe_gateway";
 /// What marks packets for the gateway, and the table of routes for them: numbers that little else uses.
 const MARK: u32 = 0x6270;
 const ROUTES: u32 = 25_200;
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Before the rules of `[tun]`.
+const PREFERENCE: u32 = 25_200;
 
-/// Removes rules and routes of before, adds the routes, feeds nft, and removes the routes when that has ended.
-fn script() -> String {
-    let each = |action: &str, quiet: &str| {
+/// What adds the routes, and what removes them: lines of sh.
+fn routes() -> (String, String) {
+    let each = |action: &str, preference: &str, end: &str| {
         [4, 6]
             .map(|family| {
                 let all = if family == 4 { "0.0.0.0/0" } else { "::/0" };
                 format!(
-                    "ip -{family} rule {action} fwmark {MARK} lookup {ROUTES}{quiet}\n\
-                     ip -{family} route {action} local {all} dev lo table {ROUTES}{quiet}\n"
+                    "ip -{family} rule {action} {preference} fwmark {MARK} lookup {ROUTES}{end}\n\
+                     ip -{family} route {action} local {all} dev lo table {ROUTES}{end}\n"
                 )
             })
             .concat()
     };
-    let (remove, add) = (each("del", " 2>/dev/null"), each("add", " || exit 1"));
-    format!("trap '' INT\n{remove}{add}nft -i >/dev/null\n{remove}")
+    let preference = format!("pref {PREFERENCE}");
+    (
+        each("add", &preference, " || exit 1"),
+        each("del", "", " 2>/dev/null"),
+    )
 }
 
 /// The table without its rules for new connections.
@@ -102,51 +102,26 @@ fn takes(listeners: &[SocketAddr]) -> Vec<String> {
 /// The rules, as long as this stands.
 #[derive(Debug)]
 pub struct Rules {
-    keeper: Child,
-    commands: Option<ChildStdin>,
+    keeper: Keeper,
     listeners: Vec<SocketAddr>,
     taking: bool,
 }
 
 impl Rules {
     pub fn apply(router: &Router, listeners: &[SocketAddr]) -> Result<Self, String> {
-        let mut keeper = Command::new("sh")
-            .args(["-c", &script()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::inherit())
-            // Ctrl-C in a terminal is the daemon's, which then ends the keeper.
-            .process_group(0)
-            .spawn()
-            .map_err(|error| format!("[router]: cannot start sh: {error}"))?;
-        let commands = keeper.stdin.take();
-        let mut rules = Self {
+        let (add, remove) = routes();
+        let mut keeper = Keeper::start("[router]", &add, &remove, Reader::Nft)?;
+        // A keeper that has ended says so itself, below.
+        let _ = keeper.send(&[table(router), takes(listeners)].concat());
+        keeper.wait_until(|| {
+            // The last rule is there when all of them are.
+            Ok(listed("[router]", TABLE)?.matches("tproxy").count() == listeners.len())
+        })?;
+        Ok(Self {
             keeper,
-            commands,
             listeners: listeners.to_vec(),
             taking: true,
-        };
-        let lines = [table(router), takes(listeners)].concat();
-        // A keeper that has ended says so itself, below.
-        let _ = rules.send(&lines);
-        let until = Instant::now() + PATIENCE;
-        loop {
-            if let Ok(Some(status)) = rules.keeper.try_wait() {
-                return Err(format!(
-                    "[router]: the rules could not be set ({status}). They need nft and ip (the packages nftables and iproute2) and CAP_NET_ADMIN"
-                ));
-            }
-            // The last rule is there when all of them are.
-            if listed()?.matches("tproxy").count() == listeners.len() {
-                return Ok(rules);
-            }
-            if Instant::now() > until {
-                return Err(
-                    "[router]: nft did not take the rules; what it says stands above".into(),
-                );
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+        })
     }
 
     /// Other interfaces and exceptions, at once. Connections that were taken stay with the gateway.
@@ -154,7 +129,7 @@ impl Rules {
         // One line is one transaction: no packet comes between its parts.
         let flush = format!("flush chain inet {TABLE} prerouting");
         let all: Vec<_> = std::iter::once(flush).chain(prerouting(router)).collect();
-        self.send(&[all.join("; ")])
+        self.keeper.send(&[all.join("; ")])
     }
 
     /// Whether new connections are taken. Those that were taken stay with the gateway.
@@ -167,44 +142,10 @@ impl Rules {
         } else {
             vec![format!("flush chain inet {TABLE} new")]
         };
-        self.send(&lines)?;
+        self.keeper.send(&lines)?;
         self.taking = taking;
         Ok(())
     }
-
-    fn send(&mut self, lines: &[String]) -> io::Result<()> {
-        let mut text = lines.join("\n");
-        text.push('\n');
-        match &mut self.commands {
-            Some(commands) => commands.write_all(text.as_bytes()),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-}
-
-impl Drop for Rules {
-    fn drop(&mut self) {
-        // nft reads the end, and the shell then removes the routes.
-        self.commands = None;
-        let until = Instant::now() + PATIENCE;
-        while matches!(self.keeper.try_wait(), Ok(None)) && Instant::now() < until {
-            thread::sleep(Duration::from_millis(5));
-        }
-        // One that does not end by itself leaves the routes, which nothing uses.
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
-    }
-}
-
-/// Our table as the kernel has it; empty if there is none.
-fn listed() -> Result<String, String> {
-    let said = Command::new("nft")
-        .args(["list", "table", "inet", TABLE])
-        .output();
-    let said: Output = said.map_err(|error| {
-        format!("[router]: cannot start nft: {error}. The Debian package nftables has it")
-    })?;
-    Ok(String::from_utf8_lossy(&said.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::routing::Routing;
 use crate::setup::{resolve, setup};
 use crate::state::State;
 use crate::status::{Answers, Rates, Served};
+use crate::tun::TunRules;
 use bentpipe_gateway_host::{Gateway, Stop, Watch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -128,6 +129,7 @@ pub fn run(loaded: &Loaded) -> Result<(), String> {
         reloads: Arc::new([const { AtomicU64::new(0) }; 2]),
     };
     let served = Served::new(&file.status, &answers)?;
+    let _tun = TunRules::apply(file)?;
     let routing = Routing::apply(file, gateway.watch())?;
     let over = Arc::new(AtomicBool::new(false));
     let keeper = {

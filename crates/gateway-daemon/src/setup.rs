@@ -1,8 +1,9 @@
 //! What makes a gateway of a configuration.
 
 use crate::access::Access;
-use crate::config::{File, Loaded, Rate, Redundancy, Role};
-use crate::sockets::{self, Allowed, From, Nowhere};
+use crate::config::{self, File, Loaded, Rate, Redundancy, Role};
+use crate::sockets::{self, Allowed, From, Nowhere, PacketsOf};
+use crate::tun;
 use bentpipe_carrier::quic;
 use bentpipe_gateway::{Config, GatewayRedundancy, null};
 use bentpipe_gateway_host::{ChoiceConfig, Entrance, Listener, Onward, Peer, Setup, Tcp};
@@ -36,7 +37,18 @@ pub fn allowed(file: &File) -> Box<dyn Onward + Send> {
         deny: file.access.deny.clone(),
         own: own_addresses(),
     };
-    Box::new(Allowed { access })
+    Box::new(Allowed {
+        access,
+        packets: packets_of(file),
+    })
+}
+
+fn packets_of(file: &File) -> PacketsOf {
+    PacketsOf(
+        file.tun
+            .as_ref()
+            .map_or_else(Vec::new, config::Tun::networks),
+    )
 }
 
 /// The session's settings. `outer`: the headers of IP and UDP.
@@ -52,6 +64,7 @@ pub fn session(loaded: &Loaded, outer: u32) -> Config {
     }
     session.takes_names = loaded.file.role == Role::Far;
     session.takes_udp = loaded.file.role == Role::Far;
+    session.takes_ip = loaded.file.role == Role::Far && loaded.file.tun.is_some();
     session
 }
 
@@ -118,7 +131,13 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
                 address: peer,
                 key: file.peer.key,
             };
-            (SocketAddr::new(any, 0), far, Box::new(Nowhere))
+            (
+                SocketAddr::new(any, 0),
+                far,
+                Box::new(Nowhere {
+                    packets: packets_of(file),
+                }),
+            )
         }
         Role::Far => {
             let near = Peer::Near { key: file.peer.key };
@@ -136,6 +155,8 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
     let session = session(loaded, header_bytes(peer.ip()));
     let carrier = carrier(file);
     check_memory(loaded, &session)?;
+    let tun = file.tun.as_ref().map(|it| tun::device(file, it));
+    let tun = tun.transpose()?;
     Ok(Setup {
         session,
         carrier,
@@ -146,6 +167,7 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
         choice: ChoiceConfig::default(),
         listeners,
         transparent_udp,
+        tun,
         onward,
         most_connections: file.limits.connections,
         on_delivered: None,

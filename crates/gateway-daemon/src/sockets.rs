@@ -2,7 +2,8 @@
 
 use crate::access::Access;
 use bentpipe_gateway::{ResetCode, Target};
-use bentpipe_gateway_host::{Onward, reset_code};
+use bentpipe_gateway_host::{Onward, PacketEnds, PacketWay, reset_code};
+use ipnet::IpNet;
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
@@ -61,6 +62,38 @@ pub fn listener(at: SocketAddr, from: From) -> io::Result<OwnedFd> {
 #[derive(Debug)]
 pub struct Allowed {
     pub access: Access,
+    pub packets: PacketsOf,
+}
+
+/// The users whose whole packets cross.
+#[derive(Debug)]
+pub struct PacketsOf(pub Vec<IpNet>);
+
+impl PacketsOf {
+    /// What a packet is between a user and others, as the user sends it. None: it is no user's.
+    fn sent(&self, is_sent: bool, ends: PacketEnds) -> Option<PacketEnds> {
+        let sent = if is_sent { ends } else { ends.reversed() };
+        let is_user = |ip: IpAddr| self.0.iter().any(|network| network.contains(&ip));
+        is_user(sent.source).then_some(sent)
+    }
+}
+
+impl Allowed {
+    /// Whether a packet may cross: it is between a user and what the access list allows.
+    fn check_packet(&self, way: PacketWay, ends: PacketEnds) -> Result<(), String> {
+        let sent = self.packets.sent(way == PacketWay::Comes, ends);
+        let sent = sent.ok_or("it is of no network of tun.users")?;
+        let checked = match sent.to() {
+            Ok(to) => self.access.check(to),
+            Err(to) => self.access.check_portless(to),
+        };
+        checked.map_err(|why| why.to_string())
+    }
+}
+
+fn refused(way: PacketWay, ends: PacketEnds, why: &str) {
+    let (source, destination) = (ends.source, ends.destination);
+    info!(?way, %source, %destination, %why, "refused a packet; further ones of this session are counted only");
 }
 
 impl Onward for Allowed {
@@ -94,6 +127,16 @@ impl Onward for Allowed {
             info!(destination = %to, %host, %why, "refused a datagram; further ones of this association are counted only");
         }
     }
+
+    fn allows_packet(&mut self, way: PacketWay, ends: PacketEnds) -> bool {
+        self.check_packet(way, ends).is_ok()
+    }
+
+    fn refused_packet(&mut self, way: PacketWay, ends: PacketEnds) {
+        if let Err(why) = self.check_packet(way, ends) {
+            refused(way, ends, &why);
+        }
+    }
 }
 
 fn begin(to: SocketAddr) -> io::Result<OwnedFd> {
@@ -107,10 +150,20 @@ fn begin(to: SocketAddr) -> io::Result<OwnedFd> {
 
 /// Near opens no connections: far has no hosts that ask for any.
 #[derive(Debug)]
-pub struct Nowhere;
+pub struct Nowhere {
+    pub packets: PacketsOf,
+}
 
 impl Onward for Nowhere {
     fn connect(&mut self, _: &Target) -> Result<OwnedFd, ResetCode> {
         Err(ResetCode::NotAllowed)
+    }
+
+    fn allows_packet(&mut self, way: PacketWay, ends: PacketEnds) -> bool {
+        self.packets.sent(way == PacketWay::Leaves, ends).is_some()
+    }
+
+    fn refused_packet(&mut self, way: PacketWay, ends: PacketEnds) {
+        refused(way, ends, "it is of no network of tun.users");
     }
 }

@@ -38,3 +38,8 @@ fn the_rules_take_connections_make_way_for_a_bypass_and_are_gone_after_any_end()
 fn the_rules_take_udp_and_answers_come_from_the_address_that_was_asked() {
     run("routed_udp.sh", 3);
 }
+
+#[test]
+fn whole_packets_cross_by_devices_under_the_access_list_and_leave_nothing() {
+    run("routed_tun.sh", 3);
+}

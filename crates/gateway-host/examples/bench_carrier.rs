@@ -134,6 +134,7 @@ fn measure(arguments: Arguments, loss: f64) {
         loses: None,
         tcp: None,
         transparent_udp: Vec::new(),
+        tun: None,
         choice: ChoiceConfig::default(),
     };
     let (udp, address) = bound();

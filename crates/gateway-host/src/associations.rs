@@ -10,7 +10,7 @@ use crate::onward::Onward;
 use crate::report::AssociationsReport;
 use crate::user::{user_address, user_of};
 use crate::users::Users;
-use bentpipe_gateway::{Channel, FlowId, Received, ResetCode, Session};
+use bentpipe_gateway::{FlowId, Received, ResetCode, Session, Target};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 use std::collections::{HashMap, VecDeque};
@@ -102,26 +102,24 @@ impl Associations {
         }
     }
 
-    /// The other gateway has opened a channel.
+    /// The other gateway has opened an association.
     pub fn opened(
         &mut self,
         flow: FlowId,
-        channel: Channel,
+        target: Target,
         onward: &mut dyn Onward,
         session: &mut Session,
     ) {
-        let added = match channel {
-            Channel::Ip => Err(ResetCode::NotAllowed),
-            Channel::Udp(_) if self.report.open >= self.most as u64 => Err(ResetCode::Overloaded),
-            Channel::Udp(target) => {
-                session.set_user(flow, user_of(target.source.ip()));
-                onward.associate(&target).and_then(|socket| {
-                    let association = Association::onward(socket, flow, target).ok();
-                    association
-                        .and_then(|it| self.add(it))
-                        .ok_or(ResetCode::Overloaded)
-                })
-            }
+        session.set_user(flow, user_of(target.source.ip()));
+        let added = if self.report.open >= self.most as u64 {
+            Err(ResetCode::Overloaded)
+        } else {
+            onward.associate(&target).and_then(|socket| {
+                let association = Association::onward(socket, flow, target).ok();
+                association
+                    .and_then(|it| self.add(it))
+                    .ok_or(ResetCode::Overloaded)
+            })
         };
         match added {
             Ok(place) => {

@@ -10,6 +10,7 @@ use crate::onward::Onward;
 use crate::resolver::Resolver;
 use crate::setup::Listener;
 use crate::transparent_udp::TransparentUdp;
+use crate::tun::Tun;
 use crate::user::{user_address, user_of};
 use crate::users::Users;
 use bentpipe_gateway::{Channel, FlowId, NamedTarget, OpenError, ResetCode, Session, Target};
@@ -65,10 +66,12 @@ impl Connections {
         onward: Box<dyn Onward + Send>,
         most: usize,
         transparent: TransparentUdp,
+        tun: Option<Tun>,
     ) -> io::Result<Self> {
         let datagrams = Datagrams {
             associations: Associations::new(Arc::clone(&epoll), most),
             transparent,
+            tun,
         };
         Ok(Self {
             datagrams,
@@ -221,11 +224,10 @@ impl Connections {
         }
     }
 
-    /// The other gateway has opened an association.
+    /// The other gateway has opened a channel.
     pub fn opened_channel(&mut self, flow: FlowId, channel: Channel, session: &mut Session) {
         let onward = &mut *self.onward;
-        let associations = &mut self.datagrams.associations;
-        associations.opened(flow, channel, onward, session);
+        self.datagrams.opened(flow, channel, onward, session);
     }
 
     /// Passes on hosts' datagrams, both ways.

@@ -8,6 +8,7 @@ use crate::flows::newest;
 use crate::report::Report;
 use crate::setup::{Listener, Setup, Tcp};
 use crate::transparent_udp::TransparentUdp;
+use crate::tun::Tun;
 use crate::udp::Udp;
 use crate::users::Users;
 use crate::watch::{Change, Request, Watch, Watched};
@@ -41,8 +42,9 @@ const MOST_LISTENERS: usize = 8;
 const NAMES: u64 = FIRST_LISTENER + MOST_LISTENERS as u64;
 const WATCH: u64 = NAMES + 1;
 const FIRST_TRANSPARENT: u64 = 16;
+const TUN: u64 = FIRST_TRANSPARENT + MOST_LISTENERS as u64;
 /// What follows are connections' and associations'.
-const _: () = assert!(FIRST_TRANSPARENT + MOST_LISTENERS as u64 <= RESERVED as u64);
+const _: () = assert!(TUN < RESERVED as u64);
 const EVENTS: usize = 256;
 /// The pacer makes up for a wake-up that is late by less.
 const CATCH_UP: Nanos = Nanos::from_millis(2);
@@ -118,6 +120,7 @@ impl Gateway {
             TimerfdClockId::Monotonic,
             TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
         )?;
+        let role = setup.peer.own_role();
         let outer_bytes = setup.session.outer_bytes;
         let measured_rate = setup.session.rate.known_bit_s();
         let mut random = [0; 16];
@@ -126,7 +129,7 @@ impl Gateway {
             let eight = random[at..at + 8].try_into().unwrap_or_default();
             u64::from_ne_bytes(eight)
         });
-        let session = Session::new(setup.session, setup.peer.own_role(), epoch, seed)
+        let session = Session::new(setup.session, role, epoch, seed)
             .map_err(|error| invalid(error.to_string()))?;
         let now = clock.now();
         let udp_port = port(&setup.udp)?;
@@ -175,11 +178,15 @@ impl Gateway {
             let edges = EventFlags::IN | EventFlags::ET;
             epoll::add(&*epoll, socket, data(number), edges)?;
         }
+        if let Some(device) = &setup.tun {
+            epoll::add(&*epoll, device, data(TUN), EventFlags::IN | EventFlags::ET)?;
+        }
         let connections = Connections::new(
             Arc::clone(&epoll),
             setup.onward,
             setup.most_connections,
             TransparentUdp::new(setup.transparent_udp),
+            setup.tun.map(|device| Tun::new(device, role)),
         )?;
         epoll::add(&*epoll, connections.resolver(), data(NAMES), EventFlags::IN)?;
         let watched = Watched::new()?;
@@ -252,6 +259,7 @@ impl Gateway {
                     number if is_association(number) => {
                         self.connections.datagrams.associations.happened(number);
                     }
+                    TUN => self.connections.datagrams.tun_happened(),
                     number if number < RESERVED.into() => {
                         let place = (number - FIRST_TRANSPARENT) as usize;
                         self.connections.datagrams.transparent.happened(place);

@@ -1,9 +1,19 @@
 //! How far reaches destinations.
 
+use crate::packet_ends::PacketEnds;
 use bentpipe_gateway::{ResetCode, Target};
 use rustix::io::Errno;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+
+/// Which way a whole packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketWay {
+    /// From this machine to the other gateway.
+    Leaves,
+    /// From the other gateway to this machine.
+    Comes,
+}
 
 /// How a gateway reaches the destinations that the other one's hosts ask for.
 pub trait Onward {
@@ -26,6 +36,17 @@ pub trait Onward {
     /// The first datagram of an association that was refused was to this address, and from this host.
     fn refused_datagram(&mut self, to: SocketAddr, host: SocketAddr) {
         let _ = (to, host);
+    }
+
+    /// Whether a whole packet may cross. Asked for each one, at both gateways.
+    fn allows_packet(&mut self, way: PacketWay, ends: PacketEnds) -> bool {
+        let _ = (way, ends);
+        false
+    }
+
+    /// The first packet of a session that was refused.
+    fn refused_packet(&mut self, way: PacketWay, ends: PacketEnds) {
+        let _ = (way, ends);
     }
 }
 

@@ -84,7 +84,9 @@ impl PacketEnds {
         Self {
             source: self.destination,
             destination: self.source,
-            ports: self.ports.map(|(source, destination)| (destination, source)),
+            ports: self
+                .ports
+                .map(|(source, destination)| (destination, source)),
         }
     }
 
@@ -98,7 +100,10 @@ impl PacketEnds {
 }
 
 /// None: there should be ports, and there are none.
-#[expect(clippy::option_option, reason = "packets may have none, or be cut short")]
+#[expect(
+    clippy::option_option,
+    reason = "packets may have none, or be cut short"
+)]
 fn ports(protocol: u8, is_first: bool, transport: &[u8]) -> Option<Option<(u16, u16)>> {
     if !is_first || ![TCP, UDP].contains(&protocol) {
         return Some(None);
@@ -159,7 +164,10 @@ mod tests {
         let options = [FRAGMENT, 0, 1, 4, 0, 0, 0, 0];
         let fragment = |offset: u8| [TCP, 0, 0, offset, 0, 0, 0, 1];
         let first = [&options[..], &fragment(1), &ports].concat();
-        assert_eq!(PacketEnds::of(&v6(60, &first)).unwrap().ports, Some((9, 25)));
+        assert_eq!(
+            PacketEnds::of(&v6(60, &first)).unwrap().ports,
+            Some((9, 25))
+        );
         let later = [&options[..], &fragment(8), &ports].concat();
         assert_eq!(PacketEnds::of(&v6(60, &later)).unwrap().ports, None);
     }

@@ -41,6 +41,8 @@ pub struct Setup {
     pub listeners: Vec<Listener>,
     /// Near: where TPROXY hands over hosts' datagrams to any address, at most 8 ([`crate::transparent_udp`]).
     pub transparent_udp: Vec<OwnedFd>,
+    /// A TUN device for whole packets ([`crate::tun_device`]). Far needs `takes_ip` of the session's settings, too.
+    pub tun: Option<OwnedFd>,
     pub onward: Box<dyn Onward + Send>,
     /// Hosts' connections that may be open at once, if descriptors suffice, and as many associations.
     pub most_connections: usize,

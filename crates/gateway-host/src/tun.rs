@@ -59,6 +59,7 @@ impl Tun {
 
     /// Far: the other gateway has opened a flow of packets.
     pub fn opened(&mut self, flow: FlowId, session: &mut Session) {
+        self.refused = false;
         if let Some(old) = self.flow.replace(flow) {
             session.reset(old, ResetCode::Closed);
         }
@@ -126,6 +127,7 @@ impl Tun {
             && self.open_at <= now.instant
         {
             self.flow = session.open_ip(now.time, 0).ok();
+            self.refused = false;
             self.open_at = now.instant + OPEN_AGAIN;
         }
         let mut left = if self.readable { PACKETS_PER_TURN } else { 0 };
@@ -156,6 +158,10 @@ impl Tun {
             report.malformed += 1;
             return;
         };
+        // Kernels look for neighbours and groups on every device.
+        if ends.destination.is_multicast() {
+            return;
+        }
         if !self.allows(PacketWay::Leaves, ends, onward) {
             report.refused += 1;
             return;

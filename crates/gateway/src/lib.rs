@@ -37,5 +37,6 @@ pub use hello::{CONTROL_MAX_BYTES, Control, Hello, VERSION};
 pub use record::{GatewayFigures, GatewayRedundancy};
 pub use session::{
     DatagramFigures, Event, Figures, OpenError, Received, ResetCode, Role, Sent, Session, Why,
+    packet_payload_max,
 };
 pub use target::{Channel, NamedTarget, Target, TargetError};

@@ -177,24 +177,40 @@ fn runs(program: &str, argument: &str) -> bool {
 
 fn privileges(loaded: &Loaded, report: &mut Report) {
     let file = &loaded.file;
-    if file.router.is_none() && file.listen.tproxy.is_empty() {
+    if file.router.is_none() && file.listen.tproxy.is_empty() && file.tun.is_none() {
         return report.add("privileges", Verdict::Right, "none are needed");
     }
     if has_capability(CAP_NET_ADMIN) {
         report.add("privileges", Verdict::Right, "CAP_NET_ADMIN is here");
     } else {
-        let detail = "CAP_NET_ADMIN is missing here, and listen.tproxy and [router] need it: run the check as root. The systemd unit grants it to the service";
+        let detail = "CAP_NET_ADMIN is missing here, and listen.tproxy, [router] and [tun] need it: run the check as root. Near's systemd unit grants it to the service";
         report.add("privileges", Verdict::Wrong, detail);
     }
-    if file.router.is_some() {
+    if file.tun.is_some() {
+        tun(file.role, report);
+    }
+    if file.router.is_some() || file.tun.is_some() {
         for (program, argument, package) in
             [("nft", "--version", "nftables"), ("ip", "-V", "iproute2")]
         {
             if !runs(program, argument) {
                 let detail = format!("{program} is missing: install the package {package}");
-                report.add("router", Verdict::Wrong, detail);
+                report.add("programs", Verdict::Wrong, detail);
             }
         }
+    }
+}
+
+/// What `[tun]` needs beside privileges.
+fn tun(role: Role, report: &mut Report) {
+    if !std::path::Path::new("/dev/net/tun").exists() {
+        let detail = "/dev/net/tun is missing: `modprobe tun`";
+        report.add("tun", Verdict::Wrong, detail);
+    }
+    let filter = fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter");
+    if role == Role::Near && filter.is_ok_and(|it| it.trim() == "1") {
+        let detail = "net.ipv4.conf.all.rp_filter is 1: answers that come in at the device are dropped. Set it to 2 or 0";
+        report.add("tun", Verdict::Warning, detail);
     }
 }
 

@@ -1,7 +1,60 @@
 //! What a configuration has to keep to beyond its form.
 
-use super::{File, Role, Router};
+use super::{File, Role, Router, Tun};
 use std::net::SocketAddr;
+
+/// It comes into commands of nft and ip.
+fn check_interface(key: &str, name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+    let right = (1..=15).contains(&name.len())
+        && name.chars().all(plain)
+        && !name.starts_with(['-', '.'])
+        && !name.ends_with('@');
+    if right {
+        Ok(())
+    } else {
+        Err(format!("{key}: \"{name}\" is no name of an interface"))
+    }
+}
+
+impl Tun {
+    fn check(&self, role: Role) -> Result<(), String> {
+        check_interface("tun.device", &self.device)?;
+        if self.address.is_empty() {
+            return Err(
+                "tun.address is empty: expected the device's address, such as [\"10.77.0.1/24\"]"
+                    .into(),
+            );
+        }
+        for name in &self.interfaces {
+            check_interface("tun.interfaces", name)?;
+        }
+        let of_near = !self.interfaces.is_empty() || self.routes.is_some();
+        match role {
+            Role::Near if self.masquerade.is_some() => {
+                return Err(
+                    "tun.masquerade is far's: users' addresses are kept between near and far"
+                        .into(),
+                );
+            }
+            Role::Far if of_near => {
+                return Err("tun.interfaces and tun.routes are near's: they say what is routed into the device".into());
+            }
+            _ => {}
+        }
+        let least = if self.address.iter().any(|it| it.addr().is_ipv6()) {
+            1280
+        } else {
+            576
+        };
+        if let Some(mtu) = self.mtu.filter(|it| !(least..=65_000).contains(it)) {
+            return Err(format!(
+                "tun.mtu: got {mtu}, expected {least} to 65000 bytes"
+            ));
+        }
+        Ok(())
+    }
+}
 
 impl File {
     fn check_router(&self, router: &Router) -> Result<(), String> {
@@ -18,12 +71,7 @@ impl File {
             return Err("router.interfaces is empty: expected the interfaces that users are behind, such as [\"lan0\"]".into());
         }
         for name in &router.interfaces {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
-            if name.is_empty() || name.len() > 15 || !name.chars().all(plain) {
-                return Err(format!(
-                    "router.interfaces: \"{name}\" is no name of an interface"
-                ));
-            }
+            check_interface("router.interfaces", name)?;
         }
         if router
             .bypass_after_s
@@ -34,6 +82,7 @@ impl File {
         Ok(())
     }
 
+    /// Beyond the form.
     pub(super) fn check(&self) -> Result<(), String> {
         let listen = &self.listen;
         let ways_in = listen.socks5.len() + listen.http_connect.len() + listen.tproxy.len();
@@ -83,6 +132,9 @@ impl File {
         }
         if let Some(router) = &self.router {
             self.check_router(router)?;
+        }
+        if let Some(tun) = &self.tun {
+            tun.check(self.role)?;
         }
         for way in listen.socks5.iter().chain(&listen.http_connect) {
             if way.ip().is_unspecified() {

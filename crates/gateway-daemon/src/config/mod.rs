@@ -46,6 +46,7 @@ pub struct File {
     #[serde(default)]
     pub listen: Listen,
     pub router: Option<Router>,
+    pub tun: Option<Tun>,
     #[serde(default)]
     pub access: AccessRules,
     #[serde(default)]
@@ -111,6 +112,32 @@ pub struct Router {
     pub udp: TakenUdp,
     /// New connections go past the gateway, too, while the other one has not been heard for so long, in seconds. Without it they wait.
     pub bypass_after_s: Option<f64>,
+}
+
+/// A device for whole IP packets, at both gateways.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tun {
+    /// The device's own addresses, each with the length of its network.
+    pub address: Vec<IpNet>,
+    #[serde(default = "tun_device")]
+    pub device: String,
+    /// Networks of users: packets from them leave near, and packets to them come back. That of the devices is one of them.
+    #[serde(default)]
+    pub users: Vec<IpNet>,
+    /// Near: what comes in here is routed into the device.
+    #[serde(default)]
+    pub interfaces: Vec<String>,
+    /// Near: where it is routed there. Without it: everywhere.
+    pub routes: Option<Vec<IpNet>>,
+    /// Far: whether users have far's address towards others. Without it they do.
+    pub masquerade: Option<bool>,
+    /// The longest packet, in bytes. Without it: what crosses in one piece.
+    pub mtu: Option<u16>,
+}
+
+fn tun_device() -> String {
+    "bentpipe0".into()
 }
 
 #[derive(Clone, Debug, PartialEq, Default, Deserialize)]

@@ -135,3 +135,33 @@ fn udp_is_taken_by_ports_or_all_of_it() {
         assert!(error.contains("expected \"all\", or ports"), "{error}");
     }
 }
+
+#[test]
+fn a_device_for_packets_has_what_its_end_needs() {
+    let near = |tun: &str| File::parse(&format!("{}[tun]\n{tun}\n", near()));
+    let short = near("address = [\"10.77.0.1/24\"]\ninterfaces = [\"lan0\"]");
+    let tun = short.unwrap().tun.unwrap();
+    assert_eq!((tun.device.as_str(), tun.mtu), ("bentpipe0", None));
+    let address = "address = [\"10.77.0.1/24\", \"fd77::1/64\"]\n";
+    for (wrong, expected) in [
+        ("", "missing field `address`"),
+        ("address = []", "tun.address is empty"),
+        ("address = [\"10.77.0.1\"]", "invalid"),
+        (
+            &format!("{address}device = \"a b\""),
+            "no name of an interface",
+        ),
+        (
+            &format!("{address}interfaces = [\"-x\"]"),
+            "no name of an interface",
+        ),
+        (
+            &format!("{address}masquerade = true"),
+            "tun.masquerade is far's",
+        ),
+        (&format!("{address}mtu = 1279"), "expected 1280 to 65000"),
+    ] {
+        let error = near(wrong).unwrap_err();
+        assert!(error.contains(expected), "{wrong}: {error}");
+    }
+}

@@ -71,6 +71,7 @@ pub fn setup(
         loses: None,
         tcp: None,
         transparent_udp: Vec::new(),
+        tun: None,
         choice: ChoiceConfig::default(),
     }
 }

@@ -23,6 +23,7 @@ mod plane;
 pub use datagrams::{DatagramFigures, Received};
 pub use events::{Event, OpenError, ResetCode, Role, Why};
 pub use figures::Figures;
+pub use plane::packet_payload_max;
 
 use crate::config::{Config, ConfigError};
 use crate::frame::Frames;

@@ -42,6 +42,12 @@ pub(crate) fn packet_max_bytes(datagram: usize) -> usize {
     datagram.saturating_sub(PLANE_BYTES + REPAIR_HEADER_BYTES)
 }
 
+/// The longest payload of a datagram without an address that crosses in one packet, over a carrier that takes datagrams of so many bytes.
+pub fn packet_payload_max(datagram: usize) -> usize {
+    // The frame's type, its flow and its length.
+    packet_max_bytes(datagram).saturating_sub(1 + 4 + 4)
+}
+
 #[derive(Debug)]
 pub(crate) struct Plane {
     pub sender: TunnelSender,
@@ -368,5 +374,28 @@ impl Plane {
         let paced = again.into_iter().chain(probe).chain(repair).chain(express);
         let paced = paced.map(|at| at.max(self.pacer.next()));
         paced.chain(report).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FlowId;
+    use crate::datagram::Datagram;
+
+    #[test]
+    fn a_payload_that_fits_is_a_frame_that_fits_a_packet() {
+        for datagram in [1162, 1414, 9000, 30_000] {
+            let payload = vec![0; packet_payload_max(datagram)];
+            let mut frame = Vec::new();
+            let whole = Datagram {
+                flow: FlowId(2 * 16_384),
+                address: None,
+                bytes: &payload,
+            };
+            whole.write(&mut frame);
+            let left = packet_max_bytes(datagram) - frame.len();
+            assert!(left < 4, "{datagram}: {left}");
+        }
     }
 }

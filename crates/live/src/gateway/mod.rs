@@ -187,6 +187,7 @@ impl Gateways {
                 loses: None,
                 tcp: None,
                 transparent_udp: Vec::new(),
+                tun: None,
                 choice: ChoiceConfig::default(),
             };
             Running::start(THREADS[place].0, net, of_gateway)
