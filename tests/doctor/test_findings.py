@@ -29,6 +29,9 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     },
     "random-loss": {"path": {**PATH, "loss": 0.004}},
     "capacity": {"path": {**PATH, "queue": "1 bdp"}},
+    "tcp-options": {"path": {**PATH, "rate": "100 Mbit/s"}, "client": {"window_scaling": False}},
+    "outage": {"path": {**PATH, "outages": [["5 s", "4 s"]]}},
+    "pacing": {"host": {"congestion_control": {"name": "fixed-rate", "rate": "5 Mbit/s"}}},
     "slow-start": {
         "path": {**PATH, "rate": "500 Mbit/s"},
         "workload": [{"name": "download", "kind": "http", "size": "1 MB"}],
@@ -42,7 +45,7 @@ def test_the_sender_sees_the_planted_limit(kind: str) -> None:
     assert diagnosed(CASES[kind]).findings[0].kind == kind
 
 
-@pytest.mark.parametrize("kind", ["receiver-window"])
+@pytest.mark.parametrize("kind", ["receiver-window", "random-loss", "capacity", "slow-start", "outage"])
 def test_the_receiver_sees_the_planted_limit(kind: str) -> None:
     assert diagnosed(CASES[kind], "receiver").findings[0].kind == kind
 

@@ -28,6 +28,8 @@ _MOSTLY = 0.75
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
 _WAITING_SEGMENTS = 3
+_BURST_S = 0.001
+_LARGEST_BURST_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,9 @@ def _overflows(view: View, of: Episodes, number: int, near: Places) -> bool:
 def shows_queue(view: View, of: Episodes) -> bool:
     """Whether packets wait at the place that is full.
 
-    A queue serves at the rate at which losses come, so a burst waits there. Past a policer, or a line that
-    drops, a burst goes at the path's own rate: wait x rate is less than three segments.
+    A queue serves at the rate at which losses come, so half of a burst waits there on average: a millisecond
+    of the rate (`tcp_tso_autosize`), or six segments. Past a policer, or a line that drops, a burst goes at
+    the path's own higher rate and waits less.
     """
     if view.standing.any():
         return True
@@ -136,7 +139,18 @@ def shows_queue(view: View, of: Episodes) -> bool:
         return False
     upper = avoids & (view.flight >= np.quantile(view.flight[avoids], 0.5))
     waiting = middle(view.queue_s * view.total_bit_s / 8, upper)
-    return bool(waiting >= _WAITING_SEGMENTS * view.mss)
+    rate = middle(view.total_bit_s, upper)
+    burst = min(max(rate / 8 * _BURST_S, 2 * _WAITING_SEGMENTS * view.mss), _LARGEST_BURST_BYTES)
+    return bool(waiting >= burst / 2)
+
+
+def start_flights(view: View, of: Episodes) -> float | None:
+    """In flight at the loss that ended slow start, over that at later overflows; None without both."""
+    later = of.places[of.overflow & ~of.started]
+    first = of.places[of.overflow & of.started]
+    if not later.size or not first.size:
+        return None
+    return float(middle(view.flight[first]) / middle(view.flight[later]))
 
 
 def bucket_bytes(view: View, rate_bit_s: float) -> float:

@@ -1,8 +1,8 @@
 """The evidence of a capture's transfers: a pcap or pcapng file, taken at an end or at a point of the path.
 
-`crates/capture` reads the file and follows its connections. Where the capture was taken follows from the
-round-trip time on either side of it. What the sender knew when it sent a segment follows from the time stamp
-that the segment echoes.
+`crates/capture` reads the file and follows its connections. Where the capture was taken follows from
+the round-trip time on either side of it. What the sender knew when it sent a segment follows from the
+time stamp that the segment echoes.
 """
 
 import json

@@ -10,6 +10,8 @@
   only receives cannot tell which, hence a certainty of a third, or more where it paused.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
@@ -23,6 +25,10 @@ _LEAST_ROUND_TRIPS = 4
 _FEW = 2
 _OPEN = 0.85
 _REACHED = 0.7
+_OFTEN = 0.3
+_WINDOW_SEGMENTS = 20
+_LEAST_RTO_S = 0.2
+_LEAST_STALLS = 3
 
 
 def at_receiver(view: View) -> list[Claim]:
@@ -34,8 +40,10 @@ def at_receiver(view: View) -> list[Claim]:
     if found.count:
         of_overflow = (latest >= 0) & found.overflow[np.maximum(latest, 0)]
         of_random = (latest >= 0) & ~of_overflow
+        if (of_random | of_overflow).any() and _reorders(view):
+            return [_reordering(view, of_random | of_overflow)]
         if of_random.any():
-            claims.append(_random(view, of_random, found))
+            claims.append(_by_stalls(view, _random(view, of_random, found), found))
         if of_overflow.any():
             claims.append(_overflow(view, of_overflow, found))
     silent, lengths = _silences(view)
@@ -47,6 +55,54 @@ def at_receiver(view: View) -> list[Claim]:
     if calm.any() and (view.capacity_bit_s is None or not found.count):
         claims.append(_sender_side(view, calm))
     return claims
+
+
+def _reorders(view: View) -> bool:
+    """Whether segments are late more often than losses explain.
+
+    A window of W segments after random loss meets 1.5 / W losses per round trip (Mathis), each of which
+    leaves a hole for a round trip: of windows of 20 or more, in less than a tenth of the time.
+    """
+    windows = middle(view.flight, view.total_bit_s > 0) / view.mss
+    return bool(windows >= _WINDOW_SEGMENTS and _late_share(view) >= _OFTEN)
+
+
+def _late_share(view: View) -> float:
+    """Share of the samples in which segments were late."""
+    return float((view.grown("out_of_order") > 0).mean())
+
+
+def _reordering(view: View, holds: Flags) -> Claim:
+    share = _late_share(view)
+    return Claim(
+        "reordering",
+        holds,
+        min(1.0, share / _OFTEN / 2),
+        f"segments arrived after later ones in {percent(share)} of the samples, more than losses explain, "
+        "and TCP takes some for lost",
+        {"out_of_order_time_share": known(share), "in_flight_bytes": known(middle(view.flight, holds))},
+        "time with a hole < 1.5 / window, if losses alone make segments late",
+        "holes in less than a tenth of the time",
+    )
+
+
+def _by_stalls(view: View, of: Claim, found: Episodes) -> Claim:
+    """The same samples as timeouts, if half as many stalls as losses last a retransmission timeout."""
+    came = view.grown("delivered_bytes") + view.grown("out_of_order") > 0
+    least_s = _LEAST_RTO_S + (view.base_rtt_s or 0.0)
+    gaps = np.diff(view.time_s[came]) if came.any() else np.zeros(0)
+    stalls = int((gaps >= least_s + 2 * float(np.median(view.dt_s))).sum())
+    if stalls < _LEAST_STALLS or stalls < found.count / 2:
+        return of
+    return replace(
+        of,
+        kind="timeouts",
+        because=f"{plural(stalls, 'stall')} as long as a retransmission timeout in "
+        f"{plural(found.count, 'loss event')}: the windows are too small to repair losses sooner",
+        evidence={**of.evidence, "stalls": stalls},
+        formula="stall >= RTT + 0.2 s (Linux's smallest timeout)",
+        otherwise="losses that are repaired within a round trip",
+    )
 
 
 def _random(view: View, holds: Flags, found: Episodes) -> Claim:

@@ -4,9 +4,11 @@ Episodes of losses are overflows or random (episodes.py). A sample belongs to lo
 TCP repairs a loss, and to the kind of the latest episode.
 
 Overflows with a queue are `short-queue`: packets wait at the place that is full. Without one, losses at
-one rate are a `policer`, or `line-drops`: a device or a delay line that holds a fixed number of
-packets. A line lets half a round trip's packets pass at once and no more; a bucket of 0.6 R at its
-rate, or larger, is therefore a policer's. With a smaller bucket the two look alike from an end.
+one rate are a `policer`, or `line-drops`: a device or a delay line that holds N packets. Slow start
+spreads its packets over the round trip, so that 2 N are in flight when N are in one way; later they go
+in bunches, and N in flight fill the line. The loss that ends slow start therefore comes at about twice
+the flight of later ones. Of a policer both are rate x RTT, and the first has the bucket more: of a
+bucket as large as the BDP the two look alike from an end.
 
 The second tests: of random loss, the share of random episodes; of overflows, the share of them at 80 %
 or more of the path's rate.
@@ -18,13 +20,13 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
-from bentpipe.doctor.episodes import Episodes, bucket_bytes, episodes, shows_queue
+from bentpipe.doctor.episodes import Episodes, bucket_bytes, episodes, shows_queue, start_flights
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
 _FULL = 0.9
 _AT_RATE = 0.8
-_LINE_BUCKET = 0.6
+_LINE_FLIGHTS = (1.6, 2.6)
 _CUBIC = 1.054
 _REORDERS = 10
 _LEAST_EPISODES = 3
@@ -147,7 +149,8 @@ def _overflow(view: View, bound: Flags, of_overflow: Flags, found: Episodes) -> 
         "overflows": int(found.overflow.sum()),
         "lost_segments": known(float(found.lost_segments.sum())),
     }
-    if bucket > _LINE_BUCKET * bdp:
+    ratio = start_flights(view, found)
+    if ratio is None or not _LINE_FLIGHTS[0] <= ratio <= _LINE_FLIGHTS[1]:
         return Claim(
             "policer",
             holds,
@@ -163,9 +166,9 @@ def _overflow(view: View, bound: Flags, of_overflow: Flags, found: Episodes) -> 
         holds,
         agrees / 2,
         f"something holds no more than {size(middle(view.flight[places]))} on their way and drops the "
-        "rest without a queue; a policer with a small burst would look the same",
+        "rest without a queue; a policer with a burst of a BDP would look the same",
         {**evidence, "in_flight_bytes": known(middle(view.flight[places]))},
-        "losses at one flight and one rate, without a wait before them; bucket < 0.6 R x rate",
+        "losses at one flight and one rate without a wait, the first at twice that flight",
         "an RTT that rises before losses, or losses at many flights",
     )
 

@@ -4,8 +4,8 @@ At a sender a sample is in slow start if cwnd is below ssthresh, TCP repairs not
 more to send or 90 % of cwnd in flight. With a finite ssthresh, no loss so far and a window that is
 full, slow start was left early (HyStart), and cwnd grows by congestion avoidance.
 
-At a receiver it is the time before the rate first reached 70 % of its largest, if the rate at least
-doubled within it.
+At a receiver it is the time before the rate first reached 70 % of its largest, as long as it grows by a
+fifth in three round trips or more.
 
 The second test is the formula: slow start takes R log2(BDP / initial window), within a factor of two.
 """
@@ -22,6 +22,9 @@ from bentpipe.words.wording import size
 _FULL = 0.9
 _INITIAL_SEGMENTS = 10
 _REACHED = 0.7
+_GROWS = 1.2
+_GROWS_WITHIN = 3
+_LEAST_S = 0.5
 
 
 def slow_start(view: View) -> list[Claim]:
@@ -84,10 +87,18 @@ def _at_sender(view: View) -> tuple[Flags, Flags]:
 
 
 def _at_receiver(view: View) -> Flags:
+    """Until 70 % of the largest rate is reached, or three round trips bring less than a fifth more."""
     rate = np.nan_to_num(view.total_bit_s)
+    nothing = np.zeros(view.size, bool)
     if not rate.size or rate.max() <= 0:
-        return np.zeros(view.size, bool)
+        return nothing
     reached = int(np.argmax(rate >= _REACHED * rate.max()))
-    rises: Flags = view.time_s < view.time_s[reached]
+    back_s = max(_GROWS_WITHIN * (view.base_rtt_s or 0.0), _LEAST_S)
+    begin_s = view.time_s[int(np.argmax(rate > 0))]
+    order = np.argsort(view.time_s, kind="stable")
+    before = np.interp(view.time_s - back_s, view.time_s[order], rate[order])
+    stalls = (rate < _GROWS * before) & (view.time_s - begin_s > back_s)
+    ends_s = view.time_s[int(np.argmax(stalls))] if stalls.any() else np.inf
     lost = np.nan_to_num(view["out_of_order"]) > 0
-    return rises & ~lost
+    rises: Flags = (view.time_s < min(view.time_s[reached], ends_s)) & ~lost
+    return rises
