@@ -106,3 +106,25 @@ status() { "$gateway" status --socket near.sock --json | python3 -c "import json
 [ "$(status 'all(user["datagrams_sent"] >= 4 <= user["datagrams_delivered"] for user in it["users"])')" = True ] || fail "users: $(status 'it["users"]')"
 [ "$(status 'it["associations"] == len(it["flows"])')" = True ] || fail "flows: $(status 'it["flows"]')"
 echo "users are counted, and far's access list holds"
+
+sed -i 's/^\[status\]/[limits]\nconnections = 8\n&/' near.toml
+kill -HUP "$near_daemon"
+wait_for "a reload" grep -q 'reloaded.*limits.connections' near.log
+in_net "$client" timeout 40 python3 - <<'END2' || fail "with 8 associations at most"
+import socket
+clients = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(12)]
+for client in clients:
+    client.connect(("203.0.114.2", 53))
+    client.settimeout(0.3)
+    for attempt in range(100):
+        client.send(b"question")
+        try:
+            client.recv(100)
+            break
+        except TimeoutError:
+            pass
+    else:
+        raise SystemExit("no answer")
+END2
+[ "$(status 'it["associations"]')" -le 8 ] || fail "associations: $(status 'it["associations"]')"
+echo "where there is no room, the idlest association makes it"

@@ -1,5 +1,7 @@
 //! The hosts' connections: accepted, opened for the other gateway, and closed.
 
+mod reaching;
+
 use crate::associations::Associations;
 use crate::clock::Now;
 use crate::connection::{Connection, Destination, Progress, READ_BYTES};
@@ -13,7 +15,7 @@ use crate::transparent_udp::TransparentUdp;
 use crate::tun::Tun;
 use crate::user::{user_address, user_of};
 use crate::users::Users;
-use bentpipe_gateway::{Channel, FlowId, NamedTarget, OpenError, ResetCode, Session, Target};
+use bentpipe_gateway::{Channel, FlowId, OpenError, ResetCode, Session, Target};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_tcp_nodelay;
@@ -209,21 +211,6 @@ impl Connections {
         }
     }
 
-    /// The other gateway has opened a flow.
-    pub fn opened(&mut self, flow: FlowId, target: &Target, session: &mut Session) {
-        session.set_user(flow, user_of(target.source.ip()));
-        self.go_on_to_one(flow, VecDeque::from([*target]), session);
-    }
-
-    /// The other gateway has opened a flow to a name.
-    pub fn opened_named(&mut self, flow: FlowId, target: NamedTarget, session: &mut Session) {
-        session.set_user(flow, user_of(target.source().ip()));
-        if let Err(code) = self.resolver.ask(flow, target) {
-            self.connect_failures += 1;
-            session.reset(flow, code);
-        }
-    }
-
     /// The other gateway has opened a channel.
     pub fn opened_channel(&mut self, flow: FlowId, channel: Channel, session: &mut Session) {
         let onward = &mut *self.onward;
@@ -256,50 +243,6 @@ impl Connections {
         } else {
             self.remove(at);
         }
-    }
-
-    /// Goes on to the addresses of names.
-    pub fn resolved(&mut self, session: &mut Session) {
-        let answers: Vec<_> = self.resolver.answers().collect();
-        for answer in answers {
-            if session.has_flow(answer.flow) {
-                let targets = answer.addresses.into_iter().map(|destination| Target {
-                    destination,
-                    source: answer.target.source(),
-                });
-                self.go_on_to_one(answer.flow, targets.collect(), session);
-            }
-        }
-    }
-
-    /// Goes on to the first of these that can be reached.
-    fn go_on_to_one(&mut self, flow: FlowId, mut targets: VecDeque<Target>, session: &mut Session) {
-        // A name without addresses.
-        let mut why = ResetCode::Unreachable;
-        while let Some(target) = targets.pop_front() {
-            let user = user_of(target.source.ip());
-            let connected = if self.open < self.most {
-                self.onward.connect(&target)
-            } else {
-                Err(ResetCode::Overloaded)
-            };
-            let added = connected.and_then(|socket| {
-                self.add(Connection::onward(socket, flow, user, &target))
-                    .map_err(|_| ResetCode::Overloaded)
-            });
-            match added {
-                Ok(at) => {
-                    if let Some(connection) = &mut self.slots[at].connection {
-                        connection.others = targets;
-                    }
-                    self.by_flow.insert(flow, at);
-                    return;
-                }
-                Err(code) => why = code,
-            }
-        }
-        self.connect_failures += 1;
-        session.reset(flow, why);
     }
 
     fn add(&mut self, connection: Connection) -> io::Result<usize> {
@@ -393,23 +336,6 @@ impl Connections {
                 Progress::Associates(program) => self.associate(at, program),
                 Progress::Broken => self.break_off(at, ResetCode::Host, session),
             }
-        }
-    }
-
-    /// A destination could not be reached: its name may have another address.
-    fn try_another(&mut self, at: usize, code: ResetCode, session: &mut Session) {
-        let others = self.slots[at]
-            .connection
-            .as_mut()
-            .map(|connection| std::mem::take(&mut connection.others));
-        let others = others.filter(|others| !others.is_empty());
-        if let Some(others) = others
-            && let Some(flow) = self.remove(at).and_then(|connection| connection.flow)
-        {
-            self.go_on_to_one(flow, others, session);
-        } else {
-            self.connect_failures += 1;
-            self.break_off(at, code, session);
         }
     }
 
