@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, Places, middle
+from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View, before_losses
 
 _NEAR_ITS_LONGEST = 0.4
@@ -28,6 +29,7 @@ _MOSTLY = 0.75
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
 _WAITING_SEGMENTS = 3
+_NO_BUCKET_SEGMENTS = 4
 _BURST_S = 0.001
 _LARGEST_BURST_BYTES = 65_536
 
@@ -66,6 +68,8 @@ def episodes(view: View) -> Episodes:
         started = (view["cwnd_bytes"] < view["ssthresh_bytes"])[places]
     if not view.at_sender:
         started = np.zeros(len(places), bool)  # A receiver does not see how many were lost.
+    elif not view.knows_cwnd:
+        started = rising(view)[places]
     retransmits = np.nan_to_num(view["retransmits"])
     lost = np.array([_until_next(retransmits, view, places, number) for number in range(len(places))])
     found = Episodes(
@@ -133,6 +137,8 @@ def shows_queue(view: View, of: Episodes) -> bool:
     """
     if view.standing.any():
         return True
+    if 0 <= bucket_bytes(view, view.capacity_bit_s or 0.0) < _NO_BUCKET_SEGMENTS * view.mss:
+        return True  # Not even a small burst came faster: something serves at that rate.
     later = np.arange(view.size) > of.places[0]
     avoids = later & ~view.recovering & np.isfinite(view.flight)
     if not avoids.any():

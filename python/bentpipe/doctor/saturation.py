@@ -12,7 +12,8 @@ tests, of which one is enough:
    tenth of R. It does not hold of a flow that its send buffer or its application limits: these send
    larger bursts.
 
-A rate that was exceeded by a tenth in a twentieth of the time, without a queue, is no path's rate.
+A rate that was exceeded by a tenth in a twentieth of the time without a queue is no path's rate, nor is
+one that was reached ten times as long without a queue as with one.
 """
 
 import numpy as np
@@ -28,6 +29,8 @@ _BURST_BYTES = 65_536
 _LEAST_OF_BASE = 0.1
 _EXCEEDED = 1.1
 _ONE_RATE = 0.15
+_AT_RATE = 0.95
+_LEAST_STANDING = 0.1
 _LEAST_TIME = 0.05
 _LEAST_SAMPLES = 3
 
@@ -110,5 +113,8 @@ def path_rate_bit_s(rate: Floats, standing: Flags, calm: Flags, weights: Floats)
     found = float(np.median(rate[stands]))
     beyond = (rate > _EXCEEDED * found) & ~standing
     if float(weights[beyond].sum()) > _LEAST_TIME * float(weights[rate > 0].sum()):
+        return None
+    at_rate = rate >= _AT_RATE * found
+    if float(weights[stands & at_rate].sum()) < _LEAST_STANDING * float(weights[at_rate].sum()):
         return None
     return found

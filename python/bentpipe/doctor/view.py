@@ -80,6 +80,10 @@ class View:
         return self.knows("outstanding_bytes")
 
     @property
+    def knows_cwnd(self) -> bool:
+        return self.knows("cwnd_bytes", "ssthresh_bytes")
+
+    @property
     def size(self) -> int:
         return len(self.dt_s)
 
@@ -158,6 +162,7 @@ def _standing(of: View) -> Flags:
         starts = (of["cwnd_bytes"] < of["ssthresh_bytes"]) if of.at_sender else np.zeros(of.size, bool)
         unsent = of["notsent_bytes"]
         window_full = of.flight >= 0.9 * of["rwnd_bytes"]
+        window_full |= of.grown("rwnd_limited_s") >= 0.3 * np.maximum(of.dt_s, 1e-9)
         bursts = (unsent < of.mss) | (of["app_limited"] > 0.5)
     return (of.total_bit_s > 0) & standing_queue(
         queue_s=of.queue_s,

@@ -34,7 +34,7 @@ _MOSTLY_TIMEOUTS = 0.5
 
 
 def losses(view: View) -> list[Claim]:
-    if not view.at_sender or not view.knows("cwnd_bytes"):
+    if not view.at_sender:
         return []
     found = episodes(view)
     if not found.count:
@@ -89,6 +89,11 @@ def _reordered(view: View, of: Claim) -> Claim:
 
 
 def _bound(view: View) -> Flags:
+    if not view.knows_cwnd:
+        # A capture: whatever neither the window nor a pause limits.
+        with np.errstate(invalid="ignore"):
+            sends: Flags = (view.flight > 0) & ~(view.flight >= _FULL * view["rwnd_bytes"])
+        return sends | view.recovering
     with np.errstate(invalid="ignore"):
         full = view["in_flight_bytes"] >= _FULL * view["cwnd_bytes"]
         more = view["notsent_bytes"] >= view.mss
@@ -103,13 +108,14 @@ def _random(view: View, holds: Flags, found: Episodes) -> Claim:
     share = events / segments if segments else 0.0
     rtt_s = middle(view.rtt_s, holds)
     formula = _formula_bit_s(share, rtt_s, view)
-    cwnd = middle(view["cwnd_bytes"], holds)
+    cwnd = middle(view["cwnd_bytes"] if view.knows_cwnd else view.flight, holds)
+    kept = f"cwnd at {size(cwnd)}" if view.knows_cwnd else f"{size(cwnd)} in flight"
     return Claim(
         "random-loss",
         holds,
         float((~found.overflow).mean()),
         f"the path lost packets while nothing was full: {plural(events, 'loss event')}, in {percent(share)} "
-        f"of the segments, keep cwnd at {size(cwnd)}",
+        f"of the segments, keep {kept}",
         {
             "loss_events": events,
             "loss_event_share": known(share, 9),

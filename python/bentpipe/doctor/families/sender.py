@@ -24,8 +24,10 @@ _FULL = 0.9
 
 
 def sender(view: View) -> list[Claim]:
-    if not view.at_sender or not view.knows("notsent_bytes", "cwnd_bytes"):
+    if not view.at_sender:
         return []
+    if not view.knows("notsent_bytes", "cwnd_bytes"):
+        return _pauses(view)
     outstanding, cwnd = view.flight, view["cwnd_bytes"]
     tail = _last_flight(view)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -54,6 +56,13 @@ def sender(view: View) -> list[Claim]:
     if application.any():
         claims.append(_application(view, application, idle))
     return claims
+
+
+def _pauses(view: View) -> list[Claim]:
+    """In a capture, which does not show what is unsent: nothing was outstanding and the window was open."""
+    with np.errstate(invalid="ignore"):
+        idle = (view.flight == 0) & (view["rwnd_bytes"] >= view.mss) & ~_last_flight(view)
+    return [_application(view, idle, idle)] if idle.any() else []
 
 
 def _last_flight(view: View) -> Flags:

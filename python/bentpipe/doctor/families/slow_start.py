@@ -4,8 +4,8 @@ At a sender a sample is in slow start if cwnd is below ssthresh, TCP repairs not
 more to send or 90 % of cwnd in flight. With a finite ssthresh, no loss so far and a window that is
 full, slow start was left early (HyStart), and cwnd grows by congestion avoidance.
 
-At a receiver it is the time before the rate first reached 70 % of its largest, as long as it grows by a
-fifth in three round trips or more.
+At a receiver, and in a capture, it is the time before the rate first reached 70 % of its largest, as
+long as it grows by a fifth in three round trips or more.
 
 The second test is the formula: slow start takes R log2(BDP / initial window), within a factor of two.
 """
@@ -16,19 +16,16 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import size
 
 _FULL = 0.9
 _INITIAL_SEGMENTS = 10
-_REACHED = 0.7
-_GROWS = 1.2
-_GROWS_WITHIN = 3
-_LEAST_S = 0.5
 
 
 def slow_start(view: View) -> list[Claim]:
-    holds, early = _at_sender(view) if view.at_sender else (_at_receiver(view), None)
+    holds, early = _at_sender(view) if view.knows_cwnd else (rising(view), None)
     if early is not None and early.any():
         holds = holds | early
     if not holds.any():
@@ -72,9 +69,6 @@ def _expected_s(view: View) -> float | None:
 
 
 def _at_sender(view: View) -> tuple[Flags, Flags]:
-    if not view.knows("cwnd_bytes", "ssthresh_bytes"):
-        nothing = np.zeros(view.size, bool)
-        return nothing, nothing
     cwnd, ssthresh = view["cwnd_bytes"], view["ssthresh_bytes"]
     with np.errstate(invalid="ignore"):
         full = view["in_flight_bytes"] >= _FULL * cwnd
@@ -84,21 +78,3 @@ def _at_sender(view: View) -> tuple[Flags, Flags]:
         no_loss = np.nan_to_num(view["retransmits"]) == 0
         early = (cwnd >= ssthresh) & np.isfinite(ssthresh) & no_loss & full
     return rises, early
-
-
-def _at_receiver(view: View) -> Flags:
-    """Until 70 % of the largest rate is reached, or three round trips bring less than a fifth more."""
-    rate = np.nan_to_num(view.total_bit_s)
-    nothing = np.zeros(view.size, bool)
-    if not rate.size or rate.max() <= 0:
-        return nothing
-    reached = int(np.argmax(rate >= _REACHED * rate.max()))
-    back_s = max(_GROWS_WITHIN * (view.base_rtt_s or 0.0), _LEAST_S)
-    begin_s = view.time_s[int(np.argmax(rate > 0))]
-    order = np.argsort(view.time_s, kind="stable")
-    before = np.interp(view.time_s - back_s, view.time_s[order], rate[order])
-    stalls = (rate < _GROWS * before) & (view.time_s - begin_s > back_s)
-    ends_s = view.time_s[int(np.argmax(stalls))] if stalls.any() else np.inf
-    lost = np.nan_to_num(view["out_of_order"]) > 0
-    rises: Flags = (view.time_s < min(view.time_s[reached], ends_s)) & ~lost
-    return rises

@@ -12,7 +12,7 @@ counted them.
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags
+from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.view import View
@@ -110,7 +110,7 @@ def _timeouts(view: View, holds: Flags, count: float) -> Claim:
         {
             "timeouts": int(count),
             "retransmitted_share": known(repeated),
-            "rto_s": known(float(np.nanmax(view["rto_s"]))),
+            "rto_s": known(middle(view["rto_s"])),
         },
         "T = 1 / (R sqrt(2p/3) + RTO min(1, 3 sqrt(3p/8)) p (1 + 32 p^2)) segments/s (PFTK)",
         "losses that are repaired within a round trip",
