@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-gateway soak-gateway wheel check-wheel deb check-deb docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -116,6 +116,11 @@ bench-carrier:
 soak-gateway:
 	@cargo build --quiet --release -p bentpipe-gateway-daemon
 	@python3 benches/soak --minutes $(or $(MINUTES),60) $(ARGS)
+
+# curl, nginx, ssh, rsync, WebSocket, DNS and more through two real gateways, byte for byte: docs/gateway/proof.md. It needs root.
+check-gateway-protocols:
+	@cargo build --quiet --release -p bentpipe-gateway-daemon
+	@unshare --mount --pid --fork --kill-child --mount-proc python3 benches/proof $(ARGS)
 
 # What a sweep costs beyond its simulations, one by one, by processes and on a cluster; peak memory.
 bench-sweep: setup

@@ -165,6 +165,8 @@ const FIRST: Hello = Hello {
     session_credit: 200_000,
     flows: 8,
     datagram_packets: 1024,
+    age_us: 5_000_000,
+    clock_us: 1_000_000_000,
 };
 
 fn target() -> Target {
@@ -292,6 +294,7 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
                     session_credit: all,
                     flows,
                     datagram_packets: datagrams,
+                    ..FIRST
                 });
                 let before = session.figures().sessions;
                 session.handle_control(now, &hello.to_bytes());

@@ -118,14 +118,20 @@ impl Access {
 
     fn check_either(&self, to: IpAddr, port: Option<u16>) -> Result<(), Refusal> {
         let to = to.to_canonical();
-        let named = |rules: &[Rule]| rules.iter().any(|rule| rule.matches(to, port));
-        if named(&self.deny) {
+        // A translator on the way makes this of it.
+        let inner = match to {
+            IpAddr::V4(_) => None,
+            IpAddr::V6(v6) => embedded_v4(v6).map(IpAddr::V4),
+        };
+        let named = |rules: &[Rule], to: IpAddr| rules.iter().any(|rule| rule.matches(to, port));
+        if named(&self.deny, to) || inner.is_some_and(|inner| named(&self.deny, inner)) {
             return Err(Refusal::Denied);
         }
-        if named(&self.allow) {
+        if named(&self.allow, to) {
             return Ok(());
         }
-        if self.own.iter().any(|own| own.to_canonical() == to) {
+        let is_own = |ip: IpAddr| self.own.iter().any(|own| own.to_canonical() == ip);
+        if is_own(to) || inner.is_some_and(is_own) {
             return Err(Refusal::Own);
         }
         if port == Some(0) || !is_public(to) {
@@ -256,6 +262,10 @@ mod tests {
             ("10.9.1.1:80", Err(Refusal::Denied)),
             ("8.8.8.8:25", Err(Refusal::Denied)),
             ("[::ffff:8.8.8.8]:25", Err(Refusal::Denied)),
+            ("[64:ff9b::808:808]:25", Err(Refusal::Denied)),
+            ("[2002:808:808::1]:25", Err(Refusal::Denied)),
+            ("[64:ff9b::c633:101]:80", Err(Refusal::Own)),
+            ("[64:ff9b::808:808]:80", Ok(())),
             ("192.0.2.1:9", Ok(())),
             ("198.51.1.1:80", Err(Refusal::Own)),
         ] {

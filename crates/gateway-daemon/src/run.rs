@@ -8,7 +8,7 @@ use crate::setup::{resolve, setup};
 use crate::state::State;
 use crate::status::{Answers, Rates, Served};
 use crate::tun::TunRules;
-use bentpipe_gateway_host::{Gateway, Stop, Watch};
+use bentpipe_gateway_host::{Gateway, Report, Stop, Watch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -70,13 +70,52 @@ impl Ears {
     }
 }
 
+/// What the log has of handshakes that were refused: a line a second at most, and each reason of near's own once.
+#[derive(Debug, Default)]
+struct Refusals {
+    refused: u64,
+    ignored: u64,
+    last: Option<String>,
+}
+
+impl Refusals {
+    fn tell(&mut self, report: &Report) {
+        let carrier = &report.carrier;
+        let (refused, ignored) = (
+            carrier.refused - self.refused,
+            carrier.ignored - self.ignored,
+        );
+        let is_known = carrier.last_refused == self.last && refused < 2;
+        (self.refused, self.ignored) = (carrier.refused, carrier.ignored);
+        self.last.clone_from(&carrier.last_refused);
+        if refused > 0 && !is_known {
+            let last = carrier.last_refused.as_deref().unwrap_or_default();
+            warn!(
+                refused,
+                all = carrier.refused,
+                last,
+                "handshakes failed or were refused"
+            );
+        }
+        if ignored > 0 {
+            warn!(
+                ignored,
+                all = carrier.ignored,
+                "too many handshakes: newcomers got no answer"
+            );
+        }
+    }
+}
+
 /// Samples the rates, and writes the figures now and then, until the gateway has ended.
 fn keep(watch: &Watch, rates: &Mutex<Rates>, state: Option<&State>, over: &AtomicBool) {
     let mut saved = Instant::now();
+    let mut told = Refusals::default();
     while !over.load(Ordering::Relaxed) {
         if let Some(report) = watch.ask(SAMPLE_EVERY) {
             let mut rates = rates.lock().unwrap_or_else(PoisonError::into_inner);
             rates.take(Instant::now(), &report);
+            told.tell(&report);
         }
         if let Some(state) = state.filter(|_| saved.elapsed() >= SAVE_EVERY) {
             saved = Instant::now();

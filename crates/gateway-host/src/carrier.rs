@@ -98,12 +98,9 @@ impl Carrier {
         };
         let endpoint =
             endpoint.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let near = matches!(peer, Peer::Far { .. }).then(|| Near {
-            choice: Choice::new(choice, now),
-            // The endpoint has begun to connect.
-            quic: endpoint.peers().next(),
-            tls: None,
-        });
+        // The endpoint has begun to connect.
+        let near = matches!(peer, Peer::Far { .. })
+            .then(|| Near::new(Choice::new(choice, now), endpoint.peers().next()));
         Ok(Self {
             endpoint,
             udp,
@@ -262,8 +259,6 @@ impl Carrier {
                     session.on_carrier_lost(now.time);
                 }
                 let Some(near) = &mut self.near else {
-                    let is_stranger = matches!(why, Why::UnknownNearKey { .. });
-                    self.report.refused += u64::from(is_stranger);
                     self.report.last_end = Some(why.to_string());
                     return;
                 };
@@ -272,14 +267,19 @@ impl Carrier {
                     // TCP that does not get through says nothing of QUIC.
                     if carries || line.kind() == Kind::Quic {
                         self.report.last_end = Some(why.to_string());
-                        self.report.refused += u64::from(!carries);
+                        // With TLS 1.3 near is ready before far has looked at its key.
+                        if !carries || why == Why::KeyNotAllowed {
+                            self.report.refused += 1;
+                            self.report.last_refused = Some(why.to_string());
+                        }
                     }
                     near.forget(line);
                     near.choice.on_ended(now.instant, line.kind());
                 }
             }
-            Event::Refused { why, .. } => {
+            Event::Refused { from, why } => {
                 self.report.refused += 1;
+                self.report.last_refused = Some(format!("{}: {why}", from.ip().to_canonical()));
                 self.report.last_end = Some(why.to_string());
             }
             _ => {}
@@ -394,6 +394,7 @@ impl Carrier {
 
     pub fn report(&mut self) -> (CarrierReport, UdpReport) {
         let mut report = self.report.clone();
+        (report.retried, report.ignored) = self.endpoint.strangers();
         report.kind = self.line.as_ref().map(|line| match line {
             Line::Quic(_) => CarrierKind::Quic,
             Line::Tls(_) => CarrierKind::Tls,

@@ -43,7 +43,7 @@ pub(crate) enum Destination {
     Unknown,
     Address(Target),
     Name(NamedTarget),
-    /// It has a flow.
+    /// It goes on for the other gateway.
     Reached,
 }
 
@@ -141,6 +141,17 @@ impl Connection {
             flow: Some(flow),
             ..Self::new(socket, user, ledger, false)
         }
+    }
+
+    /// The other gateway has got nothing of its flow: all that was written to it is to go over another one.
+    pub fn give_back(&mut self, bytes: Vec<u8>) {
+        self.flow = None;
+        self.ledger.sent_bytes -= (bytes.len() as u64).min(self.ledger.sent_bytes);
+        let later = std::mem::replace(&mut self.early, bytes);
+        self.early.extend(later);
+        // Its end is read once more.
+        self.end_sent = false;
+        self.readable = true;
     }
 
     pub fn happened(&mut self, flags: EventFlags) {

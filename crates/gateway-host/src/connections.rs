@@ -58,6 +58,10 @@ pub(crate) struct Connections {
     /// Payload that hosts were given.
     pub delivered: u64,
     pub connect_failures: u64,
+    /// Destinations that the access list does not allow.
+    pub refused: u64,
+    /// Flows that were opened again in another session.
+    pub returned: u64,
     pub users: Users,
     pub open_at_once_max: usize,
 }
@@ -91,6 +95,8 @@ impl Connections {
             buffer: vec![0; READ_BYTES],
             delivered: 0,
             connect_failures: 0,
+            refused: 0,
+            returned: 0,
             users: Users::default(),
             open_at_once_max: 0,
         })
@@ -184,6 +190,9 @@ impl Connections {
         let Some(connection) = &mut self.slots[at].connection else {
             return;
         };
+        if connection.flow.is_some() {
+            return;
+        }
         let opened = match &connection.destination {
             Destination::Address(target) => session.open(connection.user, target),
             Destination::Name(target) => session.open_named(connection.user, target),
@@ -191,7 +200,6 @@ impl Connections {
         };
         match opened {
             Ok(flow) => {
-                connection.destination = Destination::Reached;
                 connection.flow = Some(flow);
                 self.by_flow.insert(flow, at);
                 self.give_turn(at);
@@ -293,6 +301,20 @@ impl Connections {
             && let Some(connection) = self.remove(at)
         {
             connection.reset();
+        }
+    }
+
+    /// A flow's session is over, and the other gateway has got nothing of the flow. It is opened again as soon as there is a session.
+    pub fn flow_returned(&mut self, flow: FlowId, bytes: Vec<u8>) {
+        let Some(at) = self.by_flow.remove(&flow) else {
+            return;
+        };
+        if let Some(connection) = &mut self.slots[at].connection {
+            let user = self.users.of(user_address(connection.ledger.host.ip()));
+            user.sent_bytes -= (bytes.len() as u64).min(user.sent_bytes);
+            connection.give_back(bytes);
+            self.without_flow.push_back(at);
+            self.returned += 1;
         }
     }
 

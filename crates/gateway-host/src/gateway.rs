@@ -23,8 +23,8 @@ use rustix::io::Errno;
 use rustix::net::getsockname;
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -130,9 +130,13 @@ impl Gateway {
             let eight = random[at..at + 8].try_into().unwrap_or_default();
             u64::from_ne_bytes(eight)
         });
-        let session = Session::new(setup.session, role, epoch, seed)
+        let mut session = Session::new(setup.session, role, epoch, seed)
             .map_err(|error| invalid(error.to_string()))?;
         let now = clock.now();
+        let machine = clock_gettime(ClockId::Boottime);
+        let machine_us = machine.tv_sec * 1_000_000 + machine.tv_nsec / 1000;
+        session.set_began(now.time, machine_us.unsigned_abs());
+        session.give_back_flows();
         let udp_port = port(&setup.udp)?;
         let mut carrier = Carrier::new(
             setup.carrier,
@@ -166,6 +170,7 @@ impl Gateway {
         };
         if let Some(ends) = ends {
             carrier.add_tcp(Arc::clone(&epoll), TCP, ends)?;
+            session.tell_unheard();
         }
         let data = EventData::new_u64;
         epoll::add(&*epoll, &*stop.0, data(STOP), EventFlags::IN)?;
@@ -329,6 +334,7 @@ impl Gateway {
                 Event::Readable(flow) | Event::Writable(flow) => {
                     self.connections.flow_happened(flow);
                 }
+                Event::Returned { flow, bytes } => self.connections.flow_returned(flow, bytes),
                 Event::Reset { flow, code } => self.connections.flow_reset(flow, code),
             }
         }

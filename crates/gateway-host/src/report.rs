@@ -17,6 +17,10 @@ pub struct Report {
     pub udp: UdpReport,
     /// Connections that were closed because the destination did not answer, or refused.
     pub connect_failures: u64,
+    /// Connections to destinations that the access list does not allow.
+    pub destinations_refused: u64,
+    /// Connections that were opened again in a new session, since the other gateway had got nothing of them.
+    pub returned: u64,
     /// Hosts' connections: now, and the most at once.
     pub open: u64,
     pub open_at_once_max: u64,
@@ -59,6 +63,11 @@ pub struct CarrierReport {
     pub last_end: Option<String>,
     /// Handshakes that failed: far counts strangers, near its own.
     pub refused: u64,
+    /// Who failed last, and why.
+    pub last_refused: Option<String>,
+    /// Far: newcomers who had to show their address first, and those who got no answer: too many handshakes were under way.
+    pub retried: u64,
+    pub ignored: u64,
     /// Datagrams that the carrier did not take, or dropped later.
     pub datagrams_dropped: u64,
 }

@@ -34,14 +34,23 @@ pub(crate) fn drops(socket: impl AsFd) -> Result<u64> {
 
 /// The most bytes that wait in a TCP socket before TCP may send them (`TCP_NOTSENT_LOWAT`): it takes no more.
 pub(crate) fn set_most_unsent(socket: impl AsFd, bytes: u32) -> Result<()> {
-    // SAFETY: setsockopt reads the four bytes of `bytes`.
+    set_tcp(socket, libc::TCP_NOTSENT_LOWAT, bytes)
+}
+
+/// The most bytes of a segment, both ways if it is set before the connection begins (`TCP_MAXSEG`).
+pub(crate) fn set_longest_segment(socket: impl AsFd, bytes: u32) -> Result<()> {
+    set_tcp(socket, libc::TCP_MAXSEG, bytes)
+}
+
+fn set_tcp(socket: impl AsFd, option: i32, value: u32) -> Result<()> {
+    // SAFETY: setsockopt reads the four bytes of `value`.
     let status = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
             libc::IPPROTO_TCP,
-            libc::TCP_NOTSENT_LOWAT,
-            (&raw const bytes).cast(),
-            size_of_val(&bytes) as libc::socklen_t,
+            option,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
         )
     };
     if status == 0 {

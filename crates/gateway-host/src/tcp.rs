@@ -10,8 +10,8 @@ use rustix::net::sockopt::{
     set_tcp_user_timeout,
 };
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, connect, recv, send,
-    socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, connect,
+    getpeername, recv, send, socket_with,
 };
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -29,6 +29,9 @@ const UNACKNOWLEDGED_MS: u32 = 20_000;
 const IDLE: Duration = Duration::from_secs(5);
 /// Bytes that wait in the kernel before TCP may send them. Control messages and small flows wait behind them.
 const WAITING_BYTES: u32 = 128 << 10;
+/// Bytes of a TCP segment: it fits where a UDP payload of 1200 does, over IPv4 and IPv6. Where long packets vanish and nobody says so, TCP would send them
+/// again and again.
+const LONGEST_SEGMENT: u32 = 1160;
 const READ_BYTES: usize = 64 << 10;
 /// Bytes in a row from one connection, before others have their turn.
 const BYTES_PER_TURN: usize = 256 << 10;
@@ -43,6 +46,8 @@ struct Link {
     id: LinkId,
     socket: OwnedFd,
     tls: Carrier,
+    /// Far: who connects. What ends before TLS is complete is refused.
+    from: Option<SocketAddr>,
     began: Instant,
     /// TLS is complete.
     connected: bool,
@@ -122,15 +127,23 @@ impl Tcp {
         };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(family, SocketType::STREAM, flags, None).ok()?;
+        // Far sends no longer ones either. Without it the carrier works where the path's MTU is known.
+        let _ = crate::socket_options::set_longest_segment(&socket, LONGEST_SEGMENT);
         match connect(&socket, far) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(_) => return None,
         }
         let tls = Carrier::near(self.config, *key, own);
-        self.add(now, socket, tls).ok()
+        self.add(now, socket, tls, None).ok()
     }
 
-    fn add(&mut self, now: Instant, socket: OwnedFd, tls: Carrier) -> rustix::io::Result<LinkId> {
+    fn add(
+        &mut self,
+        now: Instant,
+        socket: OwnedFd,
+        tls: Carrier,
+        from: Option<SocketAddr>,
+    ) -> rustix::io::Result<LinkId> {
         set_tcp_nodelay(&socket, true)?;
         set_socket_keepalive(&socket, true)?;
         set_tcp_keepidle(&socket, IDLE)?;
@@ -151,6 +164,7 @@ impl Tcp {
             id,
             socket,
             tls,
+            from,
             began: now,
             connected: false,
             ended: false,
@@ -184,7 +198,9 @@ impl Tcp {
             };
             let tls = end.carrier(self.config);
             // Where it fails, it is closed.
-            let _ = self.add(now, socket, tls);
+            let from = getpeername(&socket).ok().flatten();
+            let from = from.and_then(|it| SocketAddr::try_from(it).ok());
+            let _ = self.add(now, socket, tls, from);
             self.leave_newest(false, MOST_HANDSHAKES);
         }
     }
@@ -315,6 +331,12 @@ impl Link {
         while let Some(event) = self.tls.poll_event() {
             self.connected |= matches!(event, Event::Connected { .. });
             self.ended |= matches!(event, Event::Closed { .. });
+            let event = match (event, self.from) {
+                (Event::Closed { why }, Some(from)) if !self.connected => {
+                    Event::Refused { from, why }
+                }
+                (event, _) => event,
+            };
             take(self.id, event);
         }
         self.connected && !was_connected

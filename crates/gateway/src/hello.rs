@@ -2,10 +2,11 @@
 //!
 //! | type | message | fields after the type (8 bits) |
 //! |---|---|---|
-//! | 1 | HELLO | version (16 bits), boot epoch (64), session (64), longest packet (16), kept packets (32), flow credit (64), session credit (64), flows (32), kept datagram packets (32) |
+//! | 1 | HELLO | version (16 bits), boot epoch (64), session (64), longest packet (16), kept packets (32), flow credit (64), session credit (64), flows (32), kept datagram packets (32), age (64), clock (64) |
 //! | 2 | CLOSE | code (8 bits), reason (UTF-8, up to the message's end) |
 //!
-//! Bytes behind the fields of a HELLO are left out: a later version may have more. One without the last field is as if that were 0.
+//! Bytes behind the fields of a HELLO are left out: a later version may have more. Those that are missing at the
+//! end, from the kept datagram packets on, are as if they were 0.
 
 use core::fmt;
 
@@ -36,6 +37,10 @@ pub struct Hello {
     pub flows: u32,
     /// It keeps so many packets with datagrams, so a repair covers no more. 0: it takes no datagrams.
     pub datagram_packets: u32,
+    /// Microseconds since the sender took the port at which it is reached, or less. 0: it does not say.
+    pub age_us: u64,
+    /// Microseconds on a clock of its machine, which goes on while gateways are restarted and while the machine sleeps. 0: it does not say.
+    pub clock_us: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +83,10 @@ impl Control {
                 out.extend_from_slice(&hello.session_credit.to_be_bytes());
                 out.extend_from_slice(&hello.flows.to_be_bytes());
                 out.extend_from_slice(&hello.datagram_packets.to_be_bytes());
+                if (hello.age_us, hello.clock_us) != (0, 0) {
+                    out.extend_from_slice(&hello.age_us.to_be_bytes());
+                    out.extend_from_slice(&hello.clock_us.to_be_bytes());
+                }
                 out
             }
             Self::Close { code, reason } => {
@@ -115,6 +124,8 @@ impl Control {
                     session_credit: number(33, 8),
                     flows: number(41, 4) as u32,
                     datagram_packets: number(45, 4) as u32,
+                    age_us: number(49, 8),
+                    clock_us: number(57, 8),
                 }))
             }
             2 if bytes.len() >= 2 => {
@@ -139,17 +150,17 @@ mod tests {
         #[test]
         fn a_hello_that_is_written_is_read(
             epoch: u64, session: u64, packet_max_bytes: u16, kept_packets: u32,
-            flow_credit: u64, session_credit: u64, flows: u32, datagram_packets: u32, more in prop::collection::vec(any::<u8>(), 0..20),
+            flow_credit: u64, session_credit: u64, flows: u32, datagram_packets: u32, age_us: u64, clock_us: u64, more in prop::collection::vec(any::<u8>(), 0..20),
         ) {
             let hello = Control::Hello(Hello {
                 version: VERSION, epoch, session, packet_max_bytes, kept_packets, flow_credit, session_credit, flows,
-                datagram_packets,
+                datagram_packets, age_us, clock_us,
             });
             let mut bytes = hello.to_bytes();
-            prop_assert_eq!(bytes.len(), HELLO_BYTES + 4);
+            prop_assert_eq!(bytes.len(), HELLO_BYTES + if (age_us, clock_us) == (0, 0) { 4 } else { 20 });
             let short = Control::from_bytes(&bytes[..HELLO_BYTES]);
-            let short = matches!(short, Ok(Control::Hello(Hello { datagram_packets: 0, .. })));
-            prop_assert!(short, "one without the last field is read");
+            let short = matches!(short, Ok(Control::Hello(Hello { datagram_packets: 0, age_us: 0, clock_us: 0, .. })));
+            prop_assert!(short, "one without the last fields is read");
             bytes.extend(more);
             prop_assert_eq!(Control::from_bytes(&bytes), Ok(hello));
         }

@@ -36,6 +36,8 @@ pub struct Endpoint {
     telling: VecDeque<PeerId>,
     responses: VecDeque<(Transmit, Vec<u8>)>,
     clock: Arc<Clock>,
+    /// Newcomers who had to show their address, and those who were ignored.
+    strangers: (u64, u64),
 }
 
 impl Endpoint {
@@ -97,6 +99,7 @@ impl Endpoint {
             telling: VecDeque::new(),
             responses: VecDeque::new(),
             clock,
+            strangers: (0, 0),
         })
     }
 
@@ -169,6 +172,7 @@ impl Endpoint {
             .filter(|peer| peer.is_handshaking())
             .count();
         if handshakes >= self.config.most_handshakes {
+            self.strangers.1 += 1;
             return self.quic.ignore(incoming);
         }
         if handshakes >= self.config.retry_from_handshakes
@@ -176,6 +180,7 @@ impl Endpoint {
             && incoming.may_retry()
         {
             if let Ok(transmit) = self.quic.retry(incoming, &mut response) {
+                self.strangers.0 += 1;
                 self.respond(&transmit, response);
             }
             return;
@@ -321,6 +326,16 @@ impl Endpoint {
     /// Since when something that the other end answers has brought no answer, while connected.
     pub fn unanswered_since(&self, peer: PeerId) -> Option<Instant> {
         self.peers.get(&peer)?.unanswered_since()
+    }
+
+    /// The far end: newcomers who had to show their address before anything else, and those who got no answer at all.
+    pub fn strangers(&self) -> (u64, u64) {
+        self.strangers
+    }
+
+    /// When a packet of this connection last arrived, or since when it is there.
+    pub fn last_heard(&self, peer: PeerId) -> Option<Instant> {
+        Some(self.peers.get(&peer)?.last_heard())
     }
 
     /// All connections that are not forgotten yet.

@@ -172,6 +172,10 @@ impl Peer {
         self.liveness.sent(now);
     }
 
+    pub fn last_heard(&self) -> Instant {
+        self.liveness.last_heard()
+    }
+
     pub fn unanswered_since(&self) -> Option<Instant> {
         self.liveness.waiting().filter(|_| self.is_connected())
     }

@@ -20,6 +20,11 @@ pub struct Standing {
     /// Of them, TLS over TCP: taken where UDP gets no answer.
     pub carrier_tls_connections: u64,
     pub carrier_refused: u64,
+    /// Who failed or was refused last, and why.
+    pub carrier_last_refused: Option<String>,
+    /// Far, when many handshakes are under way: newcomers who had to show their address first, and those who got no answer.
+    pub carrier_retried: u64,
+    pub carrier_ignored: u64,
     pub carrier_last_end: Option<String>,
     /// What the session goes over: "quic" or "tls over tcp".
     pub carrier: Option<String>,
@@ -41,6 +46,10 @@ pub struct Standing {
     pub accepted: u64,
     pub resets: u64,
     pub connect_failures: u64,
+    /// Connections to destinations that the access list does not allow. They are among those that could not be reached.
+    pub destinations_refused: u64,
+    /// Connections that were opened again in a new session, since the other gateway had got nothing of them.
+    pub opened_again: u64,
     /// Hosts' UDP associations that are open, and those that got no socket.
     pub associations: u64,
     pub associations_failed: u64,
@@ -235,6 +244,9 @@ impl Standing {
             carrier_connections: of.carrier.connections,
             carrier_tls_connections: of.carrier.tls_connections,
             carrier_refused: of.carrier.refused,
+            carrier_last_refused: of.carrier.last_refused.clone(),
+            carrier_retried: of.carrier.retried,
+            carrier_ignored: of.carrier.ignored,
             carrier_last_end: of.carrier.last_end.clone(),
             carrier: of.carrier.kind.map(|kind| {
                 let name = match kind {
@@ -258,6 +270,8 @@ impl Standing {
             accepted: session.accepted,
             resets: session.resets,
             connect_failures: of.connect_failures,
+            destinations_refused: of.destinations_refused,
+            opened_again: of.returned,
             associations: hosts.open,
             associations_failed: hosts.failed,
             datagrams_sent: datagrams.sent,

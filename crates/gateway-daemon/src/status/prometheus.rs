@@ -38,6 +38,18 @@ impl Standing {
             "Handshakes that failed or were refused.",
             self.carrier_refused as f64,
         );
+        metric(
+            "carrier_retried_total",
+            "counter",
+            "Newcomers who had to show their address first.",
+            self.carrier_retried as f64,
+        );
+        metric(
+            "carrier_ignored_total",
+            "counter",
+            "Newcomers who got no answer: too many handshakes were under way.",
+            self.carrier_ignored as f64,
+        );
         if let Some(ms) = self.round_trip_ms {
             metric(
                 "round_trip_seconds",
@@ -83,6 +95,18 @@ impl Standing {
             "counter",
             "Destinations that could not be reached.",
             self.connect_failures as f64,
+        );
+        metric(
+            "destinations_refused_total",
+            "counter",
+            "Connections to destinations that the access list does not allow.",
+            self.destinations_refused as f64,
+        );
+        metric(
+            "opened_again_total",
+            "counter",
+            "Connections that were opened again in a new session.",
+            self.opened_again as f64,
         );
         self.udp_metrics(&mut metric);
         metric(

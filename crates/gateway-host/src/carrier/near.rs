@@ -6,6 +6,7 @@ use crate::clock::Now;
 use crate::tcp::LinkId;
 use bentpipe_carrier::PeerId;
 use bentpipe_gateway::Session;
+use std::time::{Duration, Instant};
 
 /// Near's connections and attempts, and which of them it uses.
 #[derive(Debug)]
@@ -13,9 +14,23 @@ pub(super) struct Near {
     pub choice: Choice,
     pub quic: Option<PeerId>,
     pub tls: Option<LinkId>,
+    /// Since when QUIC is heard, but does not bring what the session sends.
+    deaf_since: Option<Instant>,
 }
 
+/// QUIC that was heard within so long is there: it is asked for an answer four times a second.
+const HEARD_WITHIN: Duration = Duration::from_millis(1500);
+
 impl Near {
+    pub fn new(choice: Choice, quic: Option<PeerId>) -> Self {
+        Self {
+            choice,
+            quic,
+            tls: None,
+            deaf_since: None,
+        }
+    }
+
     pub fn has(&self, line: Line) -> bool {
         match line {
             Line::Quic(peer) => self.quic == Some(peer),
@@ -37,12 +52,29 @@ impl Carrier {
             && let Some(peer) = near.quic
         {
             let since = self.endpoint.unanswered_since(peer);
+            let since = since.into_iter().chain(near.deaf_since).min();
             near.choice.on_quic_silence(since);
         }
     }
 
+    /// Where the whole path is out, QUIC is silent, too. When it is back, QUIC is heard first and the session's probes are answered soon after.
+    fn look_for_deafness(&mut self, now: Now, session: &Session) {
+        let Some(near) = &mut self.near else {
+            return;
+        };
+        let heard = near.quic.and_then(|peer| self.endpoint.last_heard(peer));
+        let is_heard = heard.is_some_and(|at| at + HEARD_WITHIN > now.instant);
+        let carries = matches!(self.line, Some(Line::Quic(_)));
+        near.deaf_since = if carries && is_heard && session.is_unheard(now.time) {
+            near.deaf_since.or(Some(now.instant))
+        } else {
+            None
+        };
+    }
+
     /// Near: connects, takes the session from one connection to another, and drops what is no longer needed.
     pub(super) fn choose(&mut self, now: Now, session: &mut Session) {
+        self.look_for_deafness(now, session);
         self.look_for_silence();
         while let Some(near) = &mut self.near
             && let Some(action) = near.choice.poll(now.instant)

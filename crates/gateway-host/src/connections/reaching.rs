@@ -59,7 +59,10 @@ impl Connections {
                     self.by_flow.insert(flow, at);
                     return;
                 }
-                Err(code) => why = code,
+                Err(code) => {
+                    self.refused += u64::from(code == ResetCode::NotAllowed);
+                    why = code;
+                }
             }
         }
         self.connect_failures += 1;

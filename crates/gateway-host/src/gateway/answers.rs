@@ -53,6 +53,8 @@ impl Gateway {
             carrier,
             udp,
             connect_failures: self.connections.connect_failures,
+            destinations_refused: self.connections.refused,
+            returned: self.connections.returned,
             open: self.connections.open() as u64,
             open_at_once_max: self.connections.open_at_once_max as u64,
             associations: self.connections.datagrams.report(),

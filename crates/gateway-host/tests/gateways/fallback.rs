@@ -70,20 +70,25 @@ struct World {
 
 /// The number is that of near's key.
 fn world(number: u8, path: &Path) -> World {
+    world_of(number, path, path)
+}
+
+/// Paths of what each gateway sends.
+fn world_of(number: u8, of_near: &Path, of_far: &Path) -> World {
     let server = TcpListener::bind(any()).unwrap();
     let to = server.local_addr().unwrap();
     let (udp, tcp) = far_sockets(any()).unwrap();
     let address = address_of(&udp);
     let key = identity(1).public();
     let far = setup(2, Peer::Near { key }, udp, Vec::new(), to);
-    let far = Running::start(with_tcp(far, Tcp::Listen(tcp), path));
+    let far = Running::start(with_tcp(far, Tcp::Listen(tcp), of_far));
     let listener = TcpListener::bind(any()).unwrap();
     listener.set_nonblocking(true).unwrap();
     let entry = listener.local_addr().unwrap();
     let key = identity(2).public();
     let peer = Peer::Far { address, key };
     let near = setup(number, peer, bound(any()), vec![listener.into()], any());
-    let near = Running::start(with_tcp(near, Tcp::Connect, path));
+    let near = Running::start(with_tcp(near, Tcp::Connect, of_near));
     World {
         near,
         far,
@@ -211,6 +216,43 @@ fn a_transfer_goes_on_over_tls_when_udp_is_blocked_and_over_quic_when_it_is_open
         assert_eq!((report.session.sessions, report.session.resets), (1, 0));
     }
     assert_eq!(near.session.sent_bytes, at + 15, "its target has 15 bytes");
+}
+
+/// Far is heard all the time: it sends its packets again, since what near says of them does not arrive.
+#[test]
+fn where_udp_is_blocked_in_one_direction_alone_the_session_goes_on_over_tls() {
+    for far_is_heard in [true, false] {
+        let (of_near, of_far) = (Path::default(), Path::default());
+        let world = world_of(1, &of_near, &of_far);
+        let mut client = patient(TcpStream::connect(world.entry).unwrap());
+        client.write_all(b"begins").unwrap();
+        let mut server = patient(world.server.accept().unwrap().0);
+        server.read_exact(&mut [0; 6]).unwrap();
+        let blocked = if far_is_heard { &of_near } else { &of_far };
+        let (question, answer) = (bytes(3_000_000, 1), bytes(3_000_000, 2));
+        let both = {
+            let (mut to, answer) = (server.try_clone().unwrap(), answer.clone());
+            let (mut other, question) = (client.try_clone().unwrap(), question.clone());
+            blocked.block(true);
+            std::thread::spawn(move || {
+                let answers = std::thread::spawn(move || to.write_all(&answer).unwrap());
+                other.write_all(&question).unwrap();
+                answers.join().unwrap();
+            })
+        };
+        let mut heard = vec![0; question.len()];
+        server.read_exact(&mut heard).unwrap();
+        assert!(heard == question);
+        let mut heard = vec![0; answer.len()];
+        client.read_exact(&mut heard).unwrap();
+        assert!(heard == answer);
+        both.join().unwrap();
+        let [near, far] = world.stop();
+        for report in [&near, &far] {
+            assert_eq!((report.session.sessions, report.session.resets), (1, 0));
+            assert!(report.carrier.tls_connections >= 1, "{:?}", report.carrier);
+        }
+    }
 }
 
 #[test]

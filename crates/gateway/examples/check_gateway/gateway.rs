@@ -127,6 +127,11 @@ impl Gateway {
                     self.session.set_user(flow, place as u64 % 3);
                     self.talks[place].begin(now, flow);
                 }
+                Event::Returned { flow, .. } => {
+                    return Err(format!(
+                        "flow {flow} was given back, and nobody asked for that"
+                    ));
+                }
                 Event::Reset { flow, code } => {
                     let talks = self.talks.iter_mut();
                     talks.filter(|it| it.flow == Some(flow)).for_each(Talk::end);

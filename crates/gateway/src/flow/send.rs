@@ -1,10 +1,13 @@
 //! What a host gives, until it is in the coded plane. From there on it will arrive.
 
 use super::MEMORY_FACTOR;
+use bentpipe_base::Time;
 use std::collections::VecDeque;
 
 /// So many bytes at most lie in one piece of memory.
 const PIECE_BYTES: usize = 16 << 10;
+/// So many bytes that were sent and not reported are kept, so that the flow can be opened again in another session.
+const KEPT_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SendHalf {
@@ -20,6 +23,10 @@ pub(crate) struct SendHalf {
     since_limit: u64,
     ending: bool,
     ended: bool,
+    /// When the first bytes left.
+    began: Option<Time>,
+    /// What has been sent, while it is not known whether any of it has arrived. `None`: some has, or it was too much.
+    kept: Option<Vec<u8>>,
 }
 
 impl SendHalf {
@@ -33,7 +40,37 @@ impl SendHalf {
             since_limit: 0,
             ending: false,
             ended: false,
+            began: None,
+            kept: Some(Vec::new()),
         }
+    }
+
+    /// What is sent need not be kept: some of it has arrived.
+    pub fn keep_nothing(&mut self) {
+        self.kept = None;
+    }
+
+    pub fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// All that was written, from the first byte on, if none of it left at `since` or before. `None`: if none of it left at all.
+    pub fn give_back(&mut self, since: Option<Time>) -> Option<Vec<u8>> {
+        let is_safe = self
+            .began
+            .is_none_or(|began| since.is_some_and(|since| began > since));
+        let mut bytes = self.kept.take().filter(|_| is_safe)?;
+        let left = self.buffered;
+        let offset = self.offset;
+        debug_assert_eq!(bytes.len() as u64, offset);
+        let mut rest = std::mem::take(&mut self.pieces);
+        let mut skip = self.taken_of_first;
+        for piece in rest.drain(..) {
+            bytes.extend_from_slice(&piece[skip..]);
+            skip = 0;
+        }
+        debug_assert_eq!(bytes.len(), offset as usize + left);
+        Some(bytes)
     }
 
     pub fn write(&mut self, bytes: &[u8]) {
@@ -103,8 +140,9 @@ impl SendHalf {
         }
     }
 
-    /// Appends the next `bytes` bytes to `out`.
-    pub fn take(&mut self, bytes: usize, out: &mut Vec<u8>) {
+    /// Appends the next `bytes` bytes to `out`, which leaves now.
+    pub fn take(&mut self, now: Time, bytes: usize, out: &mut Vec<u8>) {
+        let before = out.len();
         let mut left = bytes;
         while left > 0
             && let Some(first) = self.pieces.front()
@@ -119,6 +157,15 @@ impl SendHalf {
             }
         }
         self.buffered -= bytes - left;
+        self.began.get_or_insert(now);
+        self.kept = self
+            .kept
+            .take()
+            .filter(|kept| kept.len() + bytes <= KEPT_BYTES)
+            .map(|mut kept| {
+                kept.extend_from_slice(&out[before..]);
+                kept
+            });
         // A flow that idles keeps no memory: ten thousand of them do.
         if self.pieces.is_empty() {
             self.pieces = VecDeque::new();
@@ -163,11 +210,11 @@ mod tests {
             half.write(&bytes);
             let least = half.buffered().min(1) as usize;
             let most = (step * 104_729 % 33_000).max(least);
-            half.take(most.min(half.buffered() as usize), &mut out);
+            half.take(Time::ZERO, most.min(half.buffered() as usize), &mut out);
             assert!(half.memory() <= MEMORY_FACTOR as usize * half.buffered() as usize);
             half.on_credit(half.offset() + (1 << 20));
         }
-        half.take(half.buffered() as usize, &mut out);
+        half.take(Time::ZERO, half.buffered() as usize, &mut out);
         assert!(out == written);
     }
 
@@ -178,10 +225,35 @@ mod tests {
         let mut out = Vec::new();
         while half.buffered() > 0 {
             let bytes = half.buffered().min(1400) as usize;
-            half.take(bytes, &mut out);
+            half.take(Time::ZERO, bytes, &mut out);
             let most = MEMORY_FACTOR as usize * half.buffered() as usize;
             assert!(half.memory() <= most);
         }
         assert_eq!((out.len(), half.memory()), (200_000, 0));
+    }
+
+    #[test]
+    fn what_left_too_early_or_has_arrived_is_not_given_back() {
+        let half = |began: i64| {
+            let (mut half, mut out) = (SendHalf::new(1 << 20), Vec::new());
+            half.write(b"question");
+            half.take(Time(began), 3, &mut out);
+            half.take(Time(began + 9), 2, &mut out);
+            half
+        };
+        let all = Some(b"question".to_vec());
+        assert_eq!(half(5).give_back(Some(Time(4))), all);
+        assert_eq!(half(5).give_back(Some(Time(5))), None);
+        assert_eq!(half(5).give_back(None), None);
+        let mut arrived = half(5);
+        arrived.keep_nothing();
+        assert_eq!(arrived.give_back(Some(Time(4))), None);
+        let mut unsent = SendHalf::new(1 << 20);
+        unsent.write(b"question");
+        assert_eq!(unsent.give_back(None), all);
+        let (mut long, mut out) = (SendHalf::new(1 << 20), Vec::new());
+        long.write(&vec![1; KEPT_BYTES + 1]);
+        long.take(Time(5), KEPT_BYTES + 1, &mut out);
+        assert_eq!(long.give_back(Some(Time(4))), None);
     }
 }

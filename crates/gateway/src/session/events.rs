@@ -134,4 +134,10 @@ pub enum Event {
         flow: FlowId,
         code: ResetCode,
     },
+    /// The session is over, and the other gateway has got nothing of this flow: it may be opened again in the next one. `bytes` is all that was
+    /// written to it; whether it was finished its driver knows. Only where [`super::Session::give_back_flows`] was called.
+    Returned {
+        flow: FlowId,
+        bytes: Vec<u8>,
+    },
 }

@@ -127,7 +127,10 @@ impl Session {
                 return it.plane.push(now, packet, false, out);
             }
             if !are_datagrams {
-                let Some(express) = it.flows.fill(max, packet, events) else {
+                let Some(express) =
+                    it.flows
+                        .fill(now, it.plane.sender.next_number(), max, packet, events)
+                else {
                     // No flow had credit. Datagrams need none.
                     if it.flows.has_work() {
                         return None;

@@ -2,8 +2,28 @@
 
 use super::Session;
 use crate::config::{Config, ConfigError, Rate};
+use bentpipe_base::{Nanos, Time};
+
+/// What the other gateway said is so old at most. It says it four times a second.
+const UNHEARD_FOR: Nanos = Nanos::from_secs(1);
 
 impl Session {
+    /// From now on, each probe is accompanied by a short datagram that says so. For drivers that can change the carrier.
+    pub fn tell_unheard(&mut self) {
+        self.tells_unheard = true;
+    }
+
+    /// Whether packets of either gateway are sent again and again, and no report of them comes. Where the carrier itself is heard meanwhile, it does
+    /// not bring what the session sends: long packets vanish, or those of one direction.
+    pub fn is_unheard(&self, now: Time) -> bool {
+        let own = self.established.as_ref().is_some_and(|it| {
+            let plane = &it.plane;
+            plane.outstanding() > 0 && plane.probe.is_unanswered()
+        });
+        let peer = self.peer_unheard.is_some_and(|at| at + UNHEARD_FOR > now);
+        self.link == super::Link::Up && (own || peer)
+    }
+
     /// Another control law, or another rate, from the next datagram on and for later sessions. No flow is cut. Windows and what is kept for
     /// repairs stay those of the rate that the session began with: one that is many times as high is reached after the next start.
     pub fn set_rate(&mut self, rate: Rate) -> Result<(), ConfigError> {

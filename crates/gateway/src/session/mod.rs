@@ -19,6 +19,7 @@ mod hosts;
 mod live;
 mod lossy;
 mod plane;
+mod restarts;
 
 pub use datagrams::{DatagramFigures, Received};
 pub use events::{Event, OpenError, ResetCode, Role, Why};
@@ -33,8 +34,8 @@ use bentpipe_base::{SplitMix64, Time};
 use bentpipe_fec::FrameKind;
 use flows::Flows;
 use lossy::{LOSSY, Lossy};
-use plane::{PLANE_BYTES, Plane, RELIABLE, packet_max_bytes};
-use std::collections::VecDeque;
+use plane::{PLANE_BYTES, Plane, RELIABLE, UNHEARD, packet_max_bytes};
+use std::collections::{BTreeSet, VecDeque};
 
 /// A session needs packets of at least so many bytes: in shorter ones not every frame has room.
 const LEAST_PACKET_BYTES: usize = 128;
@@ -77,6 +78,14 @@ pub struct Session {
     events: VecDeque<Event>,
     packet: Vec<u8>,
     reliable: bool,
+    tells_unheard: bool,
+    gives_back: bool,
+    /// When this gateway took its port, and what the machine's clock said then, in microseconds.
+    began: Option<(Time, u64)>,
+    /// The other gateway's last HELLO, and when it came.
+    greeted: Option<(Time, Hello)>,
+    /// When the other gateway has said last that its packets are not reported.
+    peer_unheard: Option<Time>,
     figures: Figures,
 }
 
@@ -96,6 +105,11 @@ impl Session {
             events: VecDeque::new(),
             packet: Vec::new(),
             reliable: false,
+            tells_unheard: false,
+            gives_back: false,
+            began: None,
+            greeted: None,
+            peer_unheard: None,
             figures: Figures::default(),
         })
     }
@@ -109,7 +123,7 @@ impl Session {
         self.link = Link::Greeting { max_datagram };
         if self.role == Role::Near {
             let session = self.established.as_ref().map_or(0, |it| it.id);
-            self.greet(session, max_datagram);
+            self.greet(now, session, max_datagram);
         }
     }
 
@@ -131,7 +145,8 @@ impl Session {
         self.link = Link::Down;
     }
 
-    fn greet(&mut self, session: u64, max_datagram: usize) {
+    fn greet(&mut self, now: Time, session: u64, max_datagram: usize) {
+        let (age_us, clock_us) = self.age_and_clock(now);
         self.control.push_back(Control::Hello(Hello {
             version: VERSION,
             epoch: self.epoch,
@@ -142,6 +157,8 @@ impl Session {
             session_credit: self.config.session_window,
             flows: self.config.max_flows,
             datagram_packets: self.config.datagram_packets,
+            age_us,
+            clock_us,
         }));
     }
 
@@ -184,7 +201,8 @@ impl Session {
         let id = if resumed {
             known
         } else {
-            self.forget_session(Why::PeerBeganAnew);
+            let since = self.safe_since(now, hello);
+            self.forget_session(Why::PeerBeganAnew, since);
             let id = match self.role {
                 // 0 stands for none.
                 Role::Far => self.random.draw() | 1,
@@ -218,20 +236,32 @@ impl Session {
             id
         };
         if self.role == Role::Far {
-            self.greet(id, max_datagram);
+            self.greet(now, id, max_datagram);
         }
+        self.greeted = Some((now, *hello));
         self.set_reliable(self.reliable);
         self.link = Link::Up;
         self.events.push_back(Event::Established { resumed });
     }
 
-    /// The session is over, and its flows with it.
-    fn forget_session(&mut self, why: Why) {
-        let Some(old) = self.established.take() else {
+    /// The session is over, and its flows with it. What left after `since` has not been acted on.
+    fn forget_session(&mut self, why: Why, since: Option<Time>) {
+        let Some(mut old) = self.established.take() else {
             return;
         };
         self.figures = Self::sum(self.figures, &old);
-        for flow in old.flows.ids() {
+        // Where a flow may have been the reason, it is not tried again.
+        let may = self.gives_back && matches!(why, Why::PeerBeganAnew | Why::TimedOut);
+        let returned = if may {
+            old.flows.give_back(since)
+        } else {
+            Vec::new()
+        };
+        let ids: BTreeSet<_> = returned.iter().map(|it| it.0).collect();
+        for (flow, bytes) in returned {
+            self.events.push_back(Event::Returned { flow, bytes });
+        }
+        for flow in old.flows.ids().filter(|id| !ids.contains(id)) {
             let code = ResetCode::SessionLost;
             self.events.push_back(Event::Reset { flow, code });
         }
@@ -241,7 +271,7 @@ impl Session {
     fn end(&mut self, now: Time, why: Why, say: bool) {
         let reason = why.to_string();
         if self.established.is_some() {
-            self.forget_session(why);
+            self.forget_session(why, None);
         } else {
             self.events.push_back(Event::Lost(why));
         }
@@ -266,6 +296,10 @@ impl Session {
             self.handle_lossy(now, frame);
             return;
         }
+        if let Some(([UNHEARD], _)) = plane {
+            self.peer_unheard = Some(now);
+            return;
+        }
         let Some(([RELIABLE], frame)) = plane else {
             self.figures.malformed += 1;
             return;
@@ -273,6 +307,7 @@ impl Session {
         if it.plane.handle(now, frame).is_err() {
             self.figures.malformed += 1;
         }
+        it.flows.on_acknowledged(it.plane.sender.acknowledged());
         while let Some(released) = it.plane.receiver.poll_release(now) {
             for frame in Frames::of(released.packet) {
                 let handled = frame.map_err(Broken::Frame).and_then(|frame| {
@@ -312,6 +347,10 @@ impl Session {
             sent = Self::of_lossy(it, now, out, Lossy::poll_report);
         }
         let plane = &mut it.plane;
+        let unheard = core::mem::take(&mut plane.tell_unheard);
+        if sent.is_none() && unheard && self.tells_unheard && !plane.reliable {
+            sent = Some(plane.push_unheard(now, out));
+        }
         if sent.is_none() && plane.pacer.next() <= now {
             sent = plane.poll_again(now, out);
             // Nobody will ask for what is lost here.

@@ -17,6 +17,8 @@ use std::collections::VecDeque;
 pub(crate) const PLANE_BYTES: usize = 1;
 /// The plane whose packets all arrive.
 pub(crate) const RELIABLE: u8 = 0;
+/// No plane: a datagram that says that packets are not reported.
+pub(crate) const UNHEARD: u8 = 2;
 /// Repairs that are due and find no room do not pile up.
 const MAX_WAITING_REPAIRS: u32 = 8;
 const END_OF_BURST: Nanos = Nanos::from_millis(5);
@@ -71,6 +73,8 @@ pub(crate) struct Plane {
     /// How far the rate's share for them has been used.
     express_used: Pacer,
     pub probes: u64,
+    /// The other gateway is to be told that packets of this one are not reported.
+    pub tell_unheard: bool,
     pushed_at: Time,
     /// The carrier loses nothing.
     pub reliable: bool,
@@ -136,6 +140,7 @@ impl Plane {
             express: VecDeque::new(),
             express_used: Pacer::with_burst((bit_s / EXPRESS_SHARE).max(1), EXPRESS_BURST),
             probes: 0,
+            tell_unheard: false,
             pushed_at: Time(i64::MIN / 2),
             reliable: false,
         })
@@ -314,6 +319,7 @@ impl Plane {
             self.sender.send_newest_again();
             self.probe.on_probe(now);
             self.probes += 1;
+            self.tell_unheard = true;
         }
         // Those of one packet lie behind each other's next ones: none is more than a few milliseconds out of its turn.
         while let Some((_, number)) = self.express.pop_front_if(|it| it.0 <= now) {
@@ -323,6 +329,16 @@ impl Plane {
             return None;
         }
         self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
+    }
+
+    /// A datagram of one byte, which arrives where long ones do not.
+    pub fn push_unheard(&mut self, now: Time, out: &mut Vec<u8>) -> Sent {
+        out.push(UNHEARD);
+        self.pacer.on_sent(now, 1 + u64::from(self.outer_bytes));
+        Sent {
+            kind: FrameKind::Report,
+            wire_bytes: 1,
+        }
     }
 
     /// Sends a packet, which has at most [`Self::packet_max_bytes`]. `express`: it has the last bytes of a flow that was idle.

@@ -171,6 +171,8 @@ pub fn hello() -> Hello {
         session_credit: 1 << 20,
         flows: 1000,
         datagram_packets: 1000,
+        age_us: 0,
+        clock_us: 0,
     }
 }
 

@@ -254,7 +254,7 @@ impl GatewayEnd {
                         self.at(id, now, out, |_, _| {});
                     }
                 }
-                Event::Reset { flow, .. } => {
+                Event::Returned { flow, .. } | Event::Reset { flow, .. } => {
                     self.associations.forget(flow);
                     if let Some(id) = self.by_flow.remove(&flow) {
                         self.at(id, now, out, HostSide::on_reset);

@@ -78,6 +78,7 @@ impl Flows {
         let place = id.0 / 2;
         if self.is_own(id) {
             let was_opened = place < self.opened;
+            self.arrived(id);
             return was_opened.then_some(()).ok_or(Violation::NeverOpened(id));
         }
         if place >= self.may_accept {

@@ -4,6 +4,7 @@ use super::{CREDIT_SHARE, Flows, LEAST_CREDIT, share_of};
 use crate::flow::FlowId;
 use crate::frame::Frame;
 use crate::session::Event;
+use bentpipe_base::Time;
 use std::collections::VecDeque;
 
 /// The longest frame that is no DATA: a type and two numbers.
@@ -72,9 +73,11 @@ impl Flows {
     }
 
     /// Fills a packet with at most `max` bytes. Whether there is anything in it, and whether it has the last bytes that a flow has
-    /// which was idle.
+    /// which was idle. `packet` is its number.
     pub fn fill(
         &mut self,
+        now: Time,
+        packet: u64,
         max: usize,
         out: &mut Vec<u8>,
         events: &mut VecDeque<Event>,
@@ -117,7 +120,10 @@ impl Flows {
             self.waiting_to_send -= bytes as u64;
             let before = out.len();
             Frame::write_data_header(id, flow.send.offset(), bytes, end, out);
-            flow.send.take(bytes, out);
+            flow.send.take(now, bytes, out);
+            if flow.send.is_kept() {
+                self.unreported.push_back((packet, id));
+            }
             self.sent += bytes as u64;
             express |= is_new && flow.send.buffered() == 0;
             let waits = flow.send.buffered();

@@ -12,6 +12,7 @@ use crate::flow::{Flow, FlowId, ReceiveHalf, SendHalf};
 use crate::hello::Hello;
 use crate::scheduler::Scheduler;
 use crate::target::Target;
+use bentpipe_base::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Session credit is renewed when this share of what it could be is used up.
@@ -70,6 +71,8 @@ pub(crate) struct Flows {
     /// Flows that have used up their shares of the session's credit, and what they sent since their limits were raised.
     held: BTreeSet<(u64, FlowId)>,
     pub resets_seen: u64,
+    /// Packets, with flows whose bytes are in them and are kept.
+    unreported: VecDeque<(u64, FlowId)>,
 }
 
 impl Flows {
@@ -108,6 +111,7 @@ impl Flows {
             unrenewed: BTreeSet::new(),
             held: BTreeSet::new(),
             resets_seen: 0,
+            unreported: VecDeque::new(),
         }
     }
 
@@ -152,9 +156,13 @@ impl Flows {
     }
 
     fn new_flow(&self, user: u64, expects_target: bool) -> Flow {
+        let mut send = SendHalf::new(self.peer_flow_credit);
+        if expects_target {
+            send.keep_nothing();
+        }
         Flow {
             user,
-            send: SendHalf::new(self.peer_flow_credit),
+            send,
             receive: ReceiveHalf::new(self.flow_start_window),
             expects_target,
             told_readable: false,
@@ -180,6 +188,40 @@ impl Flows {
         self.by_id.insert(id, flow);
         self.look_for_work(id);
         Ok(id)
+    }
+
+    /// All packets before this one have arrived.
+    pub fn on_acknowledged(&mut self, packet: u64) {
+        while let Some((_, id)) = self.unreported.pop_front_if(|it| it.0 < packet) {
+            self.arrived(id);
+        }
+    }
+
+    /// The other gateway has got something of a flow.
+    fn arrived(&mut self, id: FlowId) {
+        if let Some(flow) = self.by_id.get_mut(&id) {
+            flow.send.keep_nothing();
+        }
+    }
+
+    /// What hosts wrote to flows of which nothing left at `since` or before (`None`: at all), without their targets.
+    /// Associations are left out.
+    pub fn give_back(&mut self, since: Option<Time>) -> Vec<(FlowId, Vec<u8>)> {
+        let ids: Vec<_> = self.ids().filter(|&id| self.is_own(id)).collect();
+        let mut given = Vec::new();
+        for id in ids {
+            if self.datagrams.has(id) {
+                continue;
+            }
+            let flow = self.by_id.get_mut(&id);
+            if let Some(mut bytes) = flow.and_then(|flow| flow.send.give_back(since)) {
+                // Its first byte is the target's length.
+                let target = bytes.first().copied().unwrap_or_default();
+                bytes.drain(..bytes.len().min(target.into()));
+                given.push((id, bytes));
+            }
+        }
+        given
     }
 
     /// So many bytes of one flow may wait to be sent.
