@@ -277,33 +277,41 @@ async def short_connections(host: str, count: int, at_once: int) -> tuple[int, s
 
 
 async def dns(proxy: str, host: str, count: int) -> tuple[int, str]:
-    """By SOCKS5's UDP. UDP may be lost: a question is asked again after a second."""
+    """By SOCKS5's UDP, or by TPROXY (`-`). UDP may be lost: a question is asked again after a second."""
+    out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    out.settimeout(1)
+    if proxy == "-":
+        out.connect((host, DNS))
+        return _ask_names(out, b"", count)
     reader, writer = await asyncio.open_connection(*proxy.rsplit(":", 1))
     writer.write(b"\x05\x01\x00\x05\x03\x00\x01\0\0\0\0\0\0")
     answer = await reader.readexactly(12)
     if answer[:6] != b"\x05\x00\x05\x00\x00\x01":
         return 0, f"SOCKS answers {answer.hex()}"
-    relay = socket.inet_ntoa(answer[6:10]), int.from_bytes(answer[10:12], "big")
-    out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    out.settimeout(1)
-    head = b"\0\0\0\x01" + socket.inet_aton(host) + DNS.to_bytes(2, "big")
+    out.connect((socket.inet_ntoa(answer[6:10]), int.from_bytes(answer[10:12], "big")))
+    did = _ask_names(out, b"\0\0\0\x01" + socket.inet_aton(host) + DNS.to_bytes(2, "big"), count)
+    writer.close()
+    return did
+
+
+def _ask_names(out: socket.socket, head: bytes, count: int) -> tuple[int, str]:
+    """`head` goes before each datagram, and comes before each answer."""
     crossed = 0
     for number in range(count):
         asked = dns_question(number)
         until = time.monotonic() + 30
         while True:
-            out.sendto(head + asked, relay)
+            out.send(head + asked)
             with contextlib.suppress(TimeoutError):
                 got = out.recv(4096)
                 # One that came late is of an earlier question.
-                if got[10:12] == asked[:2]:
+                if got[len(head) : len(head) + 2] == asked[:2]:
                     break
             if time.monotonic() > until:
                 return crossed, f"question {number} got no answer"
         if got != head + dns_answer(asked):
             return crossed, f"the answer to question {number} is wrong"
         crossed += len(asked) + len(got) - len(head)
-    writer.close()
     return crossed, ""
 
 

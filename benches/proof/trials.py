@@ -249,6 +249,10 @@ def dns(world: World, share: float) -> int:
     return talk(world, "dns", SOCKS, SERVER, str(int(200 * share)))
 
 
+def dns_by_tproxy(world: World, share: float) -> int:
+    return talk(world, "dns", "-", SERVER, str(int(200 * share)))
+
+
 def short_connections(world: World, share: float) -> int:
     return talk(world, "short-connections", SERVER, str(int(10_000 * share)), "100", within_s=300)
 
@@ -336,6 +340,7 @@ TRIALS = [
     Trial("WebSocket", web_socket, short=True),
     Trial("half-close: client first, server first", half_close, short=True),
     Trial("DNS over UDP, by SOCKS5", dns, short=True),
+    Trial("DNS over UDP, by TPROXY", dns_by_tproxy, short=True),
     Trial("short connections, 100 at once", short_connections, short=True),
     Trial("hosts with IPv6", ipv6, short=True),
     Trial("destinations that far refuses", destinations, short=True),

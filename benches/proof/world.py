@@ -180,7 +180,8 @@ class World:
         (self.folder / "near.toml").write_text(
             f'role = "near"\nkey = "near.key"\n[peer]\naddress = "{far}"\nkey = "{keys["far"]}"\n{path}'
             f'[listen]\ntproxy = ["127.0.0.1:4100", "[::1]:4100"]\nsocks5 = ["{NEAR}:{SOCKS_PORT}"]\n'
-            f'[router]\ninterfaces = ["lan0"]\nexcept = ["10.1.0.0/24", "fd00::/16"]\n{status.format("near")}'
+            '[router]\ninterfaces = ["lan0"]\nudp = "all"\nexcept = ["10.1.0.0/24", "fd00::/16"]\n'
+            f"{status.format('near')}"
         )
         (self.folder / "far.toml").write_text(
             f'role = "far"\nkey = "far.key"\n[peer]\nkey = "{keys["near"]}"\n{path}'
