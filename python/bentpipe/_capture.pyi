@@ -14,7 +14,8 @@ class CaptureReading:
         """`CaptureFacts` (crates/capture/src/report.rs), as JSON."""
 
     def samples(self, connection: int, side: int) -> dict[str, list[float | int | str | None]]:
-        """Columns of `bentpipe.doctor.evidence.SAMPLES`. Raises `IndexError` if there is no such flow."""
+        """Columns of `bentpipe.doctor.evidence.SAMPLES`, and `short_segments`: a counter of segments that
+        were not full. Raises `IndexError` if there is no such flow."""
 
     def events(self, connection: int, side: int) -> dict[str, list[float | int | str | None]]:
         """Columns of `bentpipe.doctor.evidence.EVENTS`. Raises `IndexError` if there is no such flow."""

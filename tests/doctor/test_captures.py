@@ -10,8 +10,10 @@ import pytest
 
 import bentpipe
 from bentpipe.doctor.diagnosis import diagnose
-from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.evidence import Evidence, events
 from bentpipe.doctor.from_capture import is_capture, read
+from bentpipe.doctor.from_run import transfers
+from bentpipe.doctor.inferred import with_sender_state
 from bentpipe.engines.base import EngineOptions
 from bentpipe.errors import StoreError
 from bentpipe.sweep.run import execute
@@ -112,6 +114,18 @@ def test_the_window_and_what_fills_it_are_seen_from_both_ends(captured: Mapping[
         assert found.share > 0.7
 
 
+@pytest.mark.parametrize("host", ["client", "server"])
+def test_a_capture_names_the_limit_that_the_senders_sockets_name(
+    captured: Mapping[str, Captured], host: str
+) -> None:
+    for name, of in captured.items():
+        tables = {
+            table: of.run.of_run(of.run.records[0]["run"], table) for table in ("sockets", "flows", "pings")
+        }
+        (own,) = transfers(of.run.records[0], tables, "sender")
+        assert diagnose(of.by_host[host]).findings[0].kind == diagnose(own).findings[0].kind, name
+
+
 def test_a_capture_that_is_cut_off_is_used_up_to_there(
     captured: Mapping[str, Captured], tmp_path: Path
 ) -> None:
@@ -129,3 +143,25 @@ def test_what_is_no_capture_is_refused_with_the_place(tmp_path: Path) -> None:
     other.write_bytes(b"GIF89a and so on")
     with pytest.raises(StoreError, match="byte 0: head of a capture: expected the magic number"):
         read(other)
+
+
+def test_a_pause_and_a_segment_that_is_not_full_say_that_all_was_sent() -> None:
+    count = 6
+    frame = pl.DataFrame(
+        {
+            "time_s": [0.1 * place for place in range(count)],
+            "outstanding_bytes": [14_480] * count,
+            "in_flight_bytes": [14_480] * count,
+            "rwnd_bytes": [1_000_000] * count,
+            "retransmits": [0] * count,
+            "short_segments": [0, 0, 0, 0, 1, 1],
+            "srtt_s": [0.01] * count,
+            "recovery": ["open"] * count,
+        }
+    )
+    gap = events(pl.DataFrame({"time_s": [0.11], "connection": [0], "kind": ["gap"], "lasted_s": [0.08]}))
+    found = with_sender_state(frame, gap, 1448, 0.01)
+    # The pause has a sample where it begins and one where it ends, with nothing in flight.
+    assert found["outstanding_bytes"].to_list() == [14_480] * 3 + [0] + [14_480] * 4
+    assert found["app_limited"].to_list() == [False, False, False, True, False, False, True, False]
+    assert found["cwnd_bytes"].null_count() == 2

@@ -8,6 +8,9 @@ use crate::link::Carried;
 use crate::segment::{NotTcp, Segment};
 use serde::Serialize;
 
+/// Nine years: times that are further apart are damaged, and sums of them could overflow.
+const LONGEST_NS: i64 = 1 << 58;
+
 /// Packets of a capture by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PacketCounts {
@@ -36,6 +39,7 @@ pub struct Analysis {
 /// What a capture held.
 #[derive(Debug)]
 pub struct Capture {
+    /// Their times are since the first packet.
     pub connections: Vec<Connection>,
     pub given_up: GivenUp,
     pub counts: PacketCounts,
@@ -58,11 +62,13 @@ impl Analysis {
                     taken += consumed;
                     let first_ns = *self.first_ns.get_or_insert(packet.at_ns);
                     self.last_ns = self.last_ns.max(packet.at_ns).max(first_ns);
+                    let since_first_ns = packet.at_ns.saturating_sub(first_ns);
+                    let at_ns = since_first_ns.clamp(-LONGEST_NS, LONGEST_NS);
                     self.counts.packets += 1;
                     match packet.link.carried(packet.bytes) {
                         Carried::Ip { at } => {
                             let ip = packet.bytes.get(at..).unwrap_or_default();
-                            self.take(packet.at_ns, ip, packet.wire_bytes.saturating_sub(at));
+                            self.take(at_ns, ip, packet.wire_bytes.saturating_sub(at));
                         }
                         Carried::Other => self.counts.unreadable += 1,
                         Carried::Unknown => {

@@ -72,7 +72,7 @@ pub struct FlowColumns {
 impl Capture {
     pub fn facts(&self) -> CaptureFacts {
         let flows = self.connections.iter().enumerate().flat_map(|(index, it)| {
-            let of = move |side| self.flow_facts(index, it, side);
+            let of = move |side| flow_facts(index, it, side);
             [of(0), of(1)].into_iter().flatten()
         });
         CaptureFacts {
@@ -81,58 +81,11 @@ impl Capture {
             missed_packets: self.notes.missed_packets,
             untimed_packets: self.notes.untimed_packets,
             start_s: seconds(self.first_ns),
-            duration_s: seconds(self.last_ns - self.first_ns),
+            duration_s: seconds(self.last_ns.saturating_sub(self.first_ns)),
             given_up_connections: self.given_up.connections,
             given_up_bytes: self.given_up.payload_bytes,
             flows: flows.collect(),
         }
-    }
-
-    /// `None`: it carried no data.
-    fn flow_facts(&self, index: usize, connection: &Connection, side: usize) -> Option<FlowFacts> {
-        let flow = &connection.flows[side];
-        if !flow.has_data() {
-            return None;
-        }
-        let at = |ns: i64| seconds(ns - self.first_ns);
-        let (sender, receiver) = (connection.ends[side], connection.ends[1 - side]);
-        let [far_ns, near_ns] = connection.handshake_ns;
-        let vantage = vantage(flow);
-        Some(FlowFacts {
-            connection: index,
-            side,
-            sender: sender.ip().to_string(),
-            sender_port: sender.port,
-            receiver: receiver.ip().to_string(),
-            receiver_port: receiver.port,
-            has_handshake: connection.offered.iter().all(Option::is_some),
-            vantage,
-            start_s: at(connection.started_ns),
-            first_data_s: flow.first_data_ns.map(at),
-            last_data_s: at(flow.last_data_ns),
-            end_s: at(connection.last_ns),
-            delivered_bytes: if vantage == Some(Vantage::Receiver) {
-                flow.received_bytes()
-            } else {
-                flow.acknowledged_bytes()
-            },
-            mss_bytes: flow.mss_bytes,
-            largest_payload_bytes: flow.largest_payload,
-            sender_offered: connection.offered[side],
-            receiver_offered: connection.offered[1 - side],
-            handshake_rtt_s: far_ns.zip(near_ns).map(|(far, near)| seconds(far + near)),
-            far_rtt_s: flow.far.min_ns.map(seconds),
-            near_rtt_s: flow.near.min_ns.map(seconds),
-            has_near_samples: flow.near.samples > 0,
-            window_shift: flow.scale.shift(),
-            is_window_shift_known: flow.scale.is_known(),
-            closed: flow.fin_ns.is_some(),
-            reset: connection.was_reset,
-            hop_limit: flow.hop_limit,
-            sample_width_s: seconds(flow.timeline.width_ns()),
-            events_left_out: flow.events.left_out,
-            counters: flow.counters,
-        })
     }
 
     /// The samples of one flow (by [`FlowFacts::connection`] and `side`); of none that there is not.
@@ -160,12 +113,13 @@ impl Capture {
             "acks": |it| Some(whole(it.acks)),
             "out_of_order": |it| Some(whole(it.out_of_order)),
             "marked": |it| Some(whole(it.marked)),
+            "short_segments": |it| Some(whole(it.short_segments)),
             "outstanding_bytes": |it| it.outstanding_bytes.map(whole),
             "in_flight_bytes": |it| it.in_flight_bytes.map(whole),
             "rwnd_bytes": |it| it.window.zip(shift).map(|(window, shift)| whole(u64::from(window) << shift)),
         };
         let floats: Vec<(&'static str, Vec<Option<f64>>)> = integers! {
-            "time_s": |it| Some(seconds(it.at_ns - self.first_ns)),
+            "time_s": |it| Some(seconds(it.at_ns)),
             "busy_s": |it| Some(seconds(it.busy_ns)),
             "rwnd_limited_s": |it| shift.map(|_| seconds(it.rwnd_limited_ns)),
             "srtt_s": |it| it.far_ns.zip(it.near_ns).filter(|_| has_rtt).map(|(far, near)| seconds(far + near)),
@@ -187,7 +141,7 @@ impl Capture {
             return FlowColumns::default();
         };
         let events = flow.events.as_slice();
-        let at = |ns: i64| Some(seconds(ns - self.first_ns));
+        let at = |ns: i64| Some(seconds(ns));
         FlowColumns {
             integers: vec![(
                 "bytes",
@@ -213,6 +167,53 @@ impl Capture {
     fn flow(&self, connection: usize, side: usize) -> Option<&Flow> {
         self.connections.get(connection)?.flows.get(side)
     }
+}
+
+/// `None`: it carried no data.
+fn flow_facts(index: usize, connection: &Connection, side: usize) -> Option<FlowFacts> {
+    let flow = &connection.flows[side];
+    if !flow.has_data() {
+        return None;
+    }
+    let at = seconds;
+    let (sender, receiver) = (connection.ends[side], connection.ends[1 - side]);
+    let [far_ns, near_ns] = connection.handshake_ns;
+    let vantage = vantage(flow);
+    Some(FlowFacts {
+        connection: index,
+        side,
+        sender: sender.ip().to_string(),
+        sender_port: sender.port,
+        receiver: receiver.ip().to_string(),
+        receiver_port: receiver.port,
+        has_handshake: connection.offered.iter().all(Option::is_some),
+        vantage,
+        start_s: at(connection.started_ns),
+        first_data_s: flow.first_data_ns.map(at),
+        last_data_s: at(flow.last_data_ns),
+        end_s: at(connection.last_ns),
+        delivered_bytes: if vantage == Some(Vantage::Receiver) {
+            flow.received_bytes()
+        } else {
+            flow.acknowledged_bytes()
+        },
+        mss_bytes: flow.mss_bytes,
+        largest_payload_bytes: flow.largest_payload,
+        sender_offered: connection.offered[side],
+        receiver_offered: connection.offered[1 - side],
+        handshake_rtt_s: far_ns.zip(near_ns).map(|(far, near)| seconds(far + near)),
+        far_rtt_s: flow.far.min_ns.map(seconds),
+        near_rtt_s: flow.near.min_ns.map(seconds),
+        has_near_samples: flow.near.samples > 0,
+        window_shift: flow.scale.shift(),
+        is_window_shift_known: flow.scale.is_known(),
+        closed: flow.fin_ns.is_some(),
+        reset: connection.was_reset,
+        hop_limit: flow.hop_limit,
+        sample_width_s: seconds(flow.timeline.width_ns()),
+        events_left_out: flow.events.left_out,
+        counters: flow.counters,
+    })
 }
 
 fn whole(count: u64) -> i64 {

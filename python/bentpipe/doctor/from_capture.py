@@ -15,6 +15,7 @@ import polars as pl
 
 from bentpipe._core import CaptureReading, read_capture
 from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, samples
+from bentpipe.doctor.inferred import with_sender_state
 from bentpipe.errors import StoreError
 from bentpipe.words.wording import size
 
@@ -68,6 +69,13 @@ def read(file: Path, on_progress: Callable[[int], None] | None = None) -> Captur
 
 def _transfer(reading: CaptureReading, flow: Mapping[str, Any]) -> Evidence:
     place = (flow["connection"], flow["side"])
+    happened = events(pl.DataFrame(reading.events(*place)).with_columns(connection=pl.lit(0)))
+    frame = with_sender_state(
+        pl.DataFrame(reading.samples(*place)).with_columns(connection=pl.lit(0)),
+        happened,
+        flow["mss_bytes"],
+        (flow["far_rtt_s"] or 0.0) + (flow["near_rtt_s"] or 0.0),
+    )
     return Evidence(
         name=f"{_end(flow, 'sender')} to {_end(flow, 'receiver')}",
         direction=("up", "down")[flow["side"]],
@@ -76,8 +84,8 @@ def _transfer(reading: CaptureReading, flow: Mapping[str, Any]) -> Evidence:
         end_s=flow["last_data_s"],
         bytes=flow["delivered_bytes"],
         mss_bytes=flow["mss_bytes"] or None,
-        samples=samples(pl.DataFrame(reading.samples(*place)).with_columns(connection=pl.lit(0))),
-        events=events(pl.DataFrame(reading.events(*place)).with_columns(connection=pl.lit(0))),
+        samples=samples(frame),
+        events=happened,
         sender_offered=_offered(flow["sender_offered"]),
         receiver_offered=_offered(flow["receiver_offered"]),
         handshake_rtt_s=flow["handshake_rtt_s"],

@@ -55,8 +55,8 @@ pub struct Counters {
     pub marked: u64,
     /// Segments longer than the path can carry: captured before a device cuts them, or after it merges them.
     pub super_packets: u64,
-    /// Full-sized or not, with PSH: the application wrote no more at that moment.
-    pub pushed: u64,
+    /// Segments that are not full: the sender had nothing more to send at that moment.
+    pub short_segments: u64,
     /// Bytes that were acknowledged and are not in the capture.
     pub unseen_bytes: u64,
     /// Packets that were captured twice.
@@ -219,6 +219,7 @@ impl Flow {
             acks: counters.acks,
             out_of_order: counters.reordered,
             marked: counters.marked,
+            short_segments: counters.short_segments,
             busy_ns: (self.bin.at_ns - began_ns - counters.idle_ns).max(0),
             rwnd_limited_ns: counters.rwnd_limited_ns,
             outstanding_bytes: self.bin.outstanding,

@@ -88,7 +88,7 @@ impl Flow {
             self.counters.segments += 1;
         }
         self.counters.sent_bytes += u64::from(payload);
-        self.counters.pushed += u64::from(segment.has(flag::PSH));
+        self.counters.short_segments += u64::from(!payload.is_multiple_of(self.mss_bytes.max(1)));
         if segment.is_marked {
             self.counters.marked += 1;
             self.note(at_ns, EventKind::Mark, payload.into(), 0);

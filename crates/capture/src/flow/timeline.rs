@@ -21,6 +21,7 @@ pub struct Sample {
     pub acks: u64,
     pub out_of_order: u64,
     pub marked: u64,
+    pub short_segments: u64,
     pub busy_ns: i64,
     pub rwnd_limited_ns: i64,
     /// Null: no data in this bin.

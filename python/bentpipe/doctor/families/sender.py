@@ -26,7 +26,7 @@ _FULL = 0.9
 def sender(view: View) -> list[Claim]:
     if not view.at_sender:
         return []
-    if not view.knows("notsent_bytes", "cwnd_bytes"):
+    if not view.knows("notsent_bytes"):
         return _pauses(view)
     outstanding, cwnd = view.flight, view["cwnd_bytes"]
     tail = _last_flight(view)
@@ -35,6 +35,8 @@ def sender(view: View) -> list[Claim]:
         all_sent = (view["notsent_bytes"] < view.mss) & ~tail
         rwnd_free = outstanding < _FULL * view["rwnd_bytes"]
         cwnd_free = (view["in_flight_bytes"] < _FULL * cwnd) & ~view.recovering
+        # A capture shows that all was sent, so cwnd had room; it does not show how much.
+        cwnd_free |= np.isnan(cwnd) & (view["app_limited"] > 0.5) & ~view.recovering
         burst_s = np.where(np.isfinite(view.rtt_s) & (view.rtt_s > 0), view.rtt_s, view.base_rtt_s or 1.0)
         wakes = in_flight_at_wake(
             view["sndbuf_bytes"],
