@@ -101,11 +101,15 @@ def _changes(of: Diagnosis, document: Mapping[str, Any]) -> list[dict[str, Any]]
             least, usual, most = document.get(sender, {}).get("tcp_wmem", (4096, 16_384, 4_194_304))
             add({f"{sender}.tcp_wmem": [least, max(usual, 16_384), _TIMES * most]})
         elif finding.kind == "tcp-options":
-            add({"host.window_scaling": True})
+            add({f"{receiver}.window_scaling": True})
         elif finding.kind == "slow-start":
             add({f"{sender}.initcwnd": 40})
         elif finding.kind in {"random-loss", "short-queue", "policer", "line-drops", "reordering"}:
             add({"host.congestion_control": "bbr"})
+    windows = [each for each in found if any(key.endswith(("tcp_rmem", "tcp_wmem")) for key in each)]
+    if len(windows) > 1:
+        # Either alone leaves the other as the limit.
+        found.insert(0, {key: value for each in windows for key, value in each.items()})
     return found
 
 

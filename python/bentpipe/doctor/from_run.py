@@ -68,7 +68,7 @@ def _transfer(
         seen_from=seen_from,
         start_s=start_s,
         end_s=end_s,
-        bytes=int(flows["bytes"].sum() or 0),
+        bytes=_delivered(frame, flows),
         mss_bytes=max(own["mss_bytes"].drop_nulls().to_list(), default=None),
         samples=frame,
         events=_events(frame),
@@ -140,6 +140,13 @@ def _end_s(flows: pl.DataFrame, frame: pl.DataFrame) -> float:
     if ended.null_count() == 0:
         return float(ended.max())  # type: ignore[arg-type]
     return float(frame["time_s"].max() or 0.0)  # type: ignore[arg-type]
+
+
+def _delivered(frame: pl.DataFrame, flows: pl.DataFrame) -> int:
+    """By the sockets, which count also what a workload leaves out (`omit`), or by the programs."""
+    by_sockets = frame.group_by("connection").agg(pl.col("delivered_bytes").max())["delivered_bytes"].sum()
+    measured = int(flows["bytes"].sum() or 0)
+    return max(int(by_sockets or 0), measured)
 
 
 def _handshake(flows: pl.DataFrame) -> float | None:
