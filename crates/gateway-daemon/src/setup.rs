@@ -121,6 +121,9 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
         bentpipe_gateway_host::transparent_udp(at).map_err(here("listen.tproxy (UDP)", at))
     });
     let transparent_udp = transparent_udp.collect::<Result<Vec<_>, _>>()?;
+    // Before far looks for its own addresses.
+    let tun = file.tun.as_ref().map(|it| tun::device(file, it));
+    let tun = tun.transpose()?;
     let (at, of_peer, onward): (_, _, Box<dyn Onward + Send>) = match file.role {
         Role::Near => {
             let any = match peer.ip() {
@@ -155,8 +158,6 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
     let session = session(loaded, header_bytes(peer.ip()));
     let carrier = carrier(file);
     check_memory(loaded, &session)?;
-    let tun = file.tun.as_ref().map(|it| tun::device(file, it));
-    let tun = tun.transpose()?;
     Ok(Setup {
         session,
         carrier,

@@ -1,14 +1,19 @@
 //! From where to where a whole IP packet goes: what an access list has to know of it (RFC 791, RFC 8200).
 //!
+//! A packet that names routers of its own is refused: its real destination is another one.
+//!
 //! The first fragment of a packet has its ports, and the others have none: what is not let through because of its port cannot be put together.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// IPv6's hop-by-hop options, routing header, fragment header, and destination options.
-const OPTIONS: [u8; 3] = [0, 43, 60];
+/// IPv6's hop-by-hop options and destination options, its fragment header, and its routing header.
+const OPTIONS: [u8; 2] = [0, 60];
 const FRAGMENT: u8 = 44;
+const ROUTING: u8 = 43;
+/// IPv4's loose and strict source route.
+const SOURCE_ROUTES: [u8; 2] = [131, 137];
 /// A packet with more of them is refused.
 const MOST_EXTENSIONS: usize = 8;
 
@@ -37,6 +42,9 @@ impl PacketEnds {
         let is_whole = usize::from(be16(header, 2)?) == packet.len() && header_bytes >= 20;
         let fragment_offset = be16(header, 6)? & 0x1fff;
         let transport = packet.get(header_bytes..).filter(|_| is_whole)?;
+        if names_routers(packet.get(20..header_bytes)?) {
+            return None;
+        }
         let address = |at| Some(Ipv4Addr::from(*header.get(at..)?.first_chunk::<4>()?));
         Some(Self {
             source: address(12)?.into(),
@@ -67,7 +75,8 @@ impl PacketEnds {
                 break;
             }
         }
-        if is_first && (OPTIONS.contains(&protocol) || protocol == FRAGMENT) {
+        let is_last = ![OPTIONS[0], OPTIONS[1], FRAGMENT, ROUTING].contains(&protocol);
+        if is_first && !is_last {
             return None;
         }
         let address = |at| Some(Ipv6Addr::from(*header.get(at..)?.first_chunk::<16>()?));
@@ -97,6 +106,23 @@ impl PacketEnds {
             Ok(SocketAddr::new(self.destination, port))
         })
     }
+}
+
+/// Whether IPv4's options have a source route, or cannot be read.
+fn names_routers(mut options: &[u8]) -> bool {
+    while let Some((&kind, rest)) = options.split_first() {
+        options = match (kind, rest.first()) {
+            // The end, and padding.
+            (0, _) => return false,
+            (1, _) => rest,
+            (kind, _) if SOURCE_ROUTES.contains(&kind) => return true,
+            (_, Some(&length)) if length >= 2 && usize::from(length) <= options.len() => {
+                &options[usize::from(length)..]
+            }
+            _ => return true,
+        };
+    }
+    false
 }
 
 /// None: there should be ports, and there are none.
@@ -181,6 +207,27 @@ mod tests {
         assert_eq!(PacketEnds::of(&v6(60, &options)), None);
         assert_eq!(PacketEnds::of(&[]), None);
         assert_eq!(PacketEnds::of(&[0x50; 60]), None);
+    }
+
+    #[test]
+    fn what_names_its_own_routers_is_refused() {
+        assert_eq!(
+            PacketEnds::of(&v6(ROUTING, &[TCP, 0, 4, 0, 0, 0, 0, 0])),
+            None
+        );
+        let with_options = |options: [u8; 4]| {
+            let mut packet = v4(1, 0, &[8, 0, 0, 0]);
+            packet[0] = 0x46;
+            packet.splice(20..20, options);
+            packet[3] += 4;
+            packet
+        };
+        for refused in [[131, 3, 4, 0], [1, 137, 3, 4], [68, 1, 0, 0], [68, 5, 0, 0]] {
+            assert_eq!(PacketEnds::of(&with_options(refused)), None);
+        }
+        for taken in [[1, 1, 1, 0], [68, 3, 0, 0], [148, 4, 0, 0], [0, 131, 3, 4]] {
+            assert!(PacketEnds::of(&with_options(taken)).is_some());
+        }
     }
 
     proptest! {
