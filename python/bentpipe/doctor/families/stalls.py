@@ -21,6 +21,7 @@ from bentpipe.words.wording import duration, percent, plural
 _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
 _UNLIKELY = 0.05
+_MOST_OF_AN_EPISODE = 20
 
 
 def stalls(view: View) -> list[Claim]:
@@ -75,11 +76,13 @@ def _before_timeouts(view: View) -> Flags:
 
 
 def _loss_share(view: View) -> float:
-    """Losses per segment sent, without the excess of overflows: the upper end of what so few allow."""
+    """Losses per segment sent: the upper end of what so few allow.
+
+    An episode counts for 20 at most: an overflow or an outage loses hundreds at once.
+    """
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
     lost = episodes(view).lost_segments
-    usual = float(np.median(lost)) if lost.size else 0.0
-    events = float(np.minimum(lost, 5 * usual + 5).sum()) if lost.size else 0.0
+    events = float(np.minimum(lost, _MOST_OF_AN_EPISODE).sum())
     return float(np.clip((events + 2 * events**0.5 + 1) / max(segments, 1.0), 1e-9, 1.0))
 
 
