@@ -164,7 +164,8 @@ impl Site<'_> {
                     .map_err(&wrong)?;
             }
         }
-        tproxy::redirect(hosts, self.addresses, self.beside, ports).map_err(|error| refusal::tproxy(&error))
+        tproxy::redirect(hosts, self.addresses, self.beside, ports)
+            .map_err(|error| refusal::tproxy(&error))
     }
 }
 

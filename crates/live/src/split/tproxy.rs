@@ -90,12 +90,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn of(
-        device_index: u32,
-        own: &[IpAddr],
-        beside: &[u16],
-        listeners: &[(Family, u16)],
-    ) -> Self {
+    fn of(device_index: u32, own: &[IpAddr], beside: &[u16], listeners: &[(Family, u16)]) -> Self {
         let mut batch = Self {
             bytes: Vec::new(),
             sequence: 0,
