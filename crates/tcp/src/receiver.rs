@@ -10,7 +10,6 @@ struct Range {
     start: u64,
     end: u64,
     memory: u64,
-    packets: u64,
 }
 
 #[derive(Debug, Default)]
@@ -22,6 +21,8 @@ pub struct Receiver {
     pub copied: u64,
     pub advertised_mss: u32,
     out_of_order: VecDeque<Range>,
+    /// Segments that came out of order so far, those that were there already too (`rcv_ooopack` in `tcp_data_queue_ofo`).
+    pub out_of_order_segments: u64,
     /// Memory of what is in order and unread, and of what is out of order.
     pub unread_memory: u64,
     pub out_of_order_memory: u64,
@@ -52,10 +53,6 @@ impl Receiver {
 
     pub fn has_holes(&self) -> bool {
         !self.out_of_order.is_empty()
-    }
-
-    pub fn out_of_order_packets(&self) -> u64 {
-        self.out_of_order.iter().map(|range| range.packets).sum()
     }
 
     /// End of the last range out of order.
@@ -169,14 +166,10 @@ impl Receiver {
 
     /// Files a range out of order; `false` if it is wholly there already.
     pub fn insert(&mut self, start: u64, end: u64, memory: u64) -> bool {
+        self.out_of_order_segments += 1;
         let queue = &mut self.out_of_order;
         let at = queue.partition_point(|range| range.end < start);
-        let mut joined = Range {
-            start,
-            end,
-            memory,
-            packets: 1,
-        };
+        let mut joined = Range { start, end, memory };
         let Some(&first) = queue.get(at) else {
             queue.push_back(joined);
             self.out_of_order_memory += memory;
@@ -194,7 +187,6 @@ impl Receiver {
             joined.start = joined.start.min(range.start);
             joined.end = joined.end.max(range.end);
             joined.memory += range.memory;
-            joined.packets += range.packets;
             merged += 1;
         }
         if merged == 0 {
@@ -294,7 +286,7 @@ mod tests {
             [&[(3001, 3500)], &latest[..2]].concat()
         );
         assert_eq!(blocks(&mut receiver, 3), latest);
-        assert_eq!(receiver.out_of_order_packets(), 5);
+        assert_eq!(receiver.out_of_order_segments, 6);
     }
 
     #[test]

@@ -117,15 +117,7 @@ def _at_receiver(own: pl.DataFrame) -> pl.DataFrame:
         pl.col("bytes_received").alias("delivered_bytes"),
         pl.col("segments_in").alias("segments_sent"),
         pl.col("segments_out").alias("acks"),
-        # `sim` gives those that wait now, Linux those so far: what it grew by counts in both.
-        pl.col("rcv_ooopack")
-        .diff()
-        .over("connection")
-        .clip(lower_bound=0)
-        .fill_null(0)
-        .cum_sum()
-        .over("connection")
-        .alias("out_of_order"),
+        pl.col("rcv_ooopack").alias("out_of_order"),
         pl.col("rcv_wnd_bytes").alias("rwnd_bytes"),
         "rcvbuf_bytes",
         pl.col("rmem_alloc_bytes").alias("unread_bytes"),

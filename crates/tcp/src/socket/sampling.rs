@@ -89,7 +89,7 @@ impl Socket {
             rcv_wnd_bytes: self.receive_window(),
             rcv_space_bytes: self.buffer.space,
             rcv_ssthresh_bytes: self.buffer.ssthresh,
-            rcv_ooopack: self.receiver.out_of_order_packets(),
+            rcv_ooopack: self.receiver.out_of_order_segments,
             notsent_bytes: self.unsent(),
             sndbuf_bytes: self.send.sndbuf,
             rcvbuf_bytes: self.buffer.rcvbuf,
