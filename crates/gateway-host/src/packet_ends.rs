@@ -2,7 +2,8 @@
 //!
 //! A packet that names routers of its own is refused: its real destination is another one.
 //!
-//! The first fragment of a packet has its ports, and the others have none: what is not let through because of its port cannot be put together.
+//! Only the first fragment of a packet has ports. A rule for certain ports does not match the others. If such a rule denies a packet, its
+//! later fragments may pass, but the receiver cannot put them together without the first.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -85,5 +85,5 @@ def share_of(holds: Flags, where: Flags, weights: Floats) -> float:
 
 
 def known(value: float, digits: int = 6) -> float | None:
-    """As JSON has it: None for what is not known."""
+    """For JSON. A figure that is not known is None."""
     return round(float(value), digits) if np.isfinite(value) else None

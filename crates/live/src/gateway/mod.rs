@@ -58,7 +58,8 @@ pub struct GatewaySetup {
     /// listeners at this port, one for each family. Bentpipe's own gateways do not start.
     #[serde(default)]
     pub port_of_others: Option<u16>,
-    /// Connections with one of these ports at either end are forwarded as what is not TCP: they cross beside the session.
+    /// The gateways leave connections with one of these ports at either end alone. Their packets are forwarded, and cross the path beside
+    /// the session.
     #[serde(default)]
     pub beside_tcp_ports: Vec<u16>,
 }
