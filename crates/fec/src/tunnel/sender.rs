@@ -436,8 +436,8 @@ impl TunnelSender {
     }
 
     fn end_of_burst(&self) -> Option<Time> {
-        // Whether more are needed is known when those that wait have been sent.
-        if self.waiting_repairs > 0 {
+        // Whether more are needed is known when those that wait have been sent. What the receiver has needs none.
+        if self.waiting_repairs > 0 || self.window().is_empty() {
             return None;
         }
         let silence = self.plan.end_of_burst(self.config.end_of_burst)?;

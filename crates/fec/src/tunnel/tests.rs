@@ -1,7 +1,7 @@
 //! Whatever comes from outside, nothing grows without limit.
 
 use super::*;
-use crate::frame::{Frame, write_source};
+use crate::frame::{Frame, WireNumber, write_source};
 use crate::{Policy, TitrationConfig};
 use bentpipe_base::{Nanos, Time};
 use proptest::prelude::*;
@@ -77,12 +77,14 @@ proptest! {
     #[test]
     fn a_sender_keeps_within_its_limits_whatever_is_reported(
         steps in prop::collection::vec((frame(), 0..40_i64, 0..4_usize, any::<bool>()), 0..300),
+        is_adaptive in any::<bool>(),
     ) {
+        let adaptive = Policy::Adaptive { residual: 0.1, initial_loss: 0.1, max_ratio: 0.5 };
         let mut sender = TunnelSender::new(SenderConfig {
             window_packets: 20,
             kept_packets: KEPT,
             packet_max_bytes: 40,
-            policy: Policy::Adaptive { residual: 0.1, initial_loss: 0.1, max_ratio: 0.5 },
+            policy: if is_adaptive { adaptive } else { Policy::Fixed { ratio: 0.4 } },
             density_eighths: 8,
             end_of_burst: Nanos(5),
             recover_within: Nanos(20),
@@ -113,6 +115,7 @@ proptest! {
                 frames += 1;
                 prop_assert!(frames <= 2 * KEPT + 7);
             }
+            prop_assert!(!asked || sender.poll_timeout().is_none_or(|at| at > now));
             out.clear();
         }
         let counters = sender.counters();
@@ -120,8 +123,8 @@ proptest! {
     }
 }
 
-fn small_sender() -> TunnelSender {
-    TunnelSender::new(SenderConfig {
+fn small_sender_config() -> SenderConfig {
+    SenderConfig {
         window_packets: 20,
         kept_packets: KEPT,
         packet_max_bytes: 40,
@@ -130,8 +133,48 @@ fn small_sender() -> TunnelSender {
         end_of_burst: Nanos::from_millis(1),
         recover_within: Nanos::from_millis(10),
         titration: None,
+    }
+}
+
+fn small_sender() -> TunnelSender {
+    TunnelSender::new(small_sender_config()).expect("valid")
+}
+
+/// A report that the receiver has all packets before `number`, which was decided for as many.
+fn all_came_before(number: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let report = crate::frame::Report {
+        newest: WireNumber::of(number - 1),
+        first_missing: WireNumber::of(number),
+        decided: number as u32,
+        ..Default::default()
+    };
+    report.write(&mut out);
+    out
+}
+
+#[test]
+fn a_repair_that_waited_until_nothing_was_missing_leaves_no_timer_behind() {
+    let mut sender = TunnelSender::new(SenderConfig {
+        titration: Some(TitrationConfig {
+            rate_bit_s: 8_000_000, // 1 us per byte
+            room_bytes: 0,
+            outer_bytes: 28,
+            max_waiting: 7,
+        }),
+        ..small_sender_config()
     })
-    .expect("valid")
+    .expect("valid");
+    let mut out = Vec::new();
+    for _ in 0..3 {
+        sender.push(Time::ZERO, &[1; 10]).unwrap();
+        while sender.poll_transmit(Time::ZERO, &mut out).is_some() {}
+    }
+    let room = sender.poll_timeout().expect("a repair waits for room");
+    sender.handle(Time::ZERO, &all_came_before(3)).unwrap();
+    let much_later = room + Nanos::from_millis(5);
+    assert_eq!(sender.poll_transmit(much_later, &mut out), None);
+    assert_eq!(sender.poll_timeout(), None);
 }
 
 #[test]
