@@ -66,6 +66,10 @@ class ComparisonError(BentpipeError):
     """A comparison cannot be made as asked; the message says what was found and what was expected."""
 
 
+class TuneError(BentpipeError):
+    """A setting of this host cannot be planned, applied or taken back; the message says which and why."""
+
+
 class MissingExtraError(BentpipeError):
     """What was asked needs a library that only one of bentpipe's extras installs.
 

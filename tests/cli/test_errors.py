@@ -161,6 +161,13 @@ MISTAKES = [
     Mistake("an export over files that are there", "export runs/done --csv docs --table runs"),
     Mistake("an import of a file of something else", "import picture.png --out runs/imported"),
     Mistake("an import of JSON that is not iperf3's", "import other.json --out runs/imported"),
+    # --- tune ---
+    Mistake("tune without a path", "tune"),
+    Mistake("tune with a rate that has no unit", "tune --rate 20 --rtt 300ms"),
+    Mistake("tune with two things to do", "tune --apply --undo"),
+    Mistake("tune that is applied without a proof", "tune --rate 20Mbit --rtt 300ms --apply"),
+    Mistake("tune of a change that does not exist", "tune --rate 20Mbit --rtt 300ms --with lowatt"),
+    Mistake("tune from a file that is no report", "tune --from other.json"),
     # --- calc, new ---
     Mistake("calc without a rate", "calc --rtt 20ms"),
     Mistake("calc with a rate that has no unit", "calc --rate 20 --rtt 20ms"),

@@ -28,6 +28,9 @@ COMMANDS: dict[str, Entry] = {
     "doctor": Entry(
         "doctor", "doctor", "Say what limited a transfer by what one end saw of it, with the evidence."
     ),
+    "tune": Entry(
+        "tune", "tune", "Set this host's TCP for a long path, prove it by measurement, or take it back."
+    ),
     "report": Entry(
         "report",
         "report",

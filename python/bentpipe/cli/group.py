@@ -23,6 +23,7 @@ from bentpipe.errors import (
     LabError,
     MissingExtraError,
     StoreError,
+    TuneError,
 )
 
 _FAILED = 1
@@ -90,7 +91,7 @@ class Commands(TyperGroup):
             _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip(), ctx.obj or ()), _WRONG)
         except (EngineFaultError, ExecutorError) as error:
             _fail(f"bentpipe: {error}", _FAILED)
-        except (LabError, EngineError, StoreError, ComparisonError, MissingExtraError) as error:
+        except (LabError, EngineError, StoreError, ComparisonError, TuneError, MissingExtraError) as error:
             _fail(f"bentpipe: {error}", _WRONG)
         except KeyboardInterrupt:
             _fail(interruption.said(), interruption.INTERRUPTED)

@@ -1,0 +1,320 @@
+"""`bentpipe tune` on the command line."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from bentpipe import interruption
+from bentpipe.cli.saying import say, tell
+from bentpipe.errors import TuneError
+from bentpipe.words.printable import printable_json
+
+if TYPE_CHECKING:
+    from bentpipe.tune.machine import Machine
+    from bentpipe.tune.measuring import Measurement
+    from bentpipe.tune.path import TunedPath
+    from bentpipe.tune.plan import Plan
+
+_MOST_WIDTH = 100
+_PATIENCE_S = 10.0
+"""How long --undo waits for programs that a killed --apply left at work."""
+
+
+def tune(
+    *,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what would be set and why; change nothing. The default.")
+    ] = False,
+    apply: Annotated[
+        bool,
+        typer.Option("--apply", help="Set it, measure before and after in turns, keep it if it is better."),
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Restore all old values, also after a crash in the middle.")
+    ] = False,
+    status: Annotated[bool, typer.Option("--status", help="Say what is applied, and its proof.")] = False,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="A report of `bentpipe doctor --json`; - is stdin."),
+    ] = None,
+    transfer: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which transfer of the report. Default: that with most bytes."),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Of the path, all IP bytes: 20Mbit/s.")
+    ] = None,
+    rtt: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Base round trip of the path: 300ms.")
+    ] = None,
+    here: Annotated[
+        Literal["sender", "receiver", "both"] | None,
+        typer.Option(
+            help="What this host does on the path. Default: both; with --from, the end that was seen."
+        ),
+    ] = None,
+    with_: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="NAME", help="Choose a change that the plan only offers; repeatable."),
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Leave a change of the plan out; repeatable.")
+    ] = None,
+    destination: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Whose route and device are meant. Default: the default routes."
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="What proves it: a shell command that prints a number (more is better), or else is timed.",
+        ),
+    ] = None,
+    less_is_better: Annotated[
+        bool, typer.Option("--less-is-better", help="Of the number that --measure prints.")
+    ] = False,
+    to: Annotated[
+        str | None, typer.Option(metavar="SERVER", help="Prove it by iperf3 with this server, 10 s each.")
+    ] = None,
+    pairs: Annotated[
+        int, typer.Option(min=3, max=100, metavar="N", help="At most so many pairs of measurements.")
+    ] = 12,
+    unproved: Annotated[bool, typer.Option("--unproved", help="Apply without a measurement.")] = False,
+    until_reboot: Annotated[
+        bool, typer.Option("--until-reboot", help="Write no file in /etc/sysctl.d.")
+    ] = False,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep the drop-in file and the journal below DIR, for tests. Default: the environment's "
+            "BENTPIPE_TUNE_ROOT, or /.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="With --undo: restore what somebody else changed since, too."),
+    ] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
+) -> None:
+    """Set this host's TCP for a long path, prove it by measurement, or take it back.
+
+    A dry run unless --apply or --undo is given. It never makes a buffer smaller.
+
+    Examples:
+
+        bentpipe tune --rate 20Mbit/s --rtt 300ms
+
+        bentpipe doctor slow.pcap --json > slow.json; bentpipe tune --from slow.json
+
+        bentpipe tune --from slow.json --apply --measure "curl -so /dev/null http://server/10MB"
+
+        bentpipe tune --status
+
+        bentpipe tune --undo
+    """
+    asked = [
+        name
+        for name, on in (("--plan", plan), ("--apply", apply), ("--undo", undo), ("--status", status))
+        if on
+    ]
+    if len(asked) > 1:
+        raise TuneError(f"tune: found {' and '.join(asked)}; expected one of them")
+    if sys.platform != "linux":
+        raise TuneError("tune sets Linux's settings, and this is no Linux; what a path needs: bentpipe calc")
+    from bentpipe.tune.machine import Machine
+
+    machine = Machine()
+    if undo or status:
+        _undo(machine, root, force=force, json_=json_) if undo else _status(root, json_=json_)
+        return
+    from bentpipe.tune.plan import plan as planned
+
+    path = _path(from_, transfer, rate, rtt, here)
+    the_plan = planned(path, machine, add=with_ or (), leave=without or (), address=destination)
+    if not apply:
+        _print_plan(the_plan, machine, root, json_=json_)
+        return
+    proving = _measurement(measure, to, path, less_is_better=less_is_better)
+    if (proving is None) != unproved:
+        raise TuneError(
+            "--apply needs a measurement that proves it: --measure COMMAND or --to SERVER; or --unproved"
+            if proving is None
+            else "found --unproved beside a measurement; expected one of the two"
+        )
+    _apply(the_plan, machine, root, proving, pairs, until_reboot=until_reboot, json_=json_)
+
+
+def _path(
+    report: Path | None, transfer: str | None, rate: str | None, rtt: str | None, here: Any
+) -> "TunedPath":
+    from dataclasses import replace
+
+    from bentpipe.tune.path import TunedPath, from_report
+
+    if report is None:
+        if rate is None or rtt is None:
+            raise TuneError(
+                "tune: found no path; expected --from REPORT, of `bentpipe doctor --json`, or --rate and "
+                "--rtt, such as --rate 20Mbit/s --rtt 300ms"
+            )
+        path = TunedPath(here or "both")
+    else:
+        stdin = str(report) == "-"
+        path = from_report(Path("/dev/stdin") if stdin else report, transfer, here, "stdin" if stdin else "")
+    rate_bit_s = path.rate_bit_s if rate is None else float(_parsed("--rate", rate))
+    rtt_s = path.rtt_s if rtt is None else _parsed("--rtt", rtt) / 1e9
+    return replace(path, rate_bit_s=rate_bit_s, rtt_s=rtt_s)
+
+
+def _parsed(option: str, text: str) -> int:
+    from bentpipe.lab.errors import FaultError
+    from bentpipe.lab.units import parse_rate, parse_time
+
+    try:
+        if option == "--rtt":
+            return parse_time(text)
+        return parse_rate(f"{text}/s" if text.endswith("bit") else text)
+    except FaultError as error:
+        raise TuneError(f'{option}: found "{text}"; {error}') from error
+
+
+def _measurement(
+    command: str | None, server: str | None, path: "TunedPath", *, less_is_better: bool
+) -> "Measurement | None":
+    from bentpipe.tune.measuring import OfCommand, OfIperf3
+
+    if command is not None and server is not None:
+        raise TuneError("found --measure and --to; expected one of them")
+    if command is not None:
+        return OfCommand(command, less_is_better)
+    if server is not None:
+        host, colon, port = server.rpartition(":")
+        if colon and port.isdigit() and ":" not in host:
+            return OfIperf3(host, path.receives, int(port))
+        return OfIperf3(server, path.receives)
+    return None
+
+
+def _print_plan(plan: "Plan", machine: "Machine", root: str | None, *, json_: bool) -> None:
+    from bentpipe.tune.words import plan_lines
+
+    if json_:
+        print(printable_json(plan.as_json()))
+        return
+    from bentpipe.tune.applying import refusal
+    from bentpipe.tune.files import Places
+
+    _tell(plan_lines(plan, _width()))
+    why = refusal(machine, Places.below(root), until_reboot=False)
+    say(f"Nothing was changed. To apply and prove it, add: --apply --measure COMMAND{_but(why)}")
+
+
+def _but(why: str | None) -> str:
+    return "" if why is None else f"\nHere it would be refused: {why}."
+
+
+def _apply(
+    plan: "Plan",
+    machine: "Machine",
+    root: str | None,
+    measure: "Measurement | None",
+    most_pairs: int,
+    *,
+    until_reboot: bool,
+    json_: bool,
+) -> None:
+    from bentpipe.tune.applying import apply
+    from bentpipe.tune.files import Places, only_one
+    from bentpipe.tune.proving import prove
+    from bentpipe.tune.words import outcome_lines, pair_line
+
+    places = Places.below(root)
+    told = say if json_ else tell
+    interruption.how_to_go_on = lambda: "if --status names a tune, take it back: bentpipe tune --undo"
+
+    def proving(switch: Any) -> Any:
+        assert measure is not None
+        told(f"Measuring before and after in turns, 3 to {most_pairs} pairs: {measure.words}")
+        return prove(measure, switch, most_pairs, lambda *pair: told(pair_line(*pair)))
+
+    with only_one(places):
+        outcome = apply(plan, machine, places, proving if measure else None, until_reboot=until_reboot)
+    if json_:
+        entries = [vars(each) for each in outcome.entries]
+        proof = outcome.proof.as_json() if outcome.proof else None
+        print(printable_json({"kept": outcome.kept, "settings": entries, "proof": proof}))
+    elif not plan.chosen:
+        tell("Everything is set already; nothing was changed.")
+    else:
+        _tell(outcome_lines(outcome, _width(), until_reboot=until_reboot))
+    if plan.chosen and not outcome.kept:
+        raise typer.Exit(1)
+
+
+def _undo(machine: "Machine", root: str | None, *, force: bool, json_: bool) -> None:
+    from bentpipe.tune.applying import undo
+    from bentpipe.tune.files import Places, only_one
+    from bentpipe.tune.words import taken_back_lines
+
+    places = Places.below(root)
+    if not places.folder.exists():
+        found = None
+    else:
+        with only_one(places, _PATIENCE_S):
+            found = undo(machine, places, force=force)
+    if json_:
+        print(
+            printable_json(
+                {
+                    "restored": [vars(each) for each in found.restored] if found else [],
+                    "changed_since": [{**vars(each), "found": now} for each, now in found.theirs]
+                    if found
+                    else [],
+                    "failed": list(found.failed) if found else [],
+                }
+            )
+        )
+    elif found is None:
+        tell("No tune is applied; nothing was changed.")
+    else:
+        _tell(taken_back_lines(found, _width()))
+    if found is not None and found.failed:
+        raise typer.Exit(1)
+
+
+def _status(root: str | None, *, json_: bool) -> None:
+    from bentpipe.tune import journal
+    from bentpipe.tune.files import Places
+    from bentpipe.tune.words import status_lines
+
+    found = journal.read(Places.below(root))
+    if json_:
+        print(
+            printable_json(
+                {
+                    "state": "none" if found is None else found.state,
+                    "settings": [vars(each) for each in found.entries] if found else [],
+                    "proof": found.proof if found else None,
+                }
+            )
+        )
+    else:
+        _tell(status_lines(found, _width()))
+
+
+def _width() -> int:
+    from bentpipe.words.plain import terminal_width
+
+    return min(terminal_width(_MOST_WIDTH), _MOST_WIDTH)
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        tell(line)

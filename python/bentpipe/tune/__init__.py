@@ -1,0 +1,1 @@
+"""Settings of this host for a long path: planned, applied, proved by measurement, and taken back."""

@@ -1,0 +1,134 @@
+"""The path that is tuned for: as a user gives it, or as the doctor's report has it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bentpipe.errors import TuneError
+
+Role = Literal["sender", "receiver", "both"]
+_ENDS: tuple[Role, ...] = ("sender", "receiver")
+_FILE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a change would give, by the doctor's simulation."""
+
+    goodput_bit_s: float
+    low_bit_s: float
+    high_bit_s: float | None
+    value: Any
+    """The setting's value that was simulated."""
+
+
+@dataclass(frozen=True)
+class TunedPath:
+    """A path, what this host does on it, and what limited it."""
+
+    here: Role
+    rate_bit_s: float | None = None
+    rtt_s: float | None = None
+    loss: float | None = None
+    source: str = ""
+    transfer: str = ""
+    goodput_bit_s: float | None = None
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Findings by kind, the costliest first."""
+    predictions: Mapping[str, Prediction] = field(default_factory=dict)
+    """By "sender.tcp_wmem", "receiver.tcp_rmem", "sender.initcwnd", "congestion_control"."""
+
+    @property
+    def bdp_bytes(self) -> float | None:
+        if self.rate_bit_s is None or self.rtt_s is None:
+            return None
+        return self.rate_bit_s * self.rtt_s / 8
+
+    @property
+    def receives(self) -> bool:
+        return self.here != "sender"
+
+    @property
+    def sends(self) -> bool:
+        return self.here != "receiver"
+
+
+def from_report(file: Path, transfer: str | None, here: Role | None, source: str = "") -> TunedPath:
+    """The path of a transfer in `bentpipe doctor --json`'s output. Default: the transfer with most bytes.
+
+    Raises TuneError where the file is not such a report.
+    """
+    report = _read(file)
+    try:
+        found = _chosen(report["transfers"], transfer, file)
+        path = report.get("path") or {}
+        end = here or (found["seen_from"] if found["seen_from"] in _ENDS else None)
+        if end is None:
+            raise TuneError(
+                f"{file}: the capture was taken between the ends; say which end this host is: "
+                "--here sender or --here receiver"
+            )
+        rate = path.get("rate_mbit_s")
+        goodput = found.get("goodput_mbit_s")
+        return TunedPath(
+            end,
+            None if rate is None else float(rate) * 1e6,
+            None if path.get("rtt_s") is None else float(path["rtt_s"]),
+            None if path.get("loss") is None else float(path["loss"]),
+            source or str(file),
+            str(found["name"]),
+            None if goodput is None else float(goodput) * 1e6,
+            {str(each["kind"]): each for each in found["findings"]},
+            _predictions(found),
+        )
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise TuneError(f"{file}: this is not a report of `bentpipe doctor --json`") from error
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        with file.open("rb") as stream:
+            text = stream.read(_FILE_BYTES)
+    except OSError as error:
+        raise TuneError(f"{file}: {error.strerror}") from error
+    for line in text.splitlines():
+        if line.strip():
+            try:
+                report = json.loads(line)
+            except ValueError:
+                break
+            if isinstance(report, dict):
+                return report
+            break
+    raise TuneError(f"{file}: this is not a report of `bentpipe doctor --json`")
+
+
+def _chosen(transfers: Any, name: str | None, file: Path) -> Mapping[str, Any]:
+    chosen = [each for each in transfers if name in (None, each["name"])]
+    if not chosen:
+        known = ", ".join(str(each["name"]) for each in transfers) or "none"
+        raise TuneError(f"{file}: found no transfer {name or ''}".rstrip() + f"; transfers here: {known}")
+    found: Mapping[str, Any] = max(chosen, key=lambda each: each.get("bytes") or 0)
+    return found
+
+
+def _predictions(transfer: Mapping[str, Any]) -> dict[str, Prediction]:
+    """Of changes of one setting. The lab's `client` and `server` are named by what they do."""
+    sender = "client" if transfer.get("direction") == "up" else "server"
+    found: dict[str, Prediction] = {}
+    for cure in transfer.get("cures") or ():
+        low, high = cure["interval"]
+        for key, value in cure["change"].items():
+            host, _, name = key.partition(".")
+            if host != "host":
+                name = f"{'sender' if host == sender else 'receiver'}.{name}"
+            told = Prediction(
+                float(cure["goodput_mbit_s"]) * 1e6,
+                float(low) * 1e6,
+                None if high is None else float(high) * 1e6,
+                value,
+            )
+            found.setdefault(name, told)
+    return found

@@ -1,0 +1,169 @@
+"""What a plan would set: never less than now, by the path's rate or the doctor's simulation."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bentpipe.errors import TuneError
+from bentpipe.tune.machine import Machine
+from bentpipe.tune.path import TunedPath, from_report
+from bentpipe.tune.plan import Plan, plan
+from bentpipe.tune.settings import Route, Sysctl, route_name, with_first_windows
+
+SYSCTLS = {
+    "net/core/rmem_max": "4194304",
+    "net/core/wmem_max": "4194304",
+    "net/ipv4/tcp_rmem": "4096\t131072\t163840",
+    "net/ipv4/tcp_wmem": "4096\t16384\t4194304",
+    "net/ipv4/tcp_mem": "1000\t2000\t30000",
+    "net/ipv4/tcp_congestion_control": "cubic",
+    "net/ipv4/tcp_available_congestion_control": "reno cubic bbr",
+    "net/ipv4/tcp_window_scaling": "1",
+    "net/ipv4/tcp_sack": "0",
+    "net/ipv4/tcp_timestamps": "1",
+    "net/ipv4/tcp_moderate_rcvbuf": "1",
+    "net/ipv4/tcp_mtu_probing": "0",
+    "net/ipv4/tcp_slow_start_after_idle": "1",
+    "net/ipv4/tcp_notsent_lowat": "4294967295",
+}
+
+
+def report(**more: Any) -> dict[str, Any]:
+    finding = {"kind": "receiver-window", "share": 0.95, "because": "the receive window was full"}
+    cure = {
+        "change": {"client.tcp_rmem": [4096, 131072, 655360]},
+        "goodput_mbit_s": 8.0,
+        "interval": [7.9, None],
+    }
+    transfer = {
+        "name": "download",
+        "direction": "down",
+        "seen_from": "receiver",
+        "bytes": 5_000_000,
+        "goodput_mbit_s": 2.0,
+        "findings": [finding],
+        "cures": [cure],
+        **more,
+    }
+    return {"transfers": [transfer], "path": {"rtt_s": 0.411, "rate_mbit_s": None, "loss": 0.0}}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    for name, value in SYSCTLS.items():
+        (tmp_path / "proc" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "proc" / name).write_text(f"{value}\n")
+    monkeypatch.setattr(Machine, "routes", lambda _self, _address: [])
+    return Machine(tmp_path / "proc", tmp_path / "modules")
+
+
+def wanted(of: Plan) -> dict[str, str]:
+    return {each.setting.name: " ".join(each.wanted.split()) for each in of.chosen}
+
+
+def by_report(tmp_path: Path, document: Any, **more: Any) -> TunedPath:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(document))
+    return from_report(file, more.get("transfer"), more.get("here"))
+
+
+def test_buffers_follow_the_bandwidth_delay_product(machine: Machine) -> None:
+    found = wanted(plan(TunedPath("both", 200e6, 0.3), machine))
+    assert found["net.ipv4.tcp_rmem"] == f"4096 131072 {2 * 7_500_000}"
+    assert found["net.ipv4.tcp_wmem"] == f"4096 16384 {int(3.2 * 7_500_000)}"
+    assert found["net.core.rmem_max"] == "7500000"
+
+
+@pytest.mark.parametrize("rate_bit_s", [1e3, 1e6, 1e8, 1e12])
+def test_nothing_is_ever_made_smaller(machine: Machine, rate_bit_s: float) -> None:
+    for each in plan(TunedPath("both", rate_bit_s, 0.5), machine).changes:
+        if each.setting.name.endswith(("mem", "mem_max")):
+            pairs = zip(map(int, each.now.split()), map(int, each.wanted.split()), strict=True)
+            assert all(now <= then < 2**31 for now, then in pairs)
+
+
+def test_what_is_off_is_switched_on_and_what_costs_others_is_only_offered(machine: Machine) -> None:
+    found = plan(TunedPath("sender", 20e6, 0.3), machine)
+    assert wanted(found)["net.ipv4.tcp_sack"] == "1"
+    assert {"bbr", "idle", "lowat"} <= {each.key for each in found.offered}
+    assert "bbr" not in {each.key for each in found.chosen}
+    chosen = plan(TunedPath("sender", 20e6, 0.3), machine, add=["bbr"], leave=["sack"])
+    assert {"bbr"} <= {each.key for each in chosen.chosen}
+    assert "sack" in {each.key for each in chosen.offered}
+
+
+def test_a_report_gives_the_simulated_size_and_its_prediction(tmp_path: Path, machine: Machine) -> None:
+    found = plan(by_report(tmp_path, report()), machine)
+    (change,) = [each for each in found.chosen if each.key == "receive-buffer"]
+    assert change.wanted.split() == ["4096", "131072", "655360"]
+    assert change.prediction is not None
+    assert change.prediction.goodput_bit_s == 8e6
+    assert not {each.key for each in found.changes} & {"send-buffer", "bbr", "idle"}
+
+
+def test_the_sender_is_told_what_the_receiver_has_to_set(tmp_path: Path, machine: Machine) -> None:
+    found = plan(by_report(tmp_path, report(seen_from="sender")), machine)
+    assert "net.ipv4.tcp_rmem" not in wanted(found)
+    assert any("tcp_rmem = 4096 131072 655360" in each for each in found.elsewhere)
+
+
+def test_loss_asks_for_bbr_only_where_it_limits(tmp_path: Path, machine: Machine) -> None:
+    loss = {"kind": "random-loss", "share": 0.8, "because": "packets were lost"}
+    path = by_report(tmp_path, report(seen_from="sender", findings=[loss], cures=[]))
+    assert wanted(plan(path, machine))["net.ipv4.tcp_congestion_control"] == "bbr"
+    (machine.proc / "net/ipv4/tcp_available_congestion_control").write_text("reno cubic\n")
+    without = plan(path, machine)
+    assert "net.ipv4.tcp_congestion_control" not in wanted(without)
+    assert any("bbr is neither loaded" in each for each in without.impossible)
+
+
+def test_what_a_namespace_may_not_set_is_said(machine: Machine) -> None:
+    (machine.proc / "net/core/rmem_max").chmod(0o444)
+    (machine.proc / "net/core/wmem_max").unlink()
+    found = plan(TunedPath("both", 200e6, 0.3), machine)
+    assert not any(each.setting.name.startswith("net.core.") for each in found.changes)
+    assert any("cannot be set from this network namespace" in each for each in found.impossible)
+    assert any("not visible in this network namespace" in each for each in found.impossible)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"transfers": 7}', '{"transfers": [{"name": 1}]}', "no JSON"]
+)
+def test_a_file_that_is_no_report_is_an_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "other.json").write_text(content)
+    with pytest.raises(TuneError, match="not a report"):
+        from_report(tmp_path / "other.json", None, None)
+
+
+def test_a_capture_between_the_ends_asks_which_end_this_host_is(tmp_path: Path) -> None:
+    between = report(seen_from="between")
+    with pytest.raises(TuneError, match="--here"):
+        by_report(tmp_path, between)
+    assert by_report(tmp_path, between, here="sender").sends
+    with pytest.raises(TuneError, match="found no transfer upload; transfers here: download"):
+        by_report(tmp_path, between, transfer="upload")
+
+
+def test_a_key_that_is_not_known_is_named_with_the_nearest(machine: Machine) -> None:
+    with pytest.raises(TuneError, match="did you mean lowat"):
+        plan(TunedPath("both", 20e6, 0.3), machine, add=["lowatt"])
+
+
+def test_a_route_keeps_its_other_words_and_never_loses_segments() -> None:
+    line = "default via 10.0.0.1 dev eth0 proto static metric 100 initcwnd 60 mtu 1400"
+    assert route_name("-4", line) == "-4 default dev eth0 metric 100"
+    assert with_first_windows(line, 40) == (
+        "default via 10.0.0.1 dev eth0 proto static metric 100 mtu 1400 initcwnd 60 initrwnd 40"
+    )
+    assert Route("-4 default").same("a  b", "a b")
+
+
+def test_a_sysctl_is_read_and_written_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net/a").write_text("1\t2\n")
+    one = Sysctl("net.a", tmp_path)
+    assert one.read() == "1\t2"
+    assert one.same("1\t2", "1 2")
+    assert Sysctl("net.b", tmp_path).read() is None

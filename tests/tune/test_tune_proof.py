@@ -1,0 +1,144 @@
+"""How a change is proved, and what is on the disk meanwhile."""
+
+import itertools
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bentpipe.errors import TuneError
+from bentpipe.tune import journal
+from bentpipe.tune.drop_in import drop_in_text, later
+from bentpipe.tune.files import Places, only_one, write_whole
+from bentpipe.tune.journal import Entry, Journal
+from bentpipe.tune.measuring import Figure, OfCommand
+from bentpipe.tune.proving import Which, prove
+
+ENTRIES = [Entry("sysctl", "net.ipv4.tcp_sack", "0", "1"), Entry("route", "-4 default", "a", "b")]
+
+
+class Measured:
+    """A path whose figure is 10, times `gain` with the new values, and noise."""
+
+    words = "measured"
+
+    def __init__(self, gain: float, noise: float, *, less_is_better: bool = False) -> None:
+        self.gain, self.noise, self.less = gain, noise, less_is_better
+        self.random = random.Random(1)
+        self.set: list[Which] = []
+
+    def switch(self, which: Which) -> None:
+        self.set.append(which)
+
+    def __call__(self) -> Figure:
+        value = 10 * math.exp(self.random.gauss(0, self.noise))
+        return Figure(value * (self.gain if self.set[-1] == "after" else 1), "", self.less)
+
+
+def proved(of: Measured, most: int = 12) -> tuple[str, int]:
+    proof = prove(of, of.switch, most, lambda *_pair: None)
+    return proof.verdict, len(proof.pairs)
+
+
+def test_a_large_difference_takes_three_pairs_in_alternating_order() -> None:
+    measured = Measured(5.0, 0.02)
+    assert proved(measured) == ("better", 3)
+    assert measured.set == ["before", "after", "after", "before", "before", "after"]
+
+
+def test_a_worse_change_and_one_without_effect_are_told_apart() -> None:
+    assert proved(Measured(0.5, 0.02)) == ("worse", 3)
+    assert proved(Measured(0.5, 0.02, less_is_better=True)) == ("better", 3)
+    assert proved(Measured(1.0, 0.2)) == ("not shown", 12)
+
+
+def test_looking_often_finds_what_is_not_there_in_a_twentieth_at_most() -> None:
+    found = 0
+    for seed in range(200):
+        measured = Measured(1.0, 0.1)
+        measured.random = random.Random(seed)
+        found += proved(measured, 5)[0] != "not shown"
+    assert found <= 200 * 0.05 + 3
+
+
+def test_a_command_that_prints_a_number_has_measured_and_another_is_timed() -> None:
+    assert OfCommand("echo some words; echo 42.5")() == Figure(42.5, "", less_is_better=False)
+    timed = OfCommand("echo words")()
+    assert (timed.unit, timed.less_is_better) == ("s", True)
+
+
+@pytest.mark.parametrize("command", ["exit 3", "no-such-program-here", "echo 0", "echo -1"])
+def test_a_measurement_that_fails_is_an_error_with_its_command(command: str) -> None:
+    with pytest.raises(TuneError, match=f"^{command}: "):
+        OfCommand(command)()
+
+
+def test_a_command_that_measures_only_sometimes_is_an_error() -> None:
+    figures = itertools.cycle([Figure(1.0, "", less_is_better=False), Figure(1.0, "s", less_is_better=True)])
+
+    class Changing(Measured):
+        def __call__(self) -> Figure:
+            return next(figures)
+
+    measured = Changing(1.0, 0.0)
+    with pytest.raises(TuneError, match="another time"):
+        prove(measured, measured.switch, 3, lambda *_pair: None)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    (tmp_path / "etc").mkdir()
+    return Places(tmp_path)
+
+
+def test_a_journal_is_read_as_it_was_written(places: Places) -> None:
+    places.folder.mkdir(parents=True)
+    assert journal.read(places) is None
+    written = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
+    assert written.made_folders == [str(places.drop_in.parent)]
+    written.with_state("applied", {"times": 2}).write(places)
+    assert journal.read(places) == written.with_state("applied", {"times": 2})
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda text: text[:-9], lambda _text: "{}", lambda _text: '{"version": 1}']
+)
+def test_a_damaged_journal_is_an_error_and_is_left(places: Places, damage: Callable[[str], str]) -> None:
+    places.folder.mkdir(parents=True)
+    journal.begun(places, ENTRIES, why="a path", until_reboot=False).write(places)
+    places.journal.write_text(damage(places.journal.read_text()))
+    with pytest.raises(TuneError, match="damaged"):
+        journal.read(places)
+    assert places.journal.exists()
+
+
+def test_only_one_process_works_at_a_time_and_leaves_no_folder(places: Places) -> None:
+    with only_one(places):
+        with pytest.raises(TuneError, match="another bentpipe tune"), only_one(places):
+            pass
+        assert places.folder.is_dir()
+    assert not places.folder.exists()
+    with only_one(places):
+        pass
+
+
+def test_the_drop_in_file_has_the_sysctls_with_their_old_values(places: Places) -> None:
+    begun: Journal = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
+    text = drop_in_text(begun, {"times": 5.6, "interval": [5, 6], "pairs": [[1, 5.6]] * 3})
+    assert text.splitlines()[2:] == [
+        "# Measured: 5.6 times better (5 to 6), 3 pairs.",
+        "# was 0",
+        "net.ipv4.tcp_sack = 1",
+    ]
+    assert "default" not in text
+
+
+def test_files_that_are_read_later_and_set_the_same_are_named(places: Places) -> None:
+    names = ["net.ipv4.tcp_sack"]
+    assert later(places, names) == []
+    (places.root / "etc/sysctl.conf").write_text("# net\n-net/ipv4/tcp_sack=0\n")
+    assert len(later(places, names)) == 1
+    write_whole(places.root / "etc/other", b"x", 0o600)
+    assert (places.root / "etc/other").stat().st_mode & 0o777 == 0o600
