@@ -38,7 +38,7 @@ test: export PROPTEST_RNG_SEED ?= 20261122
 test: export PYTHONDONTWRITEBYTECODE =
 test:
 	@scripts/setup test
-	cargo test --quiet --workspace
+	@scripts/rust-tests
 	$(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
 	$(live) -m "live and not alone" -n 6 $(beside) || [ $$? = 5 ]
 	$(live) -m "live and alone" -n 3 $(beside) || [ $$? = 5 ]
