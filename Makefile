@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -180,6 +180,10 @@ check-calc: setup
 # `bentpipe doctor` on labs with known limits: the confusion matrix of docs/doctor.md. RUNS=20 takes more of each kind and half.
 check-doctor: setup
 	@$(python) benches/doctor $(if $(RUNS),--runs $(RUNS)) $(ARGS)
+
+# Fit the weights by which it tells what drops, to the training half (about ten minutes).
+train-doctor: setup
+	@$(python) benches/doctor/train.py $(if $(RUNS),--runs $(RUNS)) $(ARGS)
 
 # `bentpipe tune --apply` killed at every third step and at KILLS=200 random moments, in a network namespace: `--undo` restores
 # everything. Some ten minutes.

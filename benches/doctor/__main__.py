@@ -16,18 +16,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from planted import KINDS, MSS, Planted, draw
+from planted import KINDS, Planted, draw
+from records import kept
 
 import bentpipe
-from bentpipe.doctor import from_capture, from_run
+from bentpipe.doctor import from_capture
 from bentpipe.doctor.diagnosis import diagnose
-from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.evidence import Evidence, SeenFrom
 from bentpipe.engines.base import EngineOptions
-from bentpipe.runs.run import Run
 from bentpipe.sweep.run import execute
 
 _TRAINING, _HELD_OUT = 0, 100_000
-_ENDS = ("sender", "receiver")
+_ENDS: tuple[SeenFrom, ...] = ("sender", "receiver")
 _DRAWS = 8
 _MOST_CAPTURED_MBIT_S = 50.0
 """A capture holds every packet: a minute of 1 Gbit/s is 8 GB."""
@@ -45,18 +45,7 @@ class Found:
     path: str
 
 
-def used_share(run: Run) -> float:
-    """Of the path's rate, by the pipe's own table, while the transfer lasted."""
-    record = run.record
-    (work,) = record["workloads"].values()
-    way = work["direction"]
-    flow = run.table("flows").row(0, named=True)
-    end_s = flow["end_s"] or record["spec"]["duration_s"]
-    rate = record["spec"]["path"][way]["shaper"]["rate_bit_s"]
-    return float(work["bytes"] * 8 * (MSS + 52) / MSS / (end_s - flow["start_s"]) / rate)
-
-
-def diagnosed(number: int, kind: str, half: str, captures: bool) -> list[Found]:
+def diagnosed(number: int, kind: str, half: str, captures: bool, every_s: float) -> list[Found]:
     """Of the first draw of that number whose run has its planted limit."""
     base = _TRAINING if half == "training" else _HELD_OUT
     for draws in range(_DRAWS):
@@ -64,19 +53,14 @@ def diagnosed(number: int, kind: str, half: str, captures: bool) -> list[Found]:
         planted = draw(kind, seed)
         if captures and float(planted.lab["path"]["rate"].split()[0]) > _MOST_CAPTURED_MBIT_S:
             continue
-        run = bentpipe.simulate(bentpipe.Lab(**planted.lab))
-        if planted.least_used <= used_share(run) <= planted.most_used:
-            seen = _captured(planted) if captures else {end: _sampled(run, end) for end in _ENDS}
+        run = kept(planted.lab)
+        if planted.least_used <= run.used_share <= planted.most_used:
+            seen = _captured(planted) if captures else {end: run.seen_from(end, every_s) for end in _ENDS}
             return [
                 _found(planted, transfers, end, kind=kind, seed=seed, half=half)
                 for end, transfers in seen.items()
             ]
     return []
-
-
-def _sampled(run: Run, end: str) -> list[Evidence]:
-    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
-    return list(from_run.transfers(run.record, tables, end))  # type: ignore[arg-type]
 
 
 def _captured(planted: Planted) -> dict[str, list[Evidence]]:
@@ -146,6 +130,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10, help="of each kind and half")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--sample-ms", type=int, default=100, help="time between samples, a multiple of 10")
     parser.add_argument("--captures", action="store_true", help="by captures instead of sockets")
     parser.add_argument("--wrong", action="store_true", help="name the wrong ones of the training half")
     asked = parser.parse_args()
@@ -154,7 +139,13 @@ def main() -> None:
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in kinds:
             for half in ("training", "held out"):
-                run = partial(diagnosed, kind=kind, half=half, captures=asked.captures)
+                run = partial(
+                    diagnosed,
+                    kind=kind,
+                    half=half,
+                    captures=asked.captures,
+                    every_s=asked.sample_ms / 1e3,
+                )
                 for each in pool.map(run, range(asked.runs)):
                     found += each
             print(f"{kind} done", file=sys.stderr)

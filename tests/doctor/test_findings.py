@@ -31,6 +31,10 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "capacity": {"path": {**PATH, "queue": "1 bdp"}},
     "tcp-options": {"path": {**PATH, "rate": "100 Mbit/s"}, "client": {"window_scaling": False}},
     "outage": {"path": {**PATH, "outages": [["5 s", "4 s"]]}},
+    "policer": {"path": {**PATH, "down": {"policer": {"rate": "8 Mbit/s", "burst": "150 kB"}}}},
+    "line-drops": {"path": {**PATH, "rate": "100 Mbit/s", "down": {"delay_limit": "150 packets"}}},
+    "short-queue": {"path": {**PATH, "rate": "50 Mbit/s", "queue": "30 kB"}},
+    "ack-path": {"path": {**PATH, "up": {"rate": "100 kbit/s"}}},
     "pacing": {"host": {"congestion_control": {"name": "fixed-rate", "rate": "5 Mbit/s"}}},
     "slow-start": {
         "path": {**PATH, "rate": "500 Mbit/s"},
@@ -45,7 +49,13 @@ def test_the_sender_sees_the_planted_limit(kind: str) -> None:
     assert diagnosed(CASES[kind]).findings[0].kind == kind
 
 
-@pytest.mark.parametrize("kind", ["receiver-window", "random-loss", "capacity", "slow-start", "outage"])
+AT_RECEIVER = (
+    *("receiver-window", "random-loss", "capacity", "slow-start", "outage"),
+    *("pacing", "policer", "short-queue", "ack-path"),
+)
+
+
+@pytest.mark.parametrize("kind", AT_RECEIVER)
 def test_the_receiver_sees_the_planted_limit(kind: str) -> None:
     assert diagnosed(CASES[kind], "receiver").findings[0].kind == kind
 

@@ -17,6 +17,7 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, Floats
 from bentpipe.doctor.claim import Claim, Family, Finding
 from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.families.ack_path import ack_path
 from bentpipe.doctor.families.at_receiver import at_receiver
 from bentpipe.doctor.families.capacity import capacity
 from bentpipe.doctor.families.losses import losses
@@ -38,13 +39,14 @@ FAMILIES: Mapping[str, Family] = {
     "at_receiver": at_receiver,
     "split": split,
     "capacity": capacity,
+    "ack_path": ack_path,
 }
 """By name, a file each."""
 ORDER = (
     "outage",
     "mtu",
-    "timeouts",
     "receiver-application",
+    "timeouts",
     "policer",
     "line-drops",
     "capacity",
@@ -53,21 +55,23 @@ ORDER = (
     "send-buffer",
     "pacing",
     "reordering",
+    "ack-path",
     "slow-start",
     "random-loss",
     "short-queue",
-    "ack-path",
     "cpu",
     "sender-application",
 )
 """Which cause a sample goes to if several claim it: the first of these."""
 HEALTHY = 0.9
 """Share of the path's rate from which on a transfer has what the path carries."""
+_BURSTS_MEET = {"capacity", "short-queue", "random-loss", "policer", "line-drops"}
 _OF_THE_PATH = ("queue", "probing")
 """How a capacity was found that is the path's own, and not what something that drops lets through."""
 _MOSTLY_FULL = 0.4
 """Least share of the time at capacity of a transfer that has what the path carries."""
 _LEAST_SHARE = 0.005
+_MOST = 0.5
 _LEAST_SAMPLES = 5
 
 
@@ -86,9 +90,10 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     if seen.size < _LEAST_SAMPLES:
         return Diagnosis(evidence, seen, (_too_little(seen),))
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
+    claims = _without_starved(claims)
     counts = _counted(seen)
     weights = np.where(counts, seen.dt_s, 0.0)
-    lost = _lost(seen)
+    lost = None if _reads_slowly(claims, weights) else _lost(seen)
     taking = sorted((claim for claim in claims if not claim.beside), key=lambda each: ORDER.index(each.kind))
     left = counts.copy()
     found = []
@@ -136,6 +141,24 @@ def _lost(seen: View) -> Floats | None:
     if seen.capacity_bit_s is None or seen.capacity_from not in _OF_THE_PATH:
         return None
     return np.clip(1 - seen.total_bit_s / seen.capacity_bit_s, 0.0, 1.0)
+
+
+def _without_starved(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without the samples in which a send buffer leaves nothing to send: a burst that meets a
+    queue or a loss would have come sooner from a larger buffer."""
+    starved = [each.holds for each in claims if each.kind == "send-buffer"]
+    if not starved:
+        return list(claims)
+    return [
+        replace(each, holds=each.holds & ~starved[0]) if each.kind in _BURSTS_MEET else each
+        for each in claims
+    ]
+
+
+def _reads_slowly(claims: Sequence[Claim], weights: Floats) -> bool:
+    """Whether a slow reader limits most of the time: the rate that is seen is its, not the path's."""
+    slow = [float(weights[each.holds].sum()) for each in claims if each.kind == "receiver-application"]
+    return sum(slow) > _MOST * float(weights.sum())
 
 
 def _finding(claim: Claim, own: Flags, weights: Floats, lost: Floats | None) -> Finding:

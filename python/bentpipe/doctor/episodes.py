@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, Places, middle
+from bentpipe.doctor.arrays import Flags, Floats, Places
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View, before_losses
 
@@ -28,10 +28,6 @@ _OF_ONE_RATE = 0.8
 _MOSTLY = 0.75
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
-_WAITING_SEGMENTS = 3
-_NO_BUCKET_SEGMENTS = 4
-_BURST_S = 0.001
-_LARGEST_BURST_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -126,37 +122,6 @@ def _overflows(view: View, of: Episodes, number: int, near: Places) -> bool:
     if view.capacity_from not in ("losses", "overshoot") or view.capacity_bit_s is None or not near.size:
         return False
     return bool(view.total_bit_s[near].max() >= _OF_ONE_RATE * view.capacity_bit_s)
-
-
-def shows_queue(view: View, of: Episodes) -> bool:
-    """Whether packets wait at the place that is full.
-
-    A queue serves at the rate at which losses come, so half of a burst waits there on average: a millisecond
-    of the rate (`tcp_tso_autosize`), or six segments. Past a policer, or a line that drops, a burst goes at
-    the path's own higher rate and waits less.
-    """
-    if view.standing.any():
-        return True
-    if 0 <= bucket_bytes(view, view.capacity_bit_s or 0.0) < _NO_BUCKET_SEGMENTS * view.mss:
-        return True  # Not even a small burst came faster: something serves at that rate.
-    later = np.arange(view.size) > of.places[0]
-    avoids = later & ~view.recovering & np.isfinite(view.flight)
-    if not avoids.any():
-        return False
-    upper = avoids & (view.flight >= np.quantile(view.flight[avoids], 0.5))
-    waiting = middle(view.queue_s * view.total_bit_s / 8, upper)
-    rate = middle(view.total_bit_s, upper)
-    burst = min(max(rate / 8 * _BURST_S, 2 * _WAITING_SEGMENTS * view.mss), _LARGEST_BURST_BYTES)
-    return bool(waiting >= burst / 2)
-
-
-def start_flights(view: View, of: Episodes) -> float | None:
-    """In flight at the loss that ended slow start, over that at later overflows; None without both."""
-    later = of.places[of.overflow & ~of.started]
-    first = of.places[of.overflow & of.started]
-    if not later.size or not first.size:
-        return None
-    return float(middle(view.flight[first]) / middle(view.flight[later]))
 
 
 def bucket_bytes(view: View, rate_bit_s: float) -> float:

@@ -18,6 +18,7 @@ import polars as pl
 
 from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all
 from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.return_way import STEADY, Spreads, spreads
 from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue
 
 _LEAST_WINDOW_S = 0.2
@@ -30,6 +31,11 @@ _SAME_RATE = 0.1
 _LEAST_EPISODES = 3
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
+_PERSISTS = 0.6
+REORDERS = 10
+"""Degree of reordering, in segments, that a sender's TCP learns from nothing else; Linux begins with 3."""
+LATE_SHARE = 0.5
+"""Share of the time with late segments that losses alone do not make."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +57,15 @@ class View:
     queue_s: Floats
     recovering: Flags
     standing: Flags
+    """Where the payload's queue stands (saturation.py)."""
+    returning: Flags
+    """Where a queue of acknowledgements stands on the way back (return_way.py)."""
     after_timeout: Flags
     """Whether TCP repairs after a retransmission timeout."""
     capacity_bit_s: float | None = None
     capacity_from: str = ""
     """How the capacity was found: `queue`, `losses`, `overshoot`, `probing` (BBR), or nothing."""
+    spreads: Spreads | None = None
 
     def __getitem__(self, column: str) -> Floats:
         return self.columns[column]
@@ -82,6 +92,13 @@ class View:
     @property
     def knows_cwnd(self) -> bool:
         return self.knows("cwnd_bytes", "ssthresh_bytes")
+
+    @property
+    def reorders(self) -> bool:
+        """Whether segments were seen to arrive so much later than others that no loss explains it."""
+        if self.at_sender:
+            return bool(np.nanmax(self["reordering_segments"], initial=0.0) >= REORDERS)
+        return bool((self.grown("out_of_order") > 0).mean() >= LATE_SHARE)
 
     @property
     def size(self) -> int:
@@ -114,13 +131,44 @@ def view(evidence: Evidence) -> View:
         queue_s=rtt_s - base if base else np.full_like(rtt_s, np.nan),
         recovering=frame["recovery"].is_in(["recovery", "loss"]).fill_null(value=False).to_numpy(),
         standing=np.zeros(frame.height, bool),
+        returning=np.zeros(frame.height, bool),
         after_timeout=(frame["recovery"] == "loss").fill_null(value=False).to_numpy(),
     )
-    found = replace(found, standing=_standing(found))
+    found = _by_way(replace(found, standing=_standing(found)))
     capacity, source = _capacity(found)
     if source != "queue":
         found = replace(found, standing=np.zeros(frame.height, bool))
     return replace(found, capacity_bit_s=capacity, capacity_from=source)
+
+
+def _by_way(of: View) -> View:
+    """A queue that stands on the way back is none of the payload's path."""
+    if of.base_rtt_s is None or not of.knows("acks") or not of.standing.any():
+        return of
+    arrived = of["arrived_bytes"] if of.knows("arrived_bytes") else of["segments_sent"] * of.mss
+    seen = spreads(
+        time_s=of.time_s,
+        connection=of.connection,
+        segments=np.nan_to_num(arrived) / of.mss,
+        acks=np.nan_to_num(of["acks"]) if of.at_sender else None,
+        standing=of.standing & ~of.recovering,
+        base_s=of.base_rtt_s,
+    )
+    if seen is None:
+        return of
+    if of.reorders and seen.payload > STEADY + seen.exact:
+        # Where packets are late one by one, a long round trip alone shows no queue.
+        return replace(of, standing=np.zeros(of.size, bool), spreads=seen)
+    if not seen.waits_on_return or not (of.at_sender or _persists(of.standing)):
+        return replace(of, spreads=seen)
+    return replace(of, standing=np.zeros(of.size, bool), returning=of.standing, spreads=seen)
+
+
+def _persists(standing: Flags) -> bool:
+    """Whether a wait stays once it has begun. A receiver's round trip holds what the sender's program waits
+    for, too, which comes and goes."""
+    places = np.flatnonzero(standing)
+    return bool(places.size and places.size >= _PERSISTS * (places[-1] - places[0] + 1))
 
 
 def _base_rtt_s(evidence: Evidence, columns: dict[str, Floats]) -> float | None:

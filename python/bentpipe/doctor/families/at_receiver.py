@@ -1,34 +1,35 @@
 """What a receiver can tell of losses and of the sender's side. It sees neither cwnd nor what is unsent.
 
-- **losses**: segments that arrive out of order show an episode. Overflows and random loss are told
-  apart as at a sender, by the wait before them and by the rates at which they came; policers and lines
-  that drop are not told from each other.
+- **losses**: segments that arrive out of order show an episode. What dropped follows from the signs of all
+  of them (drop_signs.py), as at a sender.
 - `outage`: nothing came for a second and four round trips, and then it went on as before, once or
   twice. More often it is the sender's application that pauses.
-- `sender-application`: nothing was lost, no queue stood and the window was open, so that the sender
-  could have sent more. Its application, its send buffer or its own pacing is the limit; an end that
-  only receives cannot tell which, hence a certainty of a third, or more where it paused.
+- where nothing was lost, no queue stood and the window was open, the sender could have sent more: its
+  application, its send buffer or its pacing (sender_from_afar.py).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.drop_causes import CAUSES, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
+from bentpipe.doctor.families.losses import dropped, passed_bit_s
+from bentpipe.doctor.families.sender_from_afar import sender_side
+from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
 _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
 _FEW = 2
+_LIKELY = 0.5
+_LONGER = 3.0
 _OPEN = 0.85
-_REACHED = 0.7
-_OFTEN = 0.3
-_WINDOW_SEGMENTS = 20
 _LEAST_RTO_S = 0.2
-_LEAST_STALLS = 3
 
 
 def at_receiver(view: View) -> list[Claim]:
@@ -37,34 +38,52 @@ def at_receiver(view: View) -> list[Claim]:
     claims = []
     found = episodes(view)
     latest = found.latest(view)
-    if found.count:
-        of_overflow = (latest >= 0) & found.overflow[np.maximum(latest, 0)]
-        of_random = (latest >= 0) & ~of_overflow
-        if (of_random | of_overflow).any() and _reorders(view):
-            return [_reordering(view, of_random | of_overflow)]
-        if of_random.any():
-            claims.append(_by_stalls(view, _random(view, of_random, found), found))
-        if of_overflow.any():
-            claims.append(_overflow(view, of_overflow, found))
+    lossy = (latest >= 0) & ~view.returning
+    by_chance = drop_causes(view)
     silent, lengths = _silences(view)
-    if lengths and len(lengths) <= _FEW:
+    if lengths and len(lengths) <= _FEW and _alone(view, lengths, by_chance):
         claims.append(_outage(view, silent, lengths))
-    calm = (latest < 0) & ~view.standing & ~_rises(view)
+    calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view)
     with np.errstate(invalid="ignore"):
         calm &= ~(view.rate_bit_s * view.rtt_s / 8 >= _OPEN * view["rwnd_bytes"])
-    if calm.any() and (view.capacity_bit_s is None or not found.count):
-        claims.append(_sender_side(view, calm))
+    if by_chance:
+        kind = max(by_chance, key=lambda cause: by_chance[cause])
+        if kind in SENDER_SIDE:
+            calm |= lossy & ~rising(view)
+        elif lossy.any():
+            claims.append(_dropped(view, lossy, found, by_chance))
+    if calm.any():
+        claims.append(sender_side(view, calm, by_chance))
     return claims
 
 
-def _reorders(view: View) -> bool:
-    """Whether segments are late more often than losses explain.
+def _alone(view: View, lengths: list[float], by_chance: Mapping[str, float]) -> bool:
+    """Whether losses elsewhere do not explain a silence, as they may where they mostly end in timeouts.
 
-    A window of W segments after random loss meets 1.5 / W losses per round trip (Mathis), each of which
-    leaves a hole for a round trip: of windows of 20 or more, in less than a tenth of the time.
+    A timer doubles each time, so that such silences have others half as long beside them.
     """
-    windows = middle(view.flight, view.total_bit_s > 0) / view.mss
-    return bool(windows >= _WINDOW_SEGMENTS and _late_share(view) >= _OFTEN)
+    if by_chance.get("timeouts", 0.0) < _LIKELY:
+        return True
+    came = view.grown("delivered_bytes") + view.grown("out_of_order") > 0
+    gaps = np.sort(np.diff(view.time_s[came]))[::-1]
+    others = gaps[len(lengths) : len(lengths) + 1]
+    return bool(others.size and max(lengths) >= _LONGER * others[0])
+
+
+def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, float]) -> Claim:
+    """The likeliest of what drops."""
+    kind = max(CAUSES, key=lambda cause: by_chance[cause])
+    chance = by_chance[kind]
+    if kind in ("policer", "line-drops"):
+        rate_bit_s = passed_bit_s(view)
+        return dropped(view, kind, holds, found, rate_bit_s=rate_bit_s, chance=chance, chances=by_chance)
+    if kind == "reordering":
+        return _reordering(view, holds, chance)
+    if kind == "timeouts":
+        return _by_timeouts(view, _random(view, holds, found, chance), found)
+    if kind == "random-loss":
+        return _random(view, holds, found, chance)
+    return _overflow(view, holds, found, chance)
 
 
 def _late_share(view: View) -> float:
@@ -72,12 +91,12 @@ def _late_share(view: View) -> float:
     return float((view.grown("out_of_order") > 0).mean())
 
 
-def _reordering(view: View, holds: Flags) -> Claim:
+def _reordering(view: View, holds: Flags, chance: float) -> Claim:
     share = _late_share(view)
     return Claim(
         "reordering",
         holds,
-        min(1.0, share / _OFTEN / 2),
+        chance,
         f"segments arrived after later ones in {percent(share)} of the samples, more than losses explain, "
         "and TCP takes some for lost",
         {"out_of_order_time_share": known(share), "in_flight_bytes": known(middle(view.flight, holds))},
@@ -86,14 +105,12 @@ def _reordering(view: View, holds: Flags) -> Claim:
     )
 
 
-def _by_stalls(view: View, of: Claim, found: Episodes) -> Claim:
-    """The same samples as timeouts, if half as many stalls as losses last a retransmission timeout."""
+def _by_timeouts(view: View, of: Claim, found: Episodes) -> Claim:
+    """The same samples as timeouts, with the stalls that last as long as one."""
     came = view.grown("delivered_bytes") + view.grown("out_of_order") > 0
     least_s = _LEAST_RTO_S + (view.base_rtt_s or 0.0)
     gaps = np.diff(view.time_s[came]) if came.any() else np.zeros(0)
     stalls = int((gaps >= least_s + 2 * float(np.median(view.dt_s))).sum())
-    if stalls < _LEAST_STALLS or stalls < found.count / 2:
-        return of
     return replace(
         of,
         kind="timeouts",
@@ -105,18 +122,17 @@ def _by_stalls(view: View, of: Claim, found: Episodes) -> Claim:
     )
 
 
-def _random(view: View, holds: Flags, found: Episodes) -> Claim:
+def _random(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     segments = float(np.nanmax(view["delivered_bytes"])) / view.mss
-    events = int((~found.overflow).sum())
-    share = events / max(segments, 1.0)
+    share = found.count / max(segments, 1.0)
     return Claim(
         "random-loss",
         holds,
-        float((~found.overflow).mean()),
-        f"segments were missing while nothing was full: {plural(events, 'loss event')}, in {percent(share)} "
-        f"of the segments, keep {size(middle(view.flight, holds))} in flight",
+        chance,
+        f"segments were missing while nothing was full: {plural(found.count, 'loss event')}, in "
+        f"{percent(share)} of the segments, keep {size(middle(view.flight, holds))} in flight",
         {
-            "loss_events": events,
+            "loss_events": found.count,
             "loss_event_share": known(share, 9),
             "in_flight_bytes": known(middle(view.flight, holds)),
             "rtt_s": known(middle(view.rtt_s, holds)),
@@ -126,24 +142,22 @@ def _random(view: View, holds: Flags, found: Episodes) -> Claim:
     )
 
 
-def _overflow(view: View, holds: Flags, found: Episodes) -> Claim:
-    capacity = view.capacity_bit_s or float("nan")
-    wait_s = float(found.wait_s[found.overflow].max())
-    places = found.places[found.overflow]
-    agrees = float((view.total_bit_s[places] >= 0.8 * capacity).mean())
+def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
+    most = passed_bit_s(view)
+    wait_s = float(found.wait_s.max())
     return Claim(
         "short-queue",
         holds,
-        agrees,
-        f"losses came at one rate, {rate(capacity)}, after waits of {duration(wait_s)} at most: a short "
-        "queue overflowed, or something dropped what exceeds a rate",
+        chance,
+        f"a short queue overflowed: losses came after waits of {duration(wait_s)} at most, at up to "
+        f"{rate(most)}, or in slow start long before the path was full",
         {
-            "queue_bytes": known(wait_s * capacity / 8),
-            "overflows": int(found.overflow.sum()),
-            "rate_mbit_s": known(capacity / 1e6, 3),
+            "queue_bytes": known(wait_s * most / 8),
+            "loss_events": found.count,
+            "rate_mbit_s": known(most / 1e6, 3),
         },
         "after an overflow CUBIC keeps 0.7 (BDP + queue)",
-        "losses at many rates",
+        "losses at many rates, or at one flight without a wait",
     )
 
 
@@ -176,28 +190,4 @@ def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
         {"outages": len(lengths), "longest_s": known(max(lengths)), "total_s": known(sum(lengths))},
         "a silence of a second and four round trips or more",
         "payload within the time, or many pauses",
-    )
-
-
-def _rises(view: View) -> Flags:
-    """Before the rate first reached 70 % of its largest: slow start."""
-    reached = int(np.argmax(view.total_bit_s >= _REACHED * view.total_bit_s.max()))
-    rises: Flags = view.time_s < view.time_s[reached]
-    return rises
-
-
-def _sender_side(view: View, holds: Flags) -> Claim:
-    with np.errstate(invalid="ignore"):
-        paused = holds & (view.grown("delivered_bytes") <= 0)
-    pause_share = float(view.dt_s[paused].sum() / max(view.dt_s[holds].sum(), 1e-9))
-    return Claim(
-        "sender-application",
-        holds,
-        max(1 / 3, pause_share),
-        f"the sender sent no more than {rate(middle(view.total_bit_s, holds))}, though nothing was lost, no "
-        "queue stood and the window was open: its application, its send buffer or its pacing; this end "
-        "cannot tell which",
-        {"rate_mbit_s": known(middle(view.total_bit_s, holds) / 1e6, 3), "paused_share": known(pause_share)},
-        "rate x RTT < 0.85 window, RTT at its smallest, nothing out of order",
-        "losses, a queue, or a full window",
     )

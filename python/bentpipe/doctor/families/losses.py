@@ -1,36 +1,29 @@
-"""Small windows after losses: random loss, overflows of a short queue, a policer, or a line that drops.
+"""Small windows after losses: random loss, overflows of a short queue, a policer, a line that drops,
+reordering, or losses that end in timeouts.
 
-Episodes of losses are overflows or random (episodes.py). A sample belongs to losses if cwnd is full or
-TCP repairs a loss, and to the kind of the latest episode.
-
-Overflows with a queue are `short-queue`: packets wait at the place that is full. Without one, losses at
-one rate are a `policer`, or `line-drops`: a device or a delay line that holds N packets. Slow start
-spreads its packets over the round trip, so that 2 N are in flight when N are in one way; later they go
-in bunches, and N in flight fill the line. The loss that ends slow start therefore comes at about twice
-the flight of later ones. Of a policer both are rate x RTT, and the first has the bucket more: of a
-bucket as large as the BDP the two look alike from an end.
-
-The second tests: of random loss, the share of random episodes; of overflows, the share of them at 80 %
-or more of the path's rate.
+A sample belongs to losses if cwnd is full or TCP repairs a loss. What dropped follows from the signs of all
+losses of the transfer (drop_signs.py, drop_causes.py), and the certainty is its chance by them. If random
+loss or a short queue is likeliest, single episodes may be of the other (episodes.py): both are named then.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
-from bentpipe.doctor.episodes import Episodes, bucket_bytes, episodes, shows_queue, start_flights
+from bentpipe.doctor.drop_causes import drop_causes
+from bentpipe.doctor.episodes import Episodes, bucket_bytes, episodes
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
 _FULL = 0.9
 _AT_RATE = 0.8
-_LINE_FLIGHTS = (1.6, 2.6)
 _CUBIC = 1.054
-_REORDERS = 10
-_LEAST_EPISODES = 3
-_MOSTLY_TIMEOUTS = 0.5
+_SPLIT = 0.75
+_LIKELY = 0.2
+_NAMED = 0.05
 
 
 def losses(view: View) -> list[Claim]:
@@ -39,28 +32,59 @@ def losses(view: View) -> list[Claim]:
     found = episodes(view)
     if not found.count:
         return []
-    bound = _bound(view)
+    bound = _bound(view) & ~view.returning
     latest = found.latest(view)
-    of_overflow = (latest >= 0) & found.overflow[np.maximum(latest, 0)]
-    of_random = (latest >= 0) & ~of_overflow
+    lossy = latest >= 0
+    by_chance = drop_causes(view)
+    if not by_chance:
+        return []
+    kind = max(by_chance, key=lambda cause: by_chance[cause])
+    chance = by_chance[kind]
+    if kind in ("policer", "line-drops"):
+        rate = passed_bit_s(view)
+        holds = lossy & (bound | _sends(view, rate))
+        return [dropped(view, kind, holds, found, rate_bit_s=rate, chance=chance, chances=by_chance)]
+    if kind in ("timeouts", "reordering"):
+        named = _random(view, bound & lossy, found)
+        return [
+            _by_timeouts(view, named, found, chance)
+            if kind == "timeouts"
+            else _reordered(view, named, chance)
+        ]
+    of_overflow = lossy & found.overflow[np.maximum(latest, 0)]
+    of_random = lossy & ~of_overflow
+    share = float(found.overflow.mean())
+    if max(share, 1 - share) >= _SPLIT or min(by_chance["random-loss"], by_chance["short-queue"]) < _LIKELY:
+        of_overflow, of_random = (lossy, ~lossy & False) if kind == "short-queue" else (~lossy & False, lossy)
     claims = []
     if (bound & of_random).any():
-        random = _random(view, bound & of_random, found)
-        claims.append(_by_timeouts(view, random, found) or random)
-    if found.overflow.any() and (bound & of_overflow).any():
-        claims.append(_overflow(view, bound, of_overflow, found))
-    return [_reordered(view, each) for each in claims] if _reorders(view) else claims
+        claims.append(replace(_random(view, bound & of_random, found), certainty=by_chance["random-loss"]))
+    if (bound & of_overflow).any():
+        claims.append(_short_queue(view, bound & of_overflow, found, by_chance["short-queue"]))
+    return claims
 
 
-def _by_timeouts(view: View, of: Claim, found: Episodes) -> Claim | None:
+def _sends(view: View, rate_bit_s: float) -> Flags:
+    """Where it sends at that rate, or waits for what was dropped, and has more to send."""
+    with np.errstate(invalid="ignore"):
+        all_sent = view["notsent_bytes"] < view.mss
+        waits = (view.flight > 0) & (view.grown("arrived_bytes") <= 0)
+    sends: Flags = ((view.total_bit_s >= _AT_RATE * rate_bit_s) | waits) & ~all_sent & ~view.returning
+    return sends | (view.after_timeout & ~view.returning)
+
+
+def passed_bit_s(view: View) -> float:
+    """What passes at most for long: the path's rate as far as it is known, or the highest tenth's start."""
+    return view.capacity_bit_s or float(np.quantile(view.total_bit_s, 0.9))
+
+
+def _by_timeouts(view: View, of: Claim, found: Episodes, chance: float) -> Claim:
     """The same samples where losses mostly end in timeouts: windows are too small to repair a loss."""
     count = float(np.nanmax(view["timeouts"], initial=0.0))
-    if found.count < _LEAST_EPISODES or count < _MOSTLY_TIMEOUTS * found.count:
-        return None
     return replace(
         of,
         kind="timeouts",
-        certainty=min(1.0, count / found.count),
+        certainty=chance,
         because=f"{plural(int(count), 'retransmission timeout')} in {plural(found.count, 'loss event')}: the "
         "windows are too small for duplicate acknowledgements, so TCP waits for its timer",
         evidence={**of.evidence, "timeouts": int(count), "rto_s": known(middle(view["rto_s"]))},
@@ -69,17 +93,12 @@ def _by_timeouts(view: View, of: Claim, found: Episodes) -> Claim | None:
     )
 
 
-def _reorders(view: View) -> bool:
-    """Whether the sender's TCP has seen segments arrive so much later than others."""
-    return bool(np.nanmax(view["reordering_segments"], initial=0.0) >= _REORDERS)
-
-
-def _reordered(view: View, of: Claim) -> Claim:
-    degree = float(np.nanmax(view["reordering_segments"]))
+def _reordered(view: View, of: Claim, chance: float) -> Claim:
+    degree = float(np.nanmax(view["reordering_segments"], initial=3.0))
     return Claim(
         "reordering",
         of.holds,
-        of.certainty,
+        chance,
         f"segments arrive up to {int(degree)} segments late and TCP takes some for lost: cwnd is "
         f"{size(middle(view['cwnd_bytes'], of.holds))}",
         {"reordering_segments": degree, **of.evidence},
@@ -138,53 +157,58 @@ def _formula_bit_s(events_share: float, rtt_s: float, view: View) -> float:
     return float(window * view.mss * 8 / rtt_s)
 
 
-def _overflow(view: View, bound: Flags, of_overflow: Flags, found: Episodes) -> Claim:
-    capacity = view.capacity_bit_s or float("nan")
-    places = found.places[found.overflow]
-    agrees = float((view.total_bit_s[places] >= _AT_RATE * capacity).mean())
-    if shows_queue(view, found):
-        return _short_queue(view, bound & of_overflow, found, agrees)
-    at_rate = view.total_bit_s >= _AT_RATE * capacity
-    holds = of_overflow & (bound | at_rate)
-    bdp = capacity * (view.base_rtt_s or float("nan")) / 8
-    bucket = bucket_bytes(view, capacity)
+def dropped(
+    view: View,
+    kind: str,
+    holds: Flags,
+    found: Episodes,
+    *,
+    rate_bit_s: float,
+    chance: float,
+    chances: Mapping[str, float],
+) -> Claim:
+    """A policer, or a line of fixed length: something drops without a queue."""
+    flight = middle(view.flight[found.places])
+    bucket = bucket_bytes(view, rate_bit_s)
+    other = "line-drops" if kind == "policer" else "policer"
     evidence = {
-        "rate_mbit_s": known(capacity / 1e6, 3),
+        "rate_mbit_s": known(rate_bit_s / 1e6, 3),
         "burst_bytes": known(bucket),
-        "bdp_bytes": known(bdp),
-        "overflows": int(found.overflow.sum()),
-        "lost_segments": known(float(found.lost_segments.sum())),
+        "bdp_bytes": known(rate_bit_s * (view.base_rtt_s or float("nan")) / 8),
+        "in_flight_bytes": known(flight),
+        "loss_events": found.count,
+        "lost_segments": known(float(found.lost_segments.sum())) if view.at_sender else None,
+        "chances": {cause: round(each, 3) for cause, each in chances.items() if each >= _NAMED},
     }
-    ratio = start_flights(view, found)
-    if ratio is None or not _LINE_FLIGHTS[0] <= ratio <= _LINE_FLIGHTS[1]:
+    maybe = f"; {other} has a chance of {percent(chances[other])}" if chances[other] >= _NAMED else ""
+    if kind == "policer":
         return Claim(
-            "policer",
+            kind,
             holds,
-            agrees,
-            f"something drops what exceeds {rate(capacity)} beyond a burst of {size(bucket)}, without a "
-            "queue: the RTT did not rise before the losses",
+            chance,
+            f"something drops what exceeds {rate(rate_bit_s)} beyond a burst, without a queue: the RTT did "
+            f"not rise before the losses{maybe}",
             evidence,
-            "bucket = max over s < t of arrived(t) - arrived(s) - rate (t - s)",
+            "of F in flight a policer loses F - rate x RTT, more than the last round trip added",
             "an RTT that rises before losses, or losses at many rates",
         )
     return Claim(
-        "line-drops",
+        kind,
         holds,
-        agrees / 2,
-        f"something holds no more than {size(middle(view.flight[places]))} on their way and drops the "
-        "rest without a queue; a policer with a burst of a BDP would look the same",
-        {**evidence, "in_flight_bytes": known(middle(view.flight[places]))},
-        "losses at one flight and one rate without a wait, the first at twice that flight",
+        chance,
+        f"something holds no more than {size(flight)} on their way and drops the rest without a queue{maybe}",
+        evidence,
+        "a line of N packets loses what exceeds N: as much as the last round trip added",
         "an RTT that rises before losses, or losses at many flights",
     )
 
 
 def _short_queue(view: View, holds: Flags, found: Episodes, agrees: float) -> Claim:
-    capacity = view.capacity_bit_s or float("nan")
-    longest = float(found.wait_s[found.overflow].max())
+    capacity = passed_bit_s(view)
+    longest = float(found.wait_s.max())
     queue_bytes = longest * capacity / 8
     bdp = capacity * (view.base_rtt_s or float("nan")) / 8
-    count = int(found.overflow.sum())
+    count = max(int(found.overflow.sum()), 1)
     return Claim(
         "short-queue",
         holds,

@@ -5,7 +5,9 @@
 - `send-buffer`: all that was written was sent, the receive window has room, and the send buffer is
   full: so much is in flight that the kernel lets the application write no more
   (analysis/send_memory.py), or 2/3 of the buffer's memory is in use. Whether cwnd is full does not
-  matter: a larger one would send no more.
+  matter: a larger one would send no more. If that is so in a quarter of the time, it limits whenever
+  the program waits for room: what is unsent between two such times is a burst that goes within a
+  round trip.
 
 A sample at a sender that has unsent data is limited by neither. At a receiver neither can be seen. The
 second test: of the send buffer, that the rate is what flight over RTT gives; of the application, that
@@ -21,6 +23,9 @@ from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, rate, size
 
 _FULL = 0.9
+_STARVES = 0.25
+"""Share of the time with nothing to send and a full buffer, from which on the buffer limits all the time that
+the program waits for it."""
 
 
 def sender(view: View) -> list[Claim]:
@@ -52,6 +57,10 @@ def sender(view: View) -> list[Claim]:
     waits = all_sent & rwnd_free
     claims = []
     buffer = waits & full & ~idle
+    blocked = used & rwnd_free & ~view.recovering & ~tail & ~idle
+    if share_of(buffer & cwnd_free, ~idle & ~view.recovering & ~tail, view.dt_s) >= _STARVES:
+        # Between two such samples the program wrote a burst, which was sent within the round trip.
+        buffer |= blocked
     if buffer.any():
         claims.append(_send_buffer(view, buffer))
     application = (waits & cwnd_free & ~full) | (idle & more_open & ~tail)

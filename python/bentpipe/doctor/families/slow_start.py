@@ -39,6 +39,8 @@ def slow_start(view: View) -> list[Claim]:
         if left_early
         else "slow start: cwnd was still growing towards what the path carries"
     )
+    if left_early and view.reorders and not view.standing.any():
+        return [_fooled(view, holds, largest)]
     agrees = 0.5
     if expected_s:
         agrees = min(1.0, max(expected_s, view.base_rtt_s or 0) * 2 / took_s) if took_s > 0 else 0.5
@@ -58,6 +60,24 @@ def slow_start(view: View) -> list[Claim]:
             "cwnd above ssthresh, or a full pipe",
         )
     ]
+
+
+def _fooled(view: View, holds: Flags, largest: float) -> Claim:
+    degree = float(np.nanmax(view["reordering_segments"]))
+    return Claim(
+        "reordering",
+        holds,
+        1.0,
+        f"segments arrive up to {int(degree)} segments late, which slow start took for a queue: it ended at "
+        f"{size(largest)} in flight at most, without a loss",
+        {
+            "reordering_segments": degree,
+            "in_flight_bytes": known(largest),
+            "rtt_s": known(middle(view.rtt_s, holds)),
+        },
+        "HyStart ends slow start where round trips grow by an eighth (RFC 9406)",
+        "segments that keep their order, or a queue that stands",
+    )
 
 
 def _expected_s(view: View) -> float | None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
@@ -22,6 +23,7 @@ _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
+_DROP_ALWAYS = ("policer", "line-drops")
 
 
 def stalls(view: View) -> list[Claim]:
@@ -41,6 +43,9 @@ def stalls(view: View) -> list[Claim]:
     claims = []
     if outage.any():
         claims.append(_outage(view, outage, lengths))
+    causes = drop_causes(view)
+    if causes and max(causes, key=lambda cause: causes[cause]) in _DROP_ALWAYS:
+        return claims  # Timeouts are what these do to small windows.
     rest = (silent | view.after_timeout | _before_timeouts(view)) & ~outage
     if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
         claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))

@@ -1,0 +1,85 @@
+"""Runs of labelled labs, kept in a folder so that a changed rule costs no new simulation.
+
+A run is sampled every 10 ms. Coarser samples are every n-th of these, as a socket that is read less often
+gives them. A file's name follows from the lab and from the compiled simulator: another one simulates anew.
+"""
+
+import hashlib
+import io
+import json
+import os
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from planted import MSS
+
+import bentpipe
+from bentpipe import _core
+from bentpipe.doctor import from_run
+from bentpipe.doctor.evidence import Evidence, SeenFrom
+from bentpipe.runs.run import Run
+
+FOLDER = Path("runs/doctor-set")
+FINEST_S = 0.01
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is left of a run."""
+
+    used_share: float
+    """Of the path's rate, by the pipe's own figures, while the transfer lasted."""
+    record: Mapping[str, Any]
+    parquet: Mapping[str, bytes]
+    """Its tables."""
+
+    def seen_from(self, end: SeenFrom, every_s: float) -> list[Evidence]:
+        """The evidence of that end with samples so often."""
+        tables = {name: pl.read_parquet(io.BytesIO(each)) for name, each in self.parquet.items()}
+        sockets = tables["sockets"]
+        number = (sockets["time_s"] / FINEST_S).round().cast(pl.Int64)
+        chosen = sockets.filter(number % max(round(every_s / FINEST_S), 1) == 0)
+        return list(from_run.transfers(self.record, {**tables, "sockets": chosen}, end))
+
+
+def kept(lab: dict[str, Any]) -> Kept:
+    """The run of that lab, simulated if it is not there."""
+    words = json.dumps([lab, FINEST_S, _simulator()], sort_keys=True)
+    file = FOLDER / f"{hashlib.sha256(words.encode()).hexdigest()[:24]}.pickle"
+    if file.exists():
+        found: Kept = pickle.loads(file.read_bytes())
+        return found
+    run = bentpipe.simulate(bentpipe.Lab(**lab), sample_s=FINEST_S)
+    tables = {name: _parquet(run.table(name)) for name in ("sockets", "flows", "pings")}
+    found = Kept(_used_share(run), run.record, tables)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    staged = file.with_suffix(f".{os.getpid()}")
+    staged.write_bytes(pickle.dumps(found))
+    staged.rename(file)
+    return found
+
+
+def _parquet(table: pl.DataFrame) -> bytes:
+    into = io.BytesIO()
+    table.write_parquet(into)
+    return into.getvalue()
+
+
+@cache
+def _simulator() -> str:
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+
+
+def _used_share(run: Run) -> float:
+    record = run.record
+    (work,) = record["workloads"].values()
+    way = work["direction"]
+    flow = run.table("flows").row(0, named=True)
+    end_s = flow["end_s"] or record["spec"]["duration_s"]
+    rate = record["spec"]["path"][way]["shaper"]["rate_bit_s"]
+    return float(work["bytes"] * 8 * (MSS + 52) / MSS / (end_s - flow["start_s"]) / rate)

@@ -1,0 +1,100 @@
+"""How likely each cause of losses is, by their signs (drop_signs.py).
+
+No single sign decides: a policer's bucket may be as large as the path's BDP, and a line's packets may come
+in bunches. So the chances of the causes come from all signs together, by multinomial logistic regression:
+the chance of a cause is proportional to exp(its weights x the signs, their squares and their products).
+The weights are fitted to labelled labs of the training half (benches/doctor/train.py); of transfers like
+these a chance of 0.9 is right nine times in ten. The causes count as equally frequent.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Floats
+from bentpipe.doctor.arrival_signs import arrival_signs
+from bentpipe.doctor.drop_signs import signs
+from bentpipe.doctor.view import View
+
+CAUSES = ("random-loss", "short-queue", "policer", "line-drops", "timeouts", "reordering")
+"""What can drop packets, or seem to."""
+SENDER_SIDE = ("send-buffer", "sender-application", "pacing")
+"""What can keep a sender from sending more. A receiver infers these too."""
+_FARTHEST = 4.0
+"""A sign counts as no farther from its mean than so many standard deviations."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of one end."""
+
+    names: Sequence[str]
+    middle: Floats
+    spread: Floats
+    weights: Floats
+    """A row per term, a column per cause."""
+    causes: Sequence[str]
+
+    def terms(self, found: Mapping[str, float]) -> Floats:
+        """One, the signs, which of them are unknown, their squares and their products."""
+        values = np.array([found.get(name, np.nan) for name in self.names])
+        unknown = ~np.isfinite(values)
+        scaled = np.where(unknown, 0.0, (values - self.middle) / self.spread)
+        scaled = np.clip(scaled, -_FARTHEST, _FARTHEST)
+        first, second = np.triu_indices(len(scaled), 1)
+        squares = scaled**2 - ~unknown
+        return np.concatenate(([1.0], scaled, unknown, squares, scaled[first] * scaled[second]))
+
+    def of(self, found: Mapping[str, float]) -> dict[str, float]:
+        return dict(zip(self.causes, map(float, chances(self.terms(found) @ self.weights)), strict=True))
+
+    def as_json(self, digits: int) -> dict[str, Any]:
+        return {
+            "causes": list(self.causes),
+            "signs": list(self.names),
+            "middle": np.round(self.middle, digits).tolist(),
+            "spread": np.round(self.spread, digits).tolist(),
+            "weights": np.round(self.weights, digits).tolist(),
+        }
+
+
+def chances(scores: Floats) -> Floats:
+    """Of the last axis' scores: exp(score) over their sum."""
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def all_signs(view: View) -> dict[str, float]:
+    """What the chances follow from."""
+    return signs(view) if view.at_sender else {**signs(view), **arrival_signs(view)}
+
+
+def drop_causes(view: View) -> dict[str, float]:
+    """The chance of each cause; empty where nothing was lost, or no round trip is known.
+
+    At a receiver the causes of SENDER_SIDE are among them, and a loss is not needed.
+    """
+    found = all_signs(view)
+    if not found:
+        return {}
+    return _weights()["sender" if view.at_sender else "receiver"].of(found)
+
+
+@cache
+def _weights() -> dict[str, Weights]:
+    text = resources.files(__package__).joinpath("drop_weights.json").read_text(encoding="utf-8")
+    return {
+        end: Weights(
+            each["signs"],
+            np.array(each["middle"]),
+            np.array(each["spread"]),
+            np.array(each["weights"]),
+            each["causes"],
+        )
+        for end, each in json.loads(text).items()
+    }

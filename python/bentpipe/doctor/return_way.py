@@ -1,0 +1,99 @@
+"""Which way the packets wait: that of the payload, or that of the acknowledgements.
+
+A queue that stands serves at a constant rate, whatever goes through it. Where the payload waits, payload
+arrives at a constant rate; how many acknowledgements come for it changes with losses, delayed ACKs and
+offloads. Where the ACKs wait, they arrive at a constant rate, and how much payload each stands for changes
+with what is in flight. So the queue is on the way whose rate is the constant one.
+
+The rates are compared over windows within which a queue stands throughout: a round trip, 0.2 s or 40
+segments, whichever is longest. Their spread is that between the first and the ninth tenth. A count of
+segments in a window is exact to two.
+
+A receiver does not see which of its ACKs arrive. There the payload's rate alone counts: of a queue on its
+way it would be constant. Another's traffic through that queue would look the same.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, Floats, Places
+
+_LEAST_S = 0.2
+_LEAST_SEGMENTS = 40
+_LEAST_WINDOWS = 5
+_EXACT_SEGMENTS = 2
+STEADY = 0.1
+"""How much a queue's rate is allowed to vary: others use it too."""
+_OF_THE_PAYLOADS = 0.5
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """How much rates differed from window to window while a queue stood: 0 is not at all."""
+
+    payload: float
+    acks: float | None
+    """None: not seen at this end."""
+    exact: float
+    """What counting whole segments does by itself."""
+
+    @property
+    def waits_on_return(self) -> bool:
+        """Whether the queue is on the ACKs' way."""
+        if self.payload <= STEADY + self.exact:
+            return False
+        if self.acks is None:
+            return True
+        return self.acks <= min(_OF_THE_PAYLOADS * self.payload, STEADY + self.exact)
+
+
+def spreads(
+    *,
+    time_s: Floats,
+    connection: Places,
+    segments: Floats,
+    acks: Floats | None,
+    standing: Flags,
+    base_s: float,
+) -> Spreads | None:
+    """`segments` and `acks` are counters. None: no queue stood long enough to tell."""
+    found: list[tuple[float, float, float]] = []
+    for each in np.unique(connection):
+        own = connection == each
+        found += _windows(
+            time_s[own],
+            segments[own],
+            np.zeros(int(own.sum())) if acks is None else acks[own],
+            standing[own],
+            max(base_s, _LEAST_S),
+        )
+    if len(found) < _LEAST_WINDOWS:
+        return None
+    payload, returned, counts = np.array(found).T
+    exact = _EXACT_SEGMENTS / float(np.median(counts)) if np.median(counts) > 0 else 1.0
+    return Spreads(_spread(payload), None if acks is None else _spread(returned), exact)
+
+
+def _windows(
+    time_s: Floats, segments: Floats, acks: Floats, standing: Flags, least_s: float
+) -> list[tuple[float, float, float]]:
+    """Of each window: payload's rate, ACKs' rate, segments."""
+    found = []
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], standing, [False])).astype(int)))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        place = int(begin)
+        while place < end:
+            until = int(np.searchsorted(time_s, time_s[place] + least_s - 1e-9))
+            until = max(until, int(np.searchsorted(segments, segments[place] + _LEAST_SEGMENTS)))
+            if until >= end:
+                break
+            took_s, count = time_s[until] - time_s[place], segments[until] - segments[place]
+            found.append((count / took_s, (acks[until] - acks[place]) / took_s, float(count)))
+            place = until
+    return found
+
+
+def _spread(rates: Floats) -> float:
+    low, half, high = np.quantile(rates, (0.1, 0.5, 0.9))
+    return float((high - low) / half) if half > 0 else 0.0

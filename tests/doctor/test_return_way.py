@@ -1,0 +1,44 @@
+"""On which way packets wait: the one whose rate is constant."""
+
+import numpy as np
+import pytest
+
+from bentpipe.doctor.return_way import Spreads, spreads
+
+TIME_S = np.arange(0.0, 20.0, 0.1)
+STEADY = 1000 * TIME_S
+VARYING = 1000 * TIME_S + 800 * np.sin(TIME_S)
+
+
+def seen(segments: np.ndarray, acks: np.ndarray | None, standing: np.ndarray | None = None) -> Spreads | None:
+    return spreads(
+        time_s=TIME_S,
+        connection=np.zeros(TIME_S.size, dtype=np.int64),
+        segments=segments,
+        acks=acks,
+        standing=np.ones(TIME_S.size, bool) if standing is None else standing,
+        base_s=0.1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("segments", "acks", "on_return"),
+    [
+        (VARYING, STEADY / 2, True),
+        (STEADY, VARYING / 2, False),
+        (STEADY, STEADY / 2, False),
+        (VARYING, VARYING / 2, False),
+        (VARYING, None, True),
+        (STEADY, None, False),
+    ],
+)
+def test_the_queue_is_on_the_way_with_the_constant_rate(
+    segments: np.ndarray, acks: np.ndarray | None, on_return: bool
+) -> None:
+    found = seen(segments, acks)
+    assert found is not None
+    assert found.waits_on_return is on_return
+
+
+def test_nothing_is_said_where_no_queue_stood_long_enough() -> None:
+    assert seen(VARYING, STEADY, np.arange(TIME_S.size) < 5) is None
