@@ -53,6 +53,29 @@ def test_a_call_crosses_a_tunnel_and_passes_proxies(tmp_path: Path) -> None:
         assert figures["down"]["sent"] == 25
 
 
+@pytest.mark.parametrize("ip", [4, 6])
+def test_a_call_crosses_the_gateways_unless_they_leave_it_alone(tmp_path: Path, ip: int) -> None:
+    """Of two calls at once the gateways carry one: by its packets each gateway knows it from the other."""
+    other = CALL.replace("voice", "other") + 'time = "400 ms"\n'
+    lab = (
+        PATH.replace("[path]", f"[host]\nip = {ip}\n[path]")
+        + '[gateway]\ncarries = ["voice"]\n'
+        + CALL
+        + 'time = "500 ms"\n'
+        + other
+    )
+    (record,) = run(tmp_path, lab).records
+    assert record["gateway"]["near"]["datagrams_sent"] == record["gateway"]["far"]["datagrams_sent"] == 25
+    for name, count in (("voice", 25), ("other", 20)):
+        figures = record["workloads"][name]
+        assert "why" not in figures
+        for way in ("down", "up"):
+            assert figures[way]["sent"] == count
+            assert figures[way]["delay_ms"] >= 30
+    assert 0 < record["gateway"]["near"]["datagrams_delivered"] <= 25
+    assert 0 < record["gateway"]["far"]["datagrams_delivered"] <= 25
+
+
 def test_a_call_that_a_tunnel_does_not_carry_is_refused(tmp_path: Path) -> None:
     rtt = '[[workload]]\nname = "rtt"\nkind = "ping"\ncount = 3\n'
     with pytest.raises(bentpipe.EngineError, match=r"tunnel.carries: \"voice\" is not in it"):

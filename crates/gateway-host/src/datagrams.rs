@@ -20,7 +20,10 @@ pub(crate) struct Datagrams {
 
 impl Datagrams {
     pub fn report(&self) -> AssociationsReport {
-        self.associations.report
+        AssociationsReport {
+            overflow: self.transparent.overflow(),
+            ..self.associations.report
+        }
     }
 
     pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {

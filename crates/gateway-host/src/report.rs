@@ -108,6 +108,8 @@ pub struct AssociationsReport {
     pub without_flow: u64,
     /// Not taken by the kernel: its buffer was full, or there is no way there.
     pub unsent: u64,
+    /// From hosts by TPROXY, and found the receive buffer full.
+    pub overflow: u64,
 }
 
 impl AssociationsReport {

@@ -9,6 +9,7 @@ use crate::clock::Now;
 use crate::entrance::Asked;
 use crate::flows::{FlowReport, FlowState, Ledger};
 use crate::original_destination::{receive, set_transparent};
+use crate::socket_options;
 use crate::user::{user_address, user_of};
 use crate::users::Users;
 use bentpipe_gateway::{FlowId, Received, ResetCode, Session, Target};
@@ -78,6 +79,12 @@ impl TransparentUdp {
         self.hosts
             .values()
             .map(move |it| it.ledger.report(FlowState::Udp, now))
+    }
+
+    /// Datagrams that found the receive buffer full.
+    pub fn overflow(&self) -> u64 {
+        let drops = self.sockets.iter().map(socket_options::drops);
+        drops.filter_map(Result::ok).sum()
     }
 
     /// Something came to the socket of this place.

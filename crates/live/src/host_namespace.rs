@@ -1,7 +1,7 @@
 //! One host of a run: a network namespace with its ends of the links, its addresses, its routes, its settings.
 
 use crate::family::Family;
-use crate::gateway::{self, Seat};
+use crate::gateway::{self, GatewaySetup, Seat};
 use crate::host_setup::{HostSetup, at, metrics, quiet};
 use crate::namespaces::NetNamespace;
 use crate::per_host::HostId;
@@ -11,6 +11,7 @@ use crate::routing::{DeviceDrops, Routing};
 use crate::sock_diag::SockDiag;
 use crate::split::{self, Splitter};
 use crate::topology::{self, Attachment, PLAIN, Plan};
+use crate::transport::Transport;
 use crate::{servers, sysctl, tun};
 use bentpipe_base::topology::Link;
 use std::collections::BTreeMap;
@@ -153,9 +154,9 @@ pub(crate) fn build(
             namespace.gateway_seat = Some(namespace.seat_gateway(host, setup, root, machine)?);
         }
         Some(Some(port)) if host == HostId::Near => {
-            let own = own_addresses(host, setup);
+            let (own, beside) = (own_addresses(host, setup), beside(setup));
             namespace
-                .site(host, setup, &own, root, machine)
+                .site(host, setup, (&own, &beside), root, machine)
                 .hand_over(port)?;
         }
         _ => {}
@@ -298,7 +299,7 @@ impl HostNamespace {
         machine: &Machine,
     ) -> Result<(Splitter, SockDiag), Refused> {
         let own = own_addresses(host, setup);
-        let site = self.site(host, setup, &own, root, machine);
+        let site = self.site(host, setup, (&own, &[]), root, machine);
         site.split(long_leg)
     }
 
@@ -311,20 +312,22 @@ impl HostNamespace {
         machine: &Machine,
     ) -> Result<Seat, Refused> {
         let own = own_addresses(host, setup);
-        let listeners = self.site(host, setup, &own, root, machine).take()?;
+        let beside = beside(setup);
+        let site = self.site(host, setup, (&own, &beside), root, machine);
+        let taken = site.take()?;
         let net = self.net.share();
         let net = net.map_err(at(host, "sharing the network namespace"))?;
         let family = &setup.ip[..1];
         let address = topology::addresses(host, PLAIN, family)[0];
         let far = topology::addresses(HostId::Far, PLAIN, family)[0];
-        gateway::Seat::new(host, net, address, far, listeners, setup.path.mtu)
+        gateway::Seat::new(host, net, address, far, taken, setup.path.mtu)
     }
 
     fn site<'a>(
         &'a mut self,
         host: HostId,
         setup: &'a Setup,
-        own: &'a [IpAddr],
+        (own, beside): (&'a [IpAddr], &'a [(Transport, u16)]),
         root: bool,
         machine: &'a Machine,
     ) -> split::Site<'a> {
@@ -339,10 +342,7 @@ impl HostNamespace {
             },
             addresses: own,
             families: &setup.ip,
-            beside: setup
-                .gateway
-                .as_ref()
-                .map_or(&[], |gateway| &gateway.beside_tcp_ports),
+            beside,
             mtu: setup.host_mtu(),
             root,
             machine,
@@ -368,6 +368,12 @@ impl HostNamespace {
             receive: now.receive - before.receive,
         })
     }
+}
+
+/// What the gateways leave alone.
+fn beside(setup: &Setup) -> Vec<(Transport, u16)> {
+    let gateway = setup.gateway.as_ref();
+    gateway.map_or_else(Vec::new, GatewaySetup::beside)
 }
 
 /// All that a host is reached by.

@@ -31,6 +31,7 @@ mod sockets_csv;
 pub mod split;
 mod sysctl;
 mod topology;
+mod transport;
 mod tun;
 mod watch;
 

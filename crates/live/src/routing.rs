@@ -1,6 +1,7 @@
 //! Links, addresses and routes of the calling thread's network namespace, by rtnetlink(7).
 
 use crate::family::Family;
+use crate::transport::Transport;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
     NetlinkPayload,
@@ -219,10 +220,11 @@ impl Routing {
         )
     }
 
-    /// Looks up the TCP packets that come in through a device in a table of their own, after those that are addressed to this host.
-    pub(crate) fn add_tcp_rule(
+    /// Looks up the packets of this protocol that come in through a device in a table of their own, after those that are addressed to this host.
+    pub(crate) fn add_transport_rule(
         &mut self,
         family: Family,
+        transport: Transport,
         incoming: &str,
         table: u8,
     ) -> io::Result<()> {
@@ -232,7 +234,7 @@ impl Routing {
         message.header.action = RuleAction::ToTable;
         message.attributes = vec![
             RuleAttribute::Iifname(incoming.to_owned()),
-            RuleAttribute::IpProtocol(IpProtocol::Tcp),
+            RuleAttribute::IpProtocol(protocol(transport)),
             RuleAttribute::Priority(table.into()),
         ];
         self.set(
@@ -241,12 +243,12 @@ impl Routing {
         )
     }
 
-    /// Looks up the TCP packets with this port at either end as those of other protocols, before any rule of [`Routing::add_tcp_rule`]
+    /// Looks up the packets with this port at either end as those of other protocols, before any rule of [`Routing::add_transport_rule`]
     /// with a higher table.
     pub(crate) fn add_port_exception(
         &mut self,
         family: Family,
-        port: u16,
+        (transport, port): (Transport, u16),
         priority: u8,
     ) -> io::Result<()> {
         let range = RulePortRange {
@@ -262,7 +264,7 @@ impl Routing {
             message.header.table = RouteHeader::RT_TABLE_MAIN;
             message.header.action = RuleAction::ToTable;
             message.attributes = vec![
-                RuleAttribute::IpProtocol(IpProtocol::Tcp),
+                RuleAttribute::IpProtocol(protocol(transport)),
                 ports,
                 RuleAttribute::Priority(priority.into()),
             ];
@@ -337,6 +339,13 @@ fn drops_of(counted: &Stats64) -> DeviceDrops {
     DeviceDrops {
         transmit: counted.tx_dropped + counted.tx_errors,
         receive: counted.rx_dropped + counted.rx_errors,
+    }
+}
+
+fn protocol(transport: Transport) -> IpProtocol {
+    match transport {
+        Transport::Tcp => IpProtocol::Tcp,
+        Transport::Udp => IpProtocol::Udp,
     }
 }
 

@@ -1,6 +1,6 @@
 """bentpipe's gateways in the live engine: what the host process is told, and whether the machine kept up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bentpipe.engines import ports
@@ -55,13 +55,13 @@ def rate(law: ControlLaw, bit_s: int | None) -> str | dict[str, int | None]:
     return law if law == "fair" else {law: bit_s}
 
 
-def setup(gateway: GatewaySpec, hosts: Mapping[str, Any], beside_tcp_ports: Sequence[int]) -> dict[str, Any]:
+def setup(gateway: GatewaySpec, hosts: Mapping[str, Any], beside: Mapping[str, list[int]]) -> dict[str, Any]:
     """The field `gateway` of the request `setup`."""
     redundancy = gateway.redundancy
     return {
         "hosts": hosts,
         "port_of_others": None if gateway.kind == "bentpipe" else ports.OF_OTHERS,
-        "beside_tcp_ports": list(beside_tcp_ports),
+        **beside,
         "down_rate": rate(gateway.law_down, gateway.rate_down_bit_s),
         "up_rate": rate(gateway.law_up, gateway.rate_up_bit_s),
         "redundancy": redundancy if redundancy == "adaptive" else {"fixed": redundancy},

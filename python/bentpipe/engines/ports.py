@@ -26,14 +26,18 @@ def beside_tunnel(spec: RunSpec) -> dict[str, Any]:
     }
 
 
-def beside_gateways(spec: RunSpec) -> list[int]:
-    """The TCP ports of the servers whose connections the gateways leave alone."""
-    return _tcp_ports(spec, _named(spec, spec.gateway.beside if spec.gateway else ()))
+def beside_gateways(spec: RunSpec) -> dict[str, list[int]]:
+    """The ports, of TCP and of UDP, by which the gateways know what they leave alone."""
+    works = _named(spec, spec.gateway.beside if spec.gateway else ())
+    return {
+        "beside_tcp_ports": _tcp_ports(spec, works),
+        "beside_udp_ports": sorted(server_port(spec, work.name) for work in works if work.kind == "call"),
+    }
 
 
 def gateways_refusal(spec: RunSpec) -> str | None:
-    """What keeps the gateways' kernels from telling apart what they carry; None: nothing. What is not TCP
-    crosses beside the session anyway."""
+    """What keeps the gateways' kernels from telling apart what they carry; None: nothing. Pings cross
+    beside the session anyway."""
     beside = _named(spec, spec.gateway.beside if spec.gateway else ())
     for work in beside:
         if work.kind == "exec":

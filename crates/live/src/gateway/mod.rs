@@ -1,9 +1,10 @@
 //! `[gateway]`: bentpipe's gateways at near and at far, and the hosts do not see them.
 //!
-//! Each of the two is a router whose kernel hands over the TCP connections that come from the hosts' side (`split::tproxy`), addresses and
-//! ports as they were. A thread of the host process is the gateway ([`bentpipe_gateway_host`]). The session between both is UDP from
+//! Each of the two is a router whose kernel hands over the TCP connections and the UDP that come from the hosts' side (`split::tproxy`), addresses
+//! and ports as they were. A thread of the host process is the gateway ([`bentpipe_gateway_host`]). The session between both is UDP from
 //! near to far, so that it crosses the path as any packet does. The other gateway opens each connection again, under its opener's
-//! address and port. What is not TCP the hosts forward as any router does.
+//! address and port, and sends datagrams from their sender's: whichever host sends first, each direction is an association of its own. Other
+//! packets the hosts forward as any router does.
 //!
 //! Keys are made for each run. The gateways connect when the pipes run, which is before the run's time zero.
 
@@ -17,11 +18,12 @@ use crate::host_setup::{HostSetup, at};
 use crate::namespaces::NetNamespace;
 use crate::per_host::HostId;
 use crate::refusal::Refused;
-use crate::split::sockets;
+use crate::split::{Taken, sockets};
+use crate::transport::Transport;
 use bentpipe_carrier::identity::Identity;
 use bentpipe_carrier::quic;
-use bentpipe_gateway::{Config, GatewayRedundancy, Rate, Target, null};
-use bentpipe_gateway_host::{ChoiceConfig, Gateway, Peer, Report, Setup, Stop, reset_code};
+use bentpipe_gateway::{Config, GatewayRedundancy, Rate, ResetCode, Target, null};
+use bentpipe_gateway_host::{ChoiceConfig, Gateway, Onward, Peer, Report, Setup, Stop, reset_code};
 use report::RunZero;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use serde::Deserialize;
@@ -58,16 +60,26 @@ pub struct GatewaySetup {
     /// listeners at this port, one for each family. Bentpipe's own gateways do not start.
     #[serde(default)]
     pub port_of_others: Option<u16>,
-    /// The gateways leave connections with one of these ports at either end alone. Their packets are forwarded, and cross the path beside
-    /// the session.
+    /// The gateways leave connections with one of these ports at either end alone, and UDP. The packets are forwarded, and cross the path
+    /// beside the session.
     #[serde(default)]
     pub beside_tcp_ports: Vec<u16>,
+    #[serde(default)]
+    pub beside_udp_ports: Vec<u16>,
 }
 
 impl GatewaySetup {
     /// Bentpipe's own gateways sit at near and far.
     pub fn is_ours(&self) -> bool {
         self.port_of_others.is_none()
+    }
+
+    /// What the gateways leave alone.
+    pub(crate) fn beside(&self) -> Vec<(Transport, u16)> {
+        let of = |transport| move |&port: &u16| (transport, port);
+        let tcp = self.beside_tcp_ports.iter().map(of(Transport::Tcp));
+        tcp.chain(self.beside_udp_ports.iter().map(of(Transport::Udp)))
+            .collect()
     }
 }
 
@@ -77,7 +89,7 @@ pub(crate) struct Seat {
     net: NetNamespace,
     udp: OwnedFd,
     far: SocketAddr,
-    listeners: Vec<OwnedFd>,
+    taken: Taken,
 }
 
 impl Seat {
@@ -87,7 +99,7 @@ impl Seat {
         net: NetNamespace,
         own: IpAddr,
         far: IpAddr,
-        listeners: Vec<OwnedFd>,
+        taken: Taken,
         mtu: u32,
     ) -> Result<Self, Refused> {
         let least = LEAST_UDP_PAYLOAD + header_bytes(far.is_ipv4());
@@ -108,7 +120,7 @@ impl Seat {
             net,
             udp,
             far,
-            listeners,
+            taken,
         })
     }
 }
@@ -159,13 +171,11 @@ impl Gateways {
         let limit = (descriptors / OF_A_CONNECTION) as usize;
         let start = |place: usize, seat: Seat, peer, rate, decoded: Decoded, identity| {
             let Seat {
-                net,
-                udp,
-                listeners,
-                ..
+                net, udp, taken, ..
             } = seat;
             let outer_bytes = header_bytes(is_v4) + null::OVERHEAD_BYTES as u32;
             let mut session = Config::with_rate(rate, outer_bytes);
+            session.takes_udp = true;
             if let Some(policy) = setup.redundancy.policy() {
                 session.redundancy = policy;
             }
@@ -181,13 +191,13 @@ impl Gateways {
                 identity,
                 peer,
                 udp,
-                listeners: listeners.into_iter().map(Into::into).collect(),
-                onward: Box::new(onward),
+                listeners: taken.listeners.into_iter().map(Into::into).collect(),
+                onward: Box::new(AsTheHost),
                 most_connections: limit,
                 on_delivered: Some(Box::new(move |_, bytes| decoded.count(bytes))),
                 loses: None,
                 tcp: None,
-                transparent_udp: Vec::new(),
+                transparent_udp: taken.udp,
                 tun: None,
                 choice: ChoiceConfig::default(),
             };
@@ -218,9 +228,22 @@ impl Gateways {
     }
 }
 
-/// Opens a connection as if its opener had, in the calling thread's network namespace.
-fn onward(target: &Target) -> Result<OwnedFd, bentpipe_gateway::ResetCode> {
-    sockets::connect_as(target.source, target.destination).map_err(reset_code)
+/// Opens connections, and sends datagrams, as if their host had, in the calling thread's network namespace.
+#[derive(Debug)]
+struct AsTheHost;
+
+impl Onward for AsTheHost {
+    fn connect(&mut self, target: &Target) -> Result<OwnedFd, ResetCode> {
+        sockets::connect_as(target.source, target.destination).map_err(reset_code)
+    }
+
+    fn associate(&mut self, target: &Target) -> Result<OwnedFd, ResetCode> {
+        sockets::send_as(target.source).map_err(reset_code)
+    }
+
+    fn allows_datagram(&mut self, _: SocketAddr) -> bool {
+        true
+    }
 }
 
 impl Running {

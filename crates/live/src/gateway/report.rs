@@ -21,7 +21,7 @@ pub struct GatewayError {
     /// How long it could not send although it was due, beyond what its pacer makes up for (2 ms each time), and the share of its time.
     pub held_up_s: f64,
     pub held_up_share: f64,
-    /// UDP packets that found the receive buffer full, and that the kernel did not send.
+    /// UDP packets that found the receive buffer full, hosts' datagrams with them, and packets that the kernel did not send.
     pub udp_overflow: u64,
     pub udp_unsent: u64,
     /// As the kernel counts: twice the bytes that a program asks for.
@@ -89,7 +89,7 @@ impl GatewayError {
             established_s: report.established.map(|at| zero.run_time_s(at)),
             held_up_s,
             held_up_share: if ran_s > 0.0 { held_up_s / ran_s } else { 0.0 },
-            udp_overflow: report.udp.overflow,
+            udp_overflow: report.udp.overflow + report.associations.overflow,
             udp_unsent: report.udp.unsent,
             udp_receive_buffer_bytes: report.udp.receive_buffer_bytes,
             udp_send_buffer_bytes: report.udp.send_buffer_bytes,

@@ -12,7 +12,7 @@
 //! ```
 
 use super::forwarder::Side;
-use super::tproxy;
+use super::tproxy::{self, Taker};
 use crate::family::Family;
 use crate::host_setup::{HostSetup, at, metrics, quiet};
 use crate::namespaces::NetNamespace;
@@ -21,9 +21,12 @@ use crate::refusal::{self, Machine, Refused, Step};
 use crate::routing::{DefaultRoute, Routing};
 use crate::sock_diag::SockDiag;
 use crate::sysctl;
+use crate::transport::Transport;
+use bentpipe_gateway_host::transparent_udp;
 use netlink_packet_route::route::RouteHeader;
+use rustix::net::getsockname;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 /// The veth devices' name, on both sides.
@@ -43,8 +46,8 @@ pub(crate) struct Site<'a> {
     pub to_hosts: &'a str,
     pub addresses: &'a [IpAddr],
     pub families: &'a [Family],
-    /// Ports of servers whose connections are left alone. Those of a split are none.
-    pub beside: &'a [u16],
+    /// Ports of servers whose connections and datagrams are left alone. Those of a split are none.
+    pub beside: &'a [(Transport, u16)],
     pub mtu: u32,
     pub root: bool,
     pub machine: &'a Machine,
@@ -54,6 +57,13 @@ pub(crate) struct Site<'a> {
 #[derive(Debug)]
 pub(crate) struct Splitter {
     pub(super) sides: [Side; 2],
+}
+
+/// The sockets to which a host's kernel hands what a gateway takes.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub listeners: Vec<OwnedFd>,
+    pub udp: Vec<OwnedFd>,
 }
 
 /// Lets a host pass on the long leg's packets. They have the addresses and ports of the hosts' own, and come from another device:
@@ -84,24 +94,40 @@ impl Site<'_> {
         Ok((Splitter { sides }, sockets))
     }
 
-    /// Takes the connections of the hosts' side, for a gateway. The calling thread is in the host's namespace.
-    pub fn take(mut self) -> Result<Vec<OwnedFd>, Refused> {
+    /// Takes the connections and the datagrams of the hosts' side, for a gateway. The calling thread is in the host's namespace.
+    pub fn take(mut self) -> Result<Taken, Refused> {
         let sharing = at(self.host, "sharing the network namespace");
         let net = self.net.share().map_err(sharing)?;
-        let (side, ports) = self.listen(net)?;
-        self.take_from_hosts(&ports)?;
-        Ok(side.listeners)
+        let (side, mut takers) = self.listen(net)?;
+        let wrong = at(self.host, "opening a socket for the hosts' datagrams");
+        let mut udp = Vec::new();
+        for &family in self.families {
+            let (socket, taker) = datagrams(family).map_err(&wrong)?;
+            udp.push(socket);
+            takers.push(taker);
+        }
+        self.take_from_hosts(&takers)?;
+        Ok(Taken {
+            listeners: side.listeners,
+            udp,
+        })
     }
 
     /// Hands the connections of the hosts' side to transparent listeners that a program will have at this port.
     pub fn hand_over(mut self, port: u16) -> Result<(), Refused> {
-        let ports: Vec<_> = self.families.iter().map(|&family| (family, port)).collect();
-        self.take_from_hosts(&ports)
+        let takers: Vec<_> = self
+            .families
+            .iter()
+            .map(|&family| tcp_taker((family, port)))
+            .collect();
+        self.take_from_hosts(&takers)
     }
 
-    fn listen(&self, net: NetNamespace) -> Result<(Side, Vec<(Family, u16)>), Refused> {
+    fn listen(&self, net: NetNamespace) -> Result<(Side, Vec<Taker>), Refused> {
         let wrong = at(self.host, "listening for connections to split");
-        Side::listen(net, self.families).map_err(|error| wrong(io::Error::from(error)))
+        let (side, ports) =
+            Side::listen(net, self.families).map_err(|error| wrong(io::Error::from(error)))?;
+        Ok((side, ports.into_iter().map(tcp_taker).collect()))
     }
 
     /// Builds the long leg's namespace, which is the calling thread's.
@@ -127,16 +153,16 @@ impl Site<'_> {
             routing
                 .add_default_route(family, RouteHeader::RT_TABLE_MAIN, out, metrics.clone())
                 .map_err(&wrong)?;
-            deliver_tcp(&mut routing, family, DEVICE, loopback).map_err(&wrong)?;
+            deliver(&mut routing, family, &[Transport::Tcp], DEVICE, loopback).map_err(&wrong)?;
         }
-        let (side, ports) = self.listen(net)?;
-        tproxy::redirect(device, &[], &[], &ports).map_err(|error| refusal::tproxy(&error))?;
+        let (side, takers) = self.listen(net)?;
+        tproxy::redirect(device, &[], &[], &takers).map_err(|error| refusal::tproxy(&error))?;
         let sockets = SockDiag::open().map_err(|error| wrong(io::Error::from(error)))?;
         Ok((side, sockets))
     }
 
     /// In the host's namespace: TCP from the hosts' side goes to the listeners, and from the path to the long leg.
-    fn send_to_long_leg(&mut self, ports: &[(Family, u16)]) -> Result<(), Refused> {
+    fn send_to_long_leg(&mut self, takers: &[Taker]) -> Result<(), Refused> {
         let wrong = at(self.host, "joining the long leg");
         let device = raise(self.routing, self.families, self.mtu).map_err(&wrong)?;
         for &family in self.families {
@@ -145,26 +171,28 @@ impl Site<'_> {
                 .add_default_route(family, TO_LONG_LEG, out, Vec::new())
                 .map_err(&wrong)?;
             self.routing
-                .add_tcp_rule(family, self.to_path, TO_LONG_LEG)
+                .add_transport_rule(family, Transport::Tcp, self.to_path, TO_LONG_LEG)
                 .map_err(&wrong)?;
         }
-        self.take_from_hosts(ports)
+        self.take_from_hosts(takers)
     }
 
-    /// In the host's namespace: TCP from the hosts' side goes to the listeners.
-    fn take_from_hosts(&mut self, ports: &[(Family, u16)]) -> Result<(), Refused> {
+    /// In the host's namespace: what comes from the hosts' side goes to the sockets.
+    fn take_from_hosts(&mut self, takers: &[Taker]) -> Result<(), Refused> {
         let wrong = at(self.host, "taking the hosts' connections");
         let loopback = self.routing.index_of("lo").map_err(&wrong)?;
         let hosts = self.routing.index_of(self.to_hosts).map_err(&wrong)?;
         for &family in self.families {
-            deliver_tcp(self.routing, family, self.to_hosts, loopback).map_err(&wrong)?;
-            for &port in self.beside {
+            let of_family = takers.iter().filter(|taker| taker.family == family);
+            let transports: Vec<_> = of_family.map(|taker| taker.transport).collect();
+            deliver(self.routing, family, &transports, self.to_hosts, loopback).map_err(&wrong)?;
+            for &beside in self.beside {
                 self.routing
-                    .add_port_exception(family, port, BESIDE)
+                    .add_port_exception(family, beside, BESIDE)
                     .map_err(&wrong)?;
             }
         }
-        tproxy::redirect(hosts, self.addresses, self.beside, ports)
+        tproxy::redirect(hosts, self.addresses, self.beside, takers)
             .map_err(|error| refusal::tproxy(&error))
     }
 }
@@ -177,13 +205,41 @@ fn raise(routing: &mut Routing, families: &[Family], mtu: u32) -> io::Result<u32
     Ok(device)
 }
 
-/// Takes every TCP packet that comes in through a device as addressed to this namespace.
-fn deliver_tcp(
+fn tcp_taker((family, port): (Family, u16)) -> Taker {
+    Taker {
+        transport: Transport::Tcp,
+        family,
+        port,
+    }
+}
+
+/// A socket of the calling thread's network namespace for datagrams to any address.
+fn datagrams(family: Family) -> io::Result<(OwnedFd, Taker)> {
+    let any: IpAddr = match family {
+        Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
+        Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = transparent_udp(SocketAddr::new(any, 0))?;
+    let port = SocketAddr::try_from(getsockname(&socket)?)?.port();
+    let taker = Taker {
+        transport: Transport::Udp,
+        family,
+        port,
+    };
+    Ok((socket, taker))
+}
+
+/// Takes every packet of these protocols that comes in through a device as addressed to this namespace.
+fn deliver(
     routing: &mut Routing,
     family: Family,
+    transports: &[Transport],
     device: &str,
     loopback: u32,
 ) -> io::Result<()> {
     routing.add_default_route(family, TO_HERE, DefaultRoute::Here { loopback }, Vec::new())?;
-    routing.add_tcp_rule(family, device, TO_HERE)
+    for &transport in transports {
+        routing.add_transport_rule(family, transport, device, TO_HERE)?;
+    }
+    Ok(())
 }

@@ -12,7 +12,7 @@ pub(crate) mod sockets;
 mod tproxy;
 
 pub use forwarder::SplitEndReport;
-pub(crate) use long_leg::{Site, Splitter, prepare_host};
+pub(crate) use long_leg::{Site, Splitter, Taken, prepare_host};
 
 use crate::per_host::HostId;
 use forwarder::Running;

@@ -14,13 +14,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 /// A socket of the calling thread's network namespace.
-fn transparent(family: Family) -> Result<OwnedFd> {
+fn transparent(family: Family, kind: SocketType) -> Result<OwnedFd> {
     let (domain, level, name) = match family {
         Family::V4 => (AddressFamily::INET, libc::SOL_IP, libc::IP_TRANSPARENT),
         Family::V6 => (AddressFamily::INET6, libc::SOL_IPV6, libc::IPV6_TRANSPARENT),
     };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(domain, SocketType::STREAM, flags, None)?;
+    let socket = socket_with(domain, kind, flags, None)?;
     if family == Family::V6 {
         set_ipv6_v6only(&socket, true)?;
     }
@@ -46,7 +46,7 @@ fn transparent(family: Family) -> Result<OwnedFd> {
 
 /// Listens at a free port of any address, with as long a queue as the kernel allows.
 pub(super) fn listener(family: Family) -> Result<(OwnedFd, u16)> {
-    let socket = transparent(family)?;
+    let socket = transparent(family, SocketType::STREAM)?;
     let any: IpAddr = match family {
         Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
         Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
@@ -74,14 +74,24 @@ pub(super) fn accept(listener: &OwnedFd) -> Result<Accepted> {
     Ok(Accepted { socket, from, to })
 }
 
-/// Begins a connection as if its opener had, in the calling thread's network namespace.
-pub(crate) fn connect_as(from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
-    let family = if from.is_ipv4() {
+fn family_of(address: SocketAddr) -> Family {
+    if address.is_ipv4() {
         Family::V4
     } else {
         Family::V6
-    };
-    let socket = transparent(family)?;
+    }
+}
+
+/// A UDP socket that sends as this address and port, in the calling thread's network namespace.
+pub(crate) fn send_as(from: SocketAddr) -> Result<OwnedFd> {
+    let socket = transparent(family_of(from), SocketType::DGRAM)?;
+    bind(&socket, &from)?;
+    Ok(socket)
+}
+
+/// Begins a connection as if its opener had, in the calling thread's network namespace.
+pub(crate) fn connect_as(from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
+    let socket = transparent(family_of(from), SocketType::STREAM)?;
     set_tcp_nodelay(&socket, true)?;
     bind(&socket, &from)?;
     match connect(&socket, &to) {

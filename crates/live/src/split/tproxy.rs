@@ -1,9 +1,10 @@
-//! The rules that hand TCP connections addressed to others to a listener of ours: the kernel's TPROXY
+//! The rules that hand TCP connections and UDP addressed to others to sockets of ours: the kernel's TPROXY
 //! (nftables; `Documentation/networking/tproxy.rst`, `include/uapi/linux/netfilter/nf_tables.h`), set over nfnetlink without any program.
 //!
-//! A rule finds the listener for a connection's first packet. Later packets find the connection's own socket.
+//! A rule finds the listener for a connection's first packet. Later packets find the connection's own socket. All datagrams come to one socket.
 
 use crate::family::Family;
+use crate::transport::Transport;
 use bentpipe_wire::netlink::{self, NLM_F_REQUEST, NLMSG_ERROR};
 use rustix::io::Errno;
 use rustix::net::netlink::{NETFILTER, SocketAddrNetlink};
@@ -44,18 +45,25 @@ const META_NFPROTO: u32 = 15;
 const META_L4PROTO: u32 = 16;
 const NETWORK_HEADER: u32 = 1;
 const TRANSPORT_HEADER: u32 = 2;
-/// Where the ports are in a TCP header (RFC 9293, section 3.1).
+/// Where the ports are in the headers of TCP (RFC 9293, section 3.1) and UDP (RFC 768).
 const SOURCE_PORT: u32 = 0;
 const DESTINATION_PORT: u32 = 2;
 
-/// Hands the TCP connections that come in through this device of the calling thread's network namespace to transparent
-/// listeners, a port for each family. Those addressed to one of `own` are left alone, and those that have one of the ports `beside` at either
-/// end.
+/// Where packets of a protocol are handed to: the port of a transparent socket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taker {
+    pub transport: Transport,
+    pub family: Family,
+    pub port: u16,
+}
+
+/// Hands what comes in through this device of the calling thread's network namespace to transparent sockets. What is addressed to one of
+/// `own` is left alone, and what has one of the ports `beside` at either end.
 pub(super) fn redirect(
     device_index: u32,
     own: &[IpAddr],
-    beside: &[u16],
-    listeners: &[(Family, u16)],
+    beside: &[(Transport, u16)],
+    takers: &[Taker],
 ) -> io::Result<()> {
     let socket = socket_with(
         AddressFamily::NETLINK,
@@ -64,7 +72,7 @@ pub(super) fn redirect(
         Some(NETFILTER),
     )?;
     connect(&socket, &SocketAddrNetlink::new(0, 0))?;
-    let batch = Batch::of(device_index, own, beside, listeners);
+    let batch = Batch::of(device_index, own, beside, takers);
     send(&socket, &batch.bytes, SendFlags::empty())?;
     // The kernel has answered when `send` returns: each message once, an error first.
     let mut answer = vec![0; 1 << 16];
@@ -90,7 +98,12 @@ struct Batch {
 }
 
 impl Batch {
-    fn of(device_index: u32, own: &[IpAddr], beside: &[u16], listeners: &[(Family, u16)]) -> Self {
+    fn of(
+        device_index: u32,
+        own: &[IpAddr],
+        beside: &[(Transport, u16)],
+        takers: &[Taker],
+    ) -> Self {
         let mut batch = Self {
             bytes: Vec::new(),
             sequence: 0,
@@ -114,22 +127,27 @@ impl Batch {
                 accept(rule);
             });
         }
-        for &port in beside {
+        for &(transport, port) in beside {
             for offset in [SOURCE_PORT, DESTINATION_PORT] {
                 batch.rule(|rule| {
-                    is_tcp(rule);
+                    is_transport(rule, transport);
                     load_payload(rule, TRANSPORT_HEADER, offset, 2);
                     equals(rule, &port.to_be_bytes());
                     accept(rule);
                 });
             }
         }
-        for &(family, port) in listeners {
+        for &Taker {
+            transport,
+            family,
+            port,
+        } in takers
+        {
             batch.rule(|rule| {
                 is_protocol(rule, family);
                 load_meta(rule, META_IIF);
                 equals(rule, &device_index.to_ne_bytes());
-                is_tcp(rule);
+                is_transport(rule, transport);
                 immediate(rule, &port.to_be_bytes());
                 expression(rule, "tproxy", |tproxy| {
                     number(tproxy, 1, nfproto(family).into());
@@ -195,10 +213,10 @@ fn is_protocol(rule: &mut Vec<u8>, family: Family) {
     equals(rule, &[nfproto(family)]);
 }
 
-/// Goes on with the rule only for TCP.
-fn is_tcp(rule: &mut Vec<u8>) {
+/// Goes on with the rule only for packets of this protocol.
+fn is_transport(rule: &mut Vec<u8>, transport: Transport) {
     load_meta(rule, META_L4PROTO);
-    equals(rule, &[libc::IPPROTO_TCP as u8]);
+    equals(rule, &[transport.number()]);
 }
 
 fn load_meta(rule: &mut Vec<u8>, key: u32) {
@@ -291,7 +309,12 @@ mod tests {
             "10.77.0.3".parse().expect("an address"),
             "fd77::3".parse().expect("an address"),
         ];
-        let batch = Batch::of(7, &own, &[5203], &[(Family::V4, 4001), (Family::V6, 4002)]);
+        let takers = [(Family::V4, 4001), (Family::V6, 4002)].map(|(family, port)| Taker {
+            transport: Transport::Tcp,
+            family,
+            port,
+        });
+        let batch = Batch::of(7, &own, &[(Transport::Udp, 5203)], &takers);
         let messages: Vec<_> = netlink::messages(&batch.bytes).collect();
         let kinds: Vec<u16> = messages.iter().map(|message| message.kind).collect();
         let [begin, end] = [BATCH_BEGIN, BATCH_END];
