@@ -8,8 +8,9 @@ rounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache, wraps
 
 from bentpipe.lab.errors import FaultError
 from bentpipe.words.faults import nearest, shown
@@ -143,12 +144,25 @@ def _whole(amount: Fraction, value: object, least: str, most: int, most_written:
     return int(amount)
 
 
+def _remembered(parse: Callable[[object], int]) -> Callable[[object], int]:
+    """The points of a sweep have the same texts thousands of times; each text is read once."""
+    of_text = lru_cache(maxsize=4096)(parse)
+
+    @wraps(parse)
+    def read(value: object) -> int:
+        return of_text(value) if type(value) is str else parse(value)
+
+    return read
+
+
+@_remembered
 def parse_time(value: object) -> int:
     """Nanoseconds in "550 ms"; may be negative. Raises `FaultError`."""
     number, unit = _split(value, "time", TIME_UNITS, "550 ms")
     return _whole(number * TIME_UNITS[unit], value, "ns", MOST_TIME_NS, format_time(MOST_TIME_NS))
 
 
+@_remembered
 def parse_size(value: object) -> int:
     """Bytes in "100 kB" or "1 MiB", not negative. Raises `FaultError`."""
     number, unit = _split(value, "size", SIZE_UNITS, "100 kB")
@@ -157,6 +171,7 @@ def parse_size(value: object) -> int:
     return _whole(number * SIZE_UNITS[unit], value, "bytes", MOST_SIZE_BYTES, format_size(MOST_SIZE_BYTES))
 
 
+@_remembered
 def parse_rate(value: object) -> int:
     """Bits per second in "16 Mbit/s" or "2 MB/s", at least 1. Raises `FaultError`."""
     number, unit = _split(value, "rate", RATE_UNITS, "16 Mbit/s")
