@@ -1,9 +1,9 @@
 """The doctor on labs with known limits, in `sim`: `make check-doctor`.
 
-It prints the confusion matrix for each half of the seeds and each end. The rules were written while
-looking at runs of the training half; the other half was only counted. A lab whose run did not have its
-planted limit, by the pipe's own table, is drawn again and not counted. `--captures` judges by captures
-at both ends instead of sockets, and leaves out rates above 50 Mbit/s.
+It prints the confusion matrix for each half of the seeds and each end. Rules and weights come from runs of
+the training half; runs of the other half were only counted. A lab whose run did not have its planted limit,
+by the pipe's own table, is drawn again and not counted. `--mixtures` counts runs with two limits.
+`--captures` judges by captures at both ends instead of sockets, and leaves out rates above 50 Mbit/s.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from mixed import MIXTURES
 from planted import KINDS, Planted, draw
 from records import kept
 
@@ -33,6 +34,10 @@ _MOST_CAPTURED_MBIT_S = 50.0
 """A capture holds every packet: a minute of 1 Gbit/s is 8 GB."""
 
 
+_LEAST_SHARE = 0.01
+"""Of the time, from which on a finding names a cause."""
+
+
 @dataclass(frozen=True)
 class Found:
     planted: str
@@ -41,8 +46,18 @@ class Found:
     end: str
     half: str
     first: str
-    also_missing: bool
+    named: frozenset[str]
+    """All findings of a hundredth of the time or more."""
+    also: str | None
     path: str
+
+    @property
+    def both(self) -> bool:
+        return {self.planted, self.also or self.planted} <= self.named
+
+    @property
+    def also_missing(self) -> bool:
+        return self.also is not None and self.also not in self.named
 
 
 def diagnosed(number: int, kind: str, half: str, captures: bool, every_s: float) -> list[Found]:
@@ -50,7 +65,7 @@ def diagnosed(number: int, kind: str, half: str, captures: bool, every_s: float)
     base = _TRAINING if half == "training" else _HELD_OUT
     for draws in range(_DRAWS):
         seed = base + number * _DRAWS + draws
-        planted = draw(kind, seed)
+        planted = draw(kind, seed, {**KINDS, **MIXTURES})
         if captures and float(planted.lab["path"]["rate"].split()[0]) > _MOST_CAPTURED_MBIT_S:
             continue
         run = kept(planted.lab)
@@ -90,7 +105,8 @@ def _found(
         end,
         half,
         kinds[0] if kinds else "unknown",
-        planted.also is not None and planted.also not in kinds,
+        frozenset(each.kind for each in findings if each.share >= _LEAST_SHARE),
+        planted.also,
         f"{path['rate']}, {path['rtt']}",
     )
 
@@ -110,6 +126,23 @@ def matrix(found: list[Found]) -> Iterator[str]:
         )
         others = ", ".join(f"{name} {count}" for name, count in wrong.most_common())
         yield f"| {kind} | {len(own)} | {right / len(own):.0%} | {others} |"
+
+
+def both_named(found: list[Found]) -> Iterator[str]:
+    """A line per mixture: how often both causes are named, in each half and from each end."""
+    columns = [(half, end) for half in ("training", "held out") for end in _ENDS]
+    yield "| both planted | " + " | ".join(f"{half}, {end}" for half, end in columns) + " |"
+    yield "|---|" + "---:|" * len(columns)
+    for kind in (*MIXTURES, None):
+        cells = []
+        for half, end in columns:
+            own = [
+                each.both
+                for each in found
+                if each.half == half and each.end == end and kind in (each.kind, None)
+            ]
+            cells.append(f"{sum(own) / len(own):.0%} of {len(own)}" if own else "none")
+        yield f"| {kind or 'all'} | " + " | ".join(cells) + " |"
 
 
 def summary(found: list[Found], kinds: Mapping[str, object]) -> str:
@@ -132,9 +165,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sample-ms", type=int, default=100, help="time between samples, a multiple of 10")
     parser.add_argument("--captures", action="store_true", help="by captures instead of sockets")
+    parser.add_argument("--mixtures", action="store_true", help="two limits at once: both named?")
     parser.add_argument("--wrong", action="store_true", help="name the wrong ones of the training half")
     asked = parser.parse_args()
-    kinds = [kind for kind in KINDS if kind in asked.kinds.split(",")]
+    chosen = list(MIXTURES) if asked.mixtures else asked.kinds.split(",")
+    kinds = [kind for kind in (*KINDS, *MIXTURES) if kind in chosen]
     found: list[Found] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in kinds:
@@ -149,6 +184,9 @@ def main() -> None:
                 for each in pool.map(run, range(asked.runs)):
                     found += each
             print(f"{kind} done", file=sys.stderr)
+    if asked.mixtures:
+        print("\n".join(both_named(found)))
+        return
     for half in ("training", "held out"):
         for end in _ENDS:
             own = [each for each in found if each.half == half and each.end == end]

@@ -8,7 +8,7 @@ does not read.
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,12 +57,14 @@ class Path:
         return max(20.0, 60 * self.rtt_s)
 
 
-def draw(kind: str, seed: int) -> Planted:
-    """The lab of that kind and seed."""
+def draw(
+    kind: str, seed: int, kinds: Mapping[str, Callable[[Path, random.Random], Planted | None]] | None = None
+) -> Planted:
+    """The lab of that kind and seed. `kinds`: of these instead of KINDS."""
     random_ = random.Random(f"{kind} {seed}")
     while True:
         path = Path(_log(random_, 1e6, 1e9), _log(random_, 0.005, 0.7))
-        found = KINDS[kind](path, random_)
+        found = (kinds or KINDS)[kind](path, random_)
         if found is not None:
             found.lab["seed"] = seed + 1
             return found

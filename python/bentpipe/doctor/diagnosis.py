@@ -21,7 +21,9 @@ from bentpipe.doctor.families.ack_path import ack_path
 from bentpipe.doctor.families.at_receiver import at_receiver
 from bentpipe.doctor.families.capacity import capacity
 from bentpipe.doctor.families.losses import losses
+from bentpipe.doctor.families.mtu import mtu
 from bentpipe.doctor.families.pacing import pacing
+from bentpipe.doctor.families.processor import with_processor
 from bentpipe.doctor.families.receive_window import receive_window
 from bentpipe.doctor.families.sender import sender
 from bentpipe.doctor.families.slow_start import slow_start
@@ -35,6 +37,7 @@ FAMILIES: Mapping[str, Family] = {
     "slow_start": slow_start,
     "losses": losses,
     "stalls": stalls,
+    "mtu": mtu,
     "pacing": pacing,
     "at_receiver": at_receiver,
     "split": split,
@@ -43,9 +46,10 @@ FAMILIES: Mapping[str, Family] = {
 }
 """By name, a file each."""
 ORDER = (
-    "outage",
     "mtu",
+    "outage",
     "receiver-application",
+    "cpu",
     "timeouts",
     "policer",
     "line-drops",
@@ -59,7 +63,6 @@ ORDER = (
     "slow-start",
     "random-loss",
     "short-queue",
-    "cpu",
     "sender-application",
 )
 """Which cause a sample goes to if several claim it: the first of these."""
@@ -90,7 +93,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     if seen.size < _LEAST_SAMPLES:
         return Diagnosis(evidence, seen, (_too_little(seen),))
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
-    claims = _without_starved(claims)
+    claims = with_processor(seen, _without_starved(claims))
     counts = _counted(seen)
     weights = np.where(counts, seen.dt_s, 0.0)
     lost = None if _reads_slowly(claims, weights) else _lost(seen)

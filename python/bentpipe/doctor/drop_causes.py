@@ -19,6 +19,7 @@ import numpy as np
 from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.arrival_signs import arrival_signs
 from bentpipe.doctor.drop_signs import signs
+from bentpipe.doctor.silences import without_outages
 from bentpipe.doctor.view import View
 
 CAUSES = ("random-loss", "short-queue", "policer", "line-drops", "timeouts", "reordering")
@@ -71,6 +72,7 @@ def chances(scores: Floats) -> Floats:
 
 def all_signs(view: View) -> dict[str, float]:
     """What the chances follow from."""
+    view = without_outages(view)
     return signs(view) if view.at_sender else {**signs(view), **arrival_signs(view)}
 
 

@@ -61,6 +61,7 @@ SAMPLES = pl.Schema(
         "app_limited": _FLAG,
         "pacing_rate_bit_s": _FLOAT,  # null: none, or not known
         "delivery_rate_bit_s": _FLOAT,  # the kernel's
+        "mss_bytes": _INTEGER,  # payload of a full segment now
         # The receiver's state, as this source sees it.
         "rwnd_bytes": _INTEGER,  # advertised window, scaled
         "rcvbuf_bytes": _INTEGER,  # size of the receive buffer, memory

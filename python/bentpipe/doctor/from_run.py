@@ -81,6 +81,7 @@ def _transfer(
         congestion_control=_control(own) if host == sender else None,
         sndbuf_most_bytes=_most(record, sender, "tcp_wmem") if host == sender else None,
         rcvbuf_most_bytes=_most(record, receiver, "tcp_rmem") if host == receiver else None,
+        processor_share=_processor_share(record, host, end_s - start_s),
     )
 
 
@@ -173,6 +174,17 @@ def _most(record: Mapping[str, Any], host: str, name: str) -> int | None:
     """The last number of the sysctl in force at that host."""
     words = str(record.get("sysctl", {}).get(host, {}).get(f"net.ipv4.{name}", "")).split()
     return int(words[2]) if len(words) == 3 and words[2].isdigit() else None
+
+
+def _processor_share(record: Mapping[str, Any], host: str, lasted_s: float) -> dict[str, float]:
+    """Of each program of that host, all its threads together; only `live` knows them."""
+    programs = record.get("engine_error", {}).get("hosts", {}).get(host, {}).get("programs", [])
+    if lasted_s <= 0:
+        return {}
+    return {
+        each["program"]: ((each.get("ran_s") or 0.0) + (each.get("waited_s") or 0.0)) / lasted_s
+        for each in programs
+    }
 
 
 def _events(frame: pl.DataFrame) -> pl.DataFrame:

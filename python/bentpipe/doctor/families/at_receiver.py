@@ -19,6 +19,7 @@ from bentpipe.doctor.drop_causes import CAUSES, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
 from bentpipe.doctor.families.losses import dropped, passed_bit_s
 from bentpipe.doctor.families.sender_from_afar import sender_side
+from bentpipe.doctor.silences import standing_out
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
@@ -27,7 +28,6 @@ _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
 _FEW = 2
 _LIKELY = 0.5
-_LONGER = 3.0
 _OPEN = 0.85
 _LEAST_RTO_S = 0.2
 
@@ -41,7 +41,7 @@ def at_receiver(view: View) -> list[Claim]:
     lossy = (latest >= 0) & ~view.returning
     by_chance = drop_causes(view)
     silent, lengths = _silences(view)
-    if lengths and len(lengths) <= _FEW and _alone(view, lengths, by_chance):
+    if lengths and len(lengths) <= _FEW and _alone(view, by_chance):
         claims.append(_outage(view, silent, lengths))
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view)
     with np.errstate(invalid="ignore"):
@@ -57,17 +57,9 @@ def at_receiver(view: View) -> list[Claim]:
     return claims
 
 
-def _alone(view: View, lengths: list[float], by_chance: Mapping[str, float]) -> bool:
-    """Whether losses elsewhere do not explain a silence, as they may where they mostly end in timeouts.
-
-    A timer doubles each time, so that such silences have others half as long beside them.
-    """
-    if by_chance.get("timeouts", 0.0) < _LIKELY:
-        return True
-    came = view.grown("delivered_bytes") + view.grown("out_of_order") > 0
-    gaps = np.sort(np.diff(view.time_s[came]))[::-1]
-    others = gaps[len(lengths) : len(lengths) + 1]
-    return bool(others.size and max(lengths) >= _LONGER * others[0])
+def _alone(view: View, by_chance: Mapping[str, float]) -> bool:
+    """Whether losses elsewhere do not explain a silence, as they may where they mostly end in timeouts."""
+    return by_chance.get("timeouts", 0.0) < _LIKELY or bool(standing_out(view).any())
 
 
 def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, float]) -> Claim:

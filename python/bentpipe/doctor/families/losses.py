@@ -6,7 +6,7 @@ losses of the transfer (drop_signs.py, drop_causes.py), and the certainty is its
 loss or a short queue is likeliest, single episodes may be of the other (episodes.py): both are named then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,9 @@ _AT_RATE = 0.8
 _CUBIC = 1.054
 _SPLIT = 0.75
 _LIKELY = 0.2
+_NEAR_WINDOW = 0.85
+_MOST = 0.5
+_LONG_WAIT = 0.5
 _NAMED = 0.05
 
 
@@ -38,6 +41,9 @@ def losses(view: View) -> list[Claim]:
     by_chance = drop_causes(view)
     if not by_chance:
         return []
+    if _at_the_window(view, found):
+        # The receive window explains a flight that is always the same.
+        by_chance = _among(by_chance, ("random-loss", "timeouts", "reordering"))
     kind = max(by_chance, key=lambda cause: by_chance[cause])
     chance = by_chance[kind]
     if kind in ("policer", "line-drops"):
@@ -62,6 +68,27 @@ def losses(view: View) -> list[Claim]:
     if (bound & of_overflow).any():
         claims.append(_short_queue(view, bound & of_overflow, found, by_chance["short-queue"]))
     return claims
+
+
+def _among(by_chance: Mapping[str, float], causes: Sequence[str]) -> dict[str, float]:
+    """The chances if it is one of these causes."""
+    whole = sum(by_chance[cause] for cause in causes)
+    return {
+        cause: (chance / whole if whole > 0 else 1 / len(causes)) if cause in causes else 0.0
+        for cause, chance in by_chance.items()
+    }
+
+
+def _at_the_window(view: View, found: Episodes) -> bool:
+    """Whether the receive window was full when most losses came and no long queue stood, so that nothing else
+    held the flight."""
+    later = found.places[~found.started]
+    if not later.size or not view.knows("rwnd_bytes"):
+        return False
+    window = view["rwnd_bytes"][later]
+    with np.errstate(invalid="ignore"):
+        waits = middle(view.queue_s[later]) > _LONG_WAIT * (view.base_rtt_s or 0.0)
+        return not waits and bool((view.flight[later] >= _NEAR_WINDOW * window).mean() >= _MOST)
 
 
 def _sends(view: View, rate_bit_s: float) -> Flags:

@@ -39,7 +39,7 @@ def slow_start(view: View) -> list[Claim]:
         if left_early
         else "slow start: cwnd was still growing towards what the path carries"
     )
-    if left_early and view.reorders and not view.standing.any():
+    if left_early and view.reorders:
         return [_fooled(view, holds, largest)]
     agrees = 0.5
     if expected_s:

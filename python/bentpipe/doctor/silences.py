@@ -1,0 +1,78 @@
+"""Silences: stretches in which something should have come and nothing did, and a transfer without them.
+
+What an outage does to a transfer says nothing of what limits the rest of it, so the signs of that
+(drop_signs.py, arrival_signs.py) are taken from what is left when one or two silences that stand out are cut
+out. One stands out that is three times as long as any other gap: a retransmission timer doubles, so that
+silences of lost retransmissions have others half as long beside them.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, grown
+from bentpipe.doctor.view import View
+
+_LEAST_S = 1.0
+_LEAST_ROUND_TRIPS = 4
+_FEW = 2
+_STANDS_OUT = 3.0
+_AFTER_ROUND_TRIPS = 3
+_COUNTERS = (
+    *("sent_bytes", "delivered_bytes", "arrived_bytes", "retransmitted_bytes", "retransmits", "timeouts"),
+    *("segments_sent", "acks", "out_of_order"),
+)
+
+
+def standing_out(view: View) -> Flags:
+    """The samples of one or two silences that stand out, between the first payload and the last."""
+    nothing = np.zeros(view.size, bool)
+    came = view.grown("delivered_bytes") + view.grown("arrived_bytes") + view.grown("out_of_order") > 0
+    places = np.flatnonzero(came)
+    if places.size < _FEW + 2:
+        return nothing
+    gaps = np.diff(view.time_s[places])
+    order = np.argsort(gaps)[::-1]
+    least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
+    for count in range(_FEW, 0, -1):
+        shortest, longest_other = gaps[order[count - 1]], gaps[order[count]]
+        if shortest >= max(least_s, _STANDS_OUT * longest_other):
+            for number in order[:count]:
+                nothing[places[number] + 1 : places[number + 1]] = True
+            return nothing
+    return nothing
+
+
+def without_outages(view: View) -> View:
+    """The transfer without what stands out, and without the round trips in which TCP gets over it."""
+    if len(np.unique(view.connection)) != 1:
+        return view
+    silent = standing_out(view)
+    if not silent.any():
+        return view
+    ends_s = view.time_s[np.flatnonzero(np.diff(silent.astype(int), append=0) < 0)]
+    until_s = _AFTER_ROUND_TRIPS * (view.base_rtt_s or 0.0)
+    cut = silent.copy()
+    for end_s in ends_s:
+        cut |= (view.time_s >= end_s) & (view.time_s <= end_s + until_s)
+    keep = ~cut
+    columns = {name: values[keep] for name, values in view.columns.items()}
+    for name in _COUNTERS:
+        # What is counted in the time that is cut out is not of the rest.
+        columns[name] = (view.columns[name] - np.cumsum(np.where(cut, view.grown(name), 0.0)))[keep]
+    columns["time_s"] = (view.time_s - np.cumsum(np.where(cut, view.dt_s, 0.0)))[keep]
+    connection = view.connection[keep]
+    return replace(
+        view,
+        columns=columns,
+        dt_s=grown(columns["time_s"], connection),
+        connection=connection,
+        rate_bit_s=view.rate_bit_s[keep],
+        total_bit_s=view.total_bit_s[keep],
+        flight=view.flight[keep],
+        queue_s=view.queue_s[keep],
+        recovering=view.recovering[keep],
+        standing=view.standing[keep],
+        returning=view.returning[keep],
+        after_timeout=view.after_timeout[keep],
+    )
