@@ -29,6 +29,7 @@ demo: setup
 
 # FILTER=word runs only the Python tests whose name has it (pytest's status 5: none). Live tests wait for most of their time, so
 # that several go beside each other; the few that load the processors or look for namespaces that are left come at the end.
+# BESIDE=1 runs the tests that are not live at the same time, where they take what the live ones leave of the processors.
 # Many tests start `bentpipe`, which is slow where Python may keep nothing that it compiled.
 pytest := $(python) -m pytest $(if $(FILTER),-k $(FILTER))
 live := $(pytest) tests/live tests/cli
@@ -39,9 +40,13 @@ test: export PYTHONDONTWRITEBYTECODE =
 test:
 	@scripts/setup test
 	@scripts/rust-tests
+ifdef BESIDE
+	@scripts/python-tests $(if $(FILTER),'$(FILTER)')
+else
 	$(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
 	$(live) -m "live and not alone" -n 6 $(beside) || [ $$? = 5 ]
 	$(live) -m "live and alone" -n 3 $(beside) || [ $$? = 5 ]
+endif
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
 test-loop: export PYTHONDONTWRITEBYTECODE =
