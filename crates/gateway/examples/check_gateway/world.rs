@@ -6,11 +6,15 @@ use crate::line::Line;
 use crate::scenario::{Fault, Scenario};
 use crate::talk::Talk;
 use bentpipe_base::{Nanos, SplitMix64, Time};
-use bentpipe_gateway::Role;
+use bentpipe_gateway::{Rate, Role};
 use std::collections::BTreeMap;
 
 /// From the last fault on, everything has to be over after this and the time that the bytes take.
 const PATIENCE: Nanos = Nanos::from_secs(120);
+/// A law that is not told the rate cannot tell what the channel loses from a full queue where it is more than this share. It may then stay
+/// at its least rate, in bit/s.
+const MOST_TOLD: f64 = 0.2;
+const LEAST_RATE: f64 = 100e3;
 
 enum Happening {
     Packet(Role, Vec<u8>),
@@ -88,7 +92,13 @@ impl World {
         let both = passes[0] * passes[1];
         // Where the line is slower than the gateways send, most of what is sent is lost.
         let share = (slowest as f64 / self.scenario.rate as f64).min(1.0);
-        let time = bytes as f64 * 8.0 / (slowest as f64 * share * both * 0.2);
+        let mut time = bytes as f64 * 8.0 / (slowest as f64 * share * both * 0.2);
+        let is_told = matches!(self.scenario.law, Rate::Fixed(_))
+            || passes.iter().all(|it| 1.0 - it <= MOST_TOLD);
+        if !is_told {
+            // Half of what is sent again is sent twice, or has come.
+            time = time.max(bytes as f64 * 8.0 / (LEAST_RATE * both * 0.5));
+        }
         let patience = Nanos((PATIENCE.0 as f64 / both) as i64);
         let end = self.scenario.calm() + patience + Nanos((time * 1e9) as i64);
         let result = self.run_until(end);
