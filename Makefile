@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -194,6 +194,10 @@ train-doctor: setup
 # everything. Some ten minutes.
 check-tune: setup
 	@$(python) benches/tune/kills.py --kills $(or $(KILLS),200) --every 3 $(ARGS)
+
+# The published tuning story by doctor and tune, on this machine's kernel, some six minutes: the output on docs/tune.md.
+story-tune: setup
+	@$(python) benches/tune/story.py
 
 # A wheel in dist/ that installs without a compiler.
 wheel:

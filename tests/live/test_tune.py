@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bentpipe.tune.measuring import OfIperf3
 from waiting import LONG_S
 
 pytestmark = pytest.mark.live
@@ -45,6 +48,26 @@ tune $path --apply --unproved
 echo 2 >/proc/sys/net/ipv4/tcp_mtu_probing
 tune --undo >undone
 cat /proc/sys/net/ipv4/tcp_mtu_probing >left
+"""
+INTERRUPTED = """
+state >before
+"$PYTHON" -m bentpipe tune $path --apply --measure 'touch begun; sleep 60' 2>said & pid=$!
+while ! [ -e begun ]; do sleep 0.05; done
+kill -TERM $pid
+wait $pid || echo $? >status
+tune --undo
+state >after
+"""
+KILLED = """
+state >before
+"$PYTHON" -m bentpipe tune $path --apply --measure 'touch begun; sleep 5' & pid=$!
+while ! [ -e begun ]; do sleep 0.05; done
+kill -KILL $pid
+wait $pid || true
+tune --status >interrupted
+tune $path --apply --unproved 2>again
+tune --undo
+state >after
 """
 REFUSED = """
 BENTPIPE_TUNE_ROOT= tune $path --apply --unproved 2>said; echo $status >>said
@@ -98,6 +121,40 @@ def test_a_measurement_that_fails_takes_everything_back(apart: list[str], tmp_pa
     inside(apart, tmp_path, NOT_BETTER)
     assert (tmp_path / "status").read_text() == "2\n"
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
+
+
+def test_a_signal_takes_everything_back(apart: list[str], tmp_path: Path) -> None:
+    inside(apart, tmp_path, INTERRUPTED)
+    assert (tmp_path / "status").read_text() == "130\n"
+    assert "interrupted" in (tmp_path / "said").read_text()
+    assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
+
+
+def test_a_killed_tune_says_so_and_must_be_undone_first(apart: list[str], tmp_path: Path) -> None:
+    inside(apart, tmp_path, KILLED)
+    assert "was interrupted" in (tmp_path / "interrupted").read_text()
+    assert "take it back first: bentpipe tune --undo" in (tmp_path / "again").read_text()
+    assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
+
+
+def test_iperf3_measures_what_its_receiver_got() -> None:
+    if not shutil.which("iperf3"):
+        pytest.skip("iperf3 is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        ["iperf3", "-s", "-1", "--forceflush", "-p", str(port)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        assert any("listening" in line for line in server.stdout)
+        figure = OfIperf3("127.0.0.1", receives=True, port=port, seconds=1)()
+    finally:
+        server.kill()
+        server.wait()
+    assert figure.unit == "bit/s"
+    assert figure.value > 0
 
 
 def test_what_somebody_changed_since_is_left_and_said(apart: list[str], tmp_path: Path) -> None:

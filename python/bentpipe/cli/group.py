@@ -37,6 +37,9 @@ See it packet by packet, in virtual time, on any machine:
   bentpipe run effects-of-latency    run one of them
   bentpipe new my.toml               write a lab of your own path: five questions
 
+What should this host set for such a path? It changes nothing:
+  bentpipe tune --rate 16Mbit/s --rtt 550ms
+
 Then look at the newest runs:
   bentpipe explain                   what limited each transfer
   bentpipe report                    a table, and a page with charts

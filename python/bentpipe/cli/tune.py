@@ -1,5 +1,6 @@
 """`bentpipe tune` on the command line."""
 
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -237,7 +238,11 @@ def _apply(
 
     places = Places.below(root)
     told = say if json_ else tell
-    interruption.how_to_go_on = lambda: "if --status names a tune, take it back: bentpipe tune --undo"
+    interruption.how_to_go_on = lambda: (
+        "take back what was set: bentpipe tune --undo"
+        if places.journal.exists()
+        else "everything was taken back"
+    )
 
     def proving(switch: Any) -> Any:
         assert measure is not None
@@ -310,9 +315,7 @@ def _status(root: str | None, *, json_: bool) -> None:
 
 
 def _width() -> int:
-    from bentpipe.words.plain import terminal_width
-
-    return min(terminal_width(_MOST_WIDTH), _MOST_WIDTH)
+    return min(shutil.get_terminal_size((_MOST_WIDTH, 24)).columns, _MOST_WIDTH)
 
 
 def _tell(lines: Iterable[str]) -> None:

@@ -10,6 +10,8 @@ _WINDOW_OF_BUFFER = 0.62
 """Measured with kernel 6.18 and an MTU of 1500."""
 _SENT_OF_BUFFER = 0.67
 _SHORT_FACTOR = 1e6
+_MUCH = 0.2
+"""Share of the time from which a finding is worth a sentence."""
 
 SWITCHES = {
     "tcp_window_scaling": "Off, no window is above 64 kB.",
@@ -144,6 +146,10 @@ def another_default(device: str, kind: str, default: str | None) -> str:
     )
 
 
+def _share(path: TunedPath, kind: str) -> float:
+    return float(path.limits.get(kind, {}).get("share", 0))
+
+
 def elsewhere(path: TunedPath) -> Iterator[str]:
     """What the other end and the applications have to do."""
     limits = path.limits
@@ -159,9 +165,9 @@ def elsewhere(path: TunedPath) -> Iterator[str]:
             "Congestion control, pacing and the first window are the sender's; tcp_wmem there limits as "
             "tcp_rmem does here."
         )
-    if "receiver-application" in limits:
+    if _share(path, "receiver-application") >= _MUCH:
         yield "The receiving program reads too slowly. No setting of the kernel helps."
-    if "sender-application" in limits:
+    if _share(path, "sender-application") >= _MUCH:
         yield "The sending program offers too little at times. No setting of the kernel helps."
     asked = "" if path.bdp_bytes is None else f", at least {size(path.bdp_bytes)} here"
     yield (

@@ -78,12 +78,14 @@ def _change_lines(each: Change, width: int) -> Iterator[str]:
 def _name(kind: str, name: str) -> str:
     if kind == "qdisc":
         return f"queue of {name}"
-    return f"route {name}" if kind == "route" else name
+    return f"route {name.removeprefix('-4 ')}" if kind == "route" else name
 
 
 def _prediction_words(told: Prediction) -> str:
-    most = "more, as the path allows" if told.high_bit_s is None else rate(told.high_bit_s)
-    return f"{rate(told.goodput_bit_s)} by the doctor's simulation ({rate(told.low_bit_s)} to {most})"
+    words = f"{rate(told.goodput_bit_s)} for this transfer by the doctor's simulation"
+    if told.high_bit_s is None:
+        return f"{words}, if the path carries so much"
+    return f"{words} ({rate(told.low_bit_s)} to {rate(told.high_bit_s)})"
 
 
 def figure_words(of: Figure) -> str:

@@ -1,0 +1,122 @@
+"""The published tuning story in full, on this machine's kernel: `make story-tune`. Some five minutes.
+
+A path of 20 Mbit/s over 411 ms, whose receiver allows a buffer of 160 KiB. It prints each command and what it
+says: the doctor names the receiver's window and predicts four times the window; tune plans it, applies it in
+the lab's client, measures before and after in turns, and takes it back.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from bentpipe.lab.shipped import shipped_labs
+
+_PUBLISHED = Path(__file__).parents[2] / "python/bentpipe/published.toml"
+_LAB = """\
+title    = "A window that is too small for 411 ms"
+duration = "120 s"
+
+[path]
+rtt = "411 ms"
+[path.down]
+rate = "20 Mbit/s"
+[path.up]
+rate = "10 Mbit/s"
+
+[host]
+congestion_control = "cubic"
+
+[client]
+tcp_rmem = [4096, 131072, 163840]
+
+[[workload]]
+name      = "download"
+kind      = "bulk"
+direction = "down"
+"""
+_MEASURE = """\
+iperf3 -c server -R -O 5 -t 20 -J | python3 -c '
+import json, sys
+print(round(json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"] / 8192, 1))'
+"""
+_INSIDE = """\
+show() { echo; echo "$ $1"; eval "$1" 2>&1; }
+show "sysctl net.ipv4.tcp_rmem"
+show "bentpipe tune --from slow.json"
+show 'bentpipe tune --from slow.json --apply --measure "sh goodput-kib.sh"'
+show "bentpipe tune --status"
+bentpipe tune --status --json >status.json
+show "cat root/etc/sysctl.d/99-zz-bentpipe-tune.conf"
+show "sysctl net.ipv4.tcp_rmem"
+show "bentpipe tune --undo"
+show "sysctl net.ipv4.tcp_rmem"
+echo; echo "$ find root -type f"
+find root -type f
+"""
+
+
+def told(command: str, folder: Path, into: Path | None = None, *, may_fail: bool = False) -> None:
+    """Print a command and its output; or write the output to a file.
+
+    `may_fail`: a run that other work disturbed says so itself, and ends with status 1.
+    """
+    print(f"\n$ {command}{f' > {into.name}' if into else ''}", flush=True)
+    environment = {
+        **os.environ,
+        "COLUMNS": "80",
+        "NO_COLOR": "1",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "BENTPIPE_TUNE_ROOT": str(folder / "root"),
+    }
+    ended = subprocess.run(
+        shlex.split(command),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if into else subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if into:
+        into.write_text(ended.stdout)
+    else:
+        print(ended.stdout, end="", flush=True)
+    if ended.returncode and not may_fail:
+        sys.exit(f"status {ended.returncode}")
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.parse_args()
+    assert "intercontinental-tuning" in shipped_labs()
+    published = tomllib.loads(_PUBLISHED.read_text())["intercontinental-tuning"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "story.toml").write_text(_LAB)
+        (folder / "goodput-kib.sh").write_text(_MEASURE)
+        (folder / "inside.sh").write_text(_INSIDE)
+        (folder / "root/etc").mkdir(parents=True)
+        (folder / "root/var/lib").mkdir(parents=True)
+        told("bentpipe run story.toml --engine live --out slow --quiet", folder, may_fail=True)
+        told("bentpipe doctor slow --seen-from receiver", folder)
+        report = folder / "slow.json"
+        told("bentpipe doctor slow --seen-from receiver --json", folder, report)
+        told("bentpipe shell story.toml -- sh inside.sh", folder)
+        cure = json.loads(report.read_text())["transfers"][0]["cures"][0]
+    low, high = cure["interval"]
+    kib = [
+        None if each is None else f"{each * 1e6 / 8192:.0f}" for each in (cure["goodput_mbit_s"], low, high)
+    ]
+    print(f"\nPredicted: {kib[0]} KiB/s ({kib[1]} to {kib[2] or 'more, as the path allows'}).")
+    tuned = published["tuned_KiB_s"]
+    print(f"Published: {published['default_KiB_s']} KiB/s before, {min(tuned)} to {max(tuned)} KiB/s after.")
+
+
+if __name__ == "__main__":
+    main()
