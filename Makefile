@@ -197,7 +197,7 @@ check-tune: setup
 
 # The published tuning story by doctor and tune, on this machine's kernel, some six minutes: the output on docs/tune.md.
 story-tune: setup
-	@$(python) benches/tune/story.py
+	@$(python) benches/tune/story.py $(ARGS)
 
 # A wheel in dist/ that installs without a compiler.
 wheel:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.lab.shipped import shipped_labs
@@ -91,9 +92,29 @@ def told(command: str, folder: Path, into: Path | None = None, *, may_fail: bool
         sys.exit(f"status {ended.returncode}")
 
 
+def draw(
+    pairs: Sequence[tuple[float, float]], predicted: float, published: Sequence[float], file: Path
+) -> None:
+    """The proof's pairs in KiB/s, with what was predicted and what was published."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and only for the picture
+
+    figure = Figure(figsize=(8, 2.6), layout="constrained")
+    axes = figure.subplots()
+    axes.axvspan(min(published), max(published), color="#d9e4f2", label="published after tuning")
+    axes.axvline(predicted, color="#b3541e", linestyle="--", label="predicted by the doctor")
+    rows = range(1, len(pairs) + 1)
+    axes.plot([before for before, _ in pairs], rows, "o", color="#777777", label="measured before")
+    axes.plot([after for _, after in pairs], rows, "o", color="#1f5f99", label="measured after")
+    axes.set(xlabel="goodput, KiB/s", ylabel="pair", yticks=rows, ylim=(len(pairs) + 0.6, 0.4))
+    axes.set_xlim(left=0)
+    figure.legend(loc="outside upper center", ncols=4, frameon=False)
+    figure.savefig(file, dpi=110)
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.parse_args()
+    asked.add_argument("--picture", type=Path, help="where to draw the proof: docs/images/tune-story.png")
+    picture = asked.parse_args().picture
     assert "intercontinental-tuning" in shipped_labs()
     published = tomllib.loads(_PUBLISHED.read_text())["intercontinental-tuning"]
     with tempfile.TemporaryDirectory() as name:
@@ -109,12 +130,15 @@ def main() -> None:
         told("bentpipe doctor slow --seen-from receiver --json", folder, report)
         told("bentpipe shell story.toml -- sh inside.sh", folder)
         cure = json.loads(report.read_text())["transfers"][0]["cures"][0]
+        pairs = json.loads((folder / "status.json").read_text())["proof"]["pairs"]
     low, high = cure["interval"]
     kib = [
         None if each is None else f"{each * 1e6 / 8192:.0f}" for each in (cure["goodput_mbit_s"], low, high)
     ]
     print(f"\nPredicted: {kib[0]} KiB/s ({kib[1]} to {kib[2] or 'more, as the path allows'}).")
     tuned = published["tuned_KiB_s"]
+    if picture:
+        draw(pairs, cure["goodput_mbit_s"] * 1e6 / 8192, tuned, picture)
     print(f"Published: {published['default_KiB_s']} KiB/s before, {min(tuned)} to {max(tuned)} KiB/s after.")
 
 
