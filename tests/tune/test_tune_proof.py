@@ -4,17 +4,21 @@ import itertools
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bentpipe.errors import TuneError
 from bentpipe.tune import journal
+from bentpipe.tune.applying import refusal
 from bentpipe.tune.drop_in import drop_in_text, later
 from bentpipe.tune.files import Places, only_one, write_whole
 from bentpipe.tune.journal import Entry, Journal
+from bentpipe.tune.machine import Machine
 from bentpipe.tune.measuring import Figure, OfCommand
 from bentpipe.tune.proving import Which, prove
+from bentpipe.tune.words import status_lines
 
 ENTRIES = [Entry("sysctl", "net.ipv4.tcp_sack", "0", "1"), Entry("route", "-4 default", "a", "b")]
 
@@ -112,6 +116,20 @@ def test_a_damaged_journal_is_an_error_and_is_left(places: Places, damage: Calla
     with pytest.raises(TuneError, match="damaged"):
         journal.read(places)
     assert places.journal.exists()
+
+
+def test_the_status_says_what_a_reboot_took(places: Places) -> None:
+    begun = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
+    applied = begun.with_state("applied", None)
+    assert not any("started anew" in line for line in status_lines(applied, 100))
+    assert any("routes and queues" in line for line in status_lines(replace(applied, boot="another"), 100))
+
+
+def test_a_read_only_proc_is_refused_with_the_reason(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Machine, "is_read_only", True)
+    why = refusal(Machine(), places, until_reboot=False)
+    assert why is not None
+    assert "/proc/sys is read-only" in why
 
 
 def test_only_one_process_works_at_a_time_and_leaves_no_folder(places: Places) -> None:

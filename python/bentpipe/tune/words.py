@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from bentpipe.tune.applying import Outcome, TakenBack
-from bentpipe.tune.journal import Entry, Journal
+from bentpipe.tune.journal import Entry, Journal, boot
 from bentpipe.tune.measuring import Figure
 from bentpipe.tune.path import Prediction, TunedPath
 from bentpipe.tune.plan import Change, Plan
@@ -180,6 +180,9 @@ def status_lines(of: Journal | None, width: int) -> Iterator[str]:
         yield from _wrapped(
             f"{_name(each.kind, each.name)}: {plainly(each.old)} -> {plainly(each.new)}{found}", width, "  "
         )
+    if of.boot != boot():
+        what = "all of it was" if of.until_reboot else "routes and queues of devices were"
+        yield from _wrapped(f"This host was started anew since; {what} lost then.", width)
     if of.state == "applied":
         yield "Take it back: bentpipe tune --undo"
 
