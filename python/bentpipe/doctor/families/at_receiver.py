@@ -17,7 +17,7 @@ from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import CAUSES, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
-from bentpipe.doctor.families.losses import dropped, passed_bit_s
+from bentpipe.doctor.families.losses import HELD_BY_NOTHING, among, at_the_window, dropped, passed_bit_s
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.silences import standing_out
 from bentpipe.doctor.start_phase import rising
@@ -27,6 +27,8 @@ from bentpipe.words.wording import duration, percent, plural, rate, size
 _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
 _FEW = 2
+_SOME = 5
+"""Losses, from which on they limit although the window is full at each of them."""
 _LIKELY = 0.5
 _OPEN = 0.85
 _LEAST_RTO_S = 0.2
@@ -40,6 +42,8 @@ def at_receiver(view: View) -> list[Claim]:
     latest = found.latest(view)
     lossy = (latest >= 0) & ~view.returning
     by_chance = drop_causes(view)
+    if by_chance and found.count >= _SOME and at_the_window(view, found):
+        by_chance = among(by_chance, HELD_BY_NOTHING)
     silent, lengths = _silences(view)
     if lengths and len(lengths) <= _FEW and _alone(view, by_chance):
         claims.append(_outage(view, silent, lengths))

@@ -23,6 +23,8 @@ _AT_RATE = 0.8
 _CUBIC = 1.054
 _SPLIT = 0.75
 _LIKELY = 0.2
+HELD_BY_NOTHING = ("random-loss", "timeouts", "reordering")
+"""Causes that do not need a flight that is always the same."""
 _NEAR_WINDOW = 0.85
 _MOST = 0.5
 _LONG_WAIT = 0.5
@@ -41,9 +43,9 @@ def losses(view: View) -> list[Claim]:
     by_chance = drop_causes(view)
     if not by_chance:
         return []
-    if _at_the_window(view, found):
+    if at_the_window(view, found):
         # The receive window explains a flight that is always the same.
-        by_chance = _among(by_chance, ("random-loss", "timeouts", "reordering"))
+        by_chance = among(by_chance, HELD_BY_NOTHING)
     kind = max(by_chance, key=lambda cause: by_chance[cause])
     chance = by_chance[kind]
     if kind in ("policer", "line-drops"):
@@ -70,7 +72,7 @@ def losses(view: View) -> list[Claim]:
     return claims
 
 
-def _among(by_chance: Mapping[str, float], causes: Sequence[str]) -> dict[str, float]:
+def among(by_chance: Mapping[str, float], causes: Sequence[str]) -> dict[str, float]:
     """The chances if it is one of these causes."""
     whole = sum(by_chance[cause] for cause in causes)
     return {
@@ -79,7 +81,7 @@ def _among(by_chance: Mapping[str, float], causes: Sequence[str]) -> dict[str, f
     }
 
 
-def _at_the_window(view: View, found: Episodes) -> bool:
+def at_the_window(view: View, found: Episodes) -> bool:
     """Whether the receive window was full when most losses came and no long queue stood, so that nothing else
     held the flight."""
     later = found.places[~found.started]
