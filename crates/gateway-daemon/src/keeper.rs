@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub enum Reader {
     /// nft(8), which follows commands.
     Nft,
-    /// Nobody: only the end is waited for.
-    Nobody,
+    /// sh(1), which follows commands.
+    Shell,
 }
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Keeper {
     ) -> Result<Self, String> {
         let reader = match reader {
             Reader::Nft => "nft -i >/dev/null",
-            Reader::Nobody => "cat >/dev/null",
+            Reader::Shell => "sh >/dev/null",
         };
         let script = format!("trap '' INT\n{remove}{add}echo set\n{reader}\n{remove}");
         let mut shell = Command::new("sh")

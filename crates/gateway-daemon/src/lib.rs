@@ -1,5 +1,6 @@
 //! The parts of `bentpipe-gateway`, the daemon at each end of a slow path. Its parsers can be reached by fuzzing.
 pub mod access;
+mod bypass;
 pub mod check;
 pub mod config;
 pub mod invitation;

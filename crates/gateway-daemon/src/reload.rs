@@ -72,6 +72,10 @@ impl Reloads {
             change.most_connections = Some(file.limits.connections);
             changed.push("limits.connections");
         }
+        if old.limits.user_associations != file.limits.user_associations {
+            change.most_user_associations = Some(file.limits.user_associations);
+            changed.push("limits.user_associations");
+        }
         match self.answers.watch.change(PATIENCE, change) {
             Some(Ok(())) => {}
             Some(Err(error)) => return Err(format!("path.{error}")),

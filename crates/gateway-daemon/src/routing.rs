@@ -1,17 +1,13 @@
 //! The router's rules while the gateway runs: new connections go past it while the other one is away, and a reload changes them.
 
+use crate::bypass::{Bypass, LOOK_EVERY};
 use crate::config::{File, Router};
 use crate::rules::Rules;
 use bentpipe_gateway_host::Watch;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
-use tracing::{info, warn};
-
-/// Between two looks at whether the other gateway is there.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// A gateway that has nothing to say is heard in this time, with a round trip.
-const KEEP_ALIVE: Duration = Duration::from_secs(8);
+use std::time::Duration;
+use tracing::warn;
 
 /// The rules, and when new connections go past the gateway.
 #[derive(Debug)]
@@ -70,43 +66,19 @@ impl Routing {
 
 /// Takes new connections past the gateway while the other one was not heard for long.
 fn look(shared: &Mutex<Option<Shared>>, watch: &Watch) {
-    let mut away_since = Some(Instant::now());
-    let mut taking = true;
+    let mut bypass = Bypass::new("new connections");
     loop {
         thread::sleep(LOOK_EVERY);
-        let report = watch.ask(LOOK_EVERY);
-        let mut shared = lock(shared);
-        let Some(shared) = shared.as_mut() else {
+        let Some(after) = lock(shared).as_ref().map(|it| it.bypass_after) else {
             return;
         };
-        let here = report.is_some_and(|report| {
-            let heard = report.carrier.last_heard;
-            let within = shared.bypass_after.unwrap_or_default().max(KEEP_ALIVE);
-            report.connected
-                && report.carrier.kind.is_some()
-                && heard.is_none_or(|heard| heard.elapsed() < within)
-        });
-        away_since = if here {
-            None
-        } else {
-            away_since.or_else(|| Some(Instant::now()))
+        let Some(takes) = bypass.look(watch, after) else {
+            continue;
         };
-        let takes = match (shared.bypass_after, away_since) {
-            (Some(after), Some(since)) => taking && since.elapsed() < after,
-            _ => true,
-        };
-        if takes != taking {
-            match (takes, here) {
-                (true, true) => info!("the other gateway is back: new connections go through it"),
-                (true, false) => {
-                    info!("the bypass is off: new connections wait for the other gateway");
-                }
-                (false, _) => warn!("the other gateway is away: new connections go past it"),
-            }
-            if let Err(error) = shared.rules.take_new(takes) {
-                warn!(%error, "the router's rules could not be changed");
-            }
-            taking = takes;
+        if let Some(shared) = lock(shared).as_mut()
+            && let Err(error) = shared.rules.take_new(takes)
+        {
+            warn!(%error, "the router's rules could not be changed");
         }
     }
 }

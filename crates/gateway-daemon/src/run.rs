@@ -168,7 +168,7 @@ pub fn run(loaded: &Loaded) -> Result<(), String> {
         reloads: Arc::new([const { AtomicU64::new(0) }; 2]),
     };
     let served = Served::new(&file.status, &answers)?;
-    let _tun = TunRules::apply(file)?;
+    let _tun = TunRules::apply(file, gateway.watch())?;
     let routing = Routing::apply(file, gateway.watch())?;
     let over = Arc::new(AtomicBool::new(false));
     let keeper = {

@@ -171,6 +171,7 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
         tun,
         onward,
         most_connections: file.limits.connections,
+        most_user_associations: file.limits.user_associations,
         on_delivered: None,
         loses: None,
     })

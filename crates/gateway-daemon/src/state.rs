@@ -21,7 +21,7 @@ struct Kept {
     /// Those who were active last come first.
     users: Vec<UserTotals>,
     other_users: u64,
-    others: crate::status::UserCounts,
+    others: UserFigures,
 }
 
 /// What was read at the start, and where it is written.
@@ -50,8 +50,8 @@ impl State {
             }
         };
         let users = kept.users.iter().rev();
-        let users = users.map(|it| (it.user, UserFigures::from(it.counts)));
-        let users = Users::known(users, (kept.other_users, kept.others.into()));
+        let users = users.map(|it| (it.user, it.counts));
+        let users = Users::known(users, (kept.other_users, kept.others));
         let before = kept.totals;
         (Self { path, before }, users)
     }
@@ -64,7 +64,7 @@ impl State {
             totals: self.before.with(of),
             users: UserTotals::all(&of.users),
             other_users,
-            others: others.into(),
+            others,
         };
         let new = beside(&self.path, "new");
         let mut options = OpenOptions::new();
@@ -103,7 +103,7 @@ fn read(path: &Path) -> io::Result<Kept> {
         )));
     }
     let counts = kept.users.iter().map(|it| &it.counts).chain([&kept.others]);
-    let plausible = counts.map(|it| UserFigures::from(*it).are_plausible());
+    let plausible = counts.map(UserFigures::are_plausible);
     if !kept.totals.are_plausible() || !plausible.into_iter().all(|it| it) {
         return Err(wrong("it has a figure that cannot be".into()));
     }

@@ -1,15 +1,20 @@
 //! `[tun]`: a device for whole IP packets, with its addresses, routes and rules. Nothing of it stays behind: the device, its addresses and its routes go
 //! with the daemon, and a [`Keeper`] removes the rules.
 
+use crate::bypass::{Bypass, LOOK_EVERY};
 use crate::config::{File, Role, Tun};
 use crate::keeper::{Keeper, Reader, listed};
 use crate::setup::carrier;
 use bentpipe_gateway::packet_payload_max;
-use bentpipe_gateway_host::tun_device;
+use bentpipe_gateway_host::{Watch, tun_device};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+use tracing::warn;
 
 pub const TABLE: &str = "bentpipe_gateway_tun";
 /// Near: users' packets look for a route in the main table first, but for its default; then in a table of the device's. Both come behind the rule for
@@ -81,20 +86,29 @@ fn commands_for_ip(file: &File, tun: &Tun) -> Vec<String> {
 
 /// The rules, as long as this stands.
 #[derive(Debug)]
-pub struct TunRules {
-    _keeper: Option<Keeper>,
+pub struct TunRules(Arc<Mutex<Option<Keeper>>>);
+
+impl Drop for TunRules {
+    fn drop(&mut self) {
+        // The thread finds none, and ends.
+        drop(lock(&self.0).take());
+    }
+}
+
+fn lock(keeper: &Mutex<Option<Keeper>>) -> MutexGuard<'_, Option<Keeper>> {
+    keeper.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TunRules {
-    pub fn apply(file: &File) -> Result<Self, String> {
+    pub fn apply(file: &File, watch: Watch) -> Result<Option<Self>, String> {
         let Some(tun) = &file.tun else {
-            return Ok(Self { _keeper: None });
+            return Ok(None);
         };
         let keeper = match file.role {
             Role::Near if tun.interfaces.is_empty() => None,
             Role::Near => {
                 let (add, remove) = rules_of_near(tun);
-                Some(Keeper::start("[tun]", &add, &remove, Reader::Nobody)?)
+                Some(Keeper::start("[tun]", &add, &remove, Reader::Shell)?)
             }
             Role::Far if tun.masquerade == Some(false) => None,
             Role::Far => {
@@ -109,25 +123,57 @@ impl TunRules {
                 Some(keeper)
             }
         };
-        Ok(Self { _keeper: keeper })
+        let bypasses = keeper.is_some() && tun.bypass_after_s.is_some();
+        let keeper = Arc::new(Mutex::new(keeper));
+        if bypasses {
+            let (tun, looks) = (tun.clone(), Arc::clone(&keeper));
+            thread::spawn(move || look(&tun, &looks, &watch));
+        }
+        Ok(Some(Self(keeper)))
     }
+}
+
+/// Near: routes users' packets past the device while the other gateway was not heard for long.
+fn look(tun: &Tun, keeper: &Mutex<Option<Keeper>>, watch: &Watch) {
+    let after = tun.bypass_after_s.map(Duration::from_secs_f64);
+    let mut bypass = Bypass::new("whole packets");
+    while lock(keeper).is_some() {
+        if let Some(takes) = bypass.look(watch, after)
+            && let Some(keeper) = lock(keeper).as_mut()
+            && let Err(error) = keeper.send(&into_device(tun, if takes { "add" } else { "del" }))
+        {
+            warn!(%error, "[tun]: the rules could not be changed");
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Commands that add or delete the rules by which users' packets are routed into the device.
+fn into_device(tun: &Tun, action: &str) -> Vec<String> {
+    let families = [4, 6].into_iter().filter(|&it| tun.has(it));
+    let rule = |family: u8, name: &String| {
+        let preference = PREFERENCES[1];
+        format!("ip -{family} rule {action} pref {preference} iif {name} lookup {ROUTES}")
+    };
+    families
+        .flat_map(|family| tun.interfaces.iter().map(move |name| rule(family, name)))
+        .collect()
 }
 
 /// What adds the rules, and what removes them: lines of sh.
 fn rules_of_near(tun: &Tun) -> (String, String) {
     let (mut add, mut remove) = (Vec::new(), Vec::new());
-    let [first, second] = PREFERENCES;
+    let first = PREFERENCES[0];
     for family in [4, 6].into_iter().filter(|&it| tun.has(it)) {
         remove.extend(PREFERENCES.map(|preference| {
             format!("while ip -{family} rule del pref {preference} 2>/dev/null; do :; done\n")
         }));
         add.extend(tun.interfaces.iter().map(|name| {
-            format!(
-                "ip -{family} rule add pref {first} iif {name} lookup main suppress_prefixlength 0 || exit 1\n\
-                 ip -{family} rule add pref {second} iif {name} lookup {ROUTES} || exit 1\n"
-            )
+            format!("ip -{family} rule add pref {first} iif {name} lookup main suppress_prefixlength 0 || exit 1\n")
         }));
     }
+    let rules = into_device(tun, "add").into_iter();
+    add.extend(rules.map(|rule| rule + " || exit 1\n"));
     (add.concat(), remove.concat())
 }
 

@@ -23,6 +23,15 @@ link() { # link HOST DEVICE "ADDRESS..." HOST DEVICE "ADDRESS..."
   join "$1" "$2" "$3"
   join "$4" "$5" "$6"
 }
+four_hosts() { # four_hosts CLIENT NEAR FAR SERVER: client - near - far - server, with these addresses beside 198.18.0.0/24 between near and far
+  local name
+  for name in client near far server; do host "$name"; done
+  link "$client" lan "$1" "$near" lan0 "$2"
+  link "$near" wan 198.18.0.1/24 "$far" wan 198.18.0.2/24
+  link "$far" out "$3" "$server" eth "$4"
+  in_net "$client" ip route add default via 10.1.0.1
+  case $2 in *fd01::1/*) in_net "$client" ip route add default via fd01::1 ;; esac
+}
 forwards() { in_net "$1" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'; }
 wait_for() { # wait_for WHAT COMMAND...
   local until=$((SECONDS + 60))
@@ -32,8 +41,10 @@ wait_for() { # wait_for WHAT COMMAND...
   done
 }
 near_key=$("$gateway" keys near.key 2>/dev/null) far_key=$("$gateway" keys far.key 2>/dev/null)
-configure() { # configure ROLE <<END: what follows its role and key
-  { printf 'role = "%s"\nkey = "%s.key"\n' "$1" "$1" && cat; } >"$1.toml"
+configure() { # configure ROLE <<END: more of [path], and what follows it
+  local peer
+  case $1 in near) peer="address = \"198.18.0.2:4433\"\nkey = \"$far_key\"" ;; far) peer="key = \"$near_key\"" ;; esac
+  { printf 'role = "%s"\nkey = "%s.key"\n[peer]\n%b\n[path]\nrate = "200 Mbit/s"\n' "$1" "$1" "$peer" && cat; } >"$1.toml"
 }
 start() { # start ROLE, on the host of this name; sets $ROLE_daemon
   nsenter --target "${!1}" --net "$gateway" "$1" --config "$1.toml" 2>"$1.log" &

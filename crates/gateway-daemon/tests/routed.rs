@@ -41,5 +41,5 @@ fn the_rules_take_udp_and_answers_come_from_the_address_that_was_asked() {
 
 #[test]
 fn whole_packets_cross_by_devices_under_the_access_list_and_leave_nothing() {
-    run("routed_tun.sh", 3);
+    run("routed_tun.sh", 4);
 }

@@ -1,21 +1,12 @@
 # routed_page.sh PROGRAM: four hosts in network namespaces, client - near - far - server, and near's router rules. Runs as root of namespaces of its own.
 source "$(dirname "$0")/namespaces.sh"
-for name in client near far server; do host "$name"; done
-link "$client" lan 10.1.0.2/24 "$near" lan0 10.1.0.1/24
-link "$near" wan 198.18.0.1/24 "$far" wan 198.18.0.2/24
-link "$far" out 203.0.114.1/24 "$server" eth 203.0.114.2/24
-in_net "$client" ip route add default via 10.1.0.1
+four_hosts 10.1.0.2/24 10.1.0.1/24 203.0.114.1/24 203.0.114.2/24
 in_net "$near" ip route add default via 198.18.0.2
 in_net "$server" ip route add default via 203.0.114.1
 in_net "$far" ip route add 10.1.0.0/24 via 198.18.0.1
 for router in "$near" "$far"; do forwards "$router"; done
 
 configure near <<END
-[peer]
-address = "198.18.0.2:4433"
-key = "$far_key"
-[path]
-rate = "200 Mbit/s"
 [listen]
 tproxy = ["127.0.0.1:4100", "[::1]:4100"]
 [router]
@@ -26,10 +17,6 @@ bypass_after_s = 1
 socket = "near.sock"
 END
 configure far <<END
-[peer]
-key = "$near_key"
-[path]
-rate = "200 Mbit/s"
 [listen]
 peer = "198.18.0.2:4433"
 END

@@ -1,20 +1,10 @@
 # routed_tun.sh PROGRAM: client - near - far - server in network namespaces, over IPv4 and IPv6; whole packets of the client cross by TUN devices.
 source "$(dirname "$0")/namespaces.sh"
-for name in client near far server; do host "$name"; done
-link "$client" lan "10.1.0.2/24 fd01::2/64" "$near" lan0 "10.1.0.1/24 fd01::1/64"
-link "$near" wan 198.18.0.1/24 "$far" wan 198.18.0.2/24
-link "$far" out "203.0.114.1/24 2a0e::1/64" "$server" eth "203.0.114.2/24 2a0e::2/64 192.168.7.7/24"
-in_net "$client" ip route add default via 10.1.0.1
-in_net "$client" ip route add default via fd01::1
+four_hosts "10.1.0.2/24 fd01::2/64" "10.1.0.1/24 fd01::1/64" "203.0.114.1/24 2a0e::1/64" "203.0.114.2/24 2a0e::2/64 192.168.7.7/24"
 in_net "$far" ip route add 192.168.7.0/24 via 203.0.114.2
 # Near's and the server's networks know nothing of each other: without the gateway no packet gets further than near.
 for router in "$near" "$far"; do forwards "$router"; done
 configure near <<END2
-[peer]
-address = "198.18.0.2:4433"
-key = "$far_key"
-[path]
-rate = "200 Mbit/s"
 udp_payload = 1452
 [listen]
 socks5 = ["127.0.0.1:1080"]
@@ -22,14 +12,12 @@ socks5 = ["127.0.0.1:1080"]
 address = ["10.77.0.1/24", "fd77::1/64"]
 users = ["10.1.0.0/24", "fd01::/64"]
 interfaces = ["lan0"]
+bypass_after_s = 1
 [status]
 socket = "near.sock"
+prometheus = "127.0.0.1:9478"
 END2
 configure far <<END2
-[peer]
-key = "$near_key"
-[path]
-rate = "200 Mbit/s"
 udp_payload = 1452
 [listen]
 peer = "198.18.0.2:4433"
@@ -65,7 +53,23 @@ wait_for "a refusal at near" grep -q 'refused a packet.*10.9.9.9.*tun.users' nea
 status() { "$gateway" status --socket near.sock --json | python3 -c "import json, sys; it = json.load(sys.stdin); print($1)"; }
 [ "$(status 'all(user["datagrams_sent"] >= 1 <= user["datagrams_delivered"] for user in it["users"]) and len(it["users"])')" = 3 ] ||
   fail "users: $(status 'it["users"]')"
+[ "$(status 'it["tun"]["flows"] >= 4 and it["tun"]["sent"] > 2 < it["tun"]["delivered"] and it["tun"]["refused"] > 0')" = True ] ||
+  fail "whole packets: $(status 'it["tun"]')"
+in_net "$near" curl -sf http://127.0.0.1:9478/metrics >metrics
+grep -Eq '^bentpipe_gateway_tun_packets_sent_total\{role="near"\} [1-9]' metrics || fail "no whole packets in /metrics"
+"$gateway" status --socket near.sock >shown
+grep -q '^whole packets ' shown || fail "no whole packets in the status"
 echo "foreign sources and private destinations are refused, and users are counted"
+
+into_device() { in_net "$near" ip rule | grep 25202 >/dev/null; }
+past() { ! into_device; }
+into_device || fail "no rule"
+kill -KILL "$far_daemon"
+wait_for "the bypass" past
+start far
+wait_for "the end of the bypass" into_device
+wait_for "a ping again" pings 203.0.114.2
+echo "packets go past a far that is away, and through one that is back"
 
 rules "$near" >/dev/null && rules "$far" >/dev/null || fail "no rules"
 kill -KILL "$near_daemon" && kill -TERM "$far_daemon"

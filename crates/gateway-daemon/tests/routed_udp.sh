@@ -1,19 +1,9 @@
 # routed_udp.sh PROGRAM: client - near - far - server in network namespaces, over IPv4 and IPv6; near takes the client's UDP by its rules.
 source "$(dirname "$0")/namespaces.sh"
-for name in client near far server; do host "$name"; done
-link "$client" lan "10.1.0.2/24 fd01::2/64" "$near" lan0 "10.1.0.1/24 fd01::1/64"
-link "$near" wan 198.18.0.1/24 "$far" wan 198.18.0.2/24
-link "$far" out "203.0.114.1/24 2a0e::1/64" "$server" eth "203.0.114.2/24 203.0.114.3/24 2a0e::2/64 2a0e::3/64"
-in_net "$client" ip route add default via 10.1.0.1
-in_net "$client" ip route add default via fd01::1
+four_hosts "10.1.0.2/24 fd01::2/64" "10.1.0.1/24 fd01::1/64" "203.0.114.1/24 2a0e::1/64" "203.0.114.2/24 203.0.114.3/24 2a0e::2/64 2a0e::3/64"
 # Without the gateway nothing gets further than near.
 forwards "$near"
 configure near <<END2
-[peer]
-address = "198.18.0.2:4433"
-key = "$far_key"
-[path]
-rate = "200 Mbit/s"
 [listen]
 tproxy = ["127.0.0.1:4100", "[::1]:4100"]
 [router]
@@ -23,10 +13,6 @@ udp = [53, 443]
 socket = "near.sock"
 END2
 configure far <<END2
-[peer]
-key = "$near_key"
-[path]
-rate = "200 Mbit/s"
 [listen]
 peer = "198.18.0.2:4433"
 [status]

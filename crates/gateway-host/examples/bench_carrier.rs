@@ -130,6 +130,7 @@ fn measure(arguments: Arguments, loss: f64) {
         listeners: listeners.into_iter().map(Into::into).collect(),
         onward: Box::new(move |_: &Target| onward(to)),
         most_connections: 10,
+        most_user_associations: 10,
         on_delivered: None,
         loses: None,
         tcp: None,

@@ -9,6 +9,7 @@ use crate::flows::FlowReport;
 use crate::onward::Onward;
 use crate::report::AssociationsReport;
 use crate::user::{user_address, user_of};
+use crate::user_counts::UserCounts;
 use crate::users::Users;
 use bentpipe_gateway::{FlowId, Received, ResetCode, Session, Target};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -49,13 +50,14 @@ pub(crate) struct Associations {
     /// Flows of associations that programs have ended.
     over: Vec<FlowId>,
     pub most: usize,
+    pub of_users: UserCounts,
     buffer: Vec<u8>,
     scratch: Vec<u8>,
     pub report: AssociationsReport,
 }
 
 impl Associations {
-    pub fn new(epoll: Arc<OwnedFd>, most: usize) -> Self {
+    pub fn new(epoll: Arc<OwnedFd>, most: usize, most_of_user: usize) -> Self {
         Self {
             epoll,
             slots: Vec::new(),
@@ -64,6 +66,7 @@ impl Associations {
             turns: VecDeque::new(),
             over: Vec::new(),
             most,
+            of_users: UserCounts::new(most_of_user),
             buffer: vec![0; BUFFER_BYTES],
             scratch: Vec::new(),
             report: AssociationsReport::default(),
@@ -110,8 +113,11 @@ impl Associations {
         onward: &mut dyn Onward,
         session: &mut Session,
     ) {
-        session.set_user(flow, user_of(target.source.ip()));
-        let added = if self.report.open >= self.most as u64 {
+        let user = user_of(target.source.ip());
+        session.set_user(flow, user);
+        let is_full = self.of_users.is_full(user);
+        self.report.over_user_limit += u64::from(is_full);
+        let added = if is_full || self.report.open >= self.most as u64 {
             Err(ResetCode::Overloaded)
         } else {
             onward.associate(&target).and_then(|socket| {
@@ -150,7 +156,12 @@ impl Associations {
     }
 
     fn add(&mut self, association: Association) -> Option<usize> {
+        let user = user_of(association.ledger.host.ip());
         if self.report.open >= self.most as u64 {
+            return None;
+        }
+        if self.of_users.is_full(user) {
+            self.report.over_user_limit += 1;
             return None;
         }
         let place = self.unused.pop().unwrap_or_else(|| {
@@ -167,13 +178,19 @@ impl Associations {
             return None;
         }
         slot.association = Some(association);
-        self.count_one_more();
+        self.count_one_more(user);
         Some(place)
     }
 
-    pub fn count_one_more(&mut self) {
+    pub fn count_one_more(&mut self, user: u64) {
+        self.of_users.add(user);
         self.report.open += 1;
         self.report.open_at_once_max = self.report.open_at_once_max.max(self.report.open);
+    }
+
+    pub fn count_one_less(&mut self, user: u64) {
+        self.of_users.remove(user);
+        self.report.open -= 1;
     }
 
     fn remove(&mut self, place: usize) -> Option<Association> {
@@ -182,7 +199,7 @@ impl Associations {
             self.by_flow.remove(&flow);
         }
         self.unused.push(place);
-        self.report.open -= 1;
+        self.count_one_less(user_of(association.ledger.host.ip()));
         Some(association)
     }
 

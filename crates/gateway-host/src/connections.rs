@@ -70,12 +70,12 @@ impl Connections {
     pub fn new(
         epoll: Arc<OwnedFd>,
         onward: Box<dyn Onward + Send>,
-        most: usize,
+        [most, most_of_user]: [usize; 2],
         transparent: TransparentUdp,
         tun: Option<Tun>,
     ) -> io::Result<Self> {
         let datagrams = Datagrams {
-            associations: Associations::new(Arc::clone(&epoll), most),
+            associations: Associations::new(Arc::clone(&epoll), most, most_of_user),
             transparent,
             tun,
         };

@@ -4,7 +4,7 @@ use crate::associations::Associations;
 use crate::clock::Now;
 use crate::flows::FlowReport;
 use crate::onward::Onward;
-use crate::report::AssociationsReport;
+use crate::report::{AssociationsReport, PacketsReport};
 use crate::transparent_udp::TransparentUdp;
 use crate::tun::Tun;
 use crate::users::Users;
@@ -24,6 +24,10 @@ impl Datagrams {
             overflow: self.transparent.overflow(),
             ..self.associations.report
         }
+    }
+
+    pub fn packets_report(&self) -> PacketsReport {
+        self.tun.as_ref().map(Tun::report).unwrap_or_default()
     }
 
     pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
@@ -84,7 +88,7 @@ impl Datagrams {
         while let Some(received) = session.poll_received() {
             let (tun, transparent) = (self.tun.as_mut(), &mut self.transparent);
             let report = &mut associations.report;
-            if !tun.is_some_and(|tun| tun.give(&received, onward, users, report))
+            if !tun.is_some_and(|tun| tun.give(&received, onward, users, session, report))
                 && !transparent.give(now, &received, associations, users)
             {
                 associations.give(now, &received, onward, users);

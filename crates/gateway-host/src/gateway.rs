@@ -190,7 +190,7 @@ impl Gateway {
         let connections = Connections::new(
             Arc::clone(&epoll),
             setup.onward,
-            setup.most_connections,
+            [setup.most_connections, setup.most_user_associations],
             TransparentUdp::new(setup.transparent_udp),
             setup.tun.map(|device| Tun::new(device, role)),
         )?;

@@ -39,6 +39,7 @@ mod tun;
 mod tun_device;
 mod udp;
 mod user;
+mod user_counts;
 mod users;
 mod watch;
 
@@ -49,7 +50,9 @@ pub use gateway::{Gateway, Stop};
 pub use onward::{Onward, PacketWay, reset_code};
 pub use original_destination::transparent_udp;
 pub use packet_ends::PacketEnds;
-pub use report::{AssociationsReport, CarrierKind, CarrierReport, Report, UdpReport};
+pub use report::{
+    AssociationsReport, CarrierKind, CarrierReport, PacketsReport, Report, UdpReport,
+};
 pub use setup::{Listener, Setup, Tcp};
 pub use tcp::far_sockets;
 pub use tun_device::tun_device;

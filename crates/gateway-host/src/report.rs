@@ -3,6 +3,7 @@
 use crate::flows::FlowReport;
 use crate::users::Users;
 use bentpipe_gateway::Figures;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// How a gateway stands.
@@ -25,6 +26,7 @@ pub struct Report {
     pub open: u64,
     pub open_at_once_max: u64,
     pub associations: AssociationsReport,
+    pub packets: PacketsReport,
     /// What the control law allows now, in bits of IP packets per second. None: there is no session.
     pub rate_bit_s: Option<u64>,
     /// Bytes and datagrams of hosts that wait to be sent.
@@ -94,6 +96,8 @@ pub struct AssociationsReport {
     pub open_at_once_max: u64,
     /// Associations that got no socket, or no flow.
     pub failed: u64,
+    /// Beyond those that a user may have: not begun, or ended early for a newer one of the same user.
+    pub over_user_limit: u64,
     /// Datagrams to addresses that the access list does not allow, or from them.
     pub refused: u64,
     /// To a host at far, from addresses that it has not sent to.
@@ -110,6 +114,21 @@ pub struct AssociationsReport {
     pub unsent: u64,
     /// From hosts by TPROXY, and found the receive buffer full.
     pub overflow: u64,
+}
+
+/// Whole packets of hosts, by TUN. They are among the session's datagrams, and what was refused or dropped is among the associations'.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketsReport {
+    /// Flows that carry them: one for each user, and one for the others.
+    pub flows: u64,
+    pub sent: u64,
+    pub sent_bytes: u64,
+    pub delivered: u64,
+    pub delivered_bytes: u64,
+    /// Packets that do not belong to a user, or that the access list does not allow.
+    pub refused: u64,
+    /// Packets while there was no session, and those that the kernel did not take.
+    pub dropped: u64,
 }
 
 impl AssociationsReport {

@@ -46,6 +46,8 @@ pub struct Setup {
     pub onward: Box<dyn Onward + Send>,
     /// Hosts' connections that may be open at once, if descriptors suffice, and as many associations.
     pub most_connections: usize,
+    /// UDP associations that one user may have open at once.
+    pub most_user_associations: usize,
     /// Told of the payload that hosts were given, as it happens.
     pub on_delivered: Option<Box<dyn FnMut(Instant, u64) + Send>>,
     /// For tests and benches: asked for each UDP packet that is to be sent whether the path loses it.

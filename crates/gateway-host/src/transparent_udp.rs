@@ -104,7 +104,7 @@ impl TransparentUdp {
             return false;
         };
         self.hosts.remove(&source);
-        associations.report.open -= 1;
+        associations.count_one_less(user_of(source.ip()));
         true
     }
 
@@ -185,8 +185,17 @@ impl TransparentUdp {
         session: &mut Session,
     ) {
         if !self.hosts.contains_key(&source) {
+            let user = user_of(source.ip());
+            if associations.of_users.is_full(user) {
+                let ended = self.make_room(|it| user_of(it.ip()) == user, associations, session);
+                // Where all are a program's, by SOCKS, this one goes.
+                associations.report.over_user_limit += ended.max(1);
+                if associations.of_users.is_full(user) {
+                    return;
+                }
+            }
             if associations.report.open >= associations.most as u64 {
-                self.make_room(associations, session);
+                self.make_room(|_| true, associations, session);
             }
             if associations.report.open >= associations.most as u64 {
                 associations.report.failed += 1;
@@ -196,11 +205,11 @@ impl TransparentUdp {
                 destination,
                 source,
             };
-            let Ok(flow) = session.open_udp(now.time, user_of(source.ip()), &target) else {
+            let Ok(flow) = session.open_udp(now.time, user, &target) else {
                 associations.report.without_flow += 1;
                 return;
             };
-            associations.count_one_more();
+            associations.count_one_more(user);
             self.by_flow.insert(flow, source);
             let host = Host {
                 flow,
@@ -230,25 +239,29 @@ impl TransparentUdp {
     fn end(&mut self, source: SocketAddr, associations: &mut Associations, session: &mut Session) {
         if let Some(host) = self.hosts.remove(&source) {
             self.by_flow.remove(&host.flow);
-            associations.report.open -= 1;
+            associations.count_one_less(user_of(source.ip()));
             session.reset(host.flow, ResetCode::TimedOut);
         }
     }
 
-    fn make_room(&mut self, associations: &mut Associations, session: &mut Session) {
-        let mut all: Vec<_> = self
-            .hosts
-            .iter()
-            .map(|(&it, host)| (host.ledger.moved, it))
-            .collect();
+    /// Ends the idlest of some hosts' associations. How many.
+    fn make_room(
+        &mut self,
+        of: impl Fn(SocketAddr) -> bool,
+        associations: &mut Associations,
+        session: &mut Session,
+    ) -> u64 {
+        let some = self.hosts.iter().filter(|(source, _)| of(**source));
+        let mut all: Vec<_> = some.map(|(&it, host)| (host.ledger.moved, it)).collect();
         if all.is_empty() {
-            return;
+            return 0;
         }
         let count = all.len() / SHARE_THAT_GOES;
         all.select_nth_unstable(count);
         for (_, source) in all.drain(..=count) {
             self.end(source, associations, session);
         }
+        count as u64 + 1
     }
 
     fn sweep(&mut self, now: Instant, associations: &mut Associations, session: &mut Session) {

@@ -1,38 +1,37 @@
 //! Whole IP packets of hosts, by a TUN device: ping, and whatever else is neither TCP nor UDP that another way takes in.
 //!
-//! Near opens one flow of whole packets (kind 3) as soon as there is a session, and again when it was reset. At far, the newest one holds.
+//! Near opens a flow of whole packets (kind 3) as soon as there is a session, and again when it was reset, and one more for each user who sends:
+//! so the session shares its rate between them as between users' connections ([`PacketFlows`]).
+
+mod flows;
 
 use crate::clock::Now;
 use crate::onward::{Onward, PacketWay};
 use crate::packet_ends::PacketEnds;
-use crate::report::AssociationsReport;
-use crate::user::user_address;
+use crate::report::{AssociationsReport, PacketsReport};
+use crate::user::{user_address, user_of};
 use crate::users::Users;
 use bentpipe_gateway::{FlowId, Received, ResetCode, Role, Session};
+use flows::PacketFlows;
 use rustix::io::Errno;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
 
 /// Packets in a row, before others have their turn.
 const PACKETS_PER_TURN: usize = 64;
 /// The longest packet has less.
 const BUFFER_BYTES: usize = 1 << 16;
-/// Between two attempts to open a flow.
-const OPEN_AGAIN: Duration = Duration::from_secs(1);
-/// The same where the other gateway takes no packets.
-const ASK_AGAIN: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub(crate) struct Tun {
     device: OwnedFd,
     role: Role,
-    flow: Option<FlowId>,
-    /// Near: when a flow may be opened.
-    open_at: Instant,
+    flows: PacketFlows,
     readable: bool,
     buffer: Vec<u8>,
     /// A packet was refused before.
     refused: bool,
+    report: PacketsReport,
 }
 
 impl Tun {
@@ -41,11 +40,18 @@ impl Tun {
         Self {
             device,
             role,
-            flow: None,
-            open_at: Instant::now(),
+            flows: PacketFlows::new(role),
             readable: true,
             buffer: vec![0; BUFFER_BYTES],
             refused: false,
+            report: PacketsReport::default(),
+        }
+    }
+
+    pub fn report(&self) -> PacketsReport {
+        PacketsReport {
+            flows: self.flows.count() as u64,
+            ..self.report
         }
     }
 
@@ -59,24 +65,17 @@ impl Tun {
 
     /// Far: the other gateway has opened a flow of packets.
     pub fn opened(&mut self, flow: FlowId, session: &mut Session) {
-        self.refused = false;
-        if let Some(old) = self.flow.replace(flow) {
-            session.reset(old, ResetCode::Closed);
+        if self.flows.count() == 0 {
+            self.refused = false;
+        }
+        if !self.flows.opened(flow) {
+            session.reset(flow, ResetCode::Overloaded);
         }
     }
 
-    /// Whether it was the packets' flow. It is over.
+    /// Whether it was one of the packets' flows. It is over.
     pub fn flow_reset(&mut self, flow: FlowId, code: ResetCode) -> bool {
-        let is_ours = self.flow == Some(flow);
-        if is_ours {
-            self.flow = None;
-            let pause = match code {
-                ResetCode::NotAllowed => ASK_AGAIN,
-                _ => OPEN_AGAIN,
-            };
-            self.open_at = Instant::now() + pause;
-        }
-        is_ours
+        self.flows.reset(flow, code)
     }
 
     /// Gives the kernel a packet. False: the flow is another one.
@@ -85,9 +84,10 @@ impl Tun {
         received: &Received,
         onward: &mut dyn Onward,
         users: &mut Users,
+        session: &mut Session,
         report: &mut AssociationsReport,
     ) -> bool {
-        if self.flow != Some(received.flow) {
+        if !self.flows.has(received.flow) {
             return false;
         }
         let Some(ends) = PacketEnds::of(&received.bytes) else {
@@ -96,20 +96,36 @@ impl Tun {
         };
         if !self.allows(PacketWay::Comes, ends, onward) {
             report.refused += 1;
+            self.report.refused += 1;
             return true;
         }
         if rustix::io::write(&self.device, &received.bytes).is_err() {
             report.unsent += 1;
+            self.report.dropped += 1;
             return true;
         }
-        let user = match self.role {
-            Role::Near => ends.destination,
-            Role::Far => ends.source,
-        };
+        let bytes = received.bytes.len() as u64;
+        let user = self.user(PacketWay::Comes, ends);
+        self.flows.came(received.flow, user, session);
+        self.report.delivered += 1;
+        self.report.delivered_bytes += bytes;
         let user = users.of(user_address(user));
         user.datagrams_delivered += 1;
-        user.datagram_bytes_delivered += received.bytes.len() as u64;
+        user.datagram_bytes_delivered += bytes;
         true
+    }
+
+    /// The end of a packet that is near's.
+    fn user(&self, way: PacketWay, ends: PacketEnds) -> IpAddr {
+        let users_send = match self.role {
+            Role::Near => PacketWay::Leaves,
+            Role::Far => PacketWay::Comes,
+        };
+        if way == users_send {
+            ends.source
+        } else {
+            ends.destination
+        }
     }
 
     /// Sends on what the kernel gives.
@@ -121,14 +137,8 @@ impl Tun {
         session: &mut Session,
         report: &mut AssociationsReport,
     ) {
-        if self.role == Role::Near
-            && self.flow.is_none()
-            && session.has_session()
-            && self.open_at <= now.instant
-        {
-            self.flow = session.open_ip(now.time, 0).ok();
+        if self.flows.open_first(now, session) {
             self.refused = false;
-            self.open_at = now.instant + OPEN_AGAIN;
         }
         let mut left = if self.readable { PACKETS_PER_TURN } else { 0 };
         while left > 0 {
@@ -164,20 +174,20 @@ impl Tun {
         }
         if !self.allows(PacketWay::Leaves, ends, onward) {
             report.refused += 1;
+            self.report.refused += 1;
             return;
         }
+        let user = self.user(PacketWay::Leaves, ends);
+        let flow = self.flows.of(now, user_of(user), session);
         let packet = &self.buffer[..bytes];
-        let sent = self
-            .flow
-            .is_some_and(|flow| session.send_datagram(now.time, flow, None, packet));
+        let sent = flow.is_some_and(|flow| session.send_datagram(now.time, flow, None, packet));
         if !sent {
             report.without_flow += 1;
+            self.report.dropped += 1;
             return;
         }
-        let user = match self.role {
-            Role::Near => ends.source,
-            Role::Far => ends.destination,
-        };
+        self.report.sent += 1;
+        self.report.sent_bytes += bytes as u64;
         let user = users.of(user_address(user));
         user.datagrams_sent += 1;
         user.datagram_bytes_sent += bytes as u64;

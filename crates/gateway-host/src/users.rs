@@ -1,6 +1,7 @@
 //! What each local user has sent and was given. Their number is bounded: who was idle for longest gives up its place, and goes into the sum of the
 //! others.
 
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -8,7 +9,7 @@ use std::net::IpAddr;
 pub const MOST_USERS: usize = 256;
 
 /// What hosts did. Bytes are payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserFigures {
     /// Connections: accepted at near, opened at far.
     pub connections: u64,

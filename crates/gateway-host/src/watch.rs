@@ -20,6 +20,7 @@ pub struct Change {
     pub onward: Option<Box<dyn Onward + Send>>,
     /// For connections and associations from now on.
     pub most_connections: Option<usize>,
+    pub most_user_associations: Option<usize>,
 }
 
 impl fmt::Debug for Change {
@@ -28,6 +29,7 @@ impl fmt::Debug for Change {
             .field("rate", &self.rate)
             .field("onward", &self.onward.is_some())
             .field("most_connections", &self.most_connections)
+            .field("most_user_associations", &self.most_user_associations)
             .finish()
     }
 }

@@ -17,6 +17,15 @@ fn check_interface(key: &str, name: &str) -> Result<(), String> {
     }
 }
 
+fn check_bypass(section: &str, after_s: Option<f64>) -> Result<(), String> {
+    match after_s {
+        Some(after) if !(1.0..=86_400.0).contains(&after) => {
+            Err(format!("{section}.bypass_after_s: expected 1 to 86400 s"))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Tun {
     fn check(&self, role: Role) -> Result<(), String> {
         check_interface("tun.device", &self.device)?;
@@ -29,7 +38,9 @@ impl Tun {
         for name in &self.interfaces {
             check_interface("tun.interfaces", name)?;
         }
-        let of_near = !self.interfaces.is_empty() || self.routes.is_some();
+        check_bypass("tun", self.bypass_after_s)?;
+        let of_near =
+            !self.interfaces.is_empty() || self.routes.is_some() || self.bypass_after_s.is_some();
         match role {
             Role::Near if self.masquerade.is_some() => {
                 return Err(
@@ -38,7 +49,7 @@ impl Tun {
                 );
             }
             Role::Far if of_near => {
-                return Err("tun.interfaces and tun.routes are near's: they say what is routed into the device".into());
+                return Err("tun.interfaces, tun.routes and tun.bypass_after_s are near's: they say what is routed into the device".into());
             }
             _ => {}
         }
@@ -73,13 +84,7 @@ impl File {
         for name in &router.interfaces {
             check_interface("router.interfaces", name)?;
         }
-        if router
-            .bypass_after_s
-            .is_some_and(|after| !(1.0..=86_400.0).contains(&after))
-        {
-            return Err("router.bypass_after_s: expected 1 to 86400 s".into());
-        }
-        Ok(())
+        check_bypass("router", router.bypass_after_s)
     }
 
     /// Beyond the form.
@@ -156,9 +161,13 @@ impl File {
                 self.path.udp_payload
             ));
         }
-        if self.limits.connections == 0 {
-            return Err("limits.connections: got 0, expected 1 or more".into());
+        let limits = [
+            ("connections", self.limits.connections),
+            ("user_associations", self.limits.user_associations),
+        ];
+        match limits.iter().find(|(_, most)| *most == 0) {
+            Some((key, _)) => Err(format!("limits.{key}: got 0, expected 1 or more")),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

@@ -132,6 +132,8 @@ pub struct Tun {
     pub routes: Option<Vec<IpNet>>,
     /// Far: whether users have far's address towards others. Without it they do.
     pub masquerade: Option<bool>,
+    /// Near: packets are routed past the device while the other gateway has not been heard for so long, in seconds. Without it they are lost.
+    pub bypass_after_s: Option<f64>,
     /// The longest packet, in bytes. Without it: what crosses in one piece.
     pub mtu: Option<u16>,
 }
@@ -152,8 +154,10 @@ pub struct AccessRules {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Hosts' connections that may be open at once.
+    /// Hosts' connections that may be open at once, and as many UDP associations.
     pub connections: usize,
+    /// UDP associations that a user may have open at once.
+    pub user_associations: usize,
     /// What the session may take at most, in bytes.
     #[serde(deserialize_with = "size")]
     pub memory: Option<u64>,
@@ -163,6 +167,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            user_associations: 1_000,
             memory: None,
         }
     }

@@ -6,6 +6,6 @@ mod rates;
 mod server;
 mod text;
 
-pub use model::{Standing, Totals, UserCounts, UserTotals};
+pub use model::{Standing, Totals, UserTotals};
 pub use rates::Rates;
 pub use server::{Answers, Served, ask};

@@ -1,7 +1,9 @@
 //! The figures themselves.
 
 use crate::config::Role;
-use bentpipe_gateway_host::{CarrierKind, FlowReport, FlowState, Report, UserFigures, Users};
+use bentpipe_gateway_host::{
+    CarrierKind, FlowReport, FlowState, PacketsReport, Report, UserFigures, Users,
+};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
@@ -53,6 +55,9 @@ pub struct Standing {
     /// Hosts' UDP associations that are open, and those that got no socket.
     pub associations: u64,
     pub associations_failed: u64,
+    /// UDP associations beyond those that a user may have: not begun, or ended early for a newer one.
+    #[serde(default)]
+    pub associations_over_limit: u64,
     /// Datagrams that hosts gave, and that they were given.
     pub datagrams_sent: u64,
     pub datagrams_delivered: u64,
@@ -61,6 +66,9 @@ pub struct Standing {
     pub datagrams_refused: u64,
     pub datagrams_invalid: u64,
     pub datagrams_dropped: u64,
+    /// Whole packets of users, by the device of `[tun]`. They are among the datagrams.
+    #[serde(default)]
+    pub tun: PacketsReport,
     /// Payload that hosts gave, and that they were given.
     pub sent_bytes: u64,
     pub delivered_bytes: u64,
@@ -78,7 +86,7 @@ pub struct Standing {
     pub users: Vec<UserTotals>,
     /// How often a user has given up its place to a newer one, and the sum of what those did.
     pub other_users: u64,
-    pub others: UserCounts,
+    pub others: UserFigures,
     /// The flows that moved last, and how many there are beside them.
     pub flows: Vec<Flow>,
     pub flows_left_out: u64,
@@ -132,52 +140,12 @@ impl Totals {
     }
 }
 
-/// What hosts did. Bytes are payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserCounts {
-    pub connections: u64,
-    pub sent_bytes: u64,
-    pub delivered_bytes: u64,
-    pub datagrams_sent: u64,
-    pub datagrams_delivered: u64,
-    pub datagram_bytes_sent: u64,
-    pub datagram_bytes_delivered: u64,
-}
-
-impl From<UserFigures> for UserCounts {
-    fn from(of: UserFigures) -> Self {
-        Self {
-            connections: of.connections,
-            sent_bytes: of.sent_bytes,
-            delivered_bytes: of.delivered_bytes,
-            datagrams_sent: of.datagrams_sent,
-            datagrams_delivered: of.datagrams_delivered,
-            datagram_bytes_sent: of.datagram_bytes_sent,
-            datagram_bytes_delivered: of.datagram_bytes_delivered,
-        }
-    }
-}
-
-impl From<UserCounts> for UserFigures {
-    fn from(of: UserCounts) -> Self {
-        Self {
-            connections: of.connections,
-            sent_bytes: of.sent_bytes,
-            delivered_bytes: of.delivered_bytes,
-            datagrams_sent: of.datagrams_sent,
-            datagrams_delivered: of.datagrams_delivered,
-            datagram_bytes_sent: of.datagram_bytes_sent,
-            datagram_bytes_delivered: of.datagram_bytes_delivered,
-        }
-    }
-}
-
 /// One user: an IPv4 address, or an IPv6 network of /64.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserTotals {
     pub user: IpAddr,
     #[serde(flatten)]
-    pub counts: UserCounts,
+    pub counts: UserFigures,
 }
 
 impl UserTotals {
@@ -186,7 +154,7 @@ impl UserTotals {
         let each = users.each().into_iter().rev();
         each.map(|(user, figures)| Self {
             user,
-            counts: figures.into(),
+            counts: figures,
         })
         .collect()
     }
@@ -274,6 +242,7 @@ impl Standing {
             opened_again: of.returned,
             associations: hosts.open,
             associations_failed: hosts.failed,
+            associations_over_limit: hosts.over_user_limit,
             datagrams_sent: datagrams.sent,
             datagrams_delivered: datagrams.delivered,
             datagrams_refused: hosts.refused,
@@ -282,7 +251,9 @@ impl Standing {
                 + datagrams.dropped_full
                 + datagrams.not_taken
                 + hosts.without_flow
-                + hosts.unsent,
+                + hosts.unsent
+                + hosts.overflow,
+            tun: of.packets,
             sent_bytes: session.sent_bytes,
             delivered_bytes: session.delivered_bytes,
             packets: session.sender.sources,
@@ -293,7 +264,7 @@ impl Standing {
             total: before.with(of),
             users: UserTotals::all(&of.users),
             other_users,
-            others: others.into(),
+            others,
             flows: of.flows.iter().map(Flow::from).collect(),
             flows_left_out: of.flows_left_out,
             reloads: 0,

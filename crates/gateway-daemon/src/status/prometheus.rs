@@ -1,6 +1,7 @@
 //! Prometheus' text format, version 0.0.4.
 
-use super::model::{Standing, UserCounts};
+use super::model::Standing;
+use bentpipe_gateway_host::UserFigures;
 use std::fmt::Write as _;
 
 impl Standing {
@@ -172,6 +173,11 @@ impl Standing {
                 self.associations_failed,
             ),
             (
+                "associations_over_limit_total",
+                "Associations beyond limits.user_associations: not begun, or ended early for a newer one.",
+                self.associations_over_limit,
+            ),
+            (
                 "datagrams_sent_total",
                 "Datagrams that hosts gave.",
                 self.datagrams_sent,
@@ -195,6 +201,36 @@ impl Standing {
                 "datagrams_dropped_total",
                 "Datagrams that waited for too long or had no room.",
                 self.datagrams_dropped,
+            ),
+            (
+                "tun_packets_sent_total",
+                "Whole packets that users gave, by the device of [tun].",
+                self.tun.sent,
+            ),
+            (
+                "tun_packets_delivered_total",
+                "Whole packets that users were given.",
+                self.tun.delivered,
+            ),
+            (
+                "tun_sent_bytes_total",
+                "Bytes of whole packets that users gave.",
+                self.tun.sent_bytes,
+            ),
+            (
+                "tun_delivered_bytes_total",
+                "Bytes of whole packets that users were given.",
+                self.tun.delivered_bytes,
+            ),
+            (
+                "tun_packets_refused_total",
+                "Whole packets of no user, or that the access list does not allow.",
+                self.tun.refused,
+            ),
+            (
+                "tun_packets_dropped_total",
+                "Whole packets without a session, or that the kernel did not take.",
+                self.tun.dropped,
             ),
         ] {
             metric(name, "counter", help, value as f64);
@@ -256,7 +292,7 @@ impl Standing {
 
     /// Of each user, kept across restarts if status.state is set. Flows are in the JSON only: each would make series that never end.
     fn user_metrics(&self, out: &mut String) {
-        type Of = fn(&UserCounts) -> u64;
+        type Of = fn(&UserFigures) -> u64;
         let metrics: [(&str, &str, Of); 5] = [
             ("user_connections_total", "Connections of a user.", |it| {
                 it.connections
@@ -287,7 +323,7 @@ impl Standing {
                 out,
                 "# HELP bentpipe_gateway_{name} {help}\n# TYPE bentpipe_gateway_{name} counter"
             );
-            let mut line = |user: &str, counts: &UserCounts| {
+            let mut line = |user: &str, counts: &UserFigures| {
                 let _ = writeln!(
                     out,
                     "bentpipe_gateway_{name}{{role=\"{}\",user=\"{user}\"}} {}",

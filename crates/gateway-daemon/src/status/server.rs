@@ -176,13 +176,23 @@ impl Prometheus {
                         .with_status_code(404),
                     Some(None) => tiny_http::Response::from_string("the gateway did not answer\n")
                         .with_status_code(503),
-                    Some(Some(standing)) => tiny_http::Response::from_string(standing.prometheus()),
+                    Some(Some(standing)) => metrics(&standing),
                 };
                 // Who asked may have left.
                 let _ = request.respond(answer);
             }
         });
         Ok(Self { at, server })
+    }
+}
+
+fn metrics(standing: &Standing) -> tiny_http::Response<io::Cursor<Vec<u8>>> {
+    let kind =
+        tiny_http::Header::from_bytes("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    let answer = tiny_http::Response::from_string(standing.prometheus());
+    match kind {
+        Ok(kind) => answer.with_header(kind),
+        Err(()) => answer,
     }
 }
 

@@ -1,7 +1,7 @@
 //! For a person.
 
 use super::model::{Standing, UserTotals};
-use bentpipe_gateway_host::UserFigures;
+use bentpipe_gateway_host::PacketsReport;
 use std::fmt::Write as _;
 
 /// Users and flows on a screen. JSON has more.
@@ -86,6 +86,31 @@ impl Standing {
                 self.datagrams_dropped
             ),
         );
+        if self.associations_over_limit > 0 {
+            line(
+                "over the limit",
+                format!(
+                    "{} UDP associations beyond limits.user_associations",
+                    self.associations_over_limit
+                ),
+            );
+        }
+        if self.tun != PacketsReport::default() {
+            let tun = &self.tun;
+            line(
+                "whole packets",
+                format!(
+                    "{} from hosts ({}), {} to hosts ({}), {} refused, {} dropped; {} flows",
+                    tun.sent,
+                    bytes(tun.sent_bytes),
+                    tun.delivered,
+                    bytes(tun.delivered_bytes),
+                    tun.refused,
+                    tun.dropped,
+                    tun.flows
+                ),
+            );
+        }
         line("from hosts", bytes(self.sent_bytes));
         line("to hosts", bytes(self.delivered_bytes));
         let all = self.packets + self.repairs + self.sent_again;
@@ -168,8 +193,8 @@ impl Standing {
     fn rate_of(&self, user: &UserTotals, before: &Self) -> Option<f64> {
         let span = self.up_s - before.up_s;
         let then = before.users.iter().find(|it| it.user == user.user);
-        let then = then.map_or(0, |it| UserFigures::from(it.counts).bytes());
-        let moved = UserFigures::from(user.counts).bytes().checked_sub(then)?;
+        let then = then.map_or(0, |it| it.counts.bytes());
+        let moved = user.counts.bytes().checked_sub(then)?;
         (span > 0.0).then(|| 8.0 * moved as f64 / span)
     }
 

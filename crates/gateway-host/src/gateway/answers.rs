@@ -39,6 +39,9 @@ impl Gateway {
         }
         self.connections
             .change(change.onward, change.most_connections);
+        if let Some(most) = change.most_user_associations {
+            self.connections.datagrams.associations.of_users.most = most;
+        }
         // Those who waited for room may have it now.
         self.somebody_waits = true;
         Ok(())
@@ -58,6 +61,7 @@ impl Gateway {
             open: self.connections.open() as u64,
             open_at_once_max: self.connections.open_at_once_max as u64,
             associations: self.connections.datagrams.report(),
+            packets: self.connections.datagrams.packets_report(),
             rate_bit_s: self.session.rate_bit_s(),
             waiting_bytes: self.session.waiting_to_send(),
             users: Users::default(),

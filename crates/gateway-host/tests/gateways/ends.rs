@@ -67,6 +67,7 @@ pub fn setup(
         listeners: listeners.into_iter().map(Into::into).collect(),
         onward: Box::new(move |_: &Target| plain(to)),
         most_connections: 100,
+        most_user_associations: 100,
         on_delivered: None,
         loses: None,
         tcp: None,

@@ -4,3 +4,4 @@ mod datagrams;
 mod ends;
 mod fallback;
 mod loopback;
+mod packets;

@@ -194,6 +194,8 @@ impl Gateways {
                 listeners: taken.listeners.into_iter().map(Into::into).collect(),
                 onward: Box::new(AsTheHost),
                 most_connections: limit,
+                // All of a lab's hosts are one side's.
+                most_user_associations: limit,
                 on_delivered: Some(Box::new(move |_, bytes| decoded.count(bytes))),
                 loses: None,
                 tcp: None,
