@@ -103,6 +103,13 @@ def test_a_report_gives_the_simulated_size_and_its_prediction(tmp_path: Path, ma
     assert not {each.key for each in found.changes} & {"send-buffer", "bbr", "idle"}
 
 
+def test_a_change_of_one_setting_goes_before_one_of_several(tmp_path: Path) -> None:
+    (alone,) = report()["transfers"][0]["cures"]
+    both = {**alone, "change": {**alone["change"], "server.tcp_wmem": [1, 2, 3]}, "goodput_mbit_s": 9.0}
+    path = by_report(tmp_path, report(cures=[both, alone]))
+    assert path.predictions["receiver.tcp_rmem"].goodput_bit_s == 8e6
+
+
 def test_the_sender_is_told_what_the_receiver_has_to_set(tmp_path: Path, machine: Machine) -> None:
     found = plan(by_report(tmp_path, report(seen_from="sender")), machine)
     assert "net.ipv4.tcp_rmem" not in wanted(found)

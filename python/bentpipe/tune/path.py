@@ -115,10 +115,13 @@ def _chosen(transfers: Any, name: str | None, file: Path) -> Mapping[str, Any]:
 
 
 def _predictions(transfer: Mapping[str, Any]) -> dict[str, Prediction]:
-    """Of changes of one setting. The lab's `client` and `server` are named by what they do."""
+    """By setting. The lab's `client` and `server` are named by what they do.
+
+    A change of one setting goes before one of several, of which the setting is only a part.
+    """
     sender = "client" if transfer.get("direction") == "up" else "server"
     found: dict[str, Prediction] = {}
-    for cure in transfer.get("cures") or ():
+    for cure in sorted(transfer.get("cures") or (), key=lambda each: len(each["change"])):
         low, high = cure["interval"]
         for key, value in cure["change"].items():
             host, _, name = key.partition(".")

@@ -26,6 +26,8 @@ _MOST_BUFFER_BYTES = 2**31 - 1
 _FIRST_SEGMENTS = 40
 _LOWAT_BYTES = 131_072
 _LOWAT_OFF = 2**32 - 1
+_LEAST_SHARE = 0.05
+"""Share of the time from which a finding asks for a change."""
 _LOSS_KINDS = ("random-loss", "short-queue", "policer", "line-drops")
 _SWITCHES = ("tcp_window_scaling", "tcp_sack", "tcp_timestamps", "tcp_moderate_rcvbuf")
 
@@ -224,7 +226,7 @@ def _buffer(draft: _Draft, of: _Buffer) -> None:
     now = draft.machine.sysctl(of.name).read()
     most = _most_bytes(path, of.bdps, told)
     if most is None:
-        if of.limits in path.limits:
+        if path.limits.get(of.limits, {}).get("share", 0) >= _LEAST_SHARE:
             draft.impossible.append(reasons.unknown_rate(of.name))
         else:
             draft.enough.append(f"{of.name} {plainly(now or 'unknown')}, which did not limit")
@@ -268,7 +270,7 @@ def _if_off(value: str) -> Callable[[str], str | None]:
 def _control(draft: _Draft) -> None:
     path, machine = draft.path, draft.machine
     found = next((kind for kind in _LOSS_KINDS if kind in path.limits), None)
-    matters = found is not None and path.limits[found].get("share", 0) >= 0.05
+    matters = found is not None and path.limits[found].get("share", 0) >= _LEAST_SHARE
     if "bbr" not in machine.controls() and not machine.has_module("tcp_bbr"):
         draft.impossible.append(reasons.NO_BBR)
         return

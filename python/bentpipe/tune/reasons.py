@@ -152,14 +152,13 @@ def _share(path: TunedPath, kind: str) -> float:
 
 def elsewhere(path: TunedPath) -> Iterator[str]:
     """What the other end and the applications have to do."""
-    limits = path.limits
-    if path.here == "sender" and "receiver-window" in limits:
+    if path.here == "sender" and _share(path, "receiver-window") >= _MUCH:
         told = path.predictions.get("receiver.tcp_rmem")
         value = f" net.ipv4.tcp_rmem = {' '.join(map(str, told.value))}" if told else " a larger tcp_rmem"
         gives = f", which gives {rate(told.goodput_bit_s)} by simulation" if told else ""
         yield f"The receiver's window limits, and this host is the sender. The receiver needs{value}{gives}."
     if path.here == "receiver":
-        if "send-buffer" in limits:
+        if _share(path, "send-buffer") >= _MUCH:
             yield "The send buffer limits, and this host is the receiver. Run tune on the sender."
         yield (
             "Congestion control, pacing and the first window are the sender's; tcp_wmem there limits as "
