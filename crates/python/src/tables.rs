@@ -1,4 +1,4 @@
-use bentpipe_tables::{Kind, TABLES};
+use bentpipe_tables::TABLES;
 use pyo3::prelude::*;
 
 type Column = (&'static str, &'static str, bool, &'static str);
@@ -6,15 +6,9 @@ type Column = (&'static str, &'static str, bool, &'static str);
 /// Every table (`bentpipe_tables::TABLES`).
 #[pyfunction]
 pub fn tables() -> Vec<(&'static str, &'static str, Vec<Column>)> {
-    let kind = |kind| match kind {
-        Kind::Text => "text",
-        Kind::Integer => "integer",
-        Kind::Float => "float",
-        Kind::Flag => "boolean",
-    };
     let columns = |columns: &'static [bentpipe_tables::Column]| {
         let column = |it: &'static bentpipe_tables::Column| {
-            (it.name, kind(it.kind), it.nullable, it.doc.trim())
+            (it.name, it.kind.name(), it.nullable, it.doc.trim())
         };
         columns.iter().map(column).collect()
     };

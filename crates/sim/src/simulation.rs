@@ -19,7 +19,19 @@ pub struct Simulation {
     ends: PathEnds,
     workloads: Vec<Box<dyn Workload>>,
     spec: SimSpec,
-    start: Time,
+    /// The run's end at the latest.
+    until: Time,
+    next_bins: Time,
+    events: u64,
+}
+
+/// How a stretch of a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stretch {
+    /// All its events were handled, and there are more.
+    More,
+    /// The run is over.
+    Ended,
 }
 
 /// What a run amounted to.
@@ -38,7 +50,7 @@ pub struct Summary {
 
 const START: u64 = u64::MAX;
 /// Some 20 ms of CPU.
-const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
+pub(crate) const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
 impl Simulation {
     /// With the congestion controls that come with the simulator.
@@ -104,25 +116,44 @@ impl Simulation {
             world,
             ends,
             workloads,
+            until: spec
+                .duration_ns
+                .map_or(Time::NEVER, |length| Time::ZERO + length),
+            next_bins: start + spec.bin_ns,
+            events: 0,
             spec,
-            start,
         })
     }
 
     /// Runs to the end, handing results to `sink` as they come.
     pub fn run(mut self, sink: &mut dyn Sink) -> Summary {
-        let until = self
-            .spec
-            .duration_ns
-            .map_or(Time::NEVER, |length| Time::ZERO + length);
-        let mut events = 0;
-        let mut interrupted = false;
-        let mut next_bins = self.start + self.spec.bin_ns;
-        loop {
+        while self.advance(EVENTS_BETWEEN_QUESTIONS, sink) == Stretch::More {
+            if sink.go_on(self.now()).is_break() {
+                self.stop();
+                break;
+            }
+        }
+        self.finish(sink)
+    }
+
+    /// The time that the run has reached.
+    pub fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// Makes this instant the run's end.
+    pub fn stop(&mut self) {
+        self.until = self.now();
+    }
+
+    /// Handles so many events at most. `sink` is not asked whether to go on.
+    pub fn advance(&mut self, events: u64, sink: &mut dyn Sink) -> Stretch {
+        let last = self.events + events;
+        while self.events < last {
             let call = self.world.calls.next_time().unwrap_or(Time::NEVER);
-            if !self.world.network.step(call.min(until)) {
-                if call > until || call == Time::NEVER {
-                    break;
+            if !self.world.network.step(call.min(self.until)) {
+                if call > self.until || call == Time::NEVER {
+                    return Stretch::Ended;
                 }
                 let now = self.world.now().max(call);
                 self.world.network.set_now(now);
@@ -130,24 +161,19 @@ impl Simulation {
                     self.on_call(&call, sink);
                 }
             }
-            events += 1;
+            self.events += 1;
             let now = self.world.now();
             self.tell_workloads();
             self.flush(sink);
-            if now >= next_bins {
+            if now >= self.next_bins {
                 self.flush_bins(sink);
-                next_bins = now + self.spec.bin_ns;
+                self.next_bins = now + self.spec.bin_ns;
             }
             if self.spec.until_done && self.workloads.iter().all(|work| work.is_done()) {
-                break;
-            }
-            if events % EVENTS_BETWEEN_QUESTIONS == 0 && sink.go_on(now).is_break() {
-                interrupted = true;
-                break;
+                return Stretch::Ended;
             }
         }
-        let until = if interrupted { self.world.now() } else { until };
-        self.finish(until, sink, events)
+        Stretch::More
     }
 
     fn on_call(&mut self, call: &Call, sink: &mut dyn Sink) {
@@ -237,7 +263,9 @@ impl Simulation {
         }
     }
 
-    fn finish(mut self, until: Time, sink: &mut dyn Sink, events: u64) -> Summary {
+    /// Ends the run, which [`advance`](Self::advance) has said to be over or which was [stopped](Self::stop).
+    pub fn finish(mut self, sink: &mut dyn Sink) -> Summary {
+        let until = self.until;
         let ended = if self.spec.until_done && self.workloads.iter().all(|work| work.is_done())
             || until == Time::NEVER
         {
@@ -266,7 +294,7 @@ impl Simulation {
             tunnel: self.world.tunnel.as_ref().map(figures),
             split: self.world.split_figures(),
             gateway: self.world.gateway_figures(),
-            events,
+            events: self.events,
         }
     }
 }

@@ -9,6 +9,18 @@ pub enum Kind {
     Flag,
 }
 
+impl Kind {
+    /// As it is said outside.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Integer => "integer",
+            Self::Float => "float",
+            Self::Flag => "boolean",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// With its unit.

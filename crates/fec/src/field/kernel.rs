@@ -30,6 +30,10 @@ impl Kernel {
 
     /// All that this processor can run, the fastest last.
     pub fn available() -> Vec<Self> {
+        #[cfg_attr(
+            not(any(target_arch = "x86_64", target_arch = "aarch64")),
+            expect(unused_mut, reason = "other processors have only the portable one")
+        )]
         let mut available = vec![Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         {

@@ -37,9 +37,9 @@ struct DirectionFigures {
     senders: Vec<(u32, u64)>,
 }
 
-pub(crate) struct Figures<'a> {
-    specs: &'a [WorkloadSpec],
-    question: &'a Question,
+pub(crate) struct Figures {
+    specs: Vec<WorkloadSpec>,
+    question: Question,
     /// The hosts whose sockets send on the path: to the client, to the server.
     senders: [Seat; 2],
     /// By the side that the data goes to: down, up.
@@ -52,12 +52,11 @@ fn ports(sender: u16, receiver: u16) -> u64 {
     u64::from(sender) << 16 | u64::from(receiver)
 }
 
-impl<'a> Figures<'a> {
-    pub fn new(spec: &'a SimSpec, question: &'a Question) -> Self {
-        let specs = &spec.workloads;
+impl Figures {
+    pub fn new(spec: &SimSpec, question: &Question) -> Self {
+        let specs = spec.workloads.clone();
         Self {
-            specs,
-            question,
+            question: question.clone(),
             senders: if spec.split.is_some() {
                 [Seat::Far, Seat::Near]
             } else {
@@ -65,6 +64,7 @@ impl<'a> Figures<'a> {
             },
             directions: Default::default(),
             spans: vec![Vec::new(); specs.len()],
+            specs,
         }
     }
 
@@ -131,7 +131,7 @@ impl<'a> Figures<'a> {
 
     pub fn results(mut self, mut works: Vec<Work>, summary: &Summary) -> RunResults {
         let end_s = summary.ended.as_secs_f64();
-        for ((work, spec), spans) in works.iter_mut().zip(self.specs).zip(&self.spans) {
+        for ((work, spec), spans) in works.iter_mut().zip(&self.specs).zip(&self.spans) {
             self.question.times(work, spec, spans);
         }
         let [down, up] = &summary.totals;

@@ -1,6 +1,7 @@
 //! A run with its record and tables: runs a specification, writes what it measures to any `io::Write` as it comes, and
 //! lets the caller look on and stop it. Nothing here opens a file.
 
+mod columns;
 mod figures;
 mod flows;
 mod pings;
@@ -9,6 +10,7 @@ mod results;
 mod sockets;
 mod wire;
 
+pub use columns::{ColumnRun, Request, TableColumns};
 pub use results::RunResults;
 
 use crate::simulation::Simulation;

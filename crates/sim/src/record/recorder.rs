@@ -40,7 +40,7 @@ pub(crate) struct Recorder<'a, W: Write + Send> {
     bytes: Vec<u8>,
     parties: flows::Parties,
     works: Vec<Work>,
-    figures: Figures<'a>,
+    figures: Figures,
     stopped: bool,
     failed: Option<io::Error>,
 }
@@ -49,7 +49,7 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
     pub fn create(
         spec: &'a SimSpec,
         names: &'a [String],
-        question: &'a Question,
+        question: &Question,
         mut create: impl FnMut(&str) -> io::Result<W>,
         go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
     ) -> Result<Self, RunError> {

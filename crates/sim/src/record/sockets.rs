@@ -50,7 +50,7 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
         self.table.finish()
     }
 
-    pub fn sample(&mut self, sample: Sample<'_>, figures: &mut Figures<'_>) -> io::Result<()> {
+    pub fn sample(&mut self, sample: Sample<'_>, figures: &mut Figures) -> io::Result<()> {
         self.table.begin(sample.time())?;
         let words = sample.places().div_ceil(64);
         for (known, growing) in self.known.iter_mut().zip(&mut self.growing) {
@@ -137,7 +137,7 @@ impl<'a, W: Write + Send> SocketSamples<'a, W> {
         sample: Sample<'_>,
         slot: usize,
         present: [Time; Seat::ALL.len()],
-        figures: &mut Figures<'_>,
+        figures: &mut Figures,
     ) {
         let (place, end) = self.at(slot);
         let Some(seen) = sample.socket(place, end) else {
@@ -193,7 +193,7 @@ fn measured(span: Nanos) -> Option<f64> {
 }
 
 #[inline]
-fn row<'a>(workload: &'a str, row: &SocketRow) -> Socket<'a> {
+pub(super) fn row<'a>(workload: &'a str, row: &SocketRow) -> Socket<'a> {
     let s = &row.sample;
     Socket {
         time_s: row.time.as_secs_f64(),
