@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs wasm playground site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -39,6 +39,8 @@ test: export PROPTEST_RNG_SEED ?= 20261122
 test: export PYTHONDONTWRITEBYTECODE =
 test:
 	@scripts/setup test
+	@scripts/wasm
+	@node web/build.js
 	@scripts/rust-tests
 ifdef BESIDE
 	@scripts/python-tests $(if $(FILTER),'$(FILTER)')
@@ -221,9 +223,19 @@ docs: setup
 	$(python) -m bentpipe.lab.reference docs
 	$(python) scripts/render-notebook docs/first-steps.ipynb
 
-# The docs as a site in site/: strict, so a broken link, a missing picture or a request to another host fails.
-site: setup
+# The simulator as WebAssembly: web/built/bentpipe.wasm.
+wasm:
+	@scripts/wasm
+
+# The playground in web/built. Any static server shows it: python3 -m http.server --bind 127.0.0.1 --directory web/built
+playground:
+	@scripts/setup npm
+	@scripts/wasm
+	@node web/build.js
+
+# The docs as a site in site/, with the playground: strict, so a broken link, a missing picture or a request to another host fails.
+site: setup playground
 	@$(python) scripts/site
 
 clean:
-	rm -rf site target fuzz/target .venv runs
+	rm -rf site target fuzz/target web/built .venv runs

@@ -1,0 +1,164 @@
+"""The playground in a browser: its first picture, a slider, its address, and that it asks no other host."""
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+import bentpipe
+from waiting import LONG_S
+
+LONG_MS = 1000 * LONG_S
+SHORT = "duration=3000000000&rateDown=5000000"
+"""Settings of a run that is simulated at once."""
+expect.set_options(timeout=LONG_MS)
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def address(wasm: Path) -> Iterator[str]:
+    """Of a static server that has the built folder."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(wasm.parent)))
+    beside = threading.Thread(target=server.serve_forever)
+    beside.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    beside.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        program = shutil.which("chromium")
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
+        yield chromium
+        chromium.close()
+
+
+@contextlib.contextmanager
+def opened(browser: Browser, url: str, **how: Any) -> Iterator[tuple[Page, list[str], list[str]]]:
+    """The page with its whole run drawn, what its console said, and what it asked for."""
+    page = browser.new_page(**how)
+    page.set_default_timeout(LONG_MS)
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda it: said.append(it.text) if it.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(url)
+    is_exact(page)
+    yield page, said, asked
+    page.close()
+
+
+def is_exact(page: Page) -> None:
+    expect(page.locator("#status")).to_have_attribute("data-state", "exact")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (400, "dark")])
+def test_a_run_is_drawn_without_an_error_or_a_request_to_another_host(
+    browser: Browser, address: str, width: int, scheme: str
+) -> None:
+    colours = "dark" if scheme == "dark" else "light"
+    how = {"viewport": {"width": width, "height": 900}, "color_scheme": colours, "reduced_motion": "reduce"}
+    with opened(browser, f"{address}#{SHORT}", **how) as (page, said, asked):
+        expect(page.locator(".chart canvas")).to_have_count(5)
+        expect(page.locator("#figures")).to_contain_text("goodput")
+        drawn = page.locator(".chart canvas").first.evaluate(
+            """(canvas) => new Set(new Uint32Array(
+                canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size"""
+        )
+        assert drawn > 3
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert said == []
+        assert {url.split("#")[0] for url in asked if not url.startswith("data:")} == {
+            address,
+            *(f"{address}{name}" for name in ("style.css", "main.js", "worker.js", "bentpipe.wasm")),
+        }
+
+
+def test_a_slider_redraws_and_the_address_gives_the_same_figures(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#{SHORT}") as (page, said, _):
+        before = page.locator("#figures").inner_text()
+        slider = page.get_by_label("Rate, down", exact=True)
+        runs = int(page.locator("#status").get_attribute("data-runs") or 0)
+        slider.focus()
+        for _press in range(8):
+            page.keyboard.press("PageUp")
+        expect(page.locator("#status")).not_to_have_attribute("data-runs", str(runs))
+        expect(page.locator("#figures")).not_to_have_text(before)
+        assert slider.get_attribute("aria-valuetext") == page.locator("#set-rateDown-text").input_value()
+        is_exact(page)
+        shown = page.locator("#figures").inner_text()
+        with opened(browser, page.url) as (again, _said, _asked):
+            assert again.locator("#figures").inner_text() == shown
+        assert said == []
+
+
+def test_a_pinned_run_is_compared_in_a_sentence_and_kept_in_the_address(
+    browser: Browser, address: str
+) -> None:
+    with opened(browser, f"{address}#{SHORT}") as (page, said, _):
+        page.get_by_role("button", name="Pin this run").click()
+        page.get_by_label("Queue, typed").fill("40 kB")
+        page.get_by_label("Queue, typed").press("Enter")
+        sentence = page.locator("#comparison")
+        expect(sentence).to_contain_text("With queue 40 kB instead of 1 MB: goodput ")
+        with opened(browser, page.url) as (again, _said, _asked):
+            expect(again.locator("#comparison")).to_have_text(sentence.inner_text())
+        assert said == []
+
+
+def test_the_lab_file_runs_and_gives_the_goodput_that_was_shown(
+    browser: Browser, address: str, tmp_path: Path
+) -> None:
+    with opened(browser, f"{address}#{SHORT}") as (page, _, _asked):
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Lab file").click()
+        lab = tmp_path / "playground.toml"
+        download.value.save_as(lab)
+        goodput = page.locator("#figures td").first.inner_text()
+    run = bentpipe.simulate(bentpipe.Lab.load(lab))
+    simulated = run.record["pipes"]["down"]["goodput_mbit_s"]
+    assert float(goodput.removesuffix(" Mbit/s")) == pytest.approx(simulated, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "rateDown=<img src=x onerror=alert(1)>",
+        'congestionControl="><script>alert(1)</script>',
+        "discipline=__proto__&sack=constructor&__proto__[polluted]=1",
+        "seed=1e999&streams=-5&users=NaN&queue=%E0%A4%A&rtt=0x10",
+        "pinned&pin.queue='-alert(1)-'&pin.congestionControl=${alert(1)}",
+        "duration=300000000000000000000&rateDown=9e99",
+        "javascript:alert(1)//" + "A" * 20000,
+    ],
+)
+def test_a_hostile_address_is_not_taken(browser: Browser, address: str, hostile: str) -> None:
+    for written in (hostile, quote(hostile, safe="=&.")):
+        page = browser.new_page()
+        alerts: list[str] = []
+        said: list[str] = []
+        page.on("dialog", lambda dialog, alerts=alerts: (alerts.append(dialog.message), dialog.dismiss()))  # type: ignore[misc]
+        page.on("pageerror", lambda error, said=said: said.append(str(error)))  # type: ignore[misc]
+        page.set_default_timeout(LONG_MS)
+        page.goto(f"{address}#{SHORT}&{written}")
+        is_exact(page)
+        expect(page.locator("#set-congestionControl")).to_have_value("cubic")
+        assert page.locator("img, script:not([src='main.js'])").count() == 0
+        assert page.evaluate("({}).polluted") is None
+        assert (alerts, said) == ([], [])
+        page.close()

@@ -1,0 +1,28 @@
+"""The playground's scripts pass their own tests and tsc's, and the simulator's module imports nothing."""
+
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parents[2]
+
+
+def done(*command: str) -> str:
+    ended = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def test_the_playgrounds_scripts_have_no_type_error() -> None:
+    done("node", "node_modules/typescript/bin/tsc", "-p", "web")
+
+
+def test_the_playgrounds_scripts_do_what_their_tests_claim(wasm: Path) -> None:
+    assert wasm.is_file()
+    done("node", "node_modules/vitest/vitest.mjs", "run", "--dir", "tests/web")
+
+
+def test_the_module_imports_nothing_and_names_no_path_of_the_machine_that_built_it(wasm: Path) -> None:
+    imports = "WebAssembly.Module.imports(new WebAssembly.Module(fs.readFileSync(process.argv[1])))"
+    assert done("node", "-e", f"console.log({imports}.length)", str(wasm)).strip() == "0"
+    assert str(Path.home()).encode() + b"/." not in wasm.read_bytes()
+    assert str(HERE).encode() not in wasm.read_bytes()

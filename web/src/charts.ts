@@ -1,0 +1,192 @@
+// The charts, one below the other on one clock. What is pinned is drawn dashed in the same colour.
+
+import uPlot from "uplot";
+import { element } from "./elements.ts";
+import type { Series, Values } from "./series.ts";
+
+interface Line {
+  readonly label: string;
+  readonly values: (series: Series) => Values;
+  /** A custom property of the style sheet: colours as in bentpipe's reports. */
+  readonly colour: string;
+  readonly mark?: "points";
+  readonly thin?: true;
+}
+
+export interface Chart {
+  readonly title: string;
+  readonly unit: string;
+  readonly lines: readonly Line[];
+}
+
+export const CHARTS: readonly Chart[] = [
+  {
+    title: "Throughput and goodput, down", unit: "Mbit/s",
+    lines: [
+      { label: "throughput", values: (it) => it.throughput, colour: "--throughput", thin: true },
+      { label: "goodput", values: (it) => it.goodput, colour: "--goodput" },
+    ],
+  },
+  {
+    title: "Queue, down", unit: "kB",
+    lines: [
+      { label: "most in the bin", values: (it) => it.queueMost, colour: "--throughput", thin: true },
+      { label: "mean", values: (it) => it.queue, colour: "--goodput" },
+    ],
+  },
+  {
+    title: "The download's windows, all streams together", unit: "kB",
+    lines: [
+      { label: "in flight", values: (it) => it.inFlight, colour: "--goodput" },
+      { label: "cwnd", values: (it) => it.cwnd, colour: "--cwnd" },
+      { label: "receive window", values: (it) => it.window, colour: "--window", thin: true },
+    ],
+  },
+  {
+    title: "Round-trip time", unit: "ms",
+    lines: [
+      { label: "srtt of the download", values: (it) => it.srtt, colour: "--goodput" },
+      { label: "pings", values: (it) => it.ping, colour: "--ping", mark: "points" },
+    ],
+  },
+  {
+    title: "Drops and retransmissions", unit: "packets in 100 ms",
+    lines: [
+      { label: "dropped by the queue", values: (it) => it.dropped, colour: "--drops", mark: "points" },
+      { label: "lost on the path", values: (it) => it.lost, colour: "--lost", mark: "points" },
+      { label: "retransmitted", values: (it) => it.retransmitted, colour: "--cwnd", mark: "points" },
+    ],
+  },
+];
+
+const HEIGHT = 170;
+const BIN_S = 0.1;
+
+interface Drawn {
+  readonly chart: Chart;
+  readonly figure: HTMLElement;
+  readonly box: HTMLElement;
+  plot: uPlot | null;
+}
+
+export class Charts {
+  readonly #drawn: readonly Drawn[];
+  readonly #sync = uPlot.sync("clock");
+  #hasPin = false;
+  #latest: { now: Series; pinned: Series | null; seconds: number; words: readonly string[] } | null = null;
+
+  constructor(into: HTMLElement) {
+    this.#drawn = CHARTS.map((chart) => {
+      const box = element("div", { class: "chart", role: "img", "aria-label": chart.title });
+      const figure = element("figure", {}, element("figcaption", {}, `${chart.title}, ${chart.unit}`), box);
+      into.append(figure);
+      return { chart, figure, box, plot: null };
+    });
+    new ResizeObserver(() => this.#fit()).observe(into);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#again());
+  }
+
+  /** `words` has a sentence for each chart. */
+  draw(now: Series, pinned: Series | null, seconds: number, words: readonly string[]): void {
+    const anew = (pinned !== null) !== this.#hasPin || this.#latest === null;
+    this.#latest = { now, pinned, seconds, words };
+    this.#hasPin = pinned !== null;
+    if (anew) return this.#again();
+    this.#drawn.forEach((each, place) => {
+      const { plot } = each;
+      if (plot === null) return;
+      const { min, max } = plot.scales.x ?? {};
+      const time = plot.data[0];
+      const zoomed = min !== undefined && max !== undefined && (min > (time[0] ?? 0) || max < (time.at(-1) ?? 0));
+      plot.batch(() => {
+        plot.setData(this.#data(each.chart));
+        if (zoomed) plot.setScale("x", { min, max });
+      });
+      each.box.setAttribute("aria-label", words[place] ?? each.chart.title);
+    });
+  }
+
+  /** The charts below each other, for a file. */
+  picture(title: string): HTMLCanvasElement {
+    const canvases = this.#drawn.flatMap(({ chart, plot }) => (plot ? [{ chart, canvas: plot.ctx.canvas }] : []));
+    const scale = devicePixelRatio, head = 26 * scale;
+    const all = element("canvas");
+    all.width = Math.max(...canvases.map(({ canvas }) => canvas.width)) + 20 * scale;
+    all.height = canvases.reduce((sum, { canvas }) => sum + canvas.height + head, 2 * head);
+    const to = all.getContext("2d");
+    if (to === null) return all;
+    to.fillStyle = colour("--ground");
+    to.fillRect(0, 0, all.width, all.height);
+    to.fillStyle = colour("--ink");
+    to.font = `${14 * scale}px ${getComputedStyle(document.body).fontFamily}`;
+    to.fillText(title, 10 * scale, 20 * scale, all.width - 20 * scale);
+    let top = head;
+    for (const { chart, canvas } of canvases) {
+      const keys = chart.lines.map(({ label }) => label).join(", ");
+      to.fillText(`${chart.title}, ${chart.unit}: ${keys}`, 10 * scale, top + 20 * scale, all.width - 20 * scale);
+      to.drawImage(canvas, 10 * scale, top + head);
+      top += canvas.height + head;
+    }
+    return all;
+  }
+
+  #again(): void {
+    if (this.#latest === null) return;
+    this.#drawn.forEach((each, place) => {
+      each.plot?.destroy();
+      each.plot = new uPlot(this.#options(each), this.#data(each.chart), each.box);
+      each.box.setAttribute("aria-label", this.#latest?.words[place] ?? each.chart.title);
+      each.plot.root.setAttribute("aria-hidden", "true");
+    });
+  }
+
+  #fit(): void {
+    for (const { box, plot } of this.#drawn) if (plot !== null && plot.width !== box.clientWidth) plot.setSize({ width: box.clientWidth, height: HEIGHT });
+  }
+
+  #data({ lines }: Chart): uPlot.AlignedData {
+    const latest = this.#latest;
+    if (latest === null) return [[]];
+    const { now, pinned, seconds } = latest;
+    const bins = Math.max(now.time.length, pinned?.time.length ?? 0, Math.round(seconds / BIN_S));
+    const time = Array.from({ length: bins }, (_, bin) => bin * BIN_S);
+    const padded = (values: Values) => Array.from(time, (_, bin) => values[bin] ?? null);
+    const pins = pinned === null ? [] : lines.map(({ values }) => padded(values(pinned)));
+    return [time, ...pins, ...lines.map(({ values }) => padded(values(now)))];
+  }
+
+  #options({ chart, box }: Drawn): uPlot.Options {
+    const ink = colour("--soft"), grid = { stroke: colour("--grid"), width: 1 };
+    const line = (each: Line, isPin: boolean): uPlot.Series => ({
+      label: isPin ? `${each.label}, pinned` : each.label,
+      stroke: colour(each.colour),
+      width: each.thin ? 1 : 2,
+      spanGaps: false,
+      value: (_, value) => (value === null ? "–" : String(Number(value.toPrecision(4)))),
+      ...(isPin ? { dash: [5, 4], alpha: 0.75, width: 1 } : {}),
+      ...(each.mark === "points"
+        ? { paths: () => null, points: { show: true, size: isPin ? 4 : 5, fill: isPin ? colour("--ground") : colour(each.colour), width: 1 } }
+        : { points: { show: false } }),
+    });
+    return {
+      width: box.clientWidth,
+      height: HEIGHT,
+      legend: { live: true },
+      cursor: { sync: { key: this.#sync.key }, drag: { x: true, y: false } },
+      scales: { x: { time: false }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.05 : 1] } },
+      axes: [
+        { stroke: ink, grid, ticks: grid, size: 30, values: (_, splits) => splits.map((each) => `${Number(each.toPrecision(6))} s`) },
+        { stroke: ink, grid, ticks: grid, size: 62, values: (_, splits) => splits.map((each) => each.toLocaleString("en").replaceAll(",", "\u202f")) },
+      ],
+      series: [
+        { label: "time", value: (_, value) => (value === null ? "–" : `${value.toFixed(1)} s`) },
+        ...(this.#hasPin ? chart.lines.map((each) => line(each, true)) : []),
+        ...chart.lines.map((each) => line(each, false)),
+      ],
+    };
+  }
+}
+
+function colour(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}

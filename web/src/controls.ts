@@ -1,0 +1,76 @@
+// A control for each setting: a slider and a field that takes "400 kB", or a list.
+
+import { element } from "./elements.ts";
+import { SETTINGS, shown, stepOf, steps, typed, valueAt, type Choice, type Quantity, type Settings } from "./settings.ts";
+
+/** What the reader does: `moving` while a slider is held. */
+export type OnChange = (key: keyof Settings, value: number | string, moving: boolean) => void;
+
+export interface Controls {
+  show(settings: Settings): void;
+}
+
+const GROUPS = ["Path", "Hosts", "Work", "Run"] as const;
+
+export function build(into: HTMLElement, onChange: OnChange): Controls {
+  const shows: ((settings: Settings) => void)[] = [];
+  for (const group of GROUPS) {
+    const fields = element("fieldset", {}, element("legend", {}, group));
+    for (const setting of SETTINGS.filter((each) => each.group === group)) {
+      const made = setting.kind === "choice" ? list(setting, onChange) : slider(setting, onChange);
+      fields.append(made.row);
+      shows.push(made.show);
+    }
+    into.append(fields);
+  }
+  return { show: (settings) => shows.forEach((show) => show(settings)) };
+}
+
+interface Control {
+  readonly row: HTMLElement;
+  show(settings: Settings): void;
+}
+
+function list(setting: Choice, onChange: OnChange): Control {
+  const id = `set-${setting.key}`;
+  const select = element("select", { id, "aria-describedby": `${id}-help` }, ...setting.options.map((each) => element("option", { value: each }, each)));
+  select.addEventListener("change", () => onChange(setting.key, select.value, false));
+  const row = element("div", { class: "control" }, element("label", { for: id }, setting.label), select, help(id, setting.help));
+  return { row, show: (settings) => { select.value = settings[setting.key]; } };
+}
+
+function slider(setting: Quantity, onChange: OnChange): Control {
+  const id = `set-${setting.key}`;
+  const range = element("input", { type: "range", id, min: "0", max: String(steps(setting)), step: "1", "aria-describedby": `${id}-help` });
+  const field = element("input", { type: "text", id: `${id}-text`, class: "value", "aria-label": `${setting.label}, typed`, autocomplete: "off", spellcheck: "false" });
+  const say = (value: number) => {
+    const text = shown(setting, value);
+    range.setAttribute("aria-valuetext", text);
+    field.value = text;
+    field.removeAttribute("aria-invalid");
+  };
+  range.addEventListener("input", () => {
+    const value = valueAt(setting, Number(range.value));
+    say(value);
+    onChange(setting.key, value, true);
+  });
+  range.addEventListener("change", () => onChange(setting.key, valueAt(setting, Number(range.value)), false));
+  field.addEventListener("change", () => {
+    const value = typed(setting, field.value);
+    if (value === null) field.setAttribute("aria-invalid", "true");
+    else onChange(setting.key, value, false);
+  });
+  const limits = `From ${shown(setting, setting.zero === undefined ? setting.least : 0)} to ${shown(setting, setting.most)}.`;
+  const row = element("div", { class: "control" }, element("label", { for: id }, setting.label), field, range, help(id, `${setting.help} ${limits}`));
+  return {
+    row,
+    show: (settings) => {
+      range.value = String(stepOf(setting, settings[setting.key]));
+      say(settings[setting.key]);
+    },
+  };
+}
+
+function help(id: string, text: string): HTMLElement {
+  return element("p", { id: `${id}-help`, class: "help" }, text);
+}

@@ -1,0 +1,16 @@
+// Elements of the page. Text goes in as text only, never as HTML.
+
+export function element<K extends keyof HTMLElementTagNameMap>(
+  name: K, attributes: Readonly<Record<string, string>> = {}, ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+export function byId<T extends HTMLElement>(id: string, kind: new () => T): T {
+  const found = document.getElementById(id);
+  if (!(found instanceof kind)) throw new Error(`the page has no ${kind.name} #${id}`);
+  return found;
+}
