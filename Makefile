@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs wasm playground site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs wasm playground site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -144,6 +144,10 @@ bench-labs: setup
 # What it costs a run's figures that its hosts' programs wait for a processor.
 bench-hosts: setup
 	$(python) benches/hosts
+
+# What it costs to watch 1000 sockets every 100 ms: processor time, and goodput with the watch and without, in turns.
+bench-watch: setup
+	@$(python) benches/watch $(ARGS)
 
 # How long each command takes to start: `--help`, `calc`, a run of one second in `sim`.
 bench-start: export PYTHONDONTWRITEBYTECODE =

@@ -11,6 +11,7 @@ from bentpipe._figures import pipe_figures as pipe_figures
 from bentpipe._figures import queue_behaviour as queue_behaviour
 from bentpipe._live_host import live_host as live_host
 from bentpipe._message_times import message_times as message_times
+from bentpipe._own_sockets import SocketWatch as SocketWatch
 from bentpipe._popularity import popularity as popularity
 from bentpipe._sim_run import sim_run as sim_run
 from bentpipe._tables import tables as tables

@@ -13,8 +13,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 INTERRUPTED = 130
@@ -49,6 +49,25 @@ def watch() -> None:
     writable.setblocking(False)
     signal.set_wakeup_fd(writable.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=_wait, args=(readable, writable), name="interruption", daemon=True).start()
+
+
+@contextmanager
+def put_off() -> Iterator[threading.Event]:
+    """Within it the first Ctrl-C only sets the event; a second ends the work at once. For the main thread."""
+    asked = threading.Event()
+    wakeup = signal.set_wakeup_fd(-1)
+
+    def hear(_number: int, _frame: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
 
 def said() -> str:

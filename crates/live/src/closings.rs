@@ -51,7 +51,11 @@ impl Closings {
     }
 
     /// Shows every socket that has been given back since the last look.
-    fn take(&self, received: &mut [u8], mut see: impl FnMut(&TcpSocket<'_>)) -> io::Result<()> {
+    pub(crate) fn take(
+        &self,
+        received: &mut [u8],
+        mut see: impl FnMut(&TcpSocket<'_>),
+    ) -> io::Result<()> {
         loop {
             let length = match recv(&self.0, &mut *received, RecvFlags::empty()) {
                 Ok((length, _)) => length,

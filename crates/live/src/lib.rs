@@ -14,6 +14,7 @@ mod host_setup;
 mod links;
 mod names;
 mod namespaces;
+pub mod own_sockets;
 pub mod per_host;
 mod programs;
 pub mod protocol;

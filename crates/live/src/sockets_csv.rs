@@ -15,7 +15,7 @@ fn seconds(micros: Option<u64>) -> Option<f64> {
     micros.map(|micros| micros as f64 / 1e6)
 }
 
-fn sampled<'a>(time_s: f64, host: HostId, socket: &TcpSocket<'a>) -> Socket<'a> {
+pub(crate) fn sampled<'a>(time_s: f64, host: HostId, socket: &TcpSocket<'a>) -> Socket<'a> {
     let info = socket.tcp_info.unwrap_or_default();
     let memory = socket.memory.unwrap_or_default();
     Socket {

@@ -6,6 +6,7 @@ mod congestion_controls;
 mod figures;
 mod live_host;
 mod message_times;
+mod own_sockets;
 mod popularity;
 mod sim_run;
 mod tables;
@@ -26,6 +27,8 @@ mod _core {
     use super::live_host::live_host;
     #[pymodule_export]
     use super::message_times::message_times;
+    #[pymodule_export]
+    use super::own_sockets::SocketWatch;
     #[pymodule_export]
     use super::popularity::popularity;
     #[pymodule_export]

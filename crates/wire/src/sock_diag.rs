@@ -18,6 +18,8 @@ const RECORD_BYTES: usize = 72;
 const REQUEST_BYTES: usize = 56;
 const LOCAL_ADDRESS_AT: usize = 8;
 const REMOTE_ADDRESS_AT: usize = 24;
+const COOKIE_AT: usize = 44;
+const INODE_AT: usize = 68;
 
 /// By the kernel's number, named as `ss` does. The first has no name.
 const STATES: [&str; 12] = [
@@ -54,6 +56,10 @@ pub struct TcpSocket<'a> {
     pub remote: IpAddr,
     pub local_port: u16,
     pub remote_port: u16,
+    /// The kernel's number of the socket, which no other socket has had or will have.
+    pub cookie: u64,
+    /// As the links in `/proc/PID/fd` have it. 0 while no program has accepted the connection.
+    pub inode: u32,
     pub congestion_control: Option<&'a str>,
     pub tcp_info: Option<TcpInfo<'a>>,
     pub memory: Option<SkMemInfo<'a>>,
@@ -68,6 +74,8 @@ impl Default for TcpSocket<'_> {
             remote: Ipv4Addr::UNSPECIFIED.into(),
             local_port: 0,
             remote_port: 0,
+            cookie: 0,
+            inode: 0,
             congestion_control: None,
             tcp_info: None,
             memory: None,
@@ -135,6 +143,8 @@ pub fn tcp_socket(body: &[u8]) -> Option<TcpSocket<'_>> {
         remote: address(REMOTE_ADDRESS_AT)?,
         local_port: u16::from_be_bytes([record[4], record[5]]),
         remote_port: u16::from_be_bytes([record[6], record[7]]),
+        cookie: u64::from_ne_bytes(array(&record, COOKIE_AT)?),
+        inode: u32::from_ne_bytes(array(&record, INODE_AT)?),
         ..TcpSocket::default()
     };
     for (kind, value) in netlink::attributes(&body[RECORD_BYTES..]) {
@@ -208,6 +218,8 @@ mod tests {
         bytes[6..8].copy_from_slice(&40_000_u16.to_be_bytes());
         bytes[8..12].copy_from_slice(&[10, 77, 0, 1]);
         bytes[24..28].copy_from_slice(&[10, 77, 0, 2]);
+        bytes[44..52].copy_from_slice(&77_u64.to_ne_bytes());
+        bytes[68..72].copy_from_slice(&4321_u32.to_ne_bytes());
         for (kind, value) in attributes {
             bytes.extend_from_slice(&((4 + value.len()) as u16).to_ne_bytes());
             bytes.extend_from_slice(&kind.to_ne_bytes());
@@ -236,6 +248,8 @@ mod tests {
             remote: Ipv4Addr::new(10, 77, 0, 2).into(),
             local_port: 5201,
             remote_port: 40_000,
+            cookie: 77,
+            inode: 4321,
             congestion_control: Some("cubic"),
             tcp_info: Some(TcpInfo(&info)),
             memory: Some(SkMemInfo(&[1; 36])),

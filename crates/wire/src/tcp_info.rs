@@ -27,6 +27,11 @@ impl TcpInfo<'_> {
     fields! {
         ca_state_number: u8 = 1;
         backoff: u8 = 4;
+        /// What both ends offered: bit 0 time stamps, 1 SACK, 2 window scaling, 3 ECN.
+        options: u8 = 5;
+        /// Shifts of the windows: of what is received from the peer, and of what is told to it, four bits each in the
+        /// machine's order of bit fields.
+        scales: u8 = 6;
         /// Bit 0: the delivery rate was limited by the application; bits 1 and 2: Fast Open.
         flags: u8 = 7;
         rto_us: u32 = 8;

@@ -1,34 +1,68 @@
 """`bentpipe doctor` on the command line."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
-from bentpipe.cli.newest import newest_folder
 from bentpipe.cli.saying import say, tell
-from bentpipe.errors import StoreError
+from bentpipe.errors import LabError, StoreError
+from bentpipe.words.faults import shown
 from bentpipe.words.printable import printable_json
 
 if TYPE_CHECKING:
-    from bentpipe.doctor.diagnosis import Diagnosis
+    from bentpipe.cli.doctor_sources import Diagnosed
+    from bentpipe.doctor.cures import Cure
     from bentpipe.doctor.evidence import SeenFrom
 
 _EXPECTED = re.compile(r"\s*([a-z_.]+)\s*(>=|<=|>|<)\s*(-?[0-9.eE+-]+)\s*")
+_BEGINNING = re.compile(r" *(?:[0-9.]+\s% +)?")
+_LEAST_EVERY_S, _MOST_EVERY_S = 0.01, 10.0
 
 
 def doctor(
     source: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
-            metavar="[RUN | FILE.pcapng]",
+            metavar="[RUN | FILE.pcapng | WHAT | -- COMMAND ...]",
             help="A run's folder, or a folder of runs, or its URL; or a capture, pcap or pcapng. Default: "
-            "the folder in runs/ that was written last.",
+            "the folder in runs/ that was written last. With --watch what to watch, with --exec the command.",
         ),
     ] = None,
     *,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="This host's own connections, watched: WHAT is a host, a port (port:443), a process "
+            "(pid:1234), or all. It takes no rights and sends nothing.",
+        ),
+    ] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="SERVER[:PORT]", help="Tests with an iperf3 server, watched: both directions."
+        ),
+    ] = None,
+    exec_: Annotated[
+        bool, typer.Option("--exec", help="Run a command, and watch its connections. Its status is kept.")
+    ] = False,
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="How long to watch. Default: 30s.")
+    ] = None,
+    every: Annotated[
+        str, typer.Option("--every", metavar="TIME", help="Between two looks at the sockets.")
+    ] = "100ms",
+    most_bytes: Annotated[
+        str | None,
+        typer.Option("--bytes", metavar="SIZE", help="The most that --to transfers in all. Default: 1GB."),
+    ] = None,
     seen_from: Annotated[
         Literal["sender", "receiver"],
         typer.Option("--seen-from", help="Whose view of the run to judge by: that end's sockets only."),
@@ -44,6 +78,15 @@ def doctor(
             help='Exit with status 1 if a transfer differs, such as "goodput_mbit_s > 15"; repeatable.',
         ),
     ] = None,
+    prometheus: Annotated[
+        Path | None,
+        typer.Option(
+            "--prometheus", metavar="FILE", help="Write the findings for node_exporter's textfile collector."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with findings and charts.")
+    ] = None,
     with_cures: Annotated[
         bool,
         typer.Option("--cures/--no-cures", help="Simulate what each change would give on the path as seen."),
@@ -57,6 +100,8 @@ def doctor(
 
     Of a capture it tells itself where on the path it was taken.
 
+    On a real host it watches connections (--watch), those of a command (--exec), or makes its own (--to).
+
     Examples:
 
         bentpipe doctor
@@ -65,65 +110,163 @@ def doctor(
 
         bentpipe doctor somebody.pcapng
 
+        bentpipe doctor --watch
+
+        bentpipe doctor --watch port:443 --for 1min
+
+        bentpipe doctor --exec -- curl -O https://example.org/large
+
+        bentpipe doctor --to iperf.example.org --bytes 200MB
+
         bentpipe doctor --expect "goodput_mbit_s > 15"
     """
     from bentpipe.doctor.cures import cures
-    from bentpipe.doctor.from_capture import is_capture
     from bentpipe.doctor.lab_seen import write_lab
     from bentpipe.doctor.path_seen import path_seen
     from bentpipe.doctor.words import as_json, lines
 
     wanted = [_parsed(each) for each in expect or []]
+    host = _OfHost(watch, to, exec_, for_, every, most_bytes, json_)
+    _check_together(source or [], host)
+    # What a command prints goes on in its pipe: the result of --exec is beside it, on the other stream.
+    out, stream = (say, sys.stderr) if exec_ else (tell, sys.stdout)
     missed: list[str] = []
-    diagnosed = _of_capture(Path(source)) if source and is_capture(source) else _of_runs(source, seen_from)
-    for number, (kind, heading, found, remarks) in enumerate(diagnosed):
-        path = path_seen(found)
-        better = [cures(each, path) if with_cures and path is not None else [] for each in found]
-        entry = {
-            kind: heading,
-            **as_json(kind, found, path, better),
-            **({"remarks": remarks} if remarks else {}),
-        }
+    status = 0
+    entries: list[dict[str, Any]] = []
+    pages: list[tuple[Any, ...]] = []
+    for number, of in enumerate(_diagnosed(source or [], seen_from, host)):
+        path = path_seen(of.found)
+        better: list[list[Cure]] = [
+            cures(each, path) if with_cures and path is not None else [] for each in of.found
+        ]
+        entry = {of.kind: of.heading, **as_json(of.kind, of.found, path, better), **_beside(of)}
+        entries.append(entry)
+        pages.append((of.heading, of.found, better, path, of.remarks))
         if json_:
             print(printable_json(entry), flush=True)
         else:
             if number:
-                tell("")
-            tell(f"{heading}:")
-            for line in (*lines(found, path, better), *remarks):
-                tell(f"  {line}")
+                out("")
+            out(f"{of.heading}:")
+            for line in (*lines(of.found, path, better), *of.remarks):
+                for part in _fitted(f"  {line}", stream):
+                    out(part)
         if lab is not None and path is not None:
-            write_lab(lab, path, found)
+            write_lab(lab, path, of.found)
             lab = None
         missed += _missed(entry["transfers"], wanted)
+        status = of.status
+    if prometheus is not None:
+        from bentpipe.doctor.prometheus import write_metrics
+
+        write_metrics(prometheus, entries)
+    if html is not None:
+        from bentpipe.report import doctor_page
+
+        doctor_page.write(html, [doctor_page.Source(*each) for each in pages])
     for each in missed:
         say(each)
-    if missed:
-        raise typer.Exit(1)
+    if status or missed:
+        raise typer.Exit(status or 1)
 
 
-_Diagnosed = tuple[str, str, "list[Diagnosis]", Sequence[str]]
-"""What it is of, its name, its transfers, and what to know beside them."""
+def _fitted(line: str, stream: TextIO) -> list[str]:
+    """On a terminal, in lines as wide as it is. What goes on stands below its beginning."""
+    if not stream.isatty():
+        return [line]
+    hangs = _BEGINNING.match(line)
+    indent = " " * len(hangs[0] if hangs else "")
+    return wrap(line, max(shutil.get_terminal_size().columns - 1, 40), subsequent_indent=indent) or [line]
 
 
-def _of_runs(source: str | None, seen_from: "SeenFrom") -> Iterator[_Diagnosed]:
-    from bentpipe.doctor import from_run
-    from bentpipe.doctor.diagnosis import diagnose
-    from bentpipe.runs.store import Results
-
-    results = Results.open(source or newest_folder("doctor"))
-    for record in results.records:
-        run = record["run"]
-        tables = {name: results.of_run(run, name) for name in ("sockets", "flows", "pings")}
-        yield "run", run, [diagnose(each) for each in from_run.transfers(record, tables, seen_from)], ()
+_OF_HOST = ("--watch", "--to", "--exec")
 
 
-def _of_capture(file: Path) -> Iterator[_Diagnosed]:
-    from bentpipe.doctor import from_capture
-    from bentpipe.doctor.diagnosis import diagnose
+def _diagnosed(
+    source: Sequence[str],
+    seen_from: "SeenFrom",
+    host: "_OfHost",
+) -> "Iterator[Diagnosed]":
+    from bentpipe.cli import doctor_sources as sources
+    from bentpipe.doctor.from_capture import is_capture
 
-    seen = from_capture.read(file)
-    yield "capture", file.name, [diagnose(each) for each in seen.transfers], seen.remarks
+    every_s = _every_s(host.every)
+    if host.watch:
+        return sources.of_watch(source[0] if source else None, _seconds("--for", host.for_ or "30s"), every_s)
+    if host.exec_:
+        return sources.of_command(source, every_s, to_stderr=host.json_)
+    if host.to is not None:
+        from bentpipe.lab.units import parse_size
+
+        most_bytes = _parsed_by("--bytes", host.most_bytes or "1GB", parse_size)
+        return sources.of_server(host.to, most_bytes, every_s)
+    if source and is_capture(source[0]):
+        return sources.of_capture(Path(source[0]))
+    return sources.of_runs(source[0] if source else None, seen_from)
+
+
+@dataclass(frozen=True)
+class _OfHost:
+    """The options of a real host."""
+
+    watch: bool
+    to: str | None
+    exec_: bool
+    for_: str | None
+    every: str
+    most_bytes: str | None
+    json_: bool
+
+
+def _check_together(source: Sequence[str], of: _OfHost) -> None:
+    """Refuse what contradicts itself."""
+    given = [name for name, on in zip(_OF_HOST, (of.watch, of.to is not None, of.exec_), strict=True) if on]
+    if len(given) > 1:
+        raise StoreError(f"doctor: found {' and '.join(given)}; expected one of them")
+    if of.to is not None and source:
+        raise StoreError(f'--to: found "{source[0]}" beside the server; expected nothing more')
+    if not of.exec_ and len(source) > 1:
+        raise StoreError(f'doctor: found "{source[1]}" too; expected one thing to look at')
+    if of.for_ is not None and not of.watch:
+        raise StoreError("--for: it goes with --watch only")
+    if of.most_bytes is not None and of.to is None:
+        raise StoreError("--bytes: it goes with --to only")
+
+
+def _parsed_by(option: str, text: str, parse: Callable[[object], int]) -> int:
+    from bentpipe.lab.errors import FaultError
+
+    try:
+        found = parse(text)
+    except FaultError as fault:
+        raise LabError("doctor", option, fault.found or shown(text), fault.remedy) from None
+    if found <= 0:
+        raise LabError("doctor", option, shown(text), "expected more than nothing")
+    return found
+
+
+def _seconds(option: str, text: str) -> float:
+    from bentpipe.lab.units import parse_time
+
+    return _parsed_by(option, text, parse_time) / 1e9
+
+
+def _every_s(text: str) -> float:
+    every_s = _seconds("--every", text)
+    if not _LEAST_EVERY_S <= every_s <= _MOST_EVERY_S:
+        raise LabError("doctor", "--every", shown(text), "expected 10ms to 10s")
+    return every_s
+
+
+def _beside(of: "Diagnosed") -> dict[str, Any]:
+    """What only some sources have."""
+    found = {
+        "remarks": list(of.remarks),
+        "host": of.host and of.host.as_json(),
+        "watched": of.watch,
+        "status": of.status if of.kind == "exec" else None,
+    }
+    return {name: value for name, value in found.items() if value not in (None, [])}
 
 
 def _parsed(text: str) -> tuple[str, str, str, float]:

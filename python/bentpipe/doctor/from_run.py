@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, samples
+from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, samples
+from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
 from bentpipe.runs import asked
 from bentpipe.runs.called import called
 from bentpipe.runs.path_ends import of_the_path
@@ -58,7 +59,7 @@ def _transfer(
         (pl.struct(_CONNECTION).rank("dense") - 1).cast(pl.Int64).alias("connection"),
         pl.col("segments_out").cast(pl.Int64),
     )
-    frame = samples(_at_sender(own) if seen_from == "sender" else _at_receiver(own))
+    frame = samples(at_sender(own) if seen_from == "sender" else at_receiver(own))
     start_s = float(flows["start_s"].min())  # type: ignore[arg-type]
     end_s = _end_s(flows, frame)
     frame = frame.filter(pl.col("time_s") <= end_s)
@@ -71,7 +72,7 @@ def _transfer(
         bytes=_delivered(frame, flows),
         mss_bytes=max(own["mss_bytes"].drop_nulls().to_list(), default=None),
         samples=frame,
-        events=_events(frame),
+        events=happened(frame),
         pings=tables["pings"].select("time_s", "rtt_s"),
         sender_offered=_offered(asked.host(record, sender)),
         receiver_offered=_offered(asked.host(record, receiver)),
@@ -87,44 +88,6 @@ def _transfer(
 
 def _control(own: pl.DataFrame) -> str | None:
     return next(iter(own["congestion_control"].drop_nulls()), None)
-
-
-def _at_sender(own: pl.DataFrame) -> pl.DataFrame:
-    mss = pl.col("mss_bytes")
-    return own.with_columns(
-        pl.col("bytes_sent").alias("sent_bytes"),
-        pl.col("bytes_acked").alias("delivered_bytes"),
-        (pl.col("delivered") * mss).alias("arrived_bytes"),
-        pl.col("bytes_retrans").alias("retransmitted_bytes"),
-        pl.col("total_rto").alias("timeouts"),
-        pl.col("segments_out").alias("segments_sent"),
-        pl.col("segments_in").alias("acks"),
-        (pl.col("unacked_segments") * mss).alias("outstanding_bytes"),
-        (pl.col("lost_segments") * mss).alias("lost_bytes"),
-        (pl.col("cwnd_segments") * mss).alias("cwnd_bytes"),
-        (pl.col("ssthresh_segments") * mss).cast(pl.Float64).fill_null(float("inf")).alias("ssthresh_bytes"),
-        pl.col("ca_state").alias("recovery"),
-        pl.col("reordering").alias("reordering_segments"),
-        pl.col("wmem_queued_bytes").alias("sndbuf_used_bytes"),
-        pl.col("snd_wnd_bytes").alias("rwnd_bytes"),
-        pl.lit(None).alias("rcvbuf_bytes"),
-    )
-
-
-def _at_receiver(own: pl.DataFrame) -> pl.DataFrame:
-    return own.select(
-        "time_s",
-        "connection",
-        pl.col("bytes_received").alias("delivered_bytes"),
-        pl.col("segments_in").alias("segments_sent"),
-        pl.col("segments_out").alias("acks"),
-        pl.col("rcv_ooopack").alias("out_of_order"),
-        pl.col("rcv_wnd_bytes").alias("rwnd_bytes"),
-        "rcvbuf_bytes",
-        pl.col("rmem_alloc_bytes").alias("unread_bytes"),
-        pl.col("rcv_rtt_s").alias("srtt_s"),
-        pl.col("min_rtt_s"),
-    )
 
 
 def _end_s(flows: pl.DataFrame, frame: pl.DataFrame) -> float:
@@ -185,28 +148,3 @@ def _processor_share(record: Mapping[str, Any], host: str, lasted_s: float) -> d
         each["program"]: ((each.get("ran_s") or 0.0) + (each.get("waited_s") or 0.0)) / lasted_s
         for each in programs
     }
-
-
-def _events(frame: pl.DataFrame) -> pl.DataFrame:
-    """From the counters, at the sample that first shows them."""
-    grown = frame.select(
-        "time_s",
-        "connection",
-        *(
-            pl.col(name).diff().over("connection").alias(name)
-            for name in ("retransmitted_bytes", "timeouts", "out_of_order")
-        ),
-        pl.col("rwnd_bytes"),
-    )
-    of = {
-        "retransmission": ("retransmitted_bytes", pl.col("retransmitted_bytes")),
-        "timeout": ("timeouts", pl.lit(None)),
-        "loss": ("out_of_order", pl.lit(None)),
-    }
-    found = [
-        grown.filter(pl.col(counter) > 0).select(
-            "time_s", "connection", pl.lit(kind).alias("kind"), count.cast(pl.Int64).alias("bytes")
-        )
-        for kind, (counter, count) in of.items()
-    ]
-    return events(pl.concat(found))

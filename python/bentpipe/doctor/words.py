@@ -35,12 +35,13 @@ def lines(found: Sequence[Diagnosis], path: PathSeen | None, better: Cures) -> I
         first = shown[0]
         yield f"          Certainty {percent(first.certainty)}. It would not be so with {first.otherwise}."
         for cure in changes:
-            yield f"          {_cure_words(cure)}"
+            yield f"          {cure_words(cure)}"
     if path is not None:
-        yield f"Path as seen: {_path_words(path)}."
+        yield f"Path as seen: {path_words(path)}."
 
 
-def _cure_words(of: Cure) -> str:
+def cure_words(of: Cure) -> str:
+    """What a change would give, in a sentence."""
     what = " and ".join(f"{key} = {_written(value)}" for key, value in of.change.items())
     most = "more, as the path allows" if of.high_bit_s is None else rate(of.high_bit_s)
     return f"With {what}: {rate(of.goodput_bit_s)}, simulated ({rate(of.low_bit_s)} to {most})."
@@ -50,7 +51,8 @@ def _written(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _path_words(path: PathSeen) -> str:
+def path_words(path: PathSeen) -> str:
+    """The path as it was seen, as the end of a sentence."""
     parts = [
         "base RTT " + ("unknown" if path.rtt_s is None else duration(path.rtt_s)),
         "rate " + ("unknown: it was never full" if path.rate_bit_s is None else rate(path.rate_bit_s)),

@@ -27,8 +27,8 @@ from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.runs.store import Results
 from bentpipe.words.wording import size, unbroken
 
-_HERE = Path(__file__).parent / "page"
-_PLOTLY = _HERE / "vendor" / "plotly-cartesian.min.js"
+PAGE = Path(__file__).parent / "page"
+PLOTLY = PAGE / "vendor" / "plotly-cartesian.min.js"
 _LONG_TABLE = 40
 """More rows are not shown at once; and where there are more in all tables, the charts come first."""
 _COMMAND = re.compile("`([^`]+)`")
@@ -68,7 +68,7 @@ def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _
 
 def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str:
     environment = Environment(
-        loader=FileSystemLoader(_HERE),
+        loader=FileSystemLoader(PAGE),
         autoescape=True,
         finalize=shown,
         undefined=StrictUndefined,
@@ -102,10 +102,10 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str
         "facts": list(_facts(results)),
         "lab": results.lab.get("document"),
         "lab_options": results.lab.get("options", []),
-        "dark": _json(plotly.DARK_FOR_LIGHT),
-        "css": Markup((_HERE / "page.css").read_text(encoding="utf-8")),
-        "modules": _json({"imports": _modules()}),
-        "plotly": deflated(_PLOTLY.read_bytes()),
+        "dark": as_json(plotly.DARK_FOR_LIGHT),
+        "css": Markup((PAGE / "page.css").read_text(encoding="utf-8")),
+        "modules": as_json({"imports": modules()}),
+        "plotly": deflated(PLOTLY.read_bytes()),
     }
     template = environment.get_template("page.html.j2")
     rest = len(template.render(page, packed=blank(len(results.records))).encode())
@@ -114,11 +114,11 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str
     return template.render(page, packed=packed)
 
 
-def _modules() -> dict[str, str]:
+def modules() -> dict[str, str]:
     """The page's scripts by the names under which they import each other. The page itself holds them."""
     return {
         f"#page/{file.name}": f"data:text/javascript;base64,{b64encode(file.read_bytes()).decode()}"
-        for file in sorted(_HERE.glob("*.js"))
+        for file in sorted(PAGE.glob("*.js"))
     }
 
 
@@ -226,7 +226,7 @@ def _fact(value: Any) -> str:
     return run_part.shown(value)
 
 
-def _json(value: Any) -> Markup:
+def as_json(value: Any) -> Markup:
     """JSON that may stand inside a script element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -1,0 +1,147 @@
+"""Where `bentpipe doctor` has its evidence from: runs, a capture, or this host's own sockets."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bentpipe import interruption
+from bentpipe.cli.newest import newest_folder
+from bentpipe.cli.saying import say
+from bentpipe.errors import StoreError
+
+if TYPE_CHECKING:
+    from bentpipe.doctor.diagnosis import Diagnosis
+    from bentpipe.doctor.evidence import Evidence, SeenFrom
+    from bentpipe.doctor.from_host import HostSeen
+    from bentpipe.doctor.host_facts import HostFacts
+
+_ERASE = "\r\x1b[2K"
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """Transfers of one source."""
+
+    kind: str
+    """run, capture, watch, exec or to."""
+    heading: str
+    found: "list[Diagnosis]"
+    remarks: Sequence[str] = ()
+    """What to know beside them."""
+    host: "HostFacts | None" = None
+    watch: "dict[str, Any] | None" = None
+    status: int = 0
+    """Of the command that was run."""
+
+
+def of_runs(source: str | None, seen_from: "SeenFrom") -> Iterator[Diagnosed]:
+    from bentpipe.doctor import from_run
+    from bentpipe.runs.store import Results
+
+    results = Results.open(source or newest_folder("doctor"))
+    for record in results.records:
+        run = record["run"]
+        tables = {name: results.of_run(run, name) for name in ("sockets", "flows", "pings")}
+        yield Diagnosed("run", run, _diagnosed(from_run.transfers(record, tables, seen_from)))
+
+
+def of_capture(file: Path) -> Iterator[Diagnosed]:
+    from bentpipe.doctor import from_capture
+
+    seen = from_capture.read(file)
+    yield Diagnosed("capture", file.name, _diagnosed(seen.transfers), seen.remarks)
+
+
+def of_watch(what: str | None, for_s: float, every_s: float) -> Iterator[Diagnosed]:
+    """This host's sockets for a time, or until Ctrl-C."""
+    from bentpipe.doctor.watching import Watching, wait, watched
+    from bentpipe.words.wording import duration
+
+    over = watched(what)
+    with Watching(over, every_s) as watching:
+        with interruption.put_off() as asked, _progress() as tell:
+            say(f"Watching {over.words} for {duration(for_s)}. Ctrl-C ends it.")
+            wait(
+                watching,
+                for_s,
+                asked.is_set,
+                lambda so_far, passed_s: tell(f"{passed_s:.0f} s: {so_far}"),
+            )
+        yield _of_host("watch", what or "all", watching.seen())
+
+
+def of_command(command: Sequence[str], every_s: float, *, to_stderr: bool) -> Iterator[Diagnosed]:
+    """A command's sockets. `to_stderr`: what it prints, so that the result alone is on stdout."""
+    from bentpipe.doctor.executed import exit_status, own_children, start
+    from bentpipe.doctor.watching import Watching
+
+    if not command:
+        raise StoreError("--exec: found no command; expected one, such as --exec -- curl -O https://...")
+    with Watching(own_children(), every_s) as watching, interruption.put_off():
+        # A Ctrl-C goes to the command, too, which ends by it.
+        running = start(command, sys.stderr.fileno() if to_stderr else None)
+        try:
+            status = exit_status(running.wait())
+        except KeyboardInterrupt:
+            running.kill()
+            running.wait()
+            raise
+        seen = watching.seen()
+    yield _of_host("exec", " ".join(command), seen, status)
+
+
+def of_server(text: str, most_bytes: int, every_s: float) -> Iterator[Diagnosed]:
+    """Tests with an iperf3 server."""
+    from bentpipe.doctor.active import Until, announced, program, server, tests
+
+    to = server(text)
+    program()
+    with interruption.put_off() as asked, _progress() as tell:
+        say(announced(to, most_bytes))
+        found = tests(to, most_bytes, every_s, Until(asked.is_set, tell))
+    last = found.seen[-1] if found.seen else None
+    remarks = [*found.remarks, *(dict.fromkeys(each for seen in found.seen for each in seen.remarks))]
+    yield Diagnosed(
+        "to",
+        text,
+        _diagnosed(found.transfers),
+        [*remarks, *(last.facts.lines() if last else ())],
+        last.facts if last else None,
+    )
+
+
+def _of_host(kind: str, heading: str, seen: "HostSeen", status: int = 0) -> Diagnosed:
+    return Diagnosed(
+        kind,
+        heading,
+        _diagnosed(seen.transfers),
+        [*seen.remarks, *seen.facts.lines()],
+        seen.facts,
+        dict(seen.watch),
+        status,
+    )
+
+
+def _diagnosed(transfers: "Sequence[Evidence] | Iterator[Evidence]") -> "list[Diagnosis]":
+    from bentpipe.doctor.diagnosis import diagnose
+
+    return [diagnose(each) for each in transfers]
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """Tells how far it is, on one line of a terminal."""
+    shown = sys.stderr.isatty()
+
+    def tell(line: str) -> None:
+        if shown:
+            print(f"{_ERASE}  {line}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            print(_ERASE, end="", file=sys.stderr, flush=True)

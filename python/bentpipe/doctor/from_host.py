@@ -1,0 +1,266 @@
+"""The evidence of this host's own transfers: its sockets, watched by `sock_diag`. It takes no rights.
+
+A transfer is what goes one way between this host and one other, over one port of the server's, in
+connections that are open at the same time. This host is its sender or its receiver, and knows of the other
+end only what TCP tells: what was agreed in the handshake.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bentpipe._core import SocketWatch
+from bentpipe.doctor.evidence import PINGS, Ended, Evidence, Offered, SeenFrom, samples
+from bentpipe.doctor.host_facts import HostFacts
+from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
+from bentpipe.words.wording import plural
+
+MOST_TRANSFERS = 10
+LEAST_BYTES = 20_000
+"""A connection with less payload fits into two initial windows, so nothing can have limited it for long."""
+_APART_S = 1.0
+"""Connections with a longer pause between them are transfers of their own."""
+_COUNTERS = (
+    "bytes_sent",
+    "bytes_acked",
+    "bytes_received",
+    "bytes_retrans",
+    "segments_out",
+    "segments_in",
+    "retransmits",
+    "delivered",
+    "busy_s",
+    "rwnd_limited_s",
+    "sndbuf_limited_s",
+    "rcv_ooopack",
+    "drops",
+    "total_rto",
+)
+
+
+@dataclass(frozen=True)
+class HostSeen:
+    """What a watch showed."""
+
+    transfers: Sequence[Evidence]
+    """The largest first."""
+    remarks: Sequence[str]
+    facts: HostFacts
+    watch: Mapping[str, Any] = field(default_factory=dict)
+    """What the sampling says of itself (`OwnSocketsReport`)."""
+
+
+@dataclass(frozen=True)
+class _Half:
+    """One direction of a connection."""
+
+    place: int
+    facts: Mapping[str, Any]
+    seen_from: SeenFrom
+    is_client: bool
+    bytes: int
+    frame: pl.DataFrame
+    start_s: float
+    end_s: float
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        port = self.facts["remote_port" if self.is_client else "local_port"]
+        return self.facts["remote"], port, self.seen_from
+
+
+def seen(
+    watch: SocketWatch, facts: HostFacts, pings: pl.DataFrame | None = None, *, names_it: str = ""
+) -> HostSeen:
+    """What has been seen so far. `pings`: of the same path, on the watch's clock. `names_it`: what to call
+    the transfers instead of by their addresses."""
+    report = json.loads(watch.report())
+    connections = json.loads(watch.connections())
+    halves = list(_halves(watch, connections, facts, report["interval_s"]))
+    small = sum(0 < max(each["sent_bytes"], each["received_bytes"]) < LEAST_BYTES for each in connections)
+    groups = sorted(_transfers(halves), key=lambda group: -sum(half.bytes for half in group))
+    shown = groups[:MOST_TRANSFERS]
+    numbers = {key: count(1) for key in {group[0].key for group in groups}}
+    named = []
+    for group in sorted(shown, key=lambda group: group[0].start_s):
+        number = next(numbers[group[0].key])
+        name = names_it or _name(group[0])
+        named.append((group, name if number == 1 else f"{name} ({number})"))
+    named.sort(key=lambda each: -sum(half.bytes for half in each[0]))
+    return HostSeen(
+        [_evidence(group, name, facts, pings) for group, name in named],
+        _remarks(report, len(groups) - len(shown), 0 if shown else small, len(connections)),
+        facts,
+        report,
+    )
+
+
+def largest_remotes(watch: SocketWatch, most: int = 3) -> list[str]:
+    """The addresses with which most was exchanged."""
+    carried: dict[str, int] = {}
+    for each in json.loads(watch.connections()):
+        carried[each["remote"]] = carried.get(each["remote"], 0) + each["sent_bytes"] + each["received_bytes"]
+    return sorted(carried, key=lambda remote: -carried[remote])[:most]
+
+
+def _halves(
+    watch: SocketWatch, connections: Sequence[Mapping[str, Any]], host: HostFacts, interval_s: float
+) -> Iterator[_Half]:
+    for place, facts in enumerate(connections):
+        ways: list[tuple[SeenFrom, int, str]] = [
+            ("sender", facts["sent_bytes"], "bytes_acked"),
+            ("receiver", facts["received_bytes"], "bytes_received"),
+        ]
+        if max(carried for _, carried, _ in ways) < LEAST_BYTES:
+            continue
+        frame = _frame(watch, place, was_before=facts["was_before"])
+        for seen_from, carried, counter in ways:
+            if carried >= LEAST_BYTES:
+                start_s, end_s = _lasted(frame, counter, facts, interval_s)
+                yield _Half(place, facts, seen_from, _is_client(facts, host), carried, frame, start_s, end_s)
+
+
+def _frame(watch: SocketWatch, place: int, *, was_before: bool) -> pl.DataFrame:
+    """The table `sockets` of a connection, its counters from the watch's beginning."""
+    columns = watch.samples(place)
+    states = columns.pop("ca_state")
+    frame = pl.DataFrame(
+        {name: np.frombuffer(of, dtype=np.float64) for name, of in columns.items() if isinstance(of, bytes)},
+        nan_to_null=True,
+    ).with_columns(pl.Series("ca_state", states, dtype=pl.String))
+    if was_before:
+        frame = frame.with_columns(pl.col(name) - pl.col(name).first() for name in _COUNTERS)
+    return frame
+
+
+def _lasted(
+    frame: pl.DataFrame, counter: str, facts: Mapping[str, Any], interval_s: float
+) -> tuple[float, float]:
+    """From the sample before the payload first grew to the one at which it last did."""
+    time_s = frame["time_s"].to_numpy()
+    carried = frame[counter].fill_null(0.0).to_numpy()
+    grew = np.flatnonzero(np.diff(carried, prepend=0.0 if not facts["was_before"] else carried[0]) > 0)
+    if not grew.size:
+        return float(time_s[0]), float(time_s[-1])
+    first = int(grew[0])
+    # One that was opened between two looks was opened in the middle, for all that is known.
+    begun_s = float(time_s[first - 1]) if first else float(time_s[0]) - interval_s / 2
+    return begun_s, float(time_s[grew[-1]])
+
+
+def _is_client(of: Mapping[str, Any], facts: HostFacts) -> bool:
+    """Whether this host opened the connection: nothing listens on its own port, and that is not the only one
+    of the two that nobody gives out by itself."""
+    if of["local_port"] in facts.listening:
+        return False
+    given_out = facts.ephemeral
+    return of["local_port"] in given_out or of["remote_port"] not in given_out
+
+
+def _transfers(halves: Iterable[_Half]) -> Iterator[list[_Half]]:
+    by_key: dict[tuple[str, int, str], list[_Half]] = {}
+    for half in halves:
+        by_key.setdefault(half.key, []).append(half)
+    for every in by_key.values():
+        every.sort(key=lambda half: half.start_s)
+        group = [every[0]]
+        for half in every[1:]:
+            if half.start_s > max(each.end_s for each in group) + _APART_S:
+                yield group
+                group = []
+            group.append(half)
+        yield group
+
+
+def _name(of: _Half) -> str:
+    remote = of.facts["remote"]
+    sends = of.seen_from == "sender"
+    if of.is_client:
+        host = f"[{remote}]" if ":" in remote else remote
+        return f"{'to' if sends else 'from'} {host}:{of.facts['remote_port']}"
+    return f"port {of.facts['local_port']} {'to' if sends else 'from'} {remote}"
+
+
+def _evidence(group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.DataFrame | None) -> Evidence:
+    of = group[0]
+    sends = of.seen_from == "sender"
+    convert = at_sender if sends else at_receiver
+    frames = [
+        convert(
+            half.frame.filter(pl.col("time_s") <= half.end_s).with_columns(
+                pl.lit(number, pl.Int64).alias("connection"), pl.col("app_limited").cast(pl.Boolean)
+            )
+        )
+        for number, half in enumerate(group)
+    ]
+    frame = samples(pl.concat(frames))
+    ours, theirs = _offered(of.facts, facts)
+    ended: Ended = "finished" if all(half.facts["closed"] for half in group) else "open"
+    sizes = [size for half in group for size in half.frame["mss_bytes"].drop_nulls().to_list()]
+    return Evidence(
+        name=name if len(group) == 1 else f"{name}, {len(group)} connections",
+        direction="up" if sends == of.is_client else "down",
+        seen_from=of.seen_from,
+        start_s=min(half.start_s for half in group),
+        end_s=max(half.end_s for half in group),
+        bytes=sum(half.bytes for half in group),
+        mss_bytes=int(max(sizes)) if sizes else None,
+        samples=frame,
+        events=happened(frame),
+        pings=pl.DataFrame(schema=PINGS) if pings is None else pings,
+        sender_offered=ours if sends else theirs,
+        receiver_offered=theirs if sends else ours,
+        ended=ended,
+        congestion_control=of.facts["congestion_control"] if sends else None,
+        sndbuf_most_bytes=facts.most("tcp_wmem") if sends else None,
+        rcvbuf_most_bytes=None if sends else facts.most("tcp_rmem"),
+    )
+
+
+def _offered(of: Mapping[str, Any], facts: HostFacts) -> tuple[Offered, Offered]:
+    """Ours and theirs. What was agreed, both offered; what we offer and was not agreed, they did not."""
+
+    def each(name: str, agreed: bool) -> tuple[bool | None, bool | None]:
+        if agreed:
+            return True, True
+        own = facts.sysctl.get(f"net.ipv4.{name}")
+        return (None, None) if own is None else (own != "0", False if own != "0" else None)
+
+    sack, timestamps, scaling = (
+        each("tcp_sack", of["sack"]),
+        each("tcp_timestamps", of["timestamps"]),
+        each("tcp_window_scaling", of["window_scaling"]),
+    )
+    shift = {True: None, None: None, False: -1}
+    ours, theirs = (
+        Offered(
+            sack=sack[which],
+            timestamps=timestamps[which],
+            window_scale=shift[scaling[which]],
+            ecn=True if of["ecn"] else None,
+        )
+        for which in (0, 1)
+    )
+    return ours, theirs
+
+
+def _remarks(report: Mapping[str, Any], left_out: int, small: int, connections: int) -> list[str]:
+    found = []
+    if not connections:
+        found.append("No connection that is watched was open in that time.")
+    if left_out:
+        found.append(f"{left_out} more transfers carried less than what is shown.")
+    if small:
+        found.append(f"{plural(small, 'connection')} carried less than 20 kB, which is too little to tell.")
+    if report["missed"] > max(report["looks"] // 20, 1):
+        found.append(
+            f"{report['missed']} looks were left out: those before them took longer than the interval."
+        )
+    if report["first_error"]:
+        found.append(f"{report['errors']} looks failed: {report['first_error']}.")
+    return found

@@ -1,0 +1,103 @@
+"""A diagnosis as metrics, for node_exporter's textfile collector.
+
+The file is replaced in one step, so that the collector never reads half of it.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bentpipe.errors import StoreError
+
+_HELP = {
+    "transfer_goodput_bits_per_second": "Payload delivered, by the transfer's duration.",
+    "transfer_bytes": "Payload delivered while it was watched.",
+    "transfer_duration_seconds": "From the first payload to the last.",
+    "transfer_limit_share": "Share of the transfer's time that this kind of finding limited it.",
+    "transfer_limit_certainty": "How sure the finding is, 0 to 1.",
+    "path_rtt_seconds": "Base round-trip time of the path as seen.",
+    "path_rate_bits_per_second": "Rate of the path as seen, where it was full.",
+    "path_queue_bytes": "Longest queue of the path as seen.",
+    "path_loss_ratio": "Random loss of the path as seen.",
+    "transfers": "Transfers that are told of here.",
+    "last_run_timestamp_seconds": "When this file was written.",
+}
+_NAMESPACE = "bentpipe_doctor"
+
+
+def write_metrics(file: Path, entries: Sequence[Mapping[str, Any]]) -> None:
+    """`entries` as `--json` prints them. Raises `StoreError` where the file cannot be written."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+                out.writelines(f"{line}\n" for line in metrics(entries, time.time()))
+            Path(name).chmod(0o644)  # the collector is another user
+            Path(name).replace(file)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(f"--prometheus {file}: {error.strerror or error}") from None
+
+
+def metrics(entries: Sequence[Mapping[str, Any]], now_s: float) -> Iterator[str]:
+    """In the text format (https://prometheus.io/docs/instrumenting/exposition_formats/)."""
+    found: dict[str, list[tuple[dict[str, str], float]]] = {name: [] for name in _HELP}
+    found["last_run_timestamp_seconds"].append(({}, now_s))
+    for entry in entries:
+        source = {"source": str(entry["source"]), "of": str(entry[entry["source"]])}
+        found["transfers"].append((source, len(entry["transfers"])))
+        for transfer in entry["transfers"]:
+            _add_transfer(found, source, transfer)
+        path = entry.get("path") or {}
+        for name, key, scale in (
+            ("path_rtt_seconds", "rtt_s", 1.0),
+            ("path_rate_bits_per_second", "rate_mbit_s", 1e6),
+            ("path_queue_bytes", "queue_bytes", 1.0),
+            ("path_loss_ratio", "loss", 1.0),
+        ):
+            if path.get(key) is not None:
+                found[name].append((source, path[key] * scale))
+    for name, values in found.items():
+        if values:
+            yield f"# HELP {_NAMESPACE}_{name} {_HELP[name]}"
+            yield f"# TYPE {_NAMESPACE}_{name} gauge"
+            for labels, value in values:
+                yield f"{_NAMESPACE}_{name}{_labels(labels)} {value!r}"
+
+
+def _add_transfer(
+    found: dict[str, list[tuple[dict[str, str], float]]], source: dict[str, str], of: Mapping[str, Any]
+) -> None:
+    labels = {
+        **source,
+        "transfer": str(of["name"]),
+        "direction": str(of["direction"] or ""),
+        "seen_from": str(of["seen_from"]),
+    }
+    for name, value in (
+        (
+            "transfer_goodput_bits_per_second",
+            None if of["goodput_mbit_s"] is None else of["goodput_mbit_s"] * 1e6,
+        ),
+        ("transfer_bytes", of["bytes"]),
+        ("transfer_duration_seconds", of["duration_s"]),
+    ):
+        if value is not None:
+            found[name].append((labels, value))
+    for place, finding in enumerate(of["findings"], 1):
+        kind = {**labels, "kind": finding["kind"], "place": str(place)}
+        found["transfer_limit_share"].append((kind, finding["share"]))
+        found["transfer_limit_certainty"].append((kind, finding["certainty"]))
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    def escaped(value: str) -> str:
+        return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+    inner = ",".join(f'{name}="{escaped(value)}"' for name, value in labels.items())
+    return f"{{{inner}}}" if inner else ""

@@ -1,0 +1,72 @@
+"""`bentpipe doctor --watch` and `--exec`, on the loopback."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from invocation import Command, started
+from waiting import LONG_S
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sock_diag is Linux's")
+
+TALK = """
+import socket, sys, threading
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    client = socket.create_connection(listener.getsockname())
+    server = listener.accept()[0]
+    for _ in range(30):
+        threading.Thread(target=server.sendall, args=(bytes(100_000),)).start()
+        left = 100_000
+        while left:
+            left -= len(client.recv(left))
+        threading.Event().wait(0.02)
+print("said by the command")
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def test_a_commands_output_goes_on_and_its_status_is_kept(tmp_path: Path) -> None:
+    said = started(["doctor", "--exec", "--every", "10ms", "--", sys.executable, "-c", TALK, "7"], tmp_path)
+    assert said.status == 7
+    assert said.stdout == "said by the command\n"
+    assert "seen from the sender" in said.stderr
+    assert "seen from the receiver" in said.stderr
+
+
+def test_with_json_the_object_alone_is_on_stdout(tmp_path: Path) -> None:
+    command = ["--", sys.executable, "-c", TALK, "0"]
+    said = started(["doctor", "--json", "--no-cures", "--exec", "--every", "10ms", *command], tmp_path)
+    assert said.status == 0, said.stderr
+    assert "said by the command" in said.stderr
+    (found,) = said.objects
+    assert (found["source"], found["status"]) == ("exec", 0)
+    assert {each["seen_from"] for each in found["transfers"]} == {"sender", "receiver"}
+    for each in found["transfers"]:
+        assert each["bytes"] == pytest.approx(3_000_000, abs=2)
+        assert each["findings"]
+    assert found["host"]["sysctl"]["net.ipv4.tcp_congestion_control"]
+    assert found["watched"]["looks"] > 1
+
+
+def test_a_ctrl_c_ends_the_watch_and_what_was_seen_is_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bentpipe", "doctor", "--watch", "port:9", "--for", "1h", "--json"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as watch:
+        assert watch.stderr is not None
+        assert "Watching port 9 for" in watch.stderr.readline()
+        watch.send_signal(signal.SIGINT)
+        out, err = watch.communicate(timeout=LONG_S)
+    assert watch.returncode == 0, err
+    assert json.loads(out)["transfers"] == []
+
+
+def test_the_metrics_are_written_also_when_there_was_nothing(run: Command, tmp_path: Path) -> None:
+    said = run("doctor", "--watch", "port:9", "--for", "20ms", "--every", "10ms", "--prometheus", "x.prom")
+    assert said.status == 0
+    assert "No connection that is watched was open" in said.stdout
+    assert 'bentpipe_doctor_transfers{source="watch",of="port:9"} 0' in (tmp_path / "x.prom").read_text()

@@ -1,0 +1,139 @@
+"""This host's own connections, watched: on the loopback, without rights."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bentpipe.doctor.from_host import HostSeen
+from bentpipe.doctor.watching import Watched, Watching, watched
+from bentpipe.errors import StoreError
+from waiting import wait_for
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sock_diag is Linux's")
+
+SOME = 3_000_000
+
+
+@contextlib.contextmanager
+def connection() -> Iterator[tuple[socket.socket, socket.socket, int]]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client, listener.accept()[0] as server:
+            yield client, server, port
+
+
+def carry(sender: socket.socket, receiver: socket.socket, count: int) -> None:
+    sending = threading.Thread(target=sender.sendall, args=(bytes(count),))
+    sending.start()
+    while count:
+        count -= len(receiver.recv(min(count, 65536)))
+    sending.join()
+
+
+def watched_transfer(before: int = 0) -> tuple[HostSeen, int]:
+    """Of the server to the client. `before`: carried before the watch."""
+    with connection() as (client, server, port):
+        carry(server, client, before)
+        with Watching(Watched("the port", ports=[port]), 0.01) as watching:
+            assert wait_for(lambda: watching.report()["watched"] == 2)
+            carry(server, client, SOME)
+            assert wait_for(lambda: watching.report()["carried_bytes"] >= 2 * SOME)
+            return watching.seen(), port
+
+
+def test_a_transfer_is_seen_from_both_of_its_ends() -> None:
+    seen, port = watched_transfer()
+    assert {each.name for each in seen.transfers} == {
+        f"from 127.0.0.1:{port}",
+        f"port {port} to 127.0.0.1",
+    }
+    for each in seen.transfers:
+        assert each.direction == "down"
+        assert abs(each.bytes - SOME) <= 1
+        assert each.samples["delivered_bytes"].max() == each.bytes
+    ends = {each.seen_from: each for each in seen.transfers}
+    assert ends["sender"].has("cwnd_bytes", "sndbuf_bytes", "rwnd_bytes")
+    assert ends["receiver"].has("rcvbuf_bytes", "rwnd_bytes")
+    assert ends["sender"].sender_offered.sack is True
+    assert ends["sender"].sndbuf_most_bytes
+    assert seen.facts.counters.get("InSegs", 0) > 0
+    assert [route["device"] for route in seen.facts.routes] in ([], ["lo"])
+
+
+def test_what_was_carried_before_the_watch_does_not_count() -> None:
+    seen, _ = watched_transfer(before=1_000_000)
+    for each in seen.transfers:
+        assert abs(each.bytes - SOME) <= 1
+        assert each.samples["delivered_bytes"].min() == 0
+
+
+def test_connections_at_the_same_time_are_one_transfer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, contextlib.ExitStack() as stack:
+        port = listener.getsockname()[1]
+        pairs = [
+            (
+                stack.enter_context(socket.create_connection(("127.0.0.1", port))),
+                stack.enter_context(listener.accept()[0]),
+            )
+            for _ in range(3)
+        ]
+        with Watching(Watched("the port", ports=[port]), 0.01) as watching:
+            assert wait_for(lambda: watching.report()["watched"] == 6)
+            for client, server in pairs:
+                carry(client, server, 200_000)
+            assert wait_for(lambda: watching.report()["carried_bytes"] >= 6 * 200_000)
+            seen = watching.seen()
+    assert {each.name for each in seen.transfers} == {
+        f"to 127.0.0.1:{port}, 3 connections",
+        f"port {port} from 127.0.0.1, 3 connections",
+    }
+    assert all(abs(each.bytes - 600_000) <= 3 for each in seen.transfers)
+
+
+def test_only_the_sockets_of_a_process_and_its_children_are_watched() -> None:
+    with (
+        connection() as (client, server, _),
+        subprocess.Popen(["sleep", "100"]) as other,
+        Watching(Watched("sleep", processes=[other.pid]), 0.01) as watching,
+    ):
+        carry(client, server, 100_000)
+        looks = watching.report()["looks"]
+        assert wait_for(lambda: watching.report()["looks"] > looks + 5)
+        other.kill()
+        assert watching.seen().transfers == []
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        (None, "all connections with other hosts"),
+        ("all", "all connections with other hosts"),
+        (":443", "port 443"),
+        ("port:443", "port 443"),
+        ("127.0.0.1", "connections with 127.0.0.1"),
+        ("[::1]", "connections with ::1"),
+    ],
+)
+def test_what_is_watched_is_said(what: str | None, words: str) -> None:
+    assert watched(what).words == words
+
+
+def test_a_number_is_the_process_that_runs_or_else_a_port() -> None:
+    ours = os.getpid()
+    assert watched(f"pid:{ours}").processes == [ours]
+    with connection() as (_, _, port):
+        if not Path(f"/proc/{port}").is_dir():
+            assert watched(str(port)).ports == [port]
+
+
+@pytest.mark.parametrize("what", ["pid:99999999", "port:70000", "no-such-host.invalid", ""])
+def test_what_cannot_be_watched_is_refused(what: str) -> None:
+    with pytest.raises(StoreError, match="--watch: found"):
+        watched(what)

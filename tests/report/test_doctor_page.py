@@ -1,0 +1,59 @@
+"""The doctor's page: what it says stands on it as text, and its charts are plotly's."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import bentpipe
+from bentpipe.doctor import from_run
+from bentpipe.doctor.diagnosis import diagnose
+from bentpipe.doctor.path_seen import path_seen
+from bentpipe.errors import StoreError
+from bentpipe.report.doctor_page import Source, render, write
+
+LAB = {
+    "duration": "5 s",
+    "path": {"rtt": "50 ms", "rate": "20 Mbit/s"},
+    "client": {"tcp_rmem": [4096, 65536, 65536]},
+    "workload": [{"name": "download", "kind": "bulk"}],
+}
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    run = bentpipe.simulate(bentpipe.Lab(**LAB))
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    evidences = from_run.transfers(run.record, tables, "sender")
+    found = [diagnose(replace(each, name="a <b> download")) for each in evidences]
+    return Source("the <run>", found, [[]], path_seen(found), ["A remark & more."])
+
+
+def test_the_page_has_findings_remarks_and_a_chart_of_each_transfer(source: Source) -> None:
+    page = render([source])
+    assert "receiver-window" in page
+    assert "a &lt;b&gt; download" in page
+    assert "<b> download" not in page
+    assert "A remark &amp; more." in page
+    assert "Path as seen: base RTT" in page.replace("\N{NO-BREAK SPACE}", " ")
+    (figures,) = re.findall(r'id="figures">(.*?)</script>', page)
+    (charts,) = json.loads(figures)
+    assert [each["title"] for each in charts] == [
+        "Rate",
+        "What is in flight, and its bounds",
+        "Round-trip time",
+    ]
+    assert all(each["figure"]["data"][0]["y"] for each in charts)
+
+
+def test_a_watch_that_saw_nothing_has_a_page_too() -> None:
+    assert "nothing can be told" in render([Source("all", [], [], None, [])])
+
+
+def test_the_page_is_written_whole_or_not_at_all(source: Source, tmp_path: Path) -> None:
+    write(tmp_path / "page.html", [source])
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+    with pytest.raises(StoreError, match="--html"):
+        write(tmp_path / "gone" / "page.html", [source])
