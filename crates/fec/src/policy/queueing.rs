@@ -24,6 +24,11 @@ impl QueueingDetector {
         self.queueing
     }
 
+    /// The least round trip of the last 10 to 20 s.
+    pub fn least(&self) -> Option<Nanos> {
+        self.ranges.into_iter().flatten().map(|it| it.0).min()
+    }
+
     /// Whether a packet with this round trip met a queue, by what is known of others.
     pub fn would_queue(&self, round_trip: Nanos) -> bool {
         let ranges = self.ranges.into_iter().flatten();

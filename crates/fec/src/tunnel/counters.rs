@@ -14,6 +14,8 @@ pub struct SenderCounters {
     pub repairs_given_up: u64,
     /// Asked for, and no longer kept.
     pub asked_too_late: u64,
+    /// Asked for while the answer to an earlier asking was still under way.
+    pub asked_too_early: u64,
     /// Reports that spoke of packets that were never sent.
     pub implausible_reports: u64,
     /// Losses that were reported, and of them those while the queue was long: they are not coded for.

@@ -87,9 +87,14 @@ impl MissingPackets {
         if let Some(at) = self.place(id) {
             // After the second asking it is not known which one was answered.
             if self.list[at].asked == 1 {
-                self.round_trip.on_sample(now - self.list[at].since);
+                self.round_trip.on_sample(now, now - self.list[at].since);
             }
         }
+    }
+
+    /// The path's least round trip: what comes sooner after it was asked for is no answer.
+    pub fn set_least_round_trip(&mut self, least: Nanos) {
+        self.round_trip.set_soonest(least);
     }
 
     /// From now on a packet is asked for when it has been missing so long.

@@ -150,6 +150,11 @@ impl TunnelReceiver {
         self.missing.set_patience(patience);
     }
 
+    /// The path's least round trip, if it is known: what comes sooner after it was asked for was sent without being asked for.
+    pub fn set_least_round_trip(&mut self, least: Nanos) {
+        self.missing.set_least_round_trip(least);
+    }
+
     /// From now on reports do not count those as missing that have been missing for so long: the sender need not repair them.
     pub fn give_up_after(&mut self, span: Nanos) {
         self.give_up_after = Some(span);

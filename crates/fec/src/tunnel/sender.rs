@@ -44,9 +44,16 @@ struct PacketRecord {
     sent: Time,
     wire_bytes: u32,
     exact_waits: bool,
+    /// The one that waits was asked for.
+    is_asked_for: bool,
     /// How often it was sent again.
     again: u8,
+    /// When it was sent last because it was asked for.
+    answered: Time,
 }
+
+/// Before any time.
+const NEVER: Time = Time(i64::MIN / 2);
 
 #[derive(Clone, Debug)]
 pub struct TunnelSender {
@@ -135,6 +142,11 @@ impl TunnelSender {
         self.round_trip
     }
 
+    /// The least of them in the last 10 to 20 s.
+    pub fn least_round_trip(&self) -> Option<Nanos> {
+        self.queueing.least()
+    }
+
     /// What reports have said. `None`: none came yet.
     pub fn heard(&self) -> Option<Heard> {
         self.heard
@@ -192,7 +204,9 @@ impl TunnelSender {
             sent: now,
             wire_bytes,
             exact_waits: false,
+            is_asked_for: false,
             again: 0,
+            answered: NEVER,
         };
         self.records.set(id, record);
         self.last_push = now;
@@ -231,7 +245,7 @@ impl TunnelSender {
         for &(first, length) in &report.ranges {
             let first = first.nearest_to(newest);
             for id in first..first.saturating_add(length.into()) {
-                self.ask_exact(id);
+                self.on_asked(now, newest, id);
             }
         }
         let last = self.last_report.take();
@@ -309,6 +323,29 @@ impl TunnelSender {
         }
     }
 
+    /// The receiver asks for a packet, by its clock. It does not know how long its answers wait here and in a queue of the path. Each answer to
+    /// an asking that is too early lengthens both, so that more askings are too early. So one waits until the answer before it
+    /// must have come: a packet that was sent after it has come, as in RFC 8985, or a round trip has passed. One round trip that was
+    /// very long, as after an outage, does not count for more than two short ones.
+    fn on_asked(&mut self, now: Time, newest: u64, id: u64) {
+        let kept = self.encoder.kept();
+        if (self.acknowledged..self.next).contains(&id) && kept.contains(&id) {
+            let answered = self.records[id].answered;
+            let is_overtaken = !kept.contains(&newest) || self.records[newest].sent > answered;
+            let longest = self
+                .queueing
+                .least()
+                .map_or(Nanos::ZERO, |it| Nanos(2 * it.0));
+            let waits = self.round_trip.map_or(Nanos::ZERO, |it| it.min(longest));
+            if answered != NEVER && !is_overtaken && now - answered < waits {
+                self.counters.asked_too_early += 1;
+                return;
+            }
+            self.records[id].is_asked_for = true;
+        }
+        self.ask_exact(id);
+    }
+
     fn ask_exact(&mut self, id: u64) {
         if id < self.acknowledged || id >= self.next {
             return;
@@ -330,7 +367,7 @@ impl TunnelSender {
     /// Appends the next frame to `out`: packets that were asked for, then packets, then repairs.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
         let sent = self
-            .send_exact(out)
+            .send_exact(now, out)
             .or_else(|| self.send_source(now, out))
             .or_else(|| self.send_repair(now, out))?;
         let wire_bytes = u64::from(sent.wire_bytes);
@@ -350,7 +387,7 @@ impl TunnelSender {
         Some(sent)
     }
 
-    fn send_exact(&mut self, out: &mut Vec<u8>) -> Option<Sent> {
+    fn send_exact(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Sent> {
         while let Some(id) = self.exact.pop_front() {
             let Some(packet) = self.encoder.packet(id) else {
                 self.counters.asked_too_late += 1;
@@ -359,6 +396,10 @@ impl TunnelSender {
             write_source(id, packet, true, out);
             let record = &mut self.records[id];
             record.exact_waits = false;
+            if record.is_asked_for {
+                record.is_asked_for = false;
+                record.answered = now;
+            }
             record.again = record.again.saturating_add(1);
             return Some(self.sent_packet(FrameKind::Exact, id));
         }

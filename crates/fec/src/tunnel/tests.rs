@@ -1,7 +1,7 @@
 //! Whatever comes from outside, nothing grows without limit.
 
 use super::*;
-use crate::frame::{Frame, WireNumber, write_source};
+use crate::frame::{Frame, Report, WireNumber, write_source};
 use crate::{Policy, TitrationConfig};
 use bentpipe_base::{Nanos, Time};
 use proptest::prelude::*;
@@ -278,4 +278,46 @@ fn of_very_many_missing_packets_a_bounded_number_is_looked_at_and_all_are_asked_
     // 64 ranges of 16 packets in each.
     assert_eq!(reports, MISSING.div_ceil(1024));
     assert_eq!(receiver.missing_looked_at(), MISSING as usize % 1024);
+}
+
+#[test]
+fn what_is_asked_for_again_before_the_answer_can_have_come_is_not_answered_again() {
+    let mut sender = small_sender();
+    sender.set_copies(2);
+    let ms = |at: i64| Time::ZERO + Nanos::from_millis(at);
+    let mut out = Vec::new();
+    for _ in 0..3 {
+        sender.push(ms(0), &[1; 10]).unwrap();
+    }
+    while sender.poll_transmit(ms(0), &mut out).is_some() {}
+    // Packet 1 is asked for, with this one as the newest that came. How often it is sent:
+    let mut asked = |sender: &mut TunnelSender, at: i64, newest: u64| {
+        let report = Report {
+            newest: WireNumber::of(newest),
+            first_missing: WireNumber::of(1),
+            ranges: vec![(WireNumber::of(1), 1)],
+            ..Report::default()
+        };
+        out.clear();
+        report.write(&mut out);
+        sender.handle(ms(at), &out).unwrap();
+        let mut times = 0;
+        while sender.has_exact() {
+            times += usize::from(sender.poll_transmit(ms(at), &mut out).is_some());
+        }
+        times
+    };
+    assert_eq!(asked(&mut sender, 550, 2), 1);
+    assert_eq!(asked(&mut sender, 1000, 2), 0);
+    sender.push(ms(1010), &[1; 10]).unwrap();
+    let mut source = Vec::new();
+    while sender.poll_transmit(ms(1010), &mut source).is_some() {}
+    assert_eq!(asked(&mut sender, 1050, 2), 0);
+    // What was sent after the answer has come, so the answer is lost.
+    assert_eq!(asked(&mut sender, 1560, 3), 2);
+    assert_eq!(asked(&mut sender, 2100, 3), 0);
+    // A round trip has passed.
+    assert_eq!(asked(&mut sender, 2110, 3), 2);
+    assert_eq!(asked(&mut sender, 2660, 3), 2);
+    assert_eq!(sender.counters().asked_too_early, 3);
 }

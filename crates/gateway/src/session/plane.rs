@@ -169,6 +169,9 @@ impl Plane {
         let after_silence = self.probe.is_unanswered();
         self.sender.handle(now, frame)?;
         self.probe.on_report(now, self.sender.round_trip());
+        if let Some(least) = self.sender.least_round_trip() {
+            self.receiver.set_least_round_trip(least);
+        }
         self.tell_law(now, after_silence);
         Ok(())
     }

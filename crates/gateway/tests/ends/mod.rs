@@ -34,21 +34,61 @@ pub fn target_v6() -> Target {
     }
 }
 
-/// Near and far, and datagrams under way: to whom and when they come.
+/// Carries datagrams one after the other at a rate, in each direction, with a queue before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    bit_s: u64,
+    queue_bytes: u64,
+    /// When it has carried all that waits, by the direction.
+    free: [Time; 2],
+}
+
+impl Link {
+    pub fn new(bit_s: u64, queue_bytes: u64) -> Self {
+        Self {
+            bit_s,
+            queue_bytes,
+            free: [Time::ZERO; 2],
+        }
+    }
+
+    /// When a datagram that comes now has passed. `None`: the queue has no room for it.
+    fn pass(&mut self, now: Time, from: usize, datagram: &[u8]) -> Option<Time> {
+        let bytes = datagram.len() as u64 + u64::from(OUTER);
+        let takes = |bytes: u64| Nanos((bytes * 8_000_000_000 / self.bit_s) as i64);
+        let free = self.free[from].max(now);
+        if free + takes(bytes) - now > takes(self.queue_bytes) {
+            return None;
+        }
+        self.free[from] = free + takes(bytes);
+        Some(self.free[from])
+    }
+}
+
+/// Near and far, and datagrams under way: when they come.
 pub struct Ends {
     pub now: Time,
     pub sessions: [Session; 2],
     pub delay: Nanos,
     /// The share of datagrams that the path loses.
     pub loss: f64,
+    /// Without it they take the delay only.
+    pub link: Option<Link>,
     random: SplitMix64,
     pub events: [Vec<Event>; 2],
-    under_way: VecDeque<(Time, Role, Vec<u8>)>,
+    /// By who has sent them.
+    under_way: [VecDeque<(Time, Vec<u8>)>; 2],
 }
 
 impl Ends {
     pub fn new(config: Config, delay: Nanos) -> Self {
         Self::over(DATAGRAM, config, delay)
+    }
+
+    /// The same path with other chances.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.random = SplitMix64(seed);
+        self
     }
 
     /// Over a carrier that takes datagrams of at most so many bytes.
@@ -60,9 +100,10 @@ impl Ends {
             sessions: [session(Role::Near, 1), session(Role::Far, 2)],
             delay,
             loss: 0.0,
+            link: None,
             random: SplitMix64(5),
             events: [Vec::new(), Vec::new()],
-            under_way: VecDeque::new(),
+            under_way: [VecDeque::new(), VecDeque::new()],
         };
         for session in &mut ends.sessions {
             session.on_carrier_connected(Time::ZERO, max_datagram);
@@ -88,17 +129,22 @@ impl Ends {
             }
         }
         for from in 0..2 {
-            let to = [Role::Far, Role::Near][from];
             let mut out = Vec::new();
             while self.sessions[from]
                 .poll_datagram(self.now, &mut out)
                 .is_some()
             {
-                let at = self.now + self.delay;
                 let datagram = core::mem::take(&mut out);
+                let passed = match &mut self.link {
+                    Some(link) => link.pass(self.now, from, &datagram),
+                    None => Some(self.now),
+                };
                 let draw = self.random.draw() as f64 / u64::MAX as f64;
-                if draw >= self.loss {
-                    self.under_way.push_back((at, to, datagram));
+                if let Some(passed) = passed
+                    && draw >= self.loss
+                {
+                    let comes = passed + self.delay;
+                    self.under_way[from].push_back((comes, datagram));
                 }
             }
             while let Some(event) = self.sessions[from].poll_event() {
@@ -117,15 +163,17 @@ impl Ends {
             hosts(&mut self.sessions);
             self.settle();
             let timers = self.sessions.iter().filter_map(Session::poll_timeout);
-            let comes = self.under_way.front().map(|it| it.0);
+            let comes = self.under_way.iter().filter_map(|it| Some(it.front()?.0));
             let next = timers.chain(comes).min().filter(|&at| at <= end);
             let Some(next) = next else {
                 self.now = end;
                 return;
             };
             self.now = self.now.max(next);
-            while let Some((_, to, datagram)) = self.under_way.pop_front_if(|it| it.0 <= self.now) {
-                self.sessions[to as usize].handle_datagram(self.now, &datagram);
+            for (from, under_way) in self.under_way.iter_mut().enumerate() {
+                while let Some((_, datagram)) = under_way.pop_front_if(|it| it.0 <= self.now) {
+                    self.sessions[1 - from].handle_datagram(self.now, &datagram);
+                }
             }
             for session in &mut self.sessions {
                 session.handle_timeout(self.now);
