@@ -11,7 +11,7 @@ from bentpipe.words.direction import Direction
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class PathSpec(_Spec):

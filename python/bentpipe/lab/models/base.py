@@ -14,7 +14,7 @@ class Table(BaseModel):
     silently.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 def doc(meaning: str, reason: str = "", *, default: str = "") -> Any:
