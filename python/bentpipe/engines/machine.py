@@ -61,7 +61,7 @@ def congestion_controls() -> tuple[str, ...]:
 def versions(tools: set[str]) -> dict[str, str | None]:
     """Of bentpipe, Python, and these tools: the first line each says of itself, or None."""
     own: dict[str, str | None] = {"bentpipe": _core.__version__, "python": platform.python_version()}
-    return own | {tool: _version(tool) for tool in sorted(tools)}
+    return own | {tool: _version_of(tool) for tool in sorted(tools)}
 
 
 def with_system_programs() -> dict[str, str]:
@@ -75,20 +75,19 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=path)
 
 
-@cache
-def _version(tool: str) -> str | None:
+def _version_of(tool: str) -> str | None:
+    path = shutil.which(tool, path=with_system_programs()["PATH"])
+    # What failed once, since the machine was busy perhaps, is asked again by the next run.
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        said = subprocess.run(
-            [tool, _VERSION_OPTION.get(tool, "--version")],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-            env=os.environ | with_system_programs(),
-        )
-        lines = (said.stdout or said.stderr).splitlines()
-        return lines[0].strip() if lines else None
+        return _version(path, _VERSION_OPTION.get(tool, "--version")) if path else None
     return None
+
+
+@cache
+def _version(path: str, option: str) -> str | None:
+    said = subprocess.run([path, option], capture_output=True, text=True, timeout=5, check=False)
+    lines = (said.stdout or said.stderr).splitlines()
+    return lines[0].strip() if lines else None
 
 
 def _text(path: Path) -> str:
