@@ -10,7 +10,7 @@ export function save(name: string, what: Blob): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** A row for each bin; what is not known is empty. */
+/** A row for each bin. A cell is empty if its value is unknown. */
 export function csv(series: Series): string {
   const columns = CHARTS.flatMap(({ unit, lines }) => lines.map(({ label, values }) => ({ name: `${label} (${unit})`, values: values(series) })));
   const head = ["time (s)", ...columns.map(({ name }) => name)].map((name) => `"${name}"`).join(",");

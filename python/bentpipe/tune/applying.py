@@ -57,7 +57,7 @@ def refusal(machine: Machine, places: Places, *, until_reboot: bool) -> str | No
             "have an effect. Run tune on the host"
         )
     if os.geteuid() != 0:
-        return "setting sysctls takes root; run it as root, or see what it would do with --plan"
+        return "only root may set sysctls; run it as root, or look at the plan with --plan"
     if not (machine.is_first_namespace or until_reboot or places.is_redirected) and not _is_inits():
         return (
             "this is a network namespace of its own, and what is set here ends with it, while a file in "

@@ -2,8 +2,8 @@
 
 Each pair measures both, one after the other; the order alternates from pair to pair, so that a drift of the
 path cancels. The figure is the mean logarithm of with / without, and its interval that of `compare`
-(analysis/intervals.py). The interval is looked at after 3, 4, 6, 9, ... pairs. Each look has the level at
-which all of them together hold 95 % (Bonferroni), so looking often does not find what is not there.
+(analysis/intervals.py). The interval is looked at after 3, 4, 6, 9, ... pairs. All looks together have a
+confidence of 95 % (Bonferroni), so several looks do not raise the chance of a false find.
 """
 
 import math
