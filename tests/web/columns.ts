@@ -2,7 +2,7 @@
 // other. `node columns.js bentpipe.wasm REQUESTS FOLDER`
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Request } from "../../web/src/lab.ts";
+import type { Request } from "../../web/src/request.ts";
 import { Simulator } from "../../web/src/simulator.ts";
 
 const [wasm, requests, folder] = process.argv.slice(2) as [string, string, string];

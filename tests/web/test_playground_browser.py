@@ -162,3 +162,30 @@ def test_a_hostile_address_is_not_taken(browser: Browser, address: str, hostile:
         assert page.evaluate("({}).polluted") is None
         assert (alerts, said) == ([], [])
         page.close()
+
+
+def test_the_answer_for_thirty_users_and_a_short_queue_takes_three_steps(
+    browser: Browser, address: str
+) -> None:
+    with opened(browser, f"{address}#duration=5000000000") as (page, said, _):
+        page.get_by_label("Users, typed").fill("30")
+        page.get_by_label("Users, typed").press("Enter")
+        expect(page.locator("#figures")).to_contain_text("median of the users' files")
+        is_exact(page)
+        page.get_by_role("button", name="Pin this run").click()
+        page.get_by_label("Queue, typed").fill("400 kB")
+        page.get_by_label("Queue, typed").press("Enter")
+        expect(page.locator("#comparison")).to_contain_text("With queue 400 kB instead of 1 MB: goodput ")
+        expect(page.locator("#comparison")).to_contain_text("median of the users' files ")
+        assert said == []
+
+
+def test_a_gateway_has_its_controls_and_only_then(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#{SHORT}&loss=0.01") as (page, said, _):
+        assert not page.get_by_label("Gateway: rate, down, typed").is_visible()
+        page.get_by_role("button", name="Pin this run").click()
+        page.get_by_label("Proxy or tunnel").select_option("gateway")
+        expect(page.get_by_label("Gateway: rate, down, typed")).to_be_visible()
+        expect(page.locator("#comparison")).to_contain_text("With proxy or tunnel gateway instead of none: ")
+        assert "between=gateway" in page.url
+        assert said == []

@@ -18,7 +18,7 @@ def test_the_playgrounds_scripts_have_no_type_error() -> None:
 
 def test_the_playgrounds_scripts_do_what_their_tests_claim(wasm: Path) -> None:
     assert wasm.is_file()
-    done("node", "node_modules/vitest/vitest.mjs", "run", "--dir", "tests/web")
+    done("node", "node_modules/vitest/vitest.mjs", "run", "--dir", "tests/web", "--testTimeout", "60000")
 
 
 def test_the_module_imports_nothing_and_names_no_path_of_the_machine_that_built_it(wasm: Path) -> None:

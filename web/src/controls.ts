@@ -1,7 +1,7 @@
 // A control for each setting: a slider and a field that takes "400 kB", or a list.
 
 import { element } from "./elements.ts";
-import { SETTINGS, shown, stepOf, steps, typed, valueAt, type Choice, type Quantity, type Settings } from "./settings.ts";
+import { counts, GROUPS, SETTINGS, shown, stepOf, steps, typed, valueAt, type Choice, type Quantity, type Settings } from "./settings.ts";
 
 /** What the reader does: `moving` while a slider is held. */
 export type OnChange = (key: keyof Settings, value: number | string, moving: boolean) => void;
@@ -10,8 +10,6 @@ export interface Controls {
   show(settings: Settings): void;
 }
 
-const GROUPS = ["Path", "Hosts", "Work", "Run"] as const;
-
 export function build(into: HTMLElement, onChange: OnChange): Controls {
   const shows: ((settings: Settings) => void)[] = [];
   for (const group of GROUPS) {
@@ -19,7 +17,10 @@ export function build(into: HTMLElement, onChange: OnChange): Controls {
     for (const setting of SETTINGS.filter((each) => each.group === group)) {
       const made = setting.kind === "choice" ? list(setting, onChange) : slider(setting, onChange);
       fields.append(made.row);
-      shows.push(made.show);
+      shows.push((settings) => {
+        made.row.hidden = !counts(setting, settings);
+        made.show(settings);
+      });
     }
     into.append(fields);
   }

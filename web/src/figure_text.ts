@@ -1,6 +1,6 @@
 // Figures as words: for the table, for the sentence of a comparison, and for those who do not see the charts.
 
-import { SETTINGS, shown, type Settings } from "./settings.ts";
+import { counts, SETTINGS, shown, START, type Setting, type Settings } from "./settings.ts";
 import type { Figures } from "./series.ts";
 
 export interface Row {
@@ -11,6 +11,8 @@ export interface Row {
 
 export const ROWS: readonly Row[] = [
   { key: "goodputMbitS", label: "goodput", unit: "Mbit/s" },
+  { key: "downloadMbitS", label: "goodput of the download", unit: "Mbit/s" },
+  { key: "neighbourMbitS", label: "goodput of each neighbour", unit: "Mbit/s" },
   { key: "queueKb", label: "mean queue", unit: "kB" },
   { key: "pingMs", label: "95 % of pings within", unit: "ms" },
   { key: "droppedPackets", label: "dropped by the queue", unit: "packets" },
@@ -30,12 +32,14 @@ export function withUnit(value: number | null, unit: string): string {
   return value === null ? "none" : `${digits(value)} ${unit}`;
 }
 
-/** Which settings differ: "queue 400 kB instead of 1 MB". */
+/** Which settings differ, of those that count: "queue 400 kB instead of 1 MB". */
 export function differences(now: Settings, pinned: Settings): string[] {
-  return SETTINGS.filter(({ key }) => now[key] !== pinned[key]).map((setting) => {
+  const value = (setting: Setting, settings: Settings) => (counts(setting, settings) ? settings : START)[setting.key];
+  return SETTINGS.filter((it) => value(it, now) !== value(it, pinned)).map((setting) => {
     const { key, label } = setting;
     const name = label === "SACK" ? label : label.charAt(0).toLowerCase() + label.slice(1);
-    return `${name} ${shown(setting, now[key])} instead of ${shown(setting, pinned[key])}`;
+    const words = (settings: Settings) => (counts(setting, settings) ? shown(setting, settings[key]) : "none");
+    return `${name} ${words(now)} instead of ${words(pinned)}`;
   });
 }
 

@@ -51,7 +51,7 @@ function same(one: Settings, other: Settings): boolean {
 
 function made(found: Found): Run {
   const drawn = series(found.outcome);
-  return { ...found, series: drawn, figures: figures(found.outcome, drawn) };
+  return { ...found, series: drawn, figures: figures(found.outcome, drawn, found.settings) };
 }
 
 function found(it: Found): void {

@@ -1,6 +1,6 @@
 // What the page and its worker tell each other.
 
-import type { Request } from "./lab.ts";
+import type { Request } from "./request.ts";
 import type { Outcome } from "./simulator.ts";
 
 export interface Ask {

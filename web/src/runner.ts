@@ -2,7 +2,7 @@
 // of one that waits or is under way.
 
 import { COLUMNS } from "./columns.ts";
-import { request } from "./lab.ts";
+import { request } from "./request.ts";
 import type { Answer, Ask } from "./messages.ts";
 import type { Settings } from "./settings.ts";
 import type { Outcome } from "./simulator.ts";

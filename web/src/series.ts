@@ -1,5 +1,6 @@
 // What a run's tables amount to over time, on one clock: the bins of the table `link`.
 
+import type { Settings } from "./settings.ts";
 import type { Outcome, Table } from "./simulator.ts";
 
 /** Values at each time; null: nothing known there. */
@@ -24,6 +25,8 @@ export interface Series {
 
 const BIN_S = 0.1;
 const EMPTY = new Float64Array(0);
+/** Their place among the workloads, beside users (request.ts). */
+const NEIGHBOURS = 3;
 
 export function series({ tables, texts, results }: Outcome): Series {
   const link = tables.link ?? {};
@@ -116,6 +119,10 @@ function sentAgain({ table, time, rows }: Senders, bin: (at: number) => number, 
 export interface Figures {
   /** Of all that crosses down, over the run's time. */
   readonly goodputMbitS: number;
+  /** Of the download's payload, where others are beside it. */
+  readonly downloadMbitS: number | null;
+  /** Of each of the neighbours, on average. */
+  readonly neighbourMbitS: number | null;
   readonly queueKb: number;
   /** 95th percentile of the pings; null: none was answered. */
   readonly pingMs: number | null;
@@ -127,7 +134,7 @@ export interface Figures {
   readonly fileS: number | null;
 }
 
-export function figures(outcome: Outcome, drawn: Series): Figures {
+export function figures(outcome: Outcome, drawn: Series, { users: many, neighbours }: Settings): Figures {
   const { tables, texts, results } = outcome;
   const total = (values: Values) => values.reduce<number>((sum, each) => sum + (each ?? 0), 0);
   const mean = (values: Values) => (values.length ? total(values) / values.length : 0);
@@ -140,7 +147,14 @@ export function figures(outcome: Outcome, drawn: Series): Figures {
     .map((row) => ({ end: flows.end_s?.[row] ?? 0, took: (flows.end_s?.[row] ?? 0) - (flows.start_s?.[row] ?? 0) }));
   const sized = [...(flows.workload ?? EMPTY).keys()].some((row) => flows.workload?.[row] === download && !Number.isNaN(flows.size_bytes?.[row] ?? Number.NaN));
   const downloads = sized ? took(download).map(({ end }) => end) : [];
+  const payload = (place: number) => {
+    const work = results.workloads[place];
+    return work === undefined || work.measured_ns <= 0 ? null : (work.bytes * 8e3) / work.measured_ns;
+  };
+  const besides = neighbours > 0 ? payload(many > 0 ? NEIGHBOURS : NEIGHBOURS - 1) : null;
   return {
+    downloadMbitS: many > 0 || neighbours > 0 ? payload(0) : null,
+    neighbourMbitS: besides === null ? null : besides / neighbours,
     goodputMbitS: seconds > 0 ? (total(drawn.goodput) * BIN_S) / seconds : 0,
     queueKb: mean(drawn.queue),
     pingMs: percentile(pings, 95),

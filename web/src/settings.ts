@@ -6,29 +6,52 @@ import { decimal, RATE, read, SIZE, TIME, written, type Unit } from "./quantity.
 export const CONTROLS = ["cubic", "reno", "bbr", "bbr3", "hybla", "slow-start"] as const;
 export const DISCIPLINES = ["fifo", "head-drop", "red", "codel", "fq_codel", "pie"] as const;
 
+export const BETWEEN = ["none", "coded tunnel", "split", "split and tunnel", "gateway"] as const;
+export const LAWS = ["fixed", "capped", "fair"] as const;
+export const REDUNDANCIES = ["adaptive", "none", "5 %", "10 %", "20 %", "50 %"] as const;
+export const GROUPS = ["Path", "Disturbances", "Hosts", "At both ends of the path", "Work", "Run"] as const;
+
 export interface Settings {
   rateDown: number;
   rateUp: number;
   rtt: number;
   queue: number;
+  policer: number;
+  policerBurst: number;
   loss: number;
   jitter: number;
+  handover: number;
+  handoverStep: number;
+  handoverOutage: number;
+  outage: number;
+  outageStart: number;
   streams: number;
   size: number;
   users: number;
+  neighbours: number;
   receiveBuffer: number;
   sendBuffer: number;
+  gatewayRate: number;
   duration: number;
   seed: number;
   congestionControl: (typeof CONTROLS)[number];
+  splitControl: (typeof CONTROLS)[number];
   discipline: (typeof DISCIPLINES)[number];
+  between: (typeof BETWEEN)[number];
+  law: (typeof LAWS)[number];
+  redundancy: (typeof REDUNDANCIES)[number];
+  titration: "on" | "off";
+  reorder: "on" | "off";
   sack: "on" | "off";
+  windowScaling: "on" | "off";
 }
 
 interface Common {
   readonly label: string;
   readonly help: string;
-  readonly group: "Path" | "Hosts" | "Work" | "Run";
+  readonly group: (typeof GROUPS)[number];
+  /** Whether it changes anything beside these settings; without it, always. */
+  readonly when?: (settings: Settings) => boolean;
 }
 
 export interface Quantity extends Common {
@@ -61,33 +84,73 @@ const quantity = (
   more: Partial<Quantity> & { help: string },
 ): Quantity => ({ kind: "quantity", key, group, label, start: range[0], least: range[1], most: range[2], scale: "log", ...more });
 
+/** Starts with the first option. */
+const choice = (
+  key: ChoiceKey, group: Common["group"], label: string, options: readonly string[], more: Partial<Choice> & { help: string },
+): Choice => ({ kind: "choice", key, group, label, options, start: options[0] ?? "", ...more });
+
+const ENDS = "At both ends of the path";
+export const hasTunnel = ({ between }: Settings) => between === "coded tunnel" || between === "split and tunnel";
+export const hasSplit = ({ between }: Settings) => between === "split" || between === "split and tunnel";
+export const hasGateway = ({ between }: Settings) => between === "gateway";
+
 export const SETTINGS: readonly Setting[] = [
   quantity("rateDown", "Path", "Rate, down", [50e6, 100e3, 1e9], { units: RATE, help: "How fast the path sends to the client." }),
   quantity("rateUp", "Path", "Rate, up", [10e6, 100e3, 1e9], { units: RATE, help: "How fast the path sends to the server. ACKs go this way." }),
   quantity("rtt", "Path", "Round trip", [550e6, 1e6, 2e9], { units: TIME, help: "Round-trip time with empty queues. 550 ms is a geostationary satellite." }),
   quantity("queue", "Path", "Queue", [1e6, 3e3, 50e6], { units: SIZE, help: "How much can wait at each end of the path before packets are dropped." }),
-  {
-    kind: "choice", key: "discipline", group: "Path", label: "Queue discipline", start: "fifo", options: DISCIPLINES,
-    help: "Which packets the queue drops. fifo drops those that arrive when it is full.",
-  },
-  quantity("loss", "Path", "Loss", [0, 0.00001, 0.2], { zero: "none", help: "Share of packets that the path loses at random, each way." }),
-  quantity("jitter", "Path", "Jitter", [0, 10e3, 200e6], { units: TIME, zero: "none", help: "Standard deviation of the path's delay. Packets keep their order." }),
-  {
-    kind: "choice", key: "congestionControl", group: "Hosts", label: "Congestion control", start: "cubic", options: CONTROLS,
-    help: "How each sender decides how much may be in flight.",
-  },
-  {
-    kind: "choice", key: "sack", group: "Hosts", label: "SACK", start: "on", options: ["on", "off"],
-    help: "Selective acknowledgements: the receiver says which packets are missing.",
-  },
+  choice("discipline", "Path", "Queue discipline", DISCIPLINES, { help: "Which packets the queue drops. fifo drops those that arrive when it is full." }),
+  quantity("policer", "Path", "Policer", [0, 100e3, 1e9], { units: RATE, zero: "none", help: "Packets above this rate are dropped before the queue, each way." }),
+  quantity("policerBurst", "Path", "Policer's burst", [100e3, 3e3, 50e6], {
+    units: SIZE, when: ({ policer }) => policer > 0, help: "How much may pass the policer at once after a pause.",
+  }),
+  quantity("loss", "Disturbances", "Loss", [0, 0.00001, 0.2], { zero: "none", help: "Share of packets that the path loses at random, each way." }),
+  quantity("jitter", "Disturbances", "Jitter", [0, 10e3, 200e6], { units: TIME, zero: "none", help: "Standard deviation of the delay, each way." }),
+  choice("reorder", "Disturbances", "Jitter reorders packets", ["off", "on"], {
+    when: ({ jitter }) => jitter > 0, help: "Whether a packet may overtake an earlier one.",
+  }),
+  quantity("handover", "Disturbances", "Handover every", [0, 1e9, 300e9], { units: TIME, zero: "none", help: "Time from one handover between satellites to the next." }),
+  quantity("handoverOutage", "Disturbances", "Outage at a handover", [100e6, 1e6, 2e9], {
+    units: TIME, zero: "none", when: ({ handover }) => handover > 0, help: "How long nothing passes at each handover.",
+  }),
+  quantity("handoverStep", "Disturbances", "Delay step at a handover", [0, 100e3, 200e6], {
+    units: TIME, zero: "none", when: ({ handover }) => handover > 0, help: "How far each handover may change the delay of each direction.",
+  }),
+  quantity("outage", "Disturbances", "Outage", [0, 10e6, 30e9], { units: TIME, zero: "none", help: "For so long nothing passes, once, as in a rain fade." }),
+  quantity("outageStart", "Disturbances", "Outage begins at", [10e9, 100e6, 300e9], {
+    units: TIME, when: ({ outage }) => outage > 0, help: "Counted from the start of the run.",
+  }),
+  choice("congestionControl", "Hosts", "Congestion control", CONTROLS, { help: "How each sender decides how much may be in flight." }),
+  choice("sack", "Hosts", "SACK", ["on", "off"], { help: "Selective acknowledgements: the receiver says which packets are missing." }),
+  choice("windowScaling", "Hosts", "Window scaling", ["on", "off"], { help: "Without it a receive window is at most 64 KiB (RFC 7323)." }),
   quantity("receiveBuffer", "Hosts", "Receive buffer", [33554432, 65536, 268435456], { units: SIZE, help: "Most that a receiver's buffer grows to (tcp_rmem). About half of it is window." }),
   quantity("sendBuffer", "Hosts", "Send buffer", [4194304, 65536, 268435456], { units: SIZE, help: "Most that a sender's buffer grows to (tcp_wmem)." }),
+  choice("between", ENDS, "Proxy or tunnel", BETWEEN, {
+    help: "A tunnel that codes packets, proxies that split TCP, both, or bentpipe's gateways.",
+  }),
+  choice("splitControl", ENDS, "Split: congestion control", CONTROLS, { when: hasSplit, help: "That of the proxies' connections across the path." }),
+  choice("law", ENDS, "Gateway: rate", LAWS, {
+    when: hasGateway, help: "fixed: this rate from the first packet on. capped: what the path delivers, never more than this. fair: the same without a cap.",
+  }),
+  quantity("gatewayRate", ENDS, "Gateway: rate, down", [0, 100e3, 1e9], {
+    units: RATE, zero: "as the path", when: (it) => hasGateway(it) && it.law !== "fair", help: "Up it is that of the path.",
+  }),
+  choice("redundancy", ENDS, "Redundancy", REDUNDANCIES, {
+    when: (it) => hasGateway(it) || hasTunnel(it), help: "Repair packets per packet. adaptive: as many as the reported losses need.",
+  }),
+  choice("titration", ENDS, "Repairs wait for room", ["off", "on"], {
+    when: hasTunnel, help: "Each repair packet waits until the queue is at most half full.",
+  }),
   quantity("streams", "Work", "Streams", [1, 1, 64], { scale: "linear", help: "Parallel TCP connections of the download." }),
   quantity("size", "Work", "Download size", [0, 10e3, 1e9], { units: SIZE, zero: "until the end", help: "Size of the download, all its streams together." }),
   quantity("users", "Work", "Users", [0, 1, 200], { scale: "linear", zero: "none", help: "Other users, who fetch files of random sizes one after the other." }),
+  quantity("neighbours", "Work", "Neighbours", [0, 1, 32], { scale: "linear", zero: "none", help: "Other downloads without an end, one TCP connection each." }),
   quantity("duration", "Run", "Duration", [30e9, 1e9, 300e9], { units: TIME, help: "How much time is simulated." }),
   quantity("seed", "Run", "Seed", [1, 1, 1000], { scale: "linear", help: "Seed of the random numbers. The same seed gives the same run." }),
 ];
+
+/** Whether a setting changes anything beside the others. */
+export const counts = ({ when }: Setting, settings: Settings) => when?.(settings) ?? true;
 
 export const START: Readonly<Settings> = Object.freeze(
   Object.fromEntries(SETTINGS.map((each) => [each.key, each.start])) as unknown as Settings,

@@ -1,6 +1,6 @@
 // The simulator's module (crates/wasm): writes a request into its memory, lets it run in stretches, and takes the columns out.
 
-import type { Request } from "./lab.ts";
+import type { Request } from "./request.ts";
 
 interface Exports {
   readonly memory: WebAssembly.Memory;
