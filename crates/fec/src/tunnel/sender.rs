@@ -157,6 +157,13 @@ impl TunnelSender {
         !self.exact.is_empty()
     }
 
+    /// How often the first packet that the receiver misses was sent again, at most 255 times. 0: it misses none that was sent.
+    pub fn first_missing_sent_again(&self) -> u8 {
+        let is_missing = self.acknowledged < self.next;
+        let record = is_missing.then(|| self.records[self.acknowledged]);
+        record.map_or(0, |it| it.again)
+    }
+
     /// Sends the newest packet again. It names all numbers before it, so the receiver asks for what it misses: also for the last
     /// packets before a pause, of which it knows nothing if none of them came.
     pub fn send_newest_again(&mut self) {

@@ -13,12 +13,12 @@ impl Session {
         self.tells_unheard = true;
     }
 
-    /// Whether packets of either gateway are sent again and again, and no report of them comes. Where the carrier itself is heard meanwhile, it does
-    /// not bring what the session sends: long packets vanish, or those of one direction.
+    /// Whether packets of either gateway are sent again and again and do not arrive: no report of them comes, or reports come and one packet
+    /// stays missing. Where the carrier itself is heard meanwhile, it does not bring what the session sends: long packets vanish, or those of one direction.
     pub fn is_unheard(&self, now: Time) -> bool {
         let own = self.established.as_ref().is_some_and(|it| {
             let plane = &it.plane;
-            plane.outstanding() > 0 && plane.probe.is_unanswered()
+            plane.outstanding() > 0 && (plane.probe.is_unanswered() || plane.is_held())
         });
         let peer = self.peer_unheard.is_some_and(|at| at + UNHEARD_FOR > now);
         self.link == super::Link::Up && (own || peer)

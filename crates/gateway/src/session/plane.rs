@@ -27,6 +27,10 @@ const AGAIN: Nanos = Nanos::from_secs(1);
 const LONGEST_PATIENCE: Nanos = Nanos::from_millis(250);
 /// Of a packet that was lost twice.
 const COPIES: u8 = 2;
+/// Where a third of the packets is lost, one of half a million is lost so often in a row.
+const HELD_TRIES: u8 = 12;
+/// Between two datagrams that say that packets do not arrive, while reports come.
+const TELL_HELD_EVERY: Nanos = Nanos::from_millis(250);
 /// A packet with the last bytes of a flow that was idle is sent again after this where the channel loses as much as that: the host waits
 /// for it.
 const EXPRESS_AGAIN: Nanos = Nanos::from_millis(8);
@@ -75,6 +79,7 @@ pub(crate) struct Plane {
     pub probes: u64,
     /// The other gateway is to be told that packets of this one are not reported.
     pub tell_unheard: bool,
+    told_held: Time,
     pushed_at: Time,
     /// The carrier loses nothing.
     pub reliable: bool,
@@ -141,6 +146,7 @@ impl Plane {
             express_used: Pacer::with_burst((bit_s / EXPRESS_SHARE).max(1), EXPRESS_BURST),
             probes: 0,
             tell_unheard: false,
+            told_held: Time::ZERO,
             pushed_at: Time(i64::MIN / 2),
             reliable: false,
         })
@@ -324,6 +330,10 @@ impl Plane {
             self.probes += 1;
             self.tell_unheard = true;
         }
+        if self.is_held() && self.told_held + TELL_HELD_EVERY <= now {
+            self.told_held = now;
+            self.tell_unheard = true;
+        }
         // Those of one packet lie behind each other's next ones: none is more than a few milliseconds out of its turn.
         while let Some((_, number)) = self.express.pop_front_if(|it| it.0 <= now) {
             self.sender.send_again(number);
@@ -332,6 +342,12 @@ impl Plane {
             return None;
         }
         self.datagram(now, out, |plane, out| plane.sender.poll_transmit(now, out))
+    }
+
+    /// Whether one packet was sent so often that chance cannot have lost it each time. Others arrive meanwhile: short ones, in a black hole of the
+    /// path's MTU.
+    pub fn is_held(&self) -> bool {
+        self.sender.first_missing_sent_again() >= HELD_TRIES
     }
 
     /// A datagram of one byte, which arrives where long ones do not.

@@ -72,6 +72,8 @@ pub struct Ends {
     pub delay: Nanos,
     /// The share of datagrams that the path loses.
     pub loss: f64,
+    /// Longer datagrams vanish on the path.
+    pub longest: usize,
     /// Without it they take the delay only.
     pub link: Option<Link>,
     random: SplitMix64,
@@ -100,6 +102,7 @@ impl Ends {
             sessions: [session(Role::Near, 1), session(Role::Far, 2)],
             delay,
             loss: 0.0,
+            longest: usize::MAX,
             link: None,
             random: SplitMix64(5),
             events: [Vec::new(), Vec::new()],
@@ -142,6 +145,7 @@ impl Ends {
                 let draw = self.random.draw() as f64 / u64::MAX as f64;
                 if let Some(passed) = passed
                     && draw >= self.loss
+                    && datagram.len() <= self.longest
                 {
                     let comes = passed + self.delay;
                     self.under_way[from].push_back((comes, datagram));
