@@ -27,28 +27,19 @@ demo: setup
 	@echo 'Pages with all charts: $(demo_out)/sim/report.html, $(demo_out)/live/report.html.'
 	@echo 'In full: $(bentpipe) run effects-of-latency --engine live'
 
-# FILTER=word runs only the Python tests whose name has it (pytest's status 5: none). Live tests wait for most of their time, so
-# that several go beside each other; the few that load the processors or look for namespaces that are left come at the end.
-# BESIDE=1 runs the tests that are not live at the same time, where they take what the live ones leave of the processors.
+# FILTER=word runs only the Python tests whose name has it. scripts/python-tests says what goes beside what.
+# The playground's module is compiled where it was built before (`make playground`). Where it was not, the tests that want it are
+# skipped, with the reason. .ci/run builds it, and skips none of them.
 # Many tests start `bentpipe`, which is slow where Python may keep nothing that it compiled.
-pytest := $(python) -m pytest $(if $(FILTER),-k $(FILTER))
-live := $(pytest) tests/live tests/cli
-beside := --dist worksteal
 # Property tests of Rust take the same examples each time, as those of Python do (tests/conftest.py).
 test: export PROPTEST_RNG_SEED ?= 20261122
 test: export PYTHONDONTWRITEBYTECODE =
 test:
 	@scripts/setup test
-	@scripts/wasm
+	@if [ -f web/built/bentpipe.wasm ]; then scripts/wasm; fi
 	@node web/build.js
 	@scripts/rust-tests
-ifdef BESIDE
 	@scripts/python-tests $(if $(FILTER),'$(FILTER)')
-else
-	$(pytest) -m "not live" -n auto $(beside) || [ $$? = 5 ]
-	$(live) -m "live and not alone" -n 6 $(beside) || [ $$? = 5 ]
-	$(live) -m "live and alone" -n 3 $(beside) || [ $$? = 5 ]
-endif
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
 test-loop: export PYTHONDONTWRITEBYTECODE =

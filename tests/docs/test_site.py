@@ -1,5 +1,6 @@
 """The site of docs/: it builds strictly, and its checks find what they are for."""
 
+import shutil
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -20,9 +21,14 @@ def script(pytestconfig: pytest.Config) -> Any:
 
 @pytest.fixture(scope="module")
 def built(script: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site") / "out"
-    assert script.build(out) == []
-    return Path(out)
+    """The checks do not read the simulator's module: where it was not built, an empty file stands for it."""
+    folder = tmp_path_factory.mktemp("site")
+    playground = shutil.copytree(script.ROOT / script.PLAYGROUND, folder / "playground")
+    (playground / "bentpipe.wasm").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(script, "PLAYGROUND", str(playground))
+        assert script.build(folder / "out") == []
+    return folder / "out"
 
 
 def test_every_page_of_docs_is_a_page_of_the_site(built: Path, pytestconfig: pytest.Config) -> None:

@@ -1,5 +1,6 @@
 """The playground as it is built."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,12 @@ import pytest
 
 @pytest.fixture(scope="session")
 def wasm(pytestconfig: pytest.Config) -> Path:
-    """The simulator's module, which `make wasm` builds and `make test` before the tests."""
+    """The simulator's module. Building it takes long, so that `make test` does not: where it is
+    missing the test is skipped. .ci/run sets BENTPIPE_PLAYGROUND=must, by which it fails."""
     file = pytestconfig.rootpath / "web/built/bentpipe.wasm"
-    assert file.is_file(), f"{file} is missing; `make wasm` builds it"
+    if not file.is_file():
+        why = f"{file.relative_to(pytestconfig.rootpath)} is missing; `make playground` builds it"
+        if os.environ.get("BENTPIPE_PLAYGROUND") == "must":
+            pytest.fail(why)
+        pytest.skip(why)
     return file
