@@ -1,11 +1,15 @@
-"""scripts/rust-tests, with a cargo that only names programs."""
+"""scripts/rust-tests, with a cargo that only names programs; and what the manifests have it leave out."""
 
 import json
 import os
 import subprocess
+import tomllib
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "rust-tests"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "scripts" / "rust-tests"
 
 
 def said(folder: Path, **programs: str) -> subprocess.CompletedProcess[str]:
@@ -27,7 +31,8 @@ def said(folder: Path, **programs: str) -> subprocess.CompletedProcess[str]:
             for tested, executable in ((True, str(folder / name)), (False, str(folder / name)), (True, None))
         ]
     (folder / "messages").write_text("\n".join(lines) + "\n")
-    program(folder / "bin" / "cargo", f'case "$*" in *--no-run*) cat "{folder}/messages";; esac')
+    seen = f'echo "${{CARGO_MANIFEST_DIR-none}}" >>"{folder}/cargo-saw"'
+    program(folder / "bin" / "cargo", f'{seen}\ncase "$*" in *--no-run*) cat "{folder}/messages";; esac')
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
     return subprocess.run(
         [SCRIPT], env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
@@ -49,6 +54,16 @@ def test_each_program_runs_once_in_its_packages_folder(tmp_path: Path) -> None:
     assert ended.stdout.endswith("3 of 3 programs with Rust tests passed\n")  # and the documentation
 
 
+def test_a_program_finds_its_package_and_cargo_its_own_environment_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CARGO_MANIFEST_DIR", raising=False)
+    said(tmp_path, first='echo "$CARGO_MANIFEST_DIR" >program-saw')
+    assert (tmp_path / "program-saw").read_text().split() == [str(tmp_path)]
+    # Another value would have cargo compile again what depends on ring.
+    assert (tmp_path / "cargo-saw").read_text().split() == ["none", "none"]
+
+
 def test_a_program_that_fails_is_shown_in_full_and_the_others_run(tmp_path: Path) -> None:
     ended = said(tmp_path, bad="echo 'assertion failed' >&2; exit 101", good="echo 'ok. 1 passed'")
     assert (ended.returncode, ended.stderr) == (1, "failed: bad\n")
@@ -59,3 +74,14 @@ def test_a_program_that_fails_is_shown_in_full_and_the_others_run(tmp_path: Path
 def test_no_program_at_all_is_a_failure(tmp_path: Path) -> None:
     ended = said(tmp_path)
     assert (ended.returncode, "named no program" in ended.stderr) == (1, True)
+
+
+def test_a_library_whose_tests_are_not_built_has_none() -> None:
+    untested = [
+        manifest.parent
+        for manifest in ROOT.glob("crates/*/Cargo.toml")
+        if not tomllib.loads(manifest.read_text()).get("lib", {}).get("test", True)
+    ]
+    assert ROOT / "crates/python" in untested
+    for crate in untested:
+        assert [file for file in crate.glob("src/**/*.rs") if "#[test]" in file.read_text()] == []
