@@ -35,9 +35,10 @@ def test_every_page_of_docs_is_a_page_of_the_site(built: Path, pytestconfig: pyt
     docs = pytestconfig.rootpath / "docs"
     pages = {page.relative_to(docs).with_suffix(".html") for page in docs.rglob("*.md")}
     assert len(pages) > 20
-    missing = {page for page in pages if not (built / page).is_file()} - {Path("labs/README.html")}
-    assert missing == set()
-    assert (built / "labs" / "index.html").is_file()
+    folders = ("labs", "lessons")
+    missing = {page for page in pages if not (built / page).is_file()}
+    assert missing == {Path(folder) / "README.html" for folder in folders}
+    assert all((built / folder / "index.html").is_file() for folder in folders)
 
 
 def test_the_notebook_is_a_page_with_its_pictures(built: Path) -> None:

@@ -1,9 +1,13 @@
 """The playground as it is built."""
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from in_browser import LONG_MS
+from playwright.sync_api import Browser, sync_playwright
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +21,12 @@ def wasm(pytestconfig: pytest.Config) -> Path:
             pytest.fail(why)
         pytest.skip(why)
     return file
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        program = shutil.which("chromium")
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
+        yield chromium
+        chromium.close()

@@ -7,7 +7,7 @@ import { counts, SETTINGS, START, steps, valueAt, type Settings } from "../../we
 /** Beside these every setting counts, one after the other. */
 const BESIDE: readonly Settings[] = [
   { ...START, users: 3 },
-  { ...START, neighbours: 2, between: "gateway", policer: 20e6, jitter: 5e6, handover: 15e9, outage: 2e9 },
+  { ...START, neighbours: 2, between: "gateway", policer: 20e6, jitter: 5e6, handover: 15e9, delayLine: 5000, outage: 2e9 },
   { ...START, between: "split and tunnel" },
   { ...START, between: "coded tunnel", titration: "on" },
 ];

@@ -1,70 +1,25 @@
 """The playground in a browser: its first picture, a slider, its address, and that it asks no other host."""
 
-import contextlib
-import shutil
-import threading
+import re
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from in_browser import LONG_MS, is_exact, opened, served
+from playwright.sync_api import Browser, expect
 
 import bentpipe
-from waiting import LONG_S
 
-LONG_MS = 1000 * LONG_S
 SHORT = "duration=3000000000&rateDown=5000000"
 """Settings of a run that is simulated at once."""
-expect.set_options(timeout=LONG_MS)
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None: ...
 
 
 @pytest.fixture(scope="module")
 def address(wasm: Path) -> Iterator[str]:
     """Of a static server that has the built folder."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(wasm.parent)))
-    beside = threading.Thread(target=server.serve_forever)
-    beside.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    beside.join()
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        program = shutil.which("chromium")
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
-        yield chromium
-        chromium.close()
-
-
-@contextlib.contextmanager
-def opened(browser: Browser, url: str, **how: Any) -> Iterator[tuple[Page, list[str], list[str]]]:
-    """The page with its whole run drawn, what its console said, and what it asked for."""
-    page = browser.new_page(**how)
-    page.set_default_timeout(LONG_MS)
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda it: said.append(it.text) if it.type in {"error", "warning"} else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(url)
-    is_exact(page)
-    yield page, said, asked
-    page.close()
-
-
-def is_exact(page: Page) -> None:
-    expect(page.locator("#status")).to_have_attribute("data-state", "exact")
+    with served(wasm.parent) as found:
+        yield found
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (400, "dark")])
@@ -188,4 +143,26 @@ def test_a_gateway_has_its_controls_and_only_then(browser: Browser, address: str
         expect(page.get_by_label("Gateway: rate, down, typed")).to_be_visible()
         expect(page.locator("#comparison")).to_contain_text("With proxy or tunnel gateway instead of none: ")
         assert "between=gateway" in page.url
+        assert said == []
+
+
+def test_the_time_is_scrubbed_hovered_and_played_on_one_clock(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#{SHORT}", reduced_motion="reduce") as (page, said, _):
+        picture = page.locator("svg.path")
+        slider = page.get_by_label("Time in the run")
+        expect(slider).to_have_attribute("aria-valuetext", "1.5 s")
+        slider.press("ArrowRight")
+        expect(picture).to_have_attribute(
+            "aria-label", re.compile(r"^The path at 1\.6 s: queue .* kB of 1 MB, ")
+        )
+        expect(page.locator(".u-legend .u-value").first).to_have_text("1.6 s")
+        page.locator(".u-over").first.hover(position={"x": 5, "y": 20})
+        expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^0\.[0-9] s$"))
+        page.mouse.move(0, 0)
+        page.get_by_role("button", name="Play").press("Enter")
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        before = slider.get_attribute("aria-valuetext")
+        expect(slider).not_to_have_attribute("aria-valuetext", before or "")
+        page.get_by_role("button", name="Pause").press("Enter")
+        expect(page.get_by_role("button", name="Play")).to_be_visible()
         assert said == []

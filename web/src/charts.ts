@@ -14,6 +14,7 @@ interface Line {
 }
 
 export interface Chart {
+  readonly key: string;
   readonly title: string;
   readonly unit: string;
   readonly lines: readonly Line[];
@@ -21,21 +22,21 @@ export interface Chart {
 
 export const CHARTS: readonly Chart[] = [
   {
-    title: "Throughput and goodput, down", unit: "Mbit/s",
+    key: "throughput", title: "Throughput and goodput, down", unit: "Mbit/s",
     lines: [
       { label: "throughput", values: (it) => it.throughput, colour: "--throughput", thin: true },
       { label: "goodput", values: (it) => it.goodput, colour: "--goodput" },
     ],
   },
   {
-    title: "Queue, down", unit: "kB",
+    key: "queue", title: "Queue, down", unit: "kB",
     lines: [
       { label: "most in the bin", values: (it) => it.queueMost, colour: "--throughput", thin: true },
       { label: "mean", values: (it) => it.queue, colour: "--goodput" },
     ],
   },
   {
-    title: "The download's windows, all streams together", unit: "kB",
+    key: "windows", title: "The download's windows, all streams together", unit: "kB",
     lines: [
       { label: "in flight", values: (it) => it.inFlight, colour: "--goodput" },
       { label: "cwnd", values: (it) => it.cwnd, colour: "--cwnd" },
@@ -43,14 +44,14 @@ export const CHARTS: readonly Chart[] = [
     ],
   },
   {
-    title: "Round-trip time", unit: "ms",
+    key: "rtt", title: "Round-trip time", unit: "ms",
     lines: [
       { label: "srtt of the download", values: (it) => it.srtt, colour: "--goodput" },
       { label: "pings", values: (it) => it.ping, colour: "--ping", mark: "points" },
     ],
   },
   {
-    title: "Drops and retransmissions", unit: "packets in 100 ms",
+    key: "drops", title: "Drops and retransmissions", unit: "packets in 100 ms",
     lines: [
       { label: "dropped by the queue", values: (it) => it.dropped, colour: "--drops", mark: "points" },
       { label: "lost on the path", values: (it) => it.lost, colour: "--lost", mark: "points" },
@@ -73,10 +74,15 @@ export class Charts {
   readonly #drawn: readonly Drawn[];
   readonly #sync = uPlot.sync("clock");
   #hasPin = false;
-  #latest: { now: Series; pinned: Series | null; seconds: number; words: readonly string[] } | null = null;
+  #latest: { now: Series; pinned: Series | null; seconds: number; words: ReadonlyMap<string, string> } | null = null;
 
-  constructor(into: HTMLElement) {
-    this.#drawn = CHARTS.map((chart) => {
+  readonly #onTime: (timeS: number | null) => void;
+  #showing = false;
+
+  /** `onTime`: the reader points at a time; null: at none. */
+  constructor(into: HTMLElement, charts: readonly Chart[], onTime: (timeS: number | null) => void) {
+    this.#onTime = onTime;
+    this.#drawn = charts.map((chart) => {
       const box = element("div", { class: "chart", role: "img", "aria-label": chart.title });
       const figure = element("figure", {}, element("figcaption", {}, `${chart.title}, ${chart.unit}`), box);
       into.append(figure);
@@ -86,13 +92,13 @@ export class Charts {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#again());
   }
 
-  /** `words` has a sentence for each chart. */
-  draw(now: Series, pinned: Series | null, seconds: number, words: readonly string[]): void {
+  /** `words` has a sentence for each chart, by its key. */
+  draw(now: Series, pinned: Series | null, seconds: number, words: ReadonlyMap<string, string>): void {
     const anew = (pinned !== null) !== this.#hasPin || this.#latest === null;
     this.#latest = { now, pinned, seconds, words };
     this.#hasPin = pinned !== null;
     if (anew) return this.#again();
-    this.#drawn.forEach((each, place) => {
+    this.#drawn.forEach((each) => {
       const { plot } = each;
       if (plot === null) return;
       const { min, max } = plot.scales.x ?? {};
@@ -102,8 +108,25 @@ export class Charts {
         plot.setData(this.#data(each.chart));
         if (zoomed) plot.setScale("x", { min, max });
       });
-      each.box.setAttribute("aria-label", words[place] ?? each.chart.title);
+      each.box.setAttribute("aria-label", words.get(each.chart.key) ?? each.chart.title);
     });
+  }
+
+  /** Puts the cursor of all charts at a time. */
+  at(timeS: number): void {
+    // After what uPlot itself puts off: a chart that was just made has no scale yet.
+    queueMicrotask(() => {
+      this.#showing = true;
+      for (const { plot } of this.#drawn) plot?.setCursor({ left: plot.valToPos(timeS, "x"), top: 0 }, false);
+      this.#showing = false;
+    });
+  }
+
+  #pointed(plot: uPlot): void {
+    if (this.#showing) return;
+    const left = plot.cursor.left ?? -1, timeS = plot.posToVal(left, "x");
+    // A chart that is being made has no scale yet.
+    if (Number.isFinite(timeS)) this.#onTime(left < 0 ? null : timeS);
   }
 
   /** The charts below each other, for a file. */
@@ -132,10 +155,10 @@ export class Charts {
 
   #again(): void {
     if (this.#latest === null) return;
-    this.#drawn.forEach((each, place) => {
+    this.#drawn.forEach((each) => {
       each.plot?.destroy();
       each.plot = new uPlot(this.#options(each), this.#data(each.chart), each.box);
-      each.box.setAttribute("aria-label", this.#latest?.words[place] ?? each.chart.title);
+      each.box.setAttribute("aria-label", this.#latest?.words.get(each.chart.key) ?? each.chart.title);
       each.plot.root.setAttribute("aria-hidden", "true");
     });
   }
@@ -172,7 +195,8 @@ export class Charts {
       width: box.clientWidth,
       height: HEIGHT,
       legend: { live: true },
-      cursor: { sync: { key: this.#sync.key }, drag: { x: true, y: false } },
+      cursor: { y: false, sync: { key: this.#sync.key }, drag: { x: true, y: false } },
+      hooks: { setCursor: [(plot) => this.#pointed(plot)] },
       scales: { x: { time: false }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.05 : 1] } },
       axes: [
         { stroke: ink, grid, ticks: grid, size: 30, values: (_, splits) => splits.map((each) => `${Number(each.toPrecision(6))} s`) },

@@ -1,7 +1,7 @@
 // A control for each setting: a slider and a field that takes "400 kB", or a list.
 
 import { element } from "./elements.ts";
-import { counts, GROUPS, SETTINGS, shown, stepOf, steps, typed, valueAt, type Choice, type Quantity, type Settings } from "./settings.ts";
+import { counts, GROUPS, shown, stepOf, steps, typed, valueAt, type Choice, type Quantity, type Setting, type Settings } from "./settings.ts";
 
 /** What the reader does: `moving` while a slider is held. */
 export type OnChange = (key: keyof Settings, value: number | string, moving: boolean) => void;
@@ -10,11 +10,11 @@ export interface Controls {
   show(settings: Settings): void;
 }
 
-export function build(into: HTMLElement, onChange: OnChange): Controls {
+export function build(into: HTMLElement, onChange: OnChange, settings: readonly Setting[]): Controls {
   const shows: ((settings: Settings) => void)[] = [];
-  for (const group of GROUPS) {
+  for (const group of GROUPS.filter((each) => settings.some((setting) => setting.group === each))) {
     const fields = element("fieldset", {}, element("legend", {}, group));
-    for (const setting of SETTINGS.filter((each) => each.group === group)) {
+    for (const setting of settings.filter((each) => each.group === group)) {
       const made = setting.kind === "choice" ? list(setting, onChange) : slider(setting, onChange);
       fields.append(made.row);
       shows.push((settings) => {

@@ -42,6 +42,7 @@ function path(it: Settings): string[] {
   if (it.policer > 0) lines.push(`policer   = { rate = ${rate(it.policer)}, burst = ${size(it.policerBurst)} }`);
   if (it.loss > 0) lines.push(`loss      = ${plain(it.loss)}`);
   if (it.jitter > 0) lines.push(`jitter    = ${it.reorder === "on" ? `{ spread = ${time(it.jitter)}, reorder = true }` : time(it.jitter)}`);
+  if (it.delayLine > 0) lines.push(`delay_limit = "${it.delayLine} packets"`);
   if (it.handover > 0) {
     lines.push(`handover  = { every = ${time(it.handover)}, step = ${time(it.handoverStep)}, outage = ${time(it.handoverOutage)} }`);
   }

@@ -2,14 +2,20 @@
 
 import { fromHash, toHash } from "./address.ts";
 import { CHARTS, Charts } from "./charts.ts";
+import { Clock } from "./clock.ts";
 import { build } from "./controls.ts";
 import { byId, element } from "./elements.ts";
 import { comparison, digits, ROWS, withUnit } from "./figure_text.ts";
 import { csv, save } from "./files.ts";
 import { labFile } from "./lab.ts";
+import { PathPicture } from "./path_picture.ts";
+import { openLab } from "./open_lab.ts";
+import { SeedComparison } from "./over_seeds.ts";
 import { Runner, type Found } from "./runner.ts";
 import { figures, series, type Figures, type Series } from "./series.ts";
-import { START, type Settings } from "./settings.ts";
+import { svgFile } from "./svg.ts";
+import { fitFrame, partOf } from "./part.ts";
+import { SETTINGS, START, type Settings } from "./settings.ts";
 
 interface Run extends Found {
   readonly series: Series;
@@ -21,9 +27,24 @@ const progress = byId("progress", HTMLProgressElement);
 const sentence = byId("comparison", HTMLElement);
 const table = byId("figures", HTMLTableElement);
 const pin = byId("pin", HTMLButtonElement);
-const charts = new Charts(byId("charts", HTMLElement));
-const controls = build(byId("controls", HTMLElement), changed);
+const part = partOf(location.search);
+const picture = new PathPicture(byId("path", HTMLElement));
+const clock = new Clock(byId("clock", HTMLElement), (timeS) => {
+  picture.at(timeS);
+  if (!hovered) charts.at(timeS);
+});
+/** Whether the reader points into a chart, whose cursor is then under the pointer. */
+let hovered = false;
+const charts = new Charts(byId("charts", HTMLElement), CHARTS.filter(({ key }) => part === null || part.charts.has(key)), (timeS) => {
+  hovered = timeS !== null;
+  if (timeS === null) return charts.at(clock.timeS);
+  clock.stop();
+  clock.set(timeS);
+});
+const controls = build(byId("controls", HTMLElement), changed, SETTINGS.filter(({ key }) => part === null || part.controls.has(key)));
 
+/** Of the lesson around the page, or of the page. */
+const start = part === null ? START : fromHash(location.hash).settings;
 let settings: Settings = { ...START };
 let pinnedSettings: Settings | null = null;
 let now: Run | null = null;
@@ -34,8 +55,20 @@ const runner = new Runner(worker(), { found, progress: tellProgress, failed });
 /** What is pinned is simulated by a worker of its own, started when it is needed. */
 let pinRunner: Runner | null = null;
 
+const seedsButton = byId("seeds", HTMLButtonElement);
+const overSeeds = byId("over-seeds", HTMLElement);
+let seedComparison: SeedComparison | null = null;
+const SEEDS_WORDS = seedsButton.textContent ?? "";
+
+function dropSeeds(): void {
+  seedComparison?.drop();
+  overSeeds.textContent = "";
+  seedsButton.textContent = SEEDS_WORDS;
+}
+
 function changed(key: keyof Settings, value: number | string, moving: boolean): void {
   settings = { ...settings, [key]: value };
+  dropSeeds();
   if (!moving) {
     controls.show(settings);
     remember();
@@ -64,6 +97,8 @@ function found(it: Found): void {
   status.dataset.runs = String(Number(status.dataset.runs ?? 0) + 1);
   progress.hidden = true;
   draw();
+  picture.of(it.settings, now.series);
+  clock.length(it.settings.duration / 1e9);
 }
 
 function tellProgress(share: number): void {
@@ -94,15 +129,15 @@ function draw(): void {
 }
 
 /** A sentence for each chart, for those who do not see it. */
-function words({ figures: it }: Run): string[] {
-  const facts = [
-    `goodput ${withUnit(it.goodputMbitS, "Mbit/s")} on average`,
-    `${withUnit(it.queueKb, "kB")} on average`,
-    "cwnd, bytes in flight and receive window over time",
-    it.pingMs === null ? "no ping was answered" : `95 % of pings within ${withUnit(it.pingMs, "ms")}`,
-    `${withUnit(it.droppedPackets, "packets")} dropped by the queue, ${withUnit(it.retransmitted, "segments")} retransmitted`,
-  ];
-  return CHARTS.map(({ title }, place) => `${title}: ${facts[place] ?? ""}.`);
+function words({ figures: it }: Run): ReadonlyMap<string, string> {
+  const facts: Readonly<Record<string, string>> = {
+    throughput: `goodput ${withUnit(it.goodputMbitS, "Mbit/s")} on average`,
+    queue: `${withUnit(it.queueKb, "kB")} on average`,
+    windows: "cwnd, bytes in flight and receive window over time",
+    rtt: it.pingMs === null ? "no ping was answered" : `95 % of pings within ${withUnit(it.pingMs, "ms")}`,
+    drops: `${withUnit(it.droppedPackets, "packets")} dropped by the queue, ${withUnit(it.retransmitted, "segments")} retransmitted`,
+  };
+  return new Map(CHARTS.map(({ key, title }) => [key, `${title}: ${facts[key] ?? ""}.`]));
 }
 
 function remember(): void {
@@ -113,7 +148,23 @@ function remember(): void {
 function showPin(): void {
   pin.textContent = pinnedSettings === null ? "Pin this run" : "Take the pin off";
   pin.setAttribute("aria-pressed", String(pinnedSettings !== null));
+  seedsButton.hidden = pinnedSettings === null;
+  dropSeeds();
 }
+
+seedsButton.addEventListener("click", () => {
+  if (pinnedSettings === null) return;
+  seedComparison ??= new SeedComparison(worker(), {
+    progress: (done, all) => { seedsButton.textContent = `Simulated ${done} of ${all} runs`; },
+    found: (words) => {
+      dropSeeds();
+      overSeeds.textContent = words;
+    },
+    failed,
+  });
+  overSeeds.textContent = "";
+  seedComparison.start(settings, pinnedSettings);
+});
 
 pin.addEventListener("click", () => {
   if (pinnedSettings === null && now?.whole) [pinned, pinnedSettings] = [now, now.settings];
@@ -123,11 +174,46 @@ pin.addEventListener("click", () => {
   draw();
 });
 
-byId("reset", HTMLButtonElement).addEventListener("click", () => {
-  settings = { ...START };
+/** Takes the place of all settings. */
+function replace(by: Settings): void {
+  settings = { ...by };
+  dropSeeds();
   controls.show(settings);
   remember();
   runner.ask(settings, false);
+}
+
+byId("reset", HTMLButtonElement).addEventListener("click", () => replace(start));
+
+async function openFile(file: File): Promise<void> {
+  const told = byId("opened", HTMLElement);
+  try {
+    const opened = openLab(await file.text());
+    replace(opened.settings);
+    told.textContent = opened.left.length === 0 ? "The lab file is open." : `The lab file is open. The page has no control for: ${opened.left.join(", ")}.`;
+  } catch (why) {
+    told.textContent = `This file cannot be opened: ${why instanceof Error ? why.message : String(why)}.`;
+  }
+}
+
+const labInput = byId("lab-file", HTMLInputElement);
+byId("open-lab", HTMLButtonElement).addEventListener("click", () => labInput.click());
+labInput.addEventListener("change", () => {
+  const [file] = labInput.files ?? [];
+  if (file) void openFile(file);
+  labInput.value = "";
+});
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  const [file] = event.dataTransfer?.files ?? [];
+  if (file) void openFile(file);
+});
+byId("save-svg", HTMLButtonElement).addEventListener("click", () => {
+  if (now === null) return;
+  const words = `bentpipe playground: ${status.textContent ?? ""}`;
+  const seconds = Math.max(now.settings.duration, pinned?.settings.duration ?? 0) / 1e9;
+  save("playground.svg", new Blob([svgFile(words, now.series, pinned?.series ?? null, seconds)], { type: "image/svg+xml" }));
 });
 byId("save-lab", HTMLButtonElement).addEventListener("click", () => save("playground.toml", new Blob([labFile(settings)], { type: "application/toml" })));
 byId("save-csv", HTMLButtonElement).addEventListener("click", () => now && save("playground.csv", new Blob([csv(now.series)], { type: "text/csv" })));
@@ -157,5 +243,6 @@ function open(): void {
   pinRunner.ask(pinnedSettings, false);
 }
 
+if (part !== null) fitFrame();
 addEventListener("hashchange", open);
 open();

@@ -74,7 +74,7 @@ function pipe(it: Settings, rate: number): object {
     propagation: {
       delay_ns: it.rtt / 2,
       jitter: it.jitter > 0 ? { spread_ns: it.jitter, distribution: "normal", correlation: 0, reorder: it.reorder === "on" } : null,
-      limit: { unit: "unlimited" },
+      limit: it.delayLine > 0 ? { unit: "packets", packets: it.delayLine } : { unit: "unlimited" },
       handover: it.handover > 0 ? { every_ns: it.handover, step_ns: it.handoverStep, outage_ns: it.handoverOutage } : null,
     },
     channel: {

@@ -20,6 +20,7 @@ export interface Settings {
   policerBurst: number;
   loss: number;
   jitter: number;
+  delayLine: number;
   handover: number;
   handoverStep: number;
   handoverOutage: number;
@@ -108,6 +109,9 @@ export const SETTINGS: readonly Setting[] = [
   quantity("jitter", "Disturbances", "Jitter", [0, 10e3, 200e6], { units: TIME, zero: "none", help: "Standard deviation of the delay, each way." }),
   choice("reorder", "Disturbances", "Jitter reorders packets", ["off", "on"], {
     when: ({ jitter }) => jitter > 0, help: "Whether a packet may overtake an earlier one.",
+  }),
+  quantity("delayLine", "Disturbances", "Delay line, packets", [0, 10, 1e5], {
+    zero: "no limit", help: "How many packets may be on their way in one direction, as netem's limit. Those beyond it are dropped.",
   }),
   quantity("handover", "Disturbances", "Handover every", [0, 1e9, 300e9], { units: TIME, zero: "none", help: "Time from one handover between satellites to the next." }),
   quantity("handoverOutage", "Disturbances", "Outage at a handover", [100e6, 1e6, 2e9], {

@@ -1,0 +1,112 @@
+"""The playground compares over seeds, opens lab files and saves charts, and a screen reader finds its way."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from in_browser import is_exact, opened, served
+from playwright.sync_api import Browser, Page, expect
+
+ROOT = Path(__file__).parents[2]
+SHORT = "duration=2000000000&rateDown=5000000&rtt=50000000"
+LAB = """
+duration = "2 s"
+[path]
+preset = "leo"
+queue = "100 kB"
+mtu = 900
+[[workload]]
+kind = "bulk"
+streams = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def address(wasm: Path) -> Iterator[str]:
+    with served(wasm.parent) as found:
+        yield found
+
+
+def test_a_comparison_over_seeds_says_how_many_and_ends_when_a_setting_changes(
+    browser: Browser, address: str
+) -> None:
+    with opened(browser, f"{address}#{SHORT}&queue=20000&pinned&pin.{SHORT.replace('&', '&pin.')}") as (
+        page,
+        said,
+        _,
+    ):
+        expect(page.locator("#comparison")).to_contain_text("queue 20 kB instead of 1 MB")
+        page.get_by_role("button", name="Over 5 seeds").click()
+        sentence = page.locator("#over-seeds")
+        expect(sentence).to_contain_text("With queue 20 kB instead of 1 MB, over 5 pairs of seeds: goodput ")
+        expect(page.get_by_role("button", name="Over 5 seeds")).to_be_visible()
+        page.get_by_label("Queue, typed").fill("30 kB")
+        page.get_by_label("Queue, typed").press("Enter")
+        expect(sentence).to_have_text("")
+        assert said == []
+
+
+def _is_open(page: Page) -> None:
+    expect(page.locator("#opened")).to_have_text(
+        "The lab file is open. The page has no control for: path.mtu."
+    )
+    expect(page.locator("#set-rtt-text")).to_have_value("40 ms")
+    expect(page.locator("#set-streams-text")).to_have_value("3")
+    is_exact(page)
+
+
+def test_a_lab_file_is_opened_by_a_button_and_by_a_drop(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#{SHORT}") as (page, said, _):
+        file = {"name": "lab.toml", "mimeType": "application/toml", "buffer": LAB.encode()}
+        page.locator("#lab-file").set_input_files(files=[file])  # type: ignore[list-item]
+        _is_open(page)
+        page.get_by_role("button", name="Start again").click()
+        expect(page.locator("#set-streams-text")).to_have_value("1")
+        dropped = page.evaluate_handle(
+            """(text) => {
+                const it = new DataTransfer();
+                it.items.add(new File([text], "lab.toml"));
+                return it;
+            }""",
+            LAB,
+        )
+        page.dispatch_event("body", "drop", {"dataTransfer": dropped})
+        _is_open(page)
+        assert said == []
+
+
+def test_a_hostile_file_is_refused_as_text(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#{SHORT}") as (page, said, _):
+        for text in ("<img src=x onerror=alert(1)>", '"<img src=x onerror=alert(1)>" = 1\n'):
+            file = {"name": "<b>.toml", "mimeType": "text/html", "buffer": text.encode()}
+            page.locator("#lab-file").set_input_files(files=[file])  # type: ignore[list-item]
+            expect(page.locator("#opened")).to_contain_text("file")
+            assert page.locator("#opened *, img, body b").count() == 0
+        assert said == []
+
+
+def test_the_charts_are_saved_as_svg(browser: Browser, address: str, tmp_path: Path) -> None:
+    with opened(browser, f"{address}#{SHORT}") as (page, said, _):
+        with page.expect_download() as download:
+            page.get_by_role("button", name="SVG").click()
+        download.value.save_as(tmp_path / "playground.svg")
+        root = ET.parse(tmp_path / "playground.svg").getroot()
+        lines = [path.get("d", "") for path in root.iter("{http://www.w3.org/2000/svg}path")]
+        assert len(lines) == 8
+        assert "NaN" not in "".join(lines)
+        assert lines[1].count("L") == 19
+        assert said == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 400])
+def test_axe_finds_nothing_against_accessibility(
+    browser: Browser, address: str, width: int, scheme: str
+) -> None:
+    how = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    with opened(browser, f"{address}#{SHORT}&between=gateway&pinned", **how) as (page, _, _asked):
+        page.evaluate((ROOT / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run()")
+        assert len(found["passes"]) > 10
+        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []

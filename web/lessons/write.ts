@@ -1,0 +1,65 @@
+// Simulates every try of every lesson, writes the pages docs/lessons, and names what no longer holds: `node write.js [--check]`. With `--check` it
+// writes nothing and names the pages that differ.
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { parse } from "smol-toml";
+import { COLUMNS } from "../src/columns.ts";
+import { request } from "../src/request.ts";
+import { figures, series } from "../src/series.ts";
+import { Simulator } from "../src/simulator.ts";
+import type { Lesson } from "./lesson.ts";
+import { LOSSES } from "./losses.ts";
+import { broken, kernelLine, page, settingsOf, unfounded, type Tried } from "./page.ts";
+import { QUEUES } from "./queues.ts";
+import { WINDOWS } from "./windows.ts";
+
+const LESSONS: readonly Lesson[] = [...WINDOWS, ...QUEUES, ...LOSSES];
+const check = process.argv.includes("--check");
+const simulator = await Simulator.load(await WebAssembly.compile(new Uint8Array(await readFile("web/built/bentpipe.wasm"))));
+const published = parse(await readFile("python/bentpipe/published.toml", "utf8"));
+const wrong: string[] = [];
+
+for (const lesson of LESSONS) {
+  const simulated = new Map<string, Tried>();
+  for (const [name, tried] of Object.entries(lesson.tries)) {
+    const settings = settingsOf(tried);
+    simulator.start({ ...request(settings), columns: COLUMNS });
+    while (simulator.advance());
+    const outcome = simulator.finish();
+    const [download] = outcome.results.workloads;
+    const iperf3MbitS = download === undefined ? Number.NaN : (download.bytes * 8e3) / download.measured_ns;
+    simulated.set(name, { ...figures(outcome, series(outcome), settings), iperf3MbitS });
+  }
+  wrong.push(...broken(lesson, simulated));
+  const kernel: string[] = [];
+  for (const each of lesson.kernel) {
+    try {
+      kernel.push(kernelLine(lesson, each, simulated, (name) => readFileSync(`docs/${name}`, "utf8")));
+    } catch (why) {
+      wrong.push(why instanceof Error ? why.message : String(why));
+    }
+  }
+  if (lesson.published) {
+    const missing = unfounded(lesson.published.says, JSON.stringify(published[lesson.published.key] ?? ""));
+    if (missing.length) wrong.push(`${lesson.page}: published.toml does not give ${missing.join(", ")} for ${lesson.published.key}`);
+  }
+  const file = `docs/lessons/${lesson.page}.md`, text = page(lesson, simulated, kernel);
+  if (check) {
+    const there = await readFile(file, "utf8").catch(() => "");
+    if (there !== text) wrong.push(`${file} is not what the simulator gives; \`make lessons\` writes it again`);
+  } else {
+    await mkdir("docs/lessons", { recursive: true });
+    await writeFile(file, text);
+    process.stderr.write(`${file}\n`);
+  }
+}
+const index = [
+  "# Lessons", "", "<!-- Written by `make lessons` from web/lessons; change it there. -->", "",
+  "Each lesson has a question, a picture to play with, what to look for, and what was published and measured. The pictures are the "
+  + "[playground](../playground.md): the simulator runs in the page.", "",
+  ...LESSONS.map(({ page: name, title }) => `- [${title}](${name}.md)`), "",
+].join("\n");
+if (!check) await writeFile("docs/lessons/README.md", index);
+else if ((await readFile("docs/lessons/README.md", "utf8").catch(() => "")) !== index) wrong.push("docs/lessons/README.md is old; `make lessons` writes it again");
+for (const each of wrong) process.stderr.write(`${each}\n`);
+process.exitCode = wrong.length ? 1 : 0;
