@@ -243,7 +243,7 @@ BEYOND_FORMULAS = [
     ({"rate": "10 Mbit/s", "rtt": "600 ms", "rate_up": "128 kbit/s"}, "ACK path"),
     ({"rate": "5 Mbit/s", "rtt": "20 ms", "queue": "0.3 bdp"}, "queue"),
     ({"rate": "5 Mbit/s", "rtt": "20 ms", "queue": "0.3 bdp", "cc": "bbr"}, "queue"),
-    ({"rate": "1 Mbit/s", "rtt": "20 ms", "queue": "2 packets", "cc": "reno", "loss": 1e-4}, "queue"),
+    ({"rate": "1 Mbit/s", "rtt": "20 ms", "queue": "2 packets", "cc": "reno", "loss": 1e-2}, "queue"),
 ]
 
 
