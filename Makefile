@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs wasm playground lessons site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -227,6 +227,10 @@ playground:
 	@scripts/setup npm
 	@scripts/wasm
 	@node web/build.js
+
+# How soon the playground shows a run, and how often it redraws while a slider is held.
+bench-playground: setup playground
+	@$(python) benches/playground
 
 # The pages docs/lessons, with the figures that the simulator gives now.
 lessons: playground

@@ -155,8 +155,8 @@ def test_the_time_is_scrubbed_hovered_and_played_on_one_clock(browser: Browser, 
         expect(picture).to_have_attribute(
             "aria-label", re.compile(r"^The path at 1\.6 s: queue .* kB of 1 MB, ")
         )
-        expect(page.locator(".u-legend .u-value").first).to_have_text("1.6 s")
-        page.locator(".u-over").first.hover(position={"x": 5, "y": 20})
+        expect(page.locator("#charts .u-legend .u-value").first).to_have_text("1.6 s")
+        page.locator("#charts .u-over").first.hover(position={"x": 5, "y": 20})
         expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^0\.[0-9] s$"))
         page.mouse.move(0, 0)
         page.get_by_role("button", name="Play").press("Enter")

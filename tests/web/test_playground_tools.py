@@ -1,5 +1,6 @@
 """The playground compares over seeds, opens lab files and saves charts, and a screen reader finds its way."""
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +97,30 @@ def test_the_charts_are_saved_as_svg(browser: Browser, address: str, tmp_path: P
         assert len(lines) == 8
         assert "NaN" not in "".join(lines)
         assert lines[1].count("L") == 19
+        assert said == []
+
+
+def test_a_zoom_shows_the_sequence_of_one_stream_and_ends(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#{SHORT}&queue=20000") as (page, said, _):
+        sequence = page.locator("#sequence")
+        zoom = page.get_by_role("button", name="Zoom in on this time")
+        assert not sequence.is_visible()
+        zoom.press("Enter")
+        expect(sequence.get_by_role("img")).to_have_accessible_name(
+            re.compile(
+                r"^From 0\.80 to 1\.20 s [0-9]+ kB are acknowledged, and [0-9]+ segments are sent again\.$"
+            )
+        )
+        expect(zoom).to_have_attribute("aria-pressed", "true")
+        zoom.press("Enter")
+        expect(sequence).to_be_hidden()
+        chart = page.locator("#charts .u-over").first.bounding_box()
+        assert chart is not None
+        page.mouse.move(chart["x"] + 40, chart["y"] + 50)
+        page.mouse.down()
+        page.mouse.move(chart["x"] + 200, chart["y"] + 50, steps=4)
+        page.mouse.up()
+        expect(sequence).to_be_visible()
         assert said == []
 
 

@@ -79,9 +79,12 @@ export class Charts {
   readonly #onTime: (timeS: number | null) => void;
   #showing = false;
 
-  /** `onTime`: the reader points at a time; null: at none. */
-  constructor(into: HTMLElement, charts: readonly Chart[], onTime: (timeS: number | null) => void) {
+  readonly #onZoom: (fromS: number, toS: number) => void;
+
+  /** `onTime`: the reader points at a time; null: at none. `onZoom`: the charts show another time. */
+  constructor(into: HTMLElement, charts: readonly Chart[], onTime: (timeS: number | null) => void, onZoom: (fromS: number, toS: number) => void) {
     this.#onTime = onTime;
+    this.#onZoom = onZoom;
     this.#drawn = charts.map((chart) => {
       const box = element("div", { class: "chart", role: "img", "aria-label": chart.title });
       const figure = element("figure", {}, element("figcaption", {}, `${chart.title}, ${chart.unit}`), box);
@@ -120,6 +123,17 @@ export class Charts {
       for (const { plot } of this.#drawn) plot?.setCursor({ left: plot.valToPos(timeS, "x"), top: 0 }, false);
       this.#showing = false;
     });
+  }
+
+  /** Shows a part of the time in all charts. */
+  zoom(fromS: number, toS: number): void {
+    for (const { plot } of this.#drawn) plot?.setScale("x", { min: fromS, max: toS });
+  }
+
+  #zoomed(plot: uPlot): void {
+    if (plot !== this.#drawn[0]?.plot) return;
+    const { min, max } = plot.scales.x ?? {};
+    if (min !== undefined && max !== undefined && Number.isFinite(max - min)) this.#onZoom(min, max);
   }
 
   #pointed(plot: uPlot): void {
@@ -196,7 +210,7 @@ export class Charts {
       height: HEIGHT,
       legend: { live: true },
       cursor: { y: false, sync: { key: this.#sync.key }, drag: { x: true, y: false } },
-      hooks: { setCursor: [(plot) => this.#pointed(plot)] },
+      hooks: { setCursor: [(plot) => this.#pointed(plot)], setScale: [(plot, key) => key === "x" && this.#zoomed(plot)] },
       scales: { x: { time: false }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.05 : 1] } },
       axes: [
         { stroke: ink, grid, ticks: grid, size: 30, values: (_, splits) => splits.map((each) => `${Number(each.toPrecision(6))} s`) },

@@ -11,11 +11,15 @@ import { labFile } from "./lab.ts";
 import { PathPicture } from "./path_picture.ts";
 import { openLab } from "./open_lab.ts";
 import { SeedComparison } from "./over_seeds.ts";
+import { SequenceView } from "./sequence.ts";
 import { Runner, type Found } from "./runner.ts";
 import { figures, series, type Figures, type Series } from "./series.ts";
 import { svgFile } from "./svg.ts";
 import { fitFrame, partOf } from "./part.ts";
 import { SETTINGS, START, type Settings } from "./settings.ts";
+
+/** How much a press of the button shows. */
+const ZOOM_S = 4;
 
 interface Run extends Found {
   readonly series: Series;
@@ -28,6 +32,7 @@ const sentence = byId("comparison", HTMLElement);
 const table = byId("figures", HTMLTableElement);
 const pin = byId("pin", HTMLButtonElement);
 const part = partOf(location.search);
+const worker = () => new Worker(new URL("worker.js", document.baseURI), { type: "module" });
 const picture = new PathPicture(byId("path", HTMLElement));
 const clock = new Clock(byId("clock", HTMLElement), (timeS) => {
   picture.at(timeS);
@@ -40,6 +45,29 @@ const charts = new Charts(byId("charts", HTMLElement), CHARTS.filter(({ key }) =
   if (timeS === null) return charts.at(clock.timeS);
   clock.stop();
   clock.set(timeS);
+}, (fromS, toS) => {
+  zoomed = [fromS, toS];
+  showSequence();
+});
+const sequenceView = new SequenceView(byId("sequence-of", HTMLElement), worker);
+let zoomed: readonly [fromS: number, toS: number] = [0, Number.POSITIVE_INFINITY];
+
+const zoomButton = byId("zoom", HTMLButtonElement);
+
+/** Where the charts show a part of the run. */
+function showSequence(): void {
+  const [fromS, toS] = zoomed;
+  const part = now !== null && toS - fromS < 0.9 * (now.settings.duration / 1e9);
+  zoomButton.setAttribute("aria-pressed", String(part));
+  sequenceView.show(settings, Math.max(0, fromS), part && now?.whole ? toS : Number.POSITIVE_INFINITY);
+}
+
+zoomButton.addEventListener("click", () => {
+  if (now === null) return;
+  const lengthS = now.settings.duration / 1e9, span = Math.min(lengthS / 5, ZOOM_S);
+  const fromS = Math.min(Math.max(0, clock.timeS - span / 2), lengthS - span);
+  if (zoomButton.getAttribute("aria-pressed") === "true") charts.zoom(0, lengthS);
+  else charts.zoom(fromS, fromS + span);
 });
 const controls = build(byId("controls", HTMLElement), changed, SETTINGS.filter(({ key }) => part === null || part.controls.has(key)));
 
@@ -50,7 +78,6 @@ let pinnedSettings: Settings | null = null;
 let now: Run | null = null;
 let pinned: Run | null = null;
 
-const worker = () => new Worker(new URL("worker.js", document.baseURI), { type: "module" });
 const runner = new Runner(worker(), { found, progress: tellProgress, failed });
 /** What is pinned is simulated by a worker of its own, started when it is needed. */
 let pinRunner: Runner | null = null;
@@ -99,6 +126,7 @@ function found(it: Found): void {
   draw();
   picture.of(it.settings, now.series);
   clock.length(it.settings.duration / 1e9);
+  showSequence();
 }
 
 function tellProgress(share: number): void {

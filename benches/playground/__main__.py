@@ -1,0 +1,117 @@
+"""How soon the playground shows a run and how often it redraws while a slider is held, in headless Chromium.
+
+    python benches/playground [--times 5]
+
+The page is that of web/built (`make playground`). Figures are by the page's own clock.
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import threading
+from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILT = ROOT / "web/built"
+SETTINGS = {
+    "16 Mbit/s GEO, 30 s": "rateDown=16000000&rateUp=16000000",
+    "50 Mbit/s GEO, 30 users": "users=30&queue=400000",
+    "100 Mbit/s, 40 ms": "rateDown=100000000&rtt=40000000&queue=500000",
+}
+LONG_MS = 120_000
+DRAG_STEPS = 120
+STEP_MS = 25
+WATCH = """
+new MutationObserver((_, it) => {
+  const status = document.getElementById("status");
+  if (status?.dataset.state !== "exact" || document.querySelector(".chart canvas") === null) return;
+  it.disconnect();
+  requestAnimationFrame(() => { window.drawnAtMs = performance.now(); });
+}).observe(document, { subtree: true, childList: true, attributes: true });
+"""
+PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
+COUNT_FRAMES = """
+() => {
+  window.framesMs = [performance.now()];
+  const next = (now) => { window.framesMs.push(now); window.counting = requestAnimationFrame(next); };
+  window.counting = requestAnimationFrame(next);
+}
+"""
+FRAMES = "() => { cancelAnimationFrame(window.counting); return window.framesMs; }"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None: ...
+
+
+def opened(browser: Browser, url: str) -> tuple[Page, float, float]:
+    """The page, and when it was first painted and first showed a run, in ms from its start."""
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    page.set_default_timeout(LONG_MS)
+    page.add_init_script(WATCH)
+    page.goto(url)
+    page.wait_for_function("window.drawnAtMs !== undefined")
+    return page, page.evaluate(PAINTED), page.evaluate("window.drawnAtMs")
+
+
+def dragged(page: Page) -> tuple[float, float]:
+    """Runs drawn and frames painted per second, while the slider of the queue is moved."""
+    box = page.locator("#set-queue").bounding_box()
+    if box is None:
+        raise RuntimeError("the page shows no slider of the queue")
+    runs: Callable[[], int] = lambda: int(page.locator("#status").get_attribute("data-runs") or 0)  # noqa: E731
+    page.mouse.move(box["x"] + 5, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    before = runs()
+    page.evaluate(COUNT_FRAMES)
+    for step in range(DRAG_STEPS):
+        page.mouse.move(box["x"] + 5 + (box["width"] - 10) * step / DRAG_STEPS, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(STEP_MS)
+    times_ms = page.evaluate(FRAMES)
+    drawn = runs() - before
+    page.mouse.up()
+    seconds = (times_ms[-1] - times_ms[0]) / 1000
+    return drawn / seconds, (len(times_ms) - 1) / seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="playground", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument("--times", type=int, default=5, help="how often each is opened (5)")
+    times = parser.parse_args().times
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(BUILT)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"{platform.release()}, {os.cpu_count()} processors, load average {load}")
+    for name in ("bentpipe.wasm", "main.js", "worker.js"):
+        print(f"{name}: {(BUILT / name).stat().st_size} bytes")
+    heads = ("first paint", "first run", "redraws/s", "frames/s")
+    print(f"\n{f'medians of {times}':28}" + "".join(f"{head:>14}" for head in heads))
+    with sync_playwright() as playwright:
+        program = shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
+        for name, settings in SETTINGS.items():
+            found = []
+            for _ in range(times):
+                page, painted_ms, drawn_ms = opened(
+                    browser, f"http://127.0.0.1:{server.server_port}/#{settings}"
+                )
+                found.append((painted_ms, drawn_ms, *dragged(page)))
+                page.close()
+            painted, drawn, redraws, frames = (statistics.median(each) for each in zip(*found, strict=True))
+            print(f"{name:28}{painted:11.0f} ms{drawn:11.0f} ms{redraws:14.1f}{frames:14.1f}", flush=True)
+        browser.close()
+    server.shutdown()
+
+
+if __name__ == "__main__":
+    main()
