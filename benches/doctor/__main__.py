@@ -3,61 +3,23 @@
 It prints the confusion matrix for each half of the seeds and each end. Rules and weights come from runs of
 the training half; runs of the other half were only counted. A lab whose run did not have its planted limit,
 by the pipe's own table, is drawn again and not counted. `--mixtures` counts runs with two limits.
-`--captures` judges by captures at both ends instead of sockets, and leaves out rates above 50 Mbit/s.
+`--captures` judges by captures at both ends instead of sockets, and leaves out paths that carry more than
+150 MB in the run.
 """
 
 import argparse
 import sys
-import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
+from captured import can_be_captured, captured
+from confusion import ENDS, Found, both_named, found_of, matrix, summary
 from mixed import MIXTURES
-from planted import KINDS, Planted, draw
+from planted import KINDS, draw
 from records import kept
 
-import bentpipe
-from bentpipe.doctor import from_capture
-from bentpipe.doctor.diagnosis import diagnose
-from bentpipe.doctor.evidence import Evidence, SeenFrom
-from bentpipe.engines.base import EngineOptions
-from bentpipe.sweep.run import execute
-
 _TRAINING, _HELD_OUT = 0, 100_000
-_ENDS: tuple[SeenFrom, ...] = ("sender", "receiver")
 _DRAWS = 8
-_MOST_CAPTURED_MBIT_S = 50.0
-"""A capture holds every packet: a minute of 1 Gbit/s is 8 GB."""
-
-
-_LEAST_SHARE = 0.01
-"""Of the time, from which on a finding names a cause."""
-
-
-@dataclass(frozen=True)
-class Found:
-    planted: str
-    kind: str
-    seed: int
-    end: str
-    half: str
-    first: str
-    named: frozenset[str]
-    """All findings of a hundredth of the time or more."""
-    also: str | None
-    path: str
-
-    @property
-    def both(self) -> bool:
-        return {self.planted, self.also or self.planted} <= self.named
-
-    @property
-    def also_missing(self) -> bool:
-        return self.also is not None and self.also not in self.named
 
 
 def diagnosed(number: int, kind: str, half: str, captures: bool, every_s: float) -> list[Found]:
@@ -66,96 +28,16 @@ def diagnosed(number: int, kind: str, half: str, captures: bool, every_s: float)
     for draws in range(_DRAWS):
         seed = base + number * _DRAWS + draws
         planted = draw(kind, seed, {**KINDS, **MIXTURES})
-        if captures and float(planted.lab["path"]["rate"].split()[0]) > _MOST_CAPTURED_MBIT_S:
+        if captures and not can_be_captured(planted.lab):
             continue
         run = kept(planted.lab)
         if planted.least_used <= run.used_share <= planted.most_used:
-            seen = _captured(planted) if captures else {end: run.seen_from(end, every_s) for end in _ENDS}
+            seen = captured(planted.lab) if captures else {end: run.seen_from(end, every_s) for end in ENDS}
             return [
-                _found(planted, transfers, end, kind=kind, seed=seed, half=half)
+                found_of(planted, transfers, end, kind=kind, seed=seed, half=half)
                 for end, transfers in seen.items()
             ]
     return []
-
-
-def _captured(planted: Planted) -> dict[str, list[Evidence]]:
-    """The largest transfer of a capture at each end."""
-    with tempfile.TemporaryDirectory() as place:
-        out = Path(place) / "out"
-        options = EngineOptions(pcap=("client", "server"))
-        execute(bentpipe.Lab(**planted.lab), engine="sim", out=out, options=options)
-        (folder,) = out.glob("[!.]*/")
-        hosts = {"sender": "server", "receiver": "client"}
-        return {
-            end: list(from_capture.read(folder / f"{host}.pcapng").transfers[:1])
-            for end, host in hosts.items()
-        }
-
-
-def _found(
-    planted: Planted, transfers: list[Evidence], end: str, *, kind: str, seed: int, half: str
-) -> Found:
-    findings = diagnose(transfers[0]).findings if transfers else ()
-    kinds = [each.kind for each in findings]
-    path = planted.lab["path"]
-    return Found(
-        planted.kind,
-        kind,
-        seed,
-        end,
-        half,
-        kinds[0] if kinds else "unknown",
-        frozenset(each.kind for each in findings if each.share >= _LEAST_SHARE),
-        planted.also,
-        f"{path['rate']}, {path['rtt']}",
-    )
-
-
-def matrix(found: list[Found]) -> Iterator[str]:
-    """A line per planted kind: how many, first finding right, and which others were first."""
-    for kind in KINDS:
-        own = [each for each in found if each.kind == kind]
-        if not own:
-            yield f"| {kind} | 0 | | no draw had this limit |"
-            continue
-        right = sum(each.first == each.planted and not each.also_missing for each in own)
-        wrong = Counter(
-            each.first if each.first != each.planted else "second not named"
-            for each in own
-            if each.first != each.planted or each.also_missing
-        )
-        others = ", ".join(f"{name} {count}" for name, count in wrong.most_common())
-        yield f"| {kind} | {len(own)} | {right / len(own):.0%} | {others} |"
-
-
-def both_named(found: list[Found]) -> Iterator[str]:
-    """A line per mixture: how often both causes are named, in each half and from each end."""
-    columns = [(half, end) for half in ("training", "held out") for end in _ENDS]
-    yield "| both planted | " + " | ".join(f"{half}, {end}" for half, end in columns) + " |"
-    yield "|---|" + "---:|" * len(columns)
-    for kind in (*MIXTURES, None):
-        cells = []
-        for half, end in columns:
-            own = [
-                each.both
-                for each in found
-                if each.half == half and each.end == end and kind in (each.kind, None)
-            ]
-            cells.append(f"{sum(own) / len(own):.0%} of {len(own)}" if own else "none")
-        yield f"| {kind or 'all'} | " + " | ".join(cells) + " |"
-
-
-def summary(found: list[Found], kinds: Mapping[str, object]) -> str:
-    def share(of: list[bool]) -> str:
-        return f"{sum(of) / len(of):.1%} of {len(of)}" if of else "none"
-
-    healthy = [each for each in found if each.planted == "capacity"]
-    ill = [each.first != "capacity" for each in healthy]
-    return (
-        f"First finding right: {share([each.first == each.planted for each in found])}. "
-        f"Healthy called ill: {share(ill)}. "
-        f"Cannot tell: {share([each.first == 'unknown' for each in found])}. Kinds: {len(kinds)}."
-    )
 
 
 def main() -> None:
@@ -188,7 +70,7 @@ def main() -> None:
         print("\n".join(both_named(found)))
         return
     for half in ("training", "held out"):
-        for end in _ENDS:
+        for end in ENDS:
             own = [each for each in found if each.half == half and each.end == end]
             print(f"\n### {half.capitalize()} half, seen from the {end}\n{summary(own, KINDS)}\n")
             print("| planted | runs | right | first finding otherwise |\n|---|---:|---:|---|")

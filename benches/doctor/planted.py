@@ -32,6 +32,8 @@ class Planted:
 class Path:
     rate_bit_s: float
     rtt_s: float
+    least_s: float = 20.0
+    """How long a run lasts, or longer if its round trips ask for it."""
 
     @property
     def bdp(self) -> float:
@@ -54,16 +56,31 @@ class Path:
     @property
     def long_s(self) -> float:
         """Long enough that slow start is a small part."""
-        return max(20.0, 60 * self.rtt_s)
+        return max(self.least_s, 60 * self.rtt_s)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Of which paths are drawn, both figures evenly on a logarithmic scale."""
+
+    rate_bit_s: tuple[float, float] = (1e6, 1e9)
+    rtt_s: tuple[float, float] = (0.005, 0.7)
+    least_s: float = 20.0
+
+
+WHOLE = Range()
 
 
 def draw(
-    kind: str, seed: int, kinds: Mapping[str, Callable[[Path, random.Random], Planted | None]] | None = None
+    kind: str,
+    seed: int,
+    kinds: Mapping[str, Callable[[Path, random.Random], Planted | None]] | None = None,
+    of: Range = WHOLE,
 ) -> Planted:
     """The lab of that kind and seed. `kinds`: of these instead of KINDS."""
     random_ = random.Random(f"{kind} {seed}")
     while True:
-        path = Path(_log(random_, 1e6, 1e9), _log(random_, 0.005, 0.7))
+        path = Path(_log(random_, *of.rate_bit_s), _log(random_, *of.rtt_s), of.least_s)
         found = (kinds or KINDS)[kind](path, random_)
         if found is not None:
             found.lab["seed"] = seed + 1

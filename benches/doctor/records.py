@@ -22,7 +22,6 @@ import bentpipe
 from bentpipe import _core
 from bentpipe.doctor import from_run
 from bentpipe.doctor.evidence import Evidence, SeenFrom
-from bentpipe.runs.run import Run
 
 FOLDER = Path("runs/doctor-set")
 FINEST_S = 0.01
@@ -40,7 +39,7 @@ class Kept:
 
     def seen_from(self, end: SeenFrom, every_s: float) -> list[Evidence]:
         """The evidence of that end with samples so often."""
-        tables = {name: pl.read_parquet(io.BytesIO(each)) for name, each in self.parquet.items()}
+        tables = {name: pl.readparquet(io.BytesIO(each)) for name, each in self.parquet.items()}
         sockets = tables["sockets"]
         number = (sockets["time_s"] / FINEST_S).round().cast(pl.Int64)
         chosen = sockets.filter(number % max(round(every_s / FINEST_S), 1) == 0)
@@ -49,24 +48,34 @@ class Kept:
 
 def kept(lab: dict[str, Any]) -> Kept:
     """The run of that lab, simulated if it is not there."""
-    words = json.dumps([lab, FINEST_S, _simulator()], sort_keys=True)
-    file = FOLDER / f"{hashlib.sha256(words.encode()).hexdigest()[:24]}.pickle"
+    file = place(lab)
     if file.exists():
         found: Kept = pickle.loads(file.read_bytes())
         return found
     run = bentpipe.simulate(bentpipe.Lab(**lab), sample_s=FINEST_S)
-    tables = {name: _parquet(run.table(name)) for name in ("sockets", "flows", "pings")}
-    found = Kept(_used_share(run), run.record, tables)
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    staged = file.with_suffix(f".{os.getpid()}")
-    staged.write_bytes(pickle.dumps(found))
-    staged.rename(file)
+    tables = {name: parquet(run.table(name)) for name in ("sockets", "flows", "pings")}
+    found = Kept(used_share(run.record, run.table("flows")), run.record, tables)
+    keep(file, found)
     return found
 
 
-def _parquet(table: pl.DataFrame) -> bytes:
+def place(lab: dict[str, Any], *more: str) -> Path:
+    """The file of that lab's record."""
+    words = json.dumps([lab, FINEST_S, _simulator(), *more], sort_keys=True)
+    return FOLDER / f"{hashlib.sha256(words.encode()).hexdigest()[:24]}.pickle"
+
+
+def keep(file: Path, found: object) -> None:
+    """Whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    staged = file.with_suffix(f".{os.getpid()}")
+    staged.write_bytes(pickle.dumps(found))
+    staged.rename(file)
+
+
+def parquet(table: pl.DataFrame) -> bytes:
     into = io.BytesIO()
-    table.write_parquet(into)
+    table.writeparquet(into)
     return into.getvalue()
 
 
@@ -75,11 +84,11 @@ def _simulator() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
 
 
-def _used_share(run: Run) -> float:
-    record = run.record
+def used_share(record: Mapping[str, Any], flows: pl.DataFrame) -> float:
+    """Of the path's rate, by the pipe's and the programs' own figures."""
     (work,) = record["workloads"].values()
     way = work["direction"]
-    flow = run.table("flows").row(0, named=True)
+    flow = flows.row(0, named=True)
     end_s = flow["end_s"] or record["spec"]["duration_s"]
     rate = record["spec"]["path"][way]["shaper"]["rate_bit_s"]
     return float(work["bytes"] * 8 * (MSS + 52) / MSS / (end_s - flow["start_s"]) / rate)

@@ -2,7 +2,8 @@
 
 Multinomial logistic regression over the signs of drop_signs.py, their squares and their products, with a
 penalty on the weights. It is fitted to runs of the training half's seeds only, with samples every 10, 30
-and 100 ms, and printed with its accuracy on the third of these runs that each fit left out.
+and 100 ms, and printed with its accuracy on the third of these runs that each fit left out. `--captures`
+renews the weights for captures alone, from captures at both ends.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from captured import can_be_captured, captured
 from planted import draw
 from records import kept
 
@@ -40,6 +42,7 @@ _PLANTED = {
 _COMMON = {"capacity", "bufferbloat"}
 _EVERY_S = (0.01, 0.03, 0.1)
 _ENDS: tuple[SeenFrom, ...] = ("sender", "receiver")
+_PACKETS = ("packets at sender", "packets at receiver")
 _DRAWS = 8
 _PENALTY = 1e-3
 _STEPS = 600
@@ -72,11 +75,26 @@ def seen(number: int, kind: str) -> list[Seen]:
     return []
 
 
+def captured_seen(number: int, kind: str) -> list[Seen]:
+    """The same by captures at both ends."""
+    for seed in range(number * _DRAWS, (number + 1) * _DRAWS):
+        planted = draw(kind, seed)
+        if not can_be_captured(planted.lab):
+            continue
+        if not planted.least_used <= kept(planted.lab).used_share <= planted.most_used:
+            continue
+        seen_by = {end: view(each) for end, (each,) in captured(planted.lab).items()}
+        return [
+            Seen(kind, number, drop_causes.place(each), 0.01, all_signs(each)) for each in seen_by.values()
+        ]
+    return []
+
+
 def fitted(rows: list[Seen]) -> Weights:
-    causes = CAUSES if rows[0].end == "sender" else (*CAUSES, *SENDER_SIDE)
+    causes = CAUSES if rows[0].end == _ENDS[0] else (*CAUSES, *SENDER_SIDE)
     names = sorted({name for each in rows for name in each.signs})
     values = np.array([[each.signs.get(name, np.nan) for name in names] for each in rows])
-    middle, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0) + 1e-6
+    middle, spread = np.nanmean(values, axis=0), np.maximum(np.nanstd(values, axis=0), 10.0**-_DIGITS)
     weights = Weights(names, middle, spread, np.zeros((0, 0)), causes)
     matrix = np.array([weights.terms(each.signs) for each in rows])
     target = np.eye(len(causes))[[causes.index(_PLANTED[each.kind]) for each in rows]]
@@ -117,21 +135,23 @@ def left_out(rows: list[Seen]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200, help="of each kind")
+    parser.add_argument("--captures", action="store_true", help="the weights for captures alone")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
+    one = captured_seen if asked.captures else seen
     rows: list[Seen] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in _PLANTED:
-            for each in pool.map(partial(seen, kind=kind), range(asked.runs), chunksize=4):
+            for each in pool.map(partial(one, kind=kind), range(asked.runs), chunksize=4):
                 rows += each
-    found = {}
-    for end in _ENDS:
+    file = Path(drop_causes.__file__).with_name("drop_weights.json")
+    found = json.loads(file.read_text())
+    for end in _PACKETS if asked.captures else _ENDS:
         own = [each for each in rows if each.end == end]
-        if end == "sender":
+        if end == _ENDS[0]:
             own = [each for each in own if _PLANTED[each.kind] in CAUSES]
         found[end] = fitted(own).as_json(_DIGITS)
         print(f"{end}, {len(own)} runs and intervals, each judged by the others: {left_out(own)}")
-    file = Path(drop_causes.__file__).with_name("drop_weights.json")
     file.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 

@@ -66,7 +66,7 @@ def test_a_ctrl_c_ends_the_watch_and_what_was_seen_is_told(tmp_path: Path) -> No
 
 
 def test_the_metrics_are_written_also_when_there_was_nothing(run: Command, tmp_path: Path) -> None:
-    said = run("doctor", "--watch", "port:9", "--for", "20ms", "--every", "10ms", "--prometheus", "x.prom")
+    said = run("doctor", "--watch=port:9", "--for", "20ms", "--every", "10ms", "--prometheus", "x.prom")
     assert said.status == 0
     assert "No connection that is watched was open" in said.stdout
     assert 'bentpipe_doctor_transfers{source="watch",of="port:9"} 0' in (tmp_path / "x.prom").read_text()

@@ -14,6 +14,7 @@ from bentpipe.doctor.evidence import Evidence, events
 from bentpipe.doctor.from_capture import is_capture, read
 from bentpipe.doctor.from_run import transfers
 from bentpipe.doctor.inferred import with_sender_state
+from bentpipe.doctor.regular import regular
 from bentpipe.engines.base import EngineOptions
 from bentpipe.errors import StoreError
 from bentpipe.sweep.run import execute
@@ -145,23 +146,55 @@ def test_what_is_no_capture_is_refused_with_the_place(tmp_path: Path) -> None:
         read(other)
 
 
-def test_a_pause_and_a_segment_that_is_not_full_say_that_all_was_sent() -> None:
-    count = 6
-    frame = pl.DataFrame(
+def sampled(time_s: list[float], short_segments: list[int]) -> pl.DataFrame:
+    """Of a sender that has ten segments in flight."""
+    count = len(time_s)
+    return pl.DataFrame(
         {
-            "time_s": [0.1 * place for place in range(count)],
+            "time_s": time_s,
             "outstanding_bytes": [14_480] * count,
             "in_flight_bytes": [14_480] * count,
             "rwnd_bytes": [1_000_000] * count,
             "retransmits": [0] * count,
-            "short_segments": [0, 0, 0, 0, 1, 1],
+            "short_segments": short_segments,
             "srtt_s": [0.01] * count,
             "recovery": ["open"] * count,
         }
     )
-    gap = events(pl.DataFrame({"time_s": [0.11], "connection": [0], "kind": ["gap"], "lasted_s": [0.08]}))
-    found = with_sender_state(frame, gap, 1448, 0.01)
-    # The pause has a sample where it begins and one where it ends, with nothing in flight.
-    assert found["outstanding_bytes"].to_list() == [14_480] * 3 + [0] + [14_480] * 4
-    assert found["app_limited"].to_list() == [False, False, False, True, False, False, True, False]
+
+
+NO_EVENTS = events(pl.DataFrame(schema={"time_s": pl.Float64, "connection": pl.Int64}))
+
+
+def test_where_no_packet_passed_a_sample_says_what_was_before() -> None:
+    found = regular(sampled([0.0, 0.1, 0.5], [0, 1, 2]), NO_EVENTS, 0.1)
+    assert found["time_s"].to_list() == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
+    assert found["short_segments"].to_list() == [0, 1, 1, 1, 1, 2]
+
+
+def test_a_pause_and_a_segment_that_is_not_full_say_that_all_was_sent() -> None:
+    frame = sampled([0.1 * place for place in range(6)], [0, 0, 0, 0, 1, 1])
+    gap = events(pl.DataFrame({"time_s": [0.15], "connection": [0], "kind": ["gap"], "lasted_s": [0.1]}))
+    found = with_sender_state(regular(frame, gap, 0.1), 1448, 0.01)
+    assert found["outstanding_bytes"].to_list() == [14_480] * 2 + [0] + [14_480] * 3
+    assert found["app_limited"].to_list() == [False, False, True, False, True, False]
     assert found["cwnd_bytes"].null_count() == 2
+
+
+AT_BOTH_ENDS: Mapping[str, Mapping[str, Any]] = {
+    "send-buffer": {
+        "path": {"rtt": "100 ms", "rate": "50 Mbit/s"},
+        "server": {"tcp_wmem": [4096, 16384, 200_000]},
+    },
+    "outage": {
+        "duration": "10 s",
+        "path": {"rtt": "40 ms", "rate": "4 Mbit/s", "queue": "1 bdp", "outages": [["3 s", "2 s"]]},
+    },
+    "ack-path": {"path": {"rtt": "100 ms", "rate": "20 Mbit/s", "up": {"rate": "100 kbit/s"}}},
+}
+
+
+@pytest.mark.parametrize("kind", AT_BOTH_ENDS)
+def test_a_capture_at_either_end_names_what_was_planted(kind: str, tmp_path: Path) -> None:
+    for host, evidence in _captured(AT_BOTH_ENDS[kind], tmp_path).by_host.items():
+        assert diagnose(evidence).findings[0].kind == kind, host

@@ -40,8 +40,9 @@ def doctor(
         bool,
         typer.Option(
             "--watch",
-            help="This host's own connections, watched: WHAT is a host, a port (port:443), a process "
-            "(pid:1234), or all. It takes no rights and sends nothing.",
+            help="This host's own connections, watched: WHAT is a host, a port, a process with its "
+            "children, or all. A bare number is a process if one with it runs, else a port; if it is both, "
+            "write port:443 or pid:1234. It takes no rights and sends nothing.",
         ),
     ] = False,
     to: Annotated[

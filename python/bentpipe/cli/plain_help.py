@@ -6,12 +6,23 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from bentpipe.cli.values import quickly_read
 
+_FLAGS_ABOUT = ("--watch",)
+
 
 class PlainCommand(TyperCommand):
     """A command whose help names no type."""
 
     def get_params(self, ctx: Any) -> Any:
         return without_types(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`--watch=WHAT` is `--watch WHAT`: a flag, and what it is about, which is an argument."""
+        until = args.index("--") if "--" in args else len(args)
+        before: list[str] = []
+        for each in args[:until]:
+            name, equals, value = each.partition("=")
+            before += [name, value] if equals and value and name in _FLAGS_ABOUT else [each]
+        return super().parse_args(ctx, [*before, *args[until:]])
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer asks with a context
         arguments = [each for each in self.params if isinstance(each, TyperArgument)]

@@ -19,6 +19,7 @@ from bentpipe.doctor.claim import Claim, Family, Finding
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.families.ack_path import ack_path
 from bentpipe.doctor.families.at_receiver import at_receiver
+from bentpipe.doctor.families.by_packets import by_packets
 from bentpipe.doctor.families.capacity import capacity
 from bentpipe.doctor.families.losses import losses
 from bentpipe.doctor.families.mtu import mtu
@@ -40,6 +41,7 @@ FAMILIES: Mapping[str, Family] = {
     "mtu": mtu,
     "pacing": pacing,
     "at_receiver": at_receiver,
+    "by_packets": by_packets,
     "split": split,
     "capacity": capacity,
     "ack_path": ack_path,

@@ -19,6 +19,7 @@ import numpy as np
 from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.arrival_signs import arrival_signs
 from bentpipe.doctor.drop_signs import signs
+from bentpipe.doctor.packet_signs import packet_signs
 from bentpipe.doctor.silences import without_outages
 from bentpipe.doctor.view import View
 
@@ -73,18 +74,27 @@ def chances(scores: Floats) -> Floats:
 def all_signs(view: View) -> dict[str, float]:
     """What the chances follow from."""
     view = without_outages(view)
+    if view.evidence.of_packets:
+        return {**signs(view), **arrival_signs(view), **packet_signs(view)}
     return signs(view) if view.at_sender else {**signs(view), **arrival_signs(view)}
 
 
 def drop_causes(view: View) -> dict[str, float]:
     """The chance of each cause; empty where nothing was lost, or no round trip is known.
 
-    At a receiver the causes of SENDER_SIDE are among them, and a loss is not needed.
+    At a receiver and in a capture the causes of SENDER_SIDE are among them, and a loss is not needed.
     """
     found = all_signs(view)
     if not found:
         return {}
-    return _weights()["sender" if view.at_sender else "receiver"].of(found)
+    return _weights()[place(view)].of(found)
+
+
+def place(view: View) -> str:
+    """Which weights hold: where it was seen, and from what."""
+    if view.evidence.of_packets:
+        return "packets at receiver" if view.evidence.seen_from == "receiver" else "packets at sender"
+    return "sender" if view.at_sender else "receiver"
 
 
 @cache

@@ -28,6 +28,7 @@ _OF_ONE_RATE = 0.8
 _MOSTLY = 0.75
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
+_LONG_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,19 @@ def _overflows(view: View, of: Episodes, number: int, near: Places) -> bool:
     return bool(view.total_bit_s[near].max() >= _OF_ONE_RATE * view.capacity_bit_s)
 
 
-def bucket_bytes(view: View, rate_bit_s: float) -> float:
-    """The largest burst beyond a steady rate: what a token bucket of that rate must hold to let it pass."""
+def policed(view: View) -> tuple[float, float]:
+    """The rate (bit/s) and the burst (bytes) of a policer that would just have let pass what arrived: the
+    highest rate for a quarter of the time after the first loss, and the most that exceeded it at any time."""
     arrived = view["arrived_bytes"] if view.knows("arrived_bytes") else view["delivered_bytes"]
     own = view.connection == view.connection[0]
-    rate_bit_s = max(rate_bit_s, float(np.quantile(view.total_bit_s, 0.98)))
-    level = np.nan_to_num(arrived[own]) - rate_bit_s / 8 * (view.time_s[own] - view.time_s[own][0])
-    return float((level - np.minimum.accumulate(level)).max())
+    time_s, count = view.time_s[own], np.nan_to_num(arrived[own])
+    places = before_losses(view)
+    begin_s = float(view.time_s[places[0]]) if places.size else float(time_s[0])
+    window_s = max((time_s[-1] - begin_s) * _LONG_SHARE, 1e-3)
+    later = time_s[time_s >= begin_s + window_s]
+    if not later.size:
+        later = time_s[-1:]
+    passed = np.interp(later, time_s, count) - np.interp(later - window_s, time_s, count)
+    rate_bit_s = float(passed.max()) * 8 / window_s
+    level = count - rate_bit_s / 8 * (time_s - time_s[0])
+    return rate_bit_s, float((level - np.minimum.accumulate(level)).max())

@@ -148,6 +148,8 @@ class Evidence:
     """The same of the receiver's host (`tcp_rmem[2]`)."""
     processor_share: Mapping[str, float] = field(default_factory=dict)
     """Share of one core that a program of this end used or waited for, by what it is."""
+    of_packets: bool = False
+    """Made from packets that passed a point, not from a socket: what an end keeps to itself is inferred."""
 
     def __post_init__(self) -> None:
         for name, frame, schema in (

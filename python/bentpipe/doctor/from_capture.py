@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
-from bentpipe._core import CaptureReading, read_capture
+from bentpipe._core import read_capture
 from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, samples
 from bentpipe.doctor.inferred import with_sender_state
+from bentpipe.doctor.regular import regular
 from bentpipe.errors import StoreError
 from bentpipe.words.wording import size
 
@@ -32,6 +33,19 @@ _BEGINS = (
     b"\x4d\x3c\xb2\xa1",
 )
 _ENDS = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".dmp")
+
+
+class Reading(Protocol):
+    """What `crates/capture` made of a file: `CaptureReading`, or a copy of it that was kept."""
+
+    @property
+    def cut_off(self) -> str | None: ...
+
+    def facts(self) -> str: ...
+
+    def samples(self, connection: int, side: int) -> Mapping[str, Any]: ...
+
+    def events(self, connection: int, side: int) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,11 @@ def read(file: Path, on_progress: Callable[[int], None] | None = None) -> Captur
         reading = read_capture(file, on_progress)
     except (OSError, ValueError) as error:
         raise StoreError(f"{file}: {error}") from None
+    return seen(reading)
+
+
+def seen(reading: Reading) -> CaptureSeen:
+    """The transfers of a file that was read."""
     facts = json.loads(reading.facts())
     flows = sorted(facts["flows"], key=lambda flow: -int(flow["delivered_bytes"]))
     shown = [flow for flow in flows if flow["delivered_bytes"] >= _LEAST_BYTES][:_MOST_TRANSFERS]
@@ -67,12 +86,12 @@ def read(file: Path, on_progress: Callable[[int], None] | None = None) -> Captur
     )
 
 
-def _transfer(reading: CaptureReading, flow: Mapping[str, Any]) -> Evidence:
+def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
     place = (flow["connection"], flow["side"])
     happened = events(pl.DataFrame(reading.events(*place)).with_columns(connection=pl.lit(0)))
+    sampled = pl.DataFrame(reading.samples(*place)).with_columns(connection=pl.lit(0))
     frame = with_sender_state(
-        pl.DataFrame(reading.samples(*place)).with_columns(connection=pl.lit(0)),
-        happened,
+        regular(sampled, happened, flow["sample_width_s"]),
         flow["mss_bytes"],
         (flow["far_rtt_s"] or 0.0) + (flow["near_rtt_s"] or 0.0),
     )
@@ -90,6 +109,7 @@ def _transfer(reading: CaptureReading, flow: Mapping[str, Any]) -> Evidence:
         receiver_offered=_offered(flow["receiver_offered"]),
         handshake_rtt_s=flow["handshake_rtt_s"],
         ended=_ended(flow),
+        of_packets=True,
     )
 
 
@@ -129,7 +149,7 @@ def _ended(flow: Mapping[str, Any]) -> Ended:
 
 
 def _remarks(
-    reading: CaptureReading, facts: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], flows: int
+    reading: Reading, facts: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], flows: int
 ) -> list[str]:
     packets = facts["packets"]
     found = []

@@ -22,13 +22,11 @@ _STILL_GROWS = 1.02
 _AVOIDS_FOR_RTTS = 4
 _FREE_SEGMENTS = 3
 _CUBIC_KEEPS = 0.7
-_JUST_BEFORE_S = 1e-6
 
 
-def with_sender_state(frame: pl.DataFrame, events: pl.DataFrame, mss: int, base_rtt_s: float) -> pl.DataFrame:
-    """The samples of one connection, by time, with pauses as samples of their own, and with `cwnd_bytes`,
-    `ssthresh_bytes`, `notsent_bytes` and `app_limited`. `frame` has the counter `short_segments`."""
-    frame = _with_pauses(frame, events)
+def with_sender_state(frame: pl.DataFrame, mss: int, base_rtt_s: float) -> pl.DataFrame:
+    """The samples of one connection, by time (regular.py), with `cwnd_bytes`, `ssthresh_bytes`,
+    `notsent_bytes` and `app_limited`. `frame` has the counter `short_segments`."""
     rtt_s = max(base_rtt_s, 1e-4)
     time_s = frame["time_s"].to_numpy()
     flight, window, in_flight = (
@@ -51,20 +49,6 @@ def with_sender_state(frame: pl.DataFrame, events: pl.DataFrame, mss: int, base_
         pl.Series("cwnd_bytes", cwnd).fill_nan(None).cast(pl.Int64),
         pl.Series("ssthresh_bytes", ssthresh).fill_nan(None),
     )
-
-
-def _with_pauses(frame: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """A sample at the end of each pause, which stands for the time of it, and one where it begins."""
-    gaps = events.filter(pl.col("kind") == "gap").select("time_s", "lasted_s")
-    ends = gaps.select(
-        (pl.col("time_s") + pl.col("lasted_s") - _JUST_BEFORE_S).alias("time_s"),
-        pl.lit(0, pl.Int64).alias("outstanding_bytes"),
-        pl.lit(0, pl.Int64).alias("in_flight_bytes"),
-    )
-    whole = pl.concat([frame, gaps.select("time_s"), ends], how="diagonal_relaxed").sort(
-        "time_s", maintain_order=True
-    )
-    return whole.with_columns(pl.all().exclude("srtt_s").forward_fill()).drop_nulls("recovery")
 
 
 def _within(where: Flags, time_s: Floats, after_s: float) -> Flags:

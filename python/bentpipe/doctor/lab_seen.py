@@ -4,6 +4,10 @@ What was not seen is left to the lab's defaults: a path that was never full has 
 at least, four times over, so that it is no limit. A window that bound is set by the buffer that gives
 it: Linux offers about 0.62 of a receive buffer (reference: measured with kernel 6.18), and keeps about
 2/3 of a send buffer in flight.
+
+What drops without a queue is written where it was diagnosed: a policer of the rate that passed and the
+largest burst, or a delay line for what was in flight when it lost: a window that leaves the path idle goes as
+one burst. So is a slow way back: it carries the acknowledgements that came while they waited.
 """
 
 from collections.abc import Sequence
@@ -13,31 +17,38 @@ from typing import Any
 import numpy as np
 
 from bentpipe.doctor.diagnosis import Diagnosis
-from bentpipe.doctor.path_seen import PathSeen
+from bentpipe.doctor.path_seen import HEADERS_BYTES, PathSeen
 from bentpipe.errors import StoreError
 
 _WINDOW_OF_BUFFER = 0.62
+_FLIGHT_OF_BUFFER = 2 / 3
 _NO_LIMIT = 16
 _LEAST_RATE_BIT_S = 1e3
 _BUFFER_DEFAULT = {"tcp_rmem": (4096, 131_072), "tcp_wmem": (4096, 16_384)}
 _LONGEST_S = 120.0
+_MTU = 1500
+_LEAST_BURST = 4
+_LEAST_BACK_BIT_S = 1000
 
 
 def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     """The lab as a document."""
     shape: dict[str, Any] = {"rtt": f"{(path.rtt_s or 0.0) * 1e3:.3f} ms"}
-    rate = path.rate_bit_s or _NO_LIMIT * (path.least_rate_bit_s or 0.0)
+    of = max(found, key=lambda each: each.evidence.bytes)
+    way, back = _droppers(of), _way_back(of)
+    never_full = not path.rate_bit_s or bool(way)
+    rate = _NO_LIMIT * (path.least_rate_bit_s or 0.0) if never_full else (path.rate_bit_s or 0.0)
     if rate >= _LEAST_RATE_BIT_S:
         shape["rate"] = f"{round(rate)} bit/s"
-    way: dict[str, Any] = {}
-    if path.rate_bit_s and path.queue_bytes and path.queue_bytes >= 1500:
+    if not never_full and path.queue_bytes and path.queue_bytes >= _MTU:
         way["queue"] = f"{round(path.queue_bytes)} B"
     if path.loss:
         way["loss"] = float(f"{path.loss:.3g}")
     direction = path.direction or "down"
     if way:
         shape[direction] = way
-    of = max(found, key=lambda each: each.evidence.bytes)
+    if back:
+        shape["up" if direction == "down" else "down"] = back
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
     lab: dict[str, Any] = {
         "title": f"The path as {of.evidence.name} saw it",
@@ -59,6 +70,32 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     return lab
 
 
+def _droppers(of: Diagnosis) -> dict[str, Any]:
+    """What drops without a queue, if that is what was found first of what drops."""
+    for each in of.findings:
+        if each.kind == "policer" and each.evidence.get("rate_mbit_s"):
+            rate = each.evidence["rate_mbit_s"] * 1e6 * (of.view.mss + HEADERS_BYTES) / of.view.mss
+            burst = max(each.evidence.get("burst_bytes") or 0.0, _LEAST_BURST * _MTU)
+            return {"policer": {"rate": f"{round(rate)} bit/s", "burst": f"{round(burst)} B"}}
+        if each.kind == "line-drops" and each.evidence.get("in_flight_bytes"):
+            packets = round(each.evidence["in_flight_bytes"] / of.view.mss)
+            return {"delay_limit": f"{max(packets, 1)} packets"}
+    return {}
+
+
+def _way_back(of: Diagnosis) -> dict[str, Any]:
+    """The rate of a way back on which acknowledgements waited; a receiver does not see it."""
+    if not any(each.kind == "ack-path" for each in of.findings) or not of.view.sees_acks_return:
+        return {}
+    view = of.view
+    waits = view.returning & (view.dt_s > 0)
+    took_s = float(view.dt_s[waits].sum())
+    if took_s <= 0 or not view.knows("acks"):
+        return {}
+    acks_per_s = float(view.grown("acks")[waits].sum()) / took_s
+    return {"rate": f"{max(round(acks_per_s * HEADERS_BYTES * 8), _LEAST_BACK_BIT_S)} bit/s"}
+
+
 def _buffers(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     kinds = {each.kind for each in of.findings}
@@ -68,10 +105,19 @@ def _buffers(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
         window = float(np.nanmax(of.view["rwnd_bytes"]))
         most = of.evidence.rcvbuf_most_bytes or round(window / _WINDOW_OF_BUFFER)
         found[receiver] = {"tcp_rmem": _three("tcp_rmem", most)}
-    if "send-buffer" in kinds and of.view.knows("sndbuf_bytes"):
-        most = of.evidence.sndbuf_most_bytes or round(float(np.nanmax(of.view["sndbuf_bytes"])))
-        found[sender] = {"tcp_wmem": _three("tcp_wmem", most)}
+    if "send-buffer" in kinds:
+        found[sender] = {"tcp_wmem": _three("tcp_wmem", _send_buffer(of))}
     return found
+
+
+def _send_buffer(of: Diagnosis) -> int:
+    """As the sender's host says; elsewhere the buffer that keeps so much in flight."""
+    if of.evidence.sndbuf_most_bytes:
+        return of.evidence.sndbuf_most_bytes
+    if of.view.knows("sndbuf_bytes"):
+        return round(float(np.nanmax(of.view["sndbuf_bytes"])))
+    finding = next(each for each in of.findings if each.kind == "send-buffer")
+    return round((finding.evidence.get("in_flight_bytes") or 0.0) / _FLIGHT_OF_BUFFER)
 
 
 def _three(name: str, most: int) -> list[int]:
@@ -94,14 +140,20 @@ def toml(document: dict[str, Any]) -> str:
     lists = {name: value for name, value in document.items() if _is_tables(value)}
     lines = [f"{k} = {_value(v)}" for k, v in document.items() if k not in tables and k not in lists]
     for name, table in tables.items():
-        lines += ["", f"[{name}]", *_table(table)]
-        for inner, values in table.items():
-            if isinstance(values, dict):
-                lines += [f"[{name}.{inner}]", *_table(values)]
+        lines += ["", *_section(name, table)]
     for name, entries in lists.items():
         for entry in entries:
             lines += ["", f"[[{name}]]", *_table(entry)]
     return "\n".join(lines) + "\n"
+
+
+def _section(name: str, table: dict[str, Any]) -> list[str]:
+    """A table, and the tables in it."""
+    lines = [f"[{name}]", *_table(table)]
+    for inner, values in table.items():
+        if isinstance(values, dict):
+            lines += _section(f"{name}.{inner}", values)
+    return lines
 
 
 def _is_tables(value: Any) -> bool:

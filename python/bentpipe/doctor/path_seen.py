@@ -20,7 +20,7 @@ from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.view import View, before_losses
 
-_HEADERS_BYTES = 52
+HEADERS_BYTES = 52
 """IPv4 and TCP with time stamps."""
 
 Interval = tuple[float | None, float | None]
@@ -73,7 +73,7 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         return None
     of = max(found, key=lambda each: (each.view.capacity_bit_s is not None, each.evidence.bytes))
     view = of.view
-    scale = (view.mss + _HEADERS_BYTES) / view.mss
+    scale = (view.mss + HEADERS_BYTES) / view.mss
     capacity = view.capacity_bit_s
     base = view.base_rtt_s
     least = float(view.total_bit_s.max()) * scale if view.size else None
@@ -110,7 +110,7 @@ def _queue(view: View) -> tuple[float | None, Interval]:
     if view.capacity_bit_s is None or not view.standing.any():
         return None, (None, None)
     longest_s = float(np.nanmax(view.queue_s[view.standing]))
-    held = longest_s * view.capacity_bit_s / 8 * (view.mss + _HEADERS_BYTES) / view.mss
+    held = longest_s * view.capacity_bit_s / 8 * (view.mss + HEADERS_BYTES) / view.mss
     overflowed = any(
         view.standing[max(int(place) - 2, 0) : int(place) + 3].any() for place in before_losses(view)
     )

@@ -90,6 +90,11 @@ class View:
         return self.knows("outstanding_bytes")
 
     @property
+    def sees_acks_return(self) -> bool:
+        """Whether acknowledgements are seen after the way back, not before it."""
+        return self.at_sender and self.evidence.seen_from != "receiver"
+
+    @property
     def knows_cwnd(self) -> bool:
         return self.knows("cwnd_bytes", "ssthresh_bytes")
 
@@ -150,7 +155,7 @@ def _by_way(of: View) -> View:
         time_s=of.time_s,
         connection=of.connection,
         segments=np.nan_to_num(arrived) / of.mss,
-        acks=np.nan_to_num(of["acks"]) if of.at_sender else None,
+        acks=np.nan_to_num(of["acks"]) if of.sees_acks_return else None,
         standing=of.standing & ~of.recovering,
         base_s=of.base_rtt_s,
     )

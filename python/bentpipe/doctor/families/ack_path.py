@@ -43,7 +43,7 @@ def ack_path(view: View) -> list[Claim]:
                 "base_rtt_s": known(view.base_rtt_s or float("nan")),
                 "payload_rate_spread": known(payload, 4),
                 "ack_rate_spread": None if returned is None else known(returned, 4),
-                "acks_per_s": known(ack_rate, 1) if view.at_sender else None,
+                "acks_per_s": known(ack_rate, 1) if view.sees_acks_return else None,
             },
             "a queue serves at a constant rate: the way with the constant rate is the one that is full",
             "a payload rate that stays the same while packets wait",

@@ -13,8 +13,8 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
-from bentpipe.doctor.drop_causes import drop_causes
-from bentpipe.doctor.episodes import Episodes, bucket_bytes, episodes
+from bentpipe.doctor.drop_causes import CAUSES, SENDER_SIDE, drop_causes
+from bentpipe.doctor.episodes import Episodes, episodes, policed
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
@@ -35,14 +35,15 @@ def losses(view: View) -> list[Claim]:
     if not view.at_sender:
         return []
     found = episodes(view)
-    if not found.count:
+    by_chance = drop_causes(view)
+    if not found.count or not by_chance:
         return []
+    if max(by_chance, key=lambda cause: by_chance[cause]) in SENDER_SIDE:
+        return []  # A capture: what was lost is not what limits (by_packets.py).
     bound = _bound(view) & ~view.returning
     latest = found.latest(view)
     lossy = latest >= 0
-    by_chance = drop_causes(view)
-    if not by_chance:
-        return []
+    by_chance = {cause: by_chance[cause] for cause in CAUSES}
     if at_the_window(view, found):
         # The receive window explains a flight that is always the same.
         by_chance = among(by_chance, HELD_BY_NOTHING)
@@ -198,11 +199,14 @@ def dropped(
 ) -> Claim:
     """A policer, or a line of fixed length: something drops without a queue."""
     flight = middle(view.flight[found.places])
-    bucket = bucket_bytes(view, rate_bit_s)
+    bucket = None
+    if kind == "policer":
+        rate_bit_s, exceeded = policed(view)
+        bucket = max(exceeded, flight)  # Samples hide bursts; a window is one.
     other = "line-drops" if kind == "policer" else "policer"
     evidence = {
         "rate_mbit_s": known(rate_bit_s / 1e6, 3),
-        "burst_bytes": known(bucket),
+        "burst_bytes": None if bucket is None else known(bucket),
         "bdp_bytes": known(rate_bit_s * (view.base_rtt_s or float("nan")) / 8),
         "in_flight_bytes": known(flight),
         "loss_events": found.count,

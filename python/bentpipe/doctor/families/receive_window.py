@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, rate, size
@@ -26,6 +26,8 @@ _AGREES = 0.2
 _CLOSED = 0.8
 _UNREAD = 0.25
 _UNSCALED_BYTES = 65_535
+_READS_WITHIN_RTTS = 4
+_LEAST_APART_S = 0.2
 
 
 def receive_window(view: View) -> list[Claim]:
@@ -44,6 +46,9 @@ def receive_window(view: View) -> list[Claim]:
             calm = view.grown("out_of_order") <= 0
             full |= calm & (view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"])
         slow = _read_slowly(view, full)
+    if view.evidence.of_packets:
+        # So fine are its samples that they see the window open between two reads.
+        full |= slow & _between(view.time_s, full, _READS_WITHIN_RTTS * (view.base_rtt_s or 0.0))
     claims = []
     for kind, holds in (("receiver-application", full & slow), ("receiver-window", full & ~slow)):
         if holds.any():
@@ -58,6 +63,17 @@ def receive_window(view: View) -> list[Claim]:
             otherwise="window scaling in both SYNs",
         )
     return claims
+
+
+def _between(time_s: Floats, where: Flags, most_s: float) -> Flags:
+    """Where it holds, and between two such samples that are no further apart."""
+    places = np.arange(where.size)
+    before = np.maximum.accumulate(np.where(where, places, -1))
+    after = np.minimum.accumulate(np.where(where, places, where.size)[::-1])[::-1]
+    inside = (before >= 0) & (after < where.size)
+    apart = time_s[np.minimum(after, where.size - 1)] - time_s[np.maximum(before, 0)]
+    found: Flags = where | (inside & (apart <= max(most_s, _LEAST_APART_S)))
+    return found
 
 
 def _unscaled(view: View) -> bool:

@@ -21,6 +21,8 @@ from bentpipe.words.wording import duration, percent, plural
 
 _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
+_LEAST_TIMER_S = 0.2
+"""Linux's smallest variance term of a retransmission timer."""
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
 _DROP_ALWAYS = ("policer", "line-drops")
@@ -37,6 +39,8 @@ def stalls(view: View) -> list[Claim]:
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
     for run in runs:
         count = float(timeouts[run[-1]] - timeouts[max(run[0] - 1, 0)])
+        if view.evidence.of_packets and not view.sees_acks_return:
+            count = max(count, _timers(view, run))
         if segments * share ** (count + 1) < _UNLIKELY:
             outage[run] = True
             lengths.append(float(view.time_s[run[-1]] - view.time_s[max(run[0] - 1, 0)]))
@@ -50,6 +54,15 @@ def stalls(view: View) -> list[Claim]:
     if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
         claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))
     return claims
+
+
+def _timers(view: View, run: np.ndarray) -> float:
+    """Retransmission timers that ran out in a silence, by its length: each is twice as long as the one
+    before. A receiver's capture does not have what was lost on the way."""
+    before_s = view.rtt_s[max(int(run[0]) - 1, 0)]
+    rtt_s = float(before_s) if np.isfinite(before_s) else (view.base_rtt_s or 0.0)
+    first_s = rtt_s + max(_LEAST_TIMER_S, rtt_s)
+    return float(np.floor(np.log2(view.dt_s[run].sum() / first_s + 1)))
 
 
 def _silences(view: View) -> tuple[Flags, list[np.ndarray]]:

@@ -1,0 +1,138 @@
+"""The doctor on real runs with known limits: `make check-doctor-live`, as root.
+
+It draws labs of each kind that a machine can carry (2 to 100 Mbit/s, 10 to 100 ms, 8 s), runs each with
+the live engine, and diagnoses it from the sockets of both ends and from captures at both. A run that calls
+itself unreliable is repeated once; then another lab is drawn. What this engine cannot run is left out, by
+name. Runs are kept in `runs/doctor-live`, so that a check that was stopped goes on where it was.
+
+No rule and no weight comes from these runs.
+"""
+
+import argparse
+import pickle
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from captured import KeptReading, hosts_of, reading_of, seen_in
+from confusion import ENDS, Found, found_of, matrix, summary
+from planted import KINDS, Planted, Range, draw
+from records import Kept, keep, parquet, used_share
+
+import bentpipe
+from bentpipe.engines.base import EngineOptions
+from bentpipe.errors import BentpipeError
+from bentpipe.sweep.run import execute
+
+FOLDER = Path("runs/doctor-live")
+_PATHS = Range(rate_bit_s=(2e6, 1e8), rtt_s=(0.01, 0.1), least_s=8.0)
+_FIRST_SEED = 200_000
+_DRAWS = 6
+_TRIES = 2
+_EVERY_S = 0.1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one number of a kind."""
+
+    planted: Planted
+    seed: int
+    run: Kept | None = None
+    """None: no draw gave a run that counts."""
+    captures: Mapping[str, KeptReading] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    """Runs that do not count, and why."""
+
+
+def outcome(kind: str, number: int) -> Outcome:
+    """The run of that number; made if it is not there."""
+    file = FOLDER / f"{kind}-{number}.pickle"
+    if file.exists():
+        found: Outcome = pickle.loads(file.read_bytes())
+        return found
+    found = _made(kind, number)
+    keep(file, found)
+    return found
+
+
+def _made(kind: str, number: int) -> Outcome:
+    left_out: list[str] = []
+    first = _FIRST_SEED + number * _DRAWS
+    for seed in range(first, first + _DRAWS):
+        planted = draw(kind, seed, of=_PATHS)
+        for _ in range(_TRIES):
+            try:
+                run, captures, doubts = _run(planted.lab)
+            except BentpipeError as error:
+                return Outcome(planted, seed, left_out=(*left_out, f"{kind} {seed}: {error}"))
+            if doubts:
+                left_out.append(f"{kind} {seed}: {'; '.join(doubts)}")
+                continue
+            if planted.least_used <= run.used_share <= planted.most_used:
+                return Outcome(planted, seed, run, captures, tuple(left_out))
+            left_out.append(f"{kind} {seed}: it used {run.used_share:.0%} of the path, so it lacks its limit")
+            break
+    return Outcome(planted, seed, left_out=tuple(left_out))
+
+
+def _run(lab: dict[str, Any]) -> tuple[Kept, dict[str, KeptReading], list[str]]:
+    """A run, its captures, and why it does not count."""
+    hosts = hosts_of(lab)
+    options = EngineOptions(pcap=tuple(sorted(hosts.values())))
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        results = execute(bentpipe.Lab(**lab), engine="live", out=out, options=options)
+        (record,) = results.records
+        if not record["reliable"]:
+            return Kept(0.0, record, {}), {}, list(record["why"]) or ["unreliable"]
+        tables = {name: results.of_run(record["run"], name) for name in ("sockets", "flows", "pings")}
+        (place,) = out.glob("[!.]*/")
+        captures = {end: reading_of(place / f"{host}.pcapng") for end, host in hosts.items()}
+    share = used_share(record, tables["flows"])
+    return Kept(share, record, {name: parquet(each) for name, each in tables.items()}), captures, []
+
+
+def diagnosed(kind: str, of: Outcome) -> list[Found]:
+    """From both ends, by sockets and by captures."""
+    if of.run is None:
+        return []
+    seen = {f"{end}'s sockets": of.run.seen_from(end, _EVERY_S) for end in ENDS}
+    seen |= {f"a capture at the {end}": each for end, each in seen_in(of.captures).items()}
+    return [
+        found_of(of.planted, transfers, end, kind=kind, seed=of.seed, half="live")
+        for end, transfers in seen.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=20, help="of each kind")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kept", action="store_true", help="only those that are kept; run nothing")
+    asked = parser.parse_args()
+    kinds = [kind for kind in KINDS if kind in asked.kinds.split(",")]
+    found: list[Found] = []
+    left_out: list[str] = []
+    for number in range(asked.runs):
+        for kind in kinds:
+            if asked.kept and not (FOLDER / f"{kind}-{number}.pickle").exists():
+                continue
+            of = outcome(kind, number)
+            left_out += of.left_out
+            found += diagnosed(kind, of)
+            print(f"{kind} {number}: {'no run counts' if of.run is None else 'done'}", file=sys.stderr)
+    for end in dict.fromkeys(each.end for each in found):
+        own = [each for each in found if each.end == end]
+        print(f"\n### Real runs, by {end}\n{summary(own, KINDS)}\n")
+        print("| planted | runs | right | first finding otherwise |\n|---|---:|---:|---|")
+        print("\n".join(line for line in matrix(own) if line.split(" ")[1] in kinds))
+    if left_out:
+        print("\nLeft out:\n" + "\n".join(f"- {each}" for each in left_out))
+
+
+if __name__ == "__main__":
+    main()
