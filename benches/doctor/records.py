@@ -39,7 +39,7 @@ class Kept:
 
     def seen_from(self, end: SeenFrom, every_s: float) -> list[Evidence]:
         """The evidence of that end with samples so often."""
-        tables = {name: pl.readparquet(io.BytesIO(each)) for name, each in self.parquet.items()}
+        tables = {name: pl.read_parquet(io.BytesIO(each)) for name, each in self.parquet.items()}
         sockets = tables["sockets"]
         number = (sockets["time_s"] / FINEST_S).round().cast(pl.Int64)
         chosen = sockets.filter(number % max(round(every_s / FINEST_S), 1) == 0)
@@ -75,7 +75,7 @@ def keep(file: Path, found: object) -> None:
 
 def parquet(table: pl.DataFrame) -> bytes:
     into = io.BytesIO()
-    table.writeparquet(into)
+    table.write_parquet(into)
     return into.getvalue()
 
 

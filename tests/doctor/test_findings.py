@@ -76,3 +76,13 @@ def test_shares_add_up_to_the_whole_time() -> None:
 def test_a_long_queue_is_named_beside_capacity() -> None:
     kinds = [each.kind for each in diagnosed({"path": {**PATH, "queue": "5 bdp"}}).findings]
     assert kinds[:2] == ["capacity", "bufferbloat"]
+
+
+def test_a_sender_whose_timers_never_ran_out_and_whose_segments_kept_their_order_names_neither() -> None:
+    lab = {
+        "path": {**PATH, "loss": 0.0003},
+        "client": {"tcp_rmem": [4096, 131072, 262144]},
+    }
+    found = diagnosed(lab)
+    assert found.view["timeouts"].max() == 0
+    assert not {"timeouts", "reordering"} & {each.kind for each in found.findings}

@@ -27,6 +27,8 @@ CAUSES = ("random-loss", "short-queue", "policer", "line-drops", "timeouts", "re
 """What can drop packets, or seem to."""
 SENDER_SIDE = ("send-buffer", "sender-application", "pacing")
 """What can keep a sender from sending more. A receiver infers these too."""
+_KEEPS_ORDER = 3
+"""The degree of reordering that Linux begins with."""
 _FARTHEST = 4.0
 """A sign counts as no farther from its mean than so many standard deviations."""
 
@@ -87,7 +89,25 @@ def drop_causes(view: View) -> dict[str, float]:
     found = all_signs(view)
     if not found:
         return {}
-    return _weights()[place(view)].of(found)
+    by_chance = _weights()[place(view)].of(found)
+    ruled_out = _ruled_out(view) & by_chance.keys()
+    if not ruled_out:
+        return by_chance
+    left = {cause: 0.0 if cause in ruled_out else chance for cause, chance in by_chance.items()}
+    whole = sum(left.values())
+    return {cause: chance / whole for cause, chance in left.items()} if whole > 0 else {}
+
+
+def _ruled_out(view: View) -> set[str]:
+    """What a sender's own counters say is not so: it counts its timers, and learns how late segments come."""
+    found: set[str] = set()
+    if not view.sees_acks_return:
+        return found
+    if view.knows("timeouts") and not np.nanmax(view["timeouts"], initial=0.0) > 0:
+        found.add("timeouts")
+    if view.knows("reordering_segments") and np.nanmax(view["reordering_segments"]) <= _KEEPS_ORDER:
+        found.add("reordering")
+    return found
 
 
 def place(view: View) -> str:
