@@ -32,7 +32,7 @@ STEP_MS = 25
 WATCH = """
 new MutationObserver((_, it) => {
   const status = document.getElementById("status");
-  if (status?.dataset.state !== "exact" || document.querySelector(".chart canvas") === null) return;
+  if (status?.dataset.state === undefined || document.querySelector(".chart canvas") === null) return;
   it.disconnect();
   requestAnimationFrame(() => { window.drawnAtMs = performance.now(); });
 }).observe(document, { subtree: true, childList: true, attributes: true });
@@ -58,7 +58,8 @@ def opened(browser: Browser, url: str) -> tuple[Page, float, float]:
     page.set_default_timeout(LONG_MS)
     page.add_init_script(WATCH)
     page.goto(url)
-    page.wait_for_function("window.drawnAtMs !== undefined")
+    while page.evaluate("window.drawnAtMs === undefined"):
+        page.wait_for_timeout(STEP_MS)
     return page, page.evaluate(PAINTED), page.evaluate("window.drawnAtMs")
 
 
@@ -94,8 +95,8 @@ def main() -> None:
     print(f"{platform.release()}, {os.cpu_count()} processors, load average {load}")
     for name in ("bentpipe.wasm", "main.js", "worker.js"):
         print(f"{name}: {(BUILT / name).stat().st_size} bytes")
-    heads = ("first paint", "first run", "redraws/s", "frames/s")
-    print(f"\n{f'medians of {times}':28}" + "".join(f"{head:>14}" for head in heads))
+    heads = ("first paint", "first picture", "redraws/s", "frames/s")
+    print(f"\n{f'medians of {times}':28}" + "".join(f"{head:>15}" for head in heads))
     with sync_playwright() as playwright:
         program = shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
@@ -108,7 +109,7 @@ def main() -> None:
                 found.append((painted_ms, drawn_ms, *dragged(page)))
                 page.close()
             painted, drawn, redraws, frames = (statistics.median(each) for each in zip(*found, strict=True))
-            print(f"{name:28}{painted:11.0f} ms{drawn:11.0f} ms{redraws:14.1f}{frames:14.1f}", flush=True)
+            print(f"{name:28}{painted:12.0f} ms{drawn:12.0f} ms{redraws:15.1f}{frames:15.1f}", flush=True)
         browser.close()
     server.shutdown()
 

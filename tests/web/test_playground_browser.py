@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from in_browser import LONG_MS, is_exact, opened, served
+from in_browser import LONG_MS, is_exact, opened, served, watched
 from playwright.sync_api import Browser, expect
 
 import bentpipe
@@ -73,6 +73,16 @@ def test_a_pinned_run_is_compared_in_a_sentence_and_kept_in_the_address(
         expect(sentence).to_contain_text("With queue 40 kB instead of 1 MB: goodput ")
         with opened(browser, page.url) as (again, _said, _asked):
             expect(again.locator("#comparison")).to_have_text(sentence.inner_text())
+        assert said == []
+
+
+def test_a_run_is_pinned_while_it_is_simulated(browser: Browser, address: str) -> None:
+    with watched(browser) as (page, said, _):
+        page.goto(f"{address}#users=30&duration=10000000000")
+        page.get_by_role("button", name="Pin this run").click()
+        expect(page.get_by_role("button", name="Take the pin off")).to_be_visible()
+        expect(page.locator("#comparison")).to_contain_text("The pinned run has the same settings.")
+        assert "pin.users=30" in page.url
         assert said == []
 
 

@@ -124,6 +124,24 @@ def test_a_zoom_shows_the_sequence_of_one_stream_and_ends(browser: Browser, addr
         assert said == []
 
 
+def test_a_phone_is_used_by_touch(browser: Browser, address: str) -> None:
+    how = {"viewport": {"width": 400, "height": 800}, "has_touch": True, "is_mobile": True}
+    with opened(browser, f"{address}#{SHORT}", **how) as (page, said, _):
+        page.get_by_role("button", name="Pin this run").tap()
+        slider = page.get_by_label("Queue", exact=True)
+        slider.scroll_into_view_if_needed()
+        slider.tap(position={"x": 60, "y": 12})
+        expect(page.locator("#comparison")).to_contain_text(re.compile("With queue .* instead of 1 MB"))
+        page.get_by_role("button", name="Play").tap()
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 400
+        small = page.locator("button:visible, select:visible, input[type=range]:visible").evaluate_all(
+            "(all) => all.filter((it) => it.getBoundingClientRect().height < 24).map((it) => it.id)"
+        )
+        assert small == []  # WCAG 2.2, 2.5.8
+        assert said == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1300, 400])
 def test_axe_finds_nothing_against_accessibility(

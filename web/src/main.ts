@@ -16,7 +16,7 @@ import { Runner, type Found } from "./runner.ts";
 import { figures, series, type Figures, type Series } from "./series.ts";
 import { svgFile } from "./svg.ts";
 import { fitFrame, partOf } from "./part.ts";
-import { SETTINGS, START, type Settings } from "./settings.ts";
+import { same, SETTINGS, START, type Settings } from "./settings.ts";
 
 /** How much a press of the button shows. */
 const ZOOM_S = 4;
@@ -105,10 +105,6 @@ function changed(key: keyof Settings, value: number | string, moving: boolean): 
   runner.ask(settings, moving);
 }
 
-function same(one: Settings, other: Settings): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
-
 function made(found: Found): Run {
   const drawn = series(found.outcome);
   return { ...found, series: drawn, figures: figures(found.outcome, drawn, found.settings) };
@@ -119,7 +115,7 @@ function found(it: Found): void {
   const length = digits(it.settings.duration / 1e9), took = Math.max(1, Math.round(it.tookMs));
   status.textContent = it.whole
     ? `Exact: ${length} s simulated in ${took} ms, seed ${it.settings.seed}.`
-    : `Preview: the first ${digits(it.outcome.results.ended_ns / 1e9)} s of ${length} s. The whole run follows when the slider rests.`;
+    : `Preview: the first ${digits(it.outcome.results.ended_ns / 1e9)} s of ${length} s. The whole run follows.`;
   status.dataset.state = it.whole ? "exact" : "preview";
   status.dataset.runs = String(Number(status.dataset.runs ?? 0) + 1);
   progress.hidden = true;
@@ -195,11 +191,12 @@ seedsButton.addEventListener("click", () => {
 });
 
 pin.addEventListener("click", () => {
-  if (pinnedSettings === null && now?.whole) [pinned, pinnedSettings] = [now, now.settings];
-  else [pinned, pinnedSettings] = [null, null];
+  pinnedSettings = pinnedSettings === null ? settings : null;
+  pinned = null;
   showPin();
   remember();
   draw();
+  findPinned();
 });
 
 /** Takes the place of all settings. */
@@ -257,8 +254,19 @@ function open(): void {
   pinned = null;
   controls.show(settings);
   showPin();
+  // Its beginning is drawn first.
+  runner.ask(settings, true);
   runner.ask(settings, false);
+  findPinned();
+}
+
+/** Draws what is pinned, simulated again unless it is the run that is shown. */
+function findPinned(): void {
   if (pinnedSettings === null) return;
+  if (now?.whole && same(now.settings, pinnedSettings)) {
+    pinned = now;
+    return draw();
+  }
   pinRunner ??= new Runner(worker(), {
     found: (it) => {
       if (pinnedSettings === null || !same(it.settings, pinnedSettings)) return;

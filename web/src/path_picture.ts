@@ -89,7 +89,8 @@ export class PathPicture {
       svg("text", { x: left + box / 2, y: 95, "text-anchor": "middle" }, name),
     ];
     const wire = (from: number, to: number) => svg("line", { class: "wire", x1: from, x2: to, y1: GROUND, y2: GROUND });
-    this.#root.setAttribute("viewBox", `0 0 ${width} 132`);
+    const above = this.#over ? 0 : words.drops - 14;
+    this.#root.setAttribute("viewBox", `0 ${above} ${width} ${132 - above}`);
     this.#root.replaceChildren(
       wire(server + box, queue.left), wire(line.to, client), ...place(server, "server"), ...(ends ? [...place(far, ends), ...place(near, ends)] : []),
       svg("rect", { class: "queue", x: queue.left, y: queue.top, width: queue.width, height: queue.height }), this.#fill,

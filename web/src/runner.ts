@@ -4,7 +4,7 @@
 import { COLUMNS } from "./columns.ts";
 import { request } from "./request.ts";
 import type { Answer, Ask } from "./messages.ts";
-import type { Settings } from "./settings.ts";
+import { same, type Settings } from "./settings.ts";
 import type { Outcome } from "./simulator.ts";
 
 export interface Found {
@@ -21,7 +21,7 @@ export interface Told {
   failed(message: string): void;
 }
 
-const PREVIEW_MS = 40;
+const PREVIEW_MS = 30;
 
 export class Runner {
   readonly #worker: Worker;
@@ -61,7 +61,9 @@ export class Runner {
     this.#previewing = false;
     const next = this.#next;
     this.#next = null;
-    if (next !== null) this.#send(next.settings, next.preview);
+    // The preview may have been the whole run.
+    const answered = answer.kind === "outcome" && answer.whole && next !== null && same(next.settings, settings);
+    if (next !== null && !answered) this.#send(next.settings, next.preview);
     if (answer.kind === "error") this.#told.failed(answer.message);
     else this.#told.found({ settings, outcome: answer.outcome, whole: answer.whole, tookMs: answer.tookMs });
   }

@@ -113,7 +113,7 @@ export class SequenceView {
       {
         width: this.#box.clientWidth, height: HEIGHT, legend: { live: true }, cursor: { y: false, drag: { x: false, y: false } },
         scales: { x: { time: false, range: [fromS, toS] }, y: { range: [floor, floor + Math.max(1, most * 1.15)] } },
-        axes: [{ ...axis, size: 30, values: (_, splits) => splits.map((each) => `${Number(each.toPrecision(6))} s`) }, { ...axis, size: 62 }],
+        axes: [{ ...axis, size: 30, values: (_, splits) => splits.map((each) => `${Number(each.toPrecision(6))} s`) }, { ...axis, size: 62, values: (_, splits) => splits.map((each) => each.toLocaleString("en").replaceAll(",", "\u202f")) }],
         series: [
           { label: "time", value: (_, value) => (value === null ? "–" : `${value.toFixed(3)} s`) },
           line("receive window ends", "--window", 1), line("sent", "--goodput", 1.5), line("selectively acknowledged (amount)", "--ping", 1),

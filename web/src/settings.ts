@@ -160,6 +160,10 @@ export const START: Readonly<Settings> = Object.freeze(
   Object.fromEntries(SETTINGS.map((each) => [each.key, each.start])) as unknown as Settings,
 );
 
+export function same(one: Settings, other: Settings): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
 /** As a reader sees it. */
 export function shown(setting: Setting, value: number | string): string {
   if (setting.kind === "choice" || typeof value === "string") return String(value);
