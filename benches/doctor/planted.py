@@ -14,6 +14,7 @@ from typing import Any
 
 MSS = 1448
 _CUBIC = 1.054
+_MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Path:
     rate_bit_s: float
     rtt_s: float
     least_s: float = 20.0
-    """How long a run lasts, or longer if its round trips ask for it."""
+    round_trips: float = 60.0
+    """How long a run lasts at least: so many seconds, and so many round trips."""
 
     @property
     def bdp(self) -> float:
@@ -56,7 +58,7 @@ class Path:
     @property
     def long_s(self) -> float:
         """Long enough that slow start is a small part."""
-        return max(self.least_s, 60 * self.rtt_s)
+        return max(self.least_s, self.round_trips * self.rtt_s)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Range:
     rate_bit_s: tuple[float, float] = (1e6, 1e9)
     rtt_s: tuple[float, float] = (0.005, 0.7)
     least_s: float = 20.0
+    round_trips: float = 60.0
 
 
 WHOLE = Range()
@@ -79,12 +82,14 @@ def draw(
 ) -> Planted:
     """The lab of that kind and seed. `kinds`: of these instead of KINDS."""
     random_ = random.Random(f"{kind} {seed}")
-    while True:
-        path = Path(_log(random_, *of.rate_bit_s), _log(random_, *of.rtt_s), of.least_s)
+    for _ in range(_MOST_DRAWS):
+        rate_bit_s, rtt_s = _log(random_, *of.rate_bit_s), _log(random_, *of.rtt_s)
+        path = Path(rate_bit_s, rtt_s, of.least_s, of.round_trips)
         found = (kinds or KINDS)[kind](path, random_)
         if found is not None:
             found.lab["seed"] = seed + 1
             return found
+    raise ValueError(f"{kind}: none of {_MOST_DRAWS} paths of this range can have it")
 
 
 def _log(random_: random.Random, low: float, high: float) -> float:
