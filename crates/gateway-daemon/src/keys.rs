@@ -4,7 +4,7 @@ use bentpipe_carrier::identity::Identity;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a new private key for its owner alone, or keeps the one that is there; prints the public key.
 pub fn run(path: &Path) -> Result<(), String> {
@@ -18,6 +18,30 @@ pub fn run(path: &Path) -> Result<(), String> {
     eprintln!("{name}: {done}. Its public key is for the other gateway:");
     println!("{}", identity.public());
     Ok(())
+}
+
+/// A key that was just made, and is removed again if nobody gets to know it.
+#[derive(Debug)]
+pub struct Unused(Option<PathBuf>);
+
+impl Unused {
+    pub fn new(path: &Path, is_new: bool) -> Self {
+        Self(is_new.then(|| path.to_owned()))
+    }
+
+    /// The other gateway may know it now: it stays.
+    pub fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // One that stays is kept the next time.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// A new key pair in a file for its owner alone, or the one that is there; whether it is new.

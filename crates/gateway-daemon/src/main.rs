@@ -14,7 +14,7 @@ const SOCKET: &str = "/run/bentpipe-gateway/status.sock";
 
 /// Makes a slow path fast: one gateway on each side of it, near the users and far from them.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "bentpipe-gateway", version, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -75,6 +75,9 @@ enum Command {
     },
     /// Say what is wrong with a configuration, this machine, or the path
     ///
+    /// It looks at the file, the key, memory, clock, privileges and programs, and whether this machine has the addresses, ports, interfaces and
+    /// folders that the configuration names.
+    ///
     /// At near, while near does not run and far does, it measures the path: round trip, the longest UDP payload, loss and rate both ways, never above
     /// path.rate. It says before how many bytes that takes. A near that runs is asked for its figures instead, and not disturbed. Status 1:
     /// something is wrong; 2: the configuration is.
@@ -103,7 +106,7 @@ enum Command {
         /// Print JSON, with up to 256 users and the 200 flows that moved last
         #[arg(long)]
         json: bool,
-        /// Print it again after so many seconds, until it is stopped, with what each user moves meanwhile
+        /// Print it again and again, until it is stopped, with what each user moves meanwhile; so many seconds between two [2 if none are given]
         #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
               value_parser = clap::value_parser!(u32).range(1..=3600))]
         watch: Option<u32>,

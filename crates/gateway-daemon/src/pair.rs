@@ -12,14 +12,15 @@
 //!
 //! Far answers near again, with the same key, until the last message has come: a lost answer costs nothing. Any other key is refused.
 
-use crate::config::{self, Role};
+use crate::config::{self, Role, check_address};
 use crate::invitation::{Invitation, SECRET_BYTES, Secret, port_of};
-use crate::keys;
-use bentpipe_carrier::Event;
+use crate::keys::{self, Unused};
+use crate::quantity;
 use bentpipe_carrier::identity::{Identity, PublicKey};
 use bentpipe_carrier::tls::{Carrier, Config, FarEnd};
+use bentpipe_carrier::{Event, Why};
 use rustix::rand::{GetRandomFlags, getrandom};
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
@@ -73,6 +74,9 @@ impl Place {
                 "{name}: it exists already. Move it away, or name another place with --config"
             ));
         }
+        if self.rate != "fair" {
+            quantity::rate(&self.rate).map_err(|what| format!("--rate: {what}, or \"fair\""))?;
+        }
         config::File::parse(text)
             .map(drop)
             .map_err(|error| format!("the configuration would be wrong{error}"))
@@ -80,12 +84,17 @@ impl Place {
 
     fn write(&self, text: &str) -> Result<(), String> {
         let mut options = OpenOptions::new();
+        let wrong = |error| format!("{}: cannot write it: {error}", self.config.display());
         let opened = options.write(true).create_new(true).open(&self.config);
-        let written = opened.and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-        written.map_err(|error| format!("{}: cannot write it: {error}", self.config.display()))
+        let mut file = opened.map_err(wrong)?;
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| file.sync_all());
+        written.map_err(|error| {
+            // Half a configuration is none.
+            let _ = fs::remove_file(&self.config);
+            wrong(error)
+        })
     }
 }
 
@@ -130,6 +139,15 @@ impl Talk {
             self.flush()?;
             while let Some(event) = self.carrier.poll_event() {
                 match event {
+                    Event::Closed {
+                        why: Why::KeyNotAllowed,
+                    } => {
+                        // Only a far that runs knows which keys are right.
+                        return Err(
+                            "far is paired and runs: the invitation was used, or has expired"
+                                .into(),
+                        );
+                    }
                     Event::Closed { why } => {
                         // An alert says why to the other end.
                         let _ = self.flush();
@@ -260,9 +278,9 @@ pub fn invite(
     listen: Option<SocketAddr>,
     valid: Duration,
 ) -> Result<(), String> {
-    let port = port_of(address).ok_or_else(|| {
-        format!("got \"{address}\", expected a name or an address with its port, such as \"far.example.net:4433\"")
-    })?;
+    check_address(address).map_err(|what| format!("--invite: {what}"))?;
+    let port = port_of(address)
+        .ok_or_else(|| format!("--invite: \"{address}\" is no name or address and port"))?;
     let listen = listen.unwrap_or_else(|| ([0; 8], port).into());
     let mut secret = [0; SECRET_BYTES];
     getrandom(&mut secret, GetRandomFlags::empty()).map_err(|error| error.to_string())?;
@@ -279,7 +297,9 @@ pub fn invite(
     // Any key shows whether the text is right.
     let any = Identity::generate().public();
     inviting.place.check(&inviting.text(any))?;
-    let identity = keys::make_or_keep(&inviting.place.key())?.0;
+    let key = inviting.place.key();
+    let (identity, is_new) = keys::make_or_keep(&key)?;
+    let unused = Unused::new(&key, is_new);
     let listener = TcpListener::bind(listen)
         .and_then(|it| it.set_nonblocking(true).map(|()| it))
         .map_err(|error| format!("{listen}: cannot listen there: {error}"))?;
@@ -326,6 +346,7 @@ pub fn invite(
                 if !inviting.over {
                     eprintln!("warning: near has not said that its configuration is written");
                 }
+                unused.forget();
                 println!("paired with {near}; wrote {config}; {refused} refused");
                 println!("next: bentpipe-gateway far --config {config}");
                 return Ok(());
@@ -351,7 +372,9 @@ pub fn accept(place: &Place, invitation: &str, socks5: SocketAddr) -> Result<(),
     );
     let text = place.text(Role::Near, &peer, &format!("socks5 = [\"{socks5}\"]"));
     place.check(&text)?;
-    let identity = keys::make_or_keep(&place.key())?.0;
+    let key = place.key();
+    let (identity, is_new) = keys::make_or_keep(&key)?;
+    let unused = Unused::new(&key, is_new);
     let address = &invitation.address;
     let found = address
         .to_socket_addrs()
@@ -370,9 +393,16 @@ pub fn accept(place: &Place, invitation: &str, socks5: SocketAddr) -> Result<(),
     talk.key().map_err(fails)?;
     talk.say(&[&[TAKE], &invitation.secret.0[..]].concat())
         .map_err(fails)?;
-    let answer = talk.message().map_err(fails)?;
+    let answer = match talk.message() {
+        Ok(answer) => answer,
+        Err(why) => {
+            // Far may have taken it: it answers the same key again.
+            unused.forget();
+            return Err(fails(why));
+        }
+    };
     match answer.split_first() {
-        Some((&TAKEN, [])) => {}
+        Some((&TAKEN, [])) => unused.forget(),
         Some((&REFUSED, why)) => {
             let why: String = String::from_utf8_lossy(why)
                 .chars()

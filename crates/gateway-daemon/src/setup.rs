@@ -7,7 +7,7 @@ use crate::tun;
 use bentpipe_carrier::quic;
 use bentpipe_gateway::{Config, GatewayRedundancy, null};
 use bentpipe_gateway_host::{ChoiceConfig, Entrance, Listener, Onward, Peer, Setup, Tcp};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use tracing::warn;
@@ -83,8 +83,8 @@ pub fn check_memory(loaded: &Loaded, session: &Config) -> Result<(), String> {
     let needed = session.memory_bytes(carrier(file).certain_datagram() as u32);
     match file.limits.memory {
         Some(limit) if needed > limit => Err(format!(
-            "limits.memory: {} MB is not enough: a session at this path.rate takes up to {} MB",
-            limit / 1_000_000,
+            "limits.memory: {:.3} MB is not enough: a session at this path.rate takes up to {} MB",
+            limit as f64 / 1e6,
             needed.div_ceil(1_000_000)
         )),
         _ => Ok(()),
@@ -96,7 +96,18 @@ pub fn setup(loaded: &Loaded, peer: SocketAddr) -> Result<Setup, String> {
     let file = &loaded.file;
     let here = |what: &str, at: SocketAddr| {
         let what = what.to_owned();
-        move |error: io::Error| format!("{what} {at}: cannot listen there: {error}")
+        move |error: io::Error| {
+            let needs = match error.kind() {
+                ErrorKind::PermissionDenied if what.starts_with("listen.tproxy") => {
+                    ". It needs CAP_NET_ADMIN"
+                }
+                ErrorKind::PermissionDenied if at.port() < 1024 => {
+                    ". A port below 1024 needs CAP_NET_BIND_SERVICE"
+                }
+                _ => "",
+            };
+            format!("{what} {at}: cannot listen there: {error}{needs}")
+        }
     };
     let mut listeners = Vec::new();
     for (name, entrance, addresses) in [

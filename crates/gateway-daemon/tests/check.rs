@@ -115,3 +115,40 @@ fn a_configured_payload_that_does_not_cross_is_an_error() {
         "{found}"
     );
 }
+
+#[test]
+fn what_the_configuration_names_and_this_machine_does_not_have_is_said() {
+    let world = World::new();
+    let busy = std::net::TcpListener::bind(world::any()).unwrap();
+    let port = busy.local_addr().unwrap().port();
+    let more = format!(
+        "http_connect = [\"127.0.0.1:{port}\"]\ntproxy = [\"192.0.2.77:4100\"]\n\
+         [router]\ninterfaces = [\"no-such-lan\"]\n[status]\nstate = \"no/such/figures.json\"\n"
+    );
+    let config = world.near_config("4 Mbit/s", "", "");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let (before, _) = text.split_once("[status]").unwrap();
+    std::fs::write(&config, format!("{before}{more}")).unwrap();
+    let (status, found, _) = check(&config, &["--offline"]);
+    assert_eq!(status, Some(1));
+    let all = found["findings"].as_array().unwrap();
+    for (what, verdict, detail) in [
+        (
+            "listen",
+            "warning",
+            format!("listen.http_connect 127.0.0.1:{port}: another program has this port"),
+        ),
+        (
+            "listen",
+            "wrong",
+            "listen.tproxy 192.0.2.77:4100: this machine does not have this address".into(),
+        ),
+        ("interface", "warning", "no interface no-such-lan".into()),
+        ("status", "wrong", "status.state: there is no folder".into()),
+    ] {
+        let is_it =
+            |it: &&Value| it["what"] == what && it["detail"].as_str().unwrap().contains(&detail);
+        let found = all.iter().find(is_it).unwrap_or(&Value::Null);
+        assert_eq!(found["verdict"], verdict, "{detail}: {all:?}");
+    }
+}

@@ -154,6 +154,7 @@ fn an_invitation_that_was_taken_is_refused_to_another_key() {
         error.contains("far refuses: the invitation was used before"),
         "{error}"
     );
+    assert!(!folder.path().join("thief.key").exists());
     // The same key may come again.
     fs::write(folder.path().join("near.key"), own.to_pem()).unwrap();
     let taken = take(folder.path(), "near.toml", &word);
@@ -175,7 +176,9 @@ fn a_late_invitation_is_refused_and_a_far_with_another_key_gets_no_secret() {
         "{error}"
     );
     let late = take(folder.path(), "near.toml", &word);
-    assert!(!late.status.success() && !folder.path().join("near.toml").exists());
+    assert!(!late.status.success());
+    // Nothing of either try stays.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     // Somebody else answers at far's address.
     let other = tempfile::tempdir().unwrap();
     let (mut false_far, _) = invite(other.path(), port, "0.05");

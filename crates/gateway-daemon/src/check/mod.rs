@@ -1,11 +1,13 @@
 //! `bentpipe-gateway check`: the configuration, what the daemon needs of this machine, and the path to far.
 
+mod machine;
 mod path;
 
 use crate::config::{Loaded, Role};
 use crate::quantity;
 use crate::setup::{carrier, check_memory, header_bytes, session};
 use bentpipe_gateway_host::probe::Direction;
+use machine::machine;
 use path::path;
 use serde::Serialize;
 use std::fs;
@@ -136,6 +138,7 @@ pub fn check(loaded: &Loaded, wanted: Wanted, mut say: impl FnMut(&str)) -> Repo
     }
     clock(&mut report);
     privileges(loaded, &mut report);
+    machine(loaded, &mut report);
     match (file.role, wanted.path) {
         (Role::Near, Some(required)) => path(loaded, required, wanted, &mut report, &mut say),
         (Role::Far, Some(true)) => report.add(

@@ -17,6 +17,23 @@ fn check_interface(key: &str, name: &str) -> Result<(), String> {
     }
 }
 
+/// A name or an address, and a port.
+pub fn check_address(text: &str) -> Result<(), String> {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    let is_name = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || c == '/');
+    if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
+        return Err(format!(
+            "got \"{text}\", expected an IPv6 address in brackets and its port, such as \"[2001:db8::1]:4433\""
+        ));
+    }
+    if is_name && matches!(port.parse::<u16>(), Ok(1..)) {
+        return Ok(());
+    }
+    Err(format!(
+        "got \"{text}\", expected a name or an address with its port, such as \"far.example.net:4433\""
+    ))
+}
+
 fn check_bypass(section: &str, after_s: Option<f64>) -> Result<(), String> {
     match after_s {
         Some(after) if !(1.0..=86_400.0).contains(&after) => {
@@ -95,14 +112,7 @@ impl File {
             Role::Near => {
                 let address = self.peer.address.as_deref();
                 let address = address.ok_or("peer.address is missing: near has to know where far is, such as \"far.example.net:4433\"")?;
-                let port = address
-                    .rsplit_once(':')
-                    .map(|(_, port)| port.parse::<u16>());
-                if !matches!(port, Some(Ok(1..))) {
-                    return Err(format!(
-                        "peer.address: got \"{address}\", expected a name or an address with its port, such as \"far.example.net:4433\""
-                    ));
-                }
+                check_address(address).map_err(|what| format!("peer.address: {what}"))?;
                 if listen.peer.is_some() {
                     return Err(
                         "listen.peer is far's: near connects to far and waits for nobody there"

@@ -4,6 +4,7 @@ use super::File;
 use bentpipe_carrier::identity::Identity;
 use std::fmt;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,7 @@ impl Loaded {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display();
         let text = fs::read_to_string(path)
-            .map_err(|error| ConfigError(format!("{name}: cannot read it: {error}")))?;
+            .map_err(|error| ConfigError(format!("{name}: cannot read it: {}", why(&error))))?;
         let file = File::parse(&text).map_err(|error| ConfigError(format!("{name}{error}")))?;
         let key = path.parent().unwrap_or(Path::new(".")).join(&file.key);
         let (identity, warnings) = match credential(&file.key) {
@@ -71,13 +72,27 @@ impl Loaded {
     }
 }
 
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::InvalidData => "it is no text (UTF-8)".to_owned(),
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// A private key, and a warning where others may read it.
 fn read_key(path: &Path) -> Result<(Identity, Vec<String>), ConfigError> {
     let name = path.display();
     let wrong = |what: String| ConfigError(format!("{name}: {what}"));
     let text = fs::read_to_string(path).map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::NotFound => ". `bentpipe-gateway keys` makes one",
+            ErrorKind::PermissionDenied => ". Its owner, or root, may read it",
+            _ => "",
+        };
         wrong(format!(
-            "cannot read the private key: {error}. `bentpipe-gateway keys` makes one"
+            "cannot read the private key: {}{hint}",
+            why(&error)
         ))
     })?;
     let identity = Identity::from_pem(&text).map_err(|error| wrong(error.to_string()))?;

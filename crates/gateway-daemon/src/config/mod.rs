@@ -2,14 +2,17 @@
 
 mod check;
 mod load;
+mod place;
 mod values;
 
+pub use check::check_address;
 pub use load::{ConfigError, Loaded};
 pub use values::{Rate, Redundancy, TakenUdp};
 
 use crate::access::Rule;
 use bentpipe_carrier::identity::PublicKey;
 use ipnet::IpNet;
+use place::place;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,10 +20,11 @@ use std::path::PathBuf;
 use values::{public_key, rate, size};
 
 /// Which end of the path a gateway stands at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Beside the users: it takes their connections.
+    #[default]
     Near,
     /// Beside the Internet: it opens the connections that near asks for.
     Far,
@@ -182,15 +186,6 @@ pub struct Status {
     pub prometheus: Option<SocketAddr>,
     /// A file that keeps the figures of users and of the whole across restarts.
     pub state: Option<PathBuf>,
-}
-
-/// Where in a text something is wrong: ":line: what".
-fn place(text: &str, error: &toml::de::Error) -> String {
-    let line = error
-        .span()
-        .map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-    let what = error.message().trim();
-    line.map_or_else(|| format!(": {what}"), |line| format!(":{line}: {what}"))
 }
 
 impl File {

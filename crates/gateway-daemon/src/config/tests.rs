@@ -39,30 +39,87 @@ fn each_mistake_has_a_message_that_names_its_place() {
         File::parse(&text.replace(from, to)).unwrap_err()
     };
     for (from, to, expected) in [
-        ("\"near\"", "\"middle\"", ":1: unknown variant `middle`"),
+        (
+            "\"near\"",
+            "\"middle\"",
+            ":1: role: unknown variant `middle`",
+        ),
         (
             "rate = \"16 Mbit/s\"",
             "rate = \"16\"",
-            ":7: got \"16\", expected a rate",
+            ":7: rate: got \"16\", expected a rate",
         ),
         (
             "rate = \"16 Mbit/s\"",
             "rate = 16",
-            ":7: expected a rate such as",
+            ":7: rate: expected a rate such as",
         ),
         (
             "rate = \"16 Mbit/s\"",
             "rats = \"16 Mbit/s\"",
             ":7: unknown field `rats`",
         ),
-        ("rate = \"16 Mbit/s\"", "", ":6: missing field `rate`"),
+        (
+            "rate = \"16 Mbit/s\"",
+            "",
+            ":6: [path]: missing field `rate`",
+        ),
         (
             "far.example.net:4433",
             "far.example.net",
             "peer.address: got",
         ),
         ("127.0.0.1:1080", "0.0.0.0:1080", "open to every network"),
-        ("127.0.0.1:1080", "localhost", ":9: invalid socket address"),
+        (
+            "127.0.0.1:1080",
+            "localhost",
+            ":9: socks5: got \"localhost\", expected an address and a port, such as",
+        ),
+        (
+            "[\"127.0.0.1:1080\"]",
+            "\"127.0.0.1:1080\"",
+            ":9: socks5: got \"127.0.0.1:1080\", expected a list in brackets",
+        ),
+        (
+            "role = \"near\"",
+            "role = near",
+            ":1: role: this is no TOML: ",
+        ),
+        (
+            "rate = \"16 Mbit/s\"",
+            "rate = \"16 Mbit/s",
+            ":7: rate: this is no TOML: ",
+        ),
+        (
+            "rate = \"16 Mbit/s\"",
+            "rate = \"16 Mbit/s\"\nrate = \"fair\"",
+            ":8: rate: it stands here for the second time",
+        ),
+        (
+            "[path]",
+            "[limits]\nconnections = -1\n[path]",
+            ":7: connections: got -1, expected a whole number, 0 or more",
+        ),
+        (
+            "[path]",
+            "[path]\nudp_payload = \"1200\"",
+            ":7: udp_payload: got \"1200\", expected a whole number",
+        ),
+        (
+            "[path]",
+            "[router]\ninterfaces = [\"lan0\"]\nexcept = [\"10.0.0.0/40\"]\n[path]",
+            ":8: except: got \"10.0.0.0/40\", expected an address and the length of its network",
+        ),
+        (
+            "\"far.example.net:4433\"",
+            "\":4433\"",
+            "peer.address: got \":4433\"",
+        ),
+        (
+            "\"far.example.net:4433\"",
+            "\"::1:4433\"",
+            "such as \"[2001:db8::1]:4433\"",
+        ),
         (
             "socks5 = [\"127.0.0.1:1080\"]",
             "",
@@ -85,10 +142,11 @@ fn each_mistake_has_a_message_that_names_its_place() {
             "expected a size",
         ),
         ("[path]", "[path", ":6:"),
-        (&key(), "abc", ":5: invalid base64"),
+        (&key(), "abc", ":5: key: invalid base64"),
     ] {
         let error = change(from, to);
         assert!(error.contains(expected), "{to}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
 
@@ -146,7 +204,10 @@ fn a_device_for_packets_has_what_its_end_needs() {
     for (wrong, expected) in [
         ("", "missing field `address`"),
         ("address = []", "tun.address is empty"),
-        ("address = [\"10.77.0.1\"]", "invalid"),
+        (
+            "address = [\"10.77.0.1\"]",
+            "got \"10.77.0.1\", expected an address and the length of its network",
+        ),
         (
             &format!("{address}device = \"a b\""),
             "no name of an interface",
