@@ -36,7 +36,7 @@ fn the_rules_take_connections_make_way_for_a_bypass_and_are_gone_after_any_end()
 
 #[test]
 fn the_rules_take_udp_and_answers_come_from_the_address_that_was_asked() {
-    run("routed_udp.sh", 4);
+    run("routed_udp.sh", 5);
 }
 
 #[test]

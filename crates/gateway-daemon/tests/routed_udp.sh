@@ -93,24 +93,46 @@ status() { "$gateway" status --socket near.sock --json | python3 -c "import json
 [ "$(status 'it["associations"] == len(it["flows"])')" = True ] || fail "flows: $(status 'it["flows"]')"
 echo "users are counted, and far's access list holds"
 
-sed -i 's/^\[status\]/[limits]\nconnections = 8\n&/' near.toml
-kill -HUP "$near_daemon"
-wait_for "a reload" grep -q 'reloaded.*limits.connections' near.log
-in_net "$client" timeout 40 python3 - <<'END2' || fail "with 8 associations at most"
-import socket
-clients = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(12)]
-for client in clients:
-    client.connect(("203.0.114.2", 53))
-    client.settimeout(0.3)
+# many.py USERS...: 12 sockets of each of these addresses ask and are answered; the first user's first socket then asks again.
+cat >many.py <<'END2'
+import socket, sys
+
+def ask(client):
     for attempt in range(100):
         client.send(b"question")
         try:
-            client.recv(100)
-            break
+            return client.recv(100)
         except TimeoutError:
             pass
-    else:
-        raise SystemExit("no answer")
+    raise SystemExit("no answer")
+
+clients = []
+for user in sys.argv[1:]:
+    for _ in range(12):
+        client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        client.bind((user, 0))
+        client.connect(("203.0.114.2", 5000))
+        client.settimeout(0.3)
+        ask(client)
+        clients.append(client)
+ask(clients[0])
 END2
+reload() { # reload KEY VALUE
+  sed -i "/^\[limits\]/,/^\[status\]/{/^\[status\]/!d}; s/^\[status\]/[limits]\n$1 = $2\n&/" near.toml
+  kill -HUP "$near_daemon"
+  wait_for "a reload" grep -q "reloaded.*limits.$1" near.log
+}
+of_user() { status "sum(flow['host'].startswith('$1:') for flow in it['flows'])"; }
+in_net "$client" ip addr add 10.1.0.3/24 dev lan
+reload user_associations 8
+in_net "$client" timeout 60 python3 many.py 10.1.0.3 || fail "with 8 associations of a user at most"
+# Those of the other user, from before, stay.
+in_net "$client" timeout 60 python3 many.py 10.1.0.2 10.1.0.3 || fail "with 8 associations of each user"
+[ "$(of_user 10.1.0.2) $(of_user 10.1.0.3)" = "8 8" ] || fail "of each user: $(of_user 10.1.0.2), $(of_user 10.1.0.3)"
+[ "$(status 'it["associations_over_limit"] >= 12')" = True ] || fail "over the limit: $(status 'it["associations_over_limit"]')"
+echo "a user has so many associations as one may, and the idlest of that user's own make room"
+
+reload connections 8
+in_net "$client" timeout 60 python3 many.py 10.1.0.2 || fail "with 8 associations at most"
 [ "$(status 'it["associations"]')" -le 8 ] || fail "associations: $(status 'it["associations"]')"
 echo "where there is no room, the idlest association makes it"
