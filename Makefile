@@ -113,7 +113,7 @@ bench-carrier:
 # Two real gateways under users' connections for MINUTES, with outages of the path and kills of either side. It needs root.
 soak-gateway:
 	@cargo build --quiet --release -p bentpipe-gateway-daemon
-	@python3 benches/soak --minutes $(or $(MINUTES),60) $(ARGS)
+	@python3 benches/proof/soak.py --minutes $(or $(MINUTES),60) $(ARGS)
 
 # curl, nginx, ssh, rsync, WebSocket, DNS and more through two real gateways, byte for byte: docs/gateway/proof.md. It needs root.
 check-gateway-protocols:

@@ -20,8 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from hosts import WrongError, wait_for
 from trials import TRIALS, SkippedError, Trial
-from world import World, WrongError, wait_for
+from world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = 1 / 40

@@ -3,8 +3,9 @@
 import sys
 from typing import Any
 
+from hosts import HERE, SERVER, WrongError, wait_for
 from talk import ECHO, REBINDS
-from world import HERE, NEAR, SERVER, SOCKS_PORT, World, WrongError, wait_for
+from world import NEAR, SOCKS_PORT, World
 
 CLOSED = [
     "127.0.0.1",

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hosts import HERE, SERVER, SERVER6, WrongError, wait_for
 from refusals import destinations, rebinding
-from world import HERE, NEAR, SERVER, SERVER6, SOCKS_PORT, Settings, World, WrongError, wait_for
+from world import NEAR, SOCKS_PORT, Settings, World
 
 PLAIN = Settings()
 SOCKS = f"{NEAR}:{SOCKS_PORT}"

@@ -4,30 +4,13 @@ import contextlib
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-HERE = Path(__file__).resolve().parent
-SERVER, SERVER6 = "203.0.114.2", "2a0e:b107:1::2"
+from hosts import ENDS_WITH_US, HERE, PATIENCE_S, RAIN, SERVER, Hosts, WrongError, wait_for
+
 NEAR, SOCKS_PORT = "10.1.0.1", 1080
-PATIENCE_S = 60
-ENDS_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
-"""The kernel kills what is started by this when its parent has ended."""
-
-
-class WrongError(Exception):
-    """A trial went wrong. The text says how."""
-
-
-def wait_for(what: str, is_so: Callable[[], Any], within_s: float = PATIENCE_S) -> None:
-    until = time.monotonic() + within_s
-    while not is_so():
-        if time.monotonic() > until:
-            raise WrongError(f"not in time: {what}")
-        time.sleep(0.05)
 
 
 @dataclass(frozen=True)
@@ -41,41 +24,12 @@ class Settings:
 
 
 @dataclass
-class World:
-    gateway: Path
-    folder: Path
+class World(Hosts):
     rate: str
     delay_s: float
     loss: float
-    spaces: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     gateways: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     path: subprocess.Popen[str] | None = None
-
-    def inside(self, name: str, *command: str | Path) -> list[str]:
-        words = [str(word) for word in command]
-        return [*ENDS_WITH_US, "nsenter", "-t", str(self.spaces[name].pid), "-n", *words]
-
-    def do(self, name: str, *command: str | Path, within_s: float = PATIENCE_S) -> str:
-        try:
-            done = subprocess.run(
-                self.inside(name, *command),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=within_s,
-                cwd=self.folder,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise WrongError(f"{Path(command[0]).name} did not end within {within_s:g} s") from error
-        if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            raise WrongError(f"{Path(command[0]).name} ended with {done.returncode}: {' '.join(said[-2:])}")
-        return done.stdout
-
-    def begin(self, name: str, log: str, *command: str | Path, stdin: IO[Any] | int | None = None) -> Any:
-        with (self.folder / log).open("ab") as out:
-            inside = self.inside(name, *command)
-            return subprocess.Popen(inside, stdout=out, stderr=out, stdin=stdin, cwd=self.folder)
 
     def python(self, name: str, *command: str, within_s: float = PATIENCE_S) -> Any:
         """What a part of `talk.py` says, as it ends."""
@@ -85,13 +39,7 @@ class World:
     # --- building
 
     def build(self) -> None:
-        for name in ("client", "near", "far", "server"):
-            command = [*ENDS_WITH_US, "unshare", "-n", "sleep", "infinity"]
-            self.spaces[name] = subprocess.Popen(command)
-        own = Path("/proc/self/ns/net").readlink()
-        for space in self.spaces.values():
-            link = Path(f"/proc/{space.pid}/ns/net")
-            wait_for("a network namespace", lambda link=link: link.readlink() != own)
+        super().build()
         ends = str(self.spaces["near"].pid), str(self.spaces["far"].pid)
         shape = ["--ends", *ends, "--delay", str(self.delay_s), "--loss", str(self.loss)]
         self.path = subprocess.Popen(
@@ -103,42 +51,7 @@ class World:
         assert self.path.stdout
         if self.path.stdout.readline().strip() != "ready":
             raise WrongError("the path between near and far could not be made")
-        self._veth("client", "lan", "near", "lan0")
-        self._veth("far", "out", "server", "eth")
-        for name, device, v4, v6 in (
-            ("client", "lan", "10.1.0.2/24", "fd00:1::2/64"),
-            ("near", "lan0", "10.1.0.1/24", "fd00:1::1/64"),
-            ("near", "wan", "198.18.0.1/24", "fd00:2::1/64"),
-            ("far", "wan", "198.18.0.2/24", "fd00:2::2/64"),
-            ("far", "out", "203.0.114.1/24", "2a0e:b107:1::1/64"),
-            ("server", "eth", "203.0.114.2/24", "2a0e:b107:1::2/64"),
-            # A network behind far that nobody else may reach.
-            ("server", "eth", "10.9.0.2/24", "fd00:9::2/64"),
-            ("server", "eth", "169.254.169.254/16", "fd00:ec2::254/64"),
-            ("far", "out", "10.9.0.1/24", "fd00:9::1/64"),
-            ("far", "out", "169.254.0.1/16", "fd00:ec2::1/64"),
-        ):
-            self._sh(
-                name,
-                f"ip link set lo up; ip link set {device} up; ip addr add {v4} dev {device}; "
-                f"ip addr add {v6} dev {device} nodad",
-            )
-        routes = "ip route add default {0}; ip -6 route add default {1}"
-        self._sh("client", routes.format("via 10.1.0.1", "via fd00:1::1"))
-        self._sh("near", routes.format("dev wan", "dev wan"))
-        self._sh("server", routes.format("via 203.0.114.1", "via 2a0e:b107:1::1"))
-        for name in ("near", "far"):
-            self._sh(
-                name, "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding"
-            )
-
-    def _sh(self, name: str, command: str) -> None:
-        self.do(name, "sh", "-ec", command)
-
-    def _veth(self, one: str, device: str, other: str, there: str) -> None:
-        pids = self.spaces[one].pid, self.spaces[other].pid
-        command = f"ip link add {device} netns {pids[0]} type veth peer name {there} netns {pids[1]}"
-        subprocess.run(command.split(), check=True)
+        self.addresses()
 
     # --- the path
 
@@ -151,8 +64,7 @@ class World:
     @contextlib.contextmanager
     def no_udp(self) -> Iterator[None]:
         """Far hears no UDP from the path."""
-        rules = "add table inet rain; add chain inet rain in { type filter hook prerouting priority -300; }; "
-        self.do("far", "nft", rules + "add rule inet rain in iifname wan meta l4proto udp drop")
+        self.do("far", "nft", RAIN + "add rule inet rain in iifname wan meta l4proto udp drop")
         try:
             yield
         finally:
@@ -161,35 +73,20 @@ class World:
     # --- the gateways
 
     def configure(self, settings: Settings) -> None:
-        keys = {
-            name: subprocess.run(
-                [self.gateway, "keys", self.folder / f"{name}.key"],
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout.strip()
-            for name in ("near", "far")
-            if not (self.folder / f"{name}.key").exists()
-        }
-        if keys:
-            (self.folder / "keys.json").write_text(json.dumps(keys))
-        keys = json.loads((self.folder / "keys.json").read_text())
         far = "[fd00:2::2]:4433" if settings.over_ipv6 else "198.18.0.2:4433"
         path = f'[path]\nrate = "{self.rate}"\nudp_payload = {settings.udp_payload}\n'
         status = '[status]\nsocket = "{}.sock"\n'
-        (self.folder / "near.toml").write_text(
-            f'role = "near"\nkey = "near.key"\n[peer]\naddress = "{far}"\nkey = "{keys["far"]}"\n{path}'
-            f'[listen]\ntproxy = ["127.0.0.1:4100", "[::1]:4100"]\nsocks5 = ["{NEAR}:{SOCKS_PORT}"]\n'
+        self.write_configurations(
+            far,
+            near=f'{path}[listen]\ntproxy = ["127.0.0.1:4100", "[::1]:4100"]\n'
+            f'socks5 = ["{NEAR}:{SOCKS_PORT}"]\n'
             '[router]\ninterfaces = ["lan0"]\nudp = "all"\nexcept = ["10.1.0.0/24", "fd00::/16"]\n'
-            f"{status.format('near')}"
-        )
-        (self.folder / "far.toml").write_text(
-            f'role = "far"\nkey = "far.key"\n[peer]\nkey = "{keys["near"]}"\n{path}'
-            f'[listen]\npeer = "{far}"\n{status.format("far")}'
+            + status.format("near"),
+            far=path + status.format("far"),
         )
         (self.folder / "resolv.conf").write_text(f"nameserver {SERVER}\noptions timeout:2 attempts:5\n")
         for name in ("near", "far"):
-            self._sh(name, f"ip link set wan mtu {settings.mtu}")
+            self.sh(name, f"ip link set wan mtu {settings.mtu}")
 
     def start(self) -> None:
         for name in ("far", "near"):
@@ -225,7 +122,8 @@ class World:
                 (self.folder / f"{name}-{role}.json").write_text(json.dumps(self.status(role), indent=1))
 
     def end(self) -> None:
-        for process in [*self.gateways.values(), *self.spaces.values(), self.path]:
+        for process in [*self.gateways.values(), self.path]:
             if process:
                 process.kill()
                 process.wait()
+        super().end()

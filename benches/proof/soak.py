@@ -14,7 +14,6 @@ Needs Linux, root, nft and ip. Nothing outside the namespaces is touched.
 """
 
 import argparse
-import asyncio
 import contextlib
 import json
 import os
@@ -26,177 +25,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hosts import HERE, RAIN, Hosts
+
 ROOT = Path(__file__).resolve().parents[2]
-SERVER, PORT = "203.0.114.2", 8080
-_BLOCK = bytes(random.Random(1).randbytes(1 << 16))
 
 
-def content(start: int, length: int) -> bytes:
-    """Bytes of an endless text that repeats after 65536."""
-    start %= len(_BLOCK)
-    whole = (_BLOCK[start:] + _BLOCK) * (1 + length // len(_BLOCK))
-    return whole[:length]
-
-
-# --- The server and the users: each is this file, started in a namespace.
-
-
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError, ValueError):
-        start, length = map(int, (await reader.readline()).split())
-        sent = 0
-        while sent < length:
-            piece = content(start + sent, min(65536, length - sent))
-            writer.write(piece)
-            await writer.drain()
-            sent += len(piece)
-    with contextlib.suppress(ConnectionError):
-        writer.close()
-        await writer.wait_closed()
-
-
-async def serve() -> None:
-    server = await asyncio.start_server(_answer, "0.0.0.0", PORT)
-    async with server:
-        await server.serve_forever()
-
-
-async def _fetch(start: int, length: int) -> str:
-    """How it ended: "right", "wrong", or why it failed."""
-    try:
-        reader, writer = await asyncio.open_connection(SERVER, PORT)
-    except OSError as error:
-        return f"not opened: {error.strerror}"
-    try:
-        writer.write(f"{start} {length}\n".encode())
-        got = await reader.read(0)
-        while piece := await reader.read(65536):
-            if piece != content(start + len(got), len(piece)):
-                return "wrong"
-            got += piece
-        return "right" if len(got) == length else "cut off"
-    except OSError as error:
-        return f"broke: {error.strerror or error}"
-    finally:
-        writer.close()
-
-
-async def _user(number: int, seed: int, limit_s: float) -> None:
-    drawn = random.Random(seed * 1000 + number)
-    while True:
-        begun = time.monotonic()
-        length = round(1000 * 2 ** drawn.uniform(0, 11))
-        try:
-            ended = await asyncio.wait_for(_fetch(drawn.randrange(1 << 20), length), limit_s)
-        except TimeoutError:
-            ended = "took too long"
-        print(json.dumps([begun, time.monotonic(), length, ended]), flush=True)
-        await asyncio.sleep(drawn.expovariate(1 / 0.2))
-
-
-async def use(users: int, seed: int, limit_s: float) -> None:
-    await asyncio.gather(*(_user(number, seed, limit_s) for number in range(users)))
-
-
-# --- The world.
-
-
-ENDS_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
-"""The kernel kills what is started by this when its parent has ended."""
-
-
-@dataclass
-class World:
-    gateway: Path
-    folder: Path
-    spaces: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-
-    def inside(self, name: str, *command: str) -> list[str]:
-        return [*ENDS_WITH_US, "nsenter", "-t", str(self.spaces[name].pid), "-n", *command]
-
-    def do(self, name: str, *command: str) -> str:
-        done = subprocess.run(self.inside(name, *command), capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{name}: {' '.join(command)}: {done.stderr.strip()}")
-        return done.stdout
-
-    def build(self) -> None:
-        for name in ("client", "near", "far", "server"):
-            command = [*ENDS_WITH_US, "unshare", "-n", "sleep", "infinity"]
-            self.spaces[name] = subprocess.Popen(command)
-        own = Path("/proc/self/ns/net").readlink()
-        until = time.monotonic() + 5
-        for space in self.spaces.values():
-            while Path(f"/proc/{space.pid}/ns/net").readlink() == own:
-                if time.monotonic() > until:
-                    raise RuntimeError("a network namespace could not be made: this needs root")
-                time.sleep(0.01)
-        self._link(("client", "lan", "10.1.0.2"), ("near", "lan0", "10.1.0.1"))
-        self._link(("near", "wan", "198.18.0.1"), ("far", "wan", "198.18.0.2"))
-        self._link(("far", "out", "203.0.114.1"), ("server", "eth", SERVER))
-        for name, way in (("client", "10.1.0.1"), ("near", "198.18.0.2"), ("server", "203.0.114.1")):
-            self.do(name, "ip", "route", "add", "default", "via", way)
-        for name in ("near", "far"):
-            self.do(name, "sysctl", "-qw", "net.ipv4.ip_forward=1")
-
-    def _link(self, *ends: tuple[str, str, str]) -> None:
-        """Joins two namespaces. An end: its namespace, its device, its address."""
-        (one, device, _), (other, there, _) = ends
-        pids = self.spaces[one].pid, self.spaces[other].pid
-        command = f"ip link add {device} netns {pids[0]} type veth peer name {there} netns {pids[1]}"
-        subprocess.run(command.split(), check=True)
-        for name, at, own in ends:
-            self.do(name, "ip", "address", "add", f"{own}/24", "dev", at)
-            self.do(name, "ip", "link", "set", at, "up")
-            self.do(name, "ip", "link", "set", "lo", "up")
-
-    def configure(self, rate: str) -> None:
-        keys = {
-            name: subprocess.run(
-                [self.gateway, "keys", self.folder / f"{name}.key"],
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout.strip()
-            for name in ("near", "far")
-        }
-        (self.folder / "near.toml").write_text(
-            f'role = "near"\nkey = "near.key"\n[peer]\naddress = "198.18.0.2:4433"\nkey = "{keys["far"]}"\n'
-            f'[path]\nrate = "{rate}"\n'
-            '[listen]\ntproxy = ["127.0.0.1:4100"]\n[router]\ninterfaces = ["lan0"]\n'
-        )
-        (self.folder / "far.toml").write_text(
-            f'role = "far"\nkey = "far.key"\n[peer]\nkey = "{keys["near"]}"\n[path]\nrate = "{rate}"\n'
-            '[listen]\npeer = "198.18.0.2:4433"\n'
-        )
-
+class World(Hosts):
     def start(self, name: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{name}.log").open("ab") as log:
-            command = self.inside(
-                name, str(self.gateway), name, "--config", str(self.folder / f"{name}.toml")
-            )
-            return subprocess.Popen(command, stdout=log, stderr=log)
+        config = self.folder / f"{name}.toml"
+        return self.begin(name, f"{name}.log", self.gateway, name, "--config", config)
 
     def silence(self, *, silent: bool) -> None:
         """The path loses everything, or nothing. The devices stay up, as those of a modem do."""
         if silent:
-            self.do(
-                "far",
-                "nft",
-                "add table inet rain { chain in { type filter hook prerouting priority -300; }; }",
-            )
-            self.do("far", "nft", "add rule inet rain in iifname wan drop")
+            self.do("far", "nft", RAIN + "add rule inet rain in iifname wan drop")
         else:
             self.do("far", "nft", "delete table inet rain")
-
-    def end(self) -> None:
-        for space in self.spaces.values():
-            space.kill()
-            space.wait()
 
 
 @dataclass(frozen=True)
@@ -280,22 +128,29 @@ def folder(keep: Path | None) -> Iterator[Path]:
 
 def soak(arguments: argparse.Namespace) -> int:
     with folder(arguments.keep) as path:
-        world = World(arguments.gateway.resolve(), path)
+        world = World(arguments.gateway.resolve(), path.resolve())
         try:
             world.build()
+            world.join("near", "wan", "far", "wan")
+            world.addresses()
             return _soaked(world, arguments)
         finally:
             world.end()
 
 
 def _soaked(world: World, arguments: argparse.Namespace) -> int:
-    world.configure(arguments.rate)
+    path = f'[path]\nrate = "{arguments.rate}"\n'
+    world.write_configurations(
+        "198.18.0.2:4433",
+        near=path + '[listen]\ntproxy = ["127.0.0.1:4100"]\n[router]\ninterfaces = ["lan0"]\n',
+        far=path,
+    )
     gateways = {name: world.start(name) for name in ("far", "near")}
-    own = [sys.executable, str(Path(__file__).resolve())]
+    own = [sys.executable, str(HERE / "users.py")]
     server = subprocess.Popen(world.inside("server", *own, "--serve"))
     time.sleep(2)
     said = world.folder / "fetches"
-    asked = ["--use", "--users", str(arguments.users), "--seed", str(arguments.seed)]
+    asked = ["--users", str(arguments.users), "--seed", str(arguments.seed)]
     with said.open("wb") as out:
         users = subprocess.Popen(world.inside("client", *own, *asked), stdout=out)
     looks: list[Any] = []
@@ -385,19 +240,11 @@ def main() -> int:
         "--events", nargs="+", default=["outage", "kill near", "kill far"], help="what happens"
     )
     parser.add_argument("--keep", type=Path, help="keep logs and fetches in this folder")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--use", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.serve:
-        asyncio.run(serve())
-    elif arguments.use:
-        asyncio.run(use(arguments.users, arguments.seed, 60))
-    elif os.geteuid() or not shutil.which("nft") or not arguments.gateway.exists():
+    if os.geteuid() or not shutil.which("nft") or not arguments.gateway.exists():
         print(f"soak: this needs root, nft and {arguments.gateway}", file=sys.stderr)
         return 2
-    else:
-        return soak(arguments)
-    return 0
+    return soak(arguments)
 
 
 if __name__ == "__main__":
