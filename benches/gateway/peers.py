@@ -29,6 +29,7 @@ LAB = "gateway-peers"
 KEPT = Path("runs") / LAB
 PAYLOAD_SHARE = 1430 / 1500
 """Of a packet of the gateways. The ceiling of the others lies up to 2 % above it."""
+FILE_MBIT = 800
 MEASURED_S = 30
 """Of a download, the last."""
 
@@ -76,10 +77,12 @@ def _table(results: Results, path: str, what: str, keys: dict[str, Any]) -> Iter
         "neighbour": _neighbour,
         "page": _objects,
         "users": _objects,
+        "file": _file,
     }[what]
     heads = {
         "bulk and keystrokes": "Mbit/s | of the ceiling | keys p50, p99 ms | queue ms | sent per payload | "
-        "processor s per Gbit",
+        "processor s per Gbit | MB near, far",
+        "file": "100 MB, s | Mbit/s | of the ceiling",
         "neighbour": "download Mbit/s | neighbour Mbit/s | of an equal share | queue ms",
     }
     head = heads.get(what, "all objects, s | one object: p50, p95 s")
@@ -118,6 +121,7 @@ def _bulk(results: Results, places: Sequence[int], rate: float, loss: float) -> 
     yield f"{median(_sent_per_payload(results, place) for place in moved):.3f}" if moved else "no payload"
     costs = [_processor_s(results.records[place]) / _payload_gbit(results, place) for place in moved]
     yield f"{median(costs):.2f}" if any(costs) else "none"
+    yield ", ".join(_memory(results, places, host) for host in ("near", "far"))
 
 
 def _neighbour(results: Results, places: Sequence[int], rate: float, loss: float) -> Iterator[str]:
@@ -140,12 +144,27 @@ def _objects(results: Results, places: Sequence[int], _rate: float, _loss: float
     yield _shares((flows["end_s"] - flows["start_s"]).drop_nulls(), (0.5, 0.95), 2)
 
 
+def _file(results: Results, places: Sequence[int], rate: float, loss: float) -> Iterator[str]:
+    """From the request to the last byte."""
+    flows = pl.concat(results.of_run(results.names[place], "flows") for place in places).filter(
+        workload="file"
+    )
+    took_s = (flows["end_s"] - flows["start_s"]).drop_nulls()
+    if len(took_s) < len(places):
+        yield from ("not in time", "", "")
+        return
+    mbit_s = FILE_MBIT / float(took_s.median() or 0)
+    yield f"{took_s.median():.1f}"
+    yield f"{mbit_s:.3g}"
+    yield f"{100 * mbit_s / _ceiling(rate, loss):.0f} %"
+
+
 def _ceiling(rate: float, loss: float) -> float:
     return rate * (1 - loss) * PAYLOAD_SHARE
 
 
 def _shares(values: pl.Series, shares: Sequence[float], digits: int) -> str:
-    quantiles = [values.quantile(share, "higher") for share in shares]
+    quantiles = [values.quantile(share, "linear") for share in shares]
     return ", ".join("none" if each is None else f"{each:.{digits}f}" for each in quantiles)
 
 
@@ -184,6 +203,19 @@ def _processor_s(record: Any) -> float:
     hosts = record["engine_error"]["hosts"]
     found = (program for host in ("near", "far") for program in (hosts.get(host) or {}).get("programs") or [])
     return sum(program["ran_s"] or 0.0 for program in found)
+
+
+def _memory(results: Results, places: Sequence[int], host: str) -> str:
+    """The most that the programs there held. bentpipe's gateways are threads of the engine here:
+    nothing tells them from the rest of it.
+    """
+    hosts = [results.records[place]["engine_error"]["hosts"].get(host) or {} for place in places]
+    each = [
+        sum(held)
+        for found in hosts
+        if (held := [it["memory_max_mb"] for it in found.get("programs") or [] if it.get("memory_max_mb")])
+    ]
+    return f"{median(each):.0f}" if each else "none"
 
 
 if __name__ == "__main__":

@@ -231,6 +231,7 @@ class ProgramWaits(TypedDict, total=False):
     wait_max_at_s: float | None
     stopped_s: float
     stopped_at_s: float | None
+    memory_max_mb: float | None
 
 
 class HostWaits(TypedDict, total=False):

@@ -26,6 +26,8 @@ pub(super) struct Seen {
     pub state: State,
     /// `None` where the kernel does not count them.
     pub times: Option<SchedStat>,
+    /// What the process holds in memory, at its first thread. `None` at others, and for threads of the engine itself.
+    pub memory_bytes: Option<u64>,
 }
 
 /// A task's number comes again; together with its start it does not.
@@ -72,6 +74,8 @@ pub struct ProgramWaits {
     pub stopped_s: f64,
     /// When it was first seen stopped.
     pub stopped_at_s: Option<f64>,
+    /// The most that its processes held in memory together, look by look. `None` where it is threads of the engine.
+    pub memory_max_mb: Option<f64>,
 }
 
 /// What was seen of a task, or of several.
@@ -111,6 +115,9 @@ struct Program {
     /// The same since the last look: of the threads that are there, and of those that have ended, one after another.
     waited_there_ns: u64,
     waited_ended_ns: u64,
+    /// What its processes hold, as far as they were seen in this look, and the most of all looks.
+    memory_bytes: Option<u64>,
+    memory_max_bytes: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -131,6 +138,9 @@ impl Account {
             let waited_ns = self.see(now_ns, seen);
             let program = self.program(now_ns, seen);
             program.waited_there_ns = program.waited_there_ns.max(waited_ns);
+            if let Some(bytes) = seen.memory_bytes {
+                *program.memory_bytes.get_or_insert_default() += bytes;
+            }
             let task = self
                 .present
                 .get_mut(&seen.task)
@@ -188,6 +198,7 @@ impl Account {
         for program in self.programs.values_mut().flat_map(BTreeMap::values_mut) {
             program.waited_ns += program.waited_there_ns.max(program.waited_ended_ns);
             (program.waited_there_ns, program.waited_ended_ns) = (0, 0);
+            program.memory_max_bytes = program.memory_max_bytes.max(program.memory_bytes.take());
         }
     }
 
@@ -301,6 +312,7 @@ impl Program {
             wait_max_at_s: counted.then_some(sum.longest_wait_at_ns as f64 / 1e9),
             stopped_s: sum.stopped_ns as f64 / 1e9,
             stopped_at_s: sum.stopped_at_ns.map(|ns| ns as f64 / 1e9),
+            memory_max_mb: self.memory_max_bytes.map(|bytes| bytes as f64 / 1e6),
         }
     }
 }

@@ -20,6 +20,7 @@ fn at(process: i32, program: &str, waited_ms: u64) -> Seen {
             waited_ns: waited_ms * MS_NS,
             turns: 1,
         }),
+        memory_bytes: None,
     }
 }
 
@@ -240,4 +241,27 @@ fn what_a_program_waited_before_it_changed_its_name_stays_with_the_former_name()
     near(python3.wait_share, 0.9);
     near(python3.wait_max_ms, 90.0);
     near(worker.wait_share, 0.0);
+}
+
+#[test]
+fn the_memory_of_a_program_is_the_most_that_its_processes_held_together() {
+    let mut account = Account::default();
+    let with = |process, bytes| Seen {
+        memory_bytes: bytes,
+        ..at(process, "sing-box", 0)
+    };
+    account.look(0, &[with(7, Some(3_000_000))]);
+    account.look(
+        LOOK_NS,
+        &[with(7, Some(4_000_000)), with(8, Some(5_000_000))],
+    );
+    account.look(
+        2 * LOOK_NS,
+        &[with(8, Some(6_000_000)), at(9, "a thread", 0)],
+    );
+    let [thread, program] = &of_server(account, 3 * LOOK_NS)[..] else {
+        panic!("two programs were seen");
+    };
+    near(program.memory_max_mb, 9.0);
+    assert_eq!(thread.memory_max_mb, None);
 }

@@ -8,6 +8,7 @@ use super::account::{Owner, SchedStat, Seen, State, Task};
 use crate::gateway;
 use crate::per_host::{HostId, PerHost};
 use crate::split;
+use rustix::param::page_size;
 use rustix::process::{Pid, getpid};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -64,6 +65,7 @@ impl KernelThreads {
                 program: name.clone(),
                 state: State::Other,
                 times: times(text),
+                memory_bytes: None,
             }
         })
     }
@@ -113,7 +115,7 @@ impl Tasks {
                 self.see_own_threads(&mut seen);
                 continue;
             }
-            let Some((program, _, started)) = stat(&format!("/proc/{process}/stat")) else {
+            let Some((program, _, started, _)) = stat(&format!("/proc/{process}/stat")) else {
                 continue;
             };
             let key = (process, started);
@@ -161,6 +163,7 @@ impl Tasks {
             let found = THREADS.iter().find(|(name, _)| *name == task.program);
             seen.extend(found.map(|&(_, host)| Seen {
                 owner: Owner::Host(host),
+                memory_bytes: None,
                 ..task
             }));
         }
@@ -199,7 +202,7 @@ pub(super) fn see_ended(process: Pid, host: HostId, counted: bool) -> Option<See
 /// A task by its own name.
 fn see_task(process: i32, thread: i32, owner: Owner, counted: bool) -> Option<Seen> {
     let folder = format!("/proc/{process}/task/{thread}");
-    let (program, state, started_ticks) = stat(&format!("{folder}/stat"))?;
+    let (program, state, started_ticks, memory_pages) = stat(&format!("{folder}/stat"))?;
     let times = if counted {
         Some(times(
             &fs::read_to_string(format!("{folder}/schedstat")).ok()?,
@@ -217,6 +220,7 @@ fn see_task(process: i32, thread: i32, owner: Owner, counted: bool) -> Option<Se
         program,
         state,
         times,
+        memory_bytes: (thread == process).then(|| memory_pages * page_size() as u64),
     })
 }
 
@@ -226,13 +230,13 @@ fn numbers(folder: &Path) -> impl Iterator<Item = i32> + use<> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Name, state, and start of a task (`proc_pid_stat(5)`).
-fn stat(file: &str) -> Option<(String, State, u64)> {
+/// Name, state, and start of a task, and the pages that its process holds (`proc_pid_stat(5)`).
+fn stat(file: &str) -> Option<(String, State, u64, u64)> {
     parse_stat(&fs::read_to_string(file).ok()?)
 }
 
 /// The name stands in brackets and may hold any character, brackets too.
-fn parse_stat(text: &str) -> Option<(String, State, u64)> {
+fn parse_stat(text: &str) -> Option<(String, State, u64, u64)> {
     let (before, rest) = text.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
     let mut fields = rest.split_ascii_whitespace();
@@ -241,9 +245,10 @@ fn parse_stat(text: &str) -> Option<(String, State, u64)> {
         "T" | "t" => State::Stopped,
         _ => State::Other,
     };
-    // The state is field 3, the start 22.
+    // The state is field 3, the start 22, the pages 24.
     let started = fields.nth(18)?.parse().ok()?;
-    Some((name.to_owned(), state, started))
+    let pages = fields.nth(1)?.parse().ok()?;
+    Some((name.to_owned(), state, started, pages))
 }
 
 fn times(schedstat: &str) -> Option<SchedStat> {
@@ -264,7 +269,7 @@ mod tests {
     fn a_name_with_brackets_and_spaces_is_read_whole() {
         let fields = "S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 99 1";
         let parsed = parse_stat(&format!("7 (a) T (b) {fields}"));
-        assert_eq!(parsed, Some(("a) T (b".to_owned(), State::Other, 4242)));
+        assert_eq!(parsed, Some(("a) T (b".to_owned(), State::Other, 4242, 1)));
         let stopped = parse_stat(&format!("7 (a) T{}", &fields[1..])).unwrap();
         assert_eq!(stopped.1, State::Stopped);
         assert_eq!(parse_stat("7 (a"), None);
