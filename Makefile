@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb docs wasm playground lessons site clean
+.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb check-upgrade docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -215,6 +215,11 @@ deb:
 # That package and docs/gateway/ten-minutes.md, on two bare machines with systemd, in namespaces. Root.
 check-deb:
 	@scripts/check-deb
+
+# One side of two gateways at a time is upgraded from the program of the commit REV to this one, and back. Root.
+check-upgrade:
+	@cargo build --quiet --release -p bentpipe-gateway-daemon
+	@scripts/check-upgrade --rev $(or $(REV),$(error REV= names the earlier commit))
 
 # The pages that are printed from the code, and the notebook with its output.
 docs: setup

@@ -14,7 +14,7 @@ const VERSION: u32 = 1;
 const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default)]
 struct Kept {
     version: u32,
     totals: Totals,
@@ -108,4 +108,32 @@ fn read(path: &Path) -> io::Result<Kept> {
         return Err(wrong("it has a figure that cannot be".into()));
     }
     Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_another_version_are_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("figures.json");
+        // An earlier one that counted less, and a later one that counts more.
+        for totals in [
+            r#"{"starts": 3, "sent_bytes": 9}"#,
+            r#"{"starts": 3, "sent_bytes": 9, "up_s": 1.5, "something_new": 4}"#,
+        ] {
+            let text = format!(
+                r#"{{"version": 1, "totals": {totals}, "users": [{{"user": "192.0.2.1", "connections": 2}}], "other_users": 0, "others": {{}}, "more": 1}}"#
+            );
+            fs::write(&path, text).unwrap();
+            let (state, users) = State::open(path.clone());
+            assert_eq!(
+                (state.before.starts, state.before.counts.sent_bytes),
+                (3, 9)
+            );
+            assert_eq!(UserTotals::all(&users)[0].counts.connections, 2);
+        }
+        assert!(!beside(&path, "damaged").exists());
+    }
 }

@@ -118,6 +118,7 @@ pub struct AssociationsReport {
 
 /// Whole packets of hosts, by TUN. They are among the session's datagrams, and what was refused or dropped is among the associations'.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PacketsReport {
     /// Flows that carry them: one for each user, and one for the others.
     pub flows: u64,

@@ -10,6 +10,7 @@ pub const MOST_USERS: usize = 256;
 
 /// What hosts did. Bytes are payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UserFigures {
     /// Connections: accepted at near, opened at far.
     pub connections: u64,

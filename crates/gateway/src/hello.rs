@@ -10,8 +10,10 @@
 
 use core::fmt;
 
-/// Of the protocol, as a HELLO says it.
+/// Of the protocol, as a HELLO says it: the highest that this gateway speaks. A session speaks the lower one of both gateways'.
 pub const VERSION: u16 = 1;
+/// The lowest that this gateway speaks: the one before [`VERSION`], so that one side at a time can be upgraded.
+pub const OLDEST_VERSION: u16 = 1;
 /// No control message is longer.
 pub const CONTROL_MAX_BYTES: usize = 1024;
 /// Of one without the kept datagram packets.

@@ -33,7 +33,7 @@ pub use config::{Config, ConfigError, Rate};
 pub use datagram::{DATAGRAM_MAX_BYTES, Datagram, DatagramFrame, DatagramFrames, Piece};
 pub use flow::FlowId;
 pub use frame::{Frame, FrameError, Frames};
-pub use hello::{CONTROL_MAX_BYTES, Control, Hello, VERSION};
+pub use hello::{CONTROL_MAX_BYTES, Control, Hello, OLDEST_VERSION, VERSION};
 pub use record::{GatewayFigures, GatewayRedundancy};
 pub use session::{
     DatagramFigures, Event, Figures, OpenError, Received, ResetCode, Role, Sent, Session, Why,

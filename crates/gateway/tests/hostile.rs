@@ -3,7 +3,9 @@
 mod ends;
 
 use bentpipe_base::Nanos;
-use bentpipe_gateway::{Config, Event, FlowId, Frame, Frames, Hello, ResetCode};
+use bentpipe_gateway::{
+    Config, Event, FlowId, Frame, Frames, Hello, OLDEST_VERSION, ResetCode, VERSION, Why,
+};
 use ends::{Ends, Victim, config, hello, read_all, target, target_v6};
 
 fn data(flow: u64, offset: u64, bytes: &[u8]) -> Frame<'_> {
@@ -29,6 +31,26 @@ fn a_session_needs_packets_in_which_every_frame_has_room() {
         victim.send(&[data(0, 0, &[7, 7, 7])]);
         victim.wait(Nanos::from_secs(3));
         assert_eq!(victim.session.has_session(), packet_max_bytes >= 128);
+    }
+}
+
+#[test]
+fn a_session_speaks_the_lower_version_of_both_and_ends_where_one_is_too_old() {
+    for (version, is_spoken) in [
+        (OLDEST_VERSION - 1, false),
+        (VERSION, true),
+        (VERSION + 1, true),
+        (u16::MAX, true),
+    ] {
+        let mut victim = Victim::new(config(16_000_000), Hello { version, ..hello() });
+        victim.wait(Nanos::from_secs(1));
+        assert_eq!(victim.session.has_session(), is_spoken, "{version}");
+        let too_old = |it: &Event| *it == Event::Lost(Why::Version(version));
+        assert_eq!(victim.events.iter().any(too_old), !is_spoken, "{version}");
+        if is_spoken {
+            let flow = victim.session.open(1, &target());
+            assert!(flow.is_ok_and(|flow| victim.session.write(flow, b"bytes") == 5));
+        }
     }
 }
 

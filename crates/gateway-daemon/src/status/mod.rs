@@ -9,3 +9,6 @@ mod text;
 pub use model::{Standing, Totals, UserTotals};
 pub use rates::Rates;
 pub use server::{Answers, Served, ask};
+
+#[cfg(test)]
+mod tests;

@@ -6,17 +6,18 @@ use bentpipe_gateway_host::{
 };
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Add;
 
-/// How a gateway stands. Counts are since it began, but for `total` and `users`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// How a gateway stands. Counts are since it began, but for `total` and `users`. What a gateway of another version does not say is 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Standing {
     pub role: Role,
     pub version: String,
-    pub up_s: f64,
+    #[serde(flatten)]
+    pub counts: Counts,
     /// There is a session with the other gateway.
     pub connected: bool,
-    /// Sessions that began: more than one where a gateway began anew or an outage lasted longer than the session does.
-    pub sessions: u64,
     /// Connections of the carrier, and handshakes that failed or were refused.
     pub carrier_connections: u64,
     /// Of them, TLS over TCP: taken where UDP gets no answer.
@@ -56,22 +57,14 @@ pub struct Standing {
     pub associations: u64,
     pub associations_failed: u64,
     /// UDP associations beyond those that a user may have: not begun, or ended early for a newer one.
-    #[serde(default)]
     pub associations_over_limit: u64,
-    /// Datagrams that hosts gave, and that they were given.
-    pub datagrams_sent: u64,
-    pub datagrams_delivered: u64,
     /// Datagrams that the access list does not allow; that came from strangers, or were no requests of SOCKS that are taken (fragments, names);
     /// and that waited for too long or had no room, here or in the kernel.
     pub datagrams_refused: u64,
     pub datagrams_invalid: u64,
     pub datagrams_dropped: u64,
     /// Whole packets of users, by the device of `[tun]`. They are among the datagrams.
-    #[serde(default)]
     pub tun: PacketsReport,
-    /// Payload that hosts gave, and that they were given.
-    pub sent_bytes: u64,
-    pub delivered_bytes: u64,
     /// Packets to the other gateway: new ones, repairs sent beforehand, and those sent again.
     pub packets: u64,
     pub repairs: u64,
@@ -95,47 +88,82 @@ pub struct Standing {
     pub reloads_refused: u64,
 }
 
-/// What is kept across restarts.
+/// What a gateway has done, in one run or in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
-    pub starts: u64,
+#[serde(default)]
+pub struct Counts {
     pub up_s: f64,
+    /// Sessions that began: more than one where a gateway began anew or an outage lasted longer than the session does.
     pub sessions: u64,
-    pub connections: u64,
+    /// Payload that hosts gave, and that they were given.
     pub sent_bytes: u64,
     pub delivered_bytes: u64,
+    /// Datagrams that hosts gave, and that they were given.
     pub datagrams_sent: u64,
     pub datagrams_delivered: u64,
+}
+
+impl From<&Report> for Counts {
+    fn from(of: &Report) -> Self {
+        let (session, users) = (&of.session, &of.session.datagrams);
+        Self {
+            up_s: of.ran.as_secs_f64(),
+            sessions: session.sessions,
+            sent_bytes: session.sent_bytes,
+            delivered_bytes: session.delivered_bytes,
+            datagrams_sent: users.sent,
+            datagrams_delivered: users.delivered,
+        }
+    }
+}
+
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            up_s: self.up_s + other.up_s,
+            sessions: self.sessions + other.sessions,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            delivered_bytes: self.delivered_bytes + other.delivered_bytes,
+            datagrams_sent: self.datagrams_sent + other.datagrams_sent,
+            datagrams_delivered: self.datagrams_delivered + other.datagrams_delivered,
+        }
+    }
+}
+
+/// What is kept across restarts. What an earlier version did not count is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Totals {
+    pub starts: u64,
+    pub connections: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
 }
 
 impl Totals {
     /// Whether counting can go on from these without an overflow: they may come from a file.
     pub fn are_plausible(&self) -> bool {
-        let counts = [
+        let all = [
             self.starts,
-            self.sessions,
             self.connections,
-            self.sent_bytes,
-            self.delivered_bytes,
-            self.datagrams_sent,
-            self.datagrams_delivered,
+            self.counts.sessions,
+            self.counts.sent_bytes,
+            self.counts.delivered_bytes,
+            self.counts.datagrams_sent,
+            self.counts.datagrams_delivered,
         ];
-        self.up_s >= 0.0 && counts.into_iter().all(|it| it < 1 << 60)
+        self.counts.up_s >= 0.0 && all.into_iter().all(|it| it < 1 << 60)
     }
 
     /// With what a gateway has done since it began.
     #[must_use]
     pub fn with(&self, of: &Report) -> Self {
-        let (session, users) = (&of.session, &of.session.datagrams);
         Self {
             starts: self.starts + 1,
-            up_s: self.up_s + of.ran.as_secs_f64(),
-            sessions: self.sessions + session.sessions,
-            connections: self.connections + session.opened + session.accepted,
-            sent_bytes: self.sent_bytes + session.sent_bytes,
-            delivered_bytes: self.delivered_bytes + session.delivered_bytes,
-            datagrams_sent: self.datagrams_sent + users.sent,
-            datagrams_delivered: self.datagrams_delivered + users.delivered,
+            connections: self.connections + of.session.opened + of.session.accepted,
+            counts: self.counts + Counts::from(of),
         }
     }
 }
@@ -206,9 +234,8 @@ impl Standing {
         Self {
             role,
             version: env!("CARGO_PKG_VERSION").into(),
-            up_s: of.ran.as_secs_f64(),
+            counts: of.into(),
             connected: of.connected,
-            sessions: session.sessions,
             carrier_connections: of.carrier.connections,
             carrier_tls_connections: of.carrier.tls_connections,
             carrier_refused: of.carrier.refused,
@@ -243,8 +270,6 @@ impl Standing {
             associations: hosts.open,
             associations_failed: hosts.failed,
             associations_over_limit: hosts.over_user_limit,
-            datagrams_sent: datagrams.sent,
-            datagrams_delivered: datagrams.delivered,
             datagrams_refused: hosts.refused,
             datagrams_invalid: hosts.invalid(),
             datagrams_dropped: datagrams.dropped_old
@@ -254,8 +279,6 @@ impl Standing {
                 + hosts.unsent
                 + hosts.overflow,
             tun: of.packets,
-            sent_bytes: session.sent_bytes,
-            delivered_bytes: session.delivered_bytes,
             packets: session.sender.sources,
             repairs: session.sender.repairs,
             sent_again: session.sender.exact_repairs,
@@ -270,5 +293,31 @@ impl Standing {
             reloads: 0,
             reloads_refused: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_of_another_version_is_read() {
+        // One that says less, and one that says more.
+        let earlier: Standing = serde_json::from_str(
+            r#"{"role": "far", "up_s": 2.5, "sent_bytes": 7, "total": {"starts": 3, "sent_bytes": 9}}"#,
+        )
+        .unwrap();
+        assert_eq!((earlier.role, earlier.counts.up_s), (Role::Far, 2.5));
+        assert_eq!(
+            (earlier.counts.sent_bytes, earlier.total.counts.sent_bytes),
+            (7, 9)
+        );
+        assert_eq!((earlier.total.starts, earlier.carrier_ignored), (3, 0));
+        let mut later = serde_json::to_value(&earlier).unwrap();
+        later["something_new"] = 1.into();
+        later["total"]["something_new"] = 1.into();
+        // The counts stand beside the rest, as they always did.
+        assert_eq!(later["sent_bytes"], 7);
+        assert_eq!(serde_json::from_value::<Standing>(later).unwrap(), earlier);
     }
 }

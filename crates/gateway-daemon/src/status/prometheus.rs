@@ -19,7 +19,7 @@ impl Standing {
             "up_seconds",
             "gauge",
             "Time since the gateway began.",
-            self.up_s,
+            self.counts.up_s,
         );
         metric(
             "connected",
@@ -31,7 +31,7 @@ impl Standing {
             "sessions_total",
             "counter",
             "Sessions that began.",
-            self.sessions as f64,
+            self.counts.sessions as f64,
         );
         metric(
             "carrier_refused_total",
@@ -114,13 +114,13 @@ impl Standing {
             "sent_bytes_total",
             "counter",
             "Payload that hosts gave.",
-            self.sent_bytes as f64,
+            self.counts.sent_bytes as f64,
         );
         metric(
             "delivered_bytes_total",
             "counter",
             "Payload that hosts were given.",
-            self.delivered_bytes as f64,
+            self.counts.delivered_bytes as f64,
         );
         metric(
             "packets_total",
@@ -180,12 +180,12 @@ impl Standing {
             (
                 "datagrams_sent_total",
                 "Datagrams that hosts gave.",
-                self.datagrams_sent,
+                self.counts.datagrams_sent,
             ),
             (
                 "datagrams_delivered_total",
                 "Datagrams that hosts were given.",
-                self.datagrams_delivered,
+                self.counts.datagrams_delivered,
             ),
             (
                 "datagrams_refused_total",

@@ -20,7 +20,7 @@ impl Standing {
                 "{}, version {}, up {}",
                 self.role,
                 self.version,
-                duration(self.up_s)
+                duration(self.counts.up_s)
             ),
         );
         line(
@@ -79,8 +79,8 @@ impl Standing {
             format!(
                 "{} associations open; {} datagrams from hosts, {} to hosts, {} refused, {} invalid, {} dropped",
                 self.associations,
-                self.datagrams_sent,
-                self.datagrams_delivered,
+                self.counts.datagrams_sent,
+                self.counts.datagrams_delivered,
                 self.datagrams_refused,
                 self.datagrams_invalid,
                 self.datagrams_dropped
@@ -111,8 +111,8 @@ impl Standing {
                 ),
             );
         }
-        line("from hosts", bytes(self.sent_bytes));
-        line("to hosts", bytes(self.delivered_bytes));
+        line("from hosts", bytes(self.counts.sent_bytes));
+        line("to hosts", bytes(self.counts.delivered_bytes));
         let all = self.packets + self.repairs + self.sent_again;
         line(
             "packets sent",
@@ -132,7 +132,7 @@ impl Standing {
                 ),
             );
         }
-        if self.held_up_s > 0.01 * self.up_s {
+        if self.held_up_s > 0.01 * self.counts.up_s {
             line(
                 "held up",
                 format!(
@@ -146,9 +146,9 @@ impl Standing {
             format!(
                 "{} starts, {}: {} from hosts, {} to hosts, {} connections",
                 self.total.starts,
-                duration(self.total.up_s),
-                bytes(self.total.sent_bytes),
-                bytes(self.total.delivered_bytes),
+                duration(self.total.counts.up_s),
+                bytes(self.total.counts.sent_bytes),
+                bytes(self.total.counts.delivered_bytes),
                 self.total.connections
             ),
         );
@@ -191,7 +191,7 @@ impl Standing {
 
     /// A user's payload since `before`, both ways, in bits per second.
     fn rate_of(&self, user: &UserTotals, before: &Self) -> Option<f64> {
-        let span = self.up_s - before.up_s;
+        let span = self.counts.up_s - before.counts.up_s;
         let then = before.users.iter().find(|it| it.user == user.user);
         let then = then.map_or(0, |it| it.counts.bytes());
         let moved = user.counts.bytes().checked_sub(then)?;

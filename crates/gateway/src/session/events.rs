@@ -1,7 +1,7 @@
 //! What a session tells its driver: what has happened, and why something is over.
 
 use crate::flow::FlowId;
-use crate::hello::VERSION;
+use crate::hello::{OLDEST_VERSION, VERSION};
 use crate::target::{Channel, NamedTarget, Target};
 use core::fmt;
 
@@ -63,7 +63,7 @@ pub enum Why {
     PeerBeganAnew,
     /// There was no carrier for too long.
     TimedOut,
-    /// The other gateway speaks another version.
+    /// The other gateway speaks only versions before those of this one.
     Version(u16),
     /// The other gateway does not keep to the protocol.
     Protocol(String),
@@ -80,7 +80,7 @@ impl fmt::Display for Why {
             Self::TimedOut => f.write_str("there was no carrier for too long"),
             Self::Version(version) => write!(
                 f,
-                "the other gateway speaks version {version}, this one {VERSION}"
+                "the other gateway speaks version {version} at most, this one {OLDEST_VERSION} to {VERSION}: upgrade the other one"
             ),
             Self::Protocol(what) => write!(f, "the other gateway broke the protocol: {what}"),
             Self::ShortDatagrams(bytes) => {

@@ -28,7 +28,7 @@ pub use plane::packet_payload_max;
 
 use crate::config::{Config, ConfigError};
 use crate::frame::Frames;
-use crate::hello::{Control, Hello, VERSION};
+use crate::hello::{Control, Hello, OLDEST_VERSION, VERSION};
 use associations::Broken;
 use bentpipe_base::{SplitMix64, Time};
 use bentpipe_fec::FrameKind;
@@ -172,7 +172,8 @@ impl Session {
     }
 
     fn on_hello(&mut self, now: Time, hello: &Hello) {
-        if hello.version != VERSION {
+        // A later one speaks this gateway's version, too, or ends the session.
+        if hello.version < OLDEST_VERSION {
             self.end(now, Why::Version(hello.version), true);
             return;
         }
