@@ -57,7 +57,7 @@ test("an interval over five seeds is that of bentpipe compare", () => {
 test("a sentence over seeds says how many, and what may be chance", () => {
   expect(seeded({ ...START, seed: 7 }).map(({ seed }) => seed)).toEqual([7, 8, 9, 10, 11]);
   const figures = (goodputMbitS: number, queueKb: number): Figures => ({
-    goodputMbitS, queueKb, downloadMbitS: null, neighbourMbitS: null, pingMs: null, droppedPackets: 0, retransmitted: 0, downloadS: null, fileS: null,
+    goodputMbitS, queueKb, downloadMbitS: null, neighbourMbitS: null, pingMs: null, droppedPackets: 0, lostPackets: 0, retransmitted: 0, downloadS: null, fileS: null,
   });
   const pairs = [1, 1.1, 0.9].map((chance) => ({ before: figures(10, 10), now: figures(20, 10 * chance) }));
   expect(overSeeds({ ...START, queue: 400_000 }, START, pairs)).toBe(

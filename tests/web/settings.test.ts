@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fromHash, toHash } from "../../web/src/address.ts";
-import { comparison, differences } from "../../web/src/figure_text.ts";
+import { comparison, differences, withUnit } from "../../web/src/figure_text.ts";
 import { labFile } from "../../web/src/lab.ts";
 import { RATE, read, SIZE, TIME, written } from "../../web/src/quantity.ts";
 import { percentile, type Figures } from "../../web/src/series.ts";
@@ -58,13 +58,18 @@ test("a lab file has nothing in it but values of settings", () => {
   expect(labFile(settings)).toContain('discipline = "codel"');
 });
 
+test("one packet is no packets, and units that end in s keep it", () => {
+  expect(["packets", "segments", "s", "ms", "Mbit/s"].map((unit) => withUnit(1, unit))).toEqual(["1 packet", "1 segment", "1 s", "1 ms", "1 Mbit/s"]);
+  expect([withUnit(2, "packets"), withUnit(null, "s")]).toEqual(["2 packets", "none"]);
+});
+
 test("a comparison names only what counts", () => {
   expect(differences({ ...START, splitControl: "bbr" }, START)).toEqual([]);
   expect(differences({ ...START, between: "gateway", law: "capped" }, START)).toEqual(["proxy or tunnel gateway instead of none", "gateway: rate capped instead of none"]);
 });
 
 test("a comparison says what was changed and by how much the figures changed", () => {
-  const before: Figures = { goodputMbitS: 20, downloadMbitS: null, neighbourMbitS: null, queueKb: 0, pingMs: 600, droppedPackets: 0, retransmitted: 0, downloadS: null, fileS: null };
+  const before: Figures = { goodputMbitS: 20, downloadMbitS: null, neighbourMbitS: null, queueKb: 0, pingMs: 600, lostPackets: 0, droppedPackets: 0, retransmitted: 0, downloadS: null, fileS: null };
   const now = { ...before, goodputMbitS: 15, pingMs: 609 };
   const changed = { ...START, queue: 400_000 };
   expect(differences(changed, START)).toEqual(["queue 400 kB instead of 1 MB"]);

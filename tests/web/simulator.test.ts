@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { legend, top } from "../../web/src/charts.ts";
 import { COLUMNS } from "../../web/src/columns.ts";
 import { request } from "../../web/src/request.ts";
 import { figures, series } from "../../web/src/series.ts";
@@ -23,6 +24,31 @@ test("the columns that are asked for come, all of a table with as many rows", as
   expect(drawn.time).toHaveLength(40);
   expect(figures(outcome, drawn, short).pingMs).toBeGreaterThanOrEqual(550);
   expect(Math.max(...drawn.goodput.map(Number))).toBeLessThanOrEqual(5);
+});
+
+test("what a policer, a full delay line, an outage and the channel take is lost, and what the queue drops is not", async () => {
+  const simulator = await Simulator.load(module);
+  const lost = (changed: Partial<typeof short>) => {
+    const settings = { ...short, rtt: 40e6, ...changed };
+    simulator.start({ ...request(settings), columns: COLUMNS });
+    while (simulator.advance());
+    const outcome = simulator.finish(), { lostPackets, droppedPackets } = figures(outcome, series(outcome), settings);
+    return [lostPackets > 0, droppedPackets > 0];
+  };
+  expect(lost({ queue: 5e3 })).toEqual([false, true]);
+  for (const cause of [{ policer: 2e6, policerBurst: 10e3 }, { delayLine: 4, rateDown: 50e6 }, { outage: 5e8, outageStart: 2e9 }, { loss: 0.02 }]) {
+    expect(lost(cause), JSON.stringify(cause)).toEqual([true, false]);
+  }
+});
+
+test("a line that may leave its chart does so where it would flatten the others", () => {
+  expect(top([1, null, 10], [30, null])).toEqual({ most: 30, leaves: false });
+  expect(top([1, null, 10], [31, null])).toEqual({ most: 10, leaves: true });
+  expect(top([null], [31])).toEqual({ most: 31, leaves: false });
+});
+
+test("a legend has a value, or says that none is known", () => {
+  expect([0, 2.5, null, undefined].map((value) => legend(value, (known) => `${known} s`))).toEqual(["0 s", "2.5 s", "–", "–"]);
 });
 
 test("a run that is ended early ends where it is, and what it has is what the whole run has up to there", async () => {

@@ -12,6 +12,8 @@ export interface Seen {
   text(name: string, key: keyof Figures): string;
   /** The figure itself; NaN if the run has none. */
   value(name: string, key: keyof Figures): number;
+  /** The least and the most over the seeds, with the unit: "41.6 to 85.3 s". Of a try that is simulated over seeds. */
+  range(name: string, key: keyof Figures): string;
 }
 
 /** A figure measured on a real kernel. */
@@ -31,6 +33,8 @@ export interface Lesson {
   /** The first is where the lesson starts. */
   readonly tries: Readonly<Record<string, Partial<Settings>>>;
   readonly figures: readonly (keyof Figures)[];
+  /** Tries that chance changes much: simulated with five seeds. */
+  readonly overSeeds?: readonly string[];
   look(seen: Seen): string[];
   why(seen: Seen): string;
   /** What the words say without a number, and whether it is so. */

@@ -19,16 +19,21 @@ export const LOSSES: readonly Lesson[] = [
       "with SACK, no limit on the line": { ...FILE, delayLine: 0 },
       "with SACK, order kept": { ...FILE, reorder: "off" },
     },
-    figures: ["downloadS", "goodputMbitS", "retransmitted"],
+    figures: ["downloadS", "goodputMbitS", "lostPackets", "retransmitted"],
+    overSeeds: ["with SACK"],
     look: (it) => [
-      `The drops: a burst, a second after the start, when slow start has more than 1000 packets in one direction. ${it.text("with SACK", "retransmitted")} are sent again.`,
-      `In 60 s the file needs ${it.text("with SACK", "downloadS")} with SACK. Without it the line carries ${it.text("without SACK", "goodputMbitS")} in that time.`,
+      `The drops: a burst, a second after the start, when slow start has more than 1000 packets in one direction. The delay line drops ${it.text("with SACK", "lostPackets")}, `
+      + `and ${it.text("with SACK", "retransmitted")} are sent again: reordering makes some late packets look lost.`,
+      `With SACK the file takes ${it.text("with SACK", "downloadS")}; how much is dropped is chance, and over five seeds it takes ${it.range("with SACK", "downloadS")}. `
+      + `Without SACK it is not complete after 60 s: the line carries ${it.text("without SACK", "goodputMbitS")}.`,
       `Without the line's limit the file takes ${it.text("with SACK, no limit on the line", "downloadS")}; with the limit and packets in order ${it.text("with SACK, order kept", "downloadS")}. `
       + "So the limit is the cause, with reordering and without.",
     ],
     why: () => "Without SACK the sender learns of one lost packet per round trip. Hundreds of lost packets are then hundreds of round trips. With SACK it learns of all at once.",
     claims: (it) => ({
       "the limit of the line costs time": it.value("with SACK", "downloadS") > 1.5 * it.value("with SACK, no limit on the line", "downloadS"),
+      "without SACK it is not complete": Number.isNaN(it.value("without SACK", "downloadS")),
+      "more are sent again than are lost": it.value("with SACK", "retransmitted") > it.value("with SACK", "lostPackets"),
       "without SACK it carries less than half": it.value("without SACK", "goodputMbitS") < 0.5 * it.value("with SACK", "goodputMbitS"),
       "it does with packets in order, too": it.value("with SACK, order kept", "downloadS") > 1.5 * it.value("with SACK, no limit on the line", "downloadS"),
     }),
@@ -82,16 +87,17 @@ export const LOSSES: readonly Lesson[] = [
       "the same jitter, in order": cell(10, 100, 1, { jitter: 5e6 }),
       "jitter of 30 ms that reorders": cell(10, 100, 1, { jitter: 30e6, reorder: "on" }),
     },
-    figures: ["goodputMbitS", "retransmitted", "droppedPackets"],
+    figures: ["goodputMbitS", "retransmitted", "droppedPackets", "lostPackets"],
     look: (it) => [
       `With 5 ms of reordering the goodput is ${it.text("jitter of 5 ms that reorders", "goodputMbitS")}, in order ${it.text("the same jitter, in order", "goodputMbitS")}.`,
       `With 30 ms it is ${it.text("jitter of 30 ms that reorders", "goodputMbitS")}, and ${it.text("jitter of 30 ms that reorders", "retransmitted")} are sent again, `
-      + `although the queue drops ${it.text("jitter of 30 ms that reorders", "droppedPackets")} and the path loses none.`,
+      + "although nothing is dropped or lost.",
     ],
     why: () => "A receiver reports a gap at once. Linux waits for a quarter of the round trip before it calls the gap a loss (RACK, RFC 8985). A packet that is later than that is sent again, and the window is cut for "
       + "nothing. `bentpipe doctor` calls it `reordering`.",
     claims: (it) => ({
       "strong reordering costs throughput": it.value("jitter of 30 ms that reorders", "goodputMbitS") < 0.9 * it.value("the same jitter, in order", "goodputMbitS"),
+      "nothing is dropped or lost": it.value("jitter of 30 ms that reorders", "lostPackets") + it.value("jitter of 30 ms that reorders", "droppedPackets") === 0,
       "packets are sent again that were not dropped": it.value("jitter of 30 ms that reorders", "retransmitted") > it.value("jitter of 30 ms that reorders", "droppedPackets"),
     }),
     kernel: [{ cell: "cubic_10M_100ms_1bdp_reorder5ms", is: "jitter of 5 ms that reorders" }],
@@ -108,9 +114,9 @@ export const LOSSES: readonly Lesson[] = [
       "1 s of outage": { ...LEO, handover: 15e9, handoverOutage: 1e9, handoverStep: 5e6 },
       "140 ms of outage, BBR": { ...LEO, handover: 15e9, handoverOutage: 140e6, handoverStep: 5e6, congestionControl: "bbr" },
     },
-    figures: ["goodputMbitS", "retransmitted", "pingMs"],
+    figures: ["goodputMbitS", "lostPackets", "retransmitted", "pingMs"],
     look: (it) => [
-      `Every 15 s what is in flight is lost, ${it.text("140 ms of outage", "retransmitted")} in all. Yet a short outage costs little: the goodput is `
+      `Every 15 s what is on its way is lost, ${it.text("140 ms of outage", "lostPackets")} in all. Yet a short outage costs little: the goodput is `
       + `${it.text("140 ms of outage", "goodputMbitS")}, without handovers ${it.text("no handover", "goodputMbitS")}.`,
       `With 1 s of outage it is ${it.text("1 s of outage", "goodputMbitS")}. Watch the timeout: nothing is sent for a while after the path is back.`,
       `BBR gets ${it.text("140 ms of outage, BBR", "goodputMbitS")} with the short outage.`,
@@ -135,9 +141,10 @@ export const LOSSES: readonly Lesson[] = [
       "a coded tunnel without loss": { ...LOSSY, loss: 0, between: "coded tunnel", redundancy: "10 %" },
       "gateways": { ...LOSSY, between: "gateway" },
     },
-    figures: ["goodputMbitS", "retransmitted"],
+    figures: ["goodputMbitS", "lostPackets", "droppedPackets", "retransmitted"],
     look: (it) => [
-      `Without a code the goodput is ${it.text("no code", "goodputMbitS")}. In the tunnel it is ${it.text("a coded tunnel, 10 %", "goodputMbitS")}: TCP hardly sees a loss, because repairs replace what is missing.`,
+      `Without a code the goodput is ${it.text("no code", "goodputMbitS")}. In the tunnel it is ${it.text("a coded tunnel, 10 %", "goodputMbitS")}: repairs replace what the path loses (${it.text("a coded tunnel, 10 %", "lostPackets")}).`,
+      `TCP still sends ${it.text("a coded tunnel, 10 %", "retransmitted")} again. Most of them the queue dropped, which TCP fills until it overflows: without loss there are ${it.text("a coded tunnel without loss", "retransmitted")}.`,
       `The repairs use the line. Without loss the tunnel carries ${it.text("a coded tunnel without loss", "goodputMbitS")} of 16 Mbit/s.`,
       `Gateways end TCP at both ends of the path and repair between them: ${it.text("gateways", "goodputMbitS")}.`,
     ],
@@ -145,6 +152,8 @@ export const LOSSES: readonly Lesson[] = [
       + "It helps against random loss, not against a queue that is full.",
     claims: (it) => ({
       "the code makes it many times as fast": it.value("a coded tunnel, 10 %", "goodputMbitS") > 5 * it.value("no code", "goodputMbitS"),
+      "most of what is sent again the queue dropped": it.value("a coded tunnel, 10 %", "droppedPackets") > 0.5 * it.value("a coded tunnel, 10 %", "retransmitted"),
+      "TCP sees few of the losses": it.value("a coded tunnel, 10 %", "retransmitted") < 0.5 * it.value("a coded tunnel, 10 %", "lostPackets"),
       "the repairs cost less than a fifth of the line": it.value("a coded tunnel without loss", "goodputMbitS") > 12.8,
       "gateways are at least as fast as without": it.value("gateways", "goodputMbitS") > 5 * it.value("no code", "goodputMbitS"),
     }),

@@ -1,7 +1,7 @@
 // A lesson as a page of docs/, from what was simulated.
 
 import { toHash } from "../src/address.ts";
-import { differences, ROWS, withUnit } from "../src/figure_text.ts";
+import { differences, digits, ROWS, withUnit } from "../src/figure_text.ts";
 import type { Figures } from "../src/series.ts";
 import { START, type Settings } from "../src/settings.ts";
 import type { Kernel, Lesson, Seen } from "./lesson.ts";
@@ -10,6 +10,8 @@ import type { Kernel, Lesson, Seen } from "./lesson.ts";
 export interface Tried extends Figures {
   /** Payload over the transfer's own time, as iperf3 counts it. */
   readonly iperf3MbitS: number;
+  /** Of the seeds after the first. */
+  readonly further: readonly Figures[];
 }
 
 export type Simulated = ReadonlyMap<string, Tried>;
@@ -26,6 +28,11 @@ export function seen(lesson: Lesson, simulated: Simulated): Seen {
   return {
     text: (name, key) => withUnit(figure(name, key), ROWS.find((row) => row.key === key)?.unit ?? ""),
     value: (name, key) => figure(name, key) ?? Number.NaN,
+    range: (name, key) => {
+      const found = [figure(name, key), ...(simulated.get(name)?.further ?? []).map((each) => each[key])].map((each) => each ?? Number.NaN);
+      if (found.length === 1 || found.some(Number.isNaN)) throw new Error(`${lesson.page}: ${name} has no ${key} over seeds`);
+      return `${digits(Math.min(...found))} to ${withUnit(Math.max(...found), ROWS.find((row) => row.key === key)?.unit ?? "")}`;
+    },
   };
 }
 
@@ -70,7 +77,7 @@ export function page(lesson: Lesson, simulated: Simulated, kernel: readonly stri
     `|---|${columns.map(() => "---|").join("")}`,
     ...rows,
     "",
-    "These are figures of the simulator in this page, with seed 1.",
+    `These are figures of the simulator in this page, with seed 1.${lesson.overSeeds ? " What is said of five seeds holds for the seeds 1 to 5." : ""}`,
     "",
     "## Why",
     "",

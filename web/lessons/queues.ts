@@ -19,10 +19,12 @@ export const QUEUES: readonly Lesson[] = [
       "20 users, gateways": { ...ISLAND, queue: 100e3, users: 20, between: "gateway" },
     },
     figures: ["downloadS", "goodputMbitS", "fileS", "droppedPackets"],
+    overSeeds: ["20 users, 100 kB", "20 users, 200 kB"],
     look: (it) => [
       `The download takes ${it.text("20 users, 100 kB", "downloadS")}, and ${it.text("no users, 100 kB", "downloadS")} when it is alone. `
       + `Yet the link carries only ${it.text("20 users, 100 kB", "goodputMbitS")} of its 16 Mbit/s.`,
-      `With twice the queue it takes ${it.text("20 users, 200 kB", "downloadS")}. Change the seed, and the times are others: the users' files are drawn anew.`,
+      `With twice the queue it takes ${it.text("20 users, 200 kB", "downloadS")}. The users' files are drawn anew with each seed: `
+      + `over five seeds it takes ${it.range("20 users, 100 kB", "downloadS")}, and ${it.range("20 users, 200 kB", "downloadS")} with twice the queue.`,
       `With gateways it takes ${it.text("20 users, gateways", "downloadS")}.`,
     ],
     why: () => "The queue overflows when initial windows of other flows arrive while a burst of the download is in it. The download loses packets too, cuts its window, and grows back over many "
@@ -107,10 +109,10 @@ export const QUEUES: readonly Lesson[] = [
       "with 500 kB of burst": { rateDown: 100e6, rateUp: 100e6, rtt: 50e6, queue: 625e3, policer: 20e6, policerBurst: 500e3, duration: 20e9 },
       "a line of 20 Mbit/s": { rateDown: 20e6, rateUp: 20e6, rtt: 50e6, queue: 125e3, duration: 20e9 },
     },
-    figures: ["goodputMbitS", "pingMs", "retransmitted"],
+    figures: ["goodputMbitS", "pingMs", "lostPackets", "retransmitted"],
     look: (it) => [
       `The goodput is ${it.text("a policer with 50 kB of burst", "goodputMbitS")}; a line of that rate with a queue gives ${it.text("a line of 20 Mbit/s", "goodputMbitS")}.`,
-      `Packets are lost, and yet no round trip gets longer: ${it.text("a policer with 50 kB of burst", "pingMs")} for 95 % of pings. This tells a policer from a full queue.`,
+      `The policer drops ${it.text("a policer with 50 kB of burst", "lostPackets")}, and yet no round trip gets longer: ${it.text("a policer with 50 kB of burst", "pingMs")} for 95 % of pings. This tells a policer from a full queue.`,
       `A larger burst helps TCP: ${it.text("with 500 kB of burst", "goodputMbitS")}.`,
     ],
     why: () => "A policer has a bucket of tokens and no queue. A window that leaves in a burst finds the bucket empty and loses many packets at once. "
@@ -134,12 +136,14 @@ export const QUEUES: readonly Lesson[] = [
       "eight streams, fq_codel": { ...HOME, rtt: 50e6, queue: 125e3, neighbours: 1, streams: 8, discipline: "fq_codel", duration: 30e9 },
     },
     figures: ["downloadMbitS", "neighbourMbitS", "goodputMbitS"],
+    overSeeds: ["one stream each", "eight streams"],
     look: (it) => [
-      `With one stream each the download gets ${it.text("one stream each", "downloadMbitS")} and the neighbour ${it.text("one stream each", "neighbourMbitS")}.`,
-      `With eight streams the download gets ${it.text("eight streams", "downloadMbitS")}, and the neighbour ${it.text("eight streams", "neighbourMbitS")}. The line carries no more than before.`,
+      `With one stream each the download gets ${it.text("one stream each", "downloadMbitS")} and the neighbour ${it.text("one stream each", "neighbourMbitS")}. In so short a time chance has a part: `
+      + `over five seeds the neighbour gets ${it.range("one stream each", "neighbourMbitS")}.`,
+      `With eight streams the download gets ${it.text("eight streams", "downloadMbitS")}, and the neighbour ${it.text("eight streams", "neighbourMbitS")} (${it.range("eight streams", "neighbourMbitS")} over five seeds). The line carries no more than before.`,
       `fq_codel shares between connections, not between people: the neighbour still gets only ${it.text("eight streams, fq_codel", "neighbourMbitS")}.`,
     ],
-    why: () => "In a shared queue each connection gets about the same share. Who opens eight gets eight shares. Streams add windows where windows are the limit; on a full line they take from others.",
+    why: () => "In a shared queue each connection gets about the same share in the long run. Who opens eight gets about eight shares. Streams add windows where windows are the limit; on a full line they take from others.",
     claims: (it) => ({
       "the neighbour loses more than a third": it.value("eight streams", "neighbourMbitS") < 0.67 * it.value("one stream each", "neighbourMbitS"),
       "the line carries about as much": Math.abs(it.value("eight streams", "goodputMbitS") / it.value("one stream each", "goodputMbitS") - 1) < 0.05,

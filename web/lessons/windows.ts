@@ -2,6 +2,9 @@
 
 import { cell, type Lesson } from "./lesson.ts";
 
+/** As the published figures of one lab are written. */
+const kib = (mbitS: number) => `${Math.round((mbitS * 1e6) / 8 / 1024)} KiB/s`;
+
 const SMALL = { receiveBuffer: 655_360, sendBuffer: 655_360 };
 const GEO = { rateDown: 16e6, rateUp: 16e6, rtt: 550e6, queue: 1.1e6 };
 const OCEANS = { rateDown: 20e6, rateUp: 20e6, rtt: 411e6, queue: 1_027_500, duration: 60e9 };
@@ -27,7 +30,7 @@ export const WINDOWS: readonly Lesson[] = [
       `With four times the send buffer at 550 ms it is ${it.text("550 ms, four times the send buffer", "goodputMbitS")}. The line never was the limit.`,
     ],
     why: () => "A sender may have one window in flight per round trip, so its rate is window / round trip. Linux's send buffer grows to 4 MB by default, "
-      + "and some 2.7 MB of that is payload. At 550 ms slow start takes seconds as well, because the window doubles only once per round trip.",
+      + "bookkeeping included, and what is sent stays in it until it is acknowledged. At 550 ms slow start takes seconds as well, because the window doubles only once per round trip.",
     claims: (it) => ({
       "throughput falls as the round trip grows": it.value("30 ms", "goodputMbitS") > it.value("150 ms", "goodputMbitS")
         && it.value("150 ms", "goodputMbitS") > 2 * it.value("550 ms", "goodputMbitS"),
@@ -39,8 +42,8 @@ export const WINDOWS: readonly Lesson[] = [
       says: "two virtual machines had 34.7 Mbit/s at 550.2 ms, 136 at 150.1 ms and 323 at 30.0 ms, sent from the client by iperf3.",
     },
     kernel: [
-      { page: "labs/effects-of-latency.md", quote: "| 550 ms | 34.0 | 34.7 | 33.5 | 11 |", says: "At 550 ms Linux 6.18 carried 34.0 Mbit/s up and 33.5 down." },
-      { page: "labs/effects-of-latency.md", quote: "| 150 ms | 153 | 136 | 141 | 32.2 |", says: "At 150 ms it carried 153 Mbit/s up and 141 down." },
+      { page: "labs/effects-of-latency.md", quote: "| 550 ms | 34.0 | 34.7 | 33.5 | 11 |", says: "At 550 ms Linux 6.18 carried 34.0 Mbit/s up and 33.5 down, in that lab with a faster line and a shorter queue, which lost packets." },
+      { page: "labs/effects-of-latency.md", quote: "| 150 ms | 153 | 136 | 141 | 32.2 |", says: "At 150 ms it carried 153 Mbit/s up and 141 down. The simulator gives more, since its send buffer holds more payload." },
     ],
   },
   {
@@ -57,8 +60,8 @@ export const WINDOWS: readonly Lesson[] = [
     },
     figures: ["goodputMbitS", "queueKb"],
     look: (it) => [
-      `The receive window is a flat line, and in flight lies on it. With 64 KiB the goodput is ${it.text("a window of 64 KiB", "goodputMbitS")}.`,
-      `With buffers of 640 KiB it is ${it.text("buffers of 640 KiB", "goodputMbitS")}, with the buffers of a Linux of today ${it.text("today's buffers", "goodputMbitS")}.`,
+      `The receive window is a flat line, and in flight lies on it. With 64 KiB the goodput is ${it.text("a window of 64 KiB", "goodputMbitS")}, that is ${kib(it.value("a window of 64 KiB", "goodputMbitS"))}.`,
+      `With buffers of 640 KiB it is ${it.text("buffers of 640 KiB", "goodputMbitS")} (${kib(it.value("buffers of 640 KiB", "goodputMbitS"))}), with the buffers of a Linux of today ${it.text("today's buffers", "goodputMbitS")}.`,
       `Eight connections with small windows carry ${it.text("a window of 64 KiB, eight streams", "goodputMbitS")}: each adds a window.`,
     ],
     why: () => "The windows were the only limit. One window crosses per round trip, whatever the line could carry. The cure is a buffer of twice the BDP at both ends, "
@@ -145,6 +148,7 @@ export const WINDOWS: readonly Lesson[] = [
     look: (it) => [
       `It is complete after ${it.text("1 MB over GEO", "downloadS")}. cwnd doubles once per round trip, from ten segments on: watch the steps of 550 ms.`,
       `Ten times the rate hardly helps: ${it.text("1 MB over GEO, ten times the rate", "downloadS")}. A shorter way does: ${it.text("1 MB over LEO", "downloadS")} over LEO.`,
+      "The first three round trips are the handshake and what iperf3 settles before the data. At the end the server sends on until it hears that the client has all.",
       `Gateways that know the link's rate need no slow start across it: ${it.text("1 MB over GEO, gateways", "downloadS")}.`,
     ],
     why: () => "TCP begins with ten segments and waits for their ACKs. Each doubling takes one round trip, so a short file is over before the window has grown to the BDP. "

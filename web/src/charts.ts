@@ -9,7 +9,9 @@ interface Line {
   readonly values: (series: Series) => Values;
   /** A custom property of the style sheet: colours as in bentpipe's reports. */
   readonly colour: string;
-  readonly mark?: "points";
+  readonly mark?: "points" | "rings";
+  /** It may leave the chart at the top, where it would flatten the others. */
+  readonly mayLeave?: true;
   readonly thin?: true;
 }
 
@@ -40,7 +42,7 @@ export const CHARTS: readonly Chart[] = [
     lines: [
       { label: "in flight", values: (it) => it.inFlight, colour: "--goodput" },
       { label: "cwnd", values: (it) => it.cwnd, colour: "--cwnd" },
-      { label: "receive window", values: (it) => it.window, colour: "--window", thin: true },
+      { label: "receive window", values: (it) => it.window, colour: "--window", thin: true, mayLeave: true },
     ],
   },
   {
@@ -55,17 +57,31 @@ export const CHARTS: readonly Chart[] = [
     lines: [
       { label: "dropped by the queue", values: (it) => it.dropped, colour: "--drops", mark: "points" },
       { label: "lost on the path", values: (it) => it.lost, colour: "--lost", mark: "points" },
-      { label: "retransmitted", values: (it) => it.retransmitted, colour: "--cwnd", mark: "points" },
+      { label: "retransmitted", values: (it) => it.retransmitted, colour: "--cwnd", mark: "rings" },
     ],
   },
 ];
+
+/** A line that may leave the chart stays in it up to so many times the others. */
+const ROOM = 3;
+
+/** The chart's highest value, and whether a line leaves it there. */
+export function top(stay: Iterable<number | null>, mayLeave: Iterable<number | null>): { most: number; leaves: boolean } {
+  const highest = (values: Iterable<number | null>) => {
+    let found = 0;
+    for (const each of values) found = Math.max(found, each ?? 0);
+    return found;
+  };
+  const most = highest(stay), other = highest(mayLeave), leaves = most > 0 && other > ROOM * most;
+  return { most: leaves ? most : Math.max(most, other), leaves };
+}
 
 const HEIGHT = 170;
 const BIN_S = 0.1;
 
 interface Drawn {
   readonly chart: Chart;
-  readonly figure: HTMLElement;
+  readonly caption: HTMLElement;
   readonly box: HTMLElement;
   plot: uPlot | null;
 }
@@ -87,9 +103,9 @@ export class Charts {
     this.#onZoom = onZoom;
     this.#drawn = charts.map((chart) => {
       const box = element("div", { class: "chart", role: "img", "aria-label": chart.title });
-      const figure = element("figure", {}, element("figcaption", {}, `${chart.title}, ${chart.unit}`), box);
-      into.append(figure);
-      return { chart, figure, box, plot: null };
+      const caption = element("figcaption", {}, `${chart.title}, ${chart.unit}`);
+      into.append(element("figure", {}, caption, box));
+      return { chart, caption, box, plot: null };
     });
     new ResizeObserver(() => this.#fit()).observe(into);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#again());
@@ -111,8 +127,21 @@ export class Charts {
         plot.setData(this.#data(each.chart));
         if (zoomed) plot.setScale("x", { min, max });
       });
-      each.box.setAttribute("aria-label", words.get(each.chart.key) ?? each.chart.title);
+      this.#name(each, words);
     });
+  }
+
+  #name({ chart, caption, box, plot }: Drawn, words: ReadonlyMap<string, string>): void {
+    const leaves = plot !== null && this.#top(plot).leaves ? chart.lines.filter(({ mayLeave }) => mayLeave).map(({ label }) => `; the ${label} is above`) : [];
+    caption.textContent = `${chart.title}, ${chart.unit}${leaves.join("")}`;
+    box.setAttribute("aria-label", words.get(chart.key) ?? chart.title);
+  }
+
+  /** Of the time that is shown. */
+  #top(plot: uPlot): { most: number; leaves: boolean } {
+    const [from, to] = plot.series[0]?.idxs ?? [0, plot.data[0].length - 1];
+    const values = (may: boolean) => plot.series.flatMap(({ auto }, place) => (place > 0 && (auto === false) === may ? [...(plot.data[place] ?? [])].slice(from, to + 1) : []));
+    return top(values(false) as (number | null)[], values(true) as (number | null)[]);
   }
 
   /** Puts the cursor of all charts at a time. */
@@ -172,7 +201,7 @@ export class Charts {
     this.#drawn.forEach((each) => {
       each.plot?.destroy();
       each.plot = new uPlot(this.#options(each), this.#data(each.chart), each.box);
-      each.box.setAttribute("aria-label", this.#latest?.words.get(each.chart.key) ?? each.chart.title);
+      this.#name(each, this.#latest?.words ?? new Map());
       each.plot.root.setAttribute("aria-hidden", "true");
     });
   }
@@ -192,37 +221,48 @@ export class Charts {
     return [time, ...pins, ...lines.map(({ values }) => padded(values(now)))];
   }
 
-  #options({ chart, box }: Drawn): uPlot.Options {
+  #options(drawn: Drawn): uPlot.Options {
+    const { chart, box } = drawn;
     const ink = colour("--soft"), grid = { stroke: colour("--grid"), width: 1 };
     const line = (each: Line, isPin: boolean): uPlot.Series => ({
       label: isPin ? `${each.label}, pinned` : each.label,
       stroke: colour(each.colour),
       width: each.thin ? 1 : 2,
       spanGaps: false,
-      value: (_, value) => (value === null ? "–" : String(Number(value.toPrecision(4)))),
+      auto: each.mayLeave !== true,
+      value: (_, value) => legend(value, (known) => String(Number(known.toPrecision(4)))),
       ...(isPin ? { dash: [5, 4], alpha: 0.75, width: 1 } : {}),
-      ...(each.mark === "points"
-        ? { paths: () => null, points: { show: true, size: isPin ? 4 : 5, fill: isPin ? colour("--ground") : colour(each.colour), width: 1 } }
-        : { points: { show: false } }),
+      ...(each.mark === undefined ? { points: { show: false } } : { paths: () => null, points: mark(each, isPin) }),
     });
     return {
       width: box.clientWidth,
       height: HEIGHT,
       legend: { live: true },
       cursor: { y: false, sync: { key: this.#sync.key }, drag: { x: true, y: false } },
-      hooks: { setCursor: [(plot) => this.#pointed(plot)], setScale: [(plot, key) => key === "x" && this.#zoomed(plot)] },
-      scales: { x: { time: false }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.05 : 1] } },
+      hooks: { setCursor: [(plot) => this.#pointed(plot)], setScale: [(plot, key) => (key === "x" ? this.#zoomed(plot) : this.#name(drawn, this.#latest?.words ?? new Map()))] },
+      scales: { x: { time: false }, y: { range: (plot) => [0, 1.05 * this.#top(plot).most || 1] } },
       axes: [
         { stroke: ink, grid, ticks: grid, size: 30, values: (_, splits) => splits.map((each) => `${Number(each.toPrecision(6))} s`) },
         { stroke: ink, grid, ticks: grid, size: 62, values: (_, splits) => splits.map((each) => each.toLocaleString("en").replaceAll(",", "\u202f")) },
       ],
       series: [
-        { label: "time", value: (_, value) => (value === null ? "–" : `${value.toFixed(1)} s`) },
+        { label: "time", value: (_, value) => legend(value, (known) => `${known.toFixed(1)} s`) },
         ...(this.#hasPin ? chart.lines.map((each) => line(each, true)) : []),
         ...chart.lines.map((each) => line(each, false)),
       ],
     };
   }
+}
+
+/** A value in a legend. Undefined, which uPlot's types do not name: a run took the place of a longer one, and the cursor was behind its end. */
+export function legend(value: number | null | undefined, words: (known: number) => string): string {
+  return value === null || value === undefined ? "–" : words(value);
+}
+
+/** Rings leave dots of the same time visible. What is pinned is smaller, and hollow. */
+function mark({ mark, colour: name }: Line, isPin: boolean): uPlot.Series.Points {
+  const ring = mark === "rings";
+  return { show: true, size: (isPin ? 4 : 5) + (ring ? 4 : 0), fill: ring ? "transparent" : colour(isPin ? "--ground" : name), width: 1 };
 }
 
 function colour(name: string): string {

@@ -16,6 +16,7 @@ export const ROWS: readonly Row[] = [
   { key: "queueKb", label: "mean queue", unit: "kB" },
   { key: "pingMs", label: "95 % of pings within", unit: "ms" },
   { key: "droppedPackets", label: "dropped by the queue", unit: "packets" },
+  { key: "lostPackets", label: "lost on the path", unit: "packets" },
   { key: "retransmitted", label: "retransmitted", unit: "segments" },
   { key: "downloadS", label: "download complete after", unit: "s" },
   { key: "fileS", label: "median of the users' files", unit: "s" },
@@ -29,7 +30,9 @@ export function digits(value: number): string {
 }
 
 export function withUnit(value: number | null, unit: string): string {
-  return value === null ? "none" : `${digits(value)} ${unit}`;
+  if (value === null) return "none";
+  const number = digits(value);
+  return `${number} ${number === "1" ? unit.replace(/^(packet|segment)s$/, "$1") : unit}`;
 }
 
 /** Which settings differ, of those that count: "queue 400 kB instead of 1 MB". */

@@ -100,8 +100,14 @@ function changed(key: keyof Settings, value: number | string, moving: boolean): 
     controls.show(settings);
     remember();
     // The preview of these very settings may have been the whole run.
-    if (now?.whole && same(now.settings, settings)) return;
+    if (status.dataset.state === "exact" && now !== null && same(now.settings, settings)) return;
   }
+  ask(moving);
+}
+
+/** What is shown is no longer what is set. */
+function ask(moving: boolean): void {
+  status.dataset.state = "asked";
   runner.ask(settings, moving);
 }
 
@@ -159,7 +165,7 @@ function words({ figures: it }: Run): ReadonlyMap<string, string> {
     queue: `${withUnit(it.queueKb, "kB")} on average`,
     windows: "cwnd, bytes in flight and receive window over time",
     rtt: it.pingMs === null ? "no ping was answered" : `95 % of pings within ${withUnit(it.pingMs, "ms")}`,
-    drops: `${withUnit(it.droppedPackets, "packets")} dropped by the queue, ${withUnit(it.retransmitted, "segments")} retransmitted`,
+    drops: `${withUnit(it.droppedPackets, "packets")} dropped by the queue, ${withUnit(it.lostPackets, "packets")} lost on the path, ${withUnit(it.retransmitted, "segments")} retransmitted`,
   };
   return new Map(CHARTS.map(({ key, title }) => [key, `${title}: ${facts[key] ?? ""}.`]));
 }
@@ -205,7 +211,7 @@ function replace(by: Settings): void {
   dropSeeds();
   controls.show(settings);
   remember();
-  runner.ask(settings, false);
+  ask(false);
 }
 
 byId("reset", HTMLButtonElement).addEventListener("click", () => replace(start));
@@ -255,8 +261,8 @@ function open(): void {
   controls.show(settings);
   showPin();
   // Its beginning is drawn first.
-  runner.ask(settings, true);
-  runner.ask(settings, false);
+  ask(true);
+  ask(false);
   findPinned();
 }
 

@@ -24,17 +24,17 @@ interface Layout {
   readonly client: number;
   readonly queue: { readonly left: number; readonly top: number; readonly width: number; readonly height: number };
   readonly line: { readonly from: number; readonly to: number };
-  /** Baselines of the words on the queue, on the line and on drops. */
-  readonly words: { readonly queue: number; readonly line: number; readonly drops: number };
+  /** Baselines of the words on the queue, on the line and on drops; whether the first and the last end at the queue's right edge. */
+  readonly words: { readonly queue: number; readonly line: number; readonly drops: number; readonly ends: boolean };
 }
 
 const WIDE: Layout = {
   width: 760, box: 76, server: 4, far: 118, near: 560, client: 680, queue: { left: 232, top: 66, width: 60, height: 48 },
-  line: { from: 296, to: 556 }, words: { queue: 129, line: 122, drops: 58 },
+  line: { from: 296, to: 556 }, words: { queue: 129, line: 122, drops: 58, ends: false },
 };
 const NARROW: Layout = {
   width: 430, box: 56, server: 2, far: 64, near: 308, client: 372, queue: { left: 128, top: 66, width: 42, height: 48 },
-  line: { from: 174, to: 304 }, words: { queue: 60, line: 128, drops: 44 },
+  line: { from: 174, to: 304 }, words: { queue: 60, line: 128, drops: 44, ends: true },
 };
 
 type Attributes = Readonly<Record<string, string | number>>;
@@ -80,9 +80,10 @@ export class PathPicture {
     const middle = (line.from + line.to) / 2, queueMiddle = queue.left + queue.width / 2;
     this.#fill = svg("rect", { class: "fill", x: queue.left + 1, width: queue.width - 2 });
     this.#dots = Array.from({ length: MOST_DOTS }, () => svg("circle", { class: "dot", r: 3 }));
-    this.#queueWords = svg("text", { x: queueMiddle, y: words.queue, "text-anchor": "middle" });
+    const atQueue = words.ends ? { x: queue.left + queue.width, "text-anchor": "end" } : { x: queueMiddle, "text-anchor": "middle" };
+    this.#queueWords = svg("text", { ...atQueue, y: words.queue });
     this.#lineWords = svg("text", { x: middle, y: words.line, "text-anchor": "middle" });
-    this.#dropWords = svg("text", { x: queueMiddle, y: words.drops, "text-anchor": "middle", class: "bad" });
+    this.#dropWords = svg("text", { ...atQueue, y: words.drops, class: "bad" });
     const ends = hasGateway(settings) ? "gateway" : hasSplit(settings) ? "proxy" : hasTunnel(settings) ? "tunnel" : null;
     const place = (left: number, name: string) => [
       svg("rect", { class: "box", x: left, y: 72, width: box, height: 36, rx: 5 }),

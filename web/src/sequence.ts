@@ -2,6 +2,7 @@
 // is selectively acknowledged, what is sent, where the receiver's window ends, and when segments were sent again.
 
 import uPlot from "uplot";
+import { legend } from "./charts.ts";
 import { element } from "./elements.ts";
 import type { Answer, Ask } from "./messages.ts";
 import { request } from "./request.ts";
@@ -104,7 +105,7 @@ export class SequenceView {
     this.#plot?.destroy();
     const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const line = (label: string, name: string, width: number): uPlot.Series => ({
-      label, stroke: colour(name), width, points: { show: false }, value: (_, value) => (value === null ? "–" : `${Number(value.toPrecision(6))}`),
+      label, stroke: colour(name), width, points: { show: false }, value: (_, value) => legend(value, (known) => String(Number(known.toPrecision(6)))),
     });
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1 } };
     // A window far above what is sent would press the rest together.
@@ -115,7 +116,7 @@ export class SequenceView {
         scales: { x: { time: false, range: [fromS, toS] }, y: { range: [floor, floor + Math.max(1, most * 1.15)] } },
         axes: [{ ...axis, size: 30, values: (_, splits) => splits.map((each) => `${Number(each.toPrecision(6))} s`) }, { ...axis, size: 62, values: (_, splits) => splits.map((each) => each.toLocaleString("en").replaceAll(",", "\u202f")) }],
         series: [
-          { label: "time", value: (_, value) => (value === null ? "–" : `${value.toFixed(3)} s`) },
+          { label: "time", value: (_, value) => legend(value, (known) => `${known.toFixed(3)} s`) },
           line("receive window ends", "--window", 1), line("sent", "--goodput", 1.5), line("selectively acknowledged (amount)", "--ping", 1),
           line("acknowledged", "--cwnd", 2),
           { ...line("sent again", "--drops", 0), paths: () => null, points: { show: true, size: 6, fill: colour("--drops") } },

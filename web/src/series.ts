@@ -18,7 +18,9 @@ export interface Series {
   readonly window: Values;
   readonly srtt: Values;
   readonly ping: Values;
+  /** By the queue. */
   readonly dropped: Values;
+  /** By anything else: loss, an outage, a policer, a delay line that is full. */
   readonly lost: Values;
   readonly retransmitted: Values;
 }
@@ -52,7 +54,10 @@ export function series({ tables, texts, results }: Outcome): Series {
   const mean = (values: Values): Values => values.map((each, place) => (each === null ? null : each / (count[place] ?? 1)));
   const { table } = sockets;
   const cell = (name: string, row: number) => table[name]?.[row] ?? Number.NaN;
-  const byAqm = of("drops_aqm");
+  const added = (names: readonly string[]): Values => {
+    const each = names.map((name) => of(name));
+    return time.map((_, place) => none(each.reduce((all, values) => all + (values[place] ?? 0), 0)));
+  };
   const pings = tables.pings ?? {};
   const sent = pings.time_s ?? EMPTY;
   const answered = [...sent.keys()].filter((row) => !Number.isNaN(pings.rtt_s?.[row] ?? Number.NaN));
@@ -67,8 +72,8 @@ export function series({ tables, texts, results }: Outcome): Series {
     window: sum((row) => cell("snd_wnd_bytes", row) / 1e3),
     srtt: mean(sum((row) => cell("srtt_s", row) * 1e3)),
     ping: binned(answered, sent, bin, time.length, (row) => (pings.rtt_s?.[row] ?? 0) * 1e3, Math.max),
-    dropped: of("drops_tail").map((tail, place) => none(tail + (byAqm[place] ?? 0))),
-    lost: of("drops_channel").map(none),
+    dropped: added(["drops_tail", "drops_aqm"]),
+    lost: added(["drops_policer", "drops_ingress", "drops_line", "drops_channel", "drops_outage"]),
     retransmitted: sentAgain(sockets, bin, time.length),
   };
 }
@@ -127,6 +132,7 @@ export interface Figures {
   /** 95th percentile of the pings; null: none was answered. */
   readonly pingMs: number | null;
   readonly droppedPackets: number;
+  readonly lostPackets: number;
   readonly retransmitted: number;
   /** When the download was complete; null: it was not. */
   readonly downloadS: number | null;
@@ -159,6 +165,7 @@ export function figures(outcome: Outcome, drawn: Series, { users: many, neighbou
     queueKb: mean(drawn.queue),
     pingMs: percentile(pings, 95),
     droppedPackets: total(drawn.dropped),
+    lostPackets: total(drawn.lost),
     retransmitted: results.workloads[0]?.retransmits ?? 0,
     downloadS: downloads.length ? Math.max(...downloads) : null,
     fileS: percentile(took(users).map((each) => each.took), 50),

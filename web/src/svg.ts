@@ -1,6 +1,6 @@
 // The charts as an SVG file, drawn from the same series: lines and points, with axes, and the pinned run dashed.
 
-import { CHARTS, type Chart } from "./charts.ts";
+import { CHARTS, top as topOf, type Chart } from "./charts.ts";
 import type { Series, Values } from "./series.ts";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
@@ -30,9 +30,11 @@ export function svgFile(title: string, now: Series, pinned: Series | null, secon
 }
 
 function drawn(chart: Chart, top: number, now: Series, pinned: Series | null, seconds: number, colour: (name: string) => string): SVGElement {
-  const all = chart.lines.flatMap(({ values }) => [...values(now), ...(pinned === null ? [] : values(pinned))]);
-  const most = 1.05 * all.reduce<number>((found, each) => Math.max(found, each ?? 0), 0) || 1;
+  const all = (may: boolean) => chart.lines.filter(({ mayLeave }) => (mayLeave === true) === may)
+    .flatMap(({ values }) => [...values(now), ...(pinned === null ? [] : values(pinned))]);
+  const most = 1.05 * topOf(all(false), all(true)).most || 1;
   const bottom = top + HEAD + PLOT, plot = WIDTH - LEFT - RIGHT;
+  const clip = `clip-${chart.key}`;
   const x = (time: number) => LEFT + (plot * time) / seconds, y = (value: number) => bottom - (PLOT * value) / most;
   const group = made("g", {}, made("text", { x: 10, y: top + 16, "font-weight": "bold" }, `${chart.title}, ${chart.unit}`));
   for (let tick = 0; tick <= TICKS; tick += 1) {
@@ -43,6 +45,7 @@ function drawn(chart: Chart, top: number, now: Series, pinned: Series | null, se
       made("text", { x: x(time), y: bottom + 16, "text-anchor": "middle", fill: colour("--soft") }, `${Number(time.toPrecision(4))} s`),
     );
   }
+  group.append(made("clipPath", { id: clip }, made("rect", { x: LEFT, y: bottom - PLOT, width: plot, height: PLOT })));
   let keyAt = LEFT;
   for (const line of chart.lines) {
     group.append(
@@ -53,9 +56,10 @@ function drawn(chart: Chart, top: number, now: Series, pinned: Series | null, se
     for (const [series, isPin] of [[pinned, true], [now, false]] as const) {
       if (series === null) continue;
       const stroke = { fill: "none", stroke: colour(line.colour), "stroke-width": line.thin || isPin ? 1 : 2, ...(isPin ? { "stroke-dasharray": "5 4" } : {}) };
-      if (line.mark === "points") {
-        points(line.values(series), series.time).forEach(([at, value]) => group.append(made("circle", { ...stroke, cx: x(at), cy: y(value), r: 2 })));
-      } else group.append(made("path", { ...stroke, d: path(line.values(series), series.time, x, y) }));
+      if (line.mark !== undefined) {
+        const r = line.mark === "rings" ? 4 : 2;
+        points(line.values(series), series.time).forEach(([at, value]) => group.append(made("circle", { ...stroke, cx: x(at), cy: y(value), r })));
+      } else group.append(made("path", { ...stroke, "clip-path": `url(#${clip})`, d: path(line.values(series), series.time, x, y) }));
     }
   }
   return group;
