@@ -7,7 +7,8 @@ started again.
 
 Printed are the fetches, those that were wrong (there must be none), those that failed, and for each kind of
 event when the first fetch after it began that succeeded; then the gateways' open files and memory, and what
-stayed behind: rules, listeners. The status is 1 if a byte was wrong, something stayed behind, or a fetch
+stayed behind after each kill and in the end: nft rules, rules of ip, routes, devices, listening sockets, open
+files. The status is 1 if a byte was wrong, something stayed behind, or a fetch
 failed though nothing had happened for `--grace` seconds.
 
 Needs Linux, root, nft and ip. Nothing outside the namespaces is touched.
@@ -24,12 +25,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hosts import HERE, RAIN, Hosts
+from hosts import HERE, RAIN, Hosts, WrongError, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,9 +63,13 @@ def figures(pid: int) -> tuple[int, float]:
 
 
 def chaos(
-    world: World, gateways: dict[str, Any], arguments: argparse.Namespace, looks: list[Any]
+    world: World,
+    gateways: dict[str, Any],
+    arguments: argparse.Namespace,
+    looks: list[Any],
+    after_kill: Callable[[str], None],
 ) -> list[Event]:
-    """Events until the time is over. Far and near live longest at the end."""
+    """Events until the time is over. `after_kill` is called with the name, before a new start."""
     drawn = random.Random(arguments.seed)
     began = time.monotonic()
     end = began + 60 * arguments.minutes
@@ -95,24 +100,40 @@ def chaos(
             name = what.split()[1]
             gateways[name].kill()
             gateways[name].wait()
+            after_kill(name)
             time.sleep(drawn.uniform(0.2, 3))
             gateways[name] = world.start(name)
         events.append(Event(what, begun, time.monotonic()))
         print(f"  {begun - began:6.0f} s  {what}, {events[-1].over_s - begun:.1f} s", flush=True)
 
 
-def left_behind(world: World) -> list[str]:
-    """What is there at near after both gateways were told to stop."""
-    looks = {
-        "nft rules": world.do("near", "nft", "list", "ruleset"),
-        "rules of ip": "".join(
-            line
-            for line in world.do("near", "ip", "rule").splitlines()
-            if line.split(":")[0] not in ("0", "32766", "32767")
-        ),
-        "sockets that listen": world.do("near", "ss", "-Htul") + world.do("far", "ss", "-Htul"),
+def network(world: World, name: str) -> list[str]:
+    """What a gateway could change of its host. Not what the kernel itself adds for an address."""
+    kinds = {
+        "nft rule": ["nft list ruleset"],
+        "rule of ip": ["ip rule", "ip -6 rule"],
+        "route": ["ip route show table all", "ip -6 route show table all"],
+        "device": ["ip -oneline link"],
+        "socket": ["ss -Htul"],
     }
-    return [f"{name}: {found.strip()}" for name, found in looks.items() if found.strip()]
+    return [
+        f"{kind} at {name}: {' '.join(line.split())}"
+        for kind, commands in kinds.items()
+        for command in commands
+        for line in world.do(name, *command.split()).splitlines()
+        if "proto kernel" not in line
+    ]
+
+
+def left_behind(world: World, before: Mapping[str, Sequence[str]], *names: str) -> list[str]:
+    """What was not there `before`, and still is some seconds after the gateways of these hosts ended."""
+
+    def more() -> list[str]:
+        return [line for name in names for line in network(world, name) if line not in before[name]]
+
+    with contextlib.suppress(WrongError):
+        wait_for("the hosts as before", lambda: not more(), within_s=5)
+    return more()
 
 
 @contextlib.contextmanager
@@ -138,6 +159,17 @@ def soak(arguments: argparse.Namespace) -> int:
             world.end()
 
 
+def at_rest(gateways: Mapping[str, Any], first: Mapping[str, tuple[int, float]]) -> dict[str, Any]:
+    """Figures when the users are gone and no more files are open than at first, or after half a minute."""
+
+    def now() -> dict[str, tuple[int, float]]:
+        return {name: figures(process.pid) for name, process in gateways.items()}
+
+    with contextlib.suppress(WrongError):
+        wait_for("rest", lambda: all(each[0] <= first[name][0] for name, each in now().items()), within_s=30)
+    return now()
+
+
 def _soaked(world: World, arguments: argparse.Namespace) -> int:
     path = f'[path]\nrate = "{arguments.rate}"\n'
     world.write_configurations(
@@ -145,28 +177,34 @@ def _soaked(world: World, arguments: argparse.Namespace) -> int:
         near=path + '[listen]\ntproxy = ["127.0.0.1:4100"]\n[router]\ninterfaces = ["lan0"]\n',
         far=path,
     )
+    before = {name: network(world, name) for name in ("near", "far")}
     gateways = {name: world.start(name) for name in ("far", "near")}
     own = [sys.executable, str(HERE / "users.py")]
     server = subprocess.Popen(world.inside("server", *own, "--serve"))
     time.sleep(2)
+    first = {name: figures(process.pid) for name, process in gateways.items()}
     said = world.folder / "fetches"
     asked = ["--users", str(arguments.users), "--seed", str(arguments.seed)]
     with said.open("wb") as out:
         users = subprocess.Popen(world.inside("client", *own, *asked), stdout=out)
     looks: list[Any] = []
     print(f"{arguments.users} users for {arguments.minutes:g} min:", flush=True)
-    events = chaos(world, gateways, arguments, looks)
+    stayed: list[str] = []
+    events = chaos(
+        world, gateways, arguments, looks, lambda name: stayed.extend(left_behind(world, before, name))
+    )
     users.kill()
     users.wait()
-    time.sleep(3)
-    rest = {name: figures(process.pid) for name, process in gateways.items()}
+    rest = at_rest(gateways, first)
+    for name in rest:
+        more = rest[name][0] - first[name][0]
+        stayed += [f"open files of {name}: {more} more than before the first user"] if more > 0 else []
     for process in gateways.values():
         process.send_signal(signal.SIGTERM)
     statuses = {name: process.wait(15) for name, process in gateways.items()}
     server.kill()
     server.wait()
-    time.sleep(0.5)
-    stayed = left_behind(world)
+    stayed += left_behind(world, before, "near", "far")
     rows = [json.loads(line) for line in said.read_text().splitlines() if line.endswith("]")]
     wrong = told_of_fetches(rows, events, arguments.grace)
     for name in ("near", "far"):
@@ -177,7 +215,8 @@ def _soaked(world: World, arguments: argparse.Namespace) -> int:
             f"{max(look[4] for look in own):.0f} MB",
         )
         print(
-            f"  at rest in the end {files} open files, {megabytes:.0f} MB; status {statuses[name]} at SIGTERM"
+            f"  at rest {first[name][0]} open files, {first[name][1]:.0f} MB before the first user, "
+            f"{files} and {megabytes:.0f} MB in the end; status {statuses[name]} at SIGTERM"
         )
     for what in stayed:
         print(f"left behind: {what}")
