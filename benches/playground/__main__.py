@@ -1,4 +1,4 @@
-"""How soon the playground shows a run and how often it redraws while a slider is held, in headless Chromium.
+"""How soon the playground shows a run and answers a question, and how often it redraws, in headless Chromium.
 
     python benches/playground [--times 5]
 
@@ -26,6 +26,10 @@ SETTINGS = {
     "50 Mbit/s GEO, 30 users": "users=30&queue=400000",
     "100 Mbit/s, 40 ms": "rateDown=100000000&rtt=40000000&queue=500000",
 }
+QUESTION = "What would a 400 kB queue do to my 50 Mbit/s GEO line with 30 users?"
+THINK_MS = 2000
+"""How long the reader looks before each step of the answer."""
+KEY_MS = 200
 LONG_MS = 120_000
 DRAG_STEPS = 120
 STEP_MS = 25
@@ -83,6 +87,29 @@ def dragged(page: Page) -> tuple[float, float]:
     return drawn / seconds, (len(times_ms) - 1) / seconds
 
 
+def answered(browser: Browser, url: str) -> tuple[float, str]:
+    """Seconds to the sentence that answers QUESTION by the steps of docs/playground.md, and the sentence."""
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    page.set_default_timeout(LONG_MS)
+    page.goto(url)
+    for label, text in (("Users, typed", "30"), ("", "Pin this run"), ("Queue, typed", "400 kB")):
+        page.wait_for_timeout(THINK_MS)
+        if not label:
+            page.get_by_role("button", name=text).click()
+            continue
+        field = page.get_by_label(label)
+        field.click(click_count=3)
+        field.press_sequentially(text, delay=KEY_MS)
+        field.press("Enter")
+    sentence = page.locator("#comparison")
+    while not sentence.inner_text().startswith("With queue 400 kB instead of 1 MB: "):
+        page.wait_for_timeout(STEP_MS)
+    seconds = page.evaluate("performance.now()") / 1000
+    said = sentence.inner_text()
+    page.close()
+    return seconds, said
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="playground", description=__doc__.splitlines()[0] if __doc__ else ""
@@ -110,6 +137,11 @@ def main() -> None:
                 page.close()
             painted, drawn, redraws, frames = (statistics.median(each) for each in zip(*found, strict=True))
             print(f"{name:28}{painted:12.0f} ms{drawn:12.0f} ms{redraws:15.1f}{frames:15.1f}", flush=True)
+        seconds, said = answered(browser, f"http://127.0.0.1:{server.server_port}/")
+        print(
+            f"\n{QUESTION}\n{said}\n{seconds:.1f} s after the page was opened, "
+            f"with {THINK_MS / 1000:.0f} s before each step and {KEY_MS} ms per key"
+        )
         browser.close()
     server.shutdown()
 

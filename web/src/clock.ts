@@ -11,7 +11,7 @@ export class Clock {
   readonly #onTime: (timeS: number) => void;
   readonly #button = element("button", { type: "button", id: "play" }, "Play");
   readonly #slider = element("input", { type: "range", id: "time", min: "0", step: "0.1", value: "0", "aria-label": "Time in the run" });
-  readonly #output = element("output", { for: "time" });
+  readonly #output = element("output", { for: "time", "aria-live": "off" });
   #lengthS = 1;
   #timeS: number | null = null;
   #playing = false;

@@ -43,7 +43,7 @@ function list(setting: Choice, onChange: OnChange): Control {
 function slider(setting: Quantity, onChange: OnChange): Control {
   const id = `set-${setting.key}`;
   const range = element("input", { type: "range", id, min: "0", max: String(steps(setting)), step: "1", "aria-describedby": `${id}-help` });
-  const field = element("input", { type: "text", id: `${id}-text`, class: "value", "aria-label": `${setting.label}, typed`, autocomplete: "off", spellcheck: "false" });
+  const field = element("input", { type: "text", id: `${id}-text`, class: "value", "aria-label": `${setting.label}, typed`, "aria-describedby": `${id}-help`, autocomplete: "off", spellcheck: "false" });
   const say = (value: number) => {
     const text = shown(setting, value);
     range.setAttribute("aria-valuetext", text);

@@ -13,7 +13,7 @@ import { openLab } from "./open_lab.ts";
 import { SeedComparison } from "./over_seeds.ts";
 import { SequenceView } from "./sequence.ts";
 import { Runner, type Found } from "./runner.ts";
-import { figures, series, type Figures, type Series } from "./series.ts";
+import { figures, series, type Figures, type Series, type Values } from "./series.ts";
 import { svgFile } from "./svg.ts";
 import { fitFrame, partOf } from "./part.ts";
 import { same, SETTINGS, START, type Settings } from "./settings.ts";
@@ -159,11 +159,12 @@ function draw(): void {
 }
 
 /** A sentence for each chart, for those who do not see it. */
-function words({ figures: it }: Run): ReadonlyMap<string, string> {
+function words({ figures: it, series: drawn }: Run): ReadonlyMap<string, string> {
+  const most = (values: Values) => `${digits(values.reduce<number>((found, each) => Math.max(found, each ?? 0), 0))} kB`;
   const facts: Readonly<Record<string, string>> = {
     throughput: `goodput ${withUnit(it.goodputMbitS, "Mbit/s")} on average`,
     queue: `${withUnit(it.queueKb, "kB")} on average`,
-    windows: "cwnd, bytes in flight and receive window over time",
+    windows: `cwnd up to ${most(drawn.cwnd)}, in flight up to ${most(drawn.inFlight)}, receive window up to ${most(drawn.window)}`,
     rtt: it.pingMs === null ? "no ping was answered" : `95 % of pings within ${withUnit(it.pingMs, "ms")}`,
     drops: `${withUnit(it.droppedPackets, "packets")} dropped by the queue, ${withUnit(it.lostPackets, "packets")} lost on the path, ${withUnit(it.retransmitted, "segments")} retransmitted`,
   };
