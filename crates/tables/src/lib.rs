@@ -13,10 +13,13 @@ pub mod csv;
 pub mod figures;
 mod flow;
 mod link;
+#[cfg(feature = "parquet")]
 mod pages;
+#[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod pcapng;
 mod ping;
+#[cfg(feature = "parquet")]
 pub mod samples;
 mod socket;
 mod tool;

@@ -3,7 +3,7 @@
 
 use super::figures::Figures;
 use super::results::{RunResults, Work};
-use super::{Question, RunError, flows, pings, sockets};
+use super::{Question, RunError, flows, pings, socket_row};
 use crate::rows::{DatagramRow, FailureRow, FlowRow, IntervalRow, PingRow};
 use crate::seat::{Seat, Side};
 use crate::simulation::{EVENTS_BETWEEN_QUESTIONS, Simulation, Stretch};
@@ -203,7 +203,7 @@ impl Sink for Kept {
             open[seen.host as usize] = true;
             self.figures.socket(seen);
             let line = seen.row();
-            let row = sockets::row(&self.names[line.workload], &line);
+            let row = socket_row::row(&self.names[line.workload], &line);
             self.tables[SOCKETS].row(&row.cells(), &mut self.texts);
         });
         for host in Seat::ALL {

@@ -1,26 +1,28 @@
-//! A run with its record and tables: runs a specification, writes what it measures to any `io::Write` as it comes, and
-//! lets the caller look on and stop it. Nothing here opens a file.
+//! A run with its record and tables: runs a specification, writes what it measures to any `io::Write` as it comes
+//! ([`run`], feature `parquet`) or keeps it as columns ([`ColumnRun`]), and lets the caller look on and stop it. Nothing here
+//! opens a file.
 
 mod columns;
 mod figures;
 mod flows;
 mod pings;
+#[cfg(feature = "parquet")]
 mod recorder;
 mod results;
+mod socket_row;
+#[cfg(feature = "parquet")]
 mod sockets;
+#[cfg(feature = "parquet")]
 mod wire;
 
 pub use columns::{ColumnRun, Request, TableColumns};
+#[cfg(feature = "parquet")]
+pub use recorder::run;
 pub use results::RunResults;
 
-use crate::simulation::Simulation;
-use crate::spec::SimSpec;
-use bentpipe_path::time::Time;
 use bentpipe_tables::figures::QueueQuestion;
-use core::ops::ControlFlow;
-use recorder::Recorder;
 use serde::Deserialize;
-use std::io::{self, Write};
+use std::io;
 
 /// What the figures take that the simulation does not.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -59,22 +61,4 @@ impl From<io::Error> for RunError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)
     }
-}
-
-/// Runs `spec`, whose workloads have these names. `create` is asked for something to write each file to: link.parquet,
-/// sockets.parquet, flows.parquet, pings.parquet and the captures asked for. `go_on` is told the run's time every few ten
-/// milliseconds of CPU. Returns what the run amounted to and the tables by their names.
-#[expect(clippy::type_complexity, reason = "a list of names and what they name")]
-pub fn run<W: Write + Send>(
-    spec: &SimSpec,
-    names: &[String],
-    question: &Question,
-    create: impl FnMut(&str) -> io::Result<W>,
-    go_on: &mut dyn FnMut(Time) -> ControlFlow<()>,
-) -> Result<(RunResults, Vec<(&'static str, W)>), RunError> {
-    let simulation =
-        Simulation::new(spec.clone()).map_err(|error| RunError::Spec(error.to_string()))?;
-    let mut recorder = Recorder::create(spec, names, question, create, go_on)?;
-    let summary = simulation.run(&mut recorder);
-    recorder.finish(&summary)
 }

@@ -7,7 +7,7 @@ use super::sockets::SocketSamples;
 use super::{Question, RunError, flows, pings, wire};
 use crate::rows::{Captured, DatagramRow, FailureRow, FlowRow, IntervalRow, PingRow};
 use crate::seat::{Seat, Side};
-use crate::simulation::Summary;
+use crate::simulation::{Simulation, Summary};
 use crate::sink::Sink;
 use crate::spec::SimSpec;
 use crate::split;
@@ -19,6 +19,24 @@ use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng};
 use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
 
+/// Runs `spec`, whose workloads have these names. `create` is asked for something to write each file to: link.parquet,
+/// sockets.parquet, flows.parquet, pings.parquet and the captures asked for. `go_on` is told the run's time every few ten
+/// milliseconds of CPU. Returns what the run amounted to and the tables by their names.
+#[expect(clippy::type_complexity, reason = "a list of names and what they name")]
+pub fn run<W: Write + Send>(
+    spec: &SimSpec,
+    names: &[String],
+    question: &Question,
+    create: impl FnMut(&str) -> io::Result<W>,
+    go_on: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Result<(RunResults, Vec<(&'static str, W)>), RunError> {
+    let simulation =
+        Simulation::new(spec.clone()).map_err(|error| RunError::Spec(error.to_string()))?;
+    let mut recorder = Recorder::create(spec, names, question, create, go_on)?;
+    let summary = simulation.run(&mut recorder);
+    recorder.finish(&summary)
+}
+
 /// A pipe is named after the side that it leads to.
 fn pipe_name(to: Side) -> &'static str {
     to.direction().name()
@@ -27,7 +45,7 @@ fn pipe_name(to: Side) -> &'static str {
 /// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.
 const ZERO_NS: i64 = 946_684_800_000_000_000;
 
-pub(crate) struct Recorder<'a, W: Write + Send> {
+struct Recorder<'a, W: Write + Send> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
     go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
@@ -46,7 +64,7 @@ pub(crate) struct Recorder<'a, W: Write + Send> {
 }
 
 impl<'a, W: Write + Send> Recorder<'a, W> {
-    pub fn create(
+    fn create(
         spec: &'a SimSpec,
         names: &'a [String],
         question: &Question,
@@ -101,7 +119,7 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
 
     /// What the run amounted to, and its tables, by their names.
     #[expect(clippy::type_complexity, reason = "a list of names and what they name")]
-    pub fn finish(
+    fn finish(
         mut self,
         summary: &Summary,
     ) -> Result<(RunResults, Vec<(&'static str, W)>), RunError> {
