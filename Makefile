@@ -227,9 +227,11 @@ docs: setup
 	$(python) -m bentpipe.lab.reference docs
 	$(python) scripts/render-notebook docs/first-steps.ipynb
 
-# The simulator as WebAssembly: web/built/bentpipe.wasm.
+# The simulator as WebAssembly, web/built/bentpipe.wasm, and the part "What if" for the reports of this checkout.
 wasm:
+	@scripts/setup npm
 	@scripts/wasm
+	@node web/build.js
 
 # The playground in web/built. Any static server shows it: python3 -m http.server --bind 127.0.0.1 --directory web/built
 playground:
@@ -250,4 +252,4 @@ site: setup playground
 	@$(python) scripts/site
 
 clean:
-	rm -rf site target fuzz/target web/built .venv runs
+	rm -rf site target fuzz/target web/built python/bentpipe/report/what_if .venv runs

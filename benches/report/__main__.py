@@ -9,6 +9,7 @@ CPU is of all processes, user and system: the table on the terminal, the page, a
 
 import argparse
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -35,24 +36,31 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.folder or Path(temporary)
         trees = [_HERE, *asked.beside]
-        print(f"Medians of {asked.times}, in turns.\n\n| runs | code | CPU s | wall s | page MB |")
-        print("|---|---|---|---|---|")
+        print(f"Medians of {asked.times}, in turns.\n")
+        print("| runs | code | CPU s | wall s | page MB | of it What if, MB |\n|---|---|---|---|---|---|")
         for number, (words, lab) in enumerate(_SWEEPS.items()):
             sweep = folder / str(number)
             if not (sweep / "runs.parquet").exists():
                 _bentpipe(_HERE, ["run", *lab, "--engine", "sim", "--quiet", "--out", str(sweep)])
             page = Path(temporary) / "page.html"
             took = {tree: list[tuple[float, float]]() for tree in trees}
-            size_mb = dict[Path, float]()
+            size_mb, what_if_mb = dict[Path, float](), dict[Path, float]()
             for _ in range(asked.times):
                 for tree in trees:
                     took[tree].append(_bentpipe(tree, ["report", str(sweep), "--html", str(page)]))
                     size_mb[tree] = page.stat().st_size / 1e6
+                    what_if_mb[tree] = _what_if_bytes(page) / 1e6
             for tree, found in took.items():
                 cpu_s, wall_s = (median(each) for each in zip(*found, strict=True))
                 name = "this" if tree == _HERE else tree.name
-                print(f"| {words} | {name} | {cpu_s:.1f} | {wall_s:.1f} | {size_mb[tree]:.1f} |", flush=True)
+                of = f"{size_mb[tree]:.1f} | {what_if_mb[tree]:.2f}"
+                print(f"| {words} | {name} | {cpu_s:.1f} | {wall_s:.1f} | {of} |", flush=True)
     return 0
+
+
+def _what_if_bytes(page: Path) -> int:
+    """What the page holds of the simulator and its scripts; the runs' own requests lie among their parts."""
+    return sum(map(len, re.findall(r'<script [^>]*id="what-if-[a-z]+">[^<]*</script>', page.read_text())))
 
 
 def _bentpipe(tree: Path, arguments: Sequence[str]) -> tuple[float, float]:

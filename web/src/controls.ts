@@ -27,21 +27,22 @@ export function build(into: HTMLElement, onChange: OnChange, settings: readonly 
   return { show: (settings) => shows.forEach((show) => show(settings)) };
 }
 
-interface Control {
+export interface Control {
   readonly row: HTMLElement;
   show(settings: Settings): void;
 }
 
-function list(setting: Choice, onChange: OnChange): Control {
-  const id = `set-${setting.key}`;
+/** `prefix` sets the ids apart from those of other controls on the page. */
+export function list(setting: Choice, onChange: OnChange, prefix = "set"): Control {
+  const id = `${prefix}-${setting.key}`;
   const select = element("select", { id, "aria-describedby": `${id}-help` }, ...setting.options.map((each) => element("option", { value: each }, each)));
   select.addEventListener("change", () => onChange(setting.key, select.value, false));
   const row = element("div", { class: "control" }, element("label", { for: id }, setting.label), select, help(id, setting.help));
   return { row, show: (settings) => { select.value = settings[setting.key]; } };
 }
 
-function slider(setting: Quantity, onChange: OnChange): Control {
-  const id = `set-${setting.key}`;
+export function slider(setting: Quantity, onChange: OnChange, prefix = "set"): Control {
+  const id = `${prefix}-${setting.key}`;
   const range = element("input", { type: "range", id, min: "0", max: String(steps(setting)), step: "1", "aria-describedby": `${id}-help` });
   const field = element("input", { type: "text", id: `${id}-text`, class: "value", "aria-label": `${setting.label}, typed`, "aria-describedby": `${id}-help`, autocomplete: "off", spellcheck: "false" });
   const say = (value: number) => {

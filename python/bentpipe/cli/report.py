@@ -25,6 +25,13 @@ def report(
     charts: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write each chart there too, as PNG, SVG and PDF.")
     ] = None,
+    what_if: Annotated[
+        bool,
+        typer.Option(
+            "--what-if/--no-what-if",
+            help="Let readers change a run's lab and simulate it again in the page, then 670 kB larger.",
+        ),
+    ] = True,
     full: Annotated[
         bool, typer.Option("--full", help="Print every row of the tables; of long ones the first by default.")
     ] = False,
@@ -47,10 +54,10 @@ def report(
     if charts:
         import bentpipe.charts.matplotlib  # noqa: F401 - what it lacks is said before a page is written
     for folder in folders or [newest_folder("report")]:
-        _report(folder, html, charts, full=full)
+        _report(folder, html, charts, full=full, what_if=what_if)
 
 
-def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) -> None:
+def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool, what_if: bool) -> None:
     from bentpipe.report.html import write
     from bentpipe.runs.store import Results
     from bentpipe.sweep.progress import counting
@@ -59,7 +66,7 @@ def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool) 
     print_table(results, full=full)
     file = html or (results.folder.path or Path()) / "report.html"
     with counting("preparing the page", "runs drawn", len(results.names)) as told:
-        write(results, file, told)
+        write(results, file, told, with_what_if=what_if)
     say(f"Written: {file}")
     if charts:
         from bentpipe.charts.files import RUNS_DRAWN, save_all

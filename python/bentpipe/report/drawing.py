@@ -18,7 +18,7 @@ from typing import Any
 from bentpipe.charts.description import Chart
 from bentpipe.errors import ExecutorError
 from bentpipe.fresh_process import FreshContext, FreshProcess, ignore_ctrl_c
-from bentpipe.report import run_part
+from bentpipe.report import run_part, what_if
 from bentpipe.report.packing import SAMPLED_RUNS, Map
 from bentpipe.runs.record import Record
 from bentpipe.runs.store import Results
@@ -32,13 +32,14 @@ class Parts:
     """Each run's part at a width in pixels; 0: without charts over time. A process opens the folder anew, but
     has the records from its parent (`mapping`)."""
 
-    def __init__(self, results: Results, records: Sequence[Record]) -> None:
+    def __init__(self, results: Results, records: Sequence[Record], *, with_what_if: bool = False) -> None:
         self._results = results
         self._records = records
+        self._with_what_if = with_what_if
         self._charts = lru_cache(maxsize=SAMPLED_RUNS)(self._built)
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return _opened, (str(self._results.folder),)
+    def __reduce__(self) -> tuple[Any, tuple[str, bool]]:
+        return _opened, (str(self._results.folder), self._with_what_if)
 
     def __call__(self, number: int, pixels: int) -> dict[str, Any]:
         record = self._records[number]
@@ -47,16 +48,17 @@ class Parts:
             if pixels
             else run_part.drawn(run_part.of_engine(record), 1)
         )
-        return {**all_shown(run_part.words(record)), **drawn}
+        question = {"what_if": what_if.of_run(record) if self._with_what_if else None}
+        return {**all_shown(run_part.words(record)), **drawn, **question}
 
     def _built(self, number: int) -> list[Chart]:
         return run_part.charts(self._results, self._records[number])
 
 
 @lru_cache(maxsize=1)
-def _opened(folder: str) -> Parts:
+def _opened(folder: str, with_what_if: bool) -> Parts:
     """Once in each process."""
-    return Parts(Results.open(folder), _inherited)
+    return Parts(Results.open(folder), _inherited, with_what_if=with_what_if)
 
 
 _inherited: list[Record] = []

@@ -5,6 +5,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from bentpipe.charts import plotly
 from bentpipe.charts.build.overviews import Overview, overviews
 from bentpipe.charts.description import Chart, Panel
 from bentpipe.errors import ComparisonError, StoreError
-from bentpipe.report import columns, comparison, explained, run_part
+from bentpipe.report import columns, comparison, explained, run_part, what_if
 from bentpipe.report.drawing import Parts, mapping, shown
 from bentpipe.report.packing import PAGE_BYTES, Map, blank, deflated, pack, packed_runs
 from bentpipe.report.run_rows import run_rows
@@ -35,8 +36,12 @@ _COMMAND = re.compile("`([^`]+)`")
 Told = Callable[[int], None]
 
 
-def write(results: Results, path: Path, told: Told = lambda _runs: None) -> None:
+def write(
+    results: Results, path: Path, told: Told = lambda _runs: None, *, with_what_if: bool = True
+) -> None:
     """Write the page to `path`, whole or not at all. `told` hears how many more runs are drawn.
+
+    `with_what_if`: whether runs can be simulated on the page, if the simulator for it was built (what_if.py).
 
     Raises:
         StoreError: for a path that is a folder, or lies in none.
@@ -46,7 +51,7 @@ def write(results: Results, path: Path, told: Told = lambda _runs: None) -> None
         raise StoreError(f"{path}: there is no folder {path.parent}")
     if path.is_dir():
         raise StoreError(f"{path} is a folder; expected the name of a file, such as report.html")
-    page = render(results, told=told).encode()
+    page = render(results, told=told, with_what_if=with_what_if).encode()
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(page)
@@ -57,16 +62,22 @@ def write(results: Results, path: Path, told: Told = lambda _runs: None) -> None
         part.unlink(missing_ok=True)
 
 
-def render(results: Results, most_bytes: int = PAGE_BYTES, told: Told = lambda _runs: None) -> str:
+def render(
+    results: Results,
+    most_bytes: int = PAGE_BYTES,
+    told: Told = lambda _runs: None,
+    *,
+    with_what_if: bool = True,
+) -> str:
     """The page. Charts over time are thinned as far as `most_bytes` asks.
 
     `told` hears how many more runs are drawn.
     """
     with mapping(results.records) as mapped:
-        return _rendered(results, most_bytes, mapped, told)
+        return _rendered(results, most_bytes, mapped, told, with_what_if=with_what_if)
 
 
-def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str:
+def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told, *, with_what_if: bool) -> str:
     environment = Environment(
         loader=FileSystemLoader(PAGE),
         autoescape=True,
@@ -80,6 +91,7 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str
     compared = _compared(results)
     told_of = comparison.told(compared)
     found, tables = list(overviews(results)), sheets(results)
+    questioned = with_what_if and what_if.is_built()
     page: dict[str, Any] = {
         "title": first.get("title") or first.get("lab") or results.folder.name,
         "first": first,
@@ -103,15 +115,27 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told) -> str
         "lab": results.lab.get("document"),
         "lab_options": results.lab.get("options", []),
         "dark": as_json(plotly.DARK_FOR_LIGHT),
-        "css": Markup((PAGE / "page.css").read_text(encoding="utf-8")),
+        "css": Markup("".join(map(_style, ["page.css", *(["what_if.css"] if questioned else [])]))),
+        "what_if": _simulator() if questioned else {},
         "modules": as_json({"imports": modules()}),
         "plotly": deflated(PLOTLY.read_bytes()),
     }
     template = environment.get_template("page.html.j2")
     rest = len(template.render(page, packed=blank(len(results.records))).encode())
-    count, part = len(results.records), Parts(results, results.records)
+    count, part = len(results.records), Parts(results, results.records, with_what_if=questioned)
     packed = packed_runs(count, part, most_bytes - rest, mapped, told)
     return template.render(page, packed=packed)
+
+
+def _style(name: str) -> str:
+    return (PAGE / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _simulator() -> dict[str, str]:
+    """What the part "What if" is made with."""
+    parts = {"module": what_if.MODULE, "worker": what_if.WORKER, "script": what_if.SCRIPT}
+    return {name: deflated((what_if.BUILT / file).read_bytes()) for name, file in parts.items()}
 
 
 def modules() -> dict[str, str]:

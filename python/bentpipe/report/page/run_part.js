@@ -5,6 +5,7 @@ import { curvesByKey, intervalByKey } from "#page/by_key.js";
 import * as charts from "#page/charts.js";
 import { made } from "#page/elements.js";
 import { indented } from "#page/json_text.js";
+import { whatIf } from "#page/what_if.js";
 
 /** @import { Part } from "./types.js" */
 
@@ -52,13 +53,14 @@ export function runPart(part, number, steps, close) {
   const interval = intervalByKey((range) => clock.zoom(range));
   const clock = charts.clock(interval.shows);
   const zooms = drawings.some((each) => each.clock);
+  const asking = whatIf(part);
   const article = made("article", { class: "run", tabindex: "-1", "aria-label": `Run ${number + 1}: ${part.heading}` },
     made("header", {}, made("h2", {}, part.heading), made("span", { class: "headline" }, part.headline),
       made("span", { class: part.counts ? "badge good" : "badge bad" }, part.badge), close),
     steps,
     part.why.length ? made("ul", { class: "why" }, ...part.why.map((why) => made("li", {}, why))) : null,
     zooms ? made("p", { class: "note" }, "Drag over a chart to zoom all of the run's. Double-click to show all. ", interval.element) : null,
-    ...elements, ...(engineSaid ? [] : engine), made("h3", {}, "Figures"),
+    ...elements, asking.element, ...(engineSaid ? [] : engine), made("h3", {}, "Figures"),
     made("div", { class: "cards" }, ...part.cards.map(([name, asked, found]) => card(name, asked, found))),
     part.sysctl.length ? settingsInForce(part.sysctl) : null,
     made("details", { class: "plain" }, made("summary", {}, "This run's settings in plain numbers"), made("pre", {}, indented(part.spec))),
@@ -73,5 +75,5 @@ export function runPart(part, number, steps, close) {
       });
     }
   };
-  return { article, begin, divs: drawings.map(({ div }) => div) };
+  return { article, begin, shown: () => [...drawings.map(({ div }) => div), ...asking.divs] };
 }

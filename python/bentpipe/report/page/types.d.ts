@@ -74,6 +74,8 @@ export interface Part {
   spec: string;
   panels: Panel[];
   figures: Figure[];
+  /** As a request to the simulator, or why there is none (report/what_if.py). */
+  what_if: { why?: string } | null;
 }
 
 export interface Click {

@@ -1,0 +1,82 @@
+"""The part "What if" of a report in a browser: a slider is moved, and the sentence says what that does."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+import bentpipe
+from bentpipe.report import html
+from bentpipe.runs.store import Results
+from waiting import LONG_S
+
+LONG_MS = 1000 * LONG_S
+LAB = """
+title = "<img src=x onerror=alert(1)>"
+duration = "4 s"
+[path]
+rtt = "60 ms"
+rate = "4 Mbit/s"
+queue = "60 kB"
+[[workload]]
+name = "download"
+kind = "bulk"
+"""
+expect.set_options(timeout=LONG_MS)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("what-if")
+    bentpipe.simulate(bentpipe.Lab.loads(LAB)).save(folder / "run")
+    html.write(Results.open(folder / "run"), folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        program = shutil.which("chromium")
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
+        yield chromium
+        chromium.close()
+
+
+def is_exact(page: Page) -> None:
+    expect(page.locator(".what-if .state")).to_have_attribute("data-state", "exact")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (400, "dark")])
+def test_a_slider_changes_the_run_and_the_sentence_says_how(
+    browser: Browser, report: Path, width: int, scheme: str
+) -> None:
+    colours = "dark" if scheme == "dark" else "light"
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=colours)
+    page.set_default_timeout(LONG_MS)
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda it: said.append(it.text) if it.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    page.goto(report.as_uri())
+    page.locator(".what-if > summary").press("Enter")
+    is_exact(page)
+    sentence = page.locator(".what-if .says")
+    expect(sentence).to_contain_text("the simulator gives the same figures as this run")
+    page.get_by_label("Queue", exact=True).press("PageDown")
+    expect(sentence).to_contain_text("instead of 60 kB: goodput down ")
+    is_exact(page)
+    expect(page.locator(".what-if tbody tr").first.locator("td")).to_have_count(3)
+    expect(page.locator(".what-if .main-svg").first).to_be_attached()
+    page.get_by_role("button", name="As the run was").press("Enter")
+    expect(sentence).to_contain_text("the same figures as this run")
+    assert page.get_by_label("Queue, typed").input_value() == "60 kB"
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.emulate_media(media="print")
+    expect(page.locator(".what-if")).to_be_hidden()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
+    page.close()
