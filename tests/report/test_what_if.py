@@ -18,6 +18,7 @@ from bentpipe.report import html, what_if
 from bentpipe.runs.place import Place
 from bentpipe.runs.record_shape import check
 from bentpipe.runs.store import Results
+from built import needed
 
 LABS = sorted(path.stem for path in (Path(bentpipe.__file__).parent / "labs").glob("*.toml"))
 STARTED = """
@@ -35,9 +36,10 @@ for (const line of readFileSync(process.argv[2], "utf8").trim().split("\\n")) {
 """Begins each request of a file, and says what the simulator says."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def built() -> None:
-    assert what_if.is_built(), f"{what_if.BUILT} is not whole; `make wasm` builds it"
+@pytest.fixture(scope="module")
+def module() -> Path:
+    """The simulator, which takes long to build."""
+    return needed(what_if.BUILT / what_if.MODULE, "make wasm")
 
 
 @lru_cache(maxsize=1)
@@ -62,7 +64,9 @@ def _record(point: Point) -> dict[str, Any]:
     return record
 
 
-def test_the_simulator_in_a_page_takes_every_shipped_lab_as_the_engine_gives_it(tmp_path: Path) -> None:
+def test_the_simulator_in_a_page_takes_every_shipped_lab_as_the_engine_gives_it(
+    module: Path, tmp_path: Path
+) -> None:
     asked, refused = [], []
     for point in _points():
         found = what_if.of_run(_record(point))
@@ -76,7 +80,6 @@ def test_the_simulator_in_a_page_takes_every_shipped_lab_as_the_engine_gives_it(
     assert len(asked) > 60
     file = tmp_path / "requests"
     file.write_text("\n".join(asked))
-    module = what_if.BUILT / what_if.MODULE
     command = ["node", "--input-type=module", "--eval", STARTED, str(module), str(file)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
     assert said == ["runs"] * len(asked) + [""]
@@ -102,26 +105,55 @@ def test_a_record_of_another_version_is_refused_and_an_imported_one_has_no_part(
     record["spec"]["path"]["later"] = 1
     found = what_if.of_run(record)
     assert found is not None
-    assert "another version" in found["why"]
+    assert "Another version" in found["why"]
     assert what_if.of_run({"run": "one", "workloads": {}}) is None
 
 
-def test_the_part_adds_less_than_700_kb(geo: Results) -> None:
-    plain = html.render(geo, with_what_if=False)
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    lab = (
+        '[path]\nrtt = "20 ms"\nrate = "2 Mbit/s"\n[[workload]]\nname = "one"\nkind = "bulk"\nsize = "20 kB"'
+    )
+    folder = tmp_path_factory.mktemp("simulated") / "run"
+    bentpipe.simulate(bentpipe.Lab.loads(lab)).save(folder)
+    return Results.open(folder)
+
+
+@pytest.mark.usefixtures("module")
+def test_the_part_adds_less_than_700_kb_to_a_page_and_nothing_where_it_is_not_wanted(
+    simulated: Results,
+) -> None:
+    plain = html.render(simulated, with_what_if=False)
     assert "what-if" not in plain
     assert "wasm" not in plain
-    added = len(html.render(geo)) - len(plain)
+    added = len(html.render(simulated)) - len(plain)
     assert 100_000 < added < 700_000
 
 
-def test_without_the_simulator_a_page_has_no_such_part(
-    geo: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_the_simulator_a_run_says_what_is_missing_and_how_to_get_it(
+    simulated: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(what_if, "BUILT", tmp_path)
-    assert html.render(geo) == html.render(geo, with_what_if=False)
+    assert what_if.of_run(simulated.records[0]) == {"why": what_if.NOT_BUILT}
+    assert "`make wasm`" in what_if.NOT_BUILT
+    assert 'id="what-if-module"' not in html.render(simulated)
+
+
+@pytest.mark.usefixtures("module")
+def test_a_page_whose_runs_cannot_be_simulated_does_not_have_the_simulator() -> None:
+    first = _record(_points()[0])
+    gateway = next(
+        point for point in _points() if point.spec.gateway and point.spec.gateway.kind != "bentpipe"
+    )
+    assert what_if.asks([_record(gateway), first])
+    assert not what_if.asks([_record(gateway), {"run": "one", "workloads": {}}])
 
 
 def test_what_the_simulator_cannot_run_is_an_error_of_the_engine() -> None:
-    point = next(point for point in _points() if point.spec.gateway and point.spec.gateway.kind != "bentpipe")
     with pytest.raises(EngineError, match="a real program"):
-        what_if.request(_record(point))
+        what_if.request(_record(_of_another_maker()))
+
+
+def _of_another_maker() -> Point:
+    gateways = ((point.spec.gateway, point) for point in _points())
+    return next(point for gateway, point in gateways if gateway and gateway.kind != "bentpipe")

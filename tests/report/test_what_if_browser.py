@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import bentpipe
-from bentpipe.report import html
+from bentpipe.report import html, what_if
 from bentpipe.runs.store import Results
+from built import needed
 from waiting import LONG_S
 
 LONG_MS = 1000 * LONG_S
@@ -28,11 +29,17 @@ expect.set_options(timeout=LONG_MS)
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("what-if")
-    bentpipe.simulate(bentpipe.Lab.loads(LAB)).save(folder / "run")
-    html.write(Results.open(folder / "run"), folder / "report.html")
-    return folder / "report.html"
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("what-if") / "run"
+    bentpipe.simulate(bentpipe.Lab.loads(LAB)).save(folder)
+    return folder
+
+
+@pytest.fixture
+def report(run: Path, tmp_path: Path) -> Path:
+    needed(what_if.BUILT / what_if.MODULE, "make wasm")
+    html.write(Results.open(run), tmp_path / "report.html")
+    return tmp_path / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +74,7 @@ def test_a_slider_changes_the_run_and_the_sentence_says_how(
     sentence = page.locator(".what-if .says")
     expect(sentence).to_contain_text("the simulator gives the same figures as this run")
     page.get_by_label("Queue", exact=True).press("PageDown")
-    expect(sentence).to_contain_text("instead of 60 kB: goodput down ")
+    expect(sentence).to_contain_text("instead of 60 kB: goodput (down) ")
     is_exact(page)
     expect(page.locator(".what-if tbody tr").first.locator("td")).to_have_count(3)
     expect(page.locator(".what-if .main-svg").first).to_be_attached()
@@ -79,4 +86,17 @@ def test_a_slider_changes_the_run_and_the_sentence_says_how(
     expect(page.locator(".what-if")).to_be_hidden()
     assert said == []
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
+    page.close()
+
+
+def test_a_page_without_the_simulator_says_so_where_the_sliders_would_be(
+    browser: Browser, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(what_if, "BUILT", tmp_path / "nothing")
+    html.write(Results.open(run), tmp_path / "report.html")
+    page = browser.new_page()
+    page.set_default_timeout(LONG_MS)
+    page.goto((tmp_path / "report.html").as_uri())
+    page.locator(".what-if > summary").press("Enter")
+    expect(page.locator(".what-if .note")).to_have_text(what_if.NOT_BUILT)
     page.close()

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { request } from "../../web/src/lab.ts";
+import { request } from "../../web/src/request.ts";
 import { START } from "../../web/src/settings.ts";
 import { Simulator } from "../../web/src/simulator.ts";
 import { COLUMNS, curves, measuredOf, rows, sentence } from "../../web/whatif/figures.ts";
@@ -69,5 +69,5 @@ test("the curves are the tables', and a sentence compares figures with their uni
   expect(Math.min(...(found.get("srtt down")?.y ?? []).map(Number))).toBeGreaterThanOrEqual(60);
   const half = measured.map((row, at) => (at === 0 ? { ...row, value: 1 } : { ...row, value: null }));
   const now = half.map((row, at) => (at === 0 ? { ...row, value: 1.5 } : row));
-  expect(sentence(["queue 1 kB instead of 2 kB"], half, now)).toBe("With queue 1 kB instead of 2 kB: goodput down 1.5 instead of 1 Mbit/s (+50 %).");
+  expect(sentence(["queue 1 kB instead of 2 kB"], half, now)).toBe("With queue 1 kB instead of 2 kB: goodput (down) 1.5 instead of 1 Mbit/s (+50 %).");
 });

@@ -24,7 +24,7 @@ export function rows(direction: Direction, { pipe, queue, retransmits }: Measure
   const dropped = pipe.drops && QUEUE_DROPS.reduce((sum, cause) => sum + (pipe.drops?.[cause] ?? 0), 0);
   const scaled = (value: number | null | undefined, factor: number) => (value === null || value === undefined ? null : value * factor);
   return [
-    { label: `goodput ${direction}`, unit: "Mbit/s", value: pipe.goodput_mbit_s ?? null },
+    { label: `goodput (${direction})`, unit: "Mbit/s", value: pipe.goodput_mbit_s ?? null },
     { label: "mean queue", unit: "kB", value: scaled(pipe.queue_bytes_mean, 1e-3) },
     { label: "queueing delay, 95th percentile", unit: "ms", value: scaled(queue.delay_s_p95, 1e3) },
     { label: "dropped by the queue", unit: "packets", value: dropped ?? null },
@@ -45,7 +45,7 @@ export function shown({ value, unit }: Row): string {
   return value === null ? "–" : `${digits(value)} ${unit}`;
 }
 
-/** "With queue 400 kB instead of 1 MB: goodput down 12 instead of 11 Mbit/s (+9.1 %); ..." */
+/** "With queue 400 kB instead of 1 MB: goodput (down) 12 instead of 11 Mbit/s (+9.1 %); ..." */
 export function sentence(changed: readonly string[], before: readonly Row[], now: readonly Row[]): string {
   const effects = now.flatMap(({ label, unit, value }, at) => {
     const other = before[at]?.value ?? null;

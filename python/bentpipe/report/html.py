@@ -41,7 +41,7 @@ def write(
 ) -> None:
     """Write the page to `path`, whole or not at all. `told` hears how many more runs are drawn.
 
-    `with_what_if`: whether runs can be simulated on the page, if the simulator for it was built (what_if.py).
+    `with_what_if`: whether runs can be simulated on the page (what_if.py).
 
     Raises:
         StoreError: for a path that is a folder, or lies in none.
@@ -91,7 +91,7 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told, *, wit
     compared = _compared(results)
     told_of = comparison.told(compared)
     found, tables = list(overviews(results)), sheets(results)
-    questioned = with_what_if and what_if.is_built()
+    simulated = with_what_if and what_if.asks(results.records)
     page: dict[str, Any] = {
         "title": first.get("title") or first.get("lab") or results.folder.name,
         "first": first,
@@ -115,14 +115,14 @@ def _rendered(results: Results, most_bytes: int, mapped: Map, told: Told, *, wit
         "lab": results.lab.get("document"),
         "lab_options": results.lab.get("options", []),
         "dark": as_json(plotly.DARK_FOR_LIGHT),
-        "css": Markup("".join(map(_style, ["page.css", *(["what_if.css"] if questioned else [])]))),
-        "what_if": _simulator() if questioned else {},
+        "css": Markup("".join(map(_style, ["page.css", *(["what_if.css"] if with_what_if else [])]))),
+        "what_if": _simulator() if simulated else {},
         "modules": as_json({"imports": modules()}),
         "plotly": deflated(PLOTLY.read_bytes()),
     }
     template = environment.get_template("page.html.j2")
     rest = len(template.render(page, packed=blank(len(results.records))).encode())
-    count, part = len(results.records), Parts(results, results.records, with_what_if=questioned)
+    count, part = len(results.records), Parts(results, results.records, with_what_if=with_what_if)
     packed = packed_runs(count, part, most_bytes - rest, mapped, told)
     return template.render(page, packed=packed)
 

@@ -1,11 +1,11 @@
 """What the page's part "What if" takes: the simulator for a browser, and each run as a request to it.
 
-The simulator and the scripts beside it are built (`make wasm`) and are no part of the source: a checkout in
-which they were not built writes pages without this part.
+The simulator and the scripts beside it are built (`make wasm`) and are no part of the source: pages that a
+checkout writes without them say in this part what is missing.
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,10 +24,19 @@ from bentpipe.words.direction import Direction
 BUILT = Path(__file__).parent / "what_if"
 MODULE, SCRIPT, WORKER = "bentpipe.wasm", "what_if.js", "worker.js"
 """In `BUILT`: the simulator, what makes the part of a page, and what runs the simulator beside it."""
+NOT_BUILT = (
+    "The simulator is missing on this page: the checkout of bentpipe that wrote it had not built it. After"
+    " `make wasm` there, `bentpipe report` writes a page that has it."
+)
 
 
 def is_built() -> bool:
     return all((BUILT / name).is_file() for name in (MODULE, SCRIPT, WORKER))
+
+
+def asks(records: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether one of the runs can be simulated, so that a page needs the simulator."""
+    return is_built() and any("request" in (of_run(record) or {}) for record in records)
 
 
 def of_run(record: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -40,9 +49,11 @@ def of_run(record: Mapping[str, Any]) -> dict[str, Any] | None:
     try:
         asked = request(record)
     except EngineError as error:
-        return {"why": str(error)}
+        return {"why": f"The simulator cannot run this lab. {error}"}
     except ValidationError:
-        return {"why": "another version of bentpipe wrote this run, and this one cannot read its lab"}
+        return {"why": "Another version of bentpipe wrote this run, and this one cannot read its lab."}
+    if not is_built():
+        return {"why": NOT_BUILT}
     direction = _direction(record)
     return {
         "request": asked,

@@ -75,5 +75,5 @@ export function runPart(part, number, steps, close) {
       });
     }
   };
-  return { article, begin, shown: () => [...drawings.map(({ div }) => div), ...asking.divs] };
+  return { article, begin, shown: () => [...drawings.map(({ div }) => div), ...asking.divs], end: asking.end };
 }

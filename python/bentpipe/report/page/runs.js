@@ -19,7 +19,7 @@ const numbers = new Map(names.map((name, number) => [name, number]));
 const groups = [...document.querySelectorAll("script.group")].map((script) => ({ script, parts: null }));
 const groupRuns = Number(held("group-runs"));
 const opened = first(document, "#opened");
-/** @type {Map<number, { article: HTMLElement, shown: () => HTMLElement[], from: number | undefined } | null>} null: on its way */
+/** @type {Map<number, { article: HTMLElement, shown: () => HTMLElement[], end: () => void, from: number | undefined } | null>} null: on its way */
 const parts = new Map();
 /** @type {number[]} */
 let beside = [];
@@ -60,10 +60,10 @@ async function open(number, among = false) {
     parts.set(number, null);
     const part = await partOf(number);
     const close = names.length > 1 ? closer("Close this run") : null;
-    const { article, begin, shown } = runPart(part, number, steps(number), close);
+    const { article, begin, shown, end } = runPart(part, number, steps(number), close);
     close?.addEventListener("click", () => shut(number));
     article.addEventListener("keydown", (event) => { if (event.key === "Escape") shut(number); });
-    parts.set(number, { article, shown, from });
+    parts.set(number, { article, shown, end, from });
     from = undefined;
     if (among) opened.append(article); else opened.prepend(article);
     rows[number]?.classList.add("open");
@@ -81,6 +81,7 @@ function shut(number) {
   const here = parts.get(number), row = rows[number];
   if (!here || !row || names.length === 1) return;
   charts.forget(here.shown());
+  here.end();
   here.article.remove();
   parts.delete(number);
   row.classList.remove("open");

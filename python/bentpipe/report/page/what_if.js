@@ -29,18 +29,21 @@ function chart(title) {
 }
 
 /**
- * The part, and the charts that it has by now.
+ * The part, the charts that it has by now, and what ends its simulations.
  * @param {Part} part
  */
 export function whatIf(part) {
   /** @type {HTMLDivElement[]} */
   const divs = [];
   const asked = part.what_if;
-  if (!asked || !document.getElementById("what-if-module")) return { element: null, divs };
+  /** @type {Worker[]} */
+  const workers = [];
+  const end = () => workers.forEach((each) => each.terminate());
+  if (!asked) return { element: null, divs, end };
   const summary = made("summary", {}, made("h3", {}, "What if?"), made("span", {}, "Change this run's lab and simulate it again, here in the page."));
   const body = made("div", { class: "body" });
   const details = made("details", { class: "plain what-if" }, summary, body);
-  if (asked.why) body.append(made("p", { class: "note" }, `The simulator cannot run this lab. ${asked.why}`));
+  if (asked.why) body.append(made("p", { class: "note" }, asked.why));
   else details.addEventListener("toggle", async () => {
     body.textContent = "Unpacking the simulator.";
     try {
@@ -50,6 +53,7 @@ export function whatIf(part) {
         figures: part.figures,
         worker: async () => {
           const made = new Worker(worker);
+          workers.push(made);
           made.postMessage(module);
           return made;
         },
@@ -63,5 +67,5 @@ export function whatIf(part) {
       body.textContent = `The simulator cannot be started in this browser: ${why}`;
     }
   }, { once: true });
-  return { element: details, divs };
+  return { element: details, divs, end };
 }
