@@ -68,7 +68,8 @@ def _widget(page: str) -> str:
 
 def _rows(page: str) -> list[dict[str, str]]:
     """Of the table of tries: its cells by the words in its head."""
-    lines = [line.strip("| ").split(" | ") for line in _text(page).splitlines() if line.startswith("| ")]
+    tables = _text(page).split("\n## On a real kernel")[0]
+    lines = [line.strip("| ").split(" | ") for line in tables.splitlines() if line.startswith("| ")]
     start = next(place for place, cells in enumerate(lines) if cells[0] == "try")
     return [dict(zip(lines[start], cells, strict=True)) for cells in lines[start + 1 :]]
 

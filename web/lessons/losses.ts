@@ -61,7 +61,7 @@ export const LOSSES: readonly Lesson[] = [
     figures: ["goodputMbitS", "retransmitted"],
     look: (it) => [
       `The goodput is ${it.text("1 %, 50 ms", "goodputMbitS")} over 50 ms, and ${it.text("1 %, 300 ms", "goodputMbitS")} over 300 ms. With a hundredth of the loss it is ${it.text("0.01 %, 50 ms", "goodputMbitS")}.`,
-      "cwnd never grows beyond some tens of segments: each loss cuts it, and it needs many round trips to come back.",
+      "With 1 % cwnd never grows beyond some tens of kB: each loss cuts it, and it needs many round trips to come back.",
       `BBR does not slow down for this loss: ${it.text("1 %, 50 ms, BBR", "goodputMbitS")}.`,
     ],
     why: () => "Reno and CUBIC read each loss as a full queue. Their rate is about MSS / (round trip × √loss) (Mathis 1997), so loss costs more the longer the path is. "
@@ -118,10 +118,10 @@ export const LOSSES: readonly Lesson[] = [
     look: (it) => [
       `Every 15 s what is on its way is lost, ${it.text("140 ms of outage", "lostPackets")} in all. Yet a short outage costs little: the goodput is `
       + `${it.text("140 ms of outage", "goodputMbitS")}, without handovers ${it.text("no handover", "goodputMbitS")}.`,
-      `With 1 s of outage it is ${it.text("1 s of outage", "goodputMbitS")}. Watch the timeout: nothing is sent for a while after the path is back.`,
+      `With 1 s of outage it is ${it.text("1 s of outage", "goodputMbitS")}. Watch cwnd: the retransmission timer expires while nothing passes, and cwnd falls to one segment.`,
       `BBR gets ${it.text("140 ms of outage, BBR", "goodputMbitS")} with the short outage.`,
     ],
-    why: () => "An outage loses what is in flight. If all of it is lost no ACK comes back, and only the retransmission timer starts the flow again, with one segment and a small ssthresh. "
+    why: () => "An outage loses what is in flight. If all of it is lost no ACK comes back, and only the retransmission timer starts the flow again, with one segment. Slow start then takes it to some 70 % of the window before. "
       + "`bentpipe doctor` calls it `outage`.",
     claims: (it) => ({
       "handovers cost throughput": it.value("140 ms of outage", "goodputMbitS") < it.value("no handover", "goodputMbitS"),

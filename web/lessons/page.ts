@@ -47,7 +47,7 @@ function address(lesson: Lesson, tried: Partial<Settings>): string {
   return `../play/index.html?part&amp;controls=${lesson.controls.join(",")}&amp;charts=${lesson.charts.join(",")}#${hash.replaceAll("&", "&amp;")}`;
 }
 
-export function page(lesson: Lesson, simulated: Simulated, kernel: readonly string[]): string {
+export function page(lesson: Lesson, simulated: Simulated, kernel: readonly string[], live: readonly string[]): string {
   const tries = Object.entries(lesson.tries), at = seen(lesson, simulated);
   const [first] = tries;
   if (first === undefined) throw new Error(`${lesson.page}: nothing to try`);
@@ -86,7 +86,8 @@ export function page(lesson: Lesson, simulated: Simulated, kernel: readonly stri
     ...(lesson.published ? ["## Published", "", `${sentence(lesson.published.says)} ([${lesson.published.key}](../labs/${lesson.published.key}.md))`, ""] : []),
     "## On a real kernel",
     "",
-    ...(kernel.length ? kernel : ["No run of this path on a real kernel is recorded. The lab file of the playground runs on one: `bentpipe run playground.toml --engine live`."]),
+    ...[...kernel, ...(kernel.length && live.length ? [""] : []), ...live],
+    ...(kernel.length + live.length ? [] : ["No run of this path on a real kernel is recorded. The lab file of the playground runs on one: `bentpipe run playground.toml --engine live`."]),
     "",
   ].join("\n");
 }

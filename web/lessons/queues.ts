@@ -58,7 +58,7 @@ export const QUEUES: readonly Lesson[] = [
     figures: ["goodputMbitS", "queueKb", "droppedPackets"],
     look: (it) => [
       `With a tenth of a BDP the goodput is ${it.text("a tenth of a BDP", "goodputMbitS")}, with a quarter ${it.text("a quarter of a BDP", "goodputMbitS")}, with one BDP ${it.text("one BDP", "goodputMbitS")}.`,
-      "Watch the windows: each time the queue overflows cwnd falls, and while it is below the BDP the line has gaps.",
+      "Watch the windows: each time the queue overflows cwnd falls, and while it is below the BDP the line is not full.",
       `BBR, which does not take each loss for congestion, gets ${it.text("a tenth of a BDP, BBR", "goodputMbitS")} through the short queue.`,
     ],
     why: () => "After a loss CUBIC keeps 70 % of its window. The line stays busy only if at least a BDP is left. That needs a queue of some 0.4 BDP. "

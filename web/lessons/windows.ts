@@ -43,7 +43,7 @@ export const WINDOWS: readonly Lesson[] = [
     },
     kernel: [
       { page: "labs/effects-of-latency.md", quote: "| 550 ms | 34.0 | 34.7 | 33.5 | 11 |", says: "At 550 ms Linux 6.18 carried 34.0 Mbit/s up and 33.5 down, in that lab with a faster line and a shorter queue, which lost packets." },
-      { page: "labs/effects-of-latency.md", quote: "| 150 ms | 153 | 136 | 141 | 32.2 |", says: "At 150 ms it carried 153 Mbit/s up and 141 down. The simulator gives more, since its send buffer holds more payload." },
+      { page: "labs/effects-of-latency.md", quote: "| 150 ms | 153 | 136 | 141 | 32.2 |", says: "At 150 ms it carried 153 Mbit/s up and 141 down, less than the simulator gives." },
     ],
   },
   {
@@ -122,9 +122,10 @@ export const WINDOWS: readonly Lesson[] = [
     look: (it) => [
       `The goodput is ${it.text("both buffers 640 KiB", "goodputMbitS")}. With only the send buffer small it is ${it.text("a send buffer of 640 KiB", "goodputMbitS")}: `
       + "the receive window is then far above what is in flight.",
+      "What is in flight rises above 640 KiB at times, in Linux as in the simulator: while bursts are small, what waits to be sent grows without a question about memory.",
       `With 64 MiB at both ends it is ${it.text("both 64 MiB", "goodputMbitS")}.`,
     ],
-    why: () => "What is sent stays in the send buffer until it is acknowledged, a round trip later. So the buffer is a window of its own, and a program that sets SO_SNDBUF "
+    why: () => "What is sent stays in the send buffer until it is acknowledged, a round trip later. So the buffer limits what is in flight, if not exactly. A program that sets SO_SNDBUF "
       + "switches Linux's own growth off. `bentpipe doctor` calls it `send-buffer`, and tells it from the receiver's window by the window that is left.",
     claims: (it) => ({
       "a small send buffer limits on its own": it.value("a send buffer of 640 KiB", "goodputMbitS") < 0.2 * it.value("both 64 MiB", "goodputMbitS"),

@@ -1,15 +1,18 @@
 // Simulates every try of every lesson, writes the pages docs/lessons, and names what no longer holds: `node write.js [--check]`. With `--check` it
-// writes nothing and names the pages that differ.
+// writes nothing and names the pages that differ. `node write.js --labs FOLDER` writes the lab file of each try instead: LESSON-NUMBER.toml;
+// `--live FOLDER` keeps the figures of their live runs (live.ts).
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { readFileSync } from "node:fs";
 import { parse } from "smol-toml";
 import { COLUMNS } from "../src/columns.ts";
+import { labFile } from "../src/lab.ts";
 import { request } from "../src/request.ts";
 import { seeded } from "../src/over_seeds.ts";
 import { figures, series, type Figures } from "../src/series.ts";
 import type { Settings } from "../src/settings.ts";
 import { Simulator, type Outcome } from "../src/simulator.ts";
 import type { Lesson } from "./lesson.ts";
+import { found, liveLines, type Lives } from "./live.ts";
 import { LOSSES } from "./losses.ts";
 import { broken, kernelLine, page, settingsOf, unfounded, type Tried } from "./page.ts";
 import { QUEUES } from "./queues.ts";
@@ -17,6 +20,20 @@ import { WINDOWS } from "./windows.ts";
 
 const LESSONS: readonly Lesson[] = [...WINDOWS, ...QUEUES, ...LOSSES];
 const check = process.argv.includes("--check");
+const folder = process.argv[process.argv.indexOf("--labs") + 1];
+if (process.argv.includes("--labs") && folder !== undefined) {
+  await mkdir(folder, { recursive: true });
+  for (const { page: name, tries } of LESSONS) {
+    for (const [number, tried] of Object.values(tries).entries()) await writeFile(`${folder}/${name}-${number + 1}.toml`, labFile(settingsOf(tried)));
+  }
+  process.exit();
+}
+const from = process.argv[process.argv.indexOf("--live") + 1];
+if (process.argv.includes("--live") && from !== undefined) {
+  await writeFile("web/lessons/live.json", `${JSON.stringify(found(from, LESSONS), null, 1)}\n`);
+  process.exit();
+}
+const lives = JSON.parse(await readFile("web/lessons/live.json", "utf8")) as Lives;
 const simulator = await Simulator.load(await WebAssembly.compile(new Uint8Array(await readFile("web/built/bentpipe.wasm"))));
 const published = parse(await readFile("python/bentpipe/published.toml", "utf8"));
 const wrong: string[] = [];
@@ -50,7 +67,7 @@ for (const lesson of LESSONS) {
     const missing = unfounded(lesson.published.says, JSON.stringify(published[lesson.published.key] ?? ""));
     if (missing.length) wrong.push(`${lesson.page}: published.toml does not give ${missing.join(", ")} for ${lesson.published.key}`);
   }
-  const file = `docs/lessons/${lesson.page}.md`, text = page(lesson, simulated, kernel);
+  const file = `docs/lessons/${lesson.page}.md`, text = page(lesson, simulated, kernel, liveLines(lesson, lives));
   if (check) {
     const there = await readFile(file, "utf8").catch(() => "");
     if (there !== text) wrong.push(`${file} is not what the simulator gives; \`make lessons\` writes it again`);
