@@ -15,19 +15,23 @@ from functools import partial
 from captured import can_be_captured, captured
 from confusion import ENDS, Found, both_named, found_of, matrix, summary
 from mixed import MIXTURES
-from planted import KINDS, draw
+from planted import KINDS, SMALLER, WHOLE, Planted, draw
 from records import kept
+from variants import VARIANTS
 
-_TRAINING, _HELD_OUT = 0, 100_000
+_FIRST_SEEDS = {"training": 0, "held out": 100_000, "variant": 300_000}
 _DRAWS = 8
 
 
-def diagnosed(number: int, kind: str, half: str, captures: bool, every_s: float) -> list[Found]:
+def diagnosed(
+    number: int, *, kind: str, half: str, captures: bool, every_s: float, variant: str | None
+) -> list[Found]:
     """Of the first draw of that number whose run has its planted limit."""
-    base = _TRAINING if half == "training" else _HELD_OUT
     for draws in range(_DRAWS):
-        seed = base + number * _DRAWS + draws
-        planted = draw(kind, seed, {**KINDS, **MIXTURES})
+        seed = _FIRST_SEEDS[half] + number * _DRAWS + draws
+        planted = _drawn(kind, seed, variant)
+        if planted is None:
+            continue
         if captures and not can_be_captured(planted.lab):
             continue
         run = kept(planted.lab)
@@ -40,6 +44,12 @@ def diagnosed(number: int, kind: str, half: str, captures: bool, every_s: float)
     return []
 
 
+def _drawn(kind: str, seed: int, variant: str | None) -> Planted | None:
+    of = WHOLE if variant is None else SMALLER
+    planted = draw(kind, seed, {**KINDS, **MIXTURES}, of)
+    return planted if variant is None else VARIANTS[variant](planted)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10, help="of each kind and half")
@@ -48,20 +58,25 @@ def main() -> None:
     parser.add_argument("--sample-ms", type=int, default=100, help="time between samples, a multiple of 10")
     parser.add_argument("--captures", action="store_true", help="by captures instead of sockets")
     parser.add_argument("--mixtures", action="store_true", help="two limits at once: both named?")
-    parser.add_argument("--wrong", action="store_true", help="name the wrong ones of the training half")
+    parser.add_argument("--as", dest="variant", choices=VARIANTS, help="labs unlike those of the weights")
+    parser.add_argument(
+        "--wrong", action="store_true", help="name the wrong ones, but not of the held-out half"
+    )
     asked = parser.parse_args()
     chosen = list(MIXTURES) if asked.mixtures else asked.kinds.split(",")
     kinds = [kind for kind in (*KINDS, *MIXTURES) if kind in chosen]
+    halves = ("variant",) if asked.variant else ("training", "held out")
     found: list[Found] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in kinds:
-            for half in ("training", "held out"):
+            for half in halves:
                 run = partial(
                     diagnosed,
                     kind=kind,
                     half=half,
                     captures=asked.captures,
                     every_s=asked.sample_ms / 1e3,
+                    variant=asked.variant,
                 )
                 for each in pool.map(run, range(asked.runs)):
                     found += each
@@ -69,16 +84,20 @@ def main() -> None:
     if asked.mixtures:
         print("\n".join(both_named(found)))
         return
-    for half in ("training", "held out"):
+    for half in halves:
         for end in ENDS:
             own = [each for each in found if each.half == half and each.end == end]
-            print(f"\n### {half.capitalize()} half, seen from the {end}\n{summary(own, KINDS)}\n")
+            of = f"With {asked.variant}" if asked.variant else f"{half.capitalize()} half"
+            print(f"\n### {of}, seen from the {end}\n{summary(own, KINDS)}\n")
             print("| planted | runs | right | first finding otherwise |\n|---|---:|---:|---|")
             print("\n".join(line for line in matrix(own) if line.split(" ")[1] in kinds))
     if asked.wrong:
         for each in found:
-            if each.half == "training" and each.first != each.planted:
-                print(f"{each.kind} {each.seed} {each.end}: {each.first} ({each.path})", file=sys.stderr)
+            if each.half != "held out" and each.first != each.planted:
+                print(
+                    f"{each.kind} {each.seed} {each.end}: {each.first} {each.certainty} ({each.path})",
+                    file=sys.stderr,
+                )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.evidence import Evidence, SeenFrom
 
 ENDS: tuple[SeenFrom, ...] = ("sender", "receiver")
+CERTAIN = 0.9
 _LEAST_SHARE = 0.01
 """Of the time, from which on a finding names a cause."""
 
@@ -23,6 +24,8 @@ class Found:
     end: str
     half: str
     first: str
+    certainty: float
+    """Of the first finding."""
     named: frozenset[str]
     """All findings of a hundredth of the time or more."""
     also: str | None
@@ -50,6 +53,7 @@ def found_of(
         end,
         half,
         kinds[0] if kinds else "unknown",
+        findings[0].certainty if findings else 0.0,
         frozenset(each.kind for each in findings if each.share >= _LEAST_SHARE),
         planted.also,
         f"{path['rate']}, {path['rtt']}",
@@ -96,8 +100,10 @@ def summary(found: list[Found], kinds: Mapping[str, object]) -> str:
 
     healthy = [each for each in found if each.planted == "capacity"]
     ill = [each.first != "capacity" for each in healthy]
+    certain = [each.first != each.planted for each in found if each.certainty >= CERTAIN]
     return (
         f"First finding right: {share([each.first == each.planted for each in found])}. "
         f"Healthy called ill: {share(ill)}. "
-        f"Cannot tell: {share([each.first == 'unknown' for each in found])}. Kinds: {len(kinds)}."
+        f"Cannot tell: {share([each.first == 'unknown' for each in found])}. "
+        f"Wrong with a certainty of {CERTAIN:.0%} or more: {share(certain)}. Kinds: {len(kinds)}."
     )

@@ -72,6 +72,8 @@ class Range:
 
 
 WHOLE = Range()
+SMALLER = Range(rate_bit_s=(1e6, 1e8))
+"""Of runs that cost less to simulate."""
 
 
 def draw(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bentpipe.doctor.report_shape import Report
 from invocation import Command, started
 from waiting import LONG_S
 
@@ -43,6 +44,7 @@ def test_with_json_the_object_alone_is_on_stdout(tmp_path: Path) -> None:
     assert said.status == 0, said.stderr
     assert "said by the command" in said.stderr
     (found,) = said.objects
+    Report.model_validate(found, strict=True)
     assert (found["source"], found["status"]) == ("exec", 0)
     assert {each["seen_from"] for each in found["transfers"]} == {"sender", "receiver"}
     for each in found["transfers"]:

@@ -42,3 +42,18 @@ def test_the_queue_is_on_the_way_with_the_constant_rate(
 
 def test_nothing_is_said_where_no_queue_stood_long_enough() -> None:
     assert seen(VARYING, STEADY, np.arange(TIME_S.size) < 5) is None
+
+
+def test_of_connections_that_share_a_queue_the_sum_counts() -> None:
+    """Each one's rate varies, and both together have what the queue serves."""
+    one, other = 500 * TIME_S + 400 * np.sin(TIME_S), 500 * TIME_S - 400 * np.sin(TIME_S)
+    found = spreads(
+        time_s=np.concatenate((TIME_S, TIME_S)),
+        connection=np.repeat([0, 1], TIME_S.size),
+        segments=np.concatenate((one, other)),
+        acks=None,
+        standing=np.ones(2 * TIME_S.size, bool),
+        base_s=0.1,
+    )
+    assert found is not None
+    assert not found.waits_on_return

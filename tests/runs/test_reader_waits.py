@@ -53,9 +53,15 @@ def test_a_receive_buffer_of_the_largest_size_is_the_labs_own_limit() -> None:
 
 @pytest.mark.parametrize(
     "of_client",
-    [{"net.ipv4.tcp_rmem": "4096\t87380\t6291456"}, {"net.ipv4.tcp_moderate_rcvbuf": "0"}],
+    [
+        {"net.ipv4.tcp_rmem": "4096\t87380\t6291456"},
+        {"net.ipv4.tcp_moderate_rcvbuf": "0"},
+        {"net.ipv4.tcp_window_scaling": "0"},
+    ],
 )
-def test_a_buffer_that_begins_small_or_does_not_grow_is_the_labs_own_limit(of_client: dict[str, str]) -> None:
+def test_a_buffer_that_begins_small_or_does_not_grow_or_is_unscaled_is_the_labs_own_limit(
+    of_client: dict[str, str],
+) -> None:
     assert share(sampled(), **of_client) is None
 
 

@@ -26,3 +26,17 @@ def grown(values: Floats, connection: Places) -> Floats:
 
 def known_at_all(values: Floats) -> bool:
     return bool((~np.isnan(values)).any())
+
+
+def summed(values: Floats, time_s: Floats, connection: Places, *, counts: bool = False) -> Floats:
+    """For each sample the sum over all connections at its time, 0 of one that is not open yet. `counts`: a
+    counter keeps its last value afterwards, other figures are 0 then."""
+    each = np.unique(connection)
+    if each.size <= 1:
+        return values
+    total = np.zeros_like(time_s)
+    for number in each:
+        own = connection == number
+        known = np.nan_to_num(values[own])
+        total += np.interp(time_s, time_s[own], known, left=0.0, right=None if counts else 0.0)
+    return total

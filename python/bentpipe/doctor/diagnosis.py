@@ -71,6 +71,7 @@ ORDER = (
 HEALTHY = 0.9
 """Share of the path's rate from which on a transfer has what the path carries."""
 _BURSTS_MEET = {"capacity", "short-queue", "random-loss", "policer", "line-drops"}
+_DROP = {"policer", "line-drops"}
 _OF_THE_PATH = ("queue", "probing")
 """How a capacity was found that is the path's own, and not what something that drops lets through."""
 _MOSTLY_FULL = 0.4
@@ -98,7 +99,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     claims = with_processor(seen, _without_starved(claims))
     counts = _counted(seen)
     weights = np.where(counts, seen.dt_s, 0.0)
-    lost = None if _reads_slowly(claims, weights) else _lost(seen)
+    lost = None if _of_another(seen, claims, weights) else _lost(seen)
     taking = sorted((claim for claim in claims if not claim.beside), key=lambda each: ORDER.index(each.kind))
     left = counts.copy()
     found = []
@@ -109,7 +110,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     found.append(_finding(_unknown(seen, left), left, weights, lost))
     found = [each for each in _merged(found) if each.share >= _LEAST_SHARE]
     found.sort(key=lambda each: (-(each.share if each.lost_share is None else each.lost_share), -each.share))
-    drops = any(each.kind in {"policer", "line-drops"} for each in found)
+    drops = any(each.kind in _DROP for each in found)
     full = sum(each.share for each in found if each.kind == "capacity") >= _MOSTLY_FULL
     if _carries_what_it_can(seen) and full and not drops:
         found.sort(key=lambda each: each.kind != "capacity")
@@ -160,10 +161,14 @@ def _without_starved(claims: Sequence[Claim]) -> list[Claim]:
     ]
 
 
-def _reads_slowly(claims: Sequence[Claim], weights: Floats) -> bool:
-    """Whether a slow reader limits most of the time: the rate that is seen is its, not the path's."""
-    slow = [float(weights[each.holds].sum()) for each in claims if each.kind == "receiver-application"]
-    return sum(slow) > _MOST * float(weights.sum())
+def _of_another(seen: View, claims: Sequence[Claim], weights: Floats) -> bool:
+    """Whether the rate that is seen is not the path's, as something else limits most of the time: a slow
+    reader, or, if BBR's probes found it, something that drops what exceeds a rate of its own."""
+    kinds = {"receiver-application"}
+    if seen.capacity_from == "probing":
+        kinds |= _DROP
+    own = [float(weights[each.holds].sum()) for each in claims if each.kind in kinds]
+    return sum(own) > _MOST * float(weights.sum())
 
 
 def _finding(claim: Claim, own: Flags, weights: Floats, lost: Floats | None) -> Finding:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, Places
+from bentpipe.doctor.arrays import Flags, Floats, Places, summed
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View, before_losses
 
@@ -130,7 +130,8 @@ def policed(view: View) -> tuple[float, float]:
     highest rate for a quarter of the time after the first loss, and the most that exceeded it at any time."""
     arrived = view["arrived_bytes"] if view.knows("arrived_bytes") else view["delivered_bytes"]
     own = view.connection == view.connection[0]
-    time_s, count = view.time_s[own], np.nan_to_num(arrived[own])
+    counted = summed(np.nan_to_num(arrived), view.time_s, view.connection, counts=True)
+    time_s, count = view.time_s[own], counted[own]
     places = before_losses(view)
     begin_s = float(view.time_s[places[0]]) if places.size else float(time_s[0])
     window_s = max((time_s[-1] - begin_s) * _LONG_SHARE, 1e-3)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, Places
+from bentpipe.doctor.arrays import Flags, Floats, Places, summed
 
 _LEAST_S = 0.2
 _LEAST_SEGMENTS = 40
@@ -57,17 +57,13 @@ def spreads(
     standing: Flags,
     base_s: float,
 ) -> Spreads | None:
-    """`segments` and `acks` are counters. None: no queue stood long enough to tell."""
-    found: list[tuple[float, float, float]] = []
-    for each in np.unique(connection):
-        own = connection == each
-        found += _windows(
-            time_s[own],
-            segments[own],
-            np.zeros(int(own.sum())) if acks is None else acks[own],
-            standing[own],
-            max(base_s, _LEAST_S),
-        )
+    """`segments` and `acks` are counters; those of all connections count, which share a queue. None: no queue
+    stood long enough to tell."""
+    segments = summed(segments, time_s, connection, counts=True)
+    returned_at = np.zeros_like(time_s) if acks is None else summed(acks, time_s, connection, counts=True)
+    numbers, sizes = np.unique(connection, return_counts=True)
+    own = connection == numbers[np.argmax(sizes)]
+    found = _windows(time_s[own], segments[own], returned_at[own], standing[own], max(base_s, _LEAST_S))
     if len(found) < _LEAST_WINDOWS:
         return None
     payload, returned, counts = np.array(found).T

@@ -6,11 +6,9 @@ out. One stands out that is three times as long as any other gap: a retransmissi
 silences of lost retransmissions have others half as long beside them.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, grown
+from bentpipe.doctor.arrays import Flags
 from bentpipe.doctor.view import View
 
 _LEAST_S = 1.0
@@ -45,7 +43,7 @@ def standing_out(view: View) -> Flags:
 
 def without_outages(view: View) -> View:
     """The transfer without what stands out, and without the round trips in which TCP gets over it."""
-    if len(np.unique(view.connection)) != 1:
+    if view.connections.size != 1:
         return view
     silent = standing_out(view)
     if not silent.any():
@@ -56,23 +54,9 @@ def without_outages(view: View) -> View:
     for end_s in ends_s:
         cut |= (view.time_s >= end_s) & (view.time_s <= end_s + until_s)
     keep = ~cut
-    columns = {name: values[keep] for name, values in view.columns.items()}
+    columns = dict(view.columns)
     for name in _COUNTERS:
         # What is counted in the time that is cut out is not of the rest.
-        columns[name] = (view.columns[name] - np.cumsum(np.where(cut, view.grown(name), 0.0)))[keep]
-    columns["time_s"] = (view.time_s - np.cumsum(np.where(cut, view.dt_s, 0.0)))[keep]
-    connection = view.connection[keep]
-    return replace(
-        view,
-        columns=columns,
-        dt_s=grown(columns["time_s"], connection),
-        connection=connection,
-        rate_bit_s=view.rate_bit_s[keep],
-        total_bit_s=view.total_bit_s[keep],
-        flight=view.flight[keep],
-        queue_s=view.queue_s[keep],
-        recovering=view.recovering[keep],
-        standing=view.standing[keep],
-        returning=view.returning[keep],
-        after_timeout=view.after_timeout[keep],
-    )
+        columns[name] = view.columns[name] - np.cumsum(np.where(cut, view.grown(name), 0.0))
+    columns["time_s"] = view.time_s - np.cumsum(np.where(cut, view.dt_s, 0.0))
+    return view.of(keep, columns)

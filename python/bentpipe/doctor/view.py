@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all
+from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, summed
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.return_way import STEADY, Spreads, spreads
 from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue
@@ -32,6 +32,10 @@ _LEAST_EPISODES = 3
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
 _PERSISTS = 0.6
+_PROBES = 1 / 8
+"""BBR probes for more in one of eight round trips."""
+WINDOW_FREE_SEGMENTS = 3
+"""A window with no more room than this is full: a sender waits until a burst fits."""
 REORDERS = 10
 """Degree of reordering, in segments, that a sender's TCP learns from nothing else; Linux begins with 3."""
 LATE_SHARE = 0.5
@@ -73,6 +77,25 @@ class View:
     def knows(self, *columns: str) -> bool:
         return all(known_at_all(self.columns[name]) for name in columns)
 
+    def of(self, keep: Flags, columns: dict[str, Floats] | None = None) -> "View":
+        """These samples alone. `columns`: of all samples, if they differ."""
+        chosen = {name: values[keep] for name, values in (columns or self.columns).items()}
+        connection = self.connection[keep]
+        return replace(
+            self,
+            columns=chosen,
+            dt_s=grown(chosen["time_s"], connection),
+            connection=connection,
+            rate_bit_s=self.rate_bit_s[keep],
+            total_bit_s=self.total_bit_s[keep],
+            flight=self.flight[keep],
+            queue_s=self.queue_s[keep],
+            recovering=self.recovering[keep],
+            standing=self.standing[keep],
+            returning=self.returning[keep],
+            after_timeout=self.after_timeout[keep],
+        )
+
     def grown(self, column: str) -> Floats:
         """How much a counter grew since the sample before; 0 where not known."""
         return grown(self.columns[column], self.connection)
@@ -104,6 +127,10 @@ class View:
         if self.at_sender:
             return bool(np.nanmax(self["reordering_segments"], initial=0.0) >= REORDERS)
         return bool((self.grown("out_of_order") > 0).mean() >= LATE_SHARE)
+
+    @property
+    def connections(self) -> Places:
+        return np.unique(self.connection)
 
     @property
     def size(self) -> int:
@@ -221,7 +248,7 @@ def _standing(of: View) -> Flags:
         queue_s=of.queue_s,
         base_s=of.base_rtt_s,
         rate_bit_s=of.total_bit_s,
-        flight=of.flight,
+        flight=summed(of.flight, of.time_s, of.connection),
         noise_s=_noise_s(of),
         mss=of.mss,
         steady=~of.recovering & ~starts & ~window_full,
@@ -241,7 +268,7 @@ def _noise_s(of: View) -> float:
 
 
 def _capacity(of: View) -> tuple[float | None, str]:
-    if (of.evidence.congestion_control or "").startswith("bbr"):
+    if (of.evidence.congestion_control or "").startswith("bbr") and not _probes_are_held(of):
         # It probes a quarter above what it has found: the path had no more.
         paced = of.total_bit_s[of.total_bit_s >= 0.9 * np.quantile(of.total_bit_s, 0.9)]
         return (float(np.median(paced)), "probing") if paced.size >= _LEAST_EPISODES else (None, "")
@@ -256,6 +283,16 @@ def _capacity(of: View) -> tuple[float | None, str]:
         if top > 0 and float(np.median(np.abs(rates - top))) <= _SAME_RATE * top:
             return max(top, float(np.quantile(of.total_bit_s, 0.9))), "losses"
     return (None, "") if overshot is None else (overshot, "overshoot")
+
+
+def _probes_are_held(of: View) -> bool:
+    """Whether BBR's probes may have met a full window, or had nothing more to send, so show no path."""
+    sends = (of.total_bit_s > 0) & (of.dt_s > 0)
+    with np.errstate(invalid="ignore"):
+        held = of["notsent_bytes"] < of.mss
+        held |= of.flight >= of["rwnd_bytes"] - WINDOW_FREE_SEGMENTS * of.mss
+        held |= of.grown("rwnd_limited_s") >= of.dt_s / 2
+    return float(of.dt_s[held & sends].sum()) >= _PROBES * float(of.dt_s[sends].sum())
 
 
 def _overshot(of: View, before: Places) -> float | None:

@@ -5,7 +5,8 @@ A sample is at capacity if a queue stands (view.py), or if the rate is 95 % of t
 `bufferbloat` stands beside it: in the median of these samples packets wait 30 ms and a quarter of the
 base RTT or more.
 
-The second test: the rate is within 10 % of the path's.
+The second test: the rate is within 10 % of the path's. Where BBR's probes found that rate, this is the
+same test again, and a slow way back would look alike: then the certainty is 0.8 at most.
 """
 
 import numpy as np
@@ -19,6 +20,7 @@ _AT_CAPACITY = 0.95
 _BLOATED_S = 0.03
 _BLOATED_SHARE = 0.25
 _SEVERE_S = 0.2
+_BY_PROBES = 0.8
 
 
 def capacity(view: View) -> list[Claim]:
@@ -33,13 +35,20 @@ def capacity(view: View) -> list[Claim]:
         return []
     wait_s = middle(view.queue_s, holds)
     agrees = np.abs(view.total_bit_s / view.capacity_bit_s - 1) <= 0.1
+    certainty = share_of(agrees, holds, view.dt_s)
+    full = f"the path was full: it carried {rate(view.capacity_bit_s)} of payload whatever was in flight"
+    if view.capacity_from == "probing":
+        certainty = min(certainty, _BY_PROBES)
+        full = (
+            f"the path was full, on the way there or back: BBR asked for a quarter more again and again, and "
+            f"never got more than {rate(view.capacity_bit_s)} of payload"
+        )
     claims = [
         Claim(
             "capacity",
             holds,
-            share_of(agrees, holds, view.dt_s),
-            f"the path was full: it carried {rate(view.capacity_bit_s)} of payload whatever was in flight, "
-            f"and packets waited {duration(max(wait_s, 0.0))} in its queue",
+            certainty,
+            f"{full}, and packets waited {duration(max(wait_s, 0.0))} in its queue",
             {
                 "rate_mbit_s": known(view.capacity_bit_s / 1e6, 3),
                 "rtt_s": known(middle(view.rtt_s, holds)),

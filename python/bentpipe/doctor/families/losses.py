@@ -29,17 +29,26 @@ _NEAR_WINDOW = 0.85
 _MOST = 0.5
 _LONG_WAIT = 0.5
 _NAMED = 0.05
+_NO_QUEUE = 0.2
+_NEARLY_ALL = 0.98
+_SOME = 20
+_POLICER_OR_QUEUE = {**dict.fromkeys(CAUSES, 0.0), "policer": 0.5, "line-drops": 0.25, "short-queue": 0.25}
+"""With BBR these look the same; a policer is the most frequent."""
 
 
 def losses(view: View) -> list[Claim]:
-    if not view.at_sender:
-        return []
     found = episodes(view)
-    by_chance = drop_causes(view)
+    by_chance = drop_causes(view) if view.at_sender else {}
     if not found.count or not by_chance:
         return []
-    if max(by_chance, key=lambda cause: by_chance[cause]) in SENDER_SIDE:
-        return []  # A capture: what was lost is not what limits (by_packets.py).
+    if (view.evidence.congestion_control or "").startswith("bbr"):
+        return _of_bbr(view, found)
+    likeliest = max(by_chance, key=lambda cause: by_chance[cause])
+    # In a capture what was lost may not be what limits (by_packets.py).
+    return [] if likeliest in SENDER_SIDE else _by_cause(view, found, by_chance)
+
+
+def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list[Claim]:
     bound = _bound(view) & ~view.returning
     latest = found.latest(view)
     lossy = latest >= 0
@@ -71,6 +80,24 @@ def losses(view: View) -> list[Claim]:
     if (bound & of_overflow).any():
         claims.append(_short_queue(view, bound & of_overflow, found, by_chance["short-queue"]))
     return claims
+
+
+def _of_bbr(view: View, found: Episodes) -> list[Claim]:
+    """BBR does not answer to losses, so they limit it only where something passes a rate and drops the rest
+    without a queue. BBR begins with two BDP in flight, which any queue shows."""
+    base_s = view.base_rtt_s or float("nan")
+    waits = view.queue_s[np.isfinite(view.queue_s)]
+    if not waits.size or np.quantile(waits, _NEARLY_ALL) >= _NO_QUEUE * base_s:
+        return []
+    if float(np.nanmax(view["retransmits"])) < _SOME:
+        return []
+    rate_bit_s = passed_bit_s(view)
+    holds = (found.latest(view) >= 0) & (_bound(view) | _sends(view, rate_bit_s)) & ~view.returning
+    if not holds.any():
+        return []
+    return [
+        dropped(view, "policer", holds, found, rate_bit_s=rate_bit_s, chance=0.5, chances=_POLICER_OR_QUEUE)
+    ]
 
 
 def among(by_chance: Mapping[str, float], causes: Sequence[str]) -> dict[str, float]:
@@ -203,7 +230,6 @@ def dropped(
     if kind == "policer":
         rate_bit_s, exceeded = policed(view)
         bucket = max(exceeded, flight)  # Samples hide bursts; a window is one.
-    other = "line-drops" if kind == "policer" else "policer"
     evidence = {
         "rate_mbit_s": known(rate_bit_s / 1e6, 3),
         "burst_bytes": None if bucket is None else known(bucket),
@@ -213,7 +239,8 @@ def dropped(
         "lost_segments": known(float(found.lost_segments.sum())) if view.at_sender else None,
         "chances": {cause: round(each, 3) for cause, each in chances.items() if each >= _NAMED},
     }
-    maybe = f"; {other} has a chance of {percent(chances[other])}" if chances[other] >= _NAMED else ""
+    others = [cause for cause, each in chances.items() if cause != kind and each >= _NAMED]
+    maybe = "".join(f"; {cause} has a chance of {percent(chances[cause])}" for cause in others)
     if kind == "policer":
         return Claim(
             kind,

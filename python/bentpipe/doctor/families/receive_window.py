@@ -17,10 +17,9 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.claim import Claim, known, share_of
-from bentpipe.doctor.view import View
+from bentpipe.doctor.view import WINDOW_FREE_SEGMENTS, View
 from bentpipe.words.wording import duration, rate, size
 
-_FREE_SEGMENTS = 3
 _LITTLE = 0.85
 _AGREES = 0.2
 _CLOSED = 0.8
@@ -36,7 +35,7 @@ def receive_window(view: View) -> list[Claim]:
     window = view["rwnd_bytes"]
     with np.errstate(invalid="ignore"):
         if view.at_sender:
-            full = view.flight >= np.maximum(window - _FREE_SEGMENTS * view.mss, 0.9 * window)
+            full = view.flight >= np.maximum(window - WINDOW_FREE_SEGMENTS * view.mss, 0.9 * window)
             counted = view.grown("rwnd_limited_s") >= view.dt_s / 2
             cwnd = view["cwnd_bytes"]
             full = (full & ~(cwnd < window)) | (counted & (view.dt_s > 0))

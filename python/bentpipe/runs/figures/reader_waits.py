@@ -5,7 +5,7 @@ or that wakes only when a burst has arrived whole, reads late. The window may th
 
 Other causes of a small window are left out. From the first packet out of order on, the window may wait for
 lost packets. A receive buffer of the largest size that the host allows is the lab's own limit, and so is a
-buffer that does not grow or that begins smaller than the kernel's usual one.
+buffer that does not grow or that begins smaller than the kernel's usual one, and a window without scaling.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,8 @@ def reader_waits(
             sender = "near" if down else "far"
         _, begins_bytes, largest_bytes = (int(each) for each in sysctl[reader]["net.ipv4.tcp_rmem"].split())
         grows = sysctl[reader].get("net.ipv4.tcp_moderate_rcvbuf", "1") != "0"
-        if grows and begins_bytes >= _USUAL_BYTES:
+        scaled = all(each.get("net.ipv4.tcp_window_scaling", "1") != "0" for each in sysctl.values())
+        if scaled and grows and begins_bytes >= _USUAL_BYTES:
             rows = sockets.filter((pl.col("workload") == work.name) & (pl.col("role") == "data"))
             share = _share(rows, sender, reader, largest_bytes)
             found[work.name] = {"program": _PROGRAM, "host": reader, "share": share}

@@ -1,0 +1,73 @@
+"""The labelled labs with something else about them than the labs that the weights come from.
+
+`make check-doctor ARGS="--as bbr"` asks whether findings hold there. No rule and no weight comes from these
+runs. A kind is left out where the variant takes its limit away: BBR is not limited by random loss.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from planted import Planted
+
+_SET_BY_CONTROL = ("pacing",)
+"""Kinds whose limit is a congestion control of its own."""
+_BY_LOSS = ("random-loss", "short-queue", "reordering", "timeouts", "slow-start", "line-drops")
+"""Kinds whose limit is how CUBIC and Reno answer to losses, or begin."""
+_STREAMS = (2, 4, 8)
+_SHORT_S = 8.0
+
+
+def _control(name: str, *lacks: str) -> Callable[[Planted], Planted | None]:
+    def of(planted: Planted) -> Planted | None:
+        if planted.kind in (*_SET_BY_CONTROL, *lacks):
+            return None
+        lab = planted.lab
+        return replace(planted, lab={**lab, "host": {**lab["host"], "congestion_control": name}})
+
+    return of
+
+
+def _bbr(planted: Planted) -> Planted | None:
+    found = _control("bbr", *_BY_LOSS)(planted)
+    # BBR keeps a queue of a round trip at most: a long queue does no harm.
+    return None if found is None else replace(found, also=None)
+
+
+def _streams(planted: Planted) -> Planted | None:
+    """Several connections at once. Where TCP is split, and of a file, there is one."""
+    (work,) = planted.lab["workload"]
+    if work["kind"] != "bulk" or "split" in planted.lab:
+        return None
+    count = _STREAMS[planted.lab["seed"] // 8 % len(_STREAMS)]
+    return replace(planted, lab={**planted.lab, "workload": [{**work, "streams": count}]})
+
+
+def _short(planted: Planted) -> Planted | None:
+    """A transfer of 8 s, by paths of less than 130 ms. An outage has its time within a longer one."""
+    if _ms(planted.lab) > _SHORT_S / 60 * 1e3 or planted.kind == "outage":
+        return None
+    return replace(planted, lab={**planted.lab, "duration": f"{_SHORT_S} s"})
+
+
+def _jitter(planted: Planted) -> Planted | None:
+    """Packets are a tenth of the round trip late now and then, in order, as on radio links."""
+    path = planted.lab["path"]
+    if "jitter" in path.get("down", {}):
+        return None
+    spread = {"spread": f"{_ms(planted.lab) / 20:.3f} ms", "distribution": "normal"}
+    down = {**path.get("down", {}), "jitter": spread}
+    return replace(planted, lab={**planted.lab, "path": {**path, "down": down}})
+
+
+def _ms(lab: Mapping[str, Any]) -> float:
+    return float(lab["path"]["rtt"].split()[0])
+
+
+VARIANTS: Mapping[str, Callable[[Planted], Planted | None]] = {
+    "bbr": _bbr,
+    "reno": _control("reno"),
+    "streams": _streams,
+    "short": _short,
+    "jitter": _jitter,
+}

@@ -1,0 +1,99 @@
+"""What `bentpipe doctor --json` prints for each source: `bentpipe schema doctor` prints it as a JSON schema.
+
+A figure that is not known is null. Shares and certainties are from 0 to 1.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bentpipe.doctor.claim import KINDS
+from bentpipe.doctor.evidence import SeenFrom
+
+Kind = Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]
+Share = Annotated[float, Field(ge=0, le=1)]
+Known = float | None
+Bounds = Annotated[list[Known], Field(min_length=2, max_length=2, description="lowest and highest")]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class FindingShape(_Shape):
+    kind: Kind
+    share: Annotated[Share, Field(description="of the time between the first and the last payload")]
+    certainty: Share
+    because: Annotated[str, Field(description="one sentence")]
+    evidence: Annotated[dict[str, Any], Field(description="figures, with their units in their names")]
+    formula: str
+    otherwise: Annotated[str, Field(description="what would have shown that it is not so")]
+    lost_share: Annotated[
+        Share | None, Field(description="of what the path could carry; null: its rate is not known")
+    ]
+
+
+class CureShape(_Shape):
+    change: Annotated[dict[str, Any], Field(description="keys of a lab and their new values")]
+    goodput_mbit_s: Known
+    interval: Annotated[Bounds, Field(description="Mbit/s; null: as much as the path allows")]
+    simulated_mbit_s: Known
+    seen_simulated_mbit_s: Annotated[Known, Field(description="the transfer as it is, simulated")]
+
+
+class TransferShape(_Shape):
+    name: str
+    direction: str | None
+    seen_from: SeenFrom
+    start_s: Known
+    duration_s: Known
+    bytes: int
+    goodput_mbit_s: Known
+    findings: Annotated[list[FindingShape], Field(description="what cost most comes first")]
+    cures: Annotated[list[CureShape], Field(description="the best first")]
+
+
+class PathShape(_Shape):
+    rtt_s: Known
+    rtt_interval_s: Bounds
+    rate_mbit_s: Known
+    rate_interval_mbit_s: Bounds
+    least_rate_mbit_s: Annotated[Known, Field(description="the highest rate that was seen")]
+    queue_bytes: Known
+    queue_interval_bytes: Bounds
+    loss: Known
+    loss_interval: Bounds
+    jitter_s: Known
+
+
+class HostShape(_Shape):
+    kernel: str
+    sysctl: dict[str, str]
+    counters: Annotated[dict[str, int], Field(description="of the stack, by how much they grew")]
+    routes: list[dict[str, Any]]
+
+
+class Report(_Shape):
+    """One line of `bentpipe doctor --json`."""
+
+    source: Annotated[Literal["run", "capture", "watch", "exec", "to"], Field(description="of what kind")]
+    run: str | None = None
+    capture: str | None = None
+    watch: str | None = None
+    exec: str | None = None
+    to: str | None = None
+    transfers: list[TransferShape]
+    path: PathShape | None
+    remarks: list[str] | None = None
+    host: HostShape | None = None
+    watched: dict[str, Any] | None = None
+    status: Annotated[int | None, Field(description="of the command")] = None
+
+
+def json_schema() -> dict[str, Any]:
+    found = Report.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **found,
+        "title": "A line of bentpipe doctor --json",
+    }
