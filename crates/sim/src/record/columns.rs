@@ -145,11 +145,11 @@ impl ColumnRun {
         })
     }
 
-    /// Goes on for some ten milliseconds of a processor.
+    /// Goes on for some five milliseconds of a processor: a page that drags a slider asks for 30 at a time.
     pub fn advance(&mut self) -> Stretch {
         let stretch = self
             .simulation
-            .advance(EVENTS_BETWEEN_QUESTIONS / 4, &mut self.kept);
+            .advance(EVENTS_BETWEEN_QUESTIONS / 16, &mut self.kept);
         self.is_over = stretch == Stretch::Ended;
         stretch
     }
