@@ -54,6 +54,7 @@ MISTAKES = [
     # --- the command line ---
     Mistake("an unknown command", "rnu my.toml"),
     Mistake("an unknown option", "run my.toml --engin sim"),
+    Mistake("a file where the page wants a folder of runs", "web --no-open --runs my.toml"),
     Mistake("an option that is called otherwise here", "report runs/done --out page.html"),
     Mistake("an engine that does not exist", "run my.toml --engine netem"),
     Mistake("an option without its value", "run my.toml --engine sim --seed"),

@@ -24,3 +24,11 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def page(pytestconfig: pytest.Config) -> Path:
+    """The page of `bentpipe web`, which `make playground` builds and `make test` before the tests."""
+    file = pytestconfig.rootpath / "python/bentpipe/web/page/index.html"
+    assert file.is_file(), f"{file} is missing; `node web/build.js` builds it"
+    return file

@@ -80,6 +80,9 @@ impl Sampler {
     }
 }
 
+/// How often the samples are written to the file, for whoever watches the run.
+const SHOWN_EACH_NS: i64 = 200_000_000;
+
 fn sample(
     mut hosts: PerHost<Vec<SockDiag>>,
     interval_ns: i64,
@@ -92,6 +95,7 @@ fn sample(
         ..SamplerReport::default()
     };
     let mut due_ns = next_due(monotonic_ns() - zero_ns, interval_ns);
+    let mut shown_ns = due_ns;
     loop {
         let wait_ns = (zero_ns + due_ns - monotonic_ns()).max(0) as u64;
         match stopped.recv_timeout(Duration::from_nanos(wait_ns)) {
@@ -121,6 +125,10 @@ fn sample(
                     format!("listing the sockets of the host {}: {error}", host.name())
                 });
             }
+        }
+        if due_ns >= shown_ns + SHOWN_EACH_NS {
+            shown_ns = due_ns;
+            out.flush()?;
         }
         let next = next_due(monotonic_ns() - zero_ns, interval_ns);
         report.missed += ((next - due_ns) / interval_ns - 1) as u64;

@@ -56,6 +56,9 @@ pub struct SimSpec {
     /// Hosts whose packets the sink is shown.
     #[serde(default)]
     pub capture: Vec<Seat>,
+    /// Whether the bins of the pipes are written as CSV too while it runs, for whoever watches it.
+    #[serde(default)]
+    pub watched: bool,
 }
 
 impl Default for SimSpec {
@@ -79,6 +82,7 @@ impl Default for SimSpec {
             sample_interval_ns: None,
             boxes: Vec::new(),
             capture: Vec::new(),
+            watched: false,
         }
     }
 }

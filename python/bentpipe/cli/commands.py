@@ -56,6 +56,9 @@ COMMANDS: dict[str, Entry] = {
         "query",
         "Ask the runs of a folder in SQL: tables runs, link, flows, sockets, pings, tools.",
     ),
+    "web": Entry(
+        "web", "web", "Serve a page on this machine: the playground, runs as they go, and their reports."
+    ),
     "import": Entry(
         "import_",
         "import_",

@@ -35,6 +35,9 @@ class EngineOptions:
     """Whether a lab may run commands of its own (`exec`)."""
     keep_awake: bool = True
     """Whether `live` keeps idle processors from sleeping, because they wake late."""
+    watched: bool = False
+    """Whether the bins of the pipes are written to raw/link.csv of the unfinished run's folder while it runs,
+    for whoever watches it. `live` always does so."""
     pcap: tuple[str, ...] = ()
     """Hosts (client, near, server) whose end of the path is captured to a pcapng file in the run's folder."""
 

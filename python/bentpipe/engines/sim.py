@@ -6,6 +6,7 @@ becomes its entry in the record (sim_entries.py), with the same keys as `live`'s
 """
 
 import datetime
+import shutil
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -63,9 +64,12 @@ class SimEngine:
 
     def run(self, point: Point, folder: RunFolder, on_progress: Progress) -> Record:
         self.check(point.spec)
+        raw = folder.path("raw", "link.csv").parent if self._options.watched else None
         record, _ = simulated(
             point, self._options, on_progress, into=folder.path(), length_s=self.length_s(point.spec)
         )
+        if raw:
+            shutil.rmtree(raw)
         record["folder"] = folder.called
         folder.finish(record)
         return record

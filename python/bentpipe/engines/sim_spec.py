@@ -98,6 +98,7 @@ def sim_spec(point: Point, options: EngineOptions) -> dict[str, Any]:
         "bin_ns": options.bin_ns,
         "sample_interval_ns": options.sample_interval_ns,
         "capture": list(options.pcap),
+        **({"watched": True} if options.watched else {}),
     }
 
 

@@ -31,7 +31,7 @@ class Table:
         self._names = [printable(column.name) for column in answer.columns]
         rows = list(islice(answer.rows(), _ROWS_SHOWN + 1))
         self._more = len(rows) > _ROWS_SHOWN
-        self._rows = [[_cell(value) for value in row] for row in rows[:_ROWS_SHOWN]]
+        self._rows = [[cell(value) for value in row] for row in rows[:_ROWS_SHOWN]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = [
@@ -97,7 +97,8 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """A value for a reader, on one line."""
     if value is None:
         return _NOTHING
     if isinstance(value, float):

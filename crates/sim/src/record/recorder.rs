@@ -15,13 +15,13 @@ use crate::workload::WorkloadSpec;
 use crate::world::Sample;
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
-use bentpipe_tables::{Flow, Link, Ping, Socket, Table, parquet, pcapng};
+use bentpipe_tables::{Flow, Link, Ping, Socket, Table, csv, parquet, pcapng};
 use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
 
 /// Runs `spec`, whose workloads have these names. `create` is asked for something to write each file to: link.parquet,
-/// sockets.parquet, flows.parquet, pings.parquet and the captures asked for. `go_on` is told the run's time every few ten
-/// milliseconds of CPU. Returns what the run amounted to and the tables by their names.
+/// sockets.parquet, flows.parquet, pings.parquet, the captures asked for, and raw/link.csv of a run that is watched. `go_on` is
+/// told the run's time every few ten milliseconds of CPU. Returns what the run amounted to and the tables by their names.
 #[expect(clippy::type_complexity, reason = "a list of names and what they name")]
 pub fn run<W: Write + Send>(
     spec: &SimSpec,
@@ -45,11 +45,16 @@ fn pipe_name(to: Side) -> &'static str {
 /// A simulated run has no date: its time zero is the start of the year 2000 (UTC) in a capture.
 const ZERO_NS: i64 = 946_684_800_000_000_000;
 
+/// The bins of a run that is watched, while it runs.
+const WATCHED: &str = "raw/link.csv";
+
 struct Recorder<'a, W: Write + Send> {
     specs: &'a [WorkloadSpec],
     names: &'a [String],
     go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
     link: parquet::Writer<W>,
+    /// The same as CSV, for whoever watches.
+    watched: Option<BufWriter<W>>,
     sockets: SocketSamples<'a, W>,
     flows: parquet::Writer<W>,
     pings: parquet::Writer<W>,
@@ -99,11 +104,19 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
             let about = "a simulated host's end of the path";
             captures[host as usize] = Some(pcapng::Writer::new(out, name, about)?);
         }
+        let watched = if spec.watched {
+            let mut out = BufWriter::new(create(WATCHED)?);
+            csv::line(&mut out, Link::COLUMNS.map(|column| column.name))?;
+            Some(out)
+        } else {
+            None
+        };
         Ok(Self {
             specs: &spec.workloads,
             names,
             go_on,
             link,
+            watched,
             sockets,
             flows,
             pings,
@@ -155,8 +168,13 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
 impl<W: Write + Send> Sink for Recorder<'_, W> {
     fn bin(&mut self, to: Side, bin: &Bin) {
         self.figures.bin(to, bin);
-        let written = self.link.row(&Link::new(pipe_name(to), bin).cells());
+        let cells = Link::new(pipe_name(to), bin).cells();
+        let written = self.link.row(&cells);
         self.note(written);
+        if let Some(out) = &mut self.watched {
+            let written = csv::line(out, cells);
+            self.note(written);
+        }
     }
 
     fn sample(&mut self, sample: Sample<'_>) {
@@ -202,6 +220,10 @@ impl<W: Write + Send> Sink for Recorder<'_, W> {
     }
 
     fn go_on(&mut self, now: Time) -> ControlFlow<()> {
+        if let Some(out) = &mut self.watched {
+            let written = out.flush();
+            self.note(written);
+        }
         if self.failed.is_some() {
             return ControlFlow::Break(());
         }
