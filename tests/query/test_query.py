@@ -359,6 +359,15 @@ def test_a_long_answer_ends_at_an_interrupt(questions: Questions, monkeypatch: p
     assert answer(questions, "select 1") == [(1,)]
 
 
+def test_a_question_may_be_given_a_time(sweep: Path) -> None:
+    with Questions.open([Results.open(sweep)], most_s=0.2) as questions:
+        with pytest.raises(QueryError, match=r"longer than 0\.2 s"):
+            answer(
+                questions, "select count(*) from range(1_000_000_000_000_000) as endless(i) where i % 7 = 5"
+            )
+        assert answer(questions, "select 1") == [(1,)]
+
+
 def test_what_pivots_describes_and_explains_reads_too(questions: Questions) -> None:
     assert answer(questions, "pivot (select run, seed from runs) on seed using count(*)")
     assert answer(questions, "summarize pings")

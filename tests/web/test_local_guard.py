@@ -11,6 +11,7 @@ from asgi import HOST, Answered, asked
 
 from bentpipe.web.app import Local
 from bentpipe.web.guard import TOKEN_HEADER
+from bentpipe.web.serve import leading
 
 PORT = 8600
 OWN = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
@@ -106,6 +107,26 @@ def test_another_sites_page_is_refused_even_with_the_token(served: Served, heade
     assert served.post(f"/{served.token}/api/cancel", {**served.allowed, **headers}).status == 403
 
 
+def test_a_link_elsewhere_opens_the_page_and_nothing_below_it(served: Served) -> None:
+    """So does the file with which the command starts the browser."""
+    opening = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    found = served.get(f"/{served.token}/", headers=opening)
+    assert found.status == 200
+    assert "frame-ancestors 'none'" in found.headers["content-security-policy"]
+    assert found.headers["cross-origin-opener-policy"] == "same-origin"
+    for path in ("api/runs", "reports/x", "play/"):
+        assert served.get(f"/{served.token}/{path}", headers=opening).status == 403
+    assert served.get(f"/{served.token}/", headers={**opening, "Sec-Fetch-Dest": "iframe"}).status == 403
+
+
+def test_the_browser_is_started_without_the_token_among_its_arguments(served: Served, tmp_path: Path) -> None:
+    url = f"http://{HOST}/{served.token}/"
+    file = leading(url, tmp_path)
+    assert file.stat().st_mode & 0o077 == 0
+    assert f"url={url}" in file.read_text()
+    assert served.token not in str(file)
+
+
 @pytest.mark.parametrize("path", ["start", "cancel", "query", "watch/start", "watch/stop"])
 def test_a_change_needs_the_token_in_a_header_and_json(served: Served, path: str) -> None:
     address = f"/{served.token}/api/{path}"
@@ -132,11 +153,12 @@ def test_a_reports_token_opens_reports_alone(served: Served) -> None:
     reports = served.local.tokens.reports
     assert served.get(f"/{reports}/api/facts").status == 400  # it is taken for the name of a run
     assert served.post(f"/{reports}/api/cancel", served.allowed).status == 405
-    policy = served.get(f"/{reports}/x").headers["content-security-policy"]
-    assert "sandbox allow-scripts" in policy
-    assert "allow-same-origin" not in policy
-    assert "connect-src" not in policy  # as default-src: nothing
-    assert "default-src 'none'" in policy
+    for address in (f"/{reports}/x", f"/{served.token}/reports/x"):
+        policy = served.get(address).headers["content-security-policy"]
+        assert "sandbox allow-scripts" in policy
+        assert "allow-same-origin" not in policy
+        assert "connect-src" not in policy  # as default-src: nothing
+        assert "default-src 'none'" in policy
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -101,10 +102,27 @@ def test_a_lab_at_fault_is_said(server: Running) -> None:
 
 def test_a_labs_commands_are_not_run(server: Running) -> None:
     exec_ = (
-        LAB.format(seconds=1) + '\n[[workload]]\nname = "own"\nkind = "exec"\ncommand = "touch /tmp/never"\n'
+        LAB.format(seconds=1)
+        + '\n[[workload]]\nname = "own"\nkind = "exec"\ncommand = ["touch", "/tmp/never"]\n'
     )
     start(server, exec_, engine="live")
-    assert server.until("failed")["message"]
+    assert "starts no commands" in server.until("failed")["message"]
+
+
+def test_no_change_of_a_shipped_lab_makes_a_workload_a_command(server: Running) -> None:
+    """In a terminal a lab that comes with bentpipe may run its commands."""
+    changes = ['workload.download.kind="exec"', 'workload.download.command=["touch", "/tmp/never"]']
+    asked = {"lab": "effects-of-latency", "text": None, "engine": "live", "set": changes, "repeat": None}
+    assert server.post("start", asked)[0] == 200
+    assert "workload.download" in server.until("failed")["message"]
+
+
+def test_two_starts_at_once_begin_one_lab(server: Running) -> None:
+    asked = {"lab": "mine", "text": LONG, "engine": "sim"}
+    with ThreadPoolExecutor(8) as threads:
+        statuses = list(threads.map(lambda _: server.post("start", asked)[0], range(8)))
+    assert sorted(statuses) == [200] + [400] * 7
+    assert server.post("cancel", {})[0] == 200
 
 
 def children(process: subprocess.Popen[str]) -> list[int]:

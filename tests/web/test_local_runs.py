@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from bentpipe.errors import StoreError
@@ -87,7 +88,9 @@ def test_hostile_names_are_text_and_lead_nowhere(runs: Path) -> None:
     row = listed.page(0, 1)["rows"][0]
     assert row["title"] == "<img src=x onerror=alert(1)>\"'&\\u202e\\x1b[31m"
     assert listed.path(row["id"]) == runs / row["id"]
-    for name in ("..", "/etc/passwd", f"{row['folder']}/..", "", "a\x00b"):
+    secret = pl.lit("../secret")
+    listed._table = pl.concat([listed._table, listed._table.head(1).with_columns(id=secret, folder=secret)])
+    for name in ("../secret", "..", "/etc/passwd", f"{row['folder']}/..", "", "a\x00b"):
         with pytest.raises(StoreError):
             listed.path(name)
 

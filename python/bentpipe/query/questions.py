@@ -6,9 +6,11 @@ this program's variables.
 """
 
 import io
+import math
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -94,9 +96,10 @@ class Questions:
 
     @classmethod
     @contextmanager
-    def open(cls, sweeps: Sequence[Results]) -> "Iterator[Questions]":
+    def open(cls, sweeps: Sequence[Results], most_s: float = math.inf) -> "Iterator[Questions]":
+        """A question, or a part of its rows, that takes more seconds than `most_s` is ended: QueryError."""
         sandbox = QuerySandbox()
-        connection = _Connection(sandbox)
+        connection = _Connection(sandbox, most_s)
         try:
             yield cls(sweeps, sandbox, connection)
         finally:
@@ -248,7 +251,8 @@ def _names(sweeps: Sequence[Results]) -> list[str]:
 class _Connection:
     """DuckDB in memory. It runs in a thread: its own calls do not end at a Ctrl-C, the wait for them does."""
 
-    def __init__(self, sandbox: QuerySandbox) -> None:
+    def __init__(self, sandbox: QuerySandbox, most_s: float) -> None:
+        self._most_s = most_s
         self._duckdb = duckdb.connect(
             config={
                 "autoinstall_known_extensions": "false",
@@ -286,14 +290,22 @@ class _Connection:
 
     def _interruptibly(self, work: Callable[[], Any]) -> Any:
         running = self._worker.submit(work)
+        end_s = time.monotonic() + self._most_s
         try:
-            while not wait([running], timeout=_LOOK_S).done:
-                pass  # a wait without an end would not be broken off: Polars' handler lets it be restarted
+            # A wait without an end would not be broken off: Polars' handler lets it be restarted.
+            while not wait([running], timeout=_LOOK_S).done and time.monotonic() < end_s:
+                pass
         except KeyboardInterrupt:
-            while not wait([running], timeout=_LOOK_S).done:
-                self._duckdb.interrupt()  # again: it is lost on a query that is still being planned
+            self._interrupt(running)
             raise
+        if not running.done():
+            self._interrupt(running)
+            raise QueryError(f"it took longer than {self._most_s:g} s, and was ended")
         return running.result()
+
+    def _interrupt(self, running: Future[Any]) -> None:
+        while not wait([running], timeout=_LOOK_S).done:
+            self._duckdb.interrupt()  # again: it is lost on a query that is still being planned
 
 
 def _lacks_column(error: QueryError) -> bool:

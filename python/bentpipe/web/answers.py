@@ -14,6 +14,8 @@ MOST_ROWS = 1000
 MOST_REPORTED = 2000
 """Of more runs a report takes minutes."""
 MOST_DRAWN = 6
+MOST_ASKED_S = 60.0
+"""A question that takes longer is ended: nobody at the page could end it."""
 
 
 def report(path: Path) -> str:
@@ -78,7 +80,7 @@ def asked(paths: Sequence[Path], sql: str) -> dict[str, Any]:
     from bentpipe.query.questions import Questions  # noqa: PLC0415 - an extra
     from bentpipe.report.answer import cell  # noqa: PLC0415
 
-    with Questions.open([Results.open(path) for path in paths]) as questions:
+    with Questions.open([Results.open(path) for path in paths], most_s=MOST_ASKED_S) as questions:
         answer = questions.ask(sql)
         rows = list(islice(answer.rows(), MOST_ROWS + 1))
         return {

@@ -2,7 +2,8 @@
 
 - Host must be this server's own name, so another name that resolves to this machine reaches nothing (DNS
   rebinding).
-- Origin and Sec-Fetch-Site, where a browser sends them, must be this page's.
+- Origin and Sec-Fetch-Site, where a browser sends them, must be this page's. But a link elsewhere may open
+  the page: what shows it cannot look into it.
 - Every path begins with a token that is drawn at each start. No cookie is used, so a browser sends nothing
   along by itself.
 - What changes something is a POST of JSON with the token in a header. A browser asks before it sends such a
@@ -32,11 +33,12 @@ _PLAY_POLICY = (
     "frame-ancestors 'self'"
 )
 _REPORT_POLICY = (
-    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline' data:; "
-    "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
+    "sandbox allow-scripts allow-downloads; default-src 'none'; "
+    "script-src 'unsafe-inline' 'wasm-unsafe-eval' data:; worker-src blob:; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """A report holds its own scripts. In the sandbox it has no origin, so it can ask this server for nothing."""
+_POLICIES = (("/reports/", _REPORT_POLICY), ("/play/", _PLAY_POLICY))
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Guard:
             await _with_headers(PlainTextResponse(f"{why}\n", status), _POLICY)(scope, receive, send)
             return
         below = f"/reports/{path}" if of_report else f"/{path}"
-        policy = _REPORT_POLICY if of_report else _PLAY_POLICY if below.startswith("/play/") else _POLICY
+        policy = next((policy for start, policy in _POLICIES if below.startswith(start)), _POLICY)
         inner = {**scope, "path": below, "raw_path": below.encode(), "root_path": ""}
         await _with_headers(self._app, policy)(inner, receive, send)
 
@@ -90,7 +92,7 @@ class Guard:
                 "This server answers to its own address only.",
             ),
             (all(each == f"http://{host}" for each in origins for host in hosts), 403, _ANOTHER),
-            (of_report or site in ("none", "same-origin"), 403, _ANOTHER),
+            (of_report or site in ("none", "same-origin") or _opens(scope, headers), 403, _ANOTHER),
             (of_report or _same(token, self._tokens.page), 404, _NO_TOKEN),
             (reads or (scope["method"] == "POST" and not of_report), 405, "Expected GET or POST."),
             (
@@ -101,6 +103,13 @@ class Guard:
             (reads or not is_form, 415, "Expected JSON."),
         )
         return next(((status, why) for holds, status, why in checks if not holds), None)
+
+
+def _opens(scope: Scope, headers: Headers) -> bool:
+    """Whether it is the page alone that is opened, in a window of its own."""
+    below = scope["path"].strip("/")
+    opens = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+    return opens and "/" not in below and scope["method"] in _READING
 
 
 def _same(one: str, other: str) -> bool:

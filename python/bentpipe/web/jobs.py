@@ -86,10 +86,15 @@ class Jobs:
         self._changed = asyncio.Event()
         self._closing = False
         self._reading: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
         self.job: Job | None = None
 
     async def start(self, request: dict[str, Any]) -> Job:
         """Raises EngineError where one runs already."""
+        async with self._starting:
+            return await self._start(request)
+
+    async def _start(self, request: dict[str, Any]) -> Job:
         if self.job is not None and self.job.runs:
             raise EngineError("a lab is running already; cancel it, or wait until it is done", what="job")
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bentpipe import interruption
-from bentpipe.errors import BentpipeError
+from bentpipe.errors import BentpipeError, EngineError
 from bentpipe.runs.record import Record
 from bentpipe.sweep.progress_state import State, outcome
 from bentpipe.web.bins import Bin, Tail, of_finished
@@ -130,7 +130,8 @@ def main() -> int:
 
 
 def _do(request: dict[str, Any], teller: Teller) -> int:
-    from bentpipe.engines.base import EngineOptions  # noqa: PLC0415 - a Ctrl-C while it loads is heard
+    from bentpipe.engines import lab_commands  # noqa: PLC0415 - a Ctrl-C while it loads is heard
+    from bentpipe.engines.base import EngineOptions  # noqa: PLC0415
     from bentpipe.lab.load import Lab  # noqa: PLC0415
     from bentpipe.sweep import run as runner  # noqa: PLC0415
 
@@ -139,6 +140,13 @@ def _do(request: dict[str, Any], teller: Teller) -> int:
     lab = (
         Lab.loads(text, name=request["lab"], **more) if text is not None else Lab.load(request["lab"], **more)
     )
+    # Not even those of a lab that comes with bentpipe, which `bentpipe run` allows.
+    if commands := lab_commands.of(point.spec for point in lab.points()):
+        raise EngineError(
+            f"{lab_commands.listed(commands)}\nA page starts no commands. In a terminal: "
+            "bentpipe run --allow-exec",
+            what="allow-exec",
+        )
     tally = runner.Tally()
     folder = Path(request["out"])
     runner.execute(

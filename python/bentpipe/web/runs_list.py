@@ -128,7 +128,7 @@ class RunsList:
         """Of a run or a folder of runs, by what the list calls it. Raises StoreError for anything else."""
         column = self._table["id"]
         known = (column == identity).any() or (self._table["folder"] == identity).any()
-        if not known:
+        if not known or Path(identity).is_absolute() or ".." in Path(identity).parts:
             raise StoreError(f"{printable(identity)!r} is no run and no folder of runs in {self.root}")
         return self.root / identity
 

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -81,13 +82,24 @@ async def _serve(
     url = f"http://{ADDRESS}:{port}/{local.tokens.page}/"
     serving = asyncio.create_task(server.serve([listening]))
     say(url)
-    if opens and _has_display():
-        await asyncio.to_thread(webbrowser.open, url)
-    while not (asked.is_set() or serving.done()):
-        await asyncio.sleep(_LOOK_S)
+    with tempfile.TemporaryDirectory(prefix="bentpipe-web-") as own:
+        if opens and _has_display():
+            await asyncio.to_thread(webbrowser.open, leading(url, Path(own)).as_uri())
+        while not (asked.is_set() or serving.done()):
+            await asyncio.sleep(_LOOK_S)
     await local.close()
     server.should_exit = True
     await serving
+
+
+def leading(url: str, own: Path) -> Path:
+    """A file in a folder of this user's own that leads a browser to the address. Other users of this machine
+    can read the arguments with which a browser is started, so the token is not among them."""
+    file = own / "bentpipe.html"
+    file.touch(mode=0o600)
+    leads = f'<meta http-equiv="refresh" content="0; url={url}">'
+    file.write_text(f'<!doctype html>{leads}<title>bentpipe</title><a href="{url}">bentpipe</a>')
+    return file
 
 
 def _has_display() -> bool:
