@@ -118,6 +118,7 @@ class Local:
         )
 
     async def _folders(self, _request: Request) -> Response:
+        await asyncio.to_thread(self.runs.refresh)  # a folder that a lab has just written is among them
         return JSONResponse(await asyncio.to_thread(self.runs.folders))
 
     async def _lab(self, request: Request) -> Response:
