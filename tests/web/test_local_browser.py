@@ -31,8 +31,10 @@ expect.set_options(timeout=LONG_MS)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, page: Path) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory, page: Path, wasm: Path) -> Iterator[Running]:
+    """With the playground in it: these tests take seconds, and are for .ci/run, or where it is built."""
     assert page.is_file()
+    assert wasm.is_file()
     folder = tmp_path_factory.mktemp("browsed")
     (folder / "swept.toml").write_text(LAB + SWEEP)
     assert called(["run", "swept.toml", "--out", f"runs/{HOSTILE[:28]}", "--quiet"], folder).status == 0
