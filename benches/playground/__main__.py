@@ -11,7 +11,6 @@ import platform
 import shutil
 import statistics
 import threading
-from collections.abc import Callable
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,7 +30,7 @@ THINK_MS = 2000
 """How long the reader looks before each step of the answer."""
 KEY_MS = 200
 LONG_MS = 120_000
-DRAG_STEPS = 120
+DRAG_MS = 3000
 STEP_MS = 25
 WATCH = """
 new MutationObserver((_, it) => {
@@ -42,14 +41,23 @@ new MutationObserver((_, it) => {
 }).observe(document, { subtree: true, childList: true, attributes: true });
 """
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
-COUNT_FRAMES = """
-() => {
-  window.framesMs = [performance.now()];
-  const next = (now) => { window.framesMs.push(now); window.counting = requestAnimationFrame(next); };
-  window.counting = requestAnimationFrame(next);
-}
+DRAG = """
+(lastMs) => new Promise((resolve) => {
+  const slider = document.getElementById("set-queue"), status = document.getElementById("status");
+  const runs = () => Number(status.dataset.runs), before = runs(), begunMs = performance.now();
+  let frames = 0;
+  const next = (nowMs) => {
+    frames += 1;
+    slider.value = String(20 + (3 * frames) % 360);
+    slider.dispatchEvent(new Event("input"));
+    const seconds = (nowMs - begunMs) / 1000;
+    if (1000 * seconds < lastMs) requestAnimationFrame(next);
+    else resolve([(runs() - before) / seconds, frames / seconds]);
+  };
+  requestAnimationFrame(next);
+})
 """
-FRAMES = "() => { cancelAnimationFrame(window.counting); return window.framesMs; }"
+"""The slider moves at every frame, in the page: a mouse that the driver moves came ten times per second."""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -69,22 +77,8 @@ def opened(browser: Browser, url: str) -> tuple[Page, float, float]:
 
 def dragged(page: Page) -> tuple[float, float]:
     """Runs drawn and frames painted per second, while the slider of the queue is moved."""
-    box = page.locator("#set-queue").bounding_box()
-    if box is None:
-        raise RuntimeError("the page shows no slider of the queue")
-    runs: Callable[[], int] = lambda: int(page.locator("#status").get_attribute("data-runs") or 0)  # noqa: E731
-    page.mouse.move(box["x"] + 5, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    before = runs()
-    page.evaluate(COUNT_FRAMES)
-    for step in range(DRAG_STEPS):
-        page.mouse.move(box["x"] + 5 + (box["width"] - 10) * step / DRAG_STEPS, box["y"] + box["height"] / 2)
-        page.wait_for_timeout(STEP_MS)
-    times_ms = page.evaluate(FRAMES)
-    drawn = runs() - before
-    page.mouse.up()
-    seconds = (times_ms[-1] - times_ms[0]) / 1000
-    return drawn / seconds, (len(times_ms) - 1) / seconds
+    runs, frames = page.evaluate(DRAG, DRAG_MS)
+    return runs, frames
 
 
 def answered(browser: Browser, url: str) -> tuple[float, str]:
