@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, summed
+from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle, summed
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.return_way import STEADY, Spreads, spreads
 from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue
@@ -32,10 +32,14 @@ _LEAST_EPISODES = 3
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
 _PERSISTS = 0.6
+_LONG_WAIT = 0.5
+_LEAST_WAIT_S = 0.005
 _PROBES = 1 / 8
 """BBR probes for more in one of eight round trips."""
 WINDOW_FREE_SEGMENTS = 3
 """A window with no more room than this is full: a sender waits until a burst fits."""
+UNSCALED_BYTES = 65_535
+"""The largest window without the option of RFC 7323."""
 REORDERS = 10
 """Degree of reordering, in segments, that a sender's TCP learns from nothing else; Linux begins with 3."""
 LATE_SHARE = 0.5
@@ -128,6 +132,11 @@ class View:
             return bool(np.nanmax(self["reordering_segments"], initial=0.0) >= REORDERS)
         return bool((self.grown("out_of_order") > 0).mean() >= LATE_SHARE)
 
+    def waits_long(self, where: Flags) -> bool:
+        """Whether packets mostly wait half a round trip or more then, as nowhere without a queue."""
+        wait_s = middle(self.queue_s, where)
+        return bool(self.base_rtt_s and wait_s > max(_LONG_WAIT * self.base_rtt_s, _LEAST_WAIT_S))
+
     @property
     def connections(self) -> Places:
         return np.unique(self.connection)
@@ -144,6 +153,9 @@ def view(evidence: Evidence) -> View:
         for name, dtype in frame.schema.items()
         if dtype != pl.String()
     }
+    if -1 in (evidence.sender_offered.window_scale, evidence.receiver_offered.window_scale):
+        # The kernel of a receiver keeps a larger window, and cannot say so.
+        columns["rwnd_bytes"] = np.minimum(columns["rwnd_bytes"], UNSCALED_BYTES)
     connection = frame["connection"].to_numpy()
     base = _base_rtt_s(evidence, columns)
     rate, total = _rates(columns, connection, base)

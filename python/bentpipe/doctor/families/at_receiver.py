@@ -17,7 +17,13 @@ from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import CAUSES, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
-from bentpipe.doctor.families.losses import HELD_BY_NOTHING, among, at_the_window, dropped, passed_bit_s
+from bentpipe.doctor.families.losses import (
+    HELD_BY_NOTHING,
+    among,
+    at_the_window,
+    dropped,
+    passed_bit_s,
+)
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.silences import standing_out
 from bentpipe.doctor.start_phase import rising
@@ -32,6 +38,7 @@ _SOME = 5
 _LIKELY = 0.5
 _OPEN = 0.85
 _LEAST_RTO_S = 0.2
+_FILLS = 0.95
 
 
 def at_receiver(view: View) -> list[Claim]:
@@ -141,6 +148,23 @@ def _random(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
 def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     most = passed_bit_s(view)
     wait_s = float(found.wait_s.max())
+    usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
+    if usual >= _FILLS * most:
+        # An overflow that costs nothing is that of a queue which is long enough.
+        return Claim(
+            "capacity",
+            holds,
+            chance,
+            f"the path was full: {rate(usual)} of payload arrived in the median and {rate(most)} at most, "
+            f"though its queue overflowed after waits of {duration(wait_s)} at most",
+            {
+                "rate_mbit_s": known(most / 1e6, 3),
+                "usual_mbit_s": known(usual / 1e6, 3),
+                "queue_s": known(wait_s),
+            },
+            "after an overflow CUBIC keeps 0.7 (BDP + queue), which is the BDP or more of a long queue",
+            "a rate that falls after losses",
+        )
     return Claim(
         "short-queue",
         holds,

@@ -29,6 +29,8 @@ _NEAR_WINDOW = 0.85
 _MOST = 0.5
 _LONG_WAIT = 0.5
 _NAMED = 0.05
+UNLIKE = 0.5
+"""Certainty at most where the signs of losses and the waits contradict each other."""
 _NO_QUEUE = 0.2
 _NEARLY_ALL = 0.98
 _SOME = 20
@@ -241,13 +243,16 @@ def dropped(
     }
     others = [cause for cause, each in chances.items() if cause != kind and each >= _NAMED]
     maybe = "".join(f"; {cause} has a chance of {percent(chances[cause])}" for cause in others)
+    queue = "without a queue"
+    if view.waits_long(holds):
+        chance = min(chance, UNLIKE)
+        queue = f"though packets wait {duration(middle(view.queue_s, holds))}, which speaks for a queue"
     if kind == "policer":
         return Claim(
             kind,
             holds,
             chance,
-            f"something drops what exceeds {rate(rate_bit_s)} beyond a burst, without a queue: the RTT did "
-            f"not rise before the losses{maybe}",
+            f"something drops what exceeds {rate(rate_bit_s)} beyond a burst, {queue}{maybe}",
             evidence,
             "of F in flight a policer loses F - rate x RTT, more than the last round trip added",
             "an RTT that rises before losses, or losses at many rates",
@@ -256,7 +261,7 @@ def dropped(
         kind,
         holds,
         chance,
-        f"something holds no more than {size(flight)} on their way and drops the rest without a queue{maybe}",
+        f"something holds no more than {size(flight)} on their way and drops the rest, {queue}{maybe}",
         evidence,
         "a line of N packets loses what exceeds N: as much as the last round trip added",
         "an RTT that rises before losses, or losses at many flights",

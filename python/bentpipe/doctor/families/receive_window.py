@@ -17,14 +17,13 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.claim import Claim, known, share_of
-from bentpipe.doctor.view import WINDOW_FREE_SEGMENTS, View
+from bentpipe.doctor.view import UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
 from bentpipe.words.wording import duration, rate, size
 
 _LITTLE = 0.85
 _AGREES = 0.2
 _CLOSED = 0.8
 _UNREAD = 0.25
-_UNSCALED_BYTES = 65_535
 _READS_WITHIN_RTTS = 4
 _LEAST_APART_S = 0.2
 
@@ -40,7 +39,7 @@ def receive_window(view: View) -> list[Claim]:
             cwnd = view["cwnd_bytes"]
             full = (full & ~(cwnd < window)) | (counted & (view.dt_s > 0))
         else:
-            full = view.rate_bit_s * view.rtt_s / 8 >= _LITTLE * window
+            full = view.rate_bit_s * _round_trip_s(view) / 8 >= _LITTLE * window
             # What waits for a missing segment is in the buffer too.
             calm = view.grown("out_of_order") <= 0
             full |= calm & (view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"])
@@ -64,6 +63,11 @@ def receive_window(view: View) -> list[Claim]:
     return claims
 
 
+def _round_trip_s(view: View) -> Floats:
+    """The smallest, of the handshake or of pings, where this end has no estimate of its own."""
+    return np.where(np.isfinite(view.rtt_s), view.rtt_s, view.base_rtt_s or np.nan)
+
+
 def _between(time_s: Floats, where: Flags, most_s: float) -> Flags:
     """Where it holds, and between two such samples that are no further apart."""
     places = np.arange(where.size)
@@ -78,7 +82,7 @@ def _between(time_s: Floats, where: Flags, most_s: float) -> Flags:
 def _unscaled(view: View) -> bool:
     offers = (view.evidence.sender_offered.window_scale, view.evidence.receiver_offered.window_scale)
     largest = float(np.nanmax(view["rwnd_bytes"]))
-    return -1 in offers and _UNSCALED_BYTES / 4 < largest <= _UNSCALED_BYTES
+    return -1 in offers and UNSCALED_BYTES / 4 < largest <= UNSCALED_BYTES
 
 
 def _read_slowly(view: View, full: np.ndarray) -> np.ndarray:
@@ -96,9 +100,9 @@ def _read_slowly(view: View, full: np.ndarray) -> np.ndarray:
 
 
 def _claim(view: View, kind: str, holds: np.ndarray) -> Claim:
-    window, rtt_s = middle(view["rwnd_bytes"], holds), middle(view.rtt_s, holds)
+    window, rtt_s = middle(view["rwnd_bytes"], holds), middle(_round_trip_s(view), holds)
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = view.rate_bit_s * view.rtt_s / 8 / view["rwnd_bytes"]
+        ratio = view.rate_bit_s * _round_trip_s(view) / 8 / view["rwnd_bytes"]
     agrees = np.abs(ratio - 1) <= _AGREES
     largest = float(np.nanmax(view["rwnd_bytes"]))
     evidence = {"rwnd_bytes": known(window), "rwnd_largest_bytes": known(largest), "rtt_s": known(rtt_s)}
