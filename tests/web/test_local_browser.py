@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from bentpipe.web.runs_list import SCHEMA, RunsList
 from invocation import called
-from local_web import Running, served
+from local_web import ROOT, Running, served
 from waiting import LONG_S
 
 LONG_MS = 1000 * LONG_S
@@ -92,6 +92,19 @@ def test_runs_are_compared_and_a_cell_of_a_heat_map_opens_its_run(opened: Page) 
     assert report.evaluate("origin") == "null"
     assert report.locator("img[src=x]").count() == 0
     report.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_against_the_pages_accessibility(opened: Page, scheme: str) -> None:
+    opened.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for view in ("runs", "start", "sql", "watch"):
+        opened.evaluate(f"location.hash = '{view}'")
+        expect(opened.locator(f"#view-{view}")).to_be_visible()
+        if view == "runs":
+            expect(opened.locator("#table .line").first).to_contain_text("done")
+        opened.evaluate((ROOT / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
+        found = opened.evaluate("axe.run({ iframes: false })")
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
 
 
 def test_what_sql_answers_is_text(opened: Page) -> None:

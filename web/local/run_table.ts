@@ -56,12 +56,12 @@ export class RunTable {
     box: HTMLElement, told: (words: string, faults: readonly string[]) => void, picked: () => void, open: (run: Run) => void,
   ) {
     [this.#box, this.#told, this.#picked, this.#open] = [box, told, picked, open];
-    const head = element("div", { class: "head", role: "row" }, element("span"));
+    const head = element("div", { class: "head", role: "row" }, element("span", { role: "gridcell" }));
     for (const [key, title, isNumber] of COLUMNS) {
-      const button = element("button", { type: "button", role: "columnheader", ...(isNumber ? { class: "number" } : {}) }, title);
+      const button = element("button", { type: "button", ...(isNumber ? { class: "number" } : {}) }, title);
       button.addEventListener("click", () => this.#sort(key));
       this.#heads.push(button);
-      head.append(button);
+      head.append(element("span", { role: "columnheader" }, button));
     }
     box.append(head, this.#body);
     box.addEventListener("scroll", () => void this.#draw());
@@ -138,7 +138,7 @@ export class RunTable {
       const head = this.#heads[place];
       if (head === undefined) return;
       const isSorted = key === this.#asking.sort;
-      head.setAttribute("aria-sort", isSorted ? (this.#asking.down ? "descending" : "ascending") : "none");
+      head.parentElement?.setAttribute("aria-sort", isSorted ? (this.#asking.down ? "descending" : "ascending") : "none");
       head.textContent = isSorted ? `${title} ${this.#asking.down ? "↓" : "↑"}` : title;
     });
   }
@@ -167,7 +167,7 @@ export class RunTable {
     const line = element("div", { class: "line", role: "row", "aria-rowindex": String(at + 1), "data-at": String(at === this.#at && document.activeElement === this.#box) });
     line.style.top = `${at * ROW}px`;
     if (run === undefined) {
-      line.append(element("span"), element("span", { class: "help" }, "…"));
+      line.append(element("span", { role: "gridcell" }), element("span", { role: "gridcell", class: "help" }, "…"));
       return line;
     }
     const mark = element("input", { type: "checkbox", tabindex: "-1", "aria-label": `Select ${run.id}` });
@@ -176,7 +176,7 @@ export class RunTable {
     const state = run.status === "failed" ? "failed" : run.reliable === false ? "unreliable" : (run.status ?? "");
     const goodput = run.goodput_mbit_s === null ? "" : String(Number(run.goodput_mbit_s.toPrecision(4)));
     const cells = [run.folder, run.run, run.point, run.engine, run.variant, goodput, state, run.started];
-    line.append(element("span", {}, mark), ...cells.map((text, place) => {
+    line.append(element("span", { role: "gridcell" }, mark), ...cells.map((text, place) => {
       const cell = element("span", { role: "gridcell", title: text ?? "" }, text ?? "");
       if (COLUMNS[place]?.[2]) cell.className = "number";
       if (COLUMNS[place]?.[0] === "status" && (state === "failed" || state === "unreliable")) cell.className = "failed";
