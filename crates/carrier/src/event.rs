@@ -3,7 +3,7 @@
 use crate::framing::FramingError;
 use crate::identity::PublicKey;
 use bytes::Bytes;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 
 /// One connection of an endpoint. A number is never used again.
@@ -102,12 +102,32 @@ pub enum Why {
     Transport(String),
 }
 
+/// Words that the other end may have chosen, before anybody knew who it is: they come into logs and terminals, so nothing of them controls one.
+struct Shown<'a>(&'a str);
+
+/// Longer words are cut, in characters.
+const SHOWN_MOST: usize = 300;
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+        self.0
+            .chars()
+            .take(SHOWN_MOST)
+            .try_for_each(|c| f.write_char(shown(c)))
+    }
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local => write!(f, "closed by this end"),
             Self::Peer { code, reason } => {
-                write!(f, "closed by the other end: {reason} (code {code})")
+                write!(
+                    f,
+                    "closed by the other end: {} (code {code})",
+                    Shown(reason)
+                )
             }
             Self::WrongFarKey { found, expected } => write!(
                 f,
@@ -130,7 +150,25 @@ impl fmt::Display for Why {
             Self::Replaced => write!(f, "replaced by a newer connection with the same key"),
             Self::Framing(error) => write!(f, "invalid frame: {error}"),
             Self::Cut => write!(f, "the byte stream ended without a close frame"),
-            Self::Transport(words) => f.write_str(words),
+            Self::Transport(words) => write!(f, "{}", Shown(words)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_other_end_control_no_terminal() {
+        let reason = format!("\u{1b}[2Jgone\nsession  connected{}", "x".repeat(2000));
+        for why in [
+            Why::Transport(reason.clone()),
+            Why::Peer { code: 1, reason },
+        ] {
+            let said = why.to_string();
+            assert!(said.contains("[2Jgone") && said.len() < 400, "{said:?}");
+            assert!(!said.chars().any(char::is_control), "{said:?}");
         }
     }
 }

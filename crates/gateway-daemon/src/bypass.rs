@@ -1,6 +1,6 @@
 //! When users' traffic goes past the gateway: while the other one was not heard for so long.
 
-use bentpipe_gateway_host::{Report, Watch};
+use bentpipe_gateway_host::Watch;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
@@ -29,21 +29,27 @@ impl Bypass {
 
     /// Whether traffic is taken from now on; None: as before. `after`: it goes past while the other gateway was not heard for so long; None: never.
     pub fn look(&mut self, watch: &Watch, after: Option<Duration>) -> Option<bool> {
-        self.saw(watch.ask(LOOK_EVERY).as_ref(), after)
+        let report = watch.ask(LOOK_EVERY);
+        let connected = report
+            .as_ref()
+            .is_some_and(|it| it.connected && it.carrier.kind.is_some());
+        let heard = report.and_then(|it| it.carrier.last_heard);
+        self.saw(connected, heard, after)
     }
 
-    fn saw(&mut self, report: Option<&Report>, after: Option<Duration>) -> Option<bool> {
-        let here = report.is_some_and(|report| {
-            let heard = report.carrier.last_heard;
-            let within = after.unwrap_or_default().max(KEEP_ALIVE);
-            report.connected
-                && report.carrier.kind.is_some()
-                && heard.is_none_or(|heard| heard.elapsed() < within)
-        });
+    fn saw(
+        &mut self,
+        connected: bool,
+        heard: Option<Instant>,
+        after: Option<Duration>,
+    ) -> Option<bool> {
+        let within = after.unwrap_or_default().max(KEEP_ALIVE);
+        let here = connected && heard.is_none_or(|heard| heard.elapsed() < within);
         self.away_since = if here {
             None
         } else {
-            self.away_since.or_else(|| Some(Instant::now()))
+            // It was away before that was seen.
+            self.away_since.or(heard).or_else(|| Some(Instant::now()))
         };
         let takes = match (after, self.away_since) {
             (Some(after), Some(since)) => self.taking && since.elapsed() < after,
@@ -60,5 +66,24 @@ impl Bypass {
             (false, _) => warn!("the other gateway is away: {what} go past it"),
         }
         Some(takes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bypass_begins_when_nothing_was_heard_for_so_long_and_not_later() {
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
+        for (after, before, then) in [(30, 29, 31), (1, 7, 9)] {
+            let after = Some(Duration::from_secs(after));
+            let mut bypass = Bypass::new("all");
+            assert_eq!(bypass.saw(true, ago(before), after), None);
+            assert_eq!(bypass.saw(true, ago(then), after), Some(false));
+            assert_eq!(bypass.saw(true, ago(then + 1), after), None);
+            assert_eq!(bypass.saw(true, ago(0), after), Some(true));
+            assert_eq!(bypass.saw(true, ago(then), None), None);
+        }
     }
 }

@@ -16,14 +16,16 @@ use crate::config::{self, Role, check_address};
 use crate::invitation::{Invitation, SECRET_BYTES, Secret, port_of};
 use crate::keys::{self, Unused};
 use crate::quantity;
+use crate::sockets;
 use bentpipe_carrier::identity::{Identity, PublicKey};
 use bentpipe_carrier::tls::{Carrier, Config, FarEnd};
 use bentpipe_carrier::{Event, Why};
 use rustix::rand::{GetRandomFlags, getrandom};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
+use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -38,6 +40,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// So many may talk at once; more are not listened to.
 const MOST_AT_ONCE: usize = 32;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What the package's units read, and what is there where systemd runs (`sd_booted(3)`).
+const UNITS_CONFIG: &str = "/etc/bentpipe/gateway.toml";
+const SYSTEMD: &str = "/run/systemd/system";
 /// So many refusals are told of; more are counted.
 const MOST_TOLD: usize = 20;
 
@@ -87,8 +92,10 @@ impl Place {
         let wrong = |error| format!("{}: cannot write it: {error}", self.config.display());
         let opened = options.write(true).create_new(true).open(&self.config);
         let mut file = opened.map_err(wrong)?;
+        // It has no secret, and a daemon of systemd is no root: a strict umask would hide it.
         let written = file
-            .write_all(text.as_bytes())
+            .set_permissions(Permissions::from_mode(0o644))
+            .and_then(|()| file.write_all(text.as_bytes()))
             .and_then(|()| file.sync_all());
         written.map_err(|error| {
             // Half a configuration is none.
@@ -271,6 +278,27 @@ fn hear(mut talk: Talk, from: SocketAddr, shared: &Mutex<Inviting>) {
     }
 }
 
+/// All addresses of this machine: IPv6's, which take IPv4, too, if it has IPv6.
+fn everywhere(port: u16) -> SocketAddr {
+    if UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok() {
+        ([0; 8], port).into()
+    } else {
+        ([0; 4], port).into()
+    }
+}
+
+/// What starts the gateway.
+fn next(config: &Path, role: Role) -> String {
+    if config == Path::new(UNITS_CONFIG) && Path::new(SYSTEMD).is_dir() {
+        format!("next: bentpipe-gateway check, then systemctl enable --now bentpipe-gateway-{role}")
+    } else {
+        format!(
+            "next: bentpipe-gateway {role} --config {}",
+            config.display()
+        )
+    }
+}
+
 /// Far: prints an invitation and waits for near. `address`: where near finds far. `listen`: where that is here.
 pub fn invite(
     place: Place,
@@ -281,7 +309,7 @@ pub fn invite(
     check_address(address).map_err(|what| format!("--invite: {what}"))?;
     let port = port_of(address)
         .ok_or_else(|| format!("--invite: \"{address}\" is no name or address and port"))?;
-    let listen = listen.unwrap_or_else(|| ([0; 8], port).into());
+    let listen = listen.unwrap_or_else(|| everywhere(port));
     let mut secret = [0; SECRET_BYTES];
     getrandom(&mut secret, GetRandomFlags::empty()).map_err(|error| error.to_string())?;
     let inviting = Inviting {
@@ -300,8 +328,8 @@ pub fn invite(
     let key = inviting.place.key();
     let (identity, is_new) = keys::make_or_keep(&key)?;
     let unused = Unused::new(&key, is_new);
-    let listener = TcpListener::bind(listen)
-        .and_then(|it| it.set_nonblocking(true).map(|()| it))
+    let listener = sockets::listener(listen, sockets::From::Peer)
+        .map(TcpListener::from)
         .map_err(|error| format!("{listen}: cannot listen there: {error}"))?;
     let invitation = Invitation {
         address: address.to_owned(),
@@ -348,7 +376,7 @@ pub fn invite(
                 }
                 unused.forget();
                 println!("paired with {near}; wrote {config}; {refused} refused");
-                println!("next: bentpipe-gateway far --config {config}");
+                println!("{}", next(&inviting.place.config, Role::Far));
                 return Ok(());
             }
             None if Instant::now() >= until => {
@@ -418,6 +446,6 @@ pub fn accept(place: &Place, invitation: &str, socks5: SocketAddr) -> Result<(),
     let _ = talk.say(&[WRITTEN]);
     let config = place.config.display();
     println!("paired with {}; wrote {config}", invitation.key);
-    println!("next: bentpipe-gateway near --config {config}");
+    println!("{}", next(&place.config, Role::Near));
     Ok(())
 }

@@ -87,13 +87,20 @@ impl Reloads {
         {
             match routing.change(router) {
                 Ok(()) => changed.push("router"),
-                Err(error) => failed.push(error),
+                // The next reload tries it again.
+                Err(error) => {
+                    holds.file.router.clone_from(&old.router);
+                    failed.push(error);
+                }
             }
         }
         if old.status != file.status {
             match self.served.change(&file.status, &self.answers) {
                 Ok(()) => changed.push("status"),
-                Err(error) => failed.push(error),
+                Err(error) => {
+                    holds.file.status.clone_from(&old.status);
+                    failed.push(error);
+                }
             }
         }
         // What needs a restart is compared with what runs, at the next reload too.

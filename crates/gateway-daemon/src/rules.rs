@@ -15,23 +15,25 @@ const ROUTES: u32 = 25_200;
 /// Before the rules of `[tun]`.
 const PREFERENCE: u32 = 25_200;
 
-/// What adds the routes, and what removes them: lines of sh.
-fn routes() -> (String, String) {
-    let each = |action: &str, preference: &str, end: &str| {
-        [4, 6]
-            .map(|family| {
-                let all = if family == 4 { "0.0.0.0/0" } else { "::/0" };
-                format!(
-                    "ip -{family} rule {action} {preference} fwmark {MARK} lookup {ROUTES}{end}\n\
-                     ip -{family} route {action} local {all} dev lo table {ROUTES}{end}\n"
-                )
-            })
-            .concat()
+/// What adds the routes, for the families of the listeners, and what removes those of both: lines of sh.
+fn routes(listeners: &[SocketAddr]) -> (String, String) {
+    let each = |families: &[u8], action: &str, preference: &str, end: &str| {
+        let lines = families.iter().map(|family| {
+            let all = if *family == 4 { "0.0.0.0/0" } else { "::/0" };
+            format!(
+                "ip -{family} rule {action} {preference} fwmark {MARK} lookup {ROUTES}{end}\n\
+                 ip -{family} route {action} local {all} dev lo table {ROUTES}{end}\n"
+            )
+        });
+        lines.collect::<Vec<_>>().concat()
     };
     let preference = format!("pref {PREFERENCE}");
+    // A machine without IPv6 refuses its routes.
+    let mut families = vec![4_u8, 6];
+    families.retain(|family| listeners.iter().any(|at| at.is_ipv4() == (*family == 4)));
     (
-        each("add", &preference, " || exit 1"),
-        each("del", "", " 2>/dev/null"),
+        each(&families, "add", &preference, " || exit 1"),
+        each(&[4, 6], "del", "", " 2>/dev/null"),
     )
 }
 
@@ -109,13 +111,15 @@ pub struct Rules {
 
 impl Rules {
     pub fn apply(router: &Router, listeners: &[SocketAddr]) -> Result<Self, String> {
-        let (add, remove) = routes();
+        let (add, remove) = routes(listeners);
         let mut keeper = Keeper::start("[router]", &add, &remove, Reader::Nft)?;
         // A keeper that has ended says so itself, below.
         let _ = keeper.send(&[table(router), takes(listeners)].concat());
         keeper.wait_until(|| {
-            // The last rule is there when all of them are.
-            Ok(listed("[router]", TABLE)?.matches("tproxy").count() == listeners.len())
+            let found = listed("[router]", TABLE)?;
+            // nft goes on after a rule that the kernel does not take. Without that of sockets no taken connection would work.
+            Ok(found.contains("socket transparent")
+                && found.matches("tproxy").count() == listeners.len())
         })?;
         Ok(Self {
             keeper,
@@ -169,6 +173,10 @@ mod tests {
             "127.0.0.1:4100".parse().unwrap(),
             "[::1]:4100".parse().unwrap(),
         ];
+        let (add, remove) = routes(&listeners[..1]);
+        assert!(add.contains("ip -4 route add local 0.0.0.0/0") && !add.contains("ip -6"));
+        assert!(remove.contains("ip -4 rule del") && remove.contains("ip -6 rule del"));
+        assert!(routes(&listeners).0.contains("ip -6 route add local ::/0"));
         let takes = takes(&listeners);
         assert!(
             takes[0]

@@ -3,7 +3,7 @@
 mod world;
 
 use serde_json::Value;
-use world::{Daemon, World, program, text};
+use world::{Daemon, World, free, program, text};
 
 fn check(config: &std::path::Path, more: &[&str]) -> (Option<i32>, Value, String) {
     let config = config.to_str().unwrap();
@@ -54,9 +54,11 @@ fn a_path_is_measured_from_near_below_its_rate_and_a_session_is_not_disturbed() 
         detail.contains("this gateway runs: connected over quic"),
         "{detail}"
     );
-    // Another process with near's key, which does not know of it, is told that far is busy.
+    // Another process with near's key, which does not know of it and has other ports, is told that far is busy.
     let text = std::fs::read_to_string(&config).unwrap();
-    let blind = world.write("blind.toml", &text.replace("near.sock", "nobody.sock"));
+    let text = text.replace("near.sock", "nobody.sock");
+    let (used, other) = (world.socks.to_string(), free().to_string());
+    let blind = world.write("blind.toml", &text.replace(&used, &other));
     let (status, found, _) = check(&blind, &["--path"]);
     assert_eq!(status, Some(0), "{found}");
     assert!(
@@ -151,4 +153,19 @@ fn what_the_configuration_names_and_this_machine_does_not_have_is_said() {
         let found = all.iter().find(is_it).unwrap_or(&Value::Null);
         assert_eq!(found["verdict"], verdict, "{detail}: {all:?}");
     }
+    // A gateway that runs would answer at this socket: the port is another program's.
+    let socket = format!("[status]\nsocket = {:?}\n", world.path("near.sock"));
+    std::fs::write(
+        &config,
+        format!("{before}http_connect = [\"127.0.0.1:{port}\"]\n{socket}"),
+    )
+    .unwrap();
+    let (status, found, _) = check(&config, &["--offline"]);
+    let all = found["findings"].as_array().unwrap();
+    let found = all.iter().find(|it| it["what"] == "listen").unwrap();
+    assert_eq!(
+        (status, &found["verdict"]),
+        (Some(1), &"wrong".into()),
+        "{all:?}"
+    );
 }

@@ -37,8 +37,20 @@ fn invite(folder: &Path, port: u16, minutes: &str) -> (Child, String) {
 }
 
 fn take(folder: &Path, name: &str, invitation: &str) -> Output {
-    let config = folder.join(name);
-    program(&["pair", invitation, "--config", config.to_str().unwrap()])
+    // A careful administrator's umask.
+    Command::new("sh")
+        .args([
+            "-c",
+            "umask 077; exec \"$@\"",
+            "sh",
+            PROGRAM,
+            "pair",
+            invitation,
+            "--config",
+        ])
+        .arg(folder.join(name))
+        .output()
+        .unwrap()
 }
 
 fn said(child: &mut Child) -> (bool, String) {
@@ -82,8 +94,8 @@ fn two_gateways_that_were_paired_have_right_configurations_and_carry_a_session()
     assert!(text(&again.stderr).contains("the invitation was used or has expired"));
     for name in ["near", "far"] {
         let config = folder.path().join(format!("{name}.toml"));
-        let right = program(&["check", "--config", config.to_str().unwrap()]);
-        assert!(right.status.success(), "{}", text(&right.stderr));
+        let mode = fs::metadata(&config).unwrap().permissions().mode();
+        assert!(name == "far" || mode & 0o777 == 0o644, "{mode:o}");
         let key = fs::metadata(config.with_extension("key")).unwrap();
         assert_eq!(key.permissions().mode() & 0o777, 0o600);
         let socket = folder.path().join(format!("{name}.sock"));
@@ -95,6 +107,8 @@ fn two_gateways_that_were_paired_have_right_configurations_and_carry_a_session()
             )
             .replace("127.0.0.1:1080", &format!("127.0.0.1:{}", free()));
         fs::write(&config, config_text).unwrap();
+        let right = program(&["check", "--config", config.to_str().unwrap()]);
+        assert!(right.status.success(), "{}", text(&right.stderr));
     }
     let _far = world::Daemon::start("far", &folder.path().join("far.toml"));
     let _near = world::Daemon::start("near", &folder.path().join("near.toml"));

@@ -100,6 +100,13 @@ fn a_stranger_gets_no_session() {
     let near = world.near();
     let _far = world.far(&other_key(&world));
     world.until("far.sock", "carrier_refused", |refused| refused > 0);
+    let said = program(&[
+        "status",
+        "--socket",
+        world.path("far.sock").to_str().unwrap(),
+    ]);
+    let line = "failed or were refused; the last: ";
+    assert!(text(&said.stdout).contains(line), "{}", text(&said.stdout));
     let status = world.status("near.sock");
     assert_eq!(
         (&status["connected"], &status["sessions"]),

@@ -8,8 +8,8 @@ use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// systemd makes it when it starts the service.
-const RUNTIME_FOLDER: &str = "/run/bentpipe-gateway";
+/// systemd makes them when it starts the service.
+const FOLDERS_OF_SYSTEMD: [&str; 2] = ["/run/bentpipe-gateway", "/var/lib/bentpipe-gateway"];
 /// ip(7)
 const FIRST_FREE_PORT: u16 = 1024;
 
@@ -40,8 +40,8 @@ pub(super) fn machine(loaded: &Loaded, report: &mut Report) {
         ("state", state.as_ref()),
     ] {
         let folder = path.and_then(|it| it.parent());
-        let folder =
-            folder.filter(|it| !it.as_os_str().is_empty() && *it != Path::new(RUNTIME_FOLDER));
+        let is_made = |it: &Path| FOLDERS_OF_SYSTEMD.iter().any(|made| it == Path::new(made));
+        let folder = folder.filter(|it| !it.as_os_str().is_empty() && !is_made(it));
         if let Some(missing) = folder.filter(|it| !it.is_dir()) {
             let detail = format!("status.{key}: there is no folder {}", missing.display());
             report.add("status", Verdict::Wrong, detail);
@@ -78,7 +78,7 @@ fn listening(loaded: &Loaded, report: &mut Report) {
             }
             Ok(_) => {}
             Err(error) => {
-                let (verdict, why) = cannot(&error);
+                let (verdict, why) = cannot(&error, loaded.file.status.socket.is_some());
                 report.add("listen", verdict, format!("listen.{key} {at}: {why}"));
             }
         }
@@ -91,8 +91,13 @@ fn low_port(role: Role, key: &str, at: SocketAddr) -> String {
     )
 }
 
-fn cannot(error: &Error) -> (Verdict, String) {
+/// `would_answer`: a gateway that runs here would have answered at its socket.
+fn cannot(error: &Error, would_answer: bool) -> (Verdict, String) {
     match error.kind() {
+        ErrorKind::AddrInUse if would_answer => (
+            Verdict::Wrong,
+            "another program has this port".to_owned(),
+        ),
         ErrorKind::AddrInUse => (
             Verdict::Warning,
             "another program has this port, or a gateway that runs already and has no status.socket".to_owned(),

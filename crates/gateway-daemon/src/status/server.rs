@@ -18,6 +18,8 @@ use tracing::warn;
 
 /// A gateway that is busy answers in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// systemd makes it for the units. A daemon that root starts by hand makes it itself.
+const RUNTIME_FOLDER: &str = "/run/bentpipe-gateway";
 /// A status has so many flows, and some hundred bytes for each flow and user.
 const MOST_FLOWS: usize = 200;
 const LONGEST: u64 = 1 << 20;
@@ -115,6 +117,10 @@ impl Socket {
             Ok(_) => fs::remove_file(path).map_err(wrong)?,
             Err(_) => {}
         }
+        if path.parent() == Some(Path::new(RUNTIME_FOLDER)) {
+            // Where that fails, the next line says it.
+            let _ = fs::create_dir(RUNTIME_FOLDER);
+        }
         let listener = UnixListener::bind(path).map_err(wrong)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(wrong)?;
         let closing = Arc::new(AtomicBool::new(false));
@@ -199,8 +205,9 @@ fn metrics(standing: &Standing) -> tiny_http::Response<io::Cursor<Vec<u8>>> {
 /// Asks the gateway whose socket this is.
 pub fn ask(path: &Path) -> Result<Standing, String> {
     let name = path.display();
-    let mut stream = UnixStream::connect(path).map_err(|error| {
-        format!("{name}: no gateway answers there ({error}). Is it running, and is status.socket set in its configuration?")
+    let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => format!("{name}: {error}. The gateway's user, or root, may ask"),
+        _ => format!("{name}: no gateway answers there ({error}). Is it running, and is status.socket set in its configuration?"),
     })?;
     let mut text = String::new();
     stream

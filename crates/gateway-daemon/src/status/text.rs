@@ -39,6 +39,17 @@ impl Standing {
             },
         );
         let round_trip = self.round_trip_ms;
+        if self.carrier_refused > 0 {
+            let last = self.carrier_last_refused.as_deref();
+            line(
+                "handshakes",
+                format!(
+                    "{} failed or were refused; the last: {}",
+                    self.carrier_refused,
+                    last.unwrap_or("?")
+                ),
+            );
+        }
         line(
             "round trip",
             round_trip.map_or("not known yet".into(), |ms| format!("{ms:.1} ms")),
