@@ -188,7 +188,7 @@ fn a_reload_changes_what_can_change_says_what_cannot_and_cuts_nothing() {
     near.signal("HUP");
     let line = near.says("not reloaded");
     assert!(
-        line.contains("near.toml:7: got \"soon\", expected a rate"),
+        line.contains("near.toml:7: rate: got \"soon\", expected a rate"),
         "{line}"
     );
     let seen = world.status("moved.sock");
