@@ -74,6 +74,10 @@ COMMANDS: dict[str, Entry] = {
         "Run bentpipe-gateway, the daemon at each end of a slow path, with these arguments.",
         hands_over=True,
     ),
-    "schema": Entry("schema", "schema", "Print the lab file's JSON schema, for editors."),
+    "schema": Entry(
+        "schema",
+        "schema",
+        "Print a JSON schema: the lab file's, for editors, or that of the doctor's reports.",
+    ),
     "version": Entry("version", "version", "Print bentpipe's version."),
 }
