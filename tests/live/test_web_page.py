@@ -1,15 +1,13 @@
 """A lab on `live`, started from the page of `bentpipe web`, runs to its end while its charts grow."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
+from chromium import LONG_MS, chromium
 from local_web import served
-from waiting import LONG_S
 
-LONG_MS = 1000 * LONG_S
 LAB = """
 title = "From the page"
 duration = "2 s"
@@ -25,9 +23,7 @@ kind = "bulk"
 
 @pytest.mark.live
 def test_a_live_lab_runs_to_its_end_in_a_browser(tmp_path: Path) -> None:
-    with served(tmp_path / "runs") as server, sync_playwright() as playwright:
-        program = shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
+    with served(tmp_path / "runs") as server, chromium() as browser:
         page = browser.new_page()
         page.set_default_timeout(LONG_MS)
         page.goto(f"{server.url}#start")
@@ -39,7 +35,6 @@ def test_a_live_lab_runs_to_its_end_in_a_browser(tmp_path: Path) -> None:
         page.get_by_role("button", name="Start", exact=True).click()
         expect(page.locator("#job")).to_have_attribute("data-status", "done", timeout=LONG_MS)
         expect(page.locator("#job-lines")).to_contain_text("Mbit/s")
-        browser.close()
         seen = next(server.messages())["series"]["pipes"]["down"]
         assert len(seen["time_s"]) > 10
         (run,) = (tmp_path / "runs").glob("*/*/run.json")

@@ -1,20 +1,17 @@
 """The page in a browser: what a reader does with it by mouse and keyboard, on a phone, in print."""
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import synthetic
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from bentpipe.report import html
 from bentpipe.runs.store import Results
-from waiting import LONG_S
+from chromium import LONG_MS, chromium
 
 RUNS = 48
-LONG_MS = 1000 * LONG_S
-expect.set_options(timeout=LONG_MS)
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +25,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        program = shutil.which("chromium")
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
-        yield chromium
-        chromium.close()
+    with chromium() as found:
+        yield found
 
 
 def new_page(browser: Browser, **how: Any) -> Page:

@@ -1,19 +1,17 @@
 """The part "What if" of a report in a browser: a slider is moved, and the sentence says what that does."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 import bentpipe
 from bentpipe.report import html, what_if
 from bentpipe.runs.store import Results
 from built import needed
-from waiting import LONG_S
+from chromium import LONG_MS, chromium
 
-LONG_MS = 1000 * LONG_S
 LAB = """
 title = "<img src=x onerror=alert(1)>"
 duration = "4 s"
@@ -25,7 +23,6 @@ queue = "60 kB"
 name = "download"
 kind = "bulk"
 """
-expect.set_options(timeout=LONG_MS)
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +41,8 @@ def report(run: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        program = shutil.which("chromium")
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
-        yield chromium
-        chromium.close()
+    with chromium() as found:
+        yield found
 
 
 def is_exact(page: Page) -> None:

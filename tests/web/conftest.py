@@ -1,14 +1,13 @@
 """The playground as it is built."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from in_browser import LONG_MS
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from built import needed
+from chromium import chromium
 
 
 @pytest.fixture(scope="session")
@@ -19,11 +18,8 @@ def wasm(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        program = shutil.which("chromium")
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=LONG_MS)
-        yield chromium
-        chromium.close()
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

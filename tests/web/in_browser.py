@@ -10,10 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Frame, Page, expect
 
-from waiting import LONG_S
-
-LONG_MS = 1000 * LONG_S
-expect.set_options(timeout=LONG_MS)
+from chromium import LONG_MS
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -9,11 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bentpipe.web.runs_list import SCHEMA, RunsList
+from chromium import LONG_MS
 from invocation import called
 from local_web import ROOT, Running, served
-from waiting import LONG_S
 
-LONG_MS = 1000 * LONG_S
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 LAB = f"""
 title = "{HOSTILE}"
@@ -27,7 +26,6 @@ name = "download"
 kind = "bulk"
 """
 SWEEP = '[sweep]\n"path.rtt" = ["20 ms", "60 ms", "100 ms"]\n"path.queue" = ["20 kB", "100 kB"]\n'
-expect.set_options(timeout=LONG_MS)
 
 
 @pytest.fixture(scope="module")
