@@ -6,16 +6,20 @@ rows being written, would put the end off. Its C handler writes the signal's num
 What a run has started dies with the process: the kernel sees to that (engines/host_process.py).
 """
 
+from __future__ import annotations
+
 import os
-import shutil
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 INTERRUPTED = 130
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -45,10 +49,18 @@ unfinished: set[Path] = set()
 
 def watch() -> None:
     """From here on SIGINT, SIGTERM and SIGHUP end the process within some 1.5 s. For the main thread."""
-    readable, writable = socket.socketpair()  # on Windows the descriptor must be a socket's
-    writable.setblocking(False)
-    signal.set_wakeup_fd(writable.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=_wait, args=(readable, writable), name="interruption", daemon=True).start()
+    if sys.platform == "win32":  # there the descriptor must be a socket's
+        import socket  # noqa: PLC0415
+
+        ends = socket.socketpair()
+        ends[1].setblocking(False)
+        read, writable = ends[0].recv, ends[1].detach()
+    else:
+        readable, writable = os.pipe()
+        os.set_blocking(writable, False)
+        read = partial(os.read, readable)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    threading.Thread(target=_wait, args=(read,), name="interruption", daemon=True).start()
 
 
 @contextmanager
@@ -75,13 +87,14 @@ def said() -> str:
     return f"bentpipe: interrupted: {more}" if more else "bentpipe: interrupted"
 
 
-def _wait(readable: socket.socket, _writable: socket.socket) -> None:
-    """Keeps both ends open."""
-    while readable.recv(1)[0] not in ENDING:
+def _wait(read: Callable[[int], bytes]) -> None:
+    while read(1)[0] not in ENDING:
         pass
     time.sleep(_ORDERLY_S)
     with suppress(Exception):
         for folder in tuple(unfinished):
+            import shutil  # noqa: PLC0415 - whoever makes such a folder has loaded it
+
             shutil.rmtree(folder, ignore_errors=True)
         cleared = _clear()
         _say_last(("" if cleared else _CLEAR_LINE) + f"{said()}\n")

@@ -10,15 +10,16 @@ Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
+
+from bentpipe.frozen import frozen
 
 LEAST_COVERAGE = 0.9
 LEAST_COUNT = 5
 """Values from which there is such an interval."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Estimate:
     """A median, the interval around it, and how often such an interval holds the true median."""
 
@@ -46,7 +47,8 @@ class Estimate:
 
     def scaled(self, factor: float) -> "Estimate":
         """The same in another unit."""
-        return replace(self, median=self.median * factor, low=self.low * factor, high=self.high * factor)
+        low, high = self.low * factor, self.high * factor
+        return Estimate(self.median * factor, low, high, self.coverage, self.count)
 
 
 def estimate(values: Sequence[float], level: float = 0.95) -> Estimate | None:

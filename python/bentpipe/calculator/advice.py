@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 from bentpipe.calculator.limits import window_share
 from bentpipe.calculator.question import Question
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
+from bentpipe.frozen import frozen
 from bentpipe.words import wording
 
 _PROC = Path("/proc/sys/net/ipv4")
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """A sysctl of three sizes: least, first and largest of a connection's buffer, in bytes."""
 
@@ -78,7 +78,7 @@ def _read(path: Path) -> tuple[int, int, int] | None:
     return least, first, most
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """One buffer of the question that is too small for the path."""
 

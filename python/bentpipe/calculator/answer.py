@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.analysis.statistics import Estimate
@@ -11,9 +10,10 @@ from bentpipe.calculator.limits import QUEUE, BeyondFormulas, Limit
 from bentpipe.calculator.packets import PacketLevel
 from bentpipe.calculator.question import Question
 from bentpipe.calculator.transfer import Loss
+from bentpipe.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """What `calc` found. Rates are of payload, in bit/s; times in seconds."""
 

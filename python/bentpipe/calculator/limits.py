@@ -12,12 +12,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from bentpipe.calculator import send_buffer
 from bentpipe.calculator.question import HEADER_BYTES, Question
 from bentpipe.calculator.transfer import sawtooth_bit_s
 from bentpipe.calculator.window import HYBLA_RTT_S
+from bentpipe.frozen import frozen
 
 CAPACITY = "capacity"
 RECEIVE_WINDOW = "receive window"
@@ -36,7 +36,7 @@ SEGMENTS_PER_ACK = 2
 """RFC 9293, 3.8.6.3: an ACK for every second full segment."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Limit:
     """One thing that bounds the rate."""
 
@@ -118,7 +118,7 @@ def binding(found: list[Limit]) -> tuple[Limit, Limit]:
     return ordered[0], ordered[1]
 
 
-@dataclass(frozen=True)
+@frozen
 class BeyondFormulas:
     """What no formula here answers, so that only a simulation does."""
 

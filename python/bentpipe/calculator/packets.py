@@ -11,12 +11,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from bentpipe.analysis.statistics import Estimate, estimate
 from bentpipe.calculator.question import Question
 from bentpipe.calculator.sim_point import LEAST_QUEUE_PACKETS, Work, bulk, data_pipe, fetch, simulate
 from bentpipe.calculator.transfer import slow_start_s
+from bentpipe.frozen import frozen
 
 AGREES_WITHIN = 0.15
 """Of what the formulas say."""
@@ -36,7 +36,7 @@ _SETTLED_AFTER_LOSSES = 15
 """A window of which 0.7 is left at each is then 1/200 of what slow start made it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PacketLevel:
     """What the packets did."""
 

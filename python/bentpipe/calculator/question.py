@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NoReturn, TypedDict, TypeVar
 
 from bentpipe.engines.linux import DEFAULT_RMEM, DEFAULT_WMEM
 from bentpipe.errors import LabError
+from bentpipe.frozen import frozen
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.quantities import UNLIMITED, parse_queue_amount
 from bentpipe.lab.units import parse_probability, parse_rate, parse_size, parse_time
@@ -33,7 +33,7 @@ _LEAST_MTU, _MOST_MTU = 576, 65535
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen
 class Question:
     """One path in plain numbers."""
 

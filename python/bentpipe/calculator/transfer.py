@@ -6,10 +6,10 @@ A transfer is one request: a round trip to connect, half of one for the request,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from bentpipe.calculator.question import INITIAL_WINDOW_SEGMENTS, Question
 from bentpipe.calculator.window import Window
+from bentpipe.frozen import frozen
 
 SLOW_START_FORMULA = "RTT x log2(W / (n x 10 MSS)), W = what binds x RTT"
 COMPLETION_FORMULA = "2 RTT + round by round: slow start to a loss or the path's BDP, then the window"
@@ -17,7 +17,7 @@ _LOSSES_TO_SETTLE, _LOSSES_TO_COUNT = 10, 20
 _MOST_ROUNDS = 200_000
 
 
-@dataclass(frozen=True)
+@frozen
 class Transfer:
     """A size carried, from the connection's first packet to the last byte's arrival."""
 
@@ -75,7 +75,7 @@ def average_bit_s(asked: Question, from_s: float, to_s: float, most_bytes: float
     return segments * asked.streams * asked.mss_bytes * 8 / (to_s - from_s)
 
 
-@dataclass(frozen=True)
+@frozen
 class Loss:
     """A loss in one stream's life."""
 

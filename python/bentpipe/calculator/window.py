@@ -25,9 +25,9 @@ than an eighth of the round trip (4 to 16 ms).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from bentpipe.calculator.question import INITIAL_WINDOW_SEGMENTS, Question
+from bentpipe.frozen import frozen
 
 HYBLA_RTT_S = 0.025
 _CUBIC_C, _CUBIC_BETA = 0.4, 0.7
@@ -39,7 +39,7 @@ _HYSTART_ACKS_APART_S = 0.002
 _HYSTART_DELAY_S = (0.004, 0.016)
 
 
-@dataclass(frozen=True)
+@frozen
 class Round:
     """What one round carries, of one stream."""
 

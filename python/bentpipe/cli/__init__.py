@@ -4,11 +4,24 @@ Results go to stdout, progress and errors to stderr. Exit status: 0 done, 1 some
 2 the request was wrong, 130 interrupted.
 
 A command's module imports at its top only what its options need. What the command itself needs is imported
-in its function, so that neither help nor completion loads data frames.
+in its function, so that neither help nor completion loads data frames. A plain command line is read without
+typer (quick.py).
 """
+
+_NEW_OBJECTS = 100_000
+"""Until garbage is looked for. Loading makes many objects and hardly any garbage, and each looks at all."""
 
 
 def main() -> None:
-    from bentpipe.cli.app import main as command_line
+    import gc
+    import sys
 
-    command_line()
+    from bentpipe import interruption
+    from bentpipe.cli import quick
+
+    gc.set_threshold(_NEW_OBJECTS)
+    interruption.watch()
+    if not quick.answered(sys.argv[1:]):
+        from bentpipe.cli.app import app
+
+        app(prog_name="bentpipe")

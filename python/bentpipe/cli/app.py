@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from bentpipe import interruption
 from bentpipe.cli.group import Commands
 
 # Without rich, which would take longer to load than everything else in the help.
@@ -35,8 +34,3 @@ def _options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None: ...
-
-
-def main() -> None:
-    interruption.watch()
-    app(prog_name="bentpipe")

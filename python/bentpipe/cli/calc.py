@@ -3,21 +3,20 @@
 import json
 from typing import Annotated
 
-import typer
+from bentpipe.cli.declared import Option
 
 
 def calc(
-    context: typer.Context,
     *,
-    rate: Annotated[str, typer.Option(metavar="RATE", help="Of the link, all IP bytes: 20Mbit/s.")],
+    rate: Annotated[str, Option(metavar="RATE", help="Of the link, all IP bytes: 20Mbit/s.")],
     rate_up: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="The other way, which carries the ACKs. Default: as --rate."),
+        Option(metavar="RATE", help="The other way, which carries the ACKs. Default: as --rate."),
     ] = None,
-    rtt: Annotated[str, typer.Option(metavar="TIME", help="Base round trip, with empty queues: 411ms.")],
+    rtt: Annotated[str, Option(metavar="TIME", help="Base round trip, with empty queues: 411ms.")],
     queue: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SIZE",
             help="What the bottleneck's queue holds: 100kB, '250 packets', 60ms or '1 bdp'. "
             "Default: enough, for the formulas; '1 bdp' in sim.",
@@ -25,13 +24,13 @@ def calc(
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="P", help="Probability that a packet is lost besides a full queue's drops. Default 0."
         ),
     ] = None,
     rcvbuf: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SIZE",
             help="Largest receive buffer: the third number of tcp_rmem, or twice an SO_RCVBUF. "
             "Default 32 MiB, as Linux since 6.16.",
@@ -39,36 +38,34 @@ def calc(
     ] = None,
     sndbuf: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SIZE",
             help="Largest send buffer: the third number of tcp_wmem, or twice an SO_SNDBUF. "
             "Default 4 MiB, as Linux.",
         ),
     ] = None,
-    streams: Annotated[int | None, typer.Option(metavar="N", help="Connections at once. Default 1.")] = None,
+    streams: Annotated[int | None, Option(metavar="N", help="Connections at once. Default 1.")] = None,
     cc: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Congestion control: reno, cubic, bbr, bbr3 or hybla. Default cubic."
-        ),
+        Option(metavar="NAME", help="Congestion control: reno, cubic, bbr, bbr3 or hybla. Default cubic."),
     ] = None,
     size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Bytes to carry, for the completion time: 40MB.")
+        str | None, Option(metavar="SIZE", help="Bytes to carry, for the completion time: 40MB.")
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="How long to send, for the mean rate from the start: 30s."),
+        Option(metavar="TIME", help="How long to send, for the mean rate from the start: 30s."),
     ] = None,
-    mtu: Annotated[int | None, typer.Option(metavar="BYTES", help="Largest IP packet. Default 1500.")] = None,
+    mtu: Annotated[int | None, Option(metavar="BYTES", help="Largest IP packet. Default 1500.")] = None,
     program: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="How the sender writes: iperf3, the default; long (a web server's sendfile, writes of "
             "megabytes); short (64 KiB each time the socket is writable, as curl's upload).",
         ),
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
+    json_: Annotated[bool, Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """Compute what a path allows a transfer: each limit, which one binds, how long it takes, what to set.
 
@@ -82,11 +79,11 @@ def calc(
 
         bentpipe calc --rate 100Mbit/s --rtt 150ms --loss 1e-4 --streams 4 --size 100MB --json
     """
+    given = {name: value for name, value in locals().items() if value is not None and name != "json_"}
     from bentpipe.calculator.calculation import calc as calculate
     from bentpipe.calculator.words import render
     from bentpipe.words import plain
 
-    given = {name: value for name, value in context.params.items() if value is not None and name != "json_"}
     found = calculate(**given)
     if json_:
         print(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))

@@ -4,10 +4,10 @@ The lines stand here because the help must not load the commands. They are the f
 docstrings.
 """
 
-from dataclasses import dataclass
+from bentpipe.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """A command that is not loaded yet."""
 

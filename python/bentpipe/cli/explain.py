@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import typer
-
+from bentpipe.cli.declared import Argument, Option
 from bentpipe.cli.newest import newest_folder
 from bentpipe.cli.saying import say, tell
 from bentpipe.errors import StoreError
@@ -16,7 +15,7 @@ _MOST = 5
 def explain(
     folder: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[RUN]",
             help="A run's folder, or a folder of runs, or its URL. Default: the folder in runs/ that was "
             "written last.",
@@ -25,20 +24,18 @@ def explain(
     *,
     point: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="KEY=VALUE", help="Only runs at this point of the sweep: path.rtt='550 ms'; repeatable."
         ),
     ] = None,
     variant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this variant; repeatable.")
+        list[str] | None, Option(metavar="NAME", help="Only this variant; repeatable.")
     ] = None,
     most: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help=f"Explain at most so many runs. Default {_MOST}; all with --json."
-        ),
+        Option(min=1, metavar="N", help=f"Explain at most so many runs. Default {_MOST}; all with --json."),
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object per run, on a line.")] = False,
+    json_: Annotated[bool, Option("--json", help="One JSON object per run, on a line.")] = False,
 ) -> None:
     """Say what limited each transfer of a run, and for how much of the time.
 

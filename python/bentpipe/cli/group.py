@@ -1,33 +1,20 @@
 """The group of all commands: loads the one that is called, and turns errors into a message and a status."""
 
-import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from bentpipe import interruption
+from bentpipe.cli import answers, typed
 from bentpipe.cli.commands import COMMANDS, Entry
+from bentpipe.cli.declared import for_typer
 from bentpipe.cli.plain_help import PlainCommand, without_types
-from bentpipe.cli.saying import say
 from bentpipe.cli.usage import usage_message
-from bentpipe.errors import (
-    ComparisonError,
-    EngineError,
-    EngineFaultError,
-    ExecutorError,
-    LabError,
-    MissingExtraError,
-    StoreError,
-    TuneError,
-)
 
-_FAILED = 1
-_WRONG = 2
 FIRST_STEPS = """\
 A download over a long path is slow. What does the path allow?
   bentpipe calc --rate 16Mbit/s --rtt 550ms
@@ -75,36 +62,23 @@ class Commands(TyperGroup):
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:
         if not args and not named.get("resilient_parsing"):  # which completion asks for
             print(FIRST_STEPS, file=sys.stderr)
-            sys.exit(_WRONG)
+            sys.exit(answers.WRONG)
         try:
-            typed = tuple(args)
-            context = super().make_context(info_name, args, *more, **named)
-            context.obj = typed
-            return context  # noqa: TRY300 - what is raised above is answered below
+            typed.words = tuple(args)
+            return super().make_context(info_name, args, *more, **named)
         except _UsageError as error:
-            _fail(_usage(error, "bentpipe", args), _WRONG)
+            answers.fail(_usage(error, "bentpipe", args), answers.WRONG)
 
     def get_params(self, ctx: Any) -> Any:
         return without_types(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with answers.to_errors(ctx.invoked_subcommand):
+                return super().invoke(ctx)
         except _UsageError as error:
-            _fail(_usage(error, f"bentpipe {ctx.invoked_subcommand or ''}".strip(), ctx.obj or ()), _WRONG)
-        except (EngineFaultError, ExecutorError) as error:
-            _fail(f"bentpipe: {error}", _FAILED)
-        except (LabError, EngineError, StoreError, ComparisonError, TuneError, MissingExtraError) as error:
-            _fail(f"bentpipe: {error}", _WRONG)
-        except KeyboardInterrupt:
-            _fail(interruption.said(), interruption.INTERRUPTED)
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise  # whoever read our output has gone; click ends quietly
-            place = f"{error.filename}: " if error.filename else ""
-            running = ctx.invoked_subcommand == "run"
-            lost = "; the run under way is discarded, those that were finished are kept" if running else ""
-            _fail(f"bentpipe: {place}{error.strerror or error}{lost}", _FAILED)
+            command = f"bentpipe {ctx.invoked_subcommand or ''}".strip()
+            answers.fail(_usage(error, command, typed.words), answers.WRONG)
 
 
 def loaded(name: str) -> Any:
@@ -113,13 +87,8 @@ def loaded(name: str) -> Any:
     function = getattr(import_module(f"bentpipe.cli.{entry.module}"), entry.function)
     alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
     settings = {"ignore_unknown_options": True, "help_option_names": []} if entry.hands_over else None
-    alone.command(name, cls=PlainCommand, context_settings=settings)(function)
+    alone.command(name, cls=PlainCommand, context_settings=settings)(for_typer(function))
     return get_command(alone)
-
-
-def _fail(message: str, status: int) -> NoReturn:
-    say(message)
-    sys.exit(status)
 
 
 def _usage(error: Any, command: str, typed: Sequence[str]) -> str:

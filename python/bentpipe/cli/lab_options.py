@@ -2,20 +2,18 @@
 
 from typing import Annotated, Any
 
-import typer
+from bentpipe.cli.declared import Argument, Option
 
-from bentpipe.cli import completion
-
-_LAB = typer.Argument(
+_LAB = Argument(
     metavar="LAB",
     help="A lab file, or the name of a lab that comes with bentpipe.",
-    autocompletion=completion.labs,
+    autocompletion="completion.labs",
 )
 LabArgument = Annotated[str, _LAB]
 LabOrNone = Annotated[str | None, _LAB]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="KEY=VALUE",
         help="Change a key of the lab; repeatable. On a swept key it pins that key.",
@@ -23,16 +21,16 @@ SetOption = Annotated[
 ]
 VariantOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--variant",
         metavar="NAME",
         help="Only this variant; repeatable.",
-        autocompletion=completion.variants,
+        autocompletion="completion.variants",
     ),
 ]
 SeedOption = Annotated[
     int | None,
-    typer.Option("--seed", metavar="N", help="Seed of the random numbers; each further repeat adds 1."),
+    Option("--seed", metavar="N", help="Seed of the random numbers; each further repeat adds 1."),
 ]
 
 

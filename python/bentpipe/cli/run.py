@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from bentpipe import engines, interruption
+from bentpipe.cli import typed
+from bentpipe.cli.declared import Option
 from bentpipe.cli.lab_options import LabOrNone, SeedOption, SetOption, VariantOption, load
 from bentpipe.cli.saying import print_table, say
 from bentpipe.errors import EngineError
@@ -31,12 +31,11 @@ class Again(StrEnum):
 
 
 def run(
-    context: typer.Context,
     lab: LabOrNone = None,
     *,
     engine: Annotated[
         engines.Name,
-        typer.Option(
+        Option(
             help="`sim`: a model of Linux's TCP in virtual time, on any machine. "
             "`live`: this machine's kernel and real programs, in real time (Linux)."
         ),
@@ -45,11 +44,11 @@ def run(
     variant: VariantOption = None,
     seed: SeedOption = None,
     repeat: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Runs of each point, each with a seed of its own.")
+        int | None, Option(min=1, metavar="N", help="Runs of each point, each with a seed of its own.")
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Where the runs go: a folder, or a URL such as s3://bucket/sweep. Default runs/LAB-DATE. "
             "If an interrupted sweep of the lab is there, it goes on.",
@@ -57,44 +56,40 @@ def run(
     ] = None,
     jobs: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Runs at once on this machine. `live` takes one at a time."),
+        Option(min=1, metavar="N", help="Runs at once on this machine. `live` takes one at a time."),
     ] = 1,
     cluster: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="ADDRESS",
             help="Run on a Dask cluster: its scheduler's address, or `local:4` for four workers.",
         ),
     ] = None,
     again: Annotated[
         Again | None,
-        typer.Option(
-            help="Repeat only the runs in --out that failed, or that are unreliable, and replace them."
-        ),
+        Option(help="Repeat only the runs in --out that failed, or that are unreliable, and replace them."),
     ] = None,
     json_: Annotated[
         bool,
-        typer.Option(
-            "--json", help="Print one JSON object per run on a line when it ends, instead of the table."
-        ),
+        Option("--json", help="Print one JSON object per run on a line when it ends, instead of the table."),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress on stderr.")] = False,
     pcap: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="HOST", help="Keep a pcapng capture of this host: client, near or server; repeatable."
         ),
     ] = None,
     allow_exec: Annotated[
         bool,
-        typer.Option("--allow-exec", help="Let the lab run its commands (`exec`) without asking."),
+        Option("--allow-exec", help="Let the lab run its commands (`exec`) without asking."),
     ] = False,
     sample: Annotated[
-        str, typer.Option(metavar="TIME", help="Time between two samples of every socket.")
+        str, Option(metavar="TIME", help="Time between two samples of every socket.")
     ] = "100 ms",
     let_sleep: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--let-sleep",
             help="Let idle processors sleep during a run of `live`. They wake late, so packets are later.",
         ),
@@ -116,7 +111,7 @@ def run(
     """
     if lab is None:
         _list_labs()
-        raise typer.Exit(2)
+        sys.exit(2)
     with _loading():
         from bentpipe.engines.base import EngineOptions
         from bentpipe.sweep import run as runner
@@ -131,7 +126,7 @@ def run(
         keep_awake=not let_sleep,
     )
     tally = runner.Tally()
-    interruption.how_to_go_on = lambda: _how_to_go_on(tally, context.find_root().obj, out)
+    interruption.how_to_go_on = lambda: _how_to_go_on(tally, typed.words, out)
     with watcher(quiet=quiet) as watching:
         results = runner.execute(
             the_lab,
@@ -154,15 +149,14 @@ def run(
         if not json_:
             say(f"Kept in {results.folder}. A page with charts: bentpipe report {results.folder}")
             say(f"What limited each transfer: bentpipe explain {results.folder}")
-        if _was_left_out(context, "engine"):
+        if _was_left_out("--engine"):
             say("Engine: sim, a model in virtual time. On this machine's kernel: add --engine live")
-    raise typer.Exit(1 if tally.failed or tally.unreliable else 0)
+    sys.exit(1 if tally.failed or tally.unreliable else 0)
 
 
-def _was_left_out(context: typer.Context, option: str) -> bool:
+def _was_left_out(option: str) -> bool:
     """Whether it has its default since nobody gave it."""
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "DEFAULT"
+    return option not in [word.partition("=")[0] for word in typed.words]
 
 
 def _list_labs() -> None:
@@ -185,12 +179,19 @@ def _loading() -> Iterator[None]:
 
 def _allows_commands(commands: "Sequence[LabCommand]") -> bool:
     """Ask, if there is somebody to be asked."""
+    import typer
+
     from bentpipe.engines import lab_commands
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     say(f"bentpipe: {lab_commands.listed(commands)}")
-    if not typer.confirm("Run them?", default=False, err=True):
+    try:
+        allowed = typer.confirm("Run them?", default=False, err=True)
+    except typer.Abort:  # nobody answers
+        print("Aborted!", file=sys.stderr)
+        sys.exit(1)
+    if not allowed:
         raise EngineError("nothing was run", what="allow-exec")
     return True
 

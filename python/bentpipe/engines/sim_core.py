@@ -3,13 +3,17 @@
 It knows neither labs nor tables, so that `calc` starts without them.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bentpipe import _core
 from bentpipe.errors import EngineError, EngineFaultError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def computed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 _LIKE = 0.55
@@ -11,6 +10,8 @@ _LIKE = 0.55
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word most like this one, or None where none is much like it."""
+    import difflib  # noqa: PLC0415 - only a fault needs it
+
     choices = sorted(known)
     by_folded = {choice.lower(): choice for choice in choices}
     close = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=_LIKE)

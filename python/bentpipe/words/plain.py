@@ -1,12 +1,12 @@
 """Text for a terminal without rich, which takes longer to load than a short command takes."""
 
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from bentpipe.frozen import frozen
 
 Style = Literal["", "bold", "dim"]
 _CODES = {"bold": "\x1b[1m", "dim": "\x1b[2m"}
@@ -17,7 +17,7 @@ _LEAST_WIDTH = 10
 """Of what is folded."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     text: str
     style: Style = ""
@@ -30,7 +30,7 @@ class Line:
         return [Line(indent + each, self.style) for each in wrapped] or [Line("")]
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     cells: Sequence[str]
     style: Style = ""
@@ -64,7 +64,11 @@ def text(lines: Sequence[Line], *, styled: bool = False) -> str:
 
 def terminal_width(otherwise: int) -> int:
     """In characters, of stdout; or what is taken where that is no terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else otherwise
+    if not sys.stdout.isatty():
+        return otherwise
+    import shutil  # noqa: PLC0415 - only a terminal needs it
+
+    return shutil.get_terminal_size().columns
 
 
 def shows_styles() -> bool:

@@ -1,0 +1,66 @@
+"""What an error becomes: a message on stderr and a status."""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from bentpipe import interruption
+from bentpipe.cli.saying import say
+from bentpipe.errors import (
+    ComparisonError,
+    EngineError,
+    EngineFaultError,
+    ExecutorError,
+    LabError,
+    MissingExtraError,
+    StoreError,
+    TuneError,
+)
+
+FAILED = 1
+WRONG = 2
+
+
+@contextmanager
+def to_errors(command: str | None) -> Iterator[None]:
+    """Those that a command raises."""
+    try:
+        yield
+    except (EngineFaultError, ExecutorError) as error:
+        fail(f"bentpipe: {error}", FAILED)
+    except (LabError, EngineError, StoreError, ComparisonError, TuneError, MissingExtraError) as error:
+        fail(f"bentpipe: {error}", WRONG)
+    except KeyboardInterrupt:
+        fail(interruption.said(), interruption.INTERRUPTED)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # whoever read our output has gone: the end is quiet
+        place = f"{error.filename}: " if error.filename else ""
+        lost = (
+            "; the run under way is discarded, those that were finished are kept" if command == "run" else ""
+        )
+        fail(f"bentpipe: {place}{error.strerror or error}{lost}", FAILED)
+
+
+@contextmanager
+def to_the_end() -> Iterator[None]:
+    """Where whoever read our output has gone, or nobody answers a question: as typer does it."""
+    try:
+        yield
+    except EOFError:
+        print("\nAborted!", file=sys.stderr)
+        sys.exit(FAILED)
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        sys.exit(FAILED)
+
+
+def fail(message: str, status: int) -> NoReturn:
+    say(message)
+    sys.exit(status)
