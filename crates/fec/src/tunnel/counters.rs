@@ -21,6 +21,8 @@ pub struct SenderCounters {
     /// Losses that were reported, and of them those while the queue was long: they are not coded for.
     pub reported_lost: u64,
     pub reported_overflow: u64,
+    /// Of these, those of which the receiver has judged that a full queue dropped them. The others came at a time of long round trips.
+    pub judged_overflow: u64,
     /// Missing packets less independent repairs, as last reported.
     pub deficit: u16,
 }

@@ -290,6 +290,7 @@ impl TunnelSender {
         if judged > 0 {
             // What is not judged counts for nothing: frames from before and behind it tell enough.
             let mut overflow = since(|it| it.overflow);
+            self.counters.judged_overflow += u64::from(overflow.min(judged).min(lost));
             let mut channel = since(|it| it.channel);
             let mut runs = runs;
             if self.was_queued_before_idle(now, &report, newest) {

@@ -1,5 +1,7 @@
-//! A known rate, which is used from the first packet on, whatever is lost. Where a queue stands, a little less.
+//! A known rate, which is used from the first packet on, whatever the channel loses. Where a queue stands, a little less; where it
+//! overflows, what passes it.
 
+use super::overload::Overload;
 use super::{Heard, Law, Sending};
 use crate::standing::StandingQueue;
 use bentpipe_base::Time;
@@ -9,6 +11,7 @@ pub(super) struct Fixed {
     bit_s: u64,
     present_bit_s: u64,
     standing: StandingQueue,
+    overload: Overload,
 }
 
 impl Fixed {
@@ -17,6 +20,7 @@ impl Fixed {
             bit_s,
             present_bit_s: bit_s,
             standing: StandingQueue::default(),
+            overload: Overload::default(),
         }
     }
 }
@@ -26,7 +30,14 @@ impl Law for Fixed {
 
     fn on_report(&mut self, now: Time, heard: &Heard) {
         if let Some(round_trip) = heard.round_trip {
-            self.present_bit_s = self.standing.on_round_trip(now, round_trip, self.bit_s);
+            if heard.after_silence {
+                self.overload.forget_span(now);
+            }
+            let share =
+                self.overload
+                    .on_report(now, round_trip, heard.decided, heard.judged_overflow);
+            let passes = (self.bit_s as f64 * share) as u64;
+            self.present_bit_s = self.standing.on_round_trip(now, round_trip, passes);
         }
     }
 

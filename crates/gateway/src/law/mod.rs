@@ -3,7 +3,7 @@
 //!
 //! | law | rate | gives way to others |
 //! |---|---|---|
-//! | [`fixed`] | the one that was given, from the first packet on | up to a tenth, where a queue stands |
+//! | [`fixed`] | the one that was given, from the first packet on | up to a tenth, where a queue stands; what overflows, where that is more |
 //! | [`fair`], with a cap | what the path delivers, at most the cap | yes |
 //! | [`fair`] | what the path delivers | yes |
 
@@ -14,6 +14,7 @@ mod fair;
 mod fixed;
 mod flight;
 mod losses;
+mod overload;
 #[cfg(test)]
 mod tests;
 
@@ -43,8 +44,10 @@ pub(crate) struct Heard {
     pub is_new: bool,
     pub decided: u64,
     pub lost: u64,
-    /// Of the lost, those by a full queue, as the receiver's times tell.
+    /// Of the lost, those by a full queue, as the receiver's times tell, and where they tell nothing, round trips.
     pub overflow: u64,
+    /// Of the lost, those by a full queue, as the receiver's times tell and nothing else.
+    pub judged_overflow: u64,
     /// Nothing had been heard for longer than a round trip: an outage.
     pub after_silence: bool,
 }

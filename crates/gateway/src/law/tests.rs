@@ -103,6 +103,7 @@ impl Path {
             decided,
             lost,
             overflow,
+            judged_overflow: overflow,
             after_silence: false,
         };
         self.law.on_report(self.now, &heard);
@@ -210,6 +211,7 @@ fn after_an_outage_the_rate_is_still_known() {
         decided: path.number,
         lost: 1000,
         overflow: 0,
+        judged_overflow: 0,
         after_silence: true,
     };
     path.law.on_report(path.now, &heard);

@@ -61,7 +61,7 @@ pub(crate) struct Plane {
     pub pacer: Pacer,
     law: Box<dyn Law>,
     /// What reports had said of decided, lost and overflown packets when the law was told last, and of the newest one.
-    told: ([u64; 3], Option<u64>),
+    told: ([u64; 4], Option<u64>),
     pub probe: Probe,
     /// The other gateway keeps so many packets.
     window: u64,
@@ -133,7 +133,7 @@ impl Plane {
             receiver,
             pacer: Pacer::new(bit_s),
             law,
-            told: ([0; 3], None),
+            told: ([0; 4], None),
             probe: Probe::default(),
             window: u64::from(window),
             packet_max_bytes: own_max.min(peer.packet_max_bytes.into()) as usize,
@@ -192,9 +192,11 @@ impl Plane {
             heard.decided,
             counters.reported_lost,
             counters.reported_overflow,
+            counters.judged_overflow,
         ];
         self.told = (counts, Some(heard.newest));
-        let [decided, lost, overflow] = core::array::from_fn(|it| counts[it] - before[it]);
+        let [decided, lost, overflow, judged_overflow] =
+            core::array::from_fn(|it| counts[it] - before[it]);
         let is_new = newest != Some(heard.newest);
         self.law.on_report(
             now,
@@ -206,6 +208,7 @@ impl Plane {
                 decided,
                 lost,
                 overflow,
+                judged_overflow,
                 after_silence,
             },
         );
@@ -224,8 +227,11 @@ impl Plane {
 
     fn keep_to_law(&mut self) {
         self.pacer.set_rate(self.law.rate_bit_s());
-        let express = self.law.whole_bit_s() / EXPRESS_SHARE;
-        self.express_used.set_rate(express.max(1));
+        let whole = self.law.whole_bit_s();
+        self.express_used.set_rate((whole / EXPRESS_SHARE).max(1));
+        // What a full queue has dropped comes when less is sent, and one copy is enough.
+        let is_slowed = self.law.rate_bit_s() < whole / 4 * 3;
+        self.sender.set_copies(if is_slowed { 1 } else { COPIES });
     }
 
     /// Nothing waits although a datagram might leave.
