@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
@@ -47,7 +47,13 @@ def main() -> None:
     cells = [(path, what) for what in asked.what or whats for path in asked.path or paths]
     if not asked.show:
         with ThreadPoolExecutor(asked.beside) as pool:
-            list(pool.map(lambda cell: _run(*cell, asked.seeds), cells))
+            runs = [pool.submit(_run, *cell, asked.seeds) for cell in cells]
+            try:
+                for run in as_completed(runs):
+                    run.result()
+            except BaseException:  # interrupted, or a row failed: those that go on end by themselves
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     print(f"Linux {platform.release()}, {os.cpu_count()} processors. A run with an asterisk is not reliable.")
     for path, what in cells:
         if (folder := _folder(path, what)).is_dir():
@@ -95,11 +101,18 @@ def _table(results: Results, path: str, what: str, keys: dict[str, Any]) -> Iter
     rate = float(str(keys["path.rate"]).split()[0])
     loss = _loss(keys)
     for variant, places in variants.items():
-        done = [place for place in places if results.records[place]["status"] == "done"]
+        done = [place for place in places if _has_measured(results, place)]
         good = [place for place in done if results.records[place]["reliable"]] or done
         stars = "*" * (len(places) - len([place for place in done if results.records[place]["reliable"]]))
         cells = rows(results, good, rate, loss) if good else ("failed",)
         yield f"| {variant}{stars} | {' | '.join(cells)} |"
+
+
+def _has_measured(results: Results, place: int) -> bool:
+    """Whether its work began: through a gateway without a session nothing does."""
+    return results.records[place]["status"] == "done" and bool(
+        results.of_run(results.names[place], "flows").height
+    )
 
 
 def _loss(keys: dict[str, Any]) -> float:
