@@ -4,7 +4,9 @@ It prints the confusion matrix for each half of the seeds and each end. Rules an
 the training half; runs of the other half were only counted. A lab whose run did not have its planted limit,
 by the pipe's own table, is drawn again and not counted. `--mixtures` counts runs with two limits.
 `--captures` judges by captures at both ends instead of sockets, and leaves out paths that carry more than
-150 MB in the run.
+150 MB in the run. `--as fresh` draws labs of other seeds, with other congestion controls, several connections
+and uploads among them, which judge finished rules. `--cures` compares what the doctor predicts of a cure
+with what the lab gives (cured.py).
 """
 
 import argparse
@@ -14,12 +16,13 @@ from functools import partial
 
 from captured import can_be_captured, captured
 from confusion import ENDS, Found, both_named, found_of, matrix, summary
+from cured import CURED, of_kind, table
 from mixed import MIXTURES
 from planted import KINDS, SMALLER, WHOLE, Planted, draw
 from records import kept
 from variants import VARIANTS
 
-_FIRST_SEEDS = {"training": 0, "held out": 100_000, "variant": 300_000}
+_FIRST_SEEDS = {"training": 0, "held out": 100_000, "variant": 300_000, "fresh": 700_000}
 _DRAWS = 8
 
 
@@ -45,9 +48,21 @@ def diagnosed(
 
 
 def _drawn(kind: str, seed: int, variant: str | None) -> Planted | None:
-    of = WHOLE if variant is None else SMALLER
+    of = WHOLE if variant in (None, "fresh") else SMALLER
     planted = draw(kind, seed, {**KINDS, **MIXTURES}, of)
     return planted if variant is None else VARIANTS[variant](planted)
+
+
+def _cures(runs: int, jobs: int) -> None:
+    with ProcessPoolExecutor(jobs) as pool:
+        found = [
+            each
+            for end in ENDS
+            for kind in CURED
+            for one in pool.map(of_kind(kind, end), range(runs))
+            for each in one
+        ]
+    print("\n".join(table(found, runs)))
 
 
 def main() -> None:
@@ -58,14 +73,21 @@ def main() -> None:
     parser.add_argument("--sample-ms", type=int, default=100, help="time between samples, a multiple of 10")
     parser.add_argument("--captures", action="store_true", help="by captures instead of sockets")
     parser.add_argument("--mixtures", action="store_true", help="two limits at once: both named?")
+    parser.add_argument("--halves", default="training,held out", help="which seeds")
+    parser.add_argument("--cures", action="store_true", help="predicted against real, by cure")
     parser.add_argument("--as", dest="variant", choices=VARIANTS, help="labs unlike those of the weights")
     parser.add_argument(
-        "--wrong", action="store_true", help="name the wrong ones, but not of the held-out half"
+        "--wrong", action="store_true", help="name the wrong ones, but not of those that judge"
     )
     asked = parser.parse_args()
+    if asked.cures:
+        _cures(asked.runs, asked.jobs)
+        return
     chosen = list(MIXTURES) if asked.mixtures else asked.kinds.split(",")
     kinds = [kind for kind in (*KINDS, *MIXTURES) if kind in chosen]
-    halves = ("variant",) if asked.variant else ("training", "held out")
+    halves = tuple(asked.halves.split(","))
+    if asked.variant:
+        halves = ("fresh",) if asked.variant == "fresh" else ("variant",)
     found: list[Found] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in kinds:
@@ -93,7 +115,7 @@ def main() -> None:
             print("\n".join(line for line in matrix(own) if line.split(" ")[1] in kinds))
     if asked.wrong:
         for each in found:
-            if each.half != "held out" and each.first != each.planted:
+            if each.half not in ("held out", "fresh") and each.first != each.planted:
                 print(
                     f"{each.kind} {each.seed} {each.end}: {each.first} {each.certainty} ({each.path})",
                     file=sys.stderr,

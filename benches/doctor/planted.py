@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 MSS = 1448
+HEADERS = 52
+"""IPv4 and TCP with time stamps."""
 _CUBIC = 1.054
 _MOST_DRAWS = 10_000
 

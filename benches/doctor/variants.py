@@ -4,6 +4,7 @@
 runs. A kind is left out where the variant takes its limit away: BBR is not limited by random loss.
 """
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,9 @@ _BY_LOSS = ("random-loss", "short-queue", "reordering", "timeouts", "slow-start"
 """Kinds whose limit is how CUBIC and Reno answer to losses, or begin."""
 _STREAMS = (2, 4, 8)
 _SHORT_S = 8.0
+_OFTEN_SEVERAL = 0.25
+_OFTEN_UP = 0.5
+_OTHER = {"client": "server", "server": "client", "down": "up", "up": "down"}
 
 
 def _control(name: str, *lacks: str) -> Callable[[Planted], Planted | None]:
@@ -60,6 +64,33 @@ def _jitter(planted: Planted) -> Planted | None:
     return replace(planted, lab={**planted.lab, "path": {**path, "down": down}})
 
 
+def _fresh(planted: Planted) -> Planted:
+    """All at once: the congestion control, how many connections and which way are drawn, too.
+
+    CUBIC counts twice, as it is the usual one. BBR is drawn only where it does not take the limit away.
+    """
+    random_ = random.Random(f"fresh {planted.kind} {planted.lab['seed']}")
+    control = random_.choice(("cubic", "cubic", "reno", "bbr"))
+    several, mirrored = random_.random() < _OFTEN_SEVERAL, random_.random() < _OFTEN_UP
+    found = planted
+    if control != "cubic":
+        found = (_bbr(found) if control == "bbr" else _control(control)(found)) or found
+    if several:
+        found = _streams(found) or found
+    return replace(found, lab=_mirrored(found.lab)) if mirrored else found
+
+
+def _mirrored(lab: dict[str, Any]) -> dict[str, Any]:
+    """The same the other way: an upload over a path whose two ways changed places. A lab with a split stays,
+    as its ends differ."""
+    if "split" in lab:
+        return lab
+    found = {_OTHER.get(key, key): value for key, value in lab.items()}
+    found["path"] = {_OTHER.get(key, key): value for key, value in lab["path"].items()}
+    found["workload"] = [{**work, "direction": "up"} for work in lab["workload"]]
+    return found
+
+
 def _ms(lab: Mapping[str, Any]) -> float:
     return float(lab["path"]["rtt"].split()[0])
 
@@ -70,4 +101,5 @@ VARIANTS: Mapping[str, Callable[[Planted], Planted | None]] = {
     "streams": _streams,
     "short": _short,
     "jitter": _jitter,
+    "fresh": _fresh,
 }

@@ -7,7 +7,10 @@ it: Linux offers about 0.62 of a receive buffer (reference: measured with kernel
 
 What drops without a queue is written where it was diagnosed: a policer of the rate that passed and the
 largest burst, or a delay line for what was in flight when it lost: a window that leaves the path idle goes as
-one burst. So is a slow way back: it carries the acknowledgements that came while they waited.
+one burst. So is a slow way back: it carries the acknowledgements that came while they waited. A short queue
+that overflowed holds what waited at most before it did. Where segments come late one by one, the smallest
+round trip is that of the earliest: the usual one is as much longer as they are late, either way. What took
+less than a twentieth of the time is not written: it would limit the simulated transfer all the time.
 """
 
 from collections.abc import Sequence
@@ -16,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.claim import Finding
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import HEADERS_BYTES, PathSeen
 from bentpipe.errors import StoreError
@@ -28,20 +33,28 @@ _BUFFER_DEFAULT = {"tcp_rmem": (4096, 131_072), "tcp_wmem": (4096, 16_384)}
 _LONGEST_S = 120.0
 _MTU = 1500
 _LEAST_BURST = 4
+_LEAST_QUEUE = 10
 _LEAST_BACK_BIT_S = 1000
+_LEAST_SHARE = 0.05
+_DROP = ("random-loss", "short-queue", "policer", "line-drops")
 
 
 def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     """The lab as a document."""
-    shape: dict[str, Any] = {"rtt": f"{(path.rtt_s or 0.0) * 1e3:.3f} ms"}
     of = max(found, key=lambda each: each.evidence.bytes)
+    late_s = _late_s(of)
+    shape: dict[str, Any] = {"rtt": f"{((path.rtt_s or 0.0) + late_s) * 1e3:.3f} ms"}
     way, back = _droppers(of), _way_back(of)
-    never_full = not path.rate_bit_s or bool(way)
-    rate = _NO_LIMIT * (path.least_rate_bit_s or 0.0) if never_full else (path.rate_bit_s or 0.0)
+    never_full = not path.rate_bit_s or "policer" in way or "delay_limit" in way
+    least = path.least_rate_bit_s or 0.0
+    # What overflows is full then.
+    rate = (least if "queue" in way else _NO_LIMIT * least) if never_full else (path.rate_bit_s or 0.0)
     if rate >= _LEAST_RATE_BIT_S:
         shape["rate"] = f"{round(rate)} bit/s"
     if not never_full and path.queue_bytes and path.queue_bytes >= _MTU:
-        way["queue"] = f"{round(path.queue_bytes)} B"
+        way.setdefault("queue", f"{round(path.queue_bytes)} B")
+    if late_s:
+        way["jitter"] = {"spread": f"{late_s * 1e3:.3f} ms", "distribution": "uniform", "reorder": True}
     if path.loss:
         way["loss"] = float(f"{path.loss:.3g}")
     direction = path.direction or "down"
@@ -70,17 +83,35 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     return lab
 
 
+def _large(of: Diagnosis, *kinds: str) -> Finding | None:
+    """The first finding of these kinds that took a good part of the time."""
+    return next((each for each in of.findings if each.kind in kinds and each.share >= _LEAST_SHARE), None)
+
+
 def _droppers(of: Diagnosis) -> dict[str, Any]:
-    """What drops without a queue, if that is what was found first of what drops."""
-    for each in of.findings:
-        if each.kind == "policer" and each.evidence.get("rate_mbit_s"):
-            rate = each.evidence["rate_mbit_s"] * 1e6 * (of.view.mss + HEADERS_BYTES) / of.view.mss
-            burst = max(each.evidence.get("burst_bytes") or 0.0, _LEAST_BURST * _MTU)
-            return {"policer": {"rate": f"{round(rate)} bit/s", "burst": f"{round(burst)} B"}}
-        if each.kind == "line-drops" and each.evidence.get("in_flight_bytes"):
-            packets = round(each.evidence["in_flight_bytes"] / of.view.mss)
-            return {"delay_limit": f"{max(packets, 1)} packets"}
+    """What drops beside a long queue, if that is what was found first of what drops."""
+    each = _large(of, *_DROP)
+    if each is None:
+        return {}
+    if each.kind == "policer" and each.evidence.get("rate_mbit_s"):
+        rate = each.evidence["rate_mbit_s"] * 1e6 * (of.view.mss + HEADERS_BYTES) / of.view.mss
+        burst = max(each.evidence.get("burst_bytes") or 0.0, _LEAST_BURST * _MTU)
+        return {"policer": {"rate": f"{round(rate)} bit/s", "burst": f"{round(burst)} B"}}
+    if each.kind == "line-drops" and each.evidence.get("in_flight_bytes"):
+        packets = round(each.evidence["in_flight_bytes"] / of.view.mss)
+        return {"delay_limit": f"{max(packets, 1)} packets"}
+    if each.kind == "short-queue":
+        held = max(each.evidence.get("queue_bytes") or 0.0, _LEAST_QUEUE * _MTU)
+        return {"queue": f"{round(held)} B"}
     return {}
+
+
+def _late_s(of: Diagnosis) -> float:
+    """How late segments that lose their order are, beyond the smallest round trip; 0 if they keep it."""
+    if _large(of, "reordering") is None:
+        return 0.0
+    calm = of.view.queue_s[~of.view.standing & np.isfinite(of.view.queue_s)]
+    return max(middle(calm), 0.0) if calm.size else 0.0
 
 
 def _way_back(of: Diagnosis) -> dict[str, Any]:
@@ -168,6 +199,8 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         escaped = "".join(f"\\u{ord(c):04x}" if c in '"\\' or ord(c) < 32 else c for c in value)
         return f'"{escaped}"'
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     return repr(value)
