@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb check-upgrade docs wasm playground lessons site clean
+.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb check-upgrade docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -28,18 +28,19 @@ demo: setup
 	@echo 'In full: $(bentpipe) run effects-of-latency --engine live'
 
 # FILTER=word runs only the Python tests whose name has it. scripts/python-tests says what goes beside what.
+# `make test-all` runs the tests that are marked `long` too, as .ci/run does: they take as long as all others together.
 # The playground's module is compiled where it was built before (`make playground`). Where it was not, the tests that want it are
 # skipped, with the reason. .ci/run builds it, and skips none of them.
 # Many tests start `bentpipe`, which is slow where Python may keep nothing that it compiled.
 # Property tests of Rust take the same examples each time, as those of Python do (tests/conftest.py).
-test: export PROPTEST_RNG_SEED ?= 20261122
-test: export PYTHONDONTWRITEBYTECODE =
-test:
+test test-all: export PROPTEST_RNG_SEED ?= 20261122
+test test-all: export PYTHONDONTWRITEBYTECODE =
+test test-all: all_of_them = $(if $(filter test-all,$@),--all)
+test test-all:
 	@scripts/setup test
 	@if [ -f web/built/bentpipe.wasm ]; then scripts/wasm; fi
 	@node web/build.js
-	@scripts/rust-tests
-	@scripts/python-tests $(if $(FILTER),'$(FILTER)')
+	@scripts/python-tests $(all_of_them) --after scripts/rust-tests $(if $(FILTER),'$(FILTER)')
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
 test-loop: export PYTHONDONTWRITEBYTECODE =
@@ -49,12 +50,15 @@ test-loop:
 
 lint:
 	@scripts/setup
+	@scripts/setup npm
 	cargo fmt --check
 	rustfmt --check --edition 2024 crates/sim/src/node/*.rs crates/tcp/src/congestion/*.rs # files that a macro names
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
+	node_modules/.bin/tsc
+	node_modules/.bin/tsc -p web
 
 fuzz:
 	@scripts/setup fuzz

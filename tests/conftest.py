@@ -37,3 +37,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid}: a live test must be in tests/live or tests/cli")
         if item.get_closest_marker("alone") is not None and not live:
             raise pytest.UsageError(f"{item.nodeid}: only live tests may ask to be alone")
+        if any(not mark.args for mark in item.iter_markers("long")):
+            raise pytest.UsageError(f"{item.nodeid}: a long test says why it is long")

@@ -15,6 +15,7 @@ time.time_ns = lambda: now_ns() + 100_000_000_000_000
 """
 
 
+@pytest.mark.long("all tests are collected again, in another process")
 def test_names_depend_on_no_time_no_place_and_no_hashes(
     request: pytest.FixtureRequest, pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:

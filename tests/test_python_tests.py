@@ -8,6 +8,7 @@ import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "python-tests"
 PARTS = ("not live", "live and not alone", "live and alone")
+SHORT = tuple(f"{each} and not long" for each in PARTS)
 
 
 def said(folder: Path, statuses: dict[str, int], *words: str) -> subprocess.CompletedProcess[str]:
@@ -23,21 +24,45 @@ def said(folder: Path, statuses: dict[str, int], *words: str) -> subprocess.Comp
     return subprocess.run([script, *words], capture_output=True, text=True, check=False)
 
 
+def marks_of(folder: Path) -> list[str]:
+    done = (folder / "done").read_text().splitlines()
+    return [each.rpartition(" -m ")[2].partition(" -n ")[0] for each in done]
+
+
 def test_every_test_is_run_by_one_of_the_parts(tmp_path: Path) -> None:
-    ended = said(tmp_path, {})
+    ended = said(tmp_path, {}, "--all")
     assert (ended.returncode, ended.stderr) == (0, "")
     done = (tmp_path / "done").read_text().splitlines()
-    marks = [each.rpartition(" -m ")[2].partition(" -n ")[0] for each in done]
+    marks = marks_of(tmp_path)
     assert (sorted(marks), marks[-1]) == (sorted(PARTS), "live and alone")
     assert [each in ended.stdout for each in done] == [True] * 3
+    assert "left out" not in ended.stdout
 
 
-@pytest.mark.parametrize("part", PARTS)
+def test_long_tests_are_left_out_which_is_said_with_the_command_that_runs_them(tmp_path: Path) -> None:
+    ended = said(tmp_path, {})
+    assert sorted(marks_of(tmp_path)) == sorted(SHORT)
+    assert ended.stdout.endswith("`long` were left out: `make test-all` runs them too.\n")
+
+
+@pytest.mark.parametrize("part", SHORT)
 def test_a_part_that_fails_fails_the_whole_and_the_others_run(tmp_path: Path, part: str) -> None:
     assert said(tmp_path, {part: 1}).returncode == 1
     assert len((tmp_path / "done").read_text().splitlines()) == 3
 
 
-def test_a_name_that_only_some_parts_have_is_no_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "code"), [("0", 0), ("3", 1)])
+def test_the_live_tests_begin_after_a_command_whose_failure_fails_the_whole(
+    tmp_path: Path, status: str, code: int
+) -> None:
+    after = f"sh -c 'echo after >>{tmp_path}/done; exit {status}'"
+    assert said(tmp_path, {}, "--after", after).returncode == code
+    done = (tmp_path / "done").read_text().splitlines()
+    assert next(each for each in done if "-m live" in each or each == "after") == "after"
+    assert len(done) == 4
+
+
+def test_a_name_finds_long_tests_too_and_that_only_some_parts_have_it_is_no_failure(tmp_path: Path) -> None:
     assert said(tmp_path, {"not live": 5}, "terminal").returncode == 0
+    assert sorted(marks_of(tmp_path)) == sorted(PARTS)
     assert (tmp_path / "done").read_text().count("-k terminal") == 3

@@ -9,6 +9,8 @@ from test_readme_snippet import commands, shown
 
 from invocation import called
 
+RUNS = "the page's commands simulate minutes of several paths"
+
 # Live; processes of their own; 15 runs of 300 s, which take longer than all others together; and what writes
 # into the home of whoever runs the tests.
 LEFT_OUT = ("shell", "live", "--jobs", "docs/examples/handovers.toml", "--install-completion")
@@ -16,7 +18,13 @@ LEFT_OUT = ("shell", "live", "--jobs", "docs/examples/handovers.toml", "--instal
 
 @pytest.mark.parametrize(
     ("name", "outputs"),
-    [("why-slow.md", 3), ("recipes.md", 3), ("first-steps.md", 3), ("explain.md", 1), ("calc.md", 1)],
+    [
+        pytest.param("why-slow.md", 3, marks=pytest.mark.long(RUNS)),
+        pytest.param("recipes.md", 3, marks=pytest.mark.long(RUNS)),
+        ("first-steps.md", 3),
+        ("explain.md", 1),
+        ("calc.md", 1),
+    ],
 )
 def test_the_commands_of_a_page_print_what_it_shows(
     pytestconfig: pytest.Config, tmp_path: Path, name: str, outputs: int

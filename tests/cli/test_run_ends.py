@@ -15,7 +15,7 @@ from waiting import LONG_S, wait_for
 
 LONG_SIM = (
     PLAIN.replace("20 Mbit/s", "1 Gbit/s")
-    + '[[workload]]\nname = "download"\nkind = "bulk"\ndirection = "down"\nsize = "1 GB"\n'
+    + '[[workload]]\nname = "download"\nkind = "bulk"\ndirection = "down"\nsize = "200 MB"\n'
 )
 
 

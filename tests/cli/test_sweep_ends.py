@@ -21,7 +21,10 @@ LONG = (
 WHERE = {"processes": ["--jobs", "2"], "workers": ["--cluster", "local:2"]}
 
 
-@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(
+    "where",
+    ["processes", pytest.param("workers", marks=pytest.mark.long("a cluster of processes that load Dask"))],
+)
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_but_whole_runs(tmp_path: Path, where: str, by: signal.Signals) -> None:
     (tmp_path / "long.toml").write_text(LONG)

@@ -34,6 +34,7 @@ def shown(notebook: Any) -> list[set[str]]:
     ]
 
 
+@pytest.mark.long("the whole notebook is executed")
 def test_every_cell_of_the_notebook_runs_and_shows_what_the_committed_one_shows(
     executed: Any, notebook: Path
 ) -> None:
@@ -42,6 +43,7 @@ def test_every_cell_of_the_notebook_runs_and_shows_what_the_committed_one_shows(
     assert shown(executed) == committed
 
 
+@pytest.mark.long("the whole notebook is executed")
 def test_the_notebook_shows_labs_results_and_comparisons_as_tables_and_charts_as_pictures(
     executed: Any,
 ) -> None:
@@ -51,6 +53,7 @@ def test_the_notebook_shows_labs_results_and_comparisons_as_tables_and_charts_as
     assert len([each for each in forms if "text/html" in each]) >= 4
 
 
+@pytest.mark.long("the whole notebook is executed")
 def test_results_have_their_table_in_words_too(executed: Any) -> None:
     texts = [
         out["data"]["text/plain"]

@@ -55,7 +55,7 @@ ping = st.fixed_dictionaries(
 point = st.dictionaries(name, st.integers(-1000, 1000) | st.floats(-1e6, 1e6) | text, max_size=3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     workloads=st.dictionaries(name, bulk | ping, min_size=1, max_size=4),
     round_trips_s=st.lists(st.none() | st.floats(1e-6, 10), max_size=5),

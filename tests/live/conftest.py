@@ -11,8 +11,13 @@ from hosting import refusal
 
 from busy import repeated
 
+# Without root there is only the ordinary user, and these tests are the only ones.
+_AGAIN = [
+    pytest.mark.long("the same run again, by another user; tests/live/test_ordinary_user.py compares both")
+]
 
-@pytest.fixture(params=["root", "ordinary"])
+
+@pytest.fixture(params=["root", pytest.param("ordinary", marks=_AGAIN if os.geteuid() == 0 else [])])
 def user(request: pytest.FixtureRequest) -> str:
     """Each test that asks for a user runs as root and as an ordinary user, as far as we may."""
     name = str(request.param)

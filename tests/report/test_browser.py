@@ -12,6 +12,7 @@ from bentpipe.runs.store import Results
 from chromium import LONG_MS, chromium
 
 RUNS = 48
+JOURNEY = "a browser draws the whole page anew for each of these; some are always tried"
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,7 @@ def see_all(page: Page) -> None:
         expect(charts.nth(number).locator(".main-svg").first).to_be_attached()
 
 
+@pytest.mark.long(JOURNEY)
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (400, "dark")])
 def test_the_page_is_as_wide_as_the_screen_without_an_error_or_a_request(
     browser: Browser, address: str, width: int, scheme: str
@@ -89,6 +91,7 @@ def test_the_page_is_as_wide_as_the_screen_without_an_error_or_a_request(
     page.close()
 
 
+@pytest.mark.long(JOURNEY)
 def test_on_a_phone_each_run_is_one_line_of_the_table(browser: Browser, address: str) -> None:
     page = new_page(browser, viewport={"width": 400, "height": 900})
     page.goto(address)
@@ -123,6 +126,7 @@ def test_a_point_of_a_chart_opens_its_run(page: Page) -> None:
     assert "#run=" in page.url
 
 
+@pytest.mark.long(JOURNEY)
 def test_the_keyboard_opens_a_points_run_and_closes_it(page: Page) -> None:
     control = page.locator(".overview .by-key").first
     control.locator("select").focus()
@@ -137,6 +141,7 @@ def test_the_keyboard_opens_a_points_run_and_closes_it(page: Page) -> None:
     assert page.evaluate("document.activeElement.matches('table.runs a')")
 
 
+@pytest.mark.long(JOURNEY)
 def test_tab_reaches_every_control_that_is_shown(page: Page) -> None:
     reached = page.evaluate(
         """() => [...document.querySelectorAll("a, button, select, input, summary")]
@@ -150,6 +155,7 @@ def test_tab_reaches_every_control_that_is_shown(page: Page) -> None:
     assert clickable == 0
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_runs_charts_zoom_and_hide_curves_by_the_keyboard(page: Page) -> None:
     page.goto(page.url + "#run=001")
     start = page.get_by_label("from, in seconds")
@@ -169,6 +175,7 @@ def test_a_runs_charts_zoom_and_hide_curves_by_the_keyboard(page: Page) -> None:
     expect(lines).to_have_count(before - 1)
 
 
+@pytest.mark.long(JOURNEY)
 def test_every_chart_has_its_sentence_as_its_alternative_in_text(page: Page) -> None:
     page.goto(page.url + "#run=001")
     expect(page.locator("article.run")).to_be_visible()
@@ -188,6 +195,7 @@ def test_every_chart_has_its_sentence_as_its_alternative_in_text(page: Page) -> 
         assert said.startswith(chart["words"].replace(".", "")) or chart["note"] in chart["label"]
 
 
+@pytest.mark.long(JOURNEY)
 def test_an_address_that_names_no_run_opens_none_and_is_no_error(browser: Browser, address: str) -> None:
     page = new_page(browser)
     errors: list[str] = []
@@ -201,6 +209,7 @@ def test_an_address_that_names_no_run_opens_none_and_is_no_error(browser: Browse
     assert errors == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_filter_announces_how_many_runs_it_finds(tables: Page) -> None:
     status = tables.get_by_role("status")
     expect(status).to_have_attribute("aria-live", "polite")
@@ -212,6 +221,7 @@ def test_a_filter_announces_how_many_runs_it_finds(tables: Page) -> None:
     expect(status).to_have_text(f"0 of {RUNS} runs match.")
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_long_table_folds_opens_by_a_key_and_prints_what_is_open(tables: Page) -> None:
     assert len(shown_runs(tables)) == 12
     more = tables.get_by_role("button", name=f"Show all {RUNS} rows")
@@ -226,6 +236,7 @@ def test_a_long_table_folds_opens_by_a_key_and_prints_what_is_open(tables: Page)
     assert len(shown_runs(tables)) == RUNS
 
 
+@pytest.mark.long(JOURNEY)
 def test_dark_charts_have_light_ink_and_paper_is_white(page: Page) -> None:
     ink = ".overview .chart .xtick text"
     light = page.locator(ink).first.evaluate("text => getComputedStyle(text).fill")
@@ -235,6 +246,7 @@ def test_dark_charts_have_light_ink_and_paper_is_white(page: Page) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
+@pytest.mark.long(JOURNEY)
 def test_without_scripts_the_tables_are_whole(browser: Browser, address: str) -> None:
     page = new_page(browser, java_script_enabled=False)
     page.goto(address)

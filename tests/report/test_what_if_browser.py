@@ -23,6 +23,7 @@ queue = "60 kB"
 name = "download"
 kind = "bulk"
 """
+JOURNEY = "a browser draws the whole page again"
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,9 @@ def is_exact(page: Page) -> None:
     expect(page.locator(".what-if .state")).to_have_attribute("data-state", "exact")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (400, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1400, "light"), pytest.param(400, "dark", marks=pytest.mark.long(JOURNEY))]
+)
 def test_a_slider_changes_the_run_and_the_sentence_says_how(
     browser: Browser, report: Path, width: int, scheme: str
 ) -> None:
@@ -83,6 +86,7 @@ def test_a_slider_changes_the_run_and_the_sentence_says_how(
     page.close()
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_page_without_the_simulator_says_so_where_the_sliders_would_be(
     browser: Browser, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

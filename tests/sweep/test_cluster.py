@@ -25,6 +25,7 @@ from bentpipe.sweep.watching import Quiet
 from waiting import wait_for
 
 pytest.importorskip("distributed")
+CLUSTER = "a scheduler and workers are processes that load Dask, seconds each"
 
 
 @contextmanager
@@ -98,6 +99,7 @@ def test_a_cluster_of_this_machines_own_leaves_the_same_runs_and_nothing_else(tm
     }
 
 
+@pytest.mark.long(CLUSTER)
 def test_a_killed_worker_loses_no_run_and_none_is_there_twice(tmp_path: Path) -> None:
     lab = small_lab(tmp_path, repeat=10)
     with (
@@ -124,6 +126,7 @@ def test_a_killed_worker_loses_no_run_and_none_is_there_twice(tmp_path: Path) ->
     assert rows(tmp_path / "out") == rows(tmp_path / "undisturbed")
 
 
+@pytest.mark.long(CLUSTER)
 def test_a_lost_scheduler_ends_the_sweep_which_goes_on_elsewhere(tmp_path: Path) -> None:
     lab = small_lab(tmp_path, repeat=10)
     with scheduler(tmp_path) as (file, process), ended(worker(tmp_path, file)):
@@ -140,6 +143,7 @@ def test_a_lost_scheduler_ends_the_sweep_which_goes_on_elsewhere(tmp_path: Path)
     assert rows(tmp_path / "out") == rows(tmp_path / "undisturbed")
 
 
+@pytest.mark.long(CLUSTER)
 def test_a_client_that_has_closed_itself_has_lost_its_scheduler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, standing: str
 ) -> None:
@@ -152,6 +156,7 @@ def test_a_client_that_has_closed_itself_has_lost_its_scheduler(
             joined._look()
 
 
+@pytest.mark.long(CLUSTER)
 def test_a_worker_with_another_bentpipe_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, standing: str
 ) -> None:
@@ -162,6 +167,7 @@ def test_a_worker_with_another_bentpipe_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long(CLUSTER)
 def test_live_runs_want_a_worker_that_offers_the_resource(tmp_path: Path, standing: str) -> None:
     with pytest.raises(EngineError, match="offers the resource 'live'") as refused:
         small_lab(tmp_path).run(out=tmp_path / "sim", cluster=standing)  # once it is done the worker is there
@@ -169,6 +175,7 @@ def test_live_runs_want_a_worker_that_offers_the_resource(tmp_path: Path, standi
     assert "--resources live=1" in str(refused.value)
 
 
+@pytest.mark.long(CLUSTER)
 def test_a_run_that_kills_its_workers_fails_and_those_beside_it_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

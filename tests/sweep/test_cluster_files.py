@@ -17,6 +17,7 @@ from waiting import wait_for
 
 LOOPBACK = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
 FILES = Path(__file__).parents[2] / "docs" / "cluster"
+CLUSTER = "a scheduler and workers are processes that load Dask, seconds each"
 
 
 @pytest.fixture
@@ -58,6 +59,7 @@ def test_a_slurm_job_has_a_worker_for_each_core_that_leaves_before_its_time() ->
     assert "--lifetime 55m" in script
 
 
+@pytest.mark.long(CLUSTER)
 def test_the_slurm_file_runs_a_sweep_where_sbatch_begins_its_jobs(stand_ins: Path, tmp_path: Path) -> None:
     program(
         stand_ins,
@@ -84,6 +86,7 @@ def test_the_slurm_file_runs_a_sweep_where_sbatch_begins_its_jobs(stand_ins: Pat
     assert rows(tmp_path / "out") == rows(tmp_path / "here")
 
 
+@pytest.mark.long(CLUSTER)
 def test_the_ssh_file_begins_workers_that_do_a_sweep_and_end_with_it(
     stand_ins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +131,7 @@ def _group(number: int) -> bool:
     return True
 
 
+@pytest.mark.long(CLUSTER)
 def test_the_kubernetes_file_names_its_own_scheduler_and_commands_that_there_are() -> None:
     yaml = pytest.importorskip("yaml")
     cluster, job = yaml.safe_load_all((FILES / "kubernetes.yaml").read_text())

@@ -31,6 +31,7 @@ def _violations(page: Page | Frame) -> list[str]:
     return [f"{each['id']}: {node['html']}" for each in found["violations"] for node in each["nodes"]]
 
 
+@pytest.mark.long("the whole site is built, and opened in a browser")
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (400, "dark")])
 def test_axe_finds_nothing_against_a_lesson_and_its_playground(
     browser: Browser, address: str, width: int, scheme: str

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Frame, expect
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page.stem for page in (ROOT / "docs/lessons").glob("*.md") if page.stem != "README")
+JOURNEY = "a browser plays a whole lesson; one of them is always tried"
 CAUSES = {
     "window-64-kib",
     "slow-start-geo",
@@ -36,6 +37,7 @@ def test_each_published_experiment_and_each_cause_has_a_lesson() -> None:
     assert len(_published()) >= 4
 
 
+@pytest.mark.long("every try of every lesson is simulated again")
 def test_every_sentence_and_figure_of_the_lessons_is_what_the_simulator_gives(wasm: Path) -> None:
     assert wasm.is_file()
     done = subprocess.run([ROOT / "scripts/lessons", "--check"], capture_output=True, text=True, check=False)
@@ -74,7 +76,9 @@ def _rows(page: str) -> list[dict[str, str]]:
     return [dict(zip(lines[start], cells, strict=True)) for cells in lines[start + 1 :]]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [PAGES[0], *(pytest.param(each, marks=pytest.mark.long(JOURNEY)) for each in PAGES[1:])]
+)
 def test_a_lesson_plays_and_shows_the_figures_of_its_text(page: str, browser: Browser, address: str) -> None:
     first, second, *_ = _rows(page)
     with watched(browser) as (tab, said, asked):

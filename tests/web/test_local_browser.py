@@ -26,6 +26,7 @@ name = "download"
 kind = "bulk"
 """
 SWEEP = '[sweep]\n"path.rtt" = ["20 ms", "60 ms", "100 ms"]\n"path.queue" = ["20 kB", "100 kB"]\n'
+JOURNEY = "a browser uses the local page for each of these; one is always tried"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,7 @@ def test_a_lab_runs_on_sim_to_its_end(opened: Page) -> None:
     expect(opened.locator("#table .line")).to_have_count(1)
 
 
+@pytest.mark.long(JOURNEY)
 def test_runs_are_compared_and_a_cell_of_a_heat_map_opens_its_run(opened: Page) -> None:
     opened.get_by_label("Find").fill("20-ms")
     expect(opened.locator("#count")).to_contain_text("2 of ")
@@ -92,6 +94,7 @@ def test_runs_are_compared_and_a_cell_of_a_heat_map_opens_its_run(opened: Page) 
     report.close()
 
 
+@pytest.mark.long(JOURNEY)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_against_the_pages_accessibility(opened: Page, scheme: str) -> None:
     opened.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -105,6 +108,7 @@ def test_axe_finds_nothing_against_the_pages_accessibility(opened: Page, scheme:
         assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_what_sql_answers_is_text(opened: Page) -> None:
     opened.get_by_role("link", name="SQL").click()
     opened.get_by_role("textbox", name="The question").fill(
@@ -119,6 +123,7 @@ def test_what_sql_answers_is_text(opened: Page) -> None:
     assert opened.locator("img, main script").count() == 0
 
 
+@pytest.mark.long(JOURNEY)
 def test_fifty_thousand_runs_are_browsed_by_a_few_rows_at_a_time(
     browser: Browser, server: Running, tmp_path: Path
 ) -> None:

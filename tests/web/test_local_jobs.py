@@ -30,6 +30,7 @@ time = "{seconds} s"
 """
 LONG = LAB.format(seconds=200_000)
 """Minutes of simulation."""
+PROCESSES = "a server and a lab are processes of their own; one signal is always tried"
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +131,14 @@ def children(process: subprocess.Popen[str]) -> list[int]:
     return [int(each) for each in found.read_text().split()] if found.exists() else []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.long(PROCESSES)),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long(PROCESSES)),
+        signal.SIGKILL,
+    ],
+)
 def test_no_run_outlives_the_server(page: Path, tmp_path: Path, number: signal.Signals) -> None:
     assert page.is_file()
     with served(tmp_path / "runs") as running:

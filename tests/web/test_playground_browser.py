@@ -13,6 +13,7 @@ import bentpipe
 
 SHORT = "duration=3000000000&rateDown=5000000"
 """Settings of a run that is simulated at once."""
+JOURNEY = "a browser opens the playground for each of these; a few are always tried"
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,9 @@ def address(wasm: Path) -> Iterator[str]:
         yield found
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (400, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1300, "light"), pytest.param(400, "dark", marks=pytest.mark.long(JOURNEY))]
+)
 def test_a_run_is_drawn_without_an_error_or_a_request_to_another_host(
     browser: Browser, address: str, width: int, scheme: str
 ) -> None:
@@ -62,6 +65,7 @@ def test_a_slider_redraws_and_the_address_gives_the_same_figures(browser: Browse
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_pinned_run_is_compared_in_a_sentence_and_kept_in_the_address(
     browser: Browser, address: str
 ) -> None:
@@ -76,6 +80,7 @@ def test_a_pinned_run_is_compared_in_a_sentence_and_kept_in_the_address(
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_run_is_pinned_while_it_is_simulated(browser: Browser, address: str) -> None:
     with watched(browser) as (page, said, _):
         page.goto(f"{address}#users=30&duration=10000000000")
@@ -86,6 +91,7 @@ def test_a_run_is_pinned_while_it_is_simulated(browser: Browser, address: str) -
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_the_lab_file_runs_and_gives_the_goodput_that_was_shown(
     browser: Browser, address: str, tmp_path: Path
 ) -> None:
@@ -100,6 +106,7 @@ def test_the_lab_file_runs_and_gives_the_goodput_that_was_shown(
     assert float(goodput.removesuffix(" Mbit/s")) == pytest.approx(simulated, rel=0.006)
 
 
+@pytest.mark.long(JOURNEY)
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -129,6 +136,7 @@ def test_a_hostile_address_is_not_taken(browser: Browser, address: str, hostile:
         page.close()
 
 
+@pytest.mark.long(JOURNEY)
 def test_the_answer_for_thirty_users_and_a_short_queue_takes_three_steps(
     browser: Browser, address: str
 ) -> None:
@@ -145,6 +153,7 @@ def test_the_answer_for_thirty_users_and_a_short_queue_takes_three_steps(
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_gateway_has_its_controls_and_only_then(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}#{SHORT}&loss=0.01") as (page, said, _):
         assert not page.get_by_label("Gateway: rate, down, typed").is_visible()
@@ -156,6 +165,7 @@ def test_a_gateway_has_its_controls_and_only_then(browser: Browser, address: str
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_the_time_is_scrubbed_hovered_and_played_on_one_clock(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}#{SHORT}", reduced_motion="reduce") as (page, said, _):
         picture = page.locator("svg.path")

@@ -10,6 +10,7 @@ from in_browser import is_exact, opened, served
 from playwright.sync_api import Browser, Page, expect
 
 ROOT = Path(__file__).parents[2]
+JOURNEY = "a browser opens the playground for each of these; a few are always tried"
 SHORT = "duration=2000000000&rateDown=5000000&rtt=50000000"
 LAB = """
 duration = "2 s"
@@ -29,6 +30,7 @@ def address(wasm: Path) -> Iterator[str]:
         yield found
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_comparison_over_seeds_says_how_many_and_ends_when_a_setting_changes(
     browser: Browser, address: str
 ) -> None:
@@ -77,6 +79,7 @@ def test_a_lab_file_is_opened_by_a_button_and_by_a_drop(browser: Browser, addres
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_hostile_file_is_refused_as_text(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}#{SHORT}") as (page, said, _):
         for text in ("<img src=x onerror=alert(1)>", '"<img src=x onerror=alert(1)>" = 1\n'):
@@ -87,6 +90,7 @@ def test_a_hostile_file_is_refused_as_text(browser: Browser, address: str) -> No
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_the_charts_are_saved_as_svg(browser: Browser, address: str, tmp_path: Path) -> None:
     with opened(browser, f"{address}#{SHORT}") as (page, said, _):
         with page.expect_download() as download:
@@ -100,6 +104,7 @@ def test_the_charts_are_saved_as_svg(browser: Browser, address: str, tmp_path: P
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_zoom_shows_the_sequence_of_one_stream_and_ends(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}#{SHORT}&queue=20000") as (page, said, _):
         sequence = page.locator("#sequence")
@@ -124,6 +129,7 @@ def test_a_zoom_shows_the_sequence_of_one_stream_and_ends(browser: Browser, addr
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 def test_a_phone_is_used_by_touch(browser: Browser, address: str) -> None:
     how = {"viewport": {"width": 400, "height": 800}, "has_touch": True, "is_mobile": True}
     with opened(browser, f"{address}#{SHORT}", **how) as (page, said, _):
@@ -142,6 +148,7 @@ def test_a_phone_is_used_by_touch(browser: Browser, address: str) -> None:
         assert said == []
 
 
+@pytest.mark.long(JOURNEY)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1300, 400])
 def test_axe_finds_nothing_against_accessibility(
