@@ -339,8 +339,6 @@ def _words(message: str) -> str:
     """DuckDB's message, with its hint and the place in the SQL; of the sandbox's errors only the message."""
     _, python, trace = message.rpartition(_TRACE)
     if python:
-        if "pytz" in message:
-            return "the answer has a time with a zone; expected ::timestamp or ::text behind it"
         raised = next((line for line in trace.splitlines() if line and line[0] != " "), message)
         return raised.partition(": ")[2] or raised
     if message.startswith(_DENIED):
