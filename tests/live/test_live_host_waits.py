@@ -212,8 +212,9 @@ def test_channels_whose_threads_waited_mark_the_run(run: Callable[[str], dict[st
 
     def starve(over: threading.Event) -> None:
         assert wait_for(lambda: len(channels_threads()) == 2 or over.is_set())
-        # Linux divides processors among sessions first (autogroups, sched(7)), and what share the session of
-        # the tests has is unknown. A host's session and this new one have the same.
+        # Linux divides processors among sessions first (autogroups, sched(7)). The busy processes have one of
+        # their own, and the channels' session gets the smallest share: with the same one it waits too little
+        # on a fast machine.
         busy.append(subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True))
         starved_until = time.monotonic() + CHANNELS_S
         # Until the end: a thread has its name before it asks for its own priority, and those of the run
@@ -222,6 +223,8 @@ def test_channels_whose_threads_waited_mark_the_run(run: Callable[[str], dict[st
             if time.monotonic() > starved_until:
                 os.killpg(busy[0].pid, signal.SIGKILL)  # what comes after the run need not wait as well
             for thread in channels_threads():
+                with contextlib.suppress(OSError):  # where sessions have no shares
+                    Path(f"/proc/{thread}/autogroup").write_text("19")
                 with contextlib.suppress(OSError):
                     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
                     os.setpriority(os.PRIO_PROCESS, thread, 19)
