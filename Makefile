@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb check-upgrade docs wasm playground lessons site clean
+.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb check-upgrade docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -186,6 +186,10 @@ check-calc: setup
 # `bentpipe doctor` on labs with known limits: the confusion matrix of docs/doctor.md. RUNS=20 takes more of each kind and half.
 check-doctor: setup
 	@$(python) benches/doctor $(if $(RUNS),--runs $(RUNS)) $(ARGS)
+
+# What the doctor says of other people's captures: FROM=folder. Debian's sources of nDPI and Wireshark have 380 (docs/doctor.md).
+check-captures: setup
+	@$(python) benches/doctor/strangers.py $(FROM)
 
 # The same on real runs of 8 s, 20 of each kind, kept in runs/doctor-live: RUNS=2 takes fewer, and a later call goes on. As root.
 check-doctor-live: setup

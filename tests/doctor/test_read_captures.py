@@ -1,7 +1,7 @@
 """What a capture shows of a run, beside what the run knows of itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +198,29 @@ AT_BOTH_ENDS: Mapping[str, Mapping[str, Any]] = {
 def test_a_capture_at_either_end_names_what_was_planted(kind: str, tmp_path: Path) -> None:
     for host, evidence in _captured(AT_BOTH_ENDS[kind], tmp_path).by_host.items():
         assert diagnose(evidence).findings[0].kind == kind, host
+
+
+def test_messages_with_pauses_between_them_are_limited_by_the_application(tmp_path: Path) -> None:
+    messages = {"name": "keys", "kind": "interactive", "size": "2 kB", "interval": "500 ms", "time": "14 s"}
+    captured = _captured({"duration": "15 s", "workload": [messages]}, tmp_path)
+    for evidence in captured.by_host.values():
+        first = diagnose(evidence).findings[0]
+        assert first.kind == "sender-application"
+        assert first.share > 0.7
+
+
+def test_of_a_capture_without_much_of_the_payload_nothing_is_told(captured: Mapping[str, Captured]) -> None:
+    evidence = replace(captured["queue"].by_host["client"], unseen_share=0.4)
+    (finding,) = diagnose(evidence).findings
+    assert finding.kind == "unknown"
+    assert "40 % of the payload" in finding.because.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_transfer_without_payload_in_its_samples_has_a_finding_too(
+    captured: Mapping[str, Captured],
+) -> None:
+    evidence = captured["queue"].by_host["client"]
+    nothing = pl.lit(0).cast(pl.Int64)
+    counters = ("delivered_bytes", "arrived_bytes", "sent_bytes", "outstanding_bytes")
+    still = evidence.samples.with_columns(nothing.alias(name) for name in counters)
+    assert [each.kind for each in diagnose(replace(evidence, samples=still)).findings] == ["unknown"]

@@ -197,7 +197,7 @@ fn flow_facts(index: usize, connection: &Connection, side: usize) -> Option<Flow
         } else {
             flow.acknowledged_bytes()
         },
-        mss_bytes: flow.mss_bytes,
+        mss_bytes: flow.full_bytes(),
         largest_payload_bytes: flow.largest_payload,
         sender_offered: connection.offered[side],
         receiver_offered: connection.offered[1 - side],

@@ -1,9 +1,10 @@
 use bentpipe_capture::{Analysis, Capture, CaptureError, FlowColumns};
+use flate2::bufread::MultiGzDecoder;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -69,13 +70,16 @@ fn columns(py: Python<'_>, found: FlowColumns) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
+/// How a gzip file begins (RFC 1952, section 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 enum Failure {
     Io(io::Error),
     Format(CaptureError),
     Raised(PyErr),
 }
 
-/// Reads a capture in one pass. `on_progress` is told how many bytes have been read.
+/// Reads a capture, which may be packed by gzip, in one pass. `on_progress` is told how many bytes have been read.
 #[pyfunction]
 #[expect(
     clippy::needless_pass_by_value,
@@ -97,8 +101,12 @@ pub fn read_capture(
         })
     };
     let read = || -> Result<CaptureReading, Failure> {
-        let file = File::open(file).map_err(Failure::Io)?;
-        read_all(file, tell)
+        let mut file = BufReader::new(File::open(file).map_err(Failure::Io)?);
+        if file.fill_buf().map_err(Failure::Io)?.starts_with(&GZIP) {
+            read_all(MultiGzDecoder::new(file), tell)
+        } else {
+            read_all(file, tell)
+        }
     };
     py.detach(|| catch_unwind(AssertUnwindSafe(read)))
         .map_err(|_| PyRuntimeError::new_err("the reader of captures panicked"))?
@@ -116,8 +124,16 @@ fn read_all(
     let mut analysis = Analysis::default();
     let mut bytes = vec![0; 2 * PIECE_BYTES];
     let (mut held, mut total, mut told) = (0, 0, 0);
+    let mut was_cut_off = false;
     let cut_off = loop {
-        let count = from.read(&mut bytes[held..]).map_err(Failure::Io)?;
+        let count = match from.read(&mut bytes[held..]) {
+            // A gzip file that was cut off: what can be unpacked is used.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && total > 0 => {
+                was_cut_off = true;
+                0
+            }
+            read => read.map_err(Failure::Io)?,
+        };
         if count == 0 {
             break analysis.end(&bytes[..held]).err();
         }
@@ -136,6 +152,7 @@ fn read_all(
     };
     let cut_off = match cut_off {
         Some(error) if !error.cut_off || total == 0 => return Err(Failure::Format(error)),
+        None if was_cut_off => Some("The gzip file ends before its end mark".to_owned()),
         other => other.map(|error| error.to_string()),
     };
     Ok(CaptureReading {

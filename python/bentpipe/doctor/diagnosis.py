@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats
-from bentpipe.doctor.claim import Claim, Family, Finding
+from bentpipe.doctor.claim import Claim, Family, Finding, known
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.families.ack_path import ack_path
 from bentpipe.doctor.families.at_receiver import at_receiver
@@ -31,6 +31,7 @@ from bentpipe.doctor.families.slow_start import slow_start
 from bentpipe.doctor.families.split import split
 from bentpipe.doctor.families.stalls import stalls
 from bentpipe.doctor.view import View, view
+from bentpipe.words.wording import percent
 
 FAMILIES: Mapping[str, Family] = {
     "receive_window": receive_window,
@@ -79,6 +80,7 @@ _MOSTLY_FULL = 0.4
 _LEAST_SHARE = 0.005
 _MOST = 0.5
 _LEAST_SAMPLES = 5
+_MOST_UNSEEN = 0.1
 
 
 @dataclass(frozen=True)
@@ -93,11 +95,13 @@ class Diagnosis:
 def diagnose(evidence: Evidence) -> Diagnosis:
     """What limited the transfer, the costliest first; there is always a finding."""
     seen = view(evidence)
-    if seen.size < _LEAST_SAMPLES:
-        return Diagnosis(evidence, seen, (_too_little(seen),))
+    if evidence.unseen_share > _MOST_UNSEEN:
+        return Diagnosis(evidence, seen, (_incomplete(evidence.unseen_share),))
+    counts = _counted(seen)
+    if seen.size < _LEAST_SAMPLES or not counts.any():
+        return Diagnosis(evidence, seen, (_too_little(min(seen.size, int(counts.sum()))),))
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
     claims = with_processor(seen, _without_starved(claims))
-    counts = _counted(seen)
     weights = np.where(counts, seen.dt_s, 0.0)
     lost = None if _of_another(seen, claims, weights) else _lost(seen)
     taking = sorted((claim for claim in claims if not claim.beside), key=lambda each: ORDER.index(each.kind))
@@ -205,13 +209,26 @@ def _unknown(seen: View, left: Flags) -> Claim:
     )
 
 
-def _too_little(seen: View) -> Finding:
+def _incomplete(unseen_share: float) -> Finding:
     return Finding(
         "unknown",
         1.0,
         0.0,
-        f"cannot tell, because there are {seen.size} samples of it; it takes {_LEAST_SAMPLES} or more",
-        {"samples": seen.size},
+        f"cannot tell, because {percent(unseen_share)} of the payload is missing from the capture, though it "
+        "was acknowledged",
+        {"unseen_share": known(unseen_share)},
+        "none",
+        "a capture that has the packets",
+    )
+
+
+def _too_little(samples: int) -> Finding:
+    return Finding(
+        "unknown",
+        1.0,
+        0.0,
+        f"cannot tell, because there are {samples} samples of it; it takes {_LEAST_SAMPLES} or more",
+        {"samples": samples},
         "none",
         "samples every 10 ms",
     )

@@ -41,6 +41,7 @@ SAMPLES = pl.Schema(
         "retransmits": _INTEGER,  # segments
         "timeouts": _INTEGER,  # retransmission timeouts
         "segments_sent": _INTEGER,  # by the sender of the payload
+        "short_segments": _INTEGER,  # of them, not full (in a capture)
         "acks": _INTEGER,  # segments that came back to the sender
         "out_of_order": _INTEGER,  # segments that arrived after a later one (at a receiver, or in a capture)
         "marked": _INTEGER,  # ECN: segments marked, or echoes of marks
@@ -150,6 +151,8 @@ class Evidence:
     """Share of one core that a program of this end used or waited for, by what it is."""
     of_packets: bool = False
     """Made from packets that passed a point, not from a socket: what an end keeps to itself is inferred."""
+    unseen_share: float = 0.0
+    """Share of the payload that was acknowledged and is not in the capture."""
 
     def __post_init__(self) -> None:
         for name, frame, schema in (

@@ -110,6 +110,7 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         handshake_rtt_s=flow["handshake_rtt_s"],
         ended=_ended(flow),
         of_packets=True,
+        unseen_share=flow["unseen_bytes"] / flow["delivered_bytes"],
     )
 
 

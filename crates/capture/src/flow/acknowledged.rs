@@ -36,10 +36,25 @@ impl Flow {
             self.counters.duplicate_acks += 1;
         }
         self.last_ack_ns = Some(at_ns);
+        self.free_since_ns = if self.is_free(segment) {
+            self.free_since_ns.or(Some(at_ns))
+        } else {
+            None
+        };
+    }
+
+    /// Whether the sender, once it has this acknowledgement, may send a full segment and has nothing under way.
+    fn is_free(&self, segment: &Segment) -> bool {
+        let window = if segment.has(flag::SYN) {
+            segment.window.into()
+        } else {
+            self.scale.bytes(segment.window.into())
+        };
+        self.acknowledged >= self.next && window >= u64::from(self.full_bytes().max(1))
     }
 
     fn advance(&mut self, at_ns: i64, ack: u64) {
-        let slack = 2 * u64::from(self.mss_bytes.max(1));
+        let slack = 2 * u64::from(self.full_bytes().max(1));
         let sent_ns = self.sent.acknowledge(ack, slack);
         if ack > self.no_rtt_until
             && let Some(sent_ns) = sent_ns

@@ -10,6 +10,7 @@
 
 mod acknowledged;
 mod events;
+mod full_size;
 mod histories;
 mod ranges;
 mod rtt;
@@ -24,6 +25,7 @@ pub use window_scale::WindowScale;
 
 use serde::Serialize;
 
+use full_size::FullSize;
 use histories::{PassedAcks, SentTimes};
 use ranges::Ranges;
 
@@ -107,7 +109,10 @@ pub struct Flow {
     last_ack_ns: Option<i64>,
     /// When everything before was acknowledged: data sent after it are outstanding since then.
     outstanding_since_ns: i64,
+    /// Since then all data are acknowledged and the window is open for a full segment, as seen here.
+    free_since_ns: Option<i64>,
     is_window_full: bool,
+    full_size: FullSize,
     zero_window_since_ns: Option<i64>,
     burst_bytes: u64,
     recent: [(u16, u16, u32); 8],
@@ -148,6 +153,14 @@ impl Flow {
                 .saturating_sub(self.holes.bytes());
         }
         self.acknowledged_bytes() + self.sacked.bytes()
+    }
+
+    /// Payload of a full segment, as far as is known now; 0: nothing is.
+    pub fn full_bytes(&self) -> u32 {
+        match self.full_size.bytes() {
+            Some(found) if self.mss_bytes == 0 || found < self.mss_bytes => found,
+            _ => self.mss_bytes,
+        }
     }
 
     /// Whether most of the round-trip time lies between this point and the sender.

@@ -67,6 +67,7 @@ impl Flow {
             if self.next == self.acknowledged {
                 self.outstanding_since_ns = at_ns;
             }
+            self.free_since_ns = None;
             self.next = end;
             self.sent.push(end, at_ns);
         }
@@ -80,20 +81,24 @@ impl Flow {
 
     fn count(&mut self, at_ns: i64, segment: &Segment) {
         let payload = segment.payload_bytes;
+        let is_at_once = self.first_data_ns.is_some() && at_ns - self.last_data_ns < BURST_GAP_NS;
         self.largest_payload = self.largest_payload.max(payload);
-        if self.mss_bytes > 0 && payload > self.mss_bytes {
+        self.full_size
+            .on_segment(payload, is_at_once, self.mss_bytes);
+        let full = self.full_bytes();
+        if full > 0 && payload > full {
             self.counters.super_packets += 1;
-            self.counters.segments += u64::from(payload.div_ceil(self.mss_bytes));
+            self.counters.segments += u64::from(payload.div_ceil(full));
         } else {
             self.counters.segments += 1;
         }
         self.counters.sent_bytes += u64::from(payload);
-        self.counters.short_segments += u64::from(!payload.is_multiple_of(self.mss_bytes.max(1)));
+        self.counters.short_segments += u64::from(!payload.is_multiple_of(full.max(1)));
         if segment.is_marked {
             self.counters.marked += 1;
             self.note(at_ns, EventKind::Mark, payload.into(), 0);
         }
-        if self.first_data_ns.is_some() && at_ns - self.last_data_ns < BURST_GAP_NS {
+        if is_at_once {
             self.burst_bytes += u64::from(payload);
         } else {
             self.burst_bytes = payload.into();
@@ -119,13 +124,13 @@ impl Flow {
     fn account_pause(&mut self, at_ns: i64, known: Option<PassedAck>) {
         let near_ns = self.near.min_ns.unwrap_or(0);
         let mut idle_ns = 0;
+        // Later acknowledgements, such as those that the receiver's own data carry, change nothing.
         if let Some(known) = known
+            && let Some(free_since_ns) = self.free_since_ns
             && self.first_data_ns.is_some()
             && known.ack >= self.next
-            && !self.is_window_full
-            && known.window > 0
         {
-            let free_since_ns = (known.at_ns + near_ns).max(self.last_data_ns);
+            let free_since_ns = (free_since_ns + near_ns).max(self.last_data_ns);
             idle_ns = (at_ns - free_since_ns).max(0);
             if idle_ns >= LEAST_GAP_NS.max(near_ns / 4) {
                 self.counters.idle_ns += idle_ns;
@@ -142,7 +147,7 @@ impl Flow {
         let Some(known) = known else {
             return;
         };
-        let mss = u64::from(self.mss_bytes.max(1));
+        let mss = u64::from(self.full_bytes().max(1));
         let outstanding = self.next.saturating_sub(known.ack);
         self.scale.outstanding(outstanding, known.window, mss);
         self.is_window_full = outstanding + mss > self.scale.bytes(known.window);
@@ -180,10 +185,9 @@ impl Flow {
             return;
         }
         let bytes = end - start;
-        self.counters.retransmits += if self.mss_bytes > 0 {
-            bytes.div_ceil(self.mss_bytes.into())
-        } else {
-            1
+        self.counters.retransmits += match self.full_bytes() {
+            0 => 1,
+            full => bytes.div_ceil(full.into()),
         };
         self.counters.retransmitted_bytes += bytes;
         self.no_rtt_until = self.next;

@@ -168,6 +168,43 @@ fn a_closed_window_and_a_pause_of_the_application_are_told_apart() {
 }
 
 #[test]
+fn a_pause_begins_when_all_is_acknowledged_and_not_at_the_next_request() {
+    let mut packets = handshake(0, 10 * MS);
+    let data = |index: u32, ack| Tcp::new(SERVER, 1000 + 1000 * index, ack, 1000);
+    packets.extend([
+        (20 * MS, data(0, 100)),
+        (30 * MS, Tcp::new(CLIENT, 100, 2000, 0)),
+        // Five seconds later the client asks again. Its segment acknowledges what was acknowledged before.
+        (5030 * MS, Tcp::new(CLIENT, 100, 2000, 300)),
+        (5040 * MS, data(1, 400)),
+    ]);
+    let capture = read(&raw(&packets));
+    assert_eq!(kinds(&capture, 1), ["gap"]);
+    let events = capture.events(0, 1);
+    let lasted: Vec<_> = events.floats[1].1.iter().flatten().copied().collect();
+    assert!((lasted[0] - 5.01).abs() < 1e-6, "{lasted:?}");
+}
+
+#[test]
+fn full_segments_may_be_smaller_than_the_handshake_allows() {
+    // As where a router between the client and the server has changed the server's view of the option.
+    let mut packets = handshake(0, 10 * MS);
+    for round in 0..20_u32 {
+        let at = i64::from(20 + 20 * round) * MS;
+        for index in 0..4 {
+            let seq = 1000 + (4 * round + index) * 1048;
+            packets.push((at, Tcp::new(SERVER, seq, 100, 1048)));
+        }
+        let ack = 1000 + 4 * (round + 1) * 1048;
+        packets.push((at + 10 * MS, Tcp::new(CLIENT, 100, ack, 0)));
+    }
+    let found = of_server(&read(&raw(&packets)));
+    assert_eq!(found.mss_bytes, 1048);
+    // Those before it is known do not count as full.
+    assert!(found.counters.short_segments < 40, "{:?}", found.counters);
+}
+
+#[test]
 fn the_scale_of_a_window_that_is_filled_again_and_again_is_estimated_without_the_handshake() {
     let mut packets = Vec::new();
     // 10 kB of data each round trip, with a window of 79 x 2^7 bytes.

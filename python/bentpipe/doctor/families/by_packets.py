@@ -3,10 +3,21 @@
 A capture shows neither what is unsent nor the buffer. Where nothing was lost that limits, no queue stood and
 the window was open, one of the three limits. Which one follows from how the payload comes and what is in
 flight (arrival_signs.py, packet_signs.py, drop_causes.py), as at a receiver.
+
+Some of it follows without weights:
+
+- **A pause** is the application's: nothing is in flight for a round trip and for the time of three segments
+  at the usual rate. A sender that paces itself sends the next segment sooner.
+- **Pacing** holds back what is written, so its segments are full. Where one in ten is not, it is not pacing.
+- **A send buffer** that is full has something in flight. Where nothing is in a quarter of the time, it is not
+  the buffer.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
+from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim
 from bentpipe.doctor.drop_causes import SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import episodes
@@ -15,6 +26,9 @@ from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
 
 _OPEN = 0.85
+_PAUSE_SEGMENTS = 3
+_PACED_SHORT = 0.1
+_BUFFER_IDLE = 0.25
 
 
 def by_packets(view: View) -> list[Claim]:
@@ -24,6 +38,41 @@ def by_packets(view: View) -> list[Claim]:
     calm = ~view.standing & ~view.returning & ~rising(view) & ~view.after_timeout
     with np.errstate(invalid="ignore"):
         calm &= ~(view.flight >= _OPEN * view["rwnd_bytes"])
+    calm &= ~pauses(view)
     if not by_chance or max(by_chance, key=lambda cause: by_chance[cause]) not in SENDER_SIDE:
         calm &= episodes(view).latest(view) < 0
-    return [sender_side(view, calm, by_chance)] if calm.any() else []
+    return [sender_side(view, calm, _possible(view, calm, by_chance))] if calm.any() else []
+
+
+def _possible(view: View, where: Flags, by_chance: Mapping[str, float]) -> Mapping[str, float]:
+    """The chances without what the packets rule out."""
+    if not by_chance:
+        return by_chance
+    found = dict(by_chance)
+    if _writes_little(view, where):
+        found["pacing"] = 0.0
+    if float(view.dt_s[where & (view.flight == 0)].sum()) >= _BUFFER_IDLE * float(view.dt_s[where].sum()):
+        found["send-buffer"] = 0.0
+    if not any(found[kind] for kind in SENDER_SIDE):
+        found["sender-application"] = 1.0
+    return found
+
+
+def _writes_little(view: View, where: Flags) -> bool:
+    """Whether more segments than pacing explains were not full, as where all that was written is sent."""
+    sent = float(view.grown("segments_sent")[where].sum())
+    return sent > 0 and float(view.grown("short_segments")[where].sum()) >= _PACED_SHORT * sent
+
+
+def pauses(view: View) -> Flags:
+    """The samples of stretches in which nothing is in flight for longer than pacing explains."""
+    idle: Flags = view.flight == 0
+    usual_bit_s = middle(view.total_bit_s, ~idle & (view.total_bit_s > 0))
+    if not usual_bit_s > 0:
+        return idle
+    least_s = max(view.base_rtt_s or 0.0, _PAUSE_SEGMENTS * view.mss * 8 / usual_bit_s)
+    found = np.zeros(view.size, bool)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], idle, [False])).astype(int)))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        found[begin:end] = view.dt_s[begin:end].sum() >= least_s
+    return found

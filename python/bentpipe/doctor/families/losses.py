@@ -58,6 +58,8 @@ def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> li
     if at_the_window(view, found):
         # The receive window explains a flight that is always the same.
         by_chance = among(by_chance, HELD_BY_NOTHING)
+    if not np.nanmax(view["timeouts"], initial=0.0):
+        by_chance = among(by_chance, [cause for cause in by_chance if cause != "timeouts"])
     kind = max(by_chance, key=lambda cause: by_chance[cause])
     chance = by_chance[kind]
     if kind in ("policer", "line-drops"):

@@ -26,7 +26,7 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
     whole = sum(three.values())
     chances = {kind: each / whole if whole > 0 else 1 / len(three) for kind, each in three.items()}
     kind = max(chances, key=lambda each: chances[each]) if whole > 0 else "sender-application"
-    usual = middle(view.total_bit_s, holds)
+    usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
     flight = usual * (view.base_rtt_s or 0.0) / 8
     with np.errstate(invalid="ignore"):
         paused = holds & (view.grown("delivered_bytes") <= 0)
