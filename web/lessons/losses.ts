@@ -10,7 +10,7 @@ export const LOSSES: readonly Lesson[] = [
   {
     page: "high-latency-lab",
     title: "What does TCP do without SACK when many packets are lost at once?",
-    question: "A file of 100 MB over 100 ms of round trip with jitter. A router's delay line holds 1000 packets. Why does the file take so long, and far longer without SACK?",
+    question: "A file of 100 MB crosses a path of 100 ms with jitter. A router's delay line holds 1000 packets. Why does the file take so long, and much longer without SACK?",
     controls: ["sack", "delayLine", "reorder", "jitter", "size"],
     charts: ["throughput", "windows", "drops"],
     tries: {
@@ -22,14 +22,14 @@ export const LOSSES: readonly Lesson[] = [
     figures: ["downloadS", "goodputMbitS", "lostPackets", "retransmitted"],
     overSeeds: ["with SACK"],
     look: (it) => [
-      `The drops: a burst, a second after the start, when slow start has more than 1000 packets in one direction. The delay line drops ${it.text("with SACK", "lostPackets")}, `
-      + `and ${it.text("with SACK", "retransmitted")} are sent again: reordering makes some late packets look lost.`,
-      `With SACK the file takes ${it.text("with SACK", "downloadS")}; how much is dropped is chance, and over five seeds it takes ${it.range("with SACK", "downloadS")}. `
+      `The drops come in a burst a second after the start, when slow start has more than 1000 packets in one direction. The delay line drops ${it.text("with SACK", "lostPackets")}, `
+      + `and ${it.text("with SACK", "retransmitted")} are sent again: because of reordering, some late packets look lost.`,
+      `With SACK the file takes ${it.text("with SACK", "downloadS")}. The number of drops is random: over five seeds it takes ${it.range("with SACK", "downloadS")}. `
       + `Without SACK it is not complete after 60 s: the line carries ${it.text("without SACK", "goodputMbitS")}.`,
       `Without the line's limit the file takes ${it.text("with SACK, no limit on the line", "downloadS")}; with the limit and packets in order ${it.text("with SACK, order kept", "downloadS")}. `
-      + "So the limit is the cause, with reordering and without.",
+      + "So the limit is the cause, with and without reordering.",
     ],
-    why: () => "Without SACK the sender learns of one lost packet per round trip. Hundreds of lost packets are then hundreds of round trips. With SACK it learns of all at once.",
+    why: () => "Without SACK the sender learns of one lost packet per round trip. Hundreds of lost packets then take hundreds of round trips. With SACK it learns of all at once.",
     claims: (it) => ({
       "the limit of the line costs time": it.value("with SACK", "downloadS") > 1.5 * it.value("with SACK, no limit on the line", "downloadS"),
       "without SACK it is not complete": Number.isNaN(it.value("without SACK", "downloadS")),
@@ -49,7 +49,7 @@ export const LOSSES: readonly Lesson[] = [
   {
     page: "one-percent-loss",
     title: "What does 1 % loss cost?",
-    question: "A radio link of 50 Mbit/s loses one packet in a hundred. How much of it can one download use?",
+    question: "A radio link of 50 Mbit/s loses one packet in a hundred. How much of the rate can one download use?",
     controls: ["loss", "rtt", "congestionControl", "streams", "between"],
     charts: ["throughput", "windows", "drops"],
     tries: {
@@ -61,10 +61,10 @@ export const LOSSES: readonly Lesson[] = [
     figures: ["goodputMbitS", "retransmitted"],
     look: (it) => [
       `The goodput is ${it.text("1 %, 50 ms", "goodputMbitS")} over 50 ms, and ${it.text("1 %, 300 ms", "goodputMbitS")} over 300 ms. With a hundredth of the loss it is ${it.text("0.01 %, 50 ms", "goodputMbitS")}.`,
-      "With 1 % cwnd never grows beyond some tens of kB: each loss cuts it, and it needs many round trips to come back.",
+      "With 1 % of loss cwnd never grows beyond some tens of kB: each loss reduces it, and it needs many round trips to grow back.",
       `BBR does not slow down for this loss: ${it.text("1 %, 50 ms, BBR", "goodputMbitS")}.`,
     ],
-    why: () => "Reno and CUBIC read each loss as a full queue. Their rate is about MSS / (round trip × √loss) (Mathis 1997), so loss costs more the longer the path is. "
+    why: () => "Reno and CUBIC treat each loss as a full queue. Their rate is about MSS / (round trip × √loss) (Mathis 1997), so loss costs more on a longer path. "
       + "`bentpipe doctor` calls it `random-loss`.",
     claims: (it) => ({
       "less than a tenth of the line is used": it.value("1 %, 50 ms", "goodputMbitS") < 5,
@@ -78,7 +78,7 @@ export const LOSSES: readonly Lesson[] = [
   },
   {
     page: "reordering",
-    title: "When is a late packet taken for a lost one?",
+    title: "When does TCP treat a late packet as lost?",
     question: "A path delivers packets out of order but loses none. Does a download notice?",
     controls: ["jitter", "reorder", "sack", "congestionControl", "rtt"],
     charts: ["throughput", "windows", "drops"],
@@ -93,8 +93,8 @@ export const LOSSES: readonly Lesson[] = [
       `With 30 ms it is ${it.text("jitter of 30 ms that reorders", "goodputMbitS")}, and ${it.text("jitter of 30 ms that reorders", "retransmitted")} are sent again, `
       + "although nothing is dropped or lost.",
     ],
-    why: () => "A receiver reports a gap at once. Linux waits for a quarter of the round trip before it calls the gap a loss (RACK, RFC 8985). A packet that is later than that is sent again, and the window is cut for "
-      + "nothing. `bentpipe doctor` calls it `reordering`.",
+    why: () => "A receiver reports a gap at once. Linux waits for a quarter of the round trip before it calls the gap a loss (RACK, RFC 8985). A packet that is later than that is sent again, and the window is reduced without "
+      + "need. `bentpipe doctor` calls it `reordering`.",
     claims: (it) => ({
       "strong reordering costs throughput": it.value("jitter of 30 ms that reorders", "goodputMbitS") < 0.9 * it.value("the same jitter, in order", "goodputMbitS"),
       "nothing is dropped or lost": it.value("jitter of 30 ms that reorders", "lostPackets") + it.value("jitter of 30 ms that reorders", "droppedPackets") === 0,
@@ -105,7 +105,7 @@ export const LOSSES: readonly Lesson[] = [
   {
     page: "handover",
     title: "What does a change of satellite do to a download?",
-    question: "A LEO terminal moves to another satellite every 15 s. For a moment nothing passes, and the delay is another one afterwards. Does TCP care?",
+    question: "A LEO terminal moves to another satellite every 15 s. For a moment no packet passes, and afterwards the delay is different. What does this cost TCP?",
     controls: ["handover", "handoverOutage", "handoverStep", "congestionControl", "between"],
     charts: ["throughput", "windows", "rtt", "drops"],
     tries: {
@@ -116,12 +116,12 @@ export const LOSSES: readonly Lesson[] = [
     },
     figures: ["goodputMbitS", "lostPackets", "retransmitted", "pingMs"],
     look: (it) => [
-      `Every 15 s what is on its way is lost, ${it.text("140 ms of outage", "lostPackets")} in all. Yet a short outage costs little: the goodput is `
+      `Every 15 s the packets in flight are lost, ${it.text("140 ms of outage", "lostPackets")} in all. But a short outage costs little: the goodput is `
       + `${it.text("140 ms of outage", "goodputMbitS")}, without handovers ${it.text("no handover", "goodputMbitS")}.`,
       `With 1 s of outage it is ${it.text("1 s of outage", "goodputMbitS")}. Watch cwnd: the retransmission timer expires while nothing passes, and cwnd falls to one segment.`,
       `BBR gets ${it.text("140 ms of outage, BBR", "goodputMbitS")} with the short outage.`,
     ],
-    why: () => "An outage loses what is in flight. If all of it is lost no ACK comes back, and only the retransmission timer starts the flow again, with one segment. Slow start then takes it to some 70 % of the window before. "
+    why: () => "In an outage the packets in flight are lost. If all of them are lost, no ACK comes back. Then only the retransmission timer restarts the flow, with one segment. Slow start then grows the window to about 70 % of its earlier size. "
       + "`bentpipe doctor` calls it `outage`.",
     claims: (it) => ({
       "handovers cost throughput": it.value("140 ms of outage", "goodputMbitS") < it.value("no handover", "goodputMbitS"),
@@ -131,8 +131,8 @@ export const LOSSES: readonly Lesson[] = [
   },
   {
     page: "what-a-code-buys",
-    title: "What does an erasure code buy?",
-    question: "A path of 16 Mbit/s loses 3 %. A tunnel around it adds one repair packet to ten. What does the download gain, and what does it cost?",
+    title: "What does an erasure code gain?",
+    question: "A path of 16 Mbit/s loses 3 %. A tunnel around it adds one repair packet to every ten packets. What does the download gain, and what does it cost?",
     controls: ["between", "redundancy", "titration", "loss", "rtt", "congestionControl"],
     charts: ["throughput", "windows", "drops"],
     tries: {
@@ -144,12 +144,12 @@ export const LOSSES: readonly Lesson[] = [
     figures: ["goodputMbitS", "lostPackets", "droppedPackets", "retransmitted"],
     look: (it) => [
       `Without a code the goodput is ${it.text("no code", "goodputMbitS")}. In the tunnel it is ${it.text("a coded tunnel, 10 %", "goodputMbitS")}: repairs replace what the path loses (${it.text("a coded tunnel, 10 %", "lostPackets")}).`,
-      `TCP still sends ${it.text("a coded tunnel, 10 %", "retransmitted")} again. Most of them the queue dropped, which TCP fills until it overflows: without loss there are ${it.text("a coded tunnel without loss", "retransmitted")}.`,
+      `TCP still sends ${it.text("a coded tunnel, 10 %", "retransmitted")} again. The queue dropped most of them, because TCP fills it until it overflows. Without loss there are ${it.text("a coded tunnel without loss", "retransmitted")}.`,
       `The repairs use the line. Without loss the tunnel carries ${it.text("a coded tunnel without loss", "goodputMbitS")} of 16 Mbit/s.`,
       `Gateways end TCP at both ends of the path and repair between them: ${it.text("gateways", "goodputMbitS")}.`,
     ],
-    why: () => "TCP takes each loss for congestion. A code hides losses from it: any repair packet replaces any lost packet that it covers, without a round trip. "
-      + "It helps against random loss, not against a queue that is full.",
+    why: () => "TCP treats each loss as congestion. A code hides losses from it: any repair packet replaces any lost packet that it covers, without a round trip. "
+      + "It helps against random loss, not against a full queue.",
     claims: (it) => ({
       "the code makes it many times as fast": it.value("a coded tunnel, 10 %", "goodputMbitS") > 5 * it.value("no code", "goodputMbitS"),
       "most of what is sent again the queue dropped": it.value("a coded tunnel, 10 %", "droppedPackets") > 0.5 * it.value("a coded tunnel, 10 %", "retransmitted"),

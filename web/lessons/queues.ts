@@ -9,7 +9,7 @@ export const QUEUES: readonly Lesson[] = [
   {
     page: "satellite-baselines",
     title: "Why is a download slow on a satellite link that is mostly idle?",
-    question: "An island shares a GEO link of 16 Mbit/s. Its queue holds 100 kB, a tenth of the BDP. Twenty clients fetch small files. How long does one download of 40 MB take?",
+    question: "An island shares a GEO link of 16 Mbit/s. Its queue holds 100 kB, a tenth of the BDP. Twenty clients fetch small files. How long does a download of 40 MB take?",
     controls: ["queue", "users", "size", "between", "discipline"],
     charts: ["throughput", "queue", "windows"],
     tries: {
@@ -23,7 +23,7 @@ export const QUEUES: readonly Lesson[] = [
     look: (it) => [
       `The download takes ${it.text("20 users, 100 kB", "downloadS")}, and ${it.text("no users, 100 kB", "downloadS")} when it is alone. `
       + `Yet the link carries only ${it.text("20 users, 100 kB", "goodputMbitS")} of its 16 Mbit/s.`,
-      `With twice the queue it takes ${it.text("20 users, 200 kB", "downloadS")}. The users' files are drawn anew with each seed: `
+      `With twice the queue it takes ${it.text("20 users, 200 kB", "downloadS")}. Each seed draws other files for the users: `
       + `over five seeds it takes ${it.range("20 users, 100 kB", "downloadS")}, and ${it.range("20 users, 200 kB", "downloadS")} with twice the queue.`,
       `With gateways it takes ${it.text("20 users, gateways", "downloadS")}.`,
     ],
@@ -58,10 +58,10 @@ export const QUEUES: readonly Lesson[] = [
     figures: ["goodputMbitS", "queueKb", "droppedPackets"],
     look: (it) => [
       `With a tenth of a BDP the goodput is ${it.text("a tenth of a BDP", "goodputMbitS")}, with a quarter ${it.text("a quarter of a BDP", "goodputMbitS")}, with one BDP ${it.text("one BDP", "goodputMbitS")}.`,
-      "Watch the windows: each time the queue overflows cwnd falls, and while it is below the BDP the line is not full.",
-      `BBR, which does not take each loss for congestion, gets ${it.text("a tenth of a BDP, BBR", "goodputMbitS")} through the short queue.`,
+      "Watch the windows: each time the queue overflows, cwnd falls. While cwnd is below the BDP, the line is not full.",
+      `BBR does not treat each loss as congestion. It gets ${it.text("a tenth of a BDP, BBR", "goodputMbitS")} through the short queue.`,
     ],
-    why: () => "After a loss CUBIC keeps 70 % of its window. The line stays busy only if at least a BDP is left. That needs a queue of some 0.4 BDP. "
+    why: () => "After a loss CUBIC keeps 70 % of its window. The line stays busy only if at least a BDP is left. That needs a queue of about 0.4 BDP. "
       + "`bentpipe doctor` calls it `short-queue`.",
     claims: (it) => ({
       "a tenth of a BDP carries less than one BDP": it.value("a tenth of a BDP", "goodputMbitS") < 0.95 * it.value("one BDP", "goodputMbitS"),
@@ -83,12 +83,12 @@ export const QUEUES: readonly Lesson[] = [
     },
     figures: ["pingMs", "queueKb", "goodputMbitS"],
     look: (it) => [
-      `95 % of pings take up to ${it.text("1 MB, fifo", "pingMs")}, although the path has 30 ms. The rest is waiting in the queue.`,
+      `95 % of pings take up to ${it.text("1 MB, fifo", "pingMs")}, although the path has 30 ms. The rest is queueing delay.`,
       `With 100 kB they take up to ${it.text("100 kB, fifo", "pingMs")}, with fq_codel ${it.text("1 MB, fq_codel", "pingMs")}. The download loses little: `
       + `${it.text("1 MB, fifo", "goodputMbitS")}, ${it.text("100 kB, fifo", "goodputMbitS")} and ${it.text("1 MB, fq_codel", "goodputMbitS")}.`,
       `BBR keeps the queue short by itself: ${it.text("1 MB, BBR", "pingMs")}.`,
     ],
-    why: () => "CUBIC grows its window until a packet is lost. A queue of 1 MB at 20 Mbit/s is 400 ms long before it loses one. Everyone's packets wait behind it. "
+    why: () => "CUBIC grows its window until a packet is lost. A queue of 1 MB at 20 Mbit/s holds 400 ms of packets before it drops one. Everyone's packets wait in it. "
       + "`bentpipe doctor` calls it `bufferbloat`.",
     claims: (it) => ({
       "pings take more than five times the path's round trip": it.value("1 MB, fifo", "pingMs") > 150,
@@ -101,7 +101,7 @@ export const QUEUES: readonly Lesson[] = [
   {
     page: "policer",
     title: "How does a policer differ from a slow line?",
-    question: "A provider sells 20 Mbit/s on a line of 100 Mbit/s, and drops what is above. It does not delay it. What does a download get?",
+    question: "A provider sells 20 Mbit/s on a line of 100 Mbit/s. It drops packets above this rate instead of delaying them. What does a download get?",
     controls: ["policer", "policerBurst", "congestionControl", "rtt"],
     charts: ["throughput", "windows", "rtt", "drops"],
     tries: {
@@ -112,7 +112,7 @@ export const QUEUES: readonly Lesson[] = [
     figures: ["goodputMbitS", "pingMs", "lostPackets", "retransmitted"],
     look: (it) => [
       `The goodput is ${it.text("a policer with 50 kB of burst", "goodputMbitS")}; a line of that rate with a queue gives ${it.text("a line of 20 Mbit/s", "goodputMbitS")}.`,
-      `The policer drops ${it.text("a policer with 50 kB of burst", "lostPackets")}, and yet no round trip gets longer: ${it.text("a policer with 50 kB of burst", "pingMs")} for 95 % of pings. This tells a policer from a full queue.`,
+      `The policer drops ${it.text("a policer with 50 kB of burst", "lostPackets")}, but no round trip gets longer: ${it.text("a policer with 50 kB of burst", "pingMs")} for 95 % of pings. This distinguishes a policer from a full queue.`,
       `A larger burst helps TCP: ${it.text("with 500 kB of burst", "goodputMbitS")}.`,
     ],
     why: () => "A policer has a bucket of tokens and no queue. A window that leaves in a burst finds the bucket empty and loses many packets at once. "
@@ -138,12 +138,12 @@ export const QUEUES: readonly Lesson[] = [
     figures: ["downloadMbitS", "neighbourMbitS", "goodputMbitS"],
     overSeeds: ["one stream each", "eight streams"],
     look: (it) => [
-      `With one stream each the download gets ${it.text("one stream each", "downloadMbitS")} and the neighbour ${it.text("one stream each", "neighbourMbitS")}. In so short a time chance has a part: `
+      `With one stream each the download gets ${it.text("one stream each", "downloadMbitS")} and the neighbour ${it.text("one stream each", "neighbourMbitS")}. In so short a time the result depends on chance: `
       + `over five seeds the neighbour gets ${it.range("one stream each", "neighbourMbitS")}.`,
       `With eight streams the download gets ${it.text("eight streams", "downloadMbitS")}, and the neighbour ${it.text("eight streams", "neighbourMbitS")} (${it.range("eight streams", "neighbourMbitS")} over five seeds). The line carries no more than before.`,
       `fq_codel shares between connections, not between people: the neighbour still gets only ${it.text("eight streams, fq_codel", "neighbourMbitS")}.`,
     ],
-    why: () => "In a shared queue each connection gets about the same share in the long run. Who opens eight gets about eight shares. Streams add windows where windows are the limit; on a full line they take from others.",
+    why: () => "In a shared queue each connection gets about the same share in the long run. Whoever opens eight gets about eight shares. If windows are the limit, more streams add windows. On a full line they take rate from others.",
     claims: (it) => ({
       "the neighbour loses more than a third": it.value("eight streams", "neighbourMbitS") < 0.67 * it.value("one stream each", "neighbourMbitS"),
       "the line carries about as much": Math.abs(it.value("eight streams", "goodputMbitS") / it.value("one stream each", "goodputMbitS") - 1) < 0.05,

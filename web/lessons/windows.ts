@@ -25,12 +25,12 @@ export const WINDOWS: readonly Lesson[] = [
     },
     figures: ["goodputMbitS", "retransmitted"],
     look: (it) => [
-      `The window chart: in flight grows, and then stays flat although nothing is lost. From there on the sender waits, once per round trip.`,
-      `The goodput: ${it.text("30 ms", "goodputMbitS")} at 30 ms, ${it.text("150 ms", "goodputMbitS")} at 150 ms and ${it.text("550 ms", "goodputMbitS")} at 550 ms.`,
-      `With four times the send buffer at 550 ms it is ${it.text("550 ms, four times the send buffer", "goodputMbitS")}. The line never was the limit.`,
+      `In the window chart the data in flight grow, and then stay flat although nothing is lost. From then on the sender waits once per round trip.`,
+      `The goodput is ${it.text("30 ms", "goodputMbitS")} at 30 ms, ${it.text("150 ms", "goodputMbitS")} at 150 ms and ${it.text("550 ms", "goodputMbitS")} at 550 ms.`,
+      `With four times the send buffer at 550 ms it is ${it.text("550 ms, four times the send buffer", "goodputMbitS")}. The line was never the limit.`,
     ],
     why: () => "A sender may have one window in flight per round trip, so its rate is window / round trip. Linux's send buffer grows to 4 MB by default, "
-      + "bookkeeping included, and what is sent stays in it until it is acknowledged. At 550 ms slow start takes seconds as well, because the window doubles only once per round trip.",
+      + "including overhead, and data stay in it until they are acknowledged. At 550 ms slow start also takes seconds, because the window doubles only once per round trip.",
     claims: (it) => ({
       "throughput falls as the round trip grows": it.value("30 ms", "goodputMbitS") > it.value("150 ms", "goodputMbitS")
         && it.value("150 ms", "goodputMbitS") > 2 * it.value("550 ms", "goodputMbitS"),
@@ -60,11 +60,11 @@ export const WINDOWS: readonly Lesson[] = [
     },
     figures: ["goodputMbitS", "queueKb"],
     look: (it) => [
-      `The receive window is a flat line, and in flight lies on it. With 64 KiB the goodput is ${it.text("a window of 64 KiB", "goodputMbitS")}, that is ${kib(it.value("a window of 64 KiB", "goodputMbitS"))}.`,
-      `With buffers of 640 KiB it is ${it.text("buffers of 640 KiB", "goodputMbitS")} (${kib(it.value("buffers of 640 KiB", "goodputMbitS"))}), with the buffers of a Linux of today ${it.text("today's buffers", "goodputMbitS")}.`,
+      `The receive window is a flat line, and the data in flight reach it. With 64 KiB the goodput is ${it.text("a window of 64 KiB", "goodputMbitS")}, that is ${kib(it.value("a window of 64 KiB", "goodputMbitS"))}.`,
+      `With buffers of 640 KiB it is ${it.text("buffers of 640 KiB", "goodputMbitS")} (${kib(it.value("buffers of 640 KiB", "goodputMbitS"))}), with the buffers of today's Linux ${it.text("today's buffers", "goodputMbitS")}.`,
       `Eight connections with small windows carry ${it.text("a window of 64 KiB, eight streams", "goodputMbitS")}: each adds a window.`,
     ],
-    why: () => "The windows were the only limit. One window crosses per round trip, whatever the line could carry. The cure is a buffer of twice the BDP at both ends, "
+    why: () => "The windows were the only limit. One window crosses per round trip, at any line rate. The cure is a buffer of twice the BDP at both ends, "
       + "or several connections at once. Today's Linux grows its buffers by itself, unless the program sets their size.",
     claims: (it) => ({
       "64 KiB give less than a tenth of the line": it.value("a window of 64 KiB", "goodputMbitS") < 2,
@@ -92,7 +92,7 @@ export const WINDOWS: readonly Lesson[] = [
     figures: ["goodputMbitS", "pingMs"],
     look: (it) => [
       `The receive window never rises above 64 KiB. The goodput is ${it.text("without window scaling", "goodputMbitS")}; with scaling it is ${it.text("with window scaling", "goodputMbitS")}.`,
-      `Nothing is wrong with the line: pings take as long as with an idle line, and over 10 ms the same window carries ${it.text("without, 10 ms", "goodputMbitS")}.`,
+      `The line is fine: pings take as long as on an idle line. Over 10 ms the same window carries ${it.text("without, 10 ms", "goodputMbitS")}.`,
     ],
     why: () => "The window field of TCP has 16 bits. Without window scaling (RFC 7323) at most 65 535 bytes may be in flight: 5.2 Mbit/s over 100 ms, on any line. "
       + "`bentpipe doctor` calls it `receiver-window`.",
@@ -120,13 +120,13 @@ export const WINDOWS: readonly Lesson[] = [
     },
     figures: ["goodputMbitS", "retransmitted"],
     look: (it) => [
-      `The goodput is ${it.text("both buffers 640 KiB", "goodputMbitS")}. With only the send buffer small it is ${it.text("a send buffer of 640 KiB", "goodputMbitS")}: `
-      + "the receive window is then far above what is in flight.",
-      "What is in flight rises above 640 KiB at times, in Linux as in the simulator: while bursts are small, what waits to be sent grows without a question about memory.",
+      `The goodput is ${it.text("both buffers 640 KiB", "goodputMbitS")}. If only the send buffer is small it is ${it.text("a send buffer of 640 KiB", "goodputMbitS")}: `
+      + "the receive window is then far above the data in flight.",
+      "The data in flight sometimes exceed 640 KiB, in Linux and in the simulator: while bursts are small, waiting data are added to the last buffer without a check of the memory.",
       `With 64 MiB at both ends it is ${it.text("both 64 MiB", "goodputMbitS")}.`,
     ],
-    why: () => "What is sent stays in the send buffer until it is acknowledged, a round trip later. So the buffer limits what is in flight, if not exactly. A program that sets SO_SNDBUF "
-      + "switches Linux's own growth off. `bentpipe doctor` calls it `send-buffer`, and tells it from the receiver's window by the window that is left.",
+    why: () => "Data stay in the send buffer until they are acknowledged, a round trip later. So the buffer limits the data in flight, though not exactly. A program that sets SO_SNDBUF "
+      + "switches Linux's autotuning off. `bentpipe doctor` calls it `send-buffer`. In contrast to `receiver-window`, there is free room in the receive window.",
     claims: (it) => ({
       "a small send buffer limits on its own": it.value("a send buffer of 640 KiB", "goodputMbitS") < 0.2 * it.value("both 64 MiB", "goodputMbitS"),
       "nothing is lost while buffers limit": it.value("both buffers 640 KiB", "retransmitted") === 0 && it.value("a send buffer of 640 KiB", "retransmitted") === 0,
@@ -135,8 +135,8 @@ export const WINDOWS: readonly Lesson[] = [
   },
   {
     page: "slow-start-geo",
-    title: "Why do short downloads crawl over a satellite?",
-    question: "A file of 1 MB over a GEO link of 16 Mbit/s would need half a second and a round trip at the link's rate. How long does it take?",
+    title: "Why are short downloads slow over a satellite?",
+    question: "At the link's rate, a file of 1 MB over a GEO link of 16 Mbit/s would need half a second and a round trip. How long does it take?",
     controls: ["size", "rtt", "rateDown", "congestionControl", "between"],
     charts: ["throughput", "windows"],
     tries: {
@@ -147,12 +147,12 @@ export const WINDOWS: readonly Lesson[] = [
     },
     figures: ["downloadS"],
     look: (it) => [
-      `It is complete after ${it.text("1 MB over GEO", "downloadS")}. cwnd doubles once per round trip, from ten segments on: watch the steps of 550 ms.`,
-      `Ten times the rate hardly helps: ${it.text("1 MB over GEO, ten times the rate", "downloadS")}. A shorter way does: ${it.text("1 MB over LEO", "downloadS")} over LEO.`,
-      "The first three round trips are the handshake and what iperf3 settles before the data. At the end the server sends on until it hears that the client has all.",
+      `It is complete after ${it.text("1 MB over GEO", "downloadS")}. cwnd begins with ten segments and doubles once per round trip: watch the steps of 550 ms.`,
+      `Ten times the rate hardly helps: ${it.text("1 MB over GEO, ten times the rate", "downloadS")}. A shorter path helps: ${it.text("1 MB over LEO", "downloadS")} over LEO.`,
+      "The first three round trips are the handshake and iperf3's own messages before the data. At the end the server continues to send until it learns that the client has all data.",
       `Gateways that know the link's rate need no slow start across it: ${it.text("1 MB over GEO, gateways", "downloadS")}.`,
     ],
-    why: () => "TCP begins with ten segments and waits for their ACKs. Each doubling takes one round trip, so a short file is over before the window has grown to the BDP. "
+    why: () => "TCP begins with ten segments and waits for their ACKs. Each doubling takes one round trip, so a short file ends before the window has grown to the BDP. "
       + "`bentpipe doctor` calls it `slow-start`.",
     claims: (it) => ({
       "ten times the rate saves less than a quarter": it.value("1 MB over GEO, ten times the rate", "downloadS") > 0.75 * it.value("1 MB over GEO", "downloadS"),

@@ -79,7 +79,7 @@ for (const lesson of LESSONS) {
 }
 const index = [
   "# Lessons", "", "<!-- Written by `make lessons` from web/lessons; change it there. -->", "",
-  "Each lesson has a question, a picture to play with, what to look for, and what was published and measured. The pictures are the "
+  "Each lesson asks a question. It has an interactive picture, says what to look for, and gives published and measured figures. The pictures are the "
   + "[playground](../playground.md): the simulator runs in the page.", "",
   ...LESSONS.map(({ page: name, title }) => `- [${title}](${name}.md)`), "",
 ].join("\n");
