@@ -70,8 +70,8 @@ def test_what_is_wrong_with_a_question_is_one_message_with_the_hint(run: Command
     assert 'Candidate bindings: "seed"' in one_message(run("query", "out", "select sed from runs"))
     assert "a query only reads" in one_message(run("query", "out", f"copy runs to '{swept}/x.csv'"))
     assert "one of --csv and --json" in one_message(run("query", "out", "from runs", "--csv", "--json"))
-    assert "there is no such folder" in one_message(run("query", "nowhere", "from runs"))
-    assert "there is no such folder" in one_message(run("query", "out", "nowhere"))
+    assert "nowhere: no such folder" in one_message(run("query", "nowhere", "from runs"))
+    assert "nowhere: no such folder" in one_message(run("query", "out", "nowhere"))
 
 
 @pytest.mark.usefixtures("swept")

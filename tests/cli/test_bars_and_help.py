@@ -57,7 +57,7 @@ def test_help_shows_what_is_typed_and_no_types(run: Command, command: str) -> No
 
 def test_a_lab_that_is_not_there_is_told_which_are(run: Command) -> None:
     said = run("run", "nowhere")
-    assert "neither a file nor a lab of that name; labs that come with bentpipe: cures," in said.stderr
+    assert "no file and no lab of that name; labs that come with bentpipe: cures," in said.stderr
 
 
 def test_a_page_says_what_it_does_before_its_first_run_is_drawn(

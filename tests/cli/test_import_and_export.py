@@ -27,7 +27,7 @@ def test_a_file_that_cannot_be_read_is_one_line_and_status_2(run: Command, tmp_p
     said = run("import", str(SAMPLES / "up.json"), "notes.json", "--out", "out")
     assert (said.status, said.stdout) == (2, "")
     assert said.stderr == (
-        "bentpipe: notes.json: found JSON that no known program wrote; expected iperf3's JSON (iperf3 -J) or "
+        "bentpipe: notes.json: found JSON of an unknown program; expected iperf3's JSON (iperf3 -J) or "
         "flent's data file (.flent.gz)\n"
     )
     assert not (tmp_path / "out").exists()
@@ -58,7 +58,7 @@ def test_an_export_says_what_it_wrote_and_never_writes_over_it(run: Command) -> 
 def test_an_export_to_nowhere_is_refused(run: Command) -> None:
     said = run("export", "out")
     assert said.status == 2
-    assert "found neither --csv nor --flent" in said.stderr
+    assert "export needs --csv FOLDER or --flent FOLDER" in said.stderr
 
 
 def test_a_comparison_with_imported_runs_says_so(run: Command) -> None:

@@ -78,7 +78,7 @@ def test_two_rates_are_told_apart_by_a_slash_that_is_of_no_unit(text: str) -> No
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ([], "no options and no terminal to ask questions on; expected --rate and --rtt, or --preset"),
+        ([], "neither options nor a terminal for questions; expected --rate and --rtt, or --preset"),
         (["--rate", "16Mbit/s"], "--rtt: found nothing; expected --rtt 550ms"),
         (["--rate", "16", "--rtt", "1ms"], '--rate: found "16", a number without a unit'),
         (["--rate", "16Mbit/s", "--rtt", "0ms"], '--rtt: found "0ms"; expected a round trip above zero'),

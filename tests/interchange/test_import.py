@@ -109,8 +109,8 @@ def test_tables_and_pages_say_that_nothing_is_known_of_their_error(tmp_path: Pat
         pytest.param(b'{"a": "\xff"}', "byte 7: found a byte that is not UTF-8", id="not UTF-8"),
         pytest.param(b"[" * 200_000, "found values nested too deeply", id="nested deeply"),
         pytest.param(b'{"a": ' + b"9" * 5000 + b"}", "found a number too long", id="long number"),
-        pytest.param(b"{}", "found JSON that no known program wrote", id="empty object"),
-        pytest.param(b'"iperf3"', "found JSON that no known program wrote", id="text"),
+        pytest.param(b"{}", "found JSON of an unknown program", id="empty object"),
+        pytest.param(b'"iperf3"', "found JSON of an unknown program", id="text"),
     ],
 )
 def test_a_file_that_is_none_of_theirs_is_one_message(tmp_path: Path, content: bytes, said: str) -> None:

@@ -131,7 +131,7 @@ def test_numpys_numbers_and_tuples_are_numbers_and_lists() -> None:
     ("keys", "said"),
     [
         ({"path": {"rtt": 550}}, "Lab(...): path.rtt: found 550, a number without a unit"),
-        ({"pth": {}}, 'Lab(...): pth: found a key that is not known; did you mean "path"?'),
+        ({"pth": {}}, 'Lab(...): pth: found an unknown key; did you mean "path"?'),
         ({"path": {"rtt": object()}}, "Lab(...): path.rtt: found a value of the type object"),
         ({"path": {1: "x"}}, "Lab(...): path: found the key 1"),
         (
@@ -218,7 +218,7 @@ def test_a_replaced_value_pins_a_swept_key_and_goes_over_the_variants() -> None:
         (
             "path.rrt",
             "300 ms",
-            'replace("path.rrt", "300 ms"): path.rrt: found the key "path.rrt", which is not',
+            'replace("path.rrt", "300 ms"): path.rrt: found the unknown key "path.rrt"',
         ),
         ("path.rtt", b"300 ms", "found a value of the type bytes"),
         (3, "300 ms", "found a key of the type int"),

@@ -20,14 +20,14 @@ WRONG: Mapping[str, Wrong] = {
         '[split]\npath = { congestion_contol = "bbr" }\n' + WORK,
         ":2",
         "split.path.congestion_contol",
-        "a key that is not known",
+        "an unknown key",
         'did you mean "congestion_control"?',
     ),
     "a congestion control that nobody knows": (
         '[split]\npath = { congestion_control = "warp" }\n' + WORK,
         ":2",
         "split.path.congestion_control",
-        '"warp", which is not known',
+        'the unknown name "warp"',
         "expected one of",
     ),
     "buffers with units": (

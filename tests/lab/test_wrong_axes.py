@@ -24,7 +24,7 @@ WRONG: Mapping[str, Wrong] = {
         WORK + '[sweep.orbit]\nGEO = { "path.rtt" = "1 ms" }\nLEO = { "path.rrt" = "1 ms" }\n',
         ":7",
         "path.rrt",
-        "which is not known",
+        "the unknown key",
         'did you mean "path.rtt"?',
     ),
     "a wrong value in a named axis": (

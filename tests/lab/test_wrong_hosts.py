@@ -52,14 +52,14 @@ WRONG: Mapping[str, Wrong] = {
         '[host]\ncongestion_control = { name = "cubic", slowstart = "search" }\n' + WORK,
         ":2",
         "host.congestion_control.slowstart",
-        "not known",
+        "unknown",
         'did you mean "slow_start"? Keys here: beta, name, saved_cwnd, saved_rtt, slow_start',
     ),
     "a parameter of another congestion control": (
         '[host]\ncongestion_control = { name = "reno", beta = 0.5 }\n' + WORK,
         ":2",
         "host.congestion_control.beta",
-        "not known",
+        "unknown",
         "keys here: name, saved_cwnd, saved_rtt, slow_start",
     ),
     "a parameter of a congestion control that takes none": (

@@ -14,7 +14,7 @@ from .wrong import WriteLab
 @pytest.mark.parametrize(
     ("option", "key", "found", "remedy"),
     [
-        ("path.rrt=5", "path.rrt", "which is not known", 'did you mean "path.rtt"?'),
+        ("path.rrt=5", "path.rrt", "the unknown key", 'did you mean "path.rtt"?'),
         ("path.rtt", "", '"path.rtt"', '--set path.rtt="30 ms"'),
         ("=5", "", '"=5"', "a key and a value"),
         ("path.rtt=5", "path.rtt", "5, a number without a unit", '"550 ms"'),

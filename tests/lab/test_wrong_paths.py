@@ -24,8 +24,8 @@ WRONG: Mapping[str, Wrong] = {
         '[path]\nrtt = "2 ms"\ndelay = "1 ms"\n' + WORK,
         ":3",
         "path.delay",
-        "both",
-        'one of "rtt"',
+        'both "rtt" and "delay"',
+        'only one: "rtt"',
     ),
     "a queue in BDP without a rate": (
         '[path]\nqueue = "1 bdp"\n' + WORK,
@@ -115,14 +115,14 @@ WRONG: Mapping[str, Wrong] = {
         '[path]\nrate = { trace = "no.trace" }\n' + WORK,
         ":2",
         "path.rate.trace",
-        '"no.trace", a file that is not',
+        '"no.trace", which does not exist',
         "a file",
     ),
     "a missing loss trace": (
         '[path.up]\nloss = { model = "trace", file = "no" }\n' + WORK,
         ":2",
         "path.up.loss.file",
-        "not there",
+        "which does not exist",
         "a file",
     ),
 }

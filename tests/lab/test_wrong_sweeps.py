@@ -29,7 +29,7 @@ WRONG: Mapping[str, Wrong] = {
         WORK + '[sweep]\n"path.rrt" = ["1 ms"]\n',
         ":6",
         "path.rrt",
-        "which is not known",
+        "the unknown key",
         'did you mean "path.rtt"?',
     ),
     "a sweep over a workload that is not there": (
@@ -43,7 +43,7 @@ WRONG: Mapping[str, Wrong] = {
         '[[workload]]\nkind = "ping"\n[sweep]\n"workload.ping.streams" = [1]\n',
         ":4",
         "workload.ping.streams",
-        "which is not known",
+        "the unknown key",
         "keys in workload.ping",
     ),
     "a sweep without quotes": (

@@ -1,4 +1,4 @@
-"""Values that will not do: without a unit, out of range, of a wrong type, under a key that is not known."""
+"""Wrong values: without a unit, out of range, of a wrong type, under an unknown key."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WRONG: Mapping[str, Wrong] = {
         'titel = "x"\n' + WORK,
         ":1",
         "titel",
-        "a key that is not known",
+        "an unknown key",
         'did you mean "title"?',
     ),
     "a tunnel that is no table": (
@@ -63,36 +63,36 @@ WRONG: Mapping[str, Wrong] = {
         'congestion_control = "bbr"\n' + WORK,
         ":1",
         "congestion_control",
-        "a key that is not known",
+        "an unknown key",
         'did you mean "host.congestion_control"?',
     ),
     "a key at the top that no known key is like": (
         WORK + "[zeppelin]\nredundancy = 0\n",
         ":5",
         "zeppelin",
-        "a key that is not known",
+        "an unknown key",
         "keys at the top: ",
     ),
-    "an unknown key": ('[path]\nrrt = "5 ms"\n' + WORK, ":2", "path.rrt", "not known", 'did you mean "rtt"?'),
+    "an unknown key": ('[path]\nrrt = "5 ms"\n' + WORK, ":2", "path.rrt", "unknown", 'did you mean "rtt"?'),
     "an unknown key of a workload": (
         WORK + "steams = 2\n",
         ":5",
         "workload.download.steams",
-        "not known",
+        "unknown",
         'did you mean "streams"?',
     ),
     "an unknown key of an inline table": (
         '[path]\njitter = { spred = "5 ms" }\n' + WORK,
         ":2",
         "path.jitter.spred",
-        "not known",
+        "unknown",
         'did you mean "spread"?',
     ),
     "a key of another discipline": (
         '[path]\nrate = "1 Mbit/s"\nqueue = { discipline = "fifo", target = "5 ms" }\n' + WORK,
         ":3",
         "path.queue.target",
-        "not known",
+        "unknown",
         "keys here: discipline, limit",
     ),
     "a negative time": (

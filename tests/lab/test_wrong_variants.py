@@ -45,7 +45,7 @@ WRONG: Mapping[str, Wrong] = {
         WORK + '[[variant]]\nname = "a"\nset = { "host.sck" = false }\n',
         ":7",
         "host.sck",
-        "not known",
+        "unknown",
         '"host.sack"?',
     ),
     "a variant over a swept key": (
@@ -66,7 +66,7 @@ WRONG: Mapping[str, Wrong] = {
         WORK + '[[variant]]\nname = "a"\nsets = { "host.sack" = false }\n',
         ":7",
         "variant.0.sets",
-        "not known",
+        "unknown",
         '"set"?',
     ),
 }

@@ -44,15 +44,15 @@ WRONG: Mapping[str, Wrong] = {
         WORK + 'size = "1 MB"\n',
         ":4",
         "workload.download.time",
-        "both",
-        'one of "size" and "time"',
+        'both "size" and "time"',
+        "only one of them",
     ),
     "a count and a time of messages": (
         '[[workload]]\nname = "keys"\nkind = "interactive"\ncount = 10\ntime = "5 s"\n',
         ":5",
         "workload.keys.time",
-        "both",
-        'one of "count" and "time"',
+        'both "count" and "time"',
+        "only one of them",
     ),
     "messages without an end in a lab without a duration": (
         '[[workload]]\nname = "keys"\nkind = "interactive"\n',
@@ -123,7 +123,7 @@ WRONG: Mapping[str, Wrong] = {
         'size = { distribution = "file", file = "sizes.txt" }\n',
         ":5",
         "workload.channels.size.file",
-        "not there",
+        "which does not exist",
         "expected a file",
     ),
     "a distribution of sizes that there is not": (

@@ -105,7 +105,7 @@ def matching(patterns: Iterable[str], names: Sequence[str], asker: str) -> list[
         if not meant:
             raise ComparisonError(
                 f"{asker}: no run has a figure {shown(pattern)}; "
-                f"{did_you_mean(pattern, names)}`bentpipe compare --json` names those that are compared"
+                f"{did_you_mean(pattern, names)}`bentpipe compare --json` lists the compared figures"
             )
         found.update(dict.fromkeys(meant))
     return list(found)

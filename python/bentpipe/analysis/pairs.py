@@ -133,7 +133,7 @@ def _of_variants(sweep: Results, asked: str | None) -> list[Thing]:
     theirs = by_variant.pop(baseline)
     if not by_variant:
         raise ComparisonError(
-            f'{sweep.folder} holds only the variant "{baseline}": nothing to compare it with; '
+            f'{sweep.folder} has only the variant "{baseline}", so there is nothing to compare; '
             "expected another variant in it, or a second folder"
         )
     return [Thing(name, baseline, ours, _where_run(ours, theirs)) for name, ours in by_variant.items()]

@@ -45,7 +45,7 @@ def parse(text: str) -> Requirement:
     text = " ".join(text.split())
     parts = _PARTS.fullmatch(text)
     if parts is None:
-        raise _unread(text, "there is no figure before one of >=, <=, > and <")
+        raise _unread(text, "no figure before >=, <=, > or <")
     figure, operator, bound = parts.groups()
     plain, paired = _PLAIN.fullmatch(bound), _PAIRED.fullmatch(bound)
     if plain:

@@ -225,13 +225,13 @@ def _check_together(source: Sequence[str], of: _OfHost) -> None:
     if len(given) > 1:
         raise StoreError(f"doctor: found {' and '.join(given)}; expected one of them")
     if of.to is not None and source:
-        raise StoreError(f'--to: found "{source[0]}" beside the server; expected nothing more')
+        raise StoreError(f'--to: unexpected argument "{source[0]}"; --to takes only the server')
     if not of.exec_ and len(source) > 1:
-        raise StoreError(f'doctor: found "{source[1]}" too; expected one thing to look at')
+        raise StoreError(f'doctor: unexpected argument "{source[1]}"; expected only one source')
     if of.for_ is not None and not of.watch:
-        raise StoreError("--for: it goes with --watch only")
+        raise StoreError("--for needs --watch")
     if of.most_bytes is not None and of.to is None:
-        raise StoreError("--bytes: it goes with --to only")
+        raise StoreError("--bytes needs --to")
 
 
 def _parsed_by(option: str, text: str, parse: Callable[[object], int]) -> int:
@@ -242,7 +242,7 @@ def _parsed_by(option: str, text: str, parse: Callable[[object], int]) -> int:
     except FaultError as fault:
         raise LabError("doctor", option, fault.found or shown(text), fault.remedy) from None
     if found <= 0:
-        raise LabError("doctor", option, shown(text), "expected more than nothing")
+        raise LabError("doctor", option, shown(text), "expected a value above zero")
     return found
 
 

@@ -79,7 +79,7 @@ def of_command(command: Sequence[str], every_s: float, *, to_stderr: bool) -> It
     from bentpipe.doctor.watching import Watching
 
     if not command:
-        raise StoreError("--exec: found no command; expected one, such as --exec -- curl -O https://...")
+        raise StoreError("--exec needs a command, such as --exec -- curl -O https://...")
     with Watching(own_children(), every_s) as watching, interruption.put_off():
         # A Ctrl-C goes to the command, too, which ends by it.
         running = start(command, sys.stderr.fileno() if to_stderr else None)

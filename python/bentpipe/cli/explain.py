@@ -88,7 +88,7 @@ def _chosen(
         values = "; ".join(f"{key} = {', '.join(_values(records, key))}" for key in _keys(records))
         points_there = f"; points: {values}" if values else ""
         asked = [*(f"--point {each}" for each in points), *(f"--variant {each}" for each in variants)]
-        raise StoreError(f"{' '.join(asked)}: found no such run; variants here: {there}{points_there}")
+        raise StoreError(f"{' '.join(asked)}: no such run; variants here: {there}{points_there}")
     return found
 
 

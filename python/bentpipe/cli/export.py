@@ -35,9 +35,9 @@ def export(
         bentpipe export runs/office --flent for-flent && flent -p totals for-flent/*.flent.gz
     """
     if not csv and not flent:
-        raise StoreError("export: found neither --csv nor --flent; expected one of them, with a folder")
+        raise StoreError("export needs --csv FOLDER or --flent FOLDER")
     if table and not csv:
-        raise StoreError("--table: found no --csv; tables are for it")
+        raise StoreError("--table needs --csv")
     from bentpipe.interchange import csv_export, flent_export
     from bentpipe.runs.store import Results
 

@@ -110,7 +110,7 @@ def new(
 
 def _check_place(place: Path, *, force: bool) -> None:
     if place.is_dir():
-        raise LabError("new", "", f"the folder {place}", "expected a file to write, such as my.toml")
+        raise LabError("new", "", f"the folder {place}", "expected a file name, such as my.toml")
     if place.exists() and not force:
         raise LabError(
             "new",
@@ -165,7 +165,7 @@ def _asked() -> Answers:
         raise LabError(
             "new",
             "",
-            "no options and no terminal to ask questions on",
+            "neither options nor a terminal for questions",
             "expected --rate and --rtt, or --preset: bentpipe new my.toml --rate 16Mbit/s --rtt 550ms",
         )
     default = first_lab.of_preset(first_lab.DEFAULT_PRESET)

@@ -128,7 +128,7 @@ def tune(
     if len(asked) > 1:
         raise TuneError(f"tune: found {' and '.join(asked)}; expected one of them")
     if sys.platform != "linux":
-        raise TuneError("tune sets Linux's settings, and this is no Linux; what a path needs: bentpipe calc")
+        raise TuneError("tune needs Linux; `bentpipe calc` says what a path needs on any system")
     from bentpipe.tune.machine import Machine
 
     machine = Machine()
@@ -145,7 +145,8 @@ def tune(
     proving = _measurement(measure, to, path, less_is_better=less_is_better)
     if (proving is None) != unproved:
         raise TuneError(
-            "--apply needs a measurement that proves it: --measure COMMAND or --to SERVER; or --unproved"
+            "--apply needs a measurement as proof: --measure COMMAND or --to SERVER; "
+            "--unproved applies without proof"
             if proving is None
             else "found --unproved beside a measurement; expected one of the two"
         )
@@ -162,7 +163,7 @@ def _path(
     if report is None:
         if rate is None or rtt is None:
             raise TuneError(
-                "tune: found no path; expected --from REPORT, of `bentpipe doctor --json`, or --rate and "
+                "tune needs a path: --from REPORT (a report of `bentpipe doctor --json`), or --rate and "
                 "--rtt, such as --rate 20Mbit/s --rtt 300ms"
             )
         path = TunedPath(here or "both")

@@ -1,4 +1,4 @@
-"""What is wrong with a command line: the place, what was found, what was expected. In place of click's and
+"""Messages for a wrong command line: the place, what was found, what was expected. They replace click's and
 pydantic's own sentences."""
 
 import itertools
@@ -19,12 +19,12 @@ _EXPECTED = (
 )
 """Pydantic's sentences, by which Typer checks options, and ours."""
 _REQUESTS = (
-    (r"No such command '(help)'.*", r'found no command "\1"'),
-    (r"No such command '(.*\.toml)'.*", r'found no command "\1"; to run a lab: bentpipe run \1'),
-    (r"No such command '(.*?)'\. Did you mean '(.*)'", r'found no command "\1"; did you mean "\2"?'),
-    (r"No such command '(.*?)'.*", r'found no command "\1"'),
-    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"found more arguments than expected: \1"),
-    (r"Option '(.*)' requires an argument", r"\1: found no value; expected one after it"),
+    (r"No such command '(help)'.*", r'unknown command "\1"'),
+    (r"No such command '(.*\.toml)'.*", r'unknown command "\1"; to run a lab: bentpipe run \1'),
+    (r"No such command '(.*?)'\. Did you mean '(.*)'", r'unknown command "\1"; did you mean "\2"?'),
+    (r"No such command '(.*?)'.*", r'unknown command "\1"'),
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"unexpected argument: \1"),
+    (r"Option '(.*)' requires an argument", r"\1 needs a value"),
     (r"Missing (?:option|argument) '(.*)'", r"\1 is missing"),
 )
 """Click's sentences, and ours."""
@@ -36,7 +36,7 @@ def usage_message(error: Any, typed: Sequence[str]) -> str:
     """One sentence for an error that click raised. `typed` is the command line without `bentpipe`."""
     said = str(error.format_message()).rstrip(".?")
     if hasattr(error, "possibilities"):
-        return f"found no option {error.option_name}{_instead(error)}"
+        return f"unknown option {error.option_name}{_instead(error)}"
     if match := re.fullmatch(r"Invalid value for '(.*?)': (.*)", said, flags=re.DOTALL):
         expected = _reworded(match[2], _EXPECTED).replace("'", "")
         return f"{match[1]}: {_found(match[1], typed)}{expected}"
@@ -44,7 +44,7 @@ def usage_message(error: Any, typed: Sequence[str]) -> str:
 
 
 def _instead(error: Any) -> str:
-    """What may have been meant by an unknown option: a key of the path, or another option."""
+    """A suggestion for an unknown option: a key of the path, or another option."""
     if error.ctx and any("--set" in each.opts for each in error.ctx.command.params):
         from bentpipe.lab.keys import meant_in_path
 
@@ -58,7 +58,7 @@ def _instead(error: Any) -> str:
 
 
 def _split_value(said: str, typed: Sequence[str]) -> str:
-    """The message for a quantity whose unit stands alone, because nobody quoted the space; else ""."""
+    """The message for a quantity without quotes, whose unit is therefore a separate argument; else ""."""
     from bentpipe.lab.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS
 
     if match := re.fullmatch(r"Got unexpected extra arguments?(?:\(s\))? \((\S*).*\)", said):
@@ -66,7 +66,7 @@ def _split_value(said: str, typed: Sequence[str]) -> str:
         for before, word in itertools.pairwise(typed):
             number = before.rpartition("=")[2]
             if word == unit and unit in {*RATE_UNITS, *SIZE_UNITS, *TIME_UNITS} and number[-1:].isdigit():
-                return f'found the unit {unit} as a word of its own; expected it in quotes: "{number} {unit}"'
+                return f'a value with a space needs quotes: "{number} {unit}"'
     return ""
 
 
@@ -78,7 +78,7 @@ def _reworded(said: str, sentences: Sequence[tuple[str, str]]) -> str:
 
 
 def _found(option: str, typed: Sequence[str]) -> str:
-    """The value that was typed for this option, or nothing where it cannot be told."""
+    """The value that was typed for this option; empty if it cannot be determined."""
     names = re.split(r"\s*/\s*", option)
     for word, after in zip(typed, [*typed[1:], ""], strict=True):
         name, equals, value = word.partition("=")

@@ -92,7 +92,7 @@ def server(text: str) -> Server:
     port = int(match[4]) if match and match[4] else DEFAULT_PORT
     if match is None or not 0 < port < 65536:
         raise StoreError(
-            f'--to: found "{text}"; expected a host and perhaps a port, such as server.example:{DEFAULT_PORT}'
+            f'--to: found "{text}"; expected SERVER or SERVER:PORT, such as server.example:{DEFAULT_PORT}'
         )
     host = match[1] or match[2] or match[3]
     return Server(host, first_address(host, "--to"), port)

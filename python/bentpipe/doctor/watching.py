@@ -67,11 +67,11 @@ def _numbered(what: str, kind: str | None, number: int) -> Watched:
     if kind == "port":
         if not is_port:
             raise StoreError(
-                f"--watch: found {what}, which is no port (1 to {_MOST_PORT}) and no process that is running"
+                f"--watch: found {what}; expected a port from 1 to {_MOST_PORT}, or a running process"
             )
         return Watched(f"port {number}", ports=[number])
     if not _is_process(number):
-        raise StoreError(f"--watch: found {what}, and no process with that number is running")
+        raise StoreError(f"--watch: found {what}, but no such process is running")
     name = _text(f"/proc/{number}/comm").strip()
     _check_process(number, name)
     return Watched(f"process {number} ({name}) and its children", processes=[number])

@@ -32,4 +32,4 @@ def read(path: Path) -> list[Imported]:
         if form.recognises(parts[0][1]):
             return list(form.runs(parts))
     known = " or ".join(form.name for form in FORMATS)
-    raise ForeignFileError(where, "JSON that no known program wrote", f"expected {known}")
+    raise ForeignFileError(where, "JSON of an unknown program", f"expected {known}")

@@ -1,4 +1,4 @@
-"""From a fault that a model found to the message for the user: which line or option, what stands there,
+"""Turns a fault that a model found into the message for the user: which line or option, what was found,
 what was expected.
 """
 
@@ -132,8 +132,8 @@ def _located(document: Document, details: ErrorDetails) -> Location:
 
 
 def first_fault(error: ValidationError, document: Document, places: Places) -> LabError:
-    """One message for all that is fault: a key that is not known first, since it may be what another fault
-    misses.
+    """One message for all faults: an unknown key first, because it may be the misspelled key that another
+    fault misses.
     """
     faults = error.errors(include_url=False)
     details = next((each for each in faults if each["type"] == "extra_forbidden"), faults[0])
@@ -180,7 +180,7 @@ def _unknown_key(details: ErrorDetails, location: Location) -> FaultError:
         asked = f"for one direction write [path.{key}] with {location[-2]} = .., in a table of its own. "
     else:
         asked = meant(key, known)
-    return FaultError(f"{asked}Keys {place}: {', '.join(sorted(known))}", found="a key that is not known")
+    return FaultError(f"{asked}Keys {place}: {', '.join(sorted(known))}", found="an unknown key")
 
 
 def _unknown_choice(key: str, location: Location, document: Document) -> FaultError:

@@ -14,12 +14,12 @@ from bentpipe.words.faults import did_you_mean, shown
 MOST_BYTES = 4 * 2**20
 WOULD_DO = "expected a lab file (TOML, in UTF-8)"
 _TOML_FAULTS = (
-    (r"Illegal character '\\n'", "a text without its closing quote"),
-    (r"Cannot declare \('(.*)',\) twice", r"the table [\1] stands here a second time"),
-    (r"Cannot overwrite a value", "this key stands here a second time"),
+    (r"Illegal character '\\n'", "a text without a closing quote"),
+    (r"Cannot declare \('(.*)',\) twice", r"the table [\1] is defined twice"),
+    (r"Cannot overwrite a value", "this key is defined twice"),
     (
         r"Expected newline or end of document after a statement",
-        'more text after the value (a quantity needs quotes, such as "550 ms")',
+        'unexpected text after the value (a quantity needs quotes, such as "550 ms")',
     ),
     (r"Invalid value", "invalid value (a text needs quotes)"),
 )
@@ -40,15 +40,13 @@ def find(path_or_name: str | Path) -> Path:
         raise LabError(text, "", "a folder", "expected a lab file")
     if not file.exists():
         if file.suffix or len(file.parts) > 1:
-            raise LabError(
-                text, "", "no file of that name", "expected a lab file, or a name from `bentpipe labs`"
-            )
+            raise LabError(text, "", "no such file", "expected a lab file, or a name from `bentpipe labs`")
         asked = did_you_mean(text, shipped)
         listing = ", ".join(shipped)
         raise LabError(
             text,
             "",
-            "neither a file nor a lab of that name",
+            "no file and no lab of that name",
             f"{asked}Labs that come with bentpipe: {listing}",
         )
     return file

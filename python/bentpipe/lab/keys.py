@@ -71,7 +71,7 @@ def _walk(models: list[type[BaseModel]], parts: list[str], dotted: str, prefix: 
         place = f"in {prefix[:-1]}" if prefix else "at the top"
         raise FaultError(
             f"{asked}Keys {place}: {', '.join(sorted(known))}",
-            found=f'the key "{dotted}", which is not known',
+            found=f'the unknown key "{dotted}"',
         )
     if len(parts) == 1:
         return
@@ -91,7 +91,7 @@ def meant_in_path(key: str) -> str | None:
 
 
 def meant(key: str, known: Collection[str], prefix: str = "") -> str:
-    """The beginning of a remedy for a key that is not known here: a question, or ""."""
+    """The beginning of a remedy for an unknown key: a question, or ""."""
     if _ALSO_CALLED.get(key) in known:
         return f'did you mean "{prefix}{_ALSO_CALLED[key]}"? '
     if "path" in known and (in_path := meant_in_path(key)):

@@ -59,7 +59,7 @@ class Traces:
         would_do = f"expected a file, by its path relative to the lab's folder ({self._folder})"
         try:
             if not file.exists():
-                raise FaultError(would_do, found=f"{shown(name)}, a file that is not there")
+                raise FaultError(would_do, found=f"{shown(name)}, which does not exist")
             if not file.is_file():
                 raise FaultError(would_do, found=f"{shown(name)}, which is not a regular file")
             if file.stat().st_size > _MOST_BYTES:

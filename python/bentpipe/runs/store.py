@@ -46,14 +46,14 @@ class Results:
         """Open a run's folder or one that holds runs' folders, here or at a URL that fsspec knows."""
         place = Place.of(folder)
         if not place.exists():
-            raise StoreError(f"{place}: there is no such folder")
+            raise StoreError(f"{place}: no such folder")
         if not place.is_folder():
             run_it = f"; to run a lab: bentpipe run {place}" if place.name.endswith(".toml") else ""
             raise StoreError(f"{place}: found a file; expected a run's folder, or a folder of runs{run_it}")
         runs = Runs(place)
         if not runs.names:
             started = any(name.startswith(".") and name.endswith(STAGING_SUFFIX) for name in place.names())
-            found = "only unfinished runs" if started else f"no {RECORD}, in it or in a folder of it"
+            found = "only unfinished runs" if started else f"no {RECORD} in this folder or its subfolders"
             raise StoreError(f"{place}: found {found}; expected a run's folder, or a folder of runs")
         return cls(place, runs)
 

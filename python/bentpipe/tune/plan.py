@@ -178,9 +178,7 @@ def plan(
 def _unknown(key: str, known: Collection[str]) -> str:
     near = nearest(key, known)
     listed = ", ".join(sorted(known)) or "none"
-    return f"found no change {key} in this plan; " + (
-        f"did you mean {near}?" if near else f"changes here: {listed}"
-    )
+    return f'unknown change "{key}"; ' + (f"did you mean {near}?" if near else f"changes here: {listed}")
 
 
 @dataclass(frozen=True)

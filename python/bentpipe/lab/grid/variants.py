@@ -64,7 +64,7 @@ def chosen(variants: dict[str, Variant], names: Sequence[str] | None) -> dict[st
             raise LabError(
                 f"--variant {name}",
                 "",
-                "a name that is not a variant",
+                "an unknown variant",
                 f"{asked}Variants of this lab: {listed(variants)}",
             )
     return {name: variants[name] for name in variants if name in names}
@@ -81,7 +81,7 @@ def _variant(table: Any, base: Document, axes: Mapping[str, Axis], here: Locatio
         in_set = f'expected set = {{ "{extra}{below}" = .. }}. '
         asked = in_set if is_change else did_you_mean(extra, _KEYS)
         remedy = f"{asked}Keys of a variant: {', '.join(_KEYS)}"
-        raise fault(Origin((*here, extra)), f"{key}.{extra}", "a key that is not known", remedy)
+        raise fault(Origin((*here, extra)), f"{key}.{extra}", "an unknown key", remedy)
     name, changes = table.get("name"), table.get("set")
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
         found = "none" if name is None else shown(name)

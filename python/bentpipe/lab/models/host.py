@@ -56,7 +56,7 @@ def _known_control(name: str) -> str:
         asked = did_you_mean(name, CONGESTION_CONTROLS)
         raise FaultError(
             f"{asked}expected one of {', '.join(CONGESTION_CONTROLS)}",
-            found=f"{shown(name)}, which is not known",
+            found=f"the unknown name {shown(name)}",
         )
     if name == "fixed-rate":
         raise FaultError(

@@ -49,5 +49,5 @@ class Interactive(WorkloadKeys):
     @model_validator(mode="after")
     def _count_or_time(self) -> Self:
         if self.count is not None and self.time is not None:
-            raise FaultError('expected one of "count" and "time"', found="both", key="time")
+            raise FaultError("expected only one of them", found='both "count" and "time"', key="time")
         return self

@@ -116,7 +116,7 @@ LineLimit = Annotated[
 def _known_preset(name: str) -> str:
     if name not in PRESETS:
         asked = did_you_mean(name, PRESETS)
-        raise FaultError(f"{asked}Presets: {', '.join(PRESETS)}", found=f"{shown(name)}, which is not known")
+        raise FaultError(f"{asked}Presets: {', '.join(PRESETS)}", found=f"the unknown preset {shown(name)}")
     return name
 
 
@@ -240,8 +240,8 @@ class Path(PipeKeys):
     def _one_delay(self) -> Self:
         if self.rtt is not None and self.delay is not None:
             raise FaultError(
-                'expected one of "rtt" (both pipes together) and "delay" (each pipe)',
-                found="both",
+                'expected only one: "rtt" (both pipes together) or "delay" (each pipe)',
+                found='both "rtt" and "delay"',
                 key="delay",
             )
         return self

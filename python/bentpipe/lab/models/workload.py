@@ -73,7 +73,7 @@ class Bulk(WorkloadKeys):
     @model_validator(mode="after")
     def _size_or_time(self) -> Self:
         if self.size is not None and self.time is not None:
-            raise FaultError('expected one of "size" and "time"', found="both", key="time")
+            raise FaultError("expected only one of them", found='both "size" and "time"', key="time")
         return self
 
 
@@ -137,7 +137,7 @@ class Http(WorkloadKeys):
     @model_validator(mode="after")
     def _size_or_objects(self) -> Self:
         if self.size is not None and self.objects is not None:
-            raise FaultError('expected one of "size" and "objects"', found="both", key="objects")
+            raise FaultError("expected only one of them", found='both "size" and "objects"', key="objects")
         if self.size is None and self.objects is None:
             raise FaultError(
                 'expected a "size", or the sizes of a page under "objects"', found="neither", key="size"
