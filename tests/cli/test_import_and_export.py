@@ -36,7 +36,7 @@ def test_a_file_that_cannot_be_read_is_one_line_and_status_2(run: Command, tmp_p
 def test_a_point_is_key_and_value(run: Command, tmp_path: Path) -> None:
     wrong = run("import", str(SAMPLES / "up.json"), "--out", "out", "--point", "rtt")
     assert wrong.status == 2
-    assert wrong.stderr == 'bentpipe: --point: found "rtt"; expected KEY=VALUE, as path.rtt="550 ms"\n'
+    assert wrong.stderr == 'bentpipe: --point: found "rtt"; expected KEY=VALUE, such as path.rtt="550 ms"\n'
     points = ["--point", "path.rtt=9 ms", "--point", "workload.upload.streams=1"]
     run("import", str(SAMPLES / "up.json"), "--out", "out", *points)
     (record,) = (tmp_path / "out").glob("*/run.json")

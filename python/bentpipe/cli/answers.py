@@ -1,4 +1,4 @@
-"""What an error becomes: a message on stderr and a status."""
+"""Turns errors into a message on stderr and an exit status."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ WRONG = 2
 
 @contextmanager
 def to_errors(command: str | None) -> Iterator[None]:
-    """Those that a command raises."""
+    """Handles the errors that a command raises."""
     try:
         yield
     except (EngineFaultError, ExecutorError) as error:
@@ -47,7 +47,7 @@ def to_errors(command: str | None) -> Iterator[None]:
 
 @contextmanager
 def to_the_end() -> Iterator[None]:
-    """Where whoever read our output has gone, or nobody answers a question: as typer does it."""
+    """Ends as typer does if the reader of our output has gone, or if a question gets no answer."""
     try:
         yield
     except EOFError:

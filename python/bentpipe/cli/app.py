@@ -1,4 +1,4 @@
-"""The command `bentpipe`: its own options, and what stands around the commands in its help."""
+"""The command `bentpipe`: its own options, and the text around the commands in its help."""
 
 from typing import Annotated
 

@@ -8,32 +8,30 @@ from bentpipe.cli.declared import Option
 
 def calc(
     *,
-    rate: Annotated[str, Option(metavar="RATE", help="Of the link, all IP bytes: 20Mbit/s.")],
+    rate: Annotated[str, Option(metavar="RATE", help="Rate of the link, all IP bytes: 20Mbit/s.")],
     rate_up: Annotated[
         str | None,
-        Option(metavar="RATE", help="The other way, which carries the ACKs. Default: as --rate."),
+        Option(metavar="RATE", help="Rate of the other direction, that of the ACKs. Default: as --rate."),
     ] = None,
     rtt: Annotated[str, Option(metavar="TIME", help="Base round trip, with empty queues: 411ms.")],
     queue: Annotated[
         str | None,
         Option(
             metavar="SIZE",
-            help="What the bottleneck's queue holds: 100kB, '250 packets', 60ms or '1 bdp'. "
-            "Default: enough, for the formulas; '1 bdp' in sim.",
+            help="Size of the bottleneck's queue: 100kB, '250 packets', 60ms or '1 bdp'. "
+            "Default: large enough in the formulas; '1 bdp' in sim.",
         ),
     ] = None,
     loss: Annotated[
         str | None,
-        Option(
-            metavar="P", help="Probability that a packet is lost besides a full queue's drops. Default 0."
-        ),
+        Option(metavar="P", help="Probability of a packet loss, without drops of a full queue. Default 0."),
     ] = None,
     rcvbuf: Annotated[
         str | None,
         Option(
             metavar="SIZE",
             help="Largest receive buffer: the third number of tcp_rmem, or twice an SO_RCVBUF. "
-            "Default 32 MiB, as Linux since 6.16.",
+            "Default 32 MiB, as in Linux since 6.16.",
         ),
     ] = None,
     sndbuf: Annotated[
@@ -41,7 +39,7 @@ def calc(
         Option(
             metavar="SIZE",
             help="Largest send buffer: the third number of tcp_wmem, or twice an SO_SNDBUF. "
-            "Default 4 MiB, as Linux.",
+            "Default 4 MiB, as in Linux.",
         ),
     ] = None,
     streams: Annotated[int | None, Option(metavar="N", help="Connections at once. Default 1.")] = None,
@@ -67,7 +65,7 @@ def calc(
     ] = None,
     json_: Annotated[bool, Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
-    """Compute what a path allows a transfer: each limit, which one binds, how long it takes, what to set.
+    """Compute what a path allows: each limit, which one binds, how long a transfer takes, what to set.
 
     Then it simulates the same case, packet by packet, and says whether the two agree.
 

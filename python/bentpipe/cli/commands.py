@@ -20,16 +20,16 @@ class Entry:
 
 
 COMMANDS: dict[str, Entry] = {
-    "new": Entry("new", "new", "Write a first lab file: a path of your own and some work on it."),
+    "new": Entry("new", "new", "Write a first lab file for your own path."),
     "run": Entry("run", "run", "Run a lab: every point of its sweep and every variant."),
     "explain": Entry(
-        "explain", "explain", "Say what limited each transfer of a run, and for how much of the time."
+        "explain", "explain", "Say what limited each transfer of a run, and for which share of the time."
     ),
     "doctor": Entry(
-        "doctor", "doctor", "Say what limited a transfer by what one end saw of it, with the evidence."
+        "doctor", "doctor", "Say what limited a transfer, from what one end saw, with the evidence."
     ),
     "tune": Entry(
-        "tune", "tune", "Set this host's TCP for a long path, prove it by measurement, or take it back."
+        "tune", "tune", "Tune this host's TCP for a long path, prove the effect by measurement, or undo it."
     ),
     "report": Entry(
         "report",
@@ -44,21 +44,19 @@ COMMANDS: dict[str, Entry] = {
     "calc": Entry(
         "calc",
         "calc",
-        "Compute what a path allows a transfer: each limit, which one binds, how long it takes, what to set.",
+        "Compute what a path allows: each limit, which one binds, how long a transfer takes, what to set.",
     ),
     "compare": Entry(
         "compare",
         "compare",
-        "Compare variants or folders: what a change changed, with confidence intervals.",
+        "Compare variants or folders: the effect of a change, with confidence intervals.",
     ),
     "query": Entry(
         "query",
         "query",
-        "Ask the runs of a folder in SQL: tables runs, link, flows, sockets, pings, tools.",
+        "Query the runs of a folder in SQL: tables runs, link, flows, sockets, pings, tools.",
     ),
-    "web": Entry(
-        "web", "web", "Serve a page on this machine: the playground, runs as they go, and their reports."
-    ),
+    "web": Entry("web", "web", "Serve a page on this machine: the playground, running labs, and reports."),
     "import": Entry(
         "import_",
         "import_",
@@ -71,13 +69,13 @@ COMMANDS: dict[str, Entry] = {
     "gateway": Entry(
         "gateway",
         "gateway",
-        "Run bentpipe-gateway, the daemon at each end of a slow path, with these arguments.",
+        "Run bentpipe-gateway, the daemon at each end of a slow path, with the given arguments.",
         hands_over=True,
     ),
     "schema": Entry(
         "schema",
         "schema",
-        "Print a JSON schema: the lab file's, for editors, or that of the doctor's reports.",
+        "Print a JSON schema: of the lab file, for editors, or of the doctor's reports.",
     ),
     "version": Entry("version", "version", "Print bentpipe's version."),
 }

@@ -18,7 +18,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What the others are compared with: a variant of a single folder (default `as is`), "
+            help="The baseline: a variant of a single folder (default `as is`), "
             "or one of the folders (default the first).",
         ),
     ] = None,
@@ -26,7 +26,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="FIGURE",
-            help="Compare this instead, by its dotted name: workload.download.goodput_mbit_s; repeatable.",
+            help="Compare this figure instead: workload.download.goodput_mbit_s; repeatable.",
         ),
     ] = None,
     require: Annotated[
@@ -37,9 +37,9 @@ def compare(
             "FIGURE <= baseline + 5, FIGURE < 10; `*` for any part of a name; repeatable.",
         ),
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object per comparison, on a line.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object per comparison and line.")] = False,
 ) -> None:
-    """Compare variants or folders: what a change changed, with confidence intervals.
+    """Compare variants or folders: the effect of a change, with confidence intervals.
 
     Each pair of runs has the same point and seed.
 

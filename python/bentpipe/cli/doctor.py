@@ -32,7 +32,7 @@ def doctor(
         typer.Argument(
             metavar="[RUN | FILE.pcapng | WHAT | -- COMMAND ...]",
             help="A run's folder, or a folder of runs, or its URL; or a capture, pcap or pcapng. Default: "
-            "the folder in runs/ that was written last. With --watch what to watch, with --exec the command.",
+            "the newest folder in runs/. With --watch what to watch, with --exec the command.",
         ),
     ] = None,
     *,
@@ -40,43 +40,43 @@ def doctor(
         bool,
         typer.Option(
             "--watch",
-            help="This host's own connections, watched: WHAT is a host, a port, a process with its "
-            "children, or all. A bare number is a process if one with it runs, else a port; if it is both, "
-            "write port:443 or pid:1234. It takes no rights and sends nothing.",
+            help="Watch this host's own connections. WHAT is a host, a port, a process with its "
+            "children, or all. A number is a process if such a process runs, else a port; if it is both, "
+            "write port:443 or pid:1234. It needs no privileges and sends nothing.",
         ),
     ] = False,
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="SERVER[:PORT]", help="Tests with an iperf3 server, watched: both directions."
+            "--to", metavar="SERVER[:PORT]", help="Test both directions with an iperf3 server, and watch."
         ),
     ] = None,
     exec_: Annotated[
-        bool, typer.Option("--exec", help="Run a command, and watch its connections. Its status is kept.")
+        bool, typer.Option("--exec", help="Run a command and watch its connections. Exits with its status.")
     ] = False,
     for_: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="How long to watch. Default: 30s.")
     ] = None,
     every: Annotated[
-        str, typer.Option("--every", metavar="TIME", help="Between two looks at the sockets.")
+        str, typer.Option("--every", metavar="TIME", help="Time between two samples of the sockets.")
     ] = "100ms",
     most_bytes: Annotated[
         str | None,
-        typer.Option("--bytes", metavar="SIZE", help="The most that --to transfers in all. Default: 1GB."),
+        typer.Option("--bytes", metavar="SIZE", help="Most bytes that --to transfers in all. Default: 1GB."),
     ] = None,
     seen_from: Annotated[
         Literal["sender", "receiver"],
-        typer.Option("--seen-from", help="Whose view of the run to judge by: that end's sockets only."),
+        typer.Option("--seen-from", help="Use only the sockets of this end of the run."),
     ] = "sender",
     lab: Annotated[
         Path | None,
-        typer.Option("--lab", metavar="FILE", help="Write a lab that reproduces the path as it was seen."),
+        typer.Option("--lab", metavar="FILE", help="Write a lab that reproduces the observed path."),
     ] = None,
     expect: Annotated[
         list[str] | None,
         typer.Option(
             metavar='"KEY > N"',
-            help='Exit with status 1 if a transfer differs, such as "goodput_mbit_s > 15"; repeatable.',
+            help='Exit with 1 unless this holds for each transfer: "goodput_mbit_s > 15"; repeatable.',
         ),
     ] = None,
     prometheus: Annotated[
@@ -90,16 +90,16 @@ def doctor(
     ] = None,
     with_cures: Annotated[
         bool,
-        typer.Option("--cures/--no-cures", help="Simulate what each change would give on the path as seen."),
+        typer.Option("--cures/--no-cures", help="Simulate the effect of each change on the observed path."),
     ] = True,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object per run, on a line.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object per run, each on a line.")] = False,
 ) -> None:
-    """Say what limited a transfer by what one end saw of it, with the evidence.
+    """Say what limited a transfer, from what one end saw, with the evidence.
 
-    It reads one end's sockets, and the pings, as on a real host. It does not read the pipe's own tables:
-    `bentpipe explain` does, and knows each drop's cause.
+    It reads one end's sockets and the pings, as on a real host. It does not read the pipe's tables.
+    `bentpipe explain` reads them and knows the cause of each drop.
 
-    Of a capture it tells itself where on the path it was taken.
+    For a capture it detects where on the path it was taken.
 
     On a real host it watches connections (--watch), those of a command (--exec), or makes its own (--to).
 
@@ -172,7 +172,7 @@ def doctor(
 
 
 def _fitted(line: str, stream: TextIO) -> list[str]:
-    """On a terminal, in lines as wide as it is. What goes on stands below its beginning."""
+    """Wraps lines to the terminal's width. Continuation lines are indented to the start of the text."""
     if not stream.isatty():
         return [line]
     hangs = _BEGINNING.match(line)
@@ -220,7 +220,7 @@ class _OfHost:
 
 
 def _check_together(source: Sequence[str], of: _OfHost) -> None:
-    """Refuse what contradicts itself."""
+    """Refuse options that contradict each other."""
     given = [name for name, on in zip(_OF_HOST, (of.watch, of.to is not None, of.exec_), strict=True) if on]
     if len(given) > 1:
         raise StoreError(f"doctor: found {' and '.join(given)}; expected one of them")
@@ -260,7 +260,7 @@ def _every_s(text: str) -> float:
 
 
 def _beside(of: "Diagnosed") -> dict[str, Any]:
-    """What only some sources have."""
+    """The keys that only some sources have."""
     found = {
         "remarks": list(of.remarks),
         "host": of.host and of.host.as_json(),

@@ -1,4 +1,4 @@
-"""Where `bentpipe doctor` has its evidence from: runs, a capture, or this host's own sockets."""
+"""The sources of evidence for `bentpipe doctor`: runs, a capture, or this host's own sockets."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -30,11 +30,11 @@ class Diagnosed:
     heading: str
     found: "list[Diagnosis]"
     remarks: Sequence[str] = ()
-    """What to know beside them."""
+    """Remarks on the evidence."""
     host: "HostFacts | None" = None
     watch: "dict[str, Any] | None" = None
     status: int = 0
-    """Of the command that was run."""
+    """Exit status of the command that was run."""
 
 
 def of_runs(source: str | None, seen_from: "SeenFrom") -> Iterator[Diagnosed]:
@@ -74,7 +74,7 @@ def of_watch(what: str | None, for_s: float, every_s: float) -> Iterator[Diagnos
 
 
 def of_command(command: Sequence[str], every_s: float, *, to_stderr: bool) -> Iterator[Diagnosed]:
-    """A command's sockets. `to_stderr`: what it prints, so that the result alone is on stdout."""
+    """A command's sockets. `to_stderr`: its output goes to stderr, so stdout has only the result."""
     from bentpipe.doctor.executed import exit_status, own_children, start
     from bentpipe.doctor.watching import Watching
 
@@ -133,7 +133,7 @@ def _diagnosed(transfers: "Sequence[Evidence] | Iterator[Evidence]") -> "list[Di
 
 @contextmanager
 def _progress() -> Iterator[Any]:
-    """Tells how far it is, on one line of a terminal."""
+    """Shows the progress on one line of a terminal."""
     shown = sys.stderr.isatty()
 
     def tell(line: str) -> None:

@@ -17,8 +17,7 @@ def explain(
         str | None,
         Argument(
             metavar="[RUN]",
-            help="A run's folder, or a folder of runs, or its URL. Default: the folder in runs/ that was "
-            "written last.",
+            help="A run's folder, or a folder of runs, or its URL. Default: the newest folder in runs/.",
         ),
     ] = None,
     *,
@@ -33,13 +32,13 @@ def explain(
     ] = None,
     most: Annotated[
         int | None,
-        Option(min=1, metavar="N", help=f"Explain at most so many runs. Default {_MOST}; all with --json."),
+        Option(min=1, metavar="N", help=f"Explain at most N runs. Default {_MOST}; all with --json."),
     ] = None,
-    json_: Annotated[bool, Option("--json", help="One JSON object per run, on a line.")] = False,
+    json_: Annotated[bool, Option("--json", help="One JSON object per run, each on a line.")] = False,
 ) -> None:
-    """Say what limited each transfer of a run, and for how much of the time.
+    """Say what limited each transfer of a run, and for which share of the time.
 
-    It uses the run's record and tables alone: windows, cwnd, queue and drops, sampled every 100 ms.
+    It uses only the run's record and tables: windows, cwnd, queue and drops, sampled every 100 ms.
 
     Examples:
 
@@ -75,7 +74,7 @@ def explain(
 def _chosen(
     records: Sequence[Mapping[str, Any]], points: Sequence[str], variants: Sequence[str]
 ) -> list[Mapping[str, Any]]:
-    """Those at these points, of these variants. Raises StoreError where none is."""
+    """The records at these points and of these variants. Raises StoreError if there are none."""
     wanted = [_key_and_value(each, records) for each in points]
     found = [
         record
@@ -93,7 +92,7 @@ def _chosen(
 
 
 def _point(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Empty where the record, which may be another program's, does not say."""
+    """Empty if the record, which may come from another program, does not say."""
     found: Mapping[str, Any] = record.get("point") or {}
     return found
 

@@ -13,18 +13,18 @@ def export(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder of runs, or its URL.")],
     *,
     csv: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write a CSV file per table there.")
+        Path | None, typer.Option(metavar="FOLDER", help="Write a CSV file per table to this folder.")
     ] = None,
     flent: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write a `.flent.gz` per run there.")
+        Path | None, typer.Option(metavar="FOLDER", help="Write a `.flent.gz` per run to this folder.")
     ] = None,
     table: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="CSV of this table only: runs, link, flows, sockets or pings; repeatable."
+            metavar="NAME", help="Only this table: runs, link, flows, sockets or pings; repeatable."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Export runs for other programs: tables as CSV, or flent's data files.
 

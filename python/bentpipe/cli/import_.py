@@ -17,17 +17,17 @@ def import_(
         typer.Argument(metavar="FILE", help="iperf3's JSON (`iperf3 -J`), or flent's `.flent.gz`."),
     ],
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="A folder of imported runs; it may grow.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A folder for imported runs; new ones are added.")],
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What the folder is called in tables and pages.")
+        str | None, typer.Option(metavar="NAME", help="The folder's name in tables and pages.")
     ] = None,
     variant: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What was tried in these tests. Default: the file's own title."),
+        typer.Option(metavar="NAME", help="The variant of these tests. Default: the file's own title."),
     ] = None,
     point: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Where they were made, as a lab's sweep says it; repeatable."),
+        typer.Option(metavar="KEY=VALUE", help="The point of these tests, as in a sweep; repeatable."),
     ] = None,
 ) -> None:
     """Import measurements of other programs (iperf3, flent) as runs.
@@ -57,12 +57,12 @@ def import_(
 
 
 def _point(said: list[str]) -> dict[str, Any]:
-    """What `--point` says, as a lab's point: numbers where they are, else text."""
+    """The point that `--point` gives: values are numbers if possible, else text."""
     found: dict[str, Any] = {}
     for each in said:
         key, equals, value = each.partition("=")
         if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key) or not value:
-            raise StoreError(f'--point: found "{each}"; expected KEY=VALUE, as path.rtt="550 ms"')
+            raise StoreError(f'--point: found "{each}"; expected KEY=VALUE, such as path.rtt="550 ms"')
         found[key] = _plain(value)
     return found
 

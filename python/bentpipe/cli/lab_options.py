@@ -1,4 +1,4 @@
-"""What every command takes that begins with a lab."""
+"""The arguments and options of every command that takes a lab."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ SetOption = Annotated[
     Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a key of the lab; repeatable. On a swept key it pins that key.",
+        help="Change a key of the lab; repeatable. A swept key then has only this value.",
     ),
 ]
 VariantOption = Annotated[

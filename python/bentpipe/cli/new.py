@@ -34,29 +34,29 @@ def new(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="A known path, for what no other option says: lan, continental, transatlantic, "
+            help="A known path; other options override it: lan, continental, transatlantic, "
             "transpacific, intercontinental, leo, meo or geo.",
             autocompletion=completion.presets,
         ),
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Of the link, from the server to the client: 16Mbit/s."),
+        typer.Option(metavar="RATE", help="Rate from the server to the client: 16Mbit/s."),
     ] = None,
     rate_up: Annotated[
-        str | None, typer.Option(metavar="RATE", help="The other way. Default: as --rate.")
+        str | None, typer.Option(metavar="RATE", help="Rate of the other direction. Default: as --rate.")
     ] = None,
     rtt: Annotated[
         str | None, typer.Option(metavar="TIME", help="Base round trip, with empty queues: 550ms.")
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option(metavar="P", help="Share of the packets that are lost: 0.001 is one in a thousand."),
+        typer.Option(metavar="P", help="Share of lost packets: 0.001 is one in a thousand."),
     ] = None,
     queue: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="What the bottleneck's queue holds: 100kB, '250 packets', 60ms or '1 bdp'."
+            metavar="SIZE", help="Size of the bottleneck's queue: 100kB, '250 packets', 60ms or '1 bdp'."
         ),
     ] = None,
     work: Annotated[
@@ -68,9 +68,9 @@ def new(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The same as FILE.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write a first lab file: a path of your own and some work on it.
+    """Write a first lab file for your own path.
 
     Without options it asks five questions.
 
@@ -159,7 +159,7 @@ def _option(given: dict[str, str], name: str, read: Callable[[str], T]) -> T | N
 
 
 def _asked() -> Answers:
-    """Asks the five questions, if there is somebody to be asked."""
+    """Asks the five questions on a terminal."""
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise LabError(

@@ -1,4 +1,4 @@
-"""Help as a manual page has it: `LAB` and `DIR ...` as typed, no Python types, nothing beside a flag."""
+"""Help as in a manual page: `LAB` and `DIR ...` as typed, without Python types."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class PlainCommand(TyperCommand):
         return without_types(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`--watch=WHAT` is `--watch WHAT`: a flag, and what it is about, which is an argument."""
+        """Turns `--watch=WHAT` into `--watch WHAT`: a flag and an argument."""
         until = args.index("--") if "--" in args else len(args)
         before: list[str] = []
         for each in args[:until]:
@@ -30,7 +30,7 @@ class PlainCommand(TyperCommand):
 
 
 def without_types(parameters: Any) -> Any:
-    """The same parameters; they no longer show a type that the name or the text says already."""
+    """The same parameters without types, which the name or the text gives already."""
     for each in parameters:
         if isinstance(each, TyperArgument):
             each.display_type_rich = _nothing  # type: ignore[method-assign]

@@ -17,9 +17,9 @@ def query(
     ],
     *,
     csv: Annotated[bool, typer.Option("--csv", help="The whole answer as CSV.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object per row, on a line.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object per row, each on a line.")] = False,
 ) -> None:
-    """Ask the runs of a folder in SQL: tables runs, link, flows, sockets, pings, tools.
+    """Query the runs of a folder in SQL: tables runs, link, flows, sockets, pings, tools.
 
     The dialect is DuckDB's. The files are read in place.
 

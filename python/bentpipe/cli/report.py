@@ -14,26 +14,25 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="[DIR ...]",
-            help="Folders that `bentpipe run` wrote, or URLs of them. Default: the one in runs/ "
-            "that was written last.",
+            help="Folders that `bentpipe run` wrote, or URLs of them. Default: the newest folder in runs/.",
         ),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the page goes. Default report.html in DIR; of a URL, here."),
+        typer.Option(metavar="FILE", help="The page's file. Default: report.html in DIR; for a URL, here."),
     ] = None,
     charts: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write each chart there too, as PNG, SVG and PDF.")
+        Path | None, typer.Option(metavar="DIR", help="Also write each chart here, as PNG, SVG and PDF.")
     ] = None,
     what_if: Annotated[
         bool,
         typer.Option(
             "--what-if/--no-what-if",
-            help="Let readers change a run's lab and simulate it again in the page, then 670 kB larger.",
+            help="Let readers change a run's lab and simulate it in the page. Adds 670 kB.",
         ),
     ] = True,
     full: Annotated[
-        bool, typer.Option("--full", help="Print every row of the tables; of long ones the first by default.")
+        bool, typer.Option("--full", help="Print every row of long tables, not only the first ones.")
     ] = False,
 ) -> None:
     """Print the table of a sweep, and write a page with every chart: one HTML file.
@@ -74,6 +73,6 @@ def _report(folder: str, html: Path | None, charts: Path | None, *, full: bool, 
         say(f"Written: {len(save_all(results, charts))} files in {charts}")
         if len(results.records) > RUNS_DRAWN:
             say(
-                f"Of {len(results.records)} runs only the charts over all were drawn. A run's own: "
+                f"Drew only the charts over all {len(results.records)} runs. For the charts of one run: "
                 f"bentpipe report {results.folder / results.names[0]} --charts DIR"
             )

@@ -44,19 +44,19 @@ def run(
     variant: VariantOption = None,
     seed: SeedOption = None,
     repeat: Annotated[
-        int | None, Option(min=1, metavar="N", help="Runs of each point, each with a seed of its own.")
+        int | None, Option(min=1, metavar="N", help="Runs of each point, each with its own seed.")
     ] = None,
     out: Annotated[
         str | None,
         Option(
             metavar="DIR",
             help="Where the runs go: a folder, or a URL such as s3://bucket/sweep. Default runs/LAB-DATE. "
-            "If an interrupted sweep of the lab is there, it goes on.",
+            "An interrupted sweep of the lab in it is continued.",
         ),
     ] = None,
     jobs: Annotated[
         int,
-        Option(min=1, metavar="N", help="Runs at once on this machine. `live` takes one at a time."),
+        Option(min=1, metavar="N", help="Runs at once on this machine. `live` does one at a time."),
     ] = 1,
     cluster: Annotated[
         str | None,
@@ -67,11 +67,11 @@ def run(
     ] = None,
     again: Annotated[
         Again | None,
-        Option(help="Repeat only the runs in --out that failed, or that are unreliable, and replace them."),
+        Option(help="Repeat and replace only the runs in --out that failed, or only the unreliable ones."),
     ] = None,
     json_: Annotated[
         bool,
-        Option("--json", help="Print one JSON object per run on a line when it ends, instead of the table."),
+        Option("--json", help="Print one JSON object per run, each on a line when the run ends; no table."),
     ] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress on stderr.")] = False,
     pcap: Annotated[
@@ -91,7 +91,7 @@ def run(
         bool,
         Option(
             "--let-sleep",
-            help="Let idle processors sleep during a run of `live`. They wake late, so packets are later.",
+            help="Let idle processors sleep during a `live` run. They wake late, so packets leave later.",
         ),
     ] = False,
 ) -> None:
@@ -155,7 +155,7 @@ def run(
 
 
 def _was_left_out(option: str) -> bool:
-    """Whether it has its default since nobody gave it."""
+    """Whether the option was not given, so it has its default."""
     return option not in [word.partition("=")[0] for word in typed.words]
 
 
@@ -168,8 +168,8 @@ def _list_labs() -> None:
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """Without garbage collection: loading makes many objects and hardly any garbage, and each collection
-    looks at all of them. It is a sixth of what a short run takes."""
+    """Switches garbage collection off while modules load. Loading makes many objects and almost no garbage,
+    but each collection visits all objects. Collections would take a sixth of a short run's time."""
     gc.disable()
     try:
         yield
@@ -178,7 +178,7 @@ def _loading() -> Iterator[None]:
 
 
 def _allows_commands(commands: "Sequence[LabCommand]") -> bool:
-    """Ask, if there is somebody to be asked."""
+    """Asks, if there is a terminal."""
     import typer
 
     from bentpipe.engines import lab_commands

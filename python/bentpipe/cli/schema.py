@@ -9,10 +9,10 @@ import typer
 def schema(
     of: Annotated[
         Literal["lab", "doctor"],
-        typer.Argument(help="A lab file, or what `doctor --json` prints."),
+        typer.Argument(help="The schema of a lab file, or of the output of `doctor --json`."),
     ] = "lab",
 ) -> None:
-    """Print a JSON schema: the lab file's, for editors, or that of the doctor's reports."""
+    """Print a JSON schema: of the lab file, for editors, or of the doctor's reports."""
     if of == "doctor":
         from bentpipe.doctor.report_shape import json_schema
     else:

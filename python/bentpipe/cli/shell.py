@@ -41,7 +41,7 @@ def shell(
 ) -> None:
     """Open a shell, or run a command, at a host of a live path.
 
-    The host is the client, or another by `--host`.
+    The host is the client; `--host` chooses another.
 
     The other end runs an iperf3 server (port 5201) and a web server (port 80) with files of 1MB to 10GB.
 

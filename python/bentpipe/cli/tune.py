@@ -21,70 +21,68 @@ if TYPE_CHECKING:
 
 _MOST_WIDTH = 100
 _PATIENCE_S = 10.0
-"""How long --undo waits for programs that a killed --apply left at work."""
+"""How long --undo waits for programs that a killed --apply left running."""
 
 
 def tune(
     *,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Say what would be set and why; change nothing. The default.")
+        bool, typer.Option("--plan", help="Print what would be set and why; change nothing. The default.")
     ] = False,
     apply: Annotated[
         bool,
-        typer.Option("--apply", help="Set it, measure before and after in turns, keep it if it is better."),
+        typer.Option("--apply", help="Set it, measure old and new values in pairs, keep it if better."),
     ] = False,
     undo: Annotated[
         bool, typer.Option("--undo", help="Restore all old values, also after a crash in the middle.")
     ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Say what is applied, and its proof.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Print what is applied, and its proof.")] = False,
     from_: Annotated[
         Path | None,
         typer.Option("--from", metavar="FILE", help="A report of `bentpipe doctor --json`; - is stdin."),
     ] = None,
     transfer: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Which transfer of the report. Default: that with most bytes."),
+        typer.Option(metavar="NAME", help="A transfer of the report. Default: the one with most bytes."),
     ] = None,
     rate: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Of the path, all IP bytes: 20Mbit/s.")
+        str | None, typer.Option(metavar="RATE", help="Rate of the path, all IP bytes: 20Mbit/s.")
     ] = None,
     rtt: Annotated[
         str | None, typer.Option(metavar="TIME", help="Base round trip of the path: 300ms.")
     ] = None,
     here: Annotated[
         Literal["sender", "receiver", "both"] | None,
-        typer.Option(
-            help="What this host does on the path. Default: both; with --from, the end that was seen."
-        ),
+        typer.Option(help="What this host does on the path. Default: both; with --from, the observed end."),
     ] = None,
     with_: Annotated[
         list[str] | None,
         typer.Option("--with", metavar="NAME", help="Choose a change that the plan only offers; repeatable."),
     ] = None,
     without: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Leave a change of the plan out; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="Leave out a change of the plan; repeatable.")
     ] = None,
     destination: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="Whose route and device are meant. Default: the default routes."
+            metavar="ADDRESS", help="Tune the route and device to this address. Default: the default routes."
         ),
     ] = None,
     measure: Annotated[
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="What proves it: a shell command that prints a number (more is better), or else is timed.",
+            help="The proof: a shell command that prints a number (more is better); else its time counts.",
         ),
     ] = None,
     less_is_better: Annotated[
-        bool, typer.Option("--less-is-better", help="Of the number that --measure prints.")
+        bool, typer.Option("--less-is-better", help="A smaller number of --measure is better.")
     ] = False,
     to: Annotated[
-        str | None, typer.Option(metavar="SERVER", help="Prove it by iperf3 with this server, 10 s each.")
+        str | None, typer.Option(metavar="SERVER", help="The proof: iperf3 with this server, 10 s each.")
     ] = None,
     pairs: Annotated[
-        int, typer.Option(min=3, max=100, metavar="N", help="At most so many pairs of measurements.")
+        int, typer.Option(min=3, max=100, metavar="N", help="At most N pairs of measurements.")
     ] = 12,
     unproved: Annotated[bool, typer.Option("--unproved", help="Apply without a measurement.")] = False,
     until_reboot: Annotated[
@@ -100,13 +98,13 @@ def tune(
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="With --undo: restore what somebody else changed since, too."),
+        typer.Option("--force", help="With --undo: also restore settings that somebody else changed since."),
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
-    """Set this host's TCP for a long path, prove it by measurement, or take it back.
+    """Tune this host's TCP for a long path, prove the effect by measurement, or undo it.
 
-    A dry run unless --apply or --undo is given. It never makes a buffer smaller.
+    Without --apply or --undo it changes nothing. It never makes a buffer smaller.
 
     Examples:
 
@@ -240,9 +238,7 @@ def _apply(
     places = Places.below(root)
     told = say if json_ else tell
     interruption.how_to_go_on = lambda: (
-        "take back what was set: bentpipe tune --undo"
-        if places.journal.exists()
-        else "everything was taken back"
+        "to undo: bentpipe tune --undo" if places.journal.exists() else "everything was taken back"
     )
 
     def proving(switch: Any) -> Any:

@@ -10,17 +10,17 @@ from bentpipe.cli.saying import say, tell
 
 def web(
     runs: Annotated[
-        Path, typer.Option("--runs", metavar="DIR", help="The folder of runs to show, where new ones go too.")
+        Path, typer.Option("--runs", metavar="DIR", help="The folder of runs to show; new runs go there too.")
     ] = Path("runs"),
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="The port to use. Default: any that is free.")
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port to use. Default: any free port.")
     ] = 0,
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
 ) -> None:
-    """Serve a page on this machine: the playground, runs as they go, and their reports.
+    """Serve a page on this machine: the playground, running labs, and reports.
 
-    Only this machine can reach it, and only with the address that is printed: it has a token in it, a new one
-    at each start. It keeps nothing but the runs. Ctrl-C ends it, and a run that it has started.
+    Only this machine can reach it, and only with the printed address, which has a new token at each
+    start. It stores only the runs. Ctrl-C ends it and a run that it has started.
 
     Examples:
 
