@@ -249,7 +249,7 @@ _HOSTS: tuple[_Table | _Forms, ...] = (
     _Table("## `[split]`", "Split", _SPLIT),
     _Table("### `split.path`", "SplitPath"),
     _Table("## `[gateway]`", "Gateway", _GATEWAY),
-    _Forms("## `[[workload]]`", "Each such table is a piece of work for the hosts.\n", _WORKLOADS),
+    _Forms("## `[[workload]]`", "Each table describes one workload of the hosts.\n", _WORKLOADS),
     _Table("### `popularity` of `http`", "Popularity"),
     _Forms("### `size` of `channels` as a table", _SIZE_FILE, _SIZES),
     _Table("### `terrestrial` of `channels`", "Terrestrial"),
@@ -405,7 +405,7 @@ def _presets() -> str:
 
 def _sysctls() -> str:
     rows = [
-        "What each becomes in `live`, set inside the namespaces only:\n",
+        "`live` applies each key with this setting, only inside the namespaces:\n",
         "| key | setting |",
         "|---|---|",
     ]

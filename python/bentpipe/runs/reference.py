@@ -53,7 +53,7 @@ _TIMES_OF_KINDS = (
     (
         "`ping`",
         "`median_ms`, `p95_ms`, `p99_ms`, `max_ms`",
-        "round trips that were answered; `lost` counts the others",
+        "round trips of answered requests; `lost` counts the others",
     ),
     (
         "`interactive`",
@@ -65,7 +65,7 @@ _TIMES_OF_KINDS = (
     (
         "`call`",
         "`down.delay_p99_ms`, `up.delay_p99_ms`",
-        "one-way delays of the packets that came; [calls](keystrokes-and-calls.md#calls) has the others",
+        "one-way delays of received packets; [calls](keystrokes-and-calls.md#calls) lists the other figures",
     ),
     (
         "`bulk`",
@@ -76,31 +76,31 @@ _TIMES_OF_KINDS = (
     (
         "`http`",
         "`fetch_times`",
-        "of each fetch, from its start to its last byte; of a page, to the last byte of its last object",
+        "of each fetch, from its start to its last byte; for a page, to the last byte of its last object",
     ),
     ("", "`transfer_times`", "the same without `think_s`"),
-    ("", "`object_times`", "of a page, each of its objects; else null"),
-    ("", "`think_s`", "for how long fetches waited for a server that thought, all together"),
+    ("", "`object_times`", "for a page, of each of its objects; else null"),
+    ("", "`think_s`", "total time in which fetches waited for the server to think"),
     (
         "",
         "`pause_s`",
-        "of `duration_s`, for how long no fetch was under way: in `live`, programs were started meanwhile",
+        "part of `duration_s` without a fetch under way: in `live`, programs were started meanwhile",
     ),
     ("", "`per_fetch`", "the first 1000 fetches, each with `total_s`, `think_s` and `transfer_s`"),
     (
         "`channels`",
         "`flow_times`",
-        "of each flow, from its connection's beginning to its last byte, whatever its size",
+        "of each flow of any size, from its connection's beginning to its last byte",
     ),
     (
         "",
         "`small_flows`, `fct_by_size`",
-        "the same of flows that fit in the initial window, and by size",
+        "the same for flows that fit in the initial window, and by size",
     ),
     (
         "",
         "`pause_s`",
-        "of `duration_s`, for how long a channel had no flow under way (`think`, mostly), on average",
+        "part of `duration_s` in which a channel had no flow under way (mostly `think`), on average",
     ),
 )
 _THINKING = """
@@ -113,7 +113,7 @@ the time of its goodput."""
 
 
 def as_markdown() -> str:
-    """The page, whole."""
+    """The whole page."""
     lines = [_HEAD, *_section(RUNS), *_RUNS.split("\n"), *_times()]
     for table in TABLES.values():
         lines += _section(table)

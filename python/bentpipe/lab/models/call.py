@@ -23,10 +23,9 @@ class Call(WorkloadKeys):
     ] = 160
     playout: Annotated[
         Span,
-        doc(
-            "how long after the least delay the receiver plays a packet; what comes later is lost to the ear"
-        ),
+        doc("how long after the least delay the receiver plays a packet; later packets count as lost"),
     ] = 60_000_000
     concealment: Annotated[
-        bool, doc("whether the receiver conceals what it lacks (G.711 Appendix I); it changes the score only")
+        bool,
+        doc("whether the receiver conceals missing packets (G.711 Appendix I); it changes only the score"),
     ] = True

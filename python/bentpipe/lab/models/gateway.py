@@ -81,7 +81,7 @@ class Gateway(Table):
     kind: Annotated[
         Literal["bentpipe", "kcptun", "hysteria2", "tuic"],
         doc(
-            "whose gateways they are. Programs of others take the same seats, to be compared: `kcptun`, and "
+            "whose gateways they are. Programs of others can take their place for comparison: `kcptun`, and "
             "`hysteria2` and `tuic` by sing-box; `live` only, and they have to be installed"
         ),
     ] = "bentpipe"
@@ -122,7 +122,7 @@ class Gateway(Table):
         list[str] | None,
         doc(
             "names of the workloads whose connections the gateways take; the packets of the others cross "
-            "beside the session, as those of somebody else would",
+            "outside the session, like other traffic",
             default="all workloads",
         ),
     ] = None

@@ -222,7 +222,7 @@ class RenoControl(_WithSlowStart):
 
 
 class FixedRateControl(Table):
-    """A fixed rate, whatever is lost. `sim` only: Linux has no such congestion control."""
+    """A fixed rate that losses do not change. `sim` only: Linux has no such congestion control."""
 
     name: Annotated[Literal["fixed-rate"], doc("a fixed rate")]
     rate: Annotated[

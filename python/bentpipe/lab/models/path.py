@@ -164,7 +164,7 @@ class PipeKeys(Table):
     delay_limit: Annotated[
         LineLimit | None,
         doc(
-            "how much may be on its way in one pipe, as netem's `limit`; packets above it are dropped",
+            "how much may be in flight in one pipe, as netem's `limit`; packets above it are dropped",
             "a real line has no such limit; netem's default of 1000 packets often limits a test by accident",
             default='"unlimited"',
         ),

@@ -137,7 +137,9 @@ class PieQueue(_MarkingQueue):
     beta: Annotated[
         float | None, Field(ge=0), doc("weight of the delay's change, per second", default="1.25")
     ] = None
-    max_burst: Annotated[Span | None, doc("a burst so long passes without drops", default='"150 ms"')] = None
+    max_burst: Annotated[
+        Span | None, doc("a burst of up to this length passes without drops", default='"150 ms"')
+    ] = None
 
 
 QueueTable = FifoQueue | HeadDropQueue | RedQueue | CodelQueue | FqCodelQueue | PieQueue

@@ -11,7 +11,7 @@ _AS_HOST = "as in `[host]`"
 
 
 class SplitPath(Table):
-    """TCP of near and far across the path. What is left out is as in `[host]`."""
+    """TCP of near and far across the path. Missing keys are as in `[host]`."""
 
     congestion_control: Annotated[
         CongestionControl | None,

@@ -61,7 +61,7 @@ class Tunnel(Table):
         doc(
             "each repair packet waits before the queue until that is at most half full. "
             '`redundancy = "titrated"` is adaptive with it',
-            "as a tunnel that knows nothing of the queue",
+            "a tunnel usually does not know the queue",
         ),
     ] = False
     window: Annotated[
@@ -91,7 +91,7 @@ class Tunnel(Table):
     carries: Annotated[
         list[str] | None,
         doc(
-            "names of the workloads whose packets cross in the tunnel; those of the others cross beside it, "
+            "names of the workloads whose packets cross in the tunnel; other packets cross outside it, "
             "uncoded",
             default="all workloads",
         ),

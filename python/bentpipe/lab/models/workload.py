@@ -182,7 +182,7 @@ class ParetoSize(Table):
 
 
 class LognormalParetoSize(Table):
-    """One size per flow: mostly from a lognormal distribution, now and then from a heavy tail."""
+    """One size per flow: mostly from a lognormal distribution, sometimes from a heavy tail."""
 
     distribution: Annotated[Literal["lognormal+pareto"], doc("a lognormal body and a bounded Pareto tail")]
     median: Annotated[PositiveSize, doc("median of the body")]
