@@ -1,4 +1,4 @@
-"""Every error that bentpipe raises for its user to handle: one family. Imports nothing."""
+"""The family of errors that bentpipe raises for its users. Imports nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are begun anew (`spawn`), and have only what they are given.
+"""Processes that start fresh (`spawn`), with only the data that they are given.
 
 A fork would inherit the data frames' threads as locks that nobody holds. The new processes of multiprocessing
 load the program's main module first: a script that calls bentpipe outside `if __name__ == "__main__"` would

@@ -1,6 +1,6 @@
-"""Small frozen classes for what every start loads: as by `@dataclass(frozen=True)`, without `dataclasses`.
+"""Small frozen classes for modules that every start loads. They replace `@dataclass(frozen=True)`.
 
-That module loads `inspect`, and compiles a text for each class, which together takes longer than a start may.
+The module `dataclasses` loads `inspect` and compiles a text for each class. This takes too long at the start.
 """
 
 from typing import Any, TypeVar, dataclass_transform

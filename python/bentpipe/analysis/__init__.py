@@ -1,1 +1,1 @@
-"""What a run's figures say: figures in, findings out, as data. What draws or writes them is above."""
+"""Turns the figures of runs into findings, as data. Charts and reports draw and print them."""

@@ -75,7 +75,7 @@ def counts(record: Mapping[str, Any]) -> bool:
 
 
 def is_imported(record: Mapping[str, Any]) -> bool:
-    """Whether another program measured it: it counts, but of its own error nothing is known."""
+    """Whether another program measured it: it counts, but its measurement error is unknown."""
     return record.get("engine") == "imported"
 
 

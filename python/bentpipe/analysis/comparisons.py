@@ -1,4 +1,4 @@
-"""What a thing tried changed: of each metric the difference and the ratio over pairs of runs."""
+"""The effect of a variant or folder: for each metric the difference and the ratio over pairs of runs."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Runs by two of the things that they vary in (swept keys, named axes, variants); a figure for each pair."""
+"""A figure for each pair of values of two axes (swept keys, named axes, variants)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Intervals around the mean of a few values, whose rate is what they say as far as so few values allow.
+"""Confidence intervals of the mean of a few values. Coverage is as close to the level as few values allow.
 
 From six values: the bootstrap's percentiles, with the residuals rescaled by sqrt(n / (n - 1)) and the
 level expanded so that normal values are held as often as by Student's t. Without both, percentile and BCa

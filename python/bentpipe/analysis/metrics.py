@@ -1,4 +1,4 @@
-"""What runs are compared by: each kind's measures of each workload or pipe, or figures that are asked for."""
+"""The metrics of a comparison: the measures of each workload's kind or of pipes, or the requested figures."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ class Metric:
     figure: Callable[[Record], float | None]
     """A run's. None: it has none; infinite: it was not done by the run's end."""
     tail: bool = False
-    """Whether it is one of several percentiles of the same times, of which any may be found to differ."""
+    """Whether it is one of several percentiles of the same times, which are judged together."""
 
 
 def of_kinds(record: Record) -> dict[str, list[Metric]]:

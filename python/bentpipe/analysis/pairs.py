@@ -48,7 +48,7 @@ class LeftOut:
     not_finished: int = 0
     """Pairs in which it was not done in one of the two, or in both: a time without end is not a number."""
     not_known: int = 0
-    """Pairs of which one has no such figure."""
+    """Pairs in which only one run has the figure."""
 
 
 def together(parts: Iterable[LeftOut]) -> LeftOut:

@@ -1,4 +1,4 @@
-"""Whether what is required holds, at every point and of every thing compared. What nothing shows does not."""
+"""Checks requirements at every point and for every variant. A requirement without values is broken."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is required of a figure, in one line: `workload.download.goodput_mbit_s >= 0.95 * baseline`.
+"""A requirement for a figure, in one line: `workload.download.goodput_mbit_s >= 0.95 * baseline`.
 
     requirement = figure ( ">=" | "<=" | ">" | "<" ) bound
     bound       = number | [ number "*" ] "baseline" [ "*" number ] [ ( "+" | "-" ) number ]

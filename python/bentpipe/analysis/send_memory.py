@@ -54,7 +54,7 @@ def in_flight_at_wake(
     smaller: Callable[[Any, Any], Any] = min,
     larger: Callable[[Any, Any], Any] = max,
 ) -> F:
-    """Payload that is still in flight when the program is woken to write more. While more is, it waits."""
+    """Payload in flight at which the program is woken to write more. Above it, the program waits."""
     return (
         WAKES_AT
         * sndbuf_bytes

@@ -1,4 +1,4 @@
-"""How many times as fast as the plain lab a variant is, at one point and for one piece of work.
+"""The speed-up of a variant compared with the plain lab, at one point and for one workload.
 
 Runs are compared in pairs of the same seed, whose paths draw the same. The ratio and its interval are those
 of `bentpipe compare` (means.py). Where one run of a pair does not count, the pair does not.

@@ -1,4 +1,4 @@
-"""What several repeats of one point say together.
+"""Statistics over the repeats of one point.
 
 The interval is that of order statistics: between the k-th lowest and the k-th highest value lies the median
 of whatever they were drawn from with probability 1 - 2 P(Binomial(n, 1/2) < k). It assumes nothing about the
@@ -37,7 +37,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Of the interval; the median twice where there is none."""
+        """Ends of the interval; without an interval both are the median."""
         return (self.low, self.high) if self.has_interval else (self.median, self.median)
 
     @property

@@ -1,4 +1,4 @@
-"""What varies between the runs of a sweep: swept keys, named axes, variants; as numbers where they are."""
+"""The axes of a sweep: swept keys, named axes, variants. Values are numbers if all of them are."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

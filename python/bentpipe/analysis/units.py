@@ -1,4 +1,4 @@
-"""Units of one quantity: a publication's own beside ours."""
+"""Units of one quantity: those of a publication and ours."""
 
 _BIT_S = {"Mbit/s": 1e6, "KiB/s": 8 * 1024.0, "B/s": 8.0}
 

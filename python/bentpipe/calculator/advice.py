@@ -1,4 +1,4 @@
-"""Which buffers the path wants, and what to change. A sysctl is never lowered below what this machine has."""
+"""The buffers that the path needs, and the changes. A sysctl is never set below this machine's value."""
 
 from __future__ import annotations
 

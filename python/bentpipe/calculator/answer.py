@@ -1,4 +1,4 @@
-"""The answer: every limit, which binds, how long it takes, what to set, and what the packets say to it."""
+"""The answer: every limit, which one binds, times, settings, and the result of the simulation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Answer:
         return not (limit.name == QUEUE and self._bound_name == QUEUE and self.beyond_formulas)
 
     def mark(self, limit: Limit) -> str:
-        """What stands beside a limit that does not bind; empty for one that applies."""
+        """The remark beside a limit that does not bind; empty for one that applies."""
         if not self.holds(limit):
             return "does not hold"
         return "" if limit.applies else limit.note

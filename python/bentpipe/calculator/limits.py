@@ -1,4 +1,4 @@
-"""What each thing on the way would let through by itself, as rates of payload.
+"""The rate of payload that each limit alone would allow.
 
 1. A window counts against the base round trip: a queue that it fills adds delay, not rate.
 2. A buffer is not a window. Linux counts memory: of a receive buffer as much becomes window as a full
@@ -63,7 +63,7 @@ def limits(asked: Question) -> list[Limit]:
 
 
 def link_and_buffers(asked: Question) -> list[Limit]:
-    """What the link and the hosts' buffers allow, whatever the congestion control makes of it."""
+    """What the link and the hosts' buffers allow, without the congestion control."""
     share = window_share(asked.mtu_bytes)
     return [
         Limit(

@@ -1,4 +1,4 @@
-"""The same point packet by packet, in the `sim` engine, beside what the formulas say.
+"""Simulates the same point in the `sim` engine, and compares it with the formulas.
 
 1. The rate is that of a long transfer whose start is left out, sent by the program asked for: iperf3,
    nginx (`long`) or curl's upload (`short`). The completion is that of one fetch; of several streams each

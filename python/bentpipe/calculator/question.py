@@ -1,4 +1,4 @@
-"""What is asked of the calculator: one path, its hosts and perhaps a size, checked once."""
+"""A question to the calculator: one path, its hosts and an optional size, checked once."""
 
 from __future__ import annotations
 

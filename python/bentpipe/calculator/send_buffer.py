@@ -1,4 +1,4 @@
-"""What a send buffer lets through, from how Linux fills and empties it (net/ipv4/tcp.c, net/core/stream.c).
+"""The rate that a send buffer allows, from how Linux fills and empties it (tcp.c, net/core/stream.c).
 
 Linux counts memory: each buffer (sk_buff) of a burst costs its payload and 832 bytes more. A program that
 sends waits when the memory in use reaches the buffer's size, and is woken when a third of the size is

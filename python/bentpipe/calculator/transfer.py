@@ -1,4 +1,4 @@
-"""How long a transfer takes, and what a queue leaves of the link: round by round (window.py).
+"""The time of a transfer, and the goodput with a given queue: round by round (window.py).
 
 A transfer is one request: a round trip to connect, half of one for the request, half for the first byte.
 """

@@ -1,4 +1,4 @@
-"""The answer as a person reads it: a table of limits, which binds, times, settings, and the packets' word."""
+"""The answer as text: a table of limits, which one binds, times, settings, and the simulation's result."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What to draw (descriptions built from results), then how (matplotlib for files, plotly for the page)."""
+"""Charts: descriptions built from results, and their drawing (matplotlib for files, plotly for the page)."""

@@ -1,4 +1,4 @@
-"""A chart as a value: what is drawn, in which unit, and the sentence that says what it shows.
+"""A chart as a value: its data, its unit, and the sentence that says what it shows.
 
 Renderers know nothing of results, and builders nothing of renderers. A role names what a thing is, and each
 renderer gives one colour to each role, so that a colour means the same in every chart.
@@ -164,7 +164,7 @@ class Cells(_Shown):
     """A figure for each row and column, in a panel whose x axis and y axis are both of categories."""
 
     words: tuple[tuple[str, ...], ...]
-    """By row, what is written in each. Empty: nothing is known there."""
+    """By row, the text of each cell. Empty: unknown."""
     shades: tuple[tuple[float | None, ...], ...]
     """Its place on the scale of colours, 0 the best to 1 the worst; None has no colour."""
     best: frozenset[tuple[int, int]]

@@ -1,4 +1,4 @@
-"""The names above or below a heat map's columns, which may be longer than a column is wide."""
+"""Names of a heat map's columns, which may be wider than a column."""
 
 import textwrap
 from collections.abc import Sequence

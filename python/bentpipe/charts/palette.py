@@ -1,4 +1,4 @@
-"""One colour per role, on light and on dark ground.
+"""One colour per role, on light and dark backgrounds.
 
 Hues after M. Okabe and K. Ito, "Color Universal Design" (2008): told apart with any common colour blindness;
 shifted in lightness so that each has a contrast of 3:1 or more on its ground (WCAG 2.2, 1.4.11). What comes

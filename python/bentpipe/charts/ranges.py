@@ -1,4 +1,4 @@
-"""The range of an axis: what was measured decides it, with a little room."""
+"""The range of an axis: that of the measured values, with a small margin."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What the shell offers for an argument when Tab is pressed. A lab that cannot be read offers nothing."""
+"""Shell completion of arguments. A lab that cannot be read gives no suggestions."""
 
 import os
 import tomllib

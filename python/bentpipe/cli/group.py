@@ -1,4 +1,4 @@
-"""The group of all commands: loads the one that is called, and turns errors into a message and a status."""
+"""The group of all commands: loads the called one, and turns errors into a message and an exit status."""
 
 import sys
 from collections.abc import Sequence

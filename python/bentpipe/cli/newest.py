@@ -1,4 +1,4 @@
-"""The folder of runs that is meant where a command line names none."""
+"""The default folder of runs: the newest one in runs/."""
 
 from pathlib import Path
 

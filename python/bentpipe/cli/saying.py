@@ -1,4 +1,4 @@
-"""What commands say: results on stdout, all else on stderr.
+"""The output of commands: results on stdout, everything else on stderr.
 
 All text from files goes through here on its way to a terminal.
 """

@@ -1,4 +1,4 @@
-"""The command line as it was typed, for what a command says of how to go on."""
+"""The command line as typed, for messages that name the command to continue with."""
 
 words: tuple[str, ...] = ()
 """Without `bentpipe`."""

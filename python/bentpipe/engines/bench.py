@@ -81,7 +81,7 @@ class Bench:
         self.spec = spec
         self.seed = seed
         self.ended = asyncio.Event()
-        """Set when the run is over for whoever still works."""
+        """Set at the run's end, for tasks that still work."""
         self.closings = Closings(raw_folder / "closed.csv", is_split=spec.split is not None)
         self._host = host
         self.raw_folder = raw_folder
@@ -242,7 +242,7 @@ class Running:
         return End.CUT if ended in done else End.HUNG
 
     async def _stop(self) -> None:
-        """Interrupt, so that a measuring tool may still say what it has; then kill."""
+        """Interrupts a measuring tool, so that it can print its results, and then kills it."""
         for number in (signal.SIGINT, signal.SIGKILL):
             self._host.signal(self._name, number)
             done, _ = await asyncio.wait({self._exiting}, timeout=_GRACE_S)

@@ -126,7 +126,7 @@ class LiveEngine:
 
 @dataclass(frozen=True)
 class _Measured:
-    """A run that is over, while its tables are still CSV in the raw folder."""
+    """A finished run whose tables are still CSV in the raw folder."""
 
     started: datetime.datetime
     begun_s: float

@@ -106,7 +106,7 @@ def _say_where(point: Point, at: Host, other: str, uses: Sequence[str]) -> None:
 
 
 def _take_terminal_back() -> None:
-    """The command had the terminal's foreground; whoever has it when we print must be us."""
+    """Takes the terminal's foreground back from the command, because only its holder may print."""
     if not sys.stdin.isatty():
         return
     before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)

@@ -1,1 +1,1 @@
-"""Results to and from other people's programs: a file per format, one line of registration each."""
+"""Import from and export to other programs: a file per format, one line of registration each."""

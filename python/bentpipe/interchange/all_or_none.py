@@ -1,4 +1,4 @@
-"""Files of which all appear, or none: each is written beside its place, and renamed when all are whole."""
+"""Writes several files atomically: each under a temporary name, and all are renamed when complete."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A workload's entry in a record, as a file has it: known keys, each of its type. Others are left aside."""
+"""A workload's entry in a record, read from a file: known keys with checked types. Others are ignored."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The runs that a folder of imports has: which tests they are, and which repeats of what."""
+"""The runs in a folder of imports: their tests, and their numbers among the repeats."""
 
 import re
 from collections.abc import Iterable, Mapping, Set
@@ -35,7 +35,7 @@ class ExistingRuns:
         return {seed for _, seed, _ in self._repeats.get(_thing(variant, point), ())}
 
     def mixtures(self, new: Set[str]) -> list[str]:
-        """A sentence for each thing of which new runs make the repeats differ in what was asked."""
+        """A sentence for each setting in which the new runs differ from the repeats they join."""
         found = []
         for (variant, _), repeats in self._repeats.items():
             first = repeats[0][2]

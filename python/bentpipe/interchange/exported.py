@@ -1,4 +1,4 @@
-"""What a file that bentpipe exported says of its run: the run's own figures, none worked out anew."""
+"""Reads the run's own figures from a file that bentpipe exported; none is computed again."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -83,7 +83,7 @@ def _document(record: Mapping[str, Any], found: Sequence[Series]) -> dict[str, A
 
 
 def _started(record: Mapping[str, Any]) -> datetime.datetime:
-    """flent wants to be told; of a run of which nobody knows, 1971."""
+    """The time that flent requires; 1971 for a run of unknown time."""
     text = record.get("started")
     return (
         datetime.datetime.fromisoformat(text) if text else datetime.datetime(1971, 1, 1, tzinfo=datetime.UTC)

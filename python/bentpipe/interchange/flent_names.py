@@ -1,4 +1,4 @@
-"""What flent calls its series, and which of them a run has a place for.
+"""The names of flent's series, and which of them have a place in a run.
 
 Source: the tests and data files of flent 2.3 (flent/tests, unittests/test_data).
 1. `TCP download BE`, `BE2`, `BE3` and `TCP upload::1`, `::2` are streams of one transfer; `TCP upload CUBIC`

@@ -1,4 +1,4 @@
-"""Tests of other programs taken into a folder as runs: all that were asked for, or none.
+"""Imports tests of other programs into a folder as runs: all of them or none.
 
 1. The folder is one of imports alone, and says so (lab.json, engine `imported`). It may grow; a lab's own
    sweep is never mixed with it.

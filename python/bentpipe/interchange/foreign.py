@@ -1,4 +1,4 @@
-"""Another program's file, of which nothing is trusted: read in bounds, every value checked.
+"""Reads untrusted files of other programs: with size limits, every value checked.
 
 A fault is one message with the file, the place in it, what was found and what was expected.
 """

@@ -1,4 +1,4 @@
-"""What another program's file says of one test, in the terms of a run."""
+"""One test of another program, in the terms of a run."""
 
 import datetime
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A file of any format that is known, as the tests that it holds."""
+"""Reads a file of any known format, and returns its tests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What one run is given: a point of the grid with one seed; and all runs of one cell of the grid."""
+"""The input of one run: a point of the grid with one seed; and all runs of one cell of the grid."""
 
 from __future__ import annotations
 

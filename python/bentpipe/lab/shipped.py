@@ -1,4 +1,4 @@
-"""The labs that come with bentpipe. They lie inside the package, so a wheel has them as a checkout has."""
+"""The labs that come with bentpipe. They are inside the package, in a wheel as in a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a lab a split does not pass on."""
+"""Settings of a lab that a split does not pass on."""
 
 from __future__ import annotations
 

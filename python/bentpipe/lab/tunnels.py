@@ -1,4 +1,4 @@
-"""A tunnel in plain numbers, and what of it cannot work as it is meant."""
+"""A tunnel in plain numbers, and checks of settings that cannot work."""
 
 from __future__ import annotations
 

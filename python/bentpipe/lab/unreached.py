@@ -1,4 +1,4 @@
-"""What a lab says is to happen on the path, but only after its run has ended: handovers, outages, rate steps.
+"""Events of the path that come only after the run's end: handovers, outages, rate steps.
 
 How a run with `until = "done"` ends is known only where its work ends at a time, or its duration bounds it.
 """

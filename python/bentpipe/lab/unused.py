@@ -1,4 +1,4 @@
-"""What a lab sets up and no work of it uses: a cache without fetches."""
+"""Parts of a lab that no workload uses: a cache without fetches."""
 
 from collections.abc import Iterable
 

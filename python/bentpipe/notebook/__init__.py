@@ -1,1 +1,1 @@
-"""What `bentpipe.Results` offers in Python and in a notebook, on top of results, charts and reports."""
+"""The API for Python and notebooks, on top of results, charts and reports."""

@@ -1,4 +1,4 @@
-"""What changes brought, as sentences, as tables and as a data frame."""
+"""The effect of changes, as sentences, tables and a data frame."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

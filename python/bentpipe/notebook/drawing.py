@@ -1,4 +1,4 @@
-"""A chart that shows itself in a notebook: as a picture, with its sentence for whoever cannot see one."""
+"""A chart that a notebook shows as a picture; its sentence is the alternative text."""
 
 from collections.abc import Container
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Results with all that can be asked of them in Python: comparison, charts, a page, SQL."""
+"""Results with comparison, charts, a page and SQL."""
 
 from collections.abc import Sequence
 from functools import cached_property

@@ -167,7 +167,7 @@ class Questions:
                     self._check_types(view)
 
     def _make_by_name(self, views: Sequence[str]) -> None:
-        """Once more, for files of which some lack a column."""
+        """Creates the views again if some files lack a column."""
         for view in views:
             self._connection.run(f"create or replace view {view} as {self._series(view, older=True)}")
 

@@ -24,7 +24,7 @@ _NOTHING = "–"
 
 
 class Table:
-    """As many rows and columns as a reader can take in, and a line on what is not shown."""
+    """Limits an answer to a readable number of rows and columns, with a line on what is omitted."""
 
     def __init__(self, answer: Answer) -> None:
         self._columns = answer.columns

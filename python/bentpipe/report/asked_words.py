@@ -1,4 +1,4 @@
-"""What a lab asked of a workload, in a few words: a file of 105 MB, 5 times; 40 MB, 8 streams."""
+"""A workload's settings in a few words: a file of 105 MB, 5 times; 40 MB, 8 streams."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the terminal's tables and the page's say of a cell, in the same words."""
+"""The columns of a cell, with the same words in the terminal's tables and on the page."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite

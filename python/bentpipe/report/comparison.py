@@ -73,7 +73,7 @@ class Told:
     verdicts: Sequence[tuple[str, str]]
     """Of each thing tried that changed something, its name and what it changed."""
     unchanged: Sequence[tuple[str, str]]
-    """The same of things of which no difference was seen, over all points or at one, in any figure."""
+    """The same for variants without a visible difference in any figure, over all points or at one."""
     sheet: Sheet
     """Ratios and intervals, at each point."""
 

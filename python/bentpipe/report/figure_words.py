@@ -1,4 +1,4 @@
-"""The figures of a record in words: what each is, over which interval and where it was counted, and its unit.
+"""The figures of a record in words: meaning, interval, place of counting, and unit.
 
 A key without words here is said by its own name: `hits_mean` is "hits mean". Its last word names the unit.
 """

@@ -1,4 +1,4 @@
-"""What a run's gateways did, in sentences."""
+"""Sentences on the gateways of a run."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

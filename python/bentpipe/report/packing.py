@@ -1,4 +1,4 @@
-"""The runs' parts of a page, packed so that the page stays small however many runs there are.
+"""Packs the runs' parts of a page, so the page stays small with many runs.
 
 Runs stand in groups, each compressed as one: what they have alike (settings, axes of time, words) costs
 little more than once, and opening a run unpacks one group only. What a group holds more than once, it holds

@@ -1,4 +1,4 @@
-"""What is required and what was found, in lines: broken ones each, those that hold together."""
+"""Requirements and their results in lines: each broken one, and a count of those that are met."""
 
 from collections.abc import Sequence
 

@@ -65,7 +65,7 @@ def drawn(found: Sequence[Chart], pixels: int) -> dict[str, Any]:
 
 
 def badge(record: Mapping[str, Any]) -> str:
-    """Reliable or not, failed, or imported, of which that is not known."""
+    """Reliable, unreliable, failed, or imported (reliability unknown)."""
     if counts(record):
         return "imported" if is_imported(record) else "reliable"
     return "unreliable" if record.get("status", "done") == "done" else "failed"

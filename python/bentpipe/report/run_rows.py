@@ -1,4 +1,4 @@
-"""The table of runs: a row each, with what was swept, and the figures by which runs are compared."""
+"""The table of runs: a row for each, with the swept values and the figures of comparisons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

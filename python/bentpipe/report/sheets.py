@@ -1,4 +1,4 @@
-"""The tables of a report, in words: one sheet per kind of work, for the terminal and the page alike.
+"""The tables of a report as text: one sheet per kind of workload, for the terminal and the page.
 
 Their texts are printable.
 

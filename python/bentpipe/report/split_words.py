@@ -1,4 +1,4 @@
-"""What the proxies that split TCP did in some runs, in one sentence."""
+"""One sentence on the proxies that split TCP in some runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What may be asked of a folder: its tables with their columns, and questions to begin with."""
+"""Lists the tables of a folder with their columns, and questions to begin with."""
 
 import re
 from collections.abc import Iterator, Sequence

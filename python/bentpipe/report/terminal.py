@@ -1,4 +1,4 @@
-"""The tables on the terminal: a row per cell, ours beside the published; below, why a run does not count.
+"""The tables on the terminal: a row per cell, beside published figures; below, why runs are excluded.
 
 Without lines: at 80 columns each one would cost a digit.
 """

@@ -1,4 +1,4 @@
-"""What a run's tunnel did, in sentences."""
+"""Sentences on the tunnel of a run."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

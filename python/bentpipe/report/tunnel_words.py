@@ -1,4 +1,4 @@
-"""What the tunnels of some runs did, in one sentence."""
+"""One sentence on the tunnels of some runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

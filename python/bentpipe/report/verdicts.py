@@ -1,4 +1,4 @@
-"""What was found of a thing tried, in a sentence: `3.1 times as fast, 2.8–3.4; queue delay +140 ms`."""
+"""The verdict on a variant in a sentence: `3.1 times as fast, 2.8–3.4; queue delay +140 ms`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -76,7 +76,7 @@ def faster(of: Comparison) -> bool:
 
 
 def speed(of: Comparison, ratio: float) -> float:
-    """A ratio as it is told: of times, theirs over ours."""
+    """The ratio in the sentence: for times, theirs over ours."""
     return 1 / ratio if faster(of) and not of.metric.more_is_better else ratio
 
 

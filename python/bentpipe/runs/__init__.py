@@ -1,1 +1,1 @@
-"""What a run is: its record, its tables, the folder that holds them, and many of those read at once."""
+"""Runs: the record, the tables and the folder of a run, and reading many runs at once."""

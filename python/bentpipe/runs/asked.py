@@ -1,4 +1,4 @@
-"""What the lab asked of a run, read from its record (the run's whole `spec`, in plain numbers)."""
+"""A run's settings, read from its record (the whole `spec`, in plain numbers)."""
 
 import math
 from collections.abc import Mapping, Sequence

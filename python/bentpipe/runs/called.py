@@ -1,4 +1,4 @@
-"""What people read as a workload's name.
+"""The name of a workload as people read it.
 
 A lab that sweeps the direction of its transfer has one name for both. Where that name is `download` or
 `upload` and the data went the other way, people read the other word; of runs both ways, `transfer`. Records,

@@ -1,4 +1,4 @@
-"""A whole run on its way: from the folder in which it was made to where it is kept.
+"""Moves a complete run from the folder in which it was made to the folder that keeps it.
 
 Wherever that is, a run is there whole or not at all. A folder of this machine is renamed into place. At a URL
 the record comes last: a folder without a record is not a run.
@@ -32,7 +32,7 @@ def unpack(files: Mapping[str, bytes], folder: Path, name: str, *, replaces: boo
 
 
 def carry(run: Path, place: Place) -> None:
-    """Keep a run at a URL. One that stands there is no run any more from the first file on."""
+    """Keep a run at a URL. An existing run there becomes invalid with the first file."""
     (place / RECORD).remove()
     place.make()
     for file in sorted(run.iterdir(), key=lambda file: file.name == RECORD):

@@ -106,7 +106,7 @@ class RunFolder:
         return self.put_in_place()
 
     def put_in_place(self) -> Path:
-        """Rename the folder into place, with whatever has been written into it."""
+        """Rename the folder into place, with everything that was written into it."""
         staging = self._staging.resolve()
         if self._replaces and self._place.exists():
             old = self._place.with_name(f".{self._place.name}.old{STAGING_SUFFIX}")

@@ -1,4 +1,4 @@
-"""runs.parquet: what is known of a sweep's runs without opening every one of them.
+"""runs.parquet: an index of a sweep's runs, so not every run has to be opened.
 
 The records (run.json) are the truth. A row counts only as long as its record has the size and the time of
 writing that it had when the row was made; every other run is read from its record. So a file that is old,
@@ -181,7 +181,7 @@ def _indexed(
 def _from_records(
     folder: Place, runs: Iterable[str], repeated: Repeated
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each run's record, from its folder, as far as it is still there."""
+    """Each run's record from its folder, if it still exists."""
     for name in runs:
         try:
             yield name, repeated.shared(read_record(folder / name))

@@ -1,4 +1,4 @@
-"""What stands in a folder of runs: the files' names, and the order of the runs."""
+"""The layout of a folder of runs: names of files, and the order of the runs."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A folder of results that lies in this process's memory: what a run leaves where no folder was asked for."""
+"""A folder of results in this process's memory, for runs that are not kept on disk."""
 
 import os
 from pathlib import Path

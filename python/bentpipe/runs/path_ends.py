@@ -1,4 +1,4 @@
-"""The sockets whose packets cross the path: of client and server, or of near and far where TCP is split."""
+"""The sockets whose packets cross the path: of client and server, or with a split of near and far."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Types of a run's record (run.json) and a sweep's (lab.json), and the one place where runs' are made.
+"""Types of a run's record (run.json) and a sweep's (lab.json). Records of runs are made only here.
 
 The types are for readers and checkers: a record is a plain dict. What comes from a file is checked when it
 is read (record_shape.py), but any key may be missing there: another program or an older bentpipe may have
@@ -312,7 +312,7 @@ class SweptCell(TypedDict):
 
 
 class Identity(TypedDict):
-    """Which run of which lab it is."""
+    """Identifies the run and its lab."""
 
     lab: str
     title: str | None

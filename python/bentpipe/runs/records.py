@@ -1,4 +1,4 @@
-"""Runs' records (run.json), read one by one, and put away together with what repeats kept apart.
+"""Reads runs' records (run.json), and stores many of them together with repeated parts stored once.
 
 Runs of a sweep differ little in what they were asked and not at all in the machine they ran on. So those
 parts of a record are texts of their own, which a Parquet file stores once for all runs that have the same.

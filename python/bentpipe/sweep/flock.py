@@ -1,4 +1,4 @@
-"""A lock that the kernel gives back when its holder ends, however it ends: flock(2). Windows has none."""
+"""A lock that the kernel releases when its holder ends for any reason: flock(2). Windows has none."""
 
 import time
 from types import ModuleType
@@ -18,7 +18,7 @@ _POLL_S = 0.05
 
 
 def locked(descriptor: int, within_s: float) -> bool:
-    """Lock an open file or folder. False: somebody else still has it, or the system cannot lock."""
+    """Lock an open file or folder. False: another process holds the lock, or the system cannot lock."""
     if _fcntl is None:
         return False
     give_up_s = time.monotonic() + within_s

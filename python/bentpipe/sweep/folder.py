@@ -1,4 +1,4 @@
-"""The folder of a sweep: which lab it belongs to, what its runs are called, and who writes in it.
+"""The folder of a sweep: its lab, the names of its runs, and the lock of its writer.
 
 The folder says which lab it belongs to (lab.json), so that an interrupted sweep goes on where it stopped and
 another lab's folder is refused. On this machine it is locked while a sweep writes in it. At a URL, and on
@@ -83,7 +83,7 @@ def default_folder(own: Mapping[str, Any], names: Callable[[], Iterable[str]]) -
 
 
 def newest(parent: Path) -> Path | None:
-    """The folder of runs in `parent` whose latest run is the latest of all; None where there is none."""
+    """The folder in `parent` with the newest run; None if there is no folder of runs."""
     latest = {}
     for folder in parent.iterdir() if parent.is_dir() else ():
         stamps = Place.of(folder).stamps(RECORD) if (folder / LAB).is_file() else {}
@@ -184,7 +184,7 @@ def _checked(place: Place, own: Mapping[str, Any]) -> set[str]:
 
 
 def _name(place: Place, own: Mapping[str, Any]) -> None:
-    """Says in the folder which lab it belongs to, unless that stands there."""
+    """Writes the lab of the folder into it, unless this is already there."""
     if _digest(place) == own["digest"]:
         return
     try:

@@ -1,4 +1,4 @@
-"""What differs between the lab that a folder of runs belongs to and the lab that is asked for, in words.
+"""The difference between the lab of a folder of runs and the requested lab, in words.
 
 Both are given as lab.json has them: the text of the file, and the options that changed it. Settings are
 compared by their dotted keys, as a user would write them after `--set`.

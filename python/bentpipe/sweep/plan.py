@@ -1,4 +1,4 @@
-"""Which runs a sweep has, which of them are there already, and which are left to do."""
+"""The runs of a sweep: all of them, the existing ones, and those left to do."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

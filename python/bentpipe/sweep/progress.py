@@ -1,4 +1,4 @@
-"""How a sweep goes on, on stderr: a bar with the time left on a terminal, lines elsewhere.
+"""Progress of a sweep on stderr: a bar with the time left on a terminal, otherwise lines.
 
 Few runs have a line each; of very many there is a line every few seconds, and one for each of the first that
 fail. The bar is loaded where there is a terminal.

@@ -1,4 +1,4 @@
-"""How far a sweep is: its runs, the time left, and in a line how a run ended. For the bar and for lines."""
+"""State of a sweep's progress: runs, time left, and a line on each ended run. For the bar and for lines."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Whoever is told how a sweep goes on."""
+"""Observers of a sweep's progress."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class Watcher(Protocol):
         and `at_once` of them go on beside each other."""
 
     def say(self, line: str) -> None:
-        """Something that whoever watches should know."""
+        """A remark for the observers."""
 
     def run_begins(self, name: str, length_s: float) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Sets what a plan says, and takes it back.
+"""Applies a plan's changes and undoes them.
 
 The order makes every moment one that can be taken back:
 
@@ -135,7 +135,7 @@ def _why(plan: Plan) -> str:
 
 
 def _possible(changes: Sequence[Change]) -> tuple[list[Change], list[str]]:
-    """Those whose present value the kernel lets be set. So whatever is changed can be put back."""
+    """The settings whose current value the kernel accepts, so every change can be undone."""
     possible, left_out = [], []
     for each in changes:
         try:

@@ -1,4 +1,4 @@
-"""Where tune writes, and how: each file is whole or not there, whenever the machine stops.
+"""Files that tune writes, atomically: a crash leaves each file complete or absent.
 
 A file is written beside its place, flushed to the disk (fsync), and renamed; then its folder is flushed.
 """

@@ -1,4 +1,4 @@
-"""What there is to set on this host, and where setting it has an effect."""
+"""The settings of this host, and where changing them has an effect."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The path that is tuned for: as a user gives it, or as the doctor's report has it."""
+"""The path to tune for: from the user's options, or from a report of the doctor."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What to set on this host for a path, and why; nothing is changed here.
+"""Plans the settings of this host for a path, with reasons. It changes nothing.
 
 A buffer is never made smaller than it is now. What costs others something, or helps only some work, is
 offered and not chosen, unless the doctor's findings ask for it.

@@ -1,4 +1,4 @@
-"""Whether a change made a measurement better: pairs with and without it, until the interval says so.
+"""Measures whether a change is better: pairs with and without it, until the interval decides.
 
 Each pair measures both, one after the other; the order alternates from pair to pair, so that a drift of the
 path cancels. The figure is the mean logarithm of with / without, and its interval that of `compare`

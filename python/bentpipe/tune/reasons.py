@@ -1,4 +1,4 @@
-"""The sentences of a plan: why, at what cost, and what only others can do."""
+"""The sentences of a plan: reasons, costs, and changes that only others can make."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What tune can change of a host: sysctls, the root queue of a device, windows at the start by route.
+"""The settings that tune can change: sysctls, the root queue of a device, initial windows of routes.
 
 Each kind of setting has a name, and a value as a line of text that can be read and written. Two values of a
 kind can be compared: `same`. Writing is one system call or one netlink message, so a process that is killed

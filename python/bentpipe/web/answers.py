@@ -1,4 +1,4 @@
-"""What the page asks of runs: a report, a comparison, curves, an answer in SQL. All of it is for a thread."""
+"""Answers to the page's questions on runs: report, comparison, curves, SQL. All run in a thread."""
 
 from collections.abc import Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What the server answers. Every path is below the token (guard.py)."""
+"""The server's routes. Every path is below the token (guard.py)."""
 
 import asyncio
 import json

@@ -88,7 +88,7 @@ class Series:
                 self._coarsen()
 
     def since(self, length: Mapping[str, int]) -> dict[str, Any]:
-        """What was added behind so many bins of each pipe, the last of which may have changed."""
+        """The bins of each pipe after the given number of bins; the last one may have changed."""
         found: dict[str, Any] = {}
         for pipe, bins in self._bins.items():
             after = max(length.get(pipe, 0) - 1, 0)

@@ -1,4 +1,4 @@
-"""Who may talk to the server: whoever has the URL that the command printed, in this machine's browser.
+"""Access control: only this machine's browser with the URL that the command printed may use the server.
 
 - Host must be this server's own name, so another name that resolves to this machine reaches nothing (DNS
   rebinding).

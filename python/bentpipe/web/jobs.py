@@ -1,4 +1,4 @@
-"""What the page has running: one lab at a time, in a process of its own, and how far it is."""
+"""The page's running lab: one at a time, in its own process, with its progress."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a page asks to be run, checked: it becomes the request of run_process.py."""
+"""Checks a page's request to run a lab, and turns it into the request of run_process.py."""
 
 import datetime
 import itertools

@@ -1,4 +1,4 @@
-"""The process that does the runs of a lab for the page: `python -m bentpipe.web.run_process`.
+"""The process that runs a lab for the page: `python -m bentpipe.web.run_process`.
 
 It reads a request, a line of JSON, from stdin, and tells how it goes on in lines of JSON on stdout. When
 stdin ends, which it also does when the server dies, it ends as at a Ctrl-C: what is done is kept, and nothing

@@ -1,4 +1,4 @@
-"""The server's life: a port on 127.0.0.1, the browser, and a clean end at Ctrl-C."""
+"""Starts the server on a port of 127.0.0.1, opens the browser, and ends cleanly at Ctrl-C."""
 
 import asyncio
 import contextlib

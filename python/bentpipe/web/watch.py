@@ -1,4 +1,4 @@
-"""A watch of this host's connections, as `bentpipe doctor --watch` does it, told while it goes on."""
+"""A watch of this host's connections, like `bentpipe doctor --watch`, with updates while it runs."""
 
 import asyncio
 import json

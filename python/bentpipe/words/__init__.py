@@ -1,1 +1,1 @@
-"""How figures, durations and faults are said: in messages, tables and charts. Knows no lab and no run."""
+"""Wording of figures, durations and faults in messages, tables and charts. Independent of labs and runs."""

@@ -1,4 +1,4 @@
-"""Which way payload goes. Labs, JSON and tables have it as a word: `down` or `up`."""
+"""The direction of payload. Labs, JSON and tables write it as a word: `down` or `up`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How messages show what was found, and what may have been meant instead."""
+"""How messages show a found value, and suggest what may have been meant."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def written(value: Any) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """The value on one line, as it stands behind `=` in a TOML file."""
+    """The value on one line, as after `=` in a TOML file."""
     if isinstance(value, dict):
         return f"{{ {written(value)} }}" if value else "{}"
     if isinstance(value, list | tuple):

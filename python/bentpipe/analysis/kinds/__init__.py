@@ -1,4 +1,4 @@
-"""What can be said in figures of each kind of work: one file per kind, one line here.
+"""The figures of each kind of workload: one file per kind, one line here.
 
 The order is that of the tables of a report.
 """

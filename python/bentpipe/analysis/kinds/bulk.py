@@ -1,4 +1,4 @@
-"""Long transfers: goodput; the time to the last byte only where it is what was published."""
+"""Long transfers: goodput. The time to the last byte is used only if it was published."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Calls: how good each is to the ear, by its worse direction."""
+"""Calls: the quality of each, by its worse direction."""
 
 from bentpipe.analysis.kinds.measure import Kind, Measure, Record, entry, workloads_of
 

@@ -1,4 +1,4 @@
-"""Channels: what they carried together, in how many flows, and how long the small ones took."""
+"""Channels: their total goodput, the number of flows, and the times of small flows."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -12,7 +12,7 @@ _TUNNEL_BYTES = 38
 
 
 def is_rival(record: Record, workload: str) -> bool:
-    """Somebody else's flow: it has a congestion control of its own, and stands beside work that has none."""
+    """A rival flow: it has its own congestion control, and runs beside work that has none."""
     return _has_its_own(record, workload) and any(
         entry.get("kind") != "ping" and not _has_its_own(record, name)
         for name, entry in record["workloads"].items()

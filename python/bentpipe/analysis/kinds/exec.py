@@ -1,4 +1,4 @@
-"""Commands: how long they ran, and the status that they ended with."""
+"""Commands: their run time and exit status."""
 
 from bentpipe.analysis.kinds.measure import Kind, Measure, entry, workloads_of
 

@@ -1,4 +1,4 @@
-"""Fetches: how long one takes, from its request to its last byte, and what a cache had of it."""
+"""Fetches: the time from the request to the last byte, and hits of a cache."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -42,15 +42,15 @@ class Kind:
     subjects: Callable[[Record], Sequence[str]]
     """Of a run, what has cells of this kind: names of workloads, or of pipes."""
     if_published: tuple[Measure, ...] = ()
-    """Measures of which a table speaks only where a published figure is one of them."""
+    """Measures that a table shows only if a published figure is one of them."""
     costs: tuple[Measure, ...] = ()
-    """What it takes from others: of which a table speaks where things tried stand side by side."""
+    """Costs for others, which a table shows if it compares variants."""
     views: Callable[[Record, str], Sequence[tuple[str, Record]]] = lambda record, _subject: [("", record)]
     """A run as one or several, each with what its variant is to be called beyond its name."""
     counted: str = ""
     """Over which interval and where its figures are counted: a legend of the columns' heads."""
     also_compared: Callable[[Record], Sequence[str]] = lambda _record: ()
-    """Subjects of which `bentpipe compare` speaks though the tables of a report have no cells of them."""
+    """Subjects that `bentpipe compare` includes although reports have no cells for them."""
 
     @property
     def every_measure(self) -> tuple[Measure, ...]:

@@ -1,4 +1,4 @@
-"""The path under a load of channels: what left the pipe that they load, all flows together."""
+"""The path under a load of channels: goodput of the loaded pipe, all flows together."""
 
 from collections.abc import Callable
 

@@ -44,7 +44,7 @@ def _figure(label: str, times_s: list[float], *, ip: int, sack: bool) -> Figure:
 
 
 def _on(option: str, *hosts: Mapping[str, Any]) -> bool:
-    """Linux has them on unless it is told otherwise."""
+    """Both are on by default in Linux."""
     return all(host_.get(option) is not False for host_ in hosts)
 
 

@@ -1,1 +1,1 @@
-"""What to draw: charts and panels as values (description.py), built from results."""
+"""Builds charts and panels as values (description.py) from results."""

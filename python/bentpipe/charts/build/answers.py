@@ -1,4 +1,4 @@
-"""What the table `pings` has of a run, as points over time: pings, and the messages of `interactive`."""
+"""The table `pings` of a run as points over time: pings, and the messages of `interactive`."""
 
 from collections.abc import Iterator, Mapping
 from statistics import median

@@ -1,4 +1,4 @@
-"""What each variant gave, beside what was published: a row per variant, a mark per value."""
+"""The figures of each variant beside the published ones: a row per variant, a mark per value."""
 
 from collections.abc import Sequence
 from math import isfinite

@@ -1,4 +1,4 @@
-"""A transfer as the doctor saw it, on one clock: rate, what is in flight and what bounds it, round trips."""
+"""A transfer as the doctor saw it, on one time axis: rate, data in flight and their limits, round trips."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Which flows hold a queue, and whether the long ones swing together.
+"""The flows that fill a queue, and whether the long ones oscillate together.
 
 What a flow has in the queue is what it sends through it times the wait there (Little's law): in flight x
 wait / RTT, from its sender's samples and the wait of the packets that leave in the same bin.
@@ -52,7 +52,7 @@ def panels(record: Mapping[str, Any], link: pl.DataFrame, sockets: RunSockets, p
 
 
 def _held(link: pl.DataFrame, sockets: RunSockets, pipe: str) -> _Held | None:
-    """None where nothing waited, or nobody sampled."""
+    """None if nothing waited, or without samples."""
     bins = link.sort("time_s")
     waits_s = np.nan_to_num(floats(bins["queue_delay_s_mean"]))
     if not waits_s.any():

@@ -1,4 +1,4 @@
-"""The engine's own error: how long after the model's time packets left."""
+"""The engine's own error: how much later than in the model packets left."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -14,7 +14,7 @@ _ROUND_TRIP = (".rtt", ".delay")
 
 @dataclass(frozen=True)
 class Overview:
-    """Charts of which a page shows one at a time."""
+    """Charts that a page shows one at a time."""
 
     charts: Mapping[str, Chart]
     """By what the reader chooses between; at least one."""

@@ -1,4 +1,4 @@
-"""How far each transfer of a given size has come: the payload that its sender knows to have arrived."""
+"""Progress of each transfer of a given size: the payload that was acknowledged to its sender."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can be drawn over a sweep: each measure of each piece of work, and of the pipe that the work loads."""
+"""The figures that can be drawn over a sweep: measures of each workload, and of the pipe that it loads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

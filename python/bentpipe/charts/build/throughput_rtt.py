@@ -74,7 +74,7 @@ def build(results: Results, log: bool) -> Chart | None:
 
 
 def _lines(drawn: Sequence[Cell]) -> list[_Line]:
-    """One line per variant, and per value of whatever else was swept."""
+    """One line per variant and per value of the other swept keys."""
     workloads = {(c.workload, c.direction) for c in drawn}
     several = len(workloads) > len({direction for _, direction in workloads})
     grouped: dict[str, list[Cell]] = {}

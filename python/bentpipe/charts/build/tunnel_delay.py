@@ -1,4 +1,4 @@
-"""What a tunnel's exit adds to the delay of packets, second by second."""
+"""The delay that a tunnel's decoder adds to packets, second by second."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -32,7 +32,7 @@ class _Sum:
 
 
 def panel(senders: Sequence[Socket], receivers: Sequence[Socket], direction: str) -> Panel | None:
-    """None where nobody sampled."""
+    """None without samples."""
     if not senders:
         return None
     step_s = _step_s(senders[0])

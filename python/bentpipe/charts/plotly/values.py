@@ -1,4 +1,4 @@
-"""Numbers, texts and axes as plotly.js wants them."""
+"""Numbers, texts and axes in the form that plotly.js needs."""
 
 import html
 import math

@@ -36,7 +36,7 @@ _RESULT_ROUND_TRIPS = 2
 
 @dataclass(frozen=True)
 class Plan:
-    """Who runs which end of iperf3, and what it is told."""
+    """The hosts of iperf3's two ends, and its options."""
 
     client_at: str
     server_at: str

@@ -30,7 +30,7 @@ class Transfer:
     remote_port: int
     start_s: float
     connected_s: float | None
-    """None: the connection was there, or nobody knows."""
+    """None: the connection existed already, or it is unknown."""
     first_byte_s: float | None
     end_s: float | None
     bytes: int

@@ -1,4 +1,4 @@
-"""What a workload `interactive` says of its messages: how long each waited for the whole of its answer."""
+"""Figures of a workload `interactive`: how long each message waited for its whole answer."""
 
 from collections.abc import Sequence
 from statistics import fmean

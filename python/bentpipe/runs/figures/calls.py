@@ -1,4 +1,4 @@
-"""What a workload `call` says of each direction, from when its packets were sent and how long they took.
+"""Figures of a workload `call` for each direction, from its packets' send times and delays.
 
 1. Jitter is the estimate of RFC 3550, 6.4.1, updated at each arrival; here its mean over the arrivals.
 2. The receiver plays a packet `playout` after the least delay that it saw. What comes later is late: lost to

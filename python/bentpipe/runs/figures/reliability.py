@@ -1,4 +1,4 @@
-"""Whether a run may be believed: the engine's own error report against the lab's limits."""
+"""Whether a run is reliable: the engine's own error report compared with the lab's limits."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every executor offers, and what it is given."""
+"""The interface of every executor, and its input."""
 
 import traceback
 from collections.abc import Callable, Generator, Iterable
@@ -37,7 +37,7 @@ class TaskOutcome:
     record: Record | None = None
     error: Exception | None = None
     trace: str = ""
-    """Where a fault was raised, for whoever mends it."""
+    """Where a fault was raised, for the developer."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Work:
 
 
 def tried(made: Callable[[], Record]) -> TaskOutcome:
-    """The outcome of making a run. What nobody foresaw is the engine's fault, not the end of the sweep."""
+    """The outcome of a run. An unexpected exception is a fault of the engine and does not end the sweep."""
     try:
         return TaskOutcome(record=made())
     except EngineFaultError as error:

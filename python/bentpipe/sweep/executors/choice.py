@@ -1,4 +1,4 @@
-"""Which executor does a sweep, by what the user asked for, the engine and where the runs go."""
+"""Chooses the executor of a sweep by the user's request, the engine and the place of the runs."""
 
 import tempfile
 from collections.abc import Iterator

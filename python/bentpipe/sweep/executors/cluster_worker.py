@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: runs, in its own scratch folder."""
+"""The code of a cluster's worker: it makes runs in its own scratch folder."""
 
 import math
 import os
@@ -34,7 +34,7 @@ def do(
 
 
 def check_version(worker: str, found: str | None, here: str) -> None:
-    """Raises EngineError where a worker has another bentpipe than whoever asks; None: it has none."""
+    """Raises EngineError if the worker's version of bentpipe differs; None: it has no bentpipe."""
     if found != here:
         raise EngineError(
             f"--cluster: the worker at {worker} has {f'bentpipe {found}' if found else 'no bentpipe'}, "

@@ -92,7 +92,7 @@ class Processes:
 
 
 class _Waiting:
-    """The tasks that are still to be begun. One that was begun in vain comes first again."""
+    """The tasks that have not started. A task whose process died comes first again."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._tasks = iter(tasks)
