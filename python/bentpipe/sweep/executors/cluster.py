@@ -243,7 +243,7 @@ class _Handed:
         return found
 
     def show_running(self, slots: int) -> None:
-        """Shows the tasks that probably run: the first ones, one per slot. The scheduler does not report it."""
+        """Shows the tasks that probably run: the first ones, one per slot. The scheduler does not say."""
         for batch in itertools.islice(self._batches.values(), slots):
             self._show(batch[0])
 
