@@ -70,3 +70,36 @@ def test_a_caller_that_is_interrupted_while_it_prints_prints_all() -> None:
         said: dict[str, Any] = json.loads(begun + caller.stdout.read())
     assert caller.returncode == 0
     assert (said["error"], said["sent_ns"] == []) == (None, False)
+
+
+def test_a_caller_without_a_peer_sends_to_who_calls_and_only_from_then_on() -> None:
+    now_ns = time.monotonic_ns()
+    start_ns, interval_ns = now_ns + 300_000_000, 20_000_000
+    with socket.socket(type=socket.SOCK_DGRAM) as caller:
+        caller.bind(("127.0.0.1", 0))
+        caller.settimeout(5)
+        port = _unused_port()
+        numbers = [port, 40, start_ns, interval_ns, 50, start_ns + 1_200_000_000]
+        command = [sys.executable, "-I", "-S", calling.__file__, "127.0.0.1", calling.WHO_CALLS]
+        with subprocess.Popen([*command, *map(str, numbers)], stdout=subprocess.PIPE) as program:
+            time.sleep(0.7)
+            header = calling._HEADER.pack(0x80, 0, 0, 0, calling._SOURCE)
+            called_ns = time.monotonic_ns()
+            caller.sendto(header.ljust(40, b"\0"), ("127.0.0.1", port))
+            first, sender = caller.recvfrom(100)
+            assert program.stdout
+            said = json.loads(program.stdout.read())
+    assert sender == ("127.0.0.1", port)
+    assert calling._HEADER.unpack_from(first)[3] == 0
+    assert said["came"][0][0] == 0
+    # Of the 50 those that were due before the call are not sent.
+    missed = (called_ns - start_ns) / interval_ns
+    assert min(said["sent_ns"]) >= called_ns
+    assert 0 < len(said["sent_ns"]) <= 50 - int(missed)
+
+
+def _unused_port() -> int:
+    with socket.socket(type=socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port

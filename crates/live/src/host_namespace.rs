@@ -149,15 +149,16 @@ pub(crate) fn build(
         namespace.splitter = Some(splitter);
         sockets.push(of_long_leg);
     }
-    match setup.gateway.as_ref().map(|gateway| gateway.port_of_others) {
+    let others = setup.gateway.as_ref().map(GatewaySetup::others);
+    match others {
         Some(None) if ends_tcp => {
             namespace.gateway_seat = Some(namespace.seat_gateway(host, setup, root, machine)?);
         }
-        Some(Some(port)) if host == HostId::Near => {
+        Some(Some((port, transports))) if host == HostId::Near => {
             let (own, beside) = (own_addresses(host, setup), beside(setup));
             namespace
                 .site(host, setup, (&own, &beside), root, machine)
-                .hand_over(port)?;
+                .hand_over(port, transports)?;
         }
         _ => {}
     }

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bentpipe.engines import ports
-from bentpipe.lab.spec import ControlLaw, GatewaySpec, RunSpec
+from bentpipe.lab.spec import ControlLaw, GatewaySpec, RunSpec, WorkloadSpec
 from bentpipe.words.digits import digits
 
 _HANDSHAKE_ROUND_TRIPS = 4
@@ -13,6 +13,8 @@ _LOST_NS = 3_000_000_000
 """QUIC sends a lost packet of the handshake again after one second, then after two."""
 _LEAST_UDP_PAYLOAD = 1200
 """RFC 9000, section 14."""
+_TAKE_UDP = ("hysteria2", "tuic")
+"""Programs of others. kcptun has TCP alone."""
 _HEADER_BYTES = {4: 28, 6: 48}
 """Of IP and UDP."""
 
@@ -27,16 +29,15 @@ def refusal(spec: RunSpec) -> str | None:
             f"gateway: QUIC needs an MTU of {least} bytes or more, and path.mtu is {spec.path.mtu}; "
             "use `--engine sim`"
         )
-    if spec.gateway.kind != "bentpipe" and (work := _channels(spec)):
-        return (
-            f'workload.{work}.kind: "channels" cannot cross gateways of kind "{spec.gateway.kind}": its '
-            "servers know each connection by its port, and these programs give it another"
-        )
     return ports.gateways_refusal(spec)
 
 
-def _channels(spec: RunSpec) -> str | None:
-    return next((work.name for work in spec.workloads if work.kind == "channels"), None)
+def readdresses(spec: RunSpec, work: WorkloadSpec) -> bool:
+    """Whether the gateways open the work's connections and send its datagrams from far's own address."""
+    gateway = spec.gateway
+    if gateway is None or gateway.kind == "bentpipe" or work.name in gateway.beside:
+        return False
+    return work.kind != "call" or gateway.kind in _TAKE_UDP
 
 
 def lead_ns(spec: RunSpec) -> int:
@@ -61,6 +62,7 @@ def setup(gateway: GatewaySpec, hosts: Mapping[str, Any], beside: Mapping[str, l
     return {
         "hosts": hosts,
         "port_of_others": None if gateway.kind == "bentpipe" else ports.OF_OTHERS,
+        "others_take_udp": gateway.kind in _TAKE_UDP,
         **beside,
         "down_rate": rate(gateway.law_down, gateway.rate_down_bit_s),
         "up_rate": rate(gateway.law_up, gateway.rate_up_bit_s),

@@ -11,7 +11,7 @@ use bentpipe_workloads::{ChannelPlan, PlannedFlow};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
@@ -40,6 +40,8 @@ struct Open {
     socket: OwnedFd,
     number: Number,
     known: Received,
+    /// The server is to be told the port, once the connection is there.
+    says_port: bool,
 }
 
 #[derive(Debug)]
@@ -169,6 +171,7 @@ impl Clients {
                     socket,
                     number,
                     known: known(port),
+                    says_port: self.setup.client_says_port,
                 });
             }
             Err(error) => {
@@ -203,6 +206,7 @@ impl Clients {
             socket,
             number,
             known,
+            ..
         }) = self.channels[channel as usize].open.take()
         {
             drop(socket);
@@ -234,6 +238,11 @@ impl Open {
         }
         if flags.contains(EventFlags::OUT) {
             known.connected_ns.get_or_insert(now_ns);
+            if std::mem::take(&mut self.says_port)
+                && let Err(error) = say_port(&self.socket, known.local_port)
+            {
+                return Some(FlowOutcome::Failed(sentence(error)));
+            }
         }
         // The end comes with an edge of its own, after which there is no other.
         let to_the_end = flags.intersects(EventFlags::RDHUP | EventFlags::HUP);
@@ -259,6 +268,11 @@ impl Open {
             }
         }
     }
+}
+
+/// A new connection has room for two bytes.
+fn say_port(socket: &OwnedFd, port: u16) -> rustix::io::Result<()> {
+    send(socket, &port.to_be_bytes(), SendFlags::NOSIGNAL).map(drop)
 }
 
 fn ended(flow: PlannedFlow, bytes: u64) -> FlowOutcome {

@@ -4,7 +4,8 @@
 //! Two threads drive all of them: one has the clients' sockets ([`clients`]), in the network namespace of the host
 //! `client`, and one the servers' ([`senders`]). Nothing but the flows is on the wire: who is sent how much the server's
 //! thread reads in a ledger that both share ([`ledger`]), under the connection's addresses and ports. The draws are
-//! those of the simulator.
+//! those of the simulator. Where programs of others open connections again from ports of their own, a client's first two
+//! bytes are its port ([`ChannelsSetup::client_says_port`]).
 
 mod clients;
 mod ledger;
@@ -306,6 +307,7 @@ mod tests {
             terrestrial_jitter_ns: Nanos::ZERO,
             think_ns: Nanos::ZERO,
             ip: Family::V4,
+            client_says_port: false,
             flows_csv: PathBuf::new(),
         }
     }

@@ -9,7 +9,9 @@ use super::tcp::{self, Bell};
 use crate::servers;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, Shutdown, SocketFlags, acceptfrom_with, send, shutdown};
+use rustix::net::{
+    RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send, shutdown,
+};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::net::SocketAddr;
@@ -29,13 +31,29 @@ struct Connection {
     shut: bool,
 }
 
+/// A connection whose client has not said its port yet.
+#[derive(Debug)]
+struct Visitor {
+    socket: OwnedFd,
+    server: u32,
+    port: [u8; 2],
+    read: usize,
+}
+
+#[derive(Debug)]
+enum Accepted {
+    Visitor(Visitor),
+    Client(Connection),
+}
+
 #[derive(Debug)]
 pub(super) struct Senders {
+    clients_say_ports: bool,
     ledger: Arc<Mutex<Ledger<BufWriter<File>>>>,
     epoll: OwnedFd,
     /// By the server's number within the workload.
     listeners: Vec<OwnedFd>,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<Accepted>>,
     unused: Vec<usize>,
 }
 
@@ -63,6 +81,7 @@ impl Senders {
             listeners.push(listener);
         }
         Ok(Self {
+            clients_say_ports: setup.client_says_port,
             ledger,
             epoll,
             listeners,
@@ -118,43 +137,93 @@ impl Senders {
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(error) => return Err(error.into()),
             };
+            if self.clients_say_ports {
+                let at = self.watch(&socket)?;
+                self.connections[at] = Some(Accepted::Visitor(Visitor {
+                    socket,
+                    server,
+                    port: [0; 2],
+                    read: 0,
+                }));
+                continue;
+            }
             let port = from
                 .and_then(|from| SocketAddr::try_from(from).ok())
                 .map(|from| from.port());
-            let expected = port.and_then(|port| ledger::lock(&self.ledger).accepted(server, port));
             // Somebody else's connection is closed at once.
-            if let Some((number, left_bytes)) = expected {
-                self.serve(Connection {
-                    socket,
-                    number,
-                    left_bytes,
-                    shut: false,
-                })?;
+            if let Some((number, left_bytes)) = port.and_then(|port| self.expected(server, port)) {
+                let at = self.watch(&socket)?;
+                self.serve(
+                    at,
+                    Connection {
+                        socket,
+                        number,
+                        left_bytes,
+                        shut: false,
+                    },
+                );
             }
         }
     }
 
-    fn serve(&mut self, mut connection: Connection) -> io::Result<()> {
-        let progress = connection.write();
+    fn expected(&self, server: u32, port: u16) -> Option<(Number, u64)> {
+        ledger::lock(&self.ledger).accepted(server, port)
+    }
+
+    /// Gives a connection its place, to which its events come.
+    fn watch(&mut self, socket: &OwnedFd) -> io::Result<usize> {
         let at = self.unused.pop().unwrap_or_else(|| {
             self.connections.push(None);
             self.connections.len() - 1
         });
         let from = EventData::new_u64((self.listeners.len() + at) as u64);
-        let wanted = EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        epoll::add(&self.epoll, &connection.socket, from, wanted)?;
-        self.connections[at] = Some(connection);
+        let mut wanted = EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        wanted.set(EventFlags::IN, self.clients_say_ports);
+        epoll::add(&self.epoll, socket, from, wanted)?;
+        Ok(at)
+    }
+
+    fn serve(&mut self, at: usize, mut connection: Connection) {
+        let progress = connection.write();
+        self.connections[at] = Some(Accepted::Client(connection));
         if progress == Progress::Over {
             self.close(at);
         }
-        Ok(())
+    }
+
+    /// Serves a visitor that has said whose connection it is, and closes it if nobody expects that one.
+    fn meet(&mut self, at: usize) {
+        let Some(Some(Accepted::Visitor(visitor))) = self.connections.get_mut(at) else {
+            return;
+        };
+        let known = match visitor.read_port() {
+            Ok(None) => return,
+            Ok(Some(port)) => {
+                let server = visitor.server;
+                self.expected(server, port)
+            }
+            Err(_) => None,
+        };
+        match (self.connections[at].take(), known) {
+            (Some(Accepted::Visitor(visitor)), Some((number, left_bytes))) => self.serve(
+                at,
+                Connection {
+                    socket: visitor.socket,
+                    number,
+                    left_bytes,
+                    shut: false,
+                },
+            ),
+            _ => self.unused.push(at),
+        }
     }
 
     fn happened(&mut self, at: usize, flags: EventFlags) {
         let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         let progress = match self.connections.get_mut(at) {
             Some(Some(_)) if flags.intersects(over) => Progress::Over,
-            Some(Some(connection)) => connection.write(),
+            Some(Some(Accepted::Client(connection))) => connection.write(),
+            Some(Some(Accepted::Visitor(_))) => return self.meet(at),
             _ => return,
         };
         if progress == Progress::Over {
@@ -163,11 +232,34 @@ impl Senders {
     }
 
     fn close(&mut self, at: usize) {
-        if let Some(connection) = self.connections[at].take() {
+        let Some(accepted) = self.connections[at].take() else {
+            return;
+        };
+        if let Accepted::Client(connection) = accepted {
             let retransmits = tcp::retransmits(&connection.socket);
             ledger::lock(&self.ledger).sent(connection.number, retransmits);
-            self.unused.push(at);
         }
+        self.unused.push(at);
+    }
+}
+
+impl Visitor {
+    /// The port, once both bytes are there.
+    fn read_port(&mut self) -> rustix::io::Result<Option<u16>> {
+        while self.read < self.port.len() {
+            match recv(
+                &self.socket,
+                &mut self.port[self.read..],
+                RecvFlags::empty(),
+            ) {
+                Ok((_, 0)) => return Err(Errno::CONNRESET),
+                Ok((taken, _)) => self.read += taken,
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(u16::from_be_bytes(self.port)))
     }
 }
 

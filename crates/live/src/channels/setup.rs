@@ -28,6 +28,10 @@ pub struct ChannelsSetup {
     /// Between the end of a flow and the channel's next connection.
     pub think_ns: Nanos,
     pub ip: Family,
+    /// Programs between client and servers open each connection again, from a port of their own. So the client says its port in the
+    /// first two bytes, and the server knows it by them.
+    #[serde(default)]
+    pub client_says_port: bool,
     /// Where the flows go, one row each.
     pub flows_csv: PathBuf,
 }

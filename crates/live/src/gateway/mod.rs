@@ -60,6 +60,9 @@ pub struct GatewaySetup {
     /// listeners at this port, one for each family. Bentpipe's own gateways do not start.
     #[serde(default)]
     pub port_of_others: Option<u16>,
+    /// Near has a transparent socket for UDP at that port too, and takes the clients' datagrams.
+    #[serde(default)]
+    pub others_take_udp: bool,
     /// The gateways leave connections with one of these ports at either end alone, and UDP. The packets are forwarded, and cross the path
     /// beside the session.
     #[serde(default)]
@@ -72,6 +75,16 @@ impl GatewaySetup {
     /// Bentpipe's own gateways sit at near and far.
     pub fn is_ours(&self) -> bool {
         self.port_of_others.is_none()
+    }
+
+    /// The port of somebody else's programs at near, and what they take there.
+    pub(crate) fn others(&self) -> Option<(u16, &'static [Transport])> {
+        let takes: &[Transport] = if self.others_take_udp {
+            &[Transport::Tcp, Transport::Udp]
+        } else {
+            &[Transport::Tcp]
+        };
+        self.port_of_others.map(|port| (port, takes))
     }
 
     /// What the gateways leave alone.

@@ -113,13 +113,17 @@ impl Site<'_> {
         })
     }
 
-    /// Hands the connections of the hosts' side to transparent listeners that a program will have at this port.
-    pub fn hand_over(mut self, port: u16) -> Result<(), Refused> {
-        let takers: Vec<_> = self
-            .families
-            .iter()
-            .map(|&family| tcp_taker((family, port)))
-            .collect();
+    /// Hands what the hosts' side sends by these transports to transparent sockets that a program will have at this port.
+    pub fn hand_over(mut self, port: u16, transports: &[Transport]) -> Result<(), Refused> {
+        let of_family = |&family: &Family| {
+            let taker = move |&transport: &Transport| Taker {
+                transport,
+                family,
+                port,
+            };
+            transports.iter().map(taker)
+        };
+        let takers: Vec<_> = self.families.iter().flat_map(of_family).collect();
         self.take_from_hosts(&takers)
     }
 

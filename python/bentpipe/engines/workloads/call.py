@@ -5,7 +5,9 @@
    both hosts share. So it includes how long that program takes to wake up.
 3. A datagram that has not come within a round trip with full queues before the end is left out, as in
    `sim`.
-4. A program that this machine started too late to hear the first datagram makes the run unreliable.
+4. Behind gateways of others the server sends to where the client's datagrams come from, and from then on, as
+   symmetric RTP does (RFC 4961).
+5. A program that this machine started too late to hear the first datagram makes the run unreliable.
 """
 
 import asyncio
@@ -15,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bentpipe.engines import gateways
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, Program
 from bentpipe.engines.workloads import calling
@@ -46,10 +49,11 @@ async def run(spec: CallSpec, bench: Bench) -> WorkloadResult:
     ]
     hosts = ("client", "server")
     addresses = [bench.address(host, ip) for host in hosts]
+    peers = [addresses[1], calling.WHO_CALLS if gateways.readdresses(bench.spec, spec) else addresses[0]]
     await bench.sleep_until(start_s - _LEAD_S)
     callers = [
         bench.start(host, _argv(own, peer, *map(str, numbers)))
-        for host, own, peer in zip(hosts, addresses, reversed(addresses), strict=True)
+        for host, own, peer in zip(hosts, addresses, peers, strict=True)
     ]
     client, server = await asyncio.gather(*(each.over(end_s + bench.patience_s) for each in callers))
     return result(spec, client, server, bench, end_s)

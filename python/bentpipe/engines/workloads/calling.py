@@ -4,11 +4,11 @@ those that come. It needs nothing but Python's own library.
     calling.py OWN_ADDRESS PEER_ADDRESS PORT PAYLOAD START_NS INTERVAL_NS COUNT UNTIL_NS
 
 START_NS and UNTIL_NS are instants of the monotonic clock, which all hosts share: it sends from the first on,
-COUNT datagrams of PAYLOAD bytes, and listens until the second. It prints a JSON object. `sent_ns` has the
-instant before each datagram was sent, in their order. `listens_ns` is the instant from which datagrams could
-come, or null. `came` has, of each that came, its place in the other
-side's order and the instant at which it was read. `error` is what went wrong, or null. Interrupted (SIGINT),
-it prints what it has.
+COUNT datagrams of PAYLOAD bytes, and listens until the second. With `-` as PEER_ADDRESS it sends to where the
+first datagram came from, and none before that. It prints a JSON object. `sent_ns` has the instant before
+each datagram was sent, in their order. `listens_ns` is the instant from which datagrams could come, or null.
+`came` has, of each that came, its place in the other side's order and the instant at which it was read.
+`error` is what went wrong, or null. Interrupted (SIGINT), it prints what it has.
 
 A datagram begins as RTP does (RFC 3550, section 5.1): version 2, payload type 0 (G.711), a sequence number.
 The timestamp has the datagram's place.
@@ -28,6 +28,7 @@ _HEADER = struct.Struct("!BBHII")
 _VERSION = 0x80
 _SOURCE = 0x62656E74
 _MOST_BYTES = 1 << 16
+WHO_CALLS = "-"
 
 
 class Caller:
@@ -37,6 +38,7 @@ class Caller:
         self._interval_ns = interval_ns
         self._count = count
         self.listens_ns: int | None = None
+        self._to: tuple[Any, ...] | None = None
         self.sent_ns: list[int] = []
         self.came: list[tuple[int, int]] = []
 
@@ -46,31 +48,35 @@ class Caller:
         with socket.socket(family, socket.SOCK_DGRAM) as voice:
             voice.bind((own, port))
             voice.setblocking(False)
+            self._to = None if peer == WHO_CALLS else (peer, port)
             self.listens_ns = time.monotonic_ns()
             while (now_ns := time.monotonic_ns()) < until_ns:
                 due_ns = self._next_ns()
                 if due_ns <= now_ns:
-                    self._send(voice, (peer, port), now_ns)
+                    self._send(voice, now_ns)
                     continue
                 select.select([voice], [], [], (min(due_ns, until_ns) - now_ns) / 1e9)
                 self._take(voice)
 
     def _next_ns(self) -> int:
+        if self._to is None:
+            return sys.maxsize
         place = len(self.sent_ns)
         return self._start_ns + place * self._interval_ns if place < self._count else sys.maxsize
 
-    def _send(self, voice: socket.socket, peer: tuple[str, int], now_ns: int) -> None:
+    def _send(self, voice: socket.socket, now_ns: int) -> None:
+        assert self._to is not None
         place = len(self.sent_ns)
         header = _HEADER.pack(_VERSION, 0, place & 0xFFFF, place & 0xFFFFFFFF, _SOURCE)
         self.sent_ns.append(now_ns)
         # A datagram for which the device has no room, or that nobody takes yet, is lost as any other.
         with contextlib.suppress(BlockingIOError, ConnectionError):
-            voice.sendto(header.ljust(self._payload_bytes, b"\0"), peer)
+            voice.sendto(header.ljust(self._payload_bytes, b"\0"), self._to)
 
     def _take(self, voice: socket.socket) -> None:
         while True:
             try:
-                heard = voice.recv(_MOST_BYTES)
+                heard, sender = voice.recvfrom(_MOST_BYTES)
             except BlockingIOError:
                 return
             except ConnectionError:
@@ -80,6 +86,15 @@ class Caller:
                 *_, place, source = _HEADER.unpack_from(heard)
                 if source == _SOURCE:
                     self.came.append((place, now_ns))
+                    if self._to is None:
+                        self._call_back(sender, now_ns)
+
+    def _call_back(self, sender: tuple[Any, ...], now_ns: int) -> None:
+        """Datagrams that were due before are not sent."""
+        self._to = sender
+        missed = max(0, -((self._start_ns - now_ns) // self._interval_ns))
+        self._start_ns += missed * self._interval_ns
+        self._count = max(0, self._count - missed)
 
 
 def main(argv: list[str]) -> None:

@@ -1,7 +1,8 @@
 """`channels`: clients with one connection after another, real sockets driven by the host process itself.
 
 crates/live/src/channels holds the clients and the servers; here it is told what to do, and its table of flows
-becomes the workload's entry. Sizes, servers and their delays are the draws that `sim` makes.
+becomes the workload's entry. Sizes, servers and their delays are the draws that `sim` makes. Where gateways
+of others open connections again, the client says its port in the first two bytes.
 """
 
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from bentpipe.engines import gateways
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench
 from bentpipe.engines.workloads.across_split import retransmits_on_the_path
@@ -33,6 +35,7 @@ def setup(work: ChannelsSpec, spec: RunSpec, raw_folder: Path) -> dict[str, Any]
         "terrestrial_jitter_ns": work.terrestrial_jitter_ns,
         "think_ns": work.think_ns,
         "ip": spec.client.ip,
+        "client_says_port": gateways.readdresses(spec, work),
         "flows_csv": str(_flows_csv(work, spec, raw_folder)),
     }
 

@@ -17,9 +17,11 @@ def completed(
     *,
     upload: bool,
     wall_minus_run_s: float,
+    is_client_port: bool = True,
 ) -> list[Transfer]:
     """Adds what the server alone knows: the port and the bytes of a fetch of which curl said nothing, and
-    when an upload's first byte came in, to a millisecond."""
+    when an upload's first byte came in, to a millisecond. `is_client_port`: the port that the server saw
+    is the client's."""
 
     def complete(each: Transfer) -> Transfer:
         lines = served.get(each.item.number)
@@ -30,7 +32,7 @@ def completed(
         if each.local_port is None:
             carried = line.request_bytes if upload else line.body_bytes
             known |= {
-                "local_port": line.port,
+                "local_port": line.port if is_client_port else None,
                 "bytes": min(carried, each.item.size_bytes),
                 "header_bytes": line.header_bytes,
             }

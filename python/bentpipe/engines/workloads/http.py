@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bentpipe import _core
+from bentpipe.engines import gateways
 from bentpipe.engines.base import WorkloadResult
 from bentpipe.engines.bench import Bench, Program, Running
 from bentpipe.engines.closings import Connection
@@ -186,6 +187,7 @@ def _jobs(
             ),
             bench,
             site,
+            is_client_port=not gateways.readdresses(bench.spec, spec),
         )
         for items in ([list(chain.from_iterable(planned))] if together else planned)
     )
@@ -209,7 +211,7 @@ def _aria2c(spec: HttpSpec, item: Item, url: str, bench: Bench, site: nginx.Site
     return _Job(start, read)
 
 
-def _curl(order: curl.Order, bench: Bench, site: nginx.Site) -> _Job:
+def _curl(order: curl.Order, bench: Bench, site: nginx.Site, *, is_client_port: bool) -> _Job:
     def start() -> Running:
         return curl.start(bench, order, site.folder)
 
@@ -223,7 +225,13 @@ def _curl(order: curl.Order, bench: Bench, site: nginx.Site) -> _Job:
         )
         found = curl.transfers(order, program, traced, server=site.host, port=site.port)
         upload = order.upload is not None
-        return fetches.completed(found, served, upload=upload, wall_minus_run_s=wall_minus_run_s)
+        return fetches.completed(
+            found,
+            served,
+            upload=upload,
+            wall_minus_run_s=wall_minus_run_s,
+            is_client_port=is_client_port,
+        )
 
     return _Job(start, read)
 
