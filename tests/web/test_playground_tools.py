@@ -23,6 +23,20 @@ kind = "bulk"
 streams = 3
 """
 
+COLOURS = """
+(canvas, names) => {
+  const style = getComputedStyle(document.documentElement);
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const found = new Set(new Uint32Array(data.buffer));
+  return names.filter((name) => {
+    const colour = style.getPropertyValue(name).trim();
+    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+    return found.has((0xff000000 | (blue << 16) | (green << 8) | red) >>> 0);
+  });
+}
+"""
+"""Those of the style sheet's colours that the canvas has."""
+
 
 @pytest.fixture(scope="module")
 def address(wasm: Path) -> Iterator[str]:
@@ -113,7 +127,8 @@ def test_a_zoom_shows_the_sequence_of_one_stream_and_ends(browser: Browser, addr
         zoom.press("Enter")
         expect(sequence.get_by_role("img")).to_have_accessible_name(
             re.compile(
-                r"^From 0\.80 to 1\.20 s [0-9]+ kB are acknowledged, and [0-9]+ segments are sent again\.$"
+                r"^From 0\.800 to 1\.200 s, packet by packet: [0-9]+ segments sent, [0-9]+ of them again; "
+                r"[0-9]+ acknowledgements received, [0-9]+ of them selective; [0-9.]+ kB acknowledged\.$"
             )
         )
         expect(zoom).to_have_attribute("aria-pressed", "true")
@@ -126,6 +141,81 @@ def test_a_zoom_shows_the_sequence_of_one_stream_and_ends(browser: Browser, addr
         page.mouse.move(chart["x"] + 200, chart["y"] + 50, steps=4)
         page.mouse.up()
         expect(sequence).to_be_visible()
+        assert said == []
+
+
+def test_a_packet_is_chosen_by_keyboard_and_mouse_and_the_time_is_moved(
+    browser: Browser, address: str
+) -> None:
+    with opened(browser, f"{address}#{SHORT}&loss=0.01", viewport={"width": 1400, "height": 900}) as (
+        page,
+        said,
+        _,
+    ):
+        page.get_by_role("button", name="Zoom in on this time").press("Enter")
+        sequence = page.locator("#sequence")
+        picture = sequence.get_by_role("img")
+        expect(picture).to_have_accessible_name(re.compile("^From 0.800 to 1.200 s, packet by packet: "))
+        packet, told = page.get_by_label("Packet", exact=True), page.locator("#sequence output")
+        packet.press("Home")
+        first = told.inner_text()
+        assert re.match(r"0\.8[0-9]{3} s: ", first)
+        packet.press("ArrowRight")
+        expect(told).not_to_have_text(first)
+        expect(packet).to_have_attribute("aria-valuetext", told.inner_text())
+        over = sequence.locator(".u-over")
+        box = over.bounding_box()
+        assert box is not None
+        over.hover(position={"x": box["width"] - 4, "y": 20})
+        expect(told).to_have_text(re.compile(r"^1\.[12][0-9]{3} s: "))
+        colours = sequence.locator("canvas").evaluate(COLOURS, ["--goodput", "--drops", "--cwnd", "--ping"])
+        assert colours == ["--goodput", "--drops", "--cwnd", "--ping"]
+        for button, time in (
+            ("Closer", "0.900 to 1.100"),
+            ("Later", "1.000 to 1.200"),
+            ("Wider", "0.900 to 1.300"),
+        ):
+            sequence.get_by_role("button", name=button).press("Enter")
+            expect(picture).to_have_accessible_name(re.compile(f"^From {time} s, packet by packet: "))
+        page.get_by_label("Loss, typed").fill("3 %")
+        page.get_by_label("Loss, typed").press("Enter")
+        is_exact(page)
+        expect(picture).to_have_accessible_name(re.compile("^From 0.900 to 1.300 s, packet by packet: "))
+        assert said == []
+
+
+@pytest.mark.long(JOURNEY)
+def test_too_many_packets_are_drawn_from_samples_until_the_time_is_short(
+    browser: Browser, address: str
+) -> None:
+    with opened(browser, f"{address}#duration=4000000000&rateDown=100000000&rtt=20000000") as (page, said, _):
+        page.get_by_role("button", name="Zoom in on this time").press("Enter")
+        sequence = page.locator("#sequence")
+        expect(sequence.locator("figcaption")).to_contain_text("from samples")
+        assert not page.get_by_label("Packet", exact=True).is_visible()
+        for _press in range(3):
+            before = sequence.get_by_role("img").get_attribute("aria-label")
+            sequence.get_by_role("button", name="Closer").press("Enter")
+            expect(sequence.get_by_role("img")).not_to_have_attribute("aria-label", before or "")
+        expect(sequence.locator("figcaption")).to_contain_text("packet by packet")
+        expect(page.get_by_label("Packet", exact=True)).to_be_visible()
+        assert said == []
+
+
+@pytest.mark.long(JOURNEY)
+def test_packets_are_chosen_by_touch_on_a_phone(browser: Browser, address: str) -> None:
+    how = {"viewport": {"width": 400, "height": 800}, "has_touch": True, "is_mobile": True}
+    with opened(browser, f"{address}#{SHORT}", **how) as (page, said, _):
+        page.get_by_role("button", name="Zoom in on this time").tap()
+        sequence = page.locator("#sequence")
+        expect(sequence).to_be_visible()
+        told, over = sequence.locator("output"), sequence.locator(".u-over")
+        over.scroll_into_view_if_needed()
+        over.tap(position={"x": 3, "y": 100})
+        expect(told).to_have_text(re.compile(r"^0\.8[0-9]{3} s: "))
+        sequence.get_by_role("button", name="Closer").tap()
+        expect(sequence.get_by_role("img")).to_have_accessible_name(re.compile("^From 0.900 to 1.100 s"))
+        assert page.evaluate("document.documentElement.scrollWidth") == 400
         assert said == []
 
 
@@ -156,6 +246,8 @@ def test_axe_finds_nothing_against_accessibility(
 ) -> None:
     how = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
     with opened(browser, f"{address}#{SHORT}&between=gateway&pinned", **how) as (page, _, _asked):
+        page.get_by_role("button", name="Zoom in on this time").click()
+        expect(page.get_by_label("Packet", exact=True)).to_be_visible()
         page.evaluate((ROOT / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
         found = page.evaluate("axe.run()")
         assert len(found["passes"]) > 10

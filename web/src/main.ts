@@ -8,10 +8,12 @@ import { byId, element } from "./elements.ts";
 import { comparison, digits, ROWS, withUnit } from "./figure_text.ts";
 import { csv, save } from "./files.ts";
 import { labFile } from "./lab.ts";
+import type { Ports } from "./packets.ts";
 import { PathPicture } from "./path_picture.ts";
 import { openLab } from "./open_lab.ts";
 import { SeedComparison } from "./over_seeds.ts";
-import { SequenceView } from "./sequence.ts";
+import { firstStream } from "./sequence.ts";
+import { SequenceView } from "./sequence_view.ts";
 import { Runner, type Found } from "./runner.ts";
 import { figures, series, type Figures, type Series, type Values } from "./series.ts";
 import { svgFile } from "./svg.ts";
@@ -24,6 +26,8 @@ const ZOOM_S = 4;
 interface Run extends Found {
   readonly series: Series;
   readonly figures: Figures;
+  /** The one that is shown as a sequence. */
+  readonly stream: Ports | null;
 }
 
 const status = byId("status", HTMLElement);
@@ -49,7 +53,7 @@ const charts = new Charts(byId("charts", HTMLElement), CHARTS.filter(({ key }) =
   zoomed = [fromS, toS];
   showSequence();
 });
-const sequenceView = new SequenceView(byId("sequence-of", HTMLElement), worker);
+const sequenceView = new SequenceView(byId("sequence-of", HTMLElement), worker, (fromS, toS) => charts.zoom(fromS, toS));
 let zoomed: readonly [fromS: number, toS: number] = [0, Number.POSITIVE_INFINITY];
 
 const zoomButton = byId("zoom", HTMLButtonElement);
@@ -59,7 +63,7 @@ function showSequence(): void {
   const [fromS, toS] = zoomed;
   const part = now !== null && toS - fromS < 0.9 * (now.settings.duration / 1e9);
   zoomButton.setAttribute("aria-pressed", String(part));
-  sequenceView.show(settings, Math.max(0, fromS), part && now?.whole ? toS : Number.POSITIVE_INFINITY);
+  sequenceView.show(now?.settings ?? settings, part && now?.whole ? now.stream : null, Math.max(0, fromS), toS);
 }
 
 zoomButton.addEventListener("click", () => {
@@ -113,7 +117,7 @@ function ask(moving: boolean): void {
 
 function made(found: Found): Run {
   const drawn = series(found.outcome);
-  return { ...found, series: drawn, figures: figures(found.outcome, drawn, found.settings) };
+  return { ...found, series: drawn, figures: figures(found.outcome, drawn, found.settings), stream: firstStream(found.outcome) };
 }
 
 function found(it: Found): void {

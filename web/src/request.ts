@@ -18,6 +18,8 @@ export interface Request {
   readonly names: readonly string[];
   readonly question: object;
   readonly columns?: Readonly<Record<string, readonly string[]>>;
+  /** crates/sim/src/record/packets.rs. */
+  readonly packets?: object;
 }
 
 export function request(settings: Settings): Request {

@@ -13,6 +13,7 @@ pub mod csv;
 pub mod figures;
 mod flow;
 mod link;
+mod packet;
 #[cfg(feature = "parquet")]
 mod pages;
 #[cfg(feature = "parquet")]
@@ -27,11 +28,12 @@ mod tool;
 pub use column::{Cell, Column, Kind, Raw, Table};
 pub use flow::Flow;
 pub use link::Link;
+pub use packet::Packet;
 pub use ping::Ping;
 pub use socket::Socket;
 pub use tool::Tool;
 
-/// Every table, in the order in which they are documented.
+/// Every table of a run's folder, in the order in which they are documented.
 pub const TABLES: [Table; 5] = [
     Link::TABLE,
     Socket::TABLE,

@@ -2,9 +2,10 @@
 //! that its caller can look up in between, tell how far it is, and drop it.
 
 use super::figures::Figures;
+use super::packets::{PacketLog, PacketQuestion};
 use super::results::{RunResults, Work};
 use super::{Question, RunError, flows, pings, socket_row};
-use crate::rows::{DatagramRow, FailureRow, FlowRow, IntervalRow, PingRow};
+use crate::rows::{Captured, DatagramRow, FailureRow, FlowRow, IntervalRow, PingRow};
 use crate::seat::{Seat, Side};
 use crate::simulation::{EVENTS_BETWEEN_QUESTIONS, Simulation, Stretch};
 use crate::sink::Sink;
@@ -12,7 +13,7 @@ use crate::spec::SimSpec;
 use crate::world::Sample;
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
-use bentpipe_tables::{Cell, Flow, Link, Ping, Socket, Table};
+use bentpipe_tables::{Cell, Flow, Link, Packet, Ping, Socket, Table};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -27,6 +28,9 @@ pub struct Request {
     /// The columns of each table that are kept; of a table that it does not name none. `None`: all of every table.
     #[serde(default)]
     pub columns: Option<BTreeMap<String, Vec<String>>>,
+    /// The packets of the table `packets`, which is there if they are asked for.
+    #[serde(default)]
+    pub packets: Option<PacketQuestion>,
 }
 
 /// The columns of one table that are kept. Numbers are as in the table, null is NaN, a flag is 0 or 1, and a text is its
@@ -71,11 +75,18 @@ impl TableColumns {
     }
 }
 
-static TABLES: [Table; 4] = [Link::TABLE, Socket::TABLE, Flow::TABLE, Ping::TABLE];
+static TABLES: [Table; 5] = [
+    Link::TABLE,
+    Socket::TABLE,
+    Flow::TABLE,
+    Ping::TABLE,
+    Packet::TABLE,
+];
 const LINK: usize = 0;
 const SOCKETS: usize = 1;
 const FLOWS: usize = 2;
 const PINGS: usize = 3;
+const PACKETS: usize = 4;
 
 /// A run under way.
 pub struct ColumnRun {
@@ -88,6 +99,7 @@ struct Kept {
     spec: SimSpec,
     names: Vec<String>,
     tables: [TableColumns; TABLES.len()],
+    packets: Option<PacketLog>,
     texts: Texts,
     parties: flows::Parties,
     works: Vec<Work>,
@@ -97,10 +109,11 @@ struct Kept {
 impl ColumnRun {
     pub fn new(request: Request) -> Result<Self, RunError> {
         let Request {
-            spec,
+            mut spec,
             names,
             question,
             columns,
+            packets,
         } = request;
         if names.len() != spec.workloads.len() {
             let (names, works) = (names.len(), spec.workloads.len());
@@ -108,6 +121,7 @@ impl ColumnRun {
                 "{names} names for {works} workloads"
             )));
         }
+        spec.capture = packets.iter().map(|asked| asked.at).collect();
         let simulation =
             Simulation::new(spec.clone()).map_err(|error| RunError::Spec(error.to_string()))?;
         if let Some(wanted) = &columns
@@ -118,6 +132,7 @@ impl ColumnRun {
         let kept = |table: &'static Table| TableColumns {
             table,
             columns: (0..table.columns.len())
+                .filter(|_| packets.is_some() || table.name != Packet::TABLE.name)
                 .filter(|&place| {
                     columns.as_ref().is_none_or(|wanted| {
                         let name = table.columns[place].name;
@@ -135,6 +150,7 @@ impl ColumnRun {
             is_over: false,
             kept: Kept {
                 tables: TABLES.each_ref().map(kept),
+                packets: packets.map(PacketLog::new),
                 texts: Texts::default(),
                 parties: flows::Parties::default(),
                 works: vec![Work::default(); names.len()],
@@ -236,5 +252,11 @@ impl Sink for Kept {
 
     fn failure(&mut self, row: &FailureRow) {
         self.works[row.workload].why = Some(row.why);
+    }
+
+    fn packet(&mut self, captured: &Captured) {
+        if let Some(row) = self.packets.as_mut().and_then(|log| log.row(captured)) {
+            self.tables[PACKETS].row(&row.cells(), &mut self.texts);
+        }
     }
 }

@@ -5,6 +5,7 @@
 mod columns;
 mod figures;
 mod flows;
+mod packets;
 mod pings;
 #[cfg(feature = "parquet")]
 mod recorder;
@@ -16,6 +17,7 @@ mod sockets;
 mod wire;
 
 pub use columns::{ColumnRun, Request, TableColumns};
+pub use packets::PacketQuestion;
 #[cfg(feature = "parquet")]
 pub use recorder::run;
 pub use results::RunResults;

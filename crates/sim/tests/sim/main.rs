@@ -9,6 +9,7 @@ mod gateway;
 mod gateway_law;
 mod host_timing;
 mod long_path_loss;
+mod packets;
 mod pair;
 mod pair_properties;
 mod response_functions;
