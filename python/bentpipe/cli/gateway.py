@@ -23,7 +23,7 @@ def _found() -> str | None:
 def gateway(
     arguments: Annotated[list[str] | None, typer.Argument(help="What bentpipe-gateway takes.")] = None,
 ) -> None:
-    """Run bentpipe-gateway, the daemon at each end of a slow path, with these arguments."""
+    """Run bentpipe-gateway, the daemon at each end of a slow path, with the given arguments."""
     program = _found()
     if program is None:
         say(
