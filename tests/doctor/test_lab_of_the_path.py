@@ -9,6 +9,7 @@ import pytest
 
 import bentpipe
 from bentpipe.doctor import from_run
+from bentpipe.doctor.cures import cures
 from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.lab_seen import lab_seen, toml
 from bentpipe.doctor.path_seen import path_seen
@@ -74,3 +75,33 @@ def test_a_lab_leaves_out_what_dropped_for_a_small_part_of_the_time() -> None:
 def test_a_written_lab_has_booleans_of_toml() -> None:
     document = {"client": {"window_scaling": False}, "path": {"down": {"jitter": {"reorder": True}}}}
     assert tomllib.loads(toml(document)) == document
+
+
+def test_a_transfer_against_the_way_that_the_path_was_seen_on_has_its_own_buffers_and_cures() -> None:
+    small = {"tcp_rmem": [4096, 131072, 131072]}
+    lab = bentpipe.Lab(
+        duration="8 s", path={"rtt": "100 ms", "rate": "20 Mbit/s"}, client=small, workload=[BULK]
+    )
+    run = bentpipe.simulate(lab)
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    (found,) = [diagnose(each) for each in from_run.transfers(run.record, tables, "sender")]
+    path = path_seen([found])
+    assert path is not None
+    against = replace(path, direction="up", loss=0.01)
+    written = lab_seen(against, [found])
+    assert written["workload"][0]["direction"] == "down"
+    assert written["client"]["tcp_rmem"][2] == pytest.approx(131072, rel=0.1)
+    assert written["path"]["up"]["loss"] == 0.01
+    assert [change for cure in cures(found, against) for change in cure.change] == ["client.tcp_rmem"]
+
+
+def test_a_lab_keeps_both_a_small_window_and_a_missing_option() -> None:
+    host = {"client": {"tcp_rmem": [4096, 131072, 131072], "window_scaling": False}}
+    lab = bentpipe.Lab(duration="8 s", path={"rtt": "100 ms", "rate": "20 Mbit/s"}, workload=[BULK], **host)
+    run = bentpipe.simulate(lab)
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    (found,) = [diagnose(each) for each in from_run.transfers(run.record, tables, "sender")]
+    both = tuple(replace(found.findings[0], kind=kind) for kind in ("receiver-window", "tcp-options"))
+    path = path_seen([found])
+    assert path is not None
+    assert lab_seen(path, [replace(found, findings=both)])["client"].keys() == {"tcp_rmem", "window_scaling"}

@@ -44,7 +44,11 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     of = max(found, key=lambda each: each.evidence.bytes)
     late_s = _late_s(of)
     shape: dict[str, Any] = {"rtt": f"{((path.rtt_s or 0.0) + late_s) * 1e3:.3f} ms"}
+    direction = of.evidence.direction or path.direction or "down"
+    opposite = "up" if direction == "down" else "down"
     way, back = _droppers(of), _way_back(of)
+    # What was seen of the path is of one way, which may be the other one than this transfer's.
+    seen = way if (path.direction or direction) == direction else back
     never_full = not path.rate_bit_s or "policer" in way or "delay_limit" in way
     least = path.least_rate_bit_s or 0.0
     # What overflows is full then.
@@ -52,16 +56,12 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     if rate >= _LEAST_RATE_BIT_S:
         shape["rate"] = f"{round(rate)} bit/s"
     if not never_full and path.queue_bytes and path.queue_bytes >= _MTU:
-        way.setdefault("queue", f"{round(path.queue_bytes)} B")
+        seen.setdefault("queue", f"{round(path.queue_bytes)} B")
     if late_s:
         way["jitter"] = {"spread": f"{late_s * 1e3:.3f} ms", "distribution": "uniform", "reorder": True}
     if path.loss:
-        way["loss"] = float(f"{path.loss:.3g}")
-    direction = path.direction or "down"
-    if way:
-        shape[direction] = way
-    if back:
-        shape["up" if direction == "down" else "down"] = back
+        seen["loss"] = float(f"{path.loss:.3g}")
+    shape |= {name: pipe for name, pipe in ((direction, way), (opposite, back)) if pipe}
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
     lab: dict[str, Any] = {
         "title": f"The path as {of.evidence.name} saw it",
@@ -135,7 +135,7 @@ def _buffers(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
     if "receiver-window" in kinds:
         window = float(np.nanmax(of.view["rwnd_bytes"]))
         most = of.evidence.rcvbuf_most_bytes or round(window / _WINDOW_OF_BUFFER)
-        found[receiver] = {"tcp_rmem": _three("tcp_rmem", most)}
+        found.setdefault(receiver, {})["tcp_rmem"] = _three("tcp_rmem", most)
     if "send-buffer" in kinds:
         found[sender] = {"tcp_wmem": _three("tcp_wmem", _send_buffer(of))}
     return found
