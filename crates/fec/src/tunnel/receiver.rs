@@ -394,6 +394,10 @@ impl TunnelReceiver {
     /// Gives back the memory of packets that came so many packets, or more, before the first missing one. All that have come must have been
     /// released. Repairs that cover more than so many packets are then of no use.
     pub fn free_before(&mut self, packets: u64) {
+        self.first_missing = self.first_missing.max(self.decoder.kept().start);
+        while self.decoder.is_known(self.first_missing) {
+            self.first_missing += 1;
+        }
         let first = self.first_missing.saturating_sub(packets);
         self.decoder.release_before(first);
     }
@@ -470,6 +474,12 @@ impl TunnelReceiver {
     #[cfg(test)]
     pub fn missing_looked_at(&self) -> usize {
         self.missing.looked_at()
+    }
+
+    /// Whether the bytes of a packet are still there.
+    #[cfg(test)]
+    pub fn has_bytes(&self, number: u64) -> bool {
+        self.decoder.packet(number).is_some()
     }
 
     /// The longest of the lists that grow with what comes.

@@ -321,3 +321,24 @@ fn what_is_asked_for_again_before_the_answer_can_have_come_is_not_answered_again
     assert_eq!(asked(&mut sender, 2660, 3), 2);
     assert_eq!(sender.counters().asked_too_early, 3);
 }
+
+#[test]
+fn memory_is_given_back_up_to_the_first_missing_packet_without_a_report() {
+    let mut receiver = receiver(ReleaseOrder::AsTheyCome);
+    let mut frame = Vec::new();
+    for number in (0..30).chain(31..40) {
+        frame.clear();
+        write_source(number, &[1], false, &mut frame);
+        receiver.handle(Time::ZERO, &frame).unwrap();
+        while receiver.poll_release(Time::ZERO).is_some() {}
+        receiver.free_before(10);
+    }
+    let kept = |receiver: &TunnelReceiver| (0..40).find(|&it| receiver.has_bytes(it));
+    assert_eq!(kept(&receiver), Some(20));
+    frame.clear();
+    write_source(30, &[1], true, &mut frame);
+    receiver.handle(Time::ZERO, &frame).unwrap();
+    while receiver.poll_release(Time::ZERO).is_some() {}
+    receiver.free_before(10);
+    assert_eq!(kept(&receiver), Some(30));
+}
