@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The number of ACK-eliciting packets that one acknowledgement may cover. At low rates `ACK_DELAY` comes first.
-const ACK_EVERY_PACKETS: u32 = 64;
+const ACK_EVERY_PACKETS: u32 = 256;
 /// The longest time an acknowledgement is held back: at most 40 acknowledgements a second at low rates.
 const ACK_DELAY: Duration = Duration::from_millis(25);
 /// What the receiver of control messages grants in advance: 512 KiB in each round trip. See `WRITE_EVERY` in `control.rs` for why not more.
