@@ -191,9 +191,9 @@ impl Carrier {
         let endpoint = &mut self.endpoint;
         let mut taken = 0;
         while taken < PACKETS_PER_TURN {
-            let more = self.udp.receive(|from, packet| {
-                taken += 1;
-                endpoint.handle(now.instant, from, None, None, packet);
+            let more = self.udp.receive(|from, packets, segment| {
+                taken += packets.len().div_ceil(segment);
+                endpoint.handle_packets(now.instant, from, None, None, packets, segment);
             });
             if !more {
                 break;
@@ -326,19 +326,16 @@ impl Carrier {
             }
             _ => return false,
         };
-        let mut filled = false;
-        while self.endpoint.has_room(peer) {
-            self.datagram.clear();
-            let Some(it) = session.poll_datagram(now.time, &mut self.datagram) else {
-                break;
-            };
-            filled = true;
-            self.uncounted -= it.bytes as i64 + i64::from(self.outer_bytes);
-            if self.endpoint.send_datagram(peer, &self.datagram).is_err() {
-                self.report.datagrams_dropped += 1;
-            }
-        }
-        filled
+        let mut counted = 0;
+        let outer_bytes = i64::from(self.outer_bytes);
+        let written = self.endpoint.send_datagrams(peer, |out| {
+            let sent = session.poll_datagram(now.time, out);
+            counted += sent.map_or(0, |it| it.bytes as i64 + outer_bytes);
+            sent.is_some()
+        });
+        self.uncounted -= counted;
+        self.report.datagrams_dropped += written.refused as u64;
+        written.taken + written.refused > 0
     }
 
     /// Over TCP a datagram's headers are about what the session's pacer counts.

@@ -86,10 +86,9 @@ impl Talk {
     fn turn(&mut self) -> Result<(), ProbeError> {
         let now = Instant::now();
         let endpoint = &mut self.endpoint;
-        while self
-            .udp
-            .receive(|from, packet| endpoint.handle(now, from, None, None, packet))
-        {}
+        while self.udp.receive(|from, packets, segment| {
+            endpoint.handle_packets(now, from, None, None, packets, segment);
+        }) {}
         if endpoint.poll_timeout().is_some_and(|at| at <= now) {
             endpoint.handle_timeout(now);
         }

@@ -23,8 +23,10 @@ const SEND_BUFFER_BYTES: usize = 2 << 20;
 const LONGEST: usize = 1 << 16;
 /// Buffers that one call fills.
 const BUFFERS: usize = 8;
-/// The memory of arriving packets is asked for in pieces of this size.
+/// The memory of arriving packets that are copied is asked for in pieces of this size.
 const POOL_BYTES: usize = 1 << 16;
+/// So many bytes in one buffer are not copied: the packets keep the buffer until they are gone. Fewer would keep too much memory.
+const LEAST_UNCOPIED: usize = LONGEST / 4;
 /// The kernel divides no more than this between packets of one call.
 const MOST_SENT_BYTES: usize = 65_000;
 /// Nor so many packets (`UDP_MAX_SEGMENTS` of older kernels).
@@ -39,7 +41,8 @@ pub(crate) struct Udp {
     state: UdpSocketState,
     /// IP and UDP, around each payload.
     header_bytes: u32,
-    buffer: Vec<u8>,
+    /// What one call fills. A part of a buffer may be lent to packets that have come.
+    buffers: [BytesMut; BUFFERS],
     pool: Pool,
     loses: Option<Loses>,
     report: UdpReport,
@@ -66,7 +69,7 @@ impl Udp {
             socket,
             state,
             header_bytes: UDP_BYTES + if is_v4 { 20 } else { 40 },
-            buffer: vec![0; BUFFERS * LONGEST],
+            buffers: Default::default(),
             pool: Pool::new(POOL_BYTES),
             loses,
             report,
@@ -83,12 +86,12 @@ impl Udp {
         kernel.min(MOST_SENT_BYTES / bytes).max(1)
     }
 
-    /// Reads packets by one call and hands them over. Whether there may be more.
-    pub fn receive(&mut self, mut take: impl FnMut(SocketAddr, BytesMut)) -> bool {
+    /// Reads packets by one call and hands them over: those of one buffer together, each of so many bytes but the last, which may be shorter.
+    /// Whether there may be more.
+    pub fn receive(&mut self, mut take: impl FnMut(SocketAddr, BytesMut, usize)) -> bool {
         let mut meta = [RecvMeta::default(); BUFFERS];
-        let mut slots = self.buffer.chunks_exact_mut(LONGEST);
-        let mut slots: [IoSliceMut<'_>; BUFFERS] =
-            std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
+        self.buffers.iter_mut().for_each(make_whole);
+        let mut slots = self.buffers.each_mut().map(|it| IoSliceMut::new(it));
         let socket = UdpSockRef::from(&self.socket);
         let filled = match self.state.recv(socket, &mut slots, &mut meta) {
             Ok(filled) => filled,
@@ -96,12 +99,15 @@ impl Udp {
             // Any other error is that of an earlier packet, and is gone now.
             Err(_) => return false,
         };
-        for (slot, meta) in slots.iter().zip(&meta[..filled]) {
-            let packets = &slot[..meta.len];
-            for packet in packets.chunks(meta.stride.max(1)) {
-                self.report.packets_received += 1;
-                take(meta.addr, self.pool.copy(packet));
-            }
+        for (buffer, meta) in self.buffers.iter_mut().zip(&meta[..filled]) {
+            let packets = if meta.len < LEAST_UNCOPIED {
+                self.pool.copy(&buffer[..meta.len])
+            } else {
+                buffer.split_to(meta.len)
+            };
+            let segment = meta.stride.max(1);
+            self.report.packets_received += meta.len.div_ceil(segment) as u64;
+            take(meta.addr, packets, segment);
         }
         filled == BUFFERS
     }
@@ -153,6 +159,18 @@ impl Udp {
     }
 }
 
+/// The kernel may fill all of a buffer. Its memory is used again where no packet has a part of it any more.
+fn make_whole(buffer: &mut BytesMut) {
+    if buffer.len() < LONGEST {
+        buffer.clear();
+        if buffer.try_reclaim(LONGEST) {
+            buffer.resize(LONGEST, 0);
+        } else {
+            *buffer = BytesMut::zeroed(LONGEST);
+        }
+    }
+}
+
 /// Takes out the packets that get lost.
 fn lose(packets: &mut Vec<u8>, segment: usize, loses: &mut Loses) {
     let (mut kept, mut at) = (0, 0);
@@ -197,7 +215,7 @@ mod tests {
     fn receive(udp: &mut Udp, count: usize) -> Vec<Vec<u8>> {
         let (mut packets, begun) = (Vec::new(), Instant::now());
         while packets.len() < count && begun.elapsed() < Duration::from_secs(10) {
-            udp.receive(|_, packet| packets.push(packet.to_vec()));
+            udp.receive(|_, all, segment| packets.extend(all.chunks(segment).map(<[u8]>::to_vec)));
         }
         packets
     }

@@ -96,6 +96,17 @@ impl Config {
             * (usize::from(self.most_udp_payload()) + size_of::<noq_proto::Datagram>())
     }
 
+    /// What may wait to be sent: as many whole `Transmit`s as `datagram_send_bytes` has room for. A part of one would cost a system call as
+    /// well.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        let longest = usize::from(self.most_udp_payload()) - PACKET_BYTES;
+        let whole = self.most_segments.max(1) * longest;
+        match self.datagram_send_bytes / whole {
+            0 => self.datagram_send_bytes,
+            transmits => transmits * whole,
+        }
+    }
+
     pub(super) fn transport(&self, streams_of_peer: u32) -> TransportConfig {
         let mut acks = AckFrequencyConfig::default();
         acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY_PACKETS - 1))
@@ -139,5 +150,29 @@ impl Config {
             // An observer needs no help to see the round trip.
             .allow_spin(false);
         transport
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_wait_is_as_many_whole_transmits_as_there_is_room_for() {
+        let waiting = |payload, most_segments, datagram_send_bytes| {
+            let config = Config {
+                certain_udp_payload: payload,
+                largest_udp_payload: payload,
+                most_segments,
+                datagram_send_bytes,
+                ..Config::default()
+            };
+            config.waiting_bytes()
+        };
+        assert_eq!(waiting(1452, 44, 65_536), 44 * 1414);
+        assert_eq!(waiting(1200, 10, 65_536), 50 * 1162);
+        assert_eq!(waiting(8900, 7, 65_536), 7 * 8862);
+        // One has no room: a part of it does.
+        assert_eq!(waiting(1452, 64, 65_536), 65_536);
     }
 }

@@ -5,7 +5,6 @@
 
 use super::Config;
 use crate::event::{Event, SendError};
-use crate::pool::Pool;
 use bytes::Bytes;
 use noq_proto::{Connection, SendDatagramError};
 use std::collections::VecDeque;
@@ -15,8 +14,30 @@ pub(super) const EVENT_BYTES: usize = size_of::<Event>();
 /// What noq-proto counts for a datagram beyond its payload.
 const ENTRY_BYTES: usize = size_of::<noq_proto::Datagram>();
 
-/// Of what waits to be sent, memory is asked for in pieces of this size.
-const POOL_BYTES: usize = 32 * 1024;
+/// What became of datagrams that were written to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    pub taken: usize,
+    /// They were empty or too long.
+    pub refused: usize,
+}
+
+/// The memory of datagrams that are sent together. It is used again when the last of them is gone, so it stays in the processor's cache.
+#[derive(Debug, Default)]
+struct Batch {
+    /// A part of the last one.
+    last: Option<Bytes>,
+    lengths: Vec<usize>,
+}
+
+impl Batch {
+    fn memory(&mut self, bytes: usize) -> Vec<u8> {
+        let free = self.last.take().filter(Bytes::is_unique);
+        let mut memory = free.map_or_else(|| Vec::with_capacity(bytes), Vec::from);
+        memory.clear();
+        memory
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Datagrams {
@@ -27,7 +48,7 @@ pub(super) struct Datagrams {
     /// The longest that can be sent now.
     pub longest: usize,
     waiting: VecDeque<Bytes>,
-    pool: Pool,
+    batch: Batch,
     waiting_bytes: usize,
     /// Bytes accepted since everything was sent.
     accepted_bytes: usize,
@@ -41,12 +62,12 @@ pub(super) struct Datagrams {
 impl Datagrams {
     pub fn new(config: &Config) -> Self {
         Self {
-            most_waiting: config.datagram_send_bytes,
+            most_waiting: config.waiting_bytes(),
             most_handed_over: config.handed_over_bytes(),
             most_received: config.datagram_receive_bytes,
             longest: 0,
             waiting: VecDeque::new(),
-            pool: Pool::new(POOL_BYTES),
+            batch: Batch::default(),
             waiting_bytes: 0,
             accepted_bytes: 0,
             handed_over_bytes: 0,
@@ -57,16 +78,51 @@ impl Datagrams {
     }
 
     pub fn send(&mut self, body: &[u8]) -> Result<(), SendError> {
-        if body.is_empty() || body.len() > self.longest {
+        if !self.is_sendable(body.len()) {
             return Err(SendError::Length { most: self.longest });
         }
         if !self.has_room(body.len()) {
             return Err(SendError::Full);
         }
+        self.add(Bytes::copy_from_slice(body));
+        Ok(())
+    }
+
+    /// Lets `write` append datagrams, one each time, until it says that there is none or a long one would have no room.
+    pub fn send_many(&mut self, mut write: impl FnMut(&mut Vec<u8>) -> bool) -> Written {
+        let mut memory = self.batch.memory(self.most_waiting);
+        let mut lengths = std::mem::take(&mut self.batch.lengths);
+        while self.has_room(memory.len() + self.longest) {
+            let before = memory.len();
+            if !write(&mut memory) {
+                break;
+            }
+            lengths.push(memory.len() - before);
+        }
+        let mut all = Bytes::from(memory);
+        self.batch.last = (!all.is_empty()).then(|| all.slice(..1));
+        let mut written = Written::default();
+        for length in lengths.drain(..) {
+            let body = all.split_to(length);
+            if self.is_sendable(length) {
+                self.add(body);
+                written.taken += 1;
+            } else {
+                written.refused += 1;
+            }
+        }
+        self.batch.lengths = lengths;
+        written
+    }
+
+    fn is_sendable(&self, bytes: usize) -> bool {
+        (1..=self.longest).contains(&bytes)
+    }
+
+    fn add(&mut self, body: Bytes) {
         self.waiting_bytes += body.len();
         self.accepted_bytes += body.len();
-        self.waiting.push_back(self.pool.copy(body).freeze());
-        Ok(())
+        self.waiting.push_back(body);
     }
 
     pub fn has_room(&self, bytes: usize) -> bool {

@@ -2,14 +2,14 @@
 
 use super::peer::Peer;
 use super::secrets::{Clock, Secrets};
-use super::{Config, EcnCodepoint, EndpointError, Statistics, Transmit};
+use super::{Config, EcnCodepoint, EndpointError, Statistics, Transmit, Written};
 use crate::event::{Event, PeerId, SendError};
 use crate::identity::{Identity, PublicKey};
 use crate::trust;
 use bytes::BytesMut;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{ClientConfig, ConnectionHandle, DatagramEvent, FourTuple, Incoming};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Endpoint {
     /// The near end: how it connects, and to whom.
     far: Option<(ClientConfig, SocketAddr)>,
     peers: BTreeMap<PeerId, Peer>,
-    by_handle: HashMap<ConnectionHandle, PeerId>,
+    by_handle: BTreeMap<ConnectionHandle, PeerId>,
     next_peer: u64,
     /// Connections that may have something to send, and those with events.
     sending: VecDeque<PeerId>,
@@ -93,7 +93,7 @@ impl Endpoint {
             config,
             far: None,
             peers: BTreeMap::new(),
-            by_handle: HashMap::new(),
+            by_handle: BTreeMap::new(),
             next_peer: 0,
             sending: VecDeque::new(),
             telling: VecDeque::new(),
@@ -137,31 +137,62 @@ impl Endpoint {
         ecn: Option<EcnCodepoint>,
         packet: BytesMut,
     ) {
+        let segment = packet.len();
+        self.handle_packets(now, remote, local, ecn, packet, segment);
+    }
+
+    /// Takes UDP packets that came together: each has `segment` bytes but the last, which may be shorter.
+    pub fn handle_packets(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        local: Option<IpAddr>,
+        ecn: Option<EcnCodepoint>,
+        mut packets: BytesMut,
+        segment: usize,
+    ) {
         self.clock.set(now);
+        let path = FourTuple::new(remote, local);
+        // The connection that was given the last packets, and has not been asked what they brought.
+        let mut told = None;
+        while !packets.is_empty() {
+            let packet = packets.split_to(segment.clamp(1, packets.len()));
+            let to = self.handle_packet(now, path, ecn, packet);
+            if told != to
+                && let Some(before) = std::mem::replace(&mut told, to)
+            {
+                self.after(now, before);
+            }
+        }
+        if let Some(last) = told {
+            self.after(now, last);
+        }
+    }
+
+    /// Gives a packet to its connection, if it is of one.
+    fn handle_packet(
+        &mut self,
+        now: Instant,
+        path: FourTuple,
+        ecn: Option<EcnCodepoint>,
+        packet: BytesMut,
+    ) -> Option<PeerId> {
         if is_bait(&packet) {
-            return;
+            return None;
         }
         let mut response = Vec::new();
-        match self.quic.handle(
-            now,
-            FourTuple::new(remote, local),
-            ecn,
-            packet,
-            &mut response,
-        ) {
-            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                let Some(&id) = self.by_handle.get(&handle) else {
-                    return;
-                };
+        match self.quic.handle(now, path, ecn, packet, &mut response)? {
+            DatagramEvent::ConnectionEvent(handle, event) => {
+                let &id = self.by_handle.get(&handle)?;
                 let peer = self.peers.get_mut(&id).expect("a handle's peer is there");
                 peer.heard(now);
                 peer.conn.handle_event(event);
-                self.after(now, id);
+                return Some(id);
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.meet(now, incoming, response),
-            Some(DatagramEvent::Response(transmit)) => self.respond(&transmit, response),
-            None => {}
+            DatagramEvent::NewConnection(incoming) => self.meet(now, incoming, response),
+            DatagramEvent::Response(transmit) => self.respond(&transmit, response),
         }
+        None
     }
 
     /// Somebody wants to connect.
@@ -279,14 +310,24 @@ impl Endpoint {
         self.sending_peer(peer)?.send_datagram(body)
     }
 
+    /// Takes datagrams of 1 to `max_datagram` bytes, while there is room for one of the greatest length: `write` appends the next one to its
+    /// argument, or says `false` if there is none. If there is no room left, `Event::Writable` follows when there is.
+    pub fn send_datagrams(
+        &mut self,
+        peer: PeerId,
+        write: impl FnMut(&mut Vec<u8>) -> bool,
+    ) -> Written {
+        let found = self.peers.get_mut(&peer);
+        let written = found.map(|it| it.send_datagrams(write)).unwrap_or_default();
+        if written.taken > 0 {
+            self.mark_sending(peer);
+        }
+        written
+    }
+
     /// Takes a control message of 1 to 16384 bytes. It arrives, in order, unless the connection ends.
     pub fn send_control(&mut self, peer: PeerId, body: &[u8]) -> Result<(), SendError> {
         self.sending_peer(peer)?.send_control(body)
-    }
-
-    /// Whether `send_datagram` would take a datagram of `max_datagram` bytes. If not, `Event::Writable` follows when it would.
-    pub fn has_room(&mut self, peer: PeerId) -> bool {
-        self.peers.get_mut(&peer).is_some_and(Peer::has_room)
     }
 
     fn sending_peer(&mut self, id: PeerId) -> Result<&mut Peer, SendError> {

@@ -3,7 +3,7 @@
 //! An [`Endpoint`] is one end of one UDP socket. The near end has one connection at a time, the far end one for each near end. The driver
 //! does this, in any order:
 //!
-//! - for each UDP packet: [`Endpoint::handle`];
+//! - for each UDP packet: [`Endpoint::handle`], or for several that came together [`Endpoint::handle_packets`];
 //! - at the time that [`Endpoint::poll_timeout`] names: [`Endpoint::handle_timeout`];
 //! - after either, and after anything was sent: [`Endpoint::poll_event`], then [`Endpoint::poll_transmit`], each until it returns `None`.
 //!
@@ -21,6 +21,7 @@ mod secrets;
 mod unlimited;
 
 pub use config::Config;
+pub use datagrams::Written;
 pub use endpoint::Endpoint;
 pub use noq_proto::EcnCodepoint;
 

@@ -1,7 +1,7 @@
 //! One QUIC connection: its state, and the events it gives.
 
 use super::control::{Broken, Control};
-use super::datagrams::Datagrams;
+use super::datagrams::{Datagrams, Written};
 use super::liveness::Liveness;
 use super::{Config, Statistics, Transmit, codes};
 use crate::event::{Event, SendError, Why};
@@ -103,18 +103,21 @@ impl Peer {
         sent
     }
 
+    /// Lets `write` append datagrams while there is room for one of the greatest length. If there is none left, `Writable` is due.
+    pub fn send_datagrams(&mut self, write: impl FnMut(&mut Vec<u8>) -> bool) -> Written {
+        if !self.is_connected() {
+            return Written::default();
+        }
+        let written = self.datagrams.send_many(write);
+        self.refused_send |= !self.datagrams.has_room(self.datagrams.longest);
+        written
+    }
+
     pub fn send_control(&mut self, body: &[u8]) -> Result<(), SendError> {
         self.check_connected()?;
         let sent = self.control.send(body);
         self.refused_send |= sent == Err(SendError::Full);
         sent
-    }
-
-    /// Whether a datagram of the greatest length would be taken. If not, `Writable` is due.
-    pub fn has_room(&mut self) -> bool {
-        let room = self.datagrams.has_room(self.datagrams.longest);
-        self.refused_send |= !room;
-        room && self.is_connected()
     }
 
     fn check_connected(&self) -> Result<(), SendError> {

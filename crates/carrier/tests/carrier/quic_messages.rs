@@ -1,6 +1,8 @@
 //! Datagrams and control messages: what arrives, in which order, and what a sender is told.
 
-use crate::net::{MS, Net, Path, SECOND, Side, controls, datagrams, number, numbered, seeded};
+use crate::net::{
+    MS, NEAR, Net, Path, SECOND, Side, controls, datagrams, number, numbered, seeded,
+};
 use bentpipe_carrier::quic::Config;
 use bentpipe_carrier::{Event, SendError};
 use std::collections::BTreeSet;
@@ -234,4 +236,77 @@ fn a_receiver_acknowledges_seldom() {
         acknowledgements < 13_330 / 64 + 50,
         "{acknowledgements} in 1 s"
     );
+}
+
+/// What a driver does without a copy: datagrams are written one behind the other, and packets that came together are handed over together.
+#[test]
+fn datagrams_that_are_written_together_leave_in_whole_transmits_and_arrive_together() {
+    const SEGMENTS: usize = 20;
+    let config = Config {
+        certain_udp_payload: 1452,
+        largest_udp_payload: 1452,
+        most_segments: SEGMENTS,
+        ..seeded()
+    };
+    let mut net = Net::connected(Path::geo(), &config);
+    let (peer, now) = (net.peer(Side::Near).unwrap(), net.now);
+    let from = NEAR.parse().unwrap();
+    let (mut next, mut transmits) = (0, 0);
+    let mut packets = Vec::new();
+    for _ in 0..3 {
+        let first = next;
+        let written = net.near.send_datagrams(peer, |out| {
+            out.extend_from_slice(&numbered(next, 1400));
+            next += 1;
+            true
+        });
+        assert_eq!((written.taken, written.refused), (2 * SEGMENTS, 0));
+        assert_eq!(next - first, 2 * SEGMENTS as u32);
+        assert_eq!(
+            net.near.send_datagram(peer, &[1; 1400]),
+            Err(SendError::Full)
+        );
+        while let Some(transmit) = net.near.poll_transmit(now, &mut packets) {
+            let segment = transmit.segment_size.expect("several packets");
+            assert_eq!(packets.len().div_ceil(segment), SEGMENTS);
+            let packets = packets[..].into();
+            net.far
+                .handle_packets(now, from, None, None, packets, segment);
+            transmits += 1;
+        }
+    }
+    net.run(MS);
+    assert_eq!(transmits, 6);
+    let arrived = datagrams(&net.take(Side::Far));
+    assert_eq!(arrived, (0..next).collect::<Vec<_>>());
+}
+
+#[test]
+fn of_datagrams_that_are_written_together_those_of_a_wrong_length_are_left_out() {
+    let mut net = Net::connected(Path::geo(), &seeded());
+    let peer = net.peer(Side::Near).unwrap();
+    let longest = net.near.max_datagram(peer);
+    let mut lengths = [longest, 0, longest + 1, 7].into_iter();
+    let written = net.near.send_datagrams(peer, |out| {
+        let length = lengths.next();
+        out.resize(out.len() + length.unwrap_or(0), 3);
+        length.is_some()
+    });
+    assert_eq!((written.taken, written.refused), (2, 2));
+    net.run(SECOND);
+    let events = net.take(Side::Far);
+    let arrived: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Datagram(body) => Some(body.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(arrived, [longest, 7]);
+    // Without a connection nobody is asked for any.
+    net.near.close(net.now, peer, 0, "");
+    let written = net
+        .near
+        .send_datagrams(peer, |_| panic!("nothing can be sent"));
+    assert_eq!((written.taken, written.refused), (0, 0));
 }
