@@ -3,6 +3,7 @@
 use crate::entrance::{Asked, Greeting, LONGEST_GREETING, Step};
 use crate::flows::{FlowReport, FlowState, Ledger};
 use bentpipe_gateway::{FlowId, NamedTarget, ResetCode, Session, Target};
+use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_linger, socket_error};
@@ -13,9 +14,26 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// Read by one call.
-pub(crate) const READ_BYTES: usize = 1 << 16;
+const READ_BYTES: usize = 1 << 16;
 /// Bytes in a row for one host, before the others have their turn.
 const BYTES_PER_TURN: usize = 1 << 20;
+
+/// Where bytes of hosts are read to.
+#[derive(Debug)]
+pub(crate) struct ReadBuffer {
+    bytes: Vec<u8>,
+    /// Has room for as many. What fills most of it is a flow's without a copy.
+    piece: Vec<u8>,
+}
+
+impl ReadBuffer {
+    pub fn new() -> Self {
+        Self {
+            bytes: vec![0; READ_BYTES],
+            piece: Vec::new(),
+        }
+    }
+}
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +198,7 @@ impl Connection {
     pub fn go_on(
         &mut self,
         session: &mut Session,
-        buffer: &mut [u8],
+        buffer: &mut ReadBuffer,
         delivered: &mut u64,
     ) -> Progress {
         if self.failed
@@ -190,10 +208,10 @@ impl Connection {
         }
         self.failed = false;
         if self.newcomer.is_some() {
-            return self.greet(buffer);
+            return self.greet(&mut buffer.bytes);
         }
         if self.association.is_some() {
-            return self.wait_for_end(buffer);
+            return self.wait_for_end(&mut buffer.bytes);
         }
         let Some(flow) = self.flow.filter(|_| self.connected) else {
             return Progress::Waiting;
@@ -302,15 +320,16 @@ impl Connection {
         &mut self,
         session: &mut Session,
         flow: FlowId,
-        buffer: &mut [u8],
+        buffer: &mut ReadBuffer,
     ) -> rustix::io::Result<bool> {
+        let ReadBuffer { bytes, piece } = buffer;
         let mut passed = 0;
         while (self.readable || !self.early.is_empty()) && !self.end_sent {
             if passed >= BYTES_PER_TURN {
                 return Ok(true);
             }
             // Where there is none, an event says when there is.
-            let room = session.room(flow).min(buffer.len());
+            let room = session.room(flow).min(bytes.len());
             if room == 0 {
                 break;
             }
@@ -320,13 +339,25 @@ impl Connection {
                 self.ledger.sent_bytes += taken as u64;
                 continue;
             }
-            match recv(&self.socket, &mut buffer[..room], RecvFlags::empty()) {
-                Ok((_, 0)) => {
+            let is_whole = room == bytes.len();
+            let read = if is_whole {
+                piece.reserve_exact(room);
+                let read = recv(&self.socket, spare_capacity(piece), RecvFlags::empty());
+                read.map(|it| it.1)
+            } else {
+                recv(&self.socket, &mut bytes[..room], RecvFlags::empty()).map(|it| it.1)
+            };
+            match read {
+                Ok(0) => {
                     self.end_sent = true;
                     session.finish(flow);
                 }
-                Ok((_, length)) => {
-                    let taken = session.write(flow, &buffer[..length]);
+                Ok(length) => {
+                    let taken = if is_whole {
+                        session.write_piece(flow, piece)
+                    } else {
+                        session.write(flow, &bytes[..length])
+                    };
                     debug_assert_eq!(taken, length, "there was room");
                     passed += length;
                     self.ledger.sent_bytes += length as u64;

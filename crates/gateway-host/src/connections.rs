@@ -4,7 +4,7 @@ mod reaching;
 
 use crate::associations::Associations;
 use crate::clock::Now;
-use crate::connection::{Connection, Destination, Progress, READ_BYTES};
+use crate::connection::{Connection, Destination, Progress, ReadBuffer};
 use crate::datagrams::Datagrams;
 use crate::entrance::{Greeting, associated};
 use crate::flows::FlowReport;
@@ -54,7 +54,7 @@ pub(crate) struct Connections {
     most: usize,
     /// A connection was closed since somebody asked.
     freed: bool,
-    buffer: Vec<u8>,
+    buffer: ReadBuffer,
     /// Payload that hosts were given.
     pub delivered: u64,
     pub connect_failures: u64,
@@ -92,7 +92,7 @@ impl Connections {
             open: 0,
             most,
             freed: false,
-            buffer: vec![0; READ_BYTES],
+            buffer: ReadBuffer::new(),
             delivered: 0,
             connect_failures: 0,
             refused: 0,

@@ -1,6 +1,6 @@
 //! How a gateway is set.
 
-use crate::flow::{EARLY_PIECE_BYTES, FLOW_BYTES, MEMORY_FACTOR};
+use crate::flow::{EARLY_PIECE_BYTES, FLOW_BYTES, MEMORY_FACTOR, Pieces};
 use bentpipe_base::Nanos;
 use bentpipe_fec::{PACKET_MAX_BYTES, Policy};
 use core::fmt;
@@ -141,7 +141,8 @@ impl Config {
             + Self::early_pieces(self.session_window) * EARLY_PIECE_BYTES;
         let least = Self::LEAST_SEND_BUFFER.min(self.send_buffer);
         let waiting = (self.session_window + flows * least).min(flows * self.send_buffer);
-        packets + datagrams + received + MEMORY_FACTOR * waiting + flows * FLOW_BYTES
+        let kept = Pieces::MOST_BYTES;
+        packets + datagrams + received + MEMORY_FACTOR * waiting + flows * FLOW_BYTES + kept
     }
 
     /// What came so many packets before the first missing one keeps no memory: no repair is expected to cover it.

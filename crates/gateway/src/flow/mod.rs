@@ -1,8 +1,10 @@
 //! A flow: a byte stream in each direction.
 
+mod pieces;
 mod receive;
 mod send;
 
+pub(crate) use pieces::Pieces;
 pub(crate) use receive::{EARLY_PIECE_BYTES, ReceiveError, ReceiveHalf};
 pub(crate) use send::SendHalf;
 

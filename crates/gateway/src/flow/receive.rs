@@ -3,10 +3,9 @@
 //! Memory is at most [`super::MEMORY_FACTOR`] times the bytes that wait, and [`EARLY_PIECE_BYTES`] for each piece that waits for bytes before it:
 //! bytes in order are put together, however small the frames are that bring them.
 
+use super::pieces::{PIECE_BYTES, Pieces};
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many bytes lie in one piece of memory, or those of one frame if they are more.
-const PIECE_BYTES: usize = 64 << 10;
 /// What a piece that waits for bytes before it takes beside its own bytes: its place in the map and in the allocator.
 pub(crate) const EARLY_PIECE_BYTES: u64 = 128;
 
@@ -54,7 +53,14 @@ impl ReceiveHalf {
         }
     }
 
-    pub fn on_data(&mut self, offset: u64, bytes: &[u8], end: bool) -> Result<(), ReceiveError> {
+    /// `pieces`: memory for what is in order.
+    pub fn on_data(
+        &mut self,
+        offset: u64,
+        bytes: &[u8],
+        end: bool,
+        pieces: &mut Pieces,
+    ) -> Result<(), ReceiveError> {
         let after = offset + bytes.len() as u64;
         if after > self.limit {
             return Err(ReceiveError::Credit);
@@ -76,7 +82,7 @@ impl ReceiveHalf {
             return Err(ReceiveError::Overlap);
         }
         if offset == self.next {
-            self.append(bytes);
+            self.append(bytes, pieces);
             while let Some(piece) = self.early.remove(&self.next) {
                 self.early_bytes -= piece.len() as u64;
                 self.append_piece(piece);
@@ -101,7 +107,7 @@ impl ReceiveHalf {
         last.filter(|it| it.len() + bytes <= PIECE_BYTES)
     }
 
-    fn append(&mut self, bytes: &[u8]) {
+    fn append(&mut self, bytes: &[u8], pieces: &mut Pieces) {
         self.next += bytes.len() as u64;
         if let Some(last) = self.last_with_room(bytes.len()) {
             last.extend_from_slice(bytes);
@@ -110,8 +116,11 @@ impl ReceiveHalf {
         // Behind a piece that is full more is to be expected: memory is asked for once.
         let last = self.ready.back();
         let is_bulk = last.is_some_and(|it| it.len() > PIECE_BYTES / 2);
-        let room = if is_bulk { PIECE_BYTES } else { 0 };
-        let mut piece = Vec::with_capacity(room.max(bytes.len()));
+        let mut piece = if is_bulk {
+            pieces.take()
+        } else {
+            Vec::with_capacity(bytes.len())
+        };
         piece.extend_from_slice(bytes);
         self.ready.push_back(piece);
     }
@@ -136,17 +145,20 @@ impl ReceiveHalf {
     }
 
     /// The host has taken `bytes`, at most those of [`Self::readable`].
-    pub fn consume(&mut self, bytes: usize) {
+    pub fn consume(&mut self, bytes: usize, pieces: &mut Pieces) {
         debug_assert!(bytes <= self.readable().len());
         self.consumed += bytes as u64;
         self.taken_of_first += bytes;
         if self.readable().is_empty() {
             self.taken_of_first = 0;
-            self.ready.pop_front();
+            if let Some(taken) = self.ready.pop_front() {
+                pieces.give(taken);
+            }
         } else if let Some(first) = self.ready.front_mut()
             && self.taken_of_first > (first.len() / 2).max(1024)
         {
-            *first = first.split_off(self.taken_of_first);
+            let rest = first.split_off(self.taken_of_first);
+            pieces.give(std::mem::replace(first, rest));
             self.taken_of_first = 0;
         }
         if self.ready.is_empty() && self.ready.capacity() > 4 {
@@ -211,29 +223,58 @@ mod tests {
     #[test]
     fn what_no_gateway_sends_is_refused() {
         let mut half = ReceiveHalf::new(100);
-        assert_eq!(half.on_data(90, &[0; 11], false), Err(ReceiveError::Credit));
-        half.on_data(10, &[1; 10], false).unwrap();
-        assert_eq!(half.on_data(5, &[0; 6], false), Err(ReceiveError::Overlap));
-        assert_eq!(half.on_data(19, &[0; 6], false), Err(ReceiveError::Overlap));
-        assert_eq!(half.on_data(12, &[0; 2], false), Err(ReceiveError::Overlap));
-        assert_eq!(half.on_data(0, &[0; 10], true), Err(ReceiveError::End));
-        half.on_data(20, &[2; 10], true).unwrap();
-        assert_eq!(half.on_data(30, &[], true), Err(ReceiveError::End));
-        assert_eq!(half.on_data(29, &[0; 2], false), Err(ReceiveError::End));
-        half.on_data(0, &[0; 10], false).unwrap();
+        assert_eq!(
+            half.on_data(90, &[0; 11], false, &mut Pieces::default()),
+            Err(ReceiveError::Credit)
+        );
+        half.on_data(10, &[1; 10], false, &mut Pieces::default())
+            .unwrap();
+        assert_eq!(
+            half.on_data(5, &[0; 6], false, &mut Pieces::default()),
+            Err(ReceiveError::Overlap)
+        );
+        assert_eq!(
+            half.on_data(19, &[0; 6], false, &mut Pieces::default()),
+            Err(ReceiveError::Overlap)
+        );
+        assert_eq!(
+            half.on_data(12, &[0; 2], false, &mut Pieces::default()),
+            Err(ReceiveError::Overlap)
+        );
+        assert_eq!(
+            half.on_data(0, &[0; 10], true, &mut Pieces::default()),
+            Err(ReceiveError::End)
+        );
+        half.on_data(20, &[2; 10], true, &mut Pieces::default())
+            .unwrap();
+        assert_eq!(
+            half.on_data(30, &[], true, &mut Pieces::default()),
+            Err(ReceiveError::End)
+        );
+        assert_eq!(
+            half.on_data(29, &[0; 2], false, &mut Pieces::default()),
+            Err(ReceiveError::End)
+        );
+        half.on_data(0, &[0; 10], false, &mut Pieces::default())
+            .unwrap();
         assert_eq!(half.ready(), 30);
         assert!(half.has_ended() && !half.is_over());
-        assert_eq!(half.on_data(0, &[0; 10], false), Err(ReceiveError::Overlap));
+        assert_eq!(
+            half.on_data(0, &[0; 10], false, &mut Pieces::default()),
+            Err(ReceiveError::Overlap)
+        );
     }
 
     #[test]
     fn small_frames_take_no_more_memory_than_large_ones() {
         let mut half = ReceiveHalf::new(1 << 20);
         for offset in 0..100_000 {
-            half.on_data(offset, &[7], false).unwrap();
+            half.on_data(offset, &[7], false, &mut Pieces::default())
+                .unwrap();
         }
         for offset in 200_000..300_000 {
-            half.on_data(offset, &[7], false).unwrap();
+            half.on_data(offset, &[7], false, &mut Pieces::default())
+                .unwrap();
         }
         let pieces = half.ready.iter().chain(half.early.values());
         let memory: usize = pieces.map(Vec::capacity).sum();
@@ -261,16 +302,16 @@ mod tests {
                 if left.is_empty() { break; }
                 let (at, length) = left.remove(pick.index(left.len()));
                 let end = at + length == total;
-                half.on_data(at as u64, &stream[at..at + length], end).unwrap();
+                half.on_data(at as u64, &stream[at..at + length], end, &mut Pieces::default()).unwrap();
                 let ready = half.readable().len().min(take);
                 read.extend_from_slice(&half.readable()[..ready]);
-                half.consume(ready);
+                half.consume(ready, &mut Pieces::default());
                 let waits = total - read.len() - left.iter().map(|it| it.1).sum::<usize>();
                 prop_assert_eq!(half.buffered(), waits as u64);
             }
             while !half.readable().is_empty() {
                 read.extend_from_slice(half.readable());
-                half.consume(half.readable().len());
+                half.consume(half.readable().len(), &mut Pieces::default());
             }
             prop_assert_eq!(read, stream);
             prop_assert!(half.is_over());

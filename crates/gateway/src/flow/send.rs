@@ -1,10 +1,10 @@
 //! What a host gives, until it is in the coded plane. From there on it will arrive.
 
-use super::MEMORY_FACTOR;
+use super::{MEMORY_FACTOR, Pieces};
 use bentpipe_base::Time;
 use std::collections::VecDeque;
 
-/// So many bytes at most lie in one piece of memory.
+/// So many bytes at most are copied into one piece of memory.
 const PIECE_BYTES: usize = 16 << 10;
 /// So many bytes that were sent and not reported are kept, so that the flow can be opened again in another session.
 const KEPT_BYTES: usize = 64 << 10;
@@ -76,13 +76,26 @@ impl SendHalf {
     pub fn write(&mut self, bytes: &[u8]) {
         debug_assert!(!self.ending, "bytes behind the end");
         self.buffered += bytes.len();
-        let room = self.pieces.back().map_or(0, |it| PIECE_BYTES - it.len());
+        let last = self.pieces.back();
+        let room = last.map_or(0, |it| PIECE_BYTES.saturating_sub(it.len()));
         let (now, rest) = bytes.split_at(bytes.len().min(room));
         if let Some(last) = self.pieces.back_mut() {
             last.extend_from_slice(now);
         }
         let rest = rest.chunks(PIECE_BYTES).map(<[u8]>::to_vec);
         self.pieces.extend(rest);
+    }
+
+    /// As [`Self::write`]. The memory is taken where half of it or more is full, and copied from where it is not.
+    pub fn write_piece(&mut self, piece: &mut Vec<u8>, pieces: &mut Pieces) {
+        debug_assert!(!self.ending, "bytes behind the end");
+        if 2 * piece.len() < piece.capacity() || piece.is_empty() {
+            self.write(piece);
+            return;
+        }
+        self.buffered += piece.len();
+        self.pieces
+            .push_back(std::mem::replace(piece, pieces.take()));
     }
 
     /// Nothing more follows what was written.
@@ -140,8 +153,8 @@ impl SendHalf {
         }
     }
 
-    /// Appends the next `bytes` bytes to `out`, which leaves now.
-    pub fn take(&mut self, now: Time, bytes: usize, out: &mut Vec<u8>) {
+    /// Appends the next `bytes` bytes to `out`, which leaves now. `pieces` gets memory that is not used any more.
+    pub fn take(&mut self, now: Time, bytes: usize, out: &mut Vec<u8>, pieces: &mut Pieces) {
         let before = out.len();
         let mut left = bytes;
         while left > 0
@@ -153,7 +166,9 @@ impl SendHalf {
             self.taken_of_first = end;
             if end == first.len() {
                 self.taken_of_first = 0;
-                self.pieces.pop_front();
+                if let Some(taken) = self.pieces.pop_front() {
+                    pieces.give(taken);
+                }
             }
         }
         self.buffered -= bytes - left;
@@ -172,7 +187,8 @@ impl SendHalf {
         } else if let Some(first) = self.pieces.front_mut()
             && first.capacity() > MEMORY_FACTOR as usize / 2 * self.buffered
         {
-            *first = first[self.taken_of_first..].to_vec();
+            let rest = first[self.taken_of_first..].to_vec();
+            pieces.give(std::mem::replace(first, rest));
             self.taken_of_first = 0;
         }
         self.offset += bytes as u64;
@@ -202,19 +218,31 @@ mod tests {
     #[test]
     fn bytes_leave_in_order_however_they_are_cut() {
         let (mut half, mut written, mut out) = (SendHalf::new(1 << 20), Vec::new(), Vec::new());
+        let mut pieces = Pieces::default();
         for step in 0..200_usize {
             let bytes: Vec<u8> = (0..step * 7919 % 40_000)
                 .map(|at| (at * step) as u8)
                 .collect();
             written.extend_from_slice(&bytes);
-            half.write(&bytes);
+            if step % 3 == 0 {
+                let mut piece = pieces.take();
+                piece.extend_from_slice(&bytes);
+                half.write_piece(&mut piece, &mut pieces);
+            } else {
+                half.write(&bytes);
+            }
             let least = half.buffered().min(1) as usize;
             let most = (step * 104_729 % 33_000).max(least);
-            half.take(Time::ZERO, most.min(half.buffered() as usize), &mut out);
+            half.take(
+                Time::ZERO,
+                most.min(half.buffered() as usize),
+                &mut out,
+                &mut pieces,
+            );
             assert!(half.memory() <= MEMORY_FACTOR as usize * half.buffered() as usize);
             half.on_credit(half.offset() + (1 << 20));
         }
-        half.take(Time::ZERO, half.buffered() as usize, &mut out);
+        half.take(Time::ZERO, half.buffered() as usize, &mut out, &mut pieces);
         assert!(out == written);
     }
 
@@ -225,7 +253,7 @@ mod tests {
         let mut out = Vec::new();
         while half.buffered() > 0 {
             let bytes = half.buffered().min(1400) as usize;
-            half.take(Time::ZERO, bytes, &mut out);
+            half.take(Time::ZERO, bytes, &mut out, &mut Pieces::default());
             let most = MEMORY_FACTOR as usize * half.buffered() as usize;
             assert!(half.memory() <= most);
         }
@@ -237,8 +265,8 @@ mod tests {
         let half = |began: i64| {
             let (mut half, mut out) = (SendHalf::new(1 << 20), Vec::new());
             half.write(b"question");
-            half.take(Time(began), 3, &mut out);
-            half.take(Time(began + 9), 2, &mut out);
+            half.take(Time(began), 3, &mut out, &mut Pieces::default());
+            half.take(Time(began + 9), 2, &mut out, &mut Pieces::default());
             half
         };
         let all = Some(b"question".to_vec());
@@ -253,7 +281,7 @@ mod tests {
         assert_eq!(unsent.give_back(None), all);
         let (mut long, mut out) = (SendHalf::new(1 << 20), Vec::new());
         long.write(&vec![1; KEPT_BYTES + 1]);
-        long.take(Time(5), KEPT_BYTES + 1, &mut out);
+        long.take(Time(5), KEPT_BYTES + 1, &mut out, &mut Pieces::default());
         assert_eq!(long.give_back(Some(Time(4))), None);
     }
 }

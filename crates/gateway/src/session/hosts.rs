@@ -40,6 +40,15 @@ impl Session {
         self.flows().map_or(0, |flows| flows.write(flow, bytes))
     }
 
+    /// As [`Self::write`], of a piece of memory that is full for the most part: it is not copied. `piece` is empty afterwards.
+    pub fn write_piece(&mut self, flow: FlowId, piece: &mut Vec<u8>) -> usize {
+        let taken = self
+            .flows()
+            .map_or(0, |flows| flows.write_piece(flow, piece));
+        piece.clear();
+        taken
+    }
+
     /// How many bytes to write at once: none until a quarter of the flow's buffer is free. If there are none, an event says when there
     /// are.
     pub fn room(&mut self, flow: FlowId) -> usize {

@@ -129,7 +129,7 @@ impl Flows {
             return Ok(());
         };
         let early = flow.receive.early_pieces();
-        let received = flow.receive.on_data(offset, bytes, end);
+        let received = flow.receive.on_data(offset, bytes, end, &mut self.pieces);
         received.map_err(|error| Violation::Receive(id, error))?;
         self.early_pieces += flow.receive.early_pieces();
         self.early_pieces -= early;
@@ -193,7 +193,7 @@ impl Flows {
             self.reset(id, code.unwrap_or(ResetCode::Target));
             return false;
         };
-        flow.receive.consume(length);
+        flow.receive.consume(length, &mut self.pieces);
         flow.expects_target = false;
         self.taken += length as u64;
         match purpose {

@@ -120,7 +120,7 @@ impl Flows {
             self.waiting_to_send -= bytes as u64;
             let before = out.len();
             Frame::write_data_header(id, flow.send.offset(), bytes, end, out);
-            flow.send.take(now, bytes, out);
+            flow.send.take(now, bytes, out, &mut self.pieces);
             if flow.send.is_kept() {
                 self.unreported.push_back((packet, id));
             }

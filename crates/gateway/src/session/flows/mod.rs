@@ -8,7 +8,7 @@ pub(crate) use arriving::Violation;
 use super::datagrams::Datagrams;
 use super::{OpenError, ResetCode, Role};
 use crate::config::Config;
-use crate::flow::{Flow, FlowId, ReceiveHalf, SendHalf};
+use crate::flow::{Flow, FlowId, Pieces, ReceiveHalf, SendHalf};
 use crate::hello::Hello;
 use crate::scheduler::Scheduler;
 use crate::target::Target;
@@ -71,6 +71,8 @@ pub(crate) struct Flows {
     /// Flows that have used up their shares of the session's credit, and what they sent since their limits were raised.
     held: BTreeSet<(u64, FlowId)>,
     pub resets_seen: u64,
+    /// Memory for bytes of flows.
+    pieces: Pieces,
     /// Packets, with flows whose bytes are in them and are kept.
     unreported: VecDeque<(u64, FlowId)>,
 }
@@ -111,6 +113,7 @@ impl Flows {
             unrenewed: BTreeSet::new(),
             held: BTreeSet::new(),
             resets_seen: 0,
+            pieces: Pieces::default(),
             unreported: VecDeque::new(),
         }
     }
@@ -233,6 +236,25 @@ impl Flows {
 
     /// Takes as many bytes as there is room for. When there is room again, an event says so.
     pub fn write(&mut self, id: FlowId, bytes: &[u8]) -> usize {
+        self.write_with(id, bytes.len(), |send, taken, _| {
+            send.write(&bytes[..taken]);
+        })
+    }
+
+    /// As [`Self::write`], and takes the memory where it is full for the most part.
+    pub fn write_piece(&mut self, id: FlowId, piece: &mut Vec<u8>) -> usize {
+        self.write_with(id, piece.len(), |send, taken, pieces| {
+            piece.truncate(taken);
+            send.write_piece(piece, pieces);
+        })
+    }
+
+    fn write_with(
+        &mut self,
+        id: FlowId,
+        bytes: usize,
+        write: impl FnOnce(&mut SendHalf, usize, &mut Pieces),
+    ) -> usize {
         let limit = self.send_limit();
         let Some(flow) = self.by_id.get_mut(&id) else {
             return 0;
@@ -241,10 +263,10 @@ impl Flows {
             return 0;
         }
         let room = limit.saturating_sub(flow.send.buffered()) as usize;
-        let taken = bytes.len().min(room);
-        flow.send.write(&bytes[..taken]);
+        let taken = bytes.min(room);
+        write(&mut flow.send, taken, &mut self.pieces);
         self.waiting_to_send += taken as u64;
-        flow.wants_room = taken < bytes.len();
+        flow.wants_room = taken < bytes;
         self.look_for_work(id);
         taken
     }
@@ -318,7 +340,7 @@ impl Flows {
             return;
         };
         let before = flow.receive.since_limit();
-        flow.receive.consume(bytes);
+        flow.receive.consume(bytes, &mut self.pieces);
         self.taken += bytes as u64;
         self.unrenewed.remove(&(before, id));
         self.unrenewed.insert((flow.receive.since_limit(), id));
