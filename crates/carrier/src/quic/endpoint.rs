@@ -3,15 +3,18 @@
 use super::peer::Peer;
 use super::secrets::{Clock, Secrets};
 use super::{Config, EcnCodepoint, EndpointError, Statistics, Transmit, Written};
-use crate::event::{Event, PeerId, SendError};
+use crate::event::{Event, PeerId, SendError, Why};
 use crate::identity::{Identity, PublicKey};
 use crate::trust;
 use bytes::BytesMut;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use noq_proto::{ClientConfig, ConnectionHandle, DatagramEvent, FourTuple, Incoming};
+use noq_proto::{
+    ClientConfig, ConnectionHandle, DatagramEvent, EndpointEvent, FourTuple, Incoming,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,6 +38,8 @@ pub struct Endpoint {
     sending: VecDeque<PeerId>,
     telling: VecDeque<PeerId>,
     responses: VecDeque<(Transmit, Vec<u8>)>,
+    /// The last events of connections that the library gave up.
+    fallen: VecDeque<(PeerId, Event)>,
     clock: Arc<Clock>,
     /// Newcomers who had to show their address, and those who were ignored.
     strangers: (u64, u64),
@@ -98,6 +103,7 @@ impl Endpoint {
             sending: VecDeque::new(),
             telling: VecDeque::new(),
             responses: VecDeque::new(),
+            fallen: VecDeque::new(),
             clock,
             strangers: (0, 0),
         })
@@ -184,9 +190,10 @@ impl Endpoint {
         match self.quic.handle(now, path, ecn, packet, &mut response)? {
             DatagramEvent::ConnectionEvent(handle, event) => {
                 let &id = self.by_handle.get(&handle)?;
-                let peer = self.peers.get_mut(&id).expect("a handle's peer is there");
-                peer.heard(now);
-                peer.conn.handle_event(event);
+                self.guarded(id, |peer| {
+                    peer.heard(now);
+                    peer.conn.handle_event(event);
+                });
                 return Some(id);
             }
             DatagramEvent::NewConnection(incoming) => self.meet(now, incoming, response),
@@ -249,17 +256,18 @@ impl Endpoint {
             return Some(transmit);
         }
         while let Some(&id) = self.sending.front() {
+            let sent = self
+                .guarded(id, |peer| peer.poll_transmit(now, out))
+                .flatten();
+            self.mark_telling(id);
+            if sent.is_some() {
+                // The connections take turns.
+                self.sending.rotate_left(1);
+                return sent;
+            }
+            out.clear();
             if let Some(peer) = self.peers.get_mut(&id) {
-                let sent = peer.poll_transmit(now, out);
-                self.mark_telling(id);
-                if sent.is_some() {
-                    // The connections take turns.
-                    self.sending.rotate_left(1);
-                    return sent;
-                }
-                if let Some(peer) = self.peers.get_mut(&id) {
-                    peer.in_sending = false;
-                }
+                peer.in_sending = false;
             }
             self.sending.pop_front();
         }
@@ -280,15 +288,16 @@ impl Endpoint {
             .map(|(&id, _)| id)
             .collect();
         for id in due {
-            if let Some(peer) = self.peers.get_mut(&id) {
-                peer.handle_timeout(now);
-            }
+            self.guarded(id, |peer| peer.handle_timeout(now));
             self.after(now, id);
         }
     }
 
     /// What happened, and to which connection.
     pub fn poll_event(&mut self, now: Instant) -> Option<(PeerId, Event)> {
+        if let Some(fallen) = self.fallen.pop_front() {
+            return Some(fallen);
+        }
         while let Some(&id) = self.telling.front() {
             if let Some(peer) = self.peers.get_mut(&id) {
                 if let Some(event) = peer.poll_event() {
@@ -337,10 +346,8 @@ impl Endpoint {
 
     /// Ends a connection. The other end is told `code` and the first 256 bytes of `reason`. What waits to be sent is dropped.
     pub fn close(&mut self, now: Instant, peer: PeerId, code: u64, reason: &str) {
-        if let Some(found) = self.peers.get_mut(&peer) {
-            found.close(now, code, reason);
-            self.after(now, peer);
-        }
+        self.guarded(peer, |found| found.close(now, code, reason));
+        self.after(now, peer);
     }
 
     /// This end's addresses or its path have changed: all connections probe at once, with new connection IDs.
@@ -348,9 +355,7 @@ impl Endpoint {
     /// A changed address of the other end needs no call.
     pub fn network_changed(&mut self, now: Instant) {
         for id in self.peers.keys().copied().collect::<Vec<_>>() {
-            if let Some(peer) = self.peers.get_mut(&id) {
-                peer.network_changed(now);
-            }
+            self.guarded(id, |peer| peer.network_changed(now));
             self.after(now, id);
         }
     }
@@ -384,21 +389,51 @@ impl Endpoint {
         self.peers.keys().copied()
     }
 
+    /// Asks a connection something, or tells it something. A connection in which the library panics ends alone: a packet of a stranger, or
+    /// one that the path has damaged, must not end the gateway. `None`: there is no such connection, or not any more.
+    fn guarded<T>(&mut self, id: PeerId, work: impl FnOnce(&mut Peer) -> T) -> Option<T> {
+        let peer = self.peers.get_mut(&id)?;
+        if let Ok(found) = catch_unwind(AssertUnwindSafe(|| work(peer))) {
+            return Some(found);
+        }
+        // What is left of it may be anything, and is not asked again.
+        let peer = self.peers.remove(&id)?;
+        self.by_handle.remove(&peer.handle);
+        self.quic
+            .handle_event(peer.handle, EndpointEvent::drained());
+        let why =
+            Why::Transport("a defect of the QUIC library, which has ended this connection".into());
+        self.fallen.push_back((id, peer.fallen(why)));
+        None
+    }
+
     /// Looks at what a connection has to say, to the endpoint and to the session, after it was told something.
     fn after(&mut self, now: Instant, id: PeerId) {
-        let Some(peer) = self.peers.get_mut(&id) else {
+        let Some(was_handshaking) = self.guarded(id, |peer| {
+            let was_handshaking = peer.is_handshaking();
+            peer.drive(now);
+            was_handshaking
+        }) else {
             return;
         };
-        let was_handshaking = peer.is_handshaking();
         let mut drained = false;
-        peer.drive(now);
-        while let Some(event) = peer.conn.poll_endpoint_events() {
+        while let Some((handle, event)) = self
+            .guarded(id, |peer| {
+                Some((peer.handle, peer.conn.poll_endpoint_events()?))
+            })
+            .flatten()
+        {
             drained |= event.is_drained();
-            if let Some(event) = self.quic.handle_event(peer.handle, event) {
-                peer.conn.handle_event(event);
-                peer.drive(now);
+            if let Some(event) = self.quic.handle_event(handle, event) {
+                self.guarded(id, |peer| {
+                    peer.conn.handle_event(event);
+                    peer.drive(now);
+                });
             }
         }
+        let Some(peer) = self.peers.get(&id) else {
+            return;
+        };
         let newcomer = peer
             .connected_key()
             .filter(|_| was_handshaking && self.far.is_none());
@@ -423,9 +458,7 @@ impl Endpoint {
         let with_key: Vec<_> = with_key.collect();
         let too_many = with_key.len().saturating_sub(self.config.most_per_key);
         for &id in &with_key[..too_many] {
-            if let Some(peer) = self.peers.get_mut(&id) {
-                peer.replace(now);
-            }
+            self.guarded(id, |peer| peer.replace(now));
             self.after(now, id);
         }
     }

@@ -9,9 +9,10 @@ use crate::framing::{self, MAX_BODY_BYTES};
 use crate::identity::PublicKey;
 use crate::trust;
 use bytes::Bytes;
-use noq_proto::{Connection, ConnectionHandle, PathId, Side, StreamEvent, VarInt};
+use noq_proto::{Connection, ConnectionHandle, PathId, StreamEvent, VarInt};
 use rustls::pki_types::CertificateDer;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
@@ -37,11 +38,18 @@ pub(super) struct Peer {
     /// A send was refused with `Full`, and `Writable` is due.
     refused_send: bool,
     segments: NonZeroUsize,
+    /// From where it was opened.
+    opened_from: Option<SocketAddr>,
 }
 
 impl Peer {
     pub fn new(now: Instant, handle: ConnectionHandle, conn: Connection, config: &Config) -> Self {
         let keep_alive = conn.side().is_client().then_some(config.keep_alive);
+        let path = conn.network_path(PathId::ZERO);
+        let opened_from = path
+            .ok()
+            .filter(|_| conn.side().is_server())
+            .map(|it| it.remote());
         Self {
             handle,
             conn,
@@ -57,6 +65,7 @@ impl Peer {
             control: Control::new(config),
             refused_send: false,
             segments: NonZeroUsize::new(config.most_segments).unwrap_or(NonZeroUsize::MIN),
+            opened_from,
         }
     }
 
@@ -158,15 +167,18 @@ impl Peer {
         }
         self.datagrams.clear();
         self.control.clear();
-        let stranger = self.conn.side() == Side::Server && before != State::Connected;
-        self.events
-            .push_back(match self.conn.network_path(PathId::ZERO) {
-                Ok(path) if stranger => Event::Refused {
-                    from: path.remote(),
-                    why,
-                },
-                _ => Event::Closed { why },
-            });
+        self.events.push_back(match self.opened_from {
+            Some(from) if before != State::Connected => Event::Refused { from, why },
+            _ => Event::Closed { why },
+        });
+    }
+
+    /// The last event of a connection that cannot be asked any more.
+    pub fn fallen(self, why: Why) -> Event {
+        match self.opened_from {
+            Some(from) if !self.is_connected() => Event::Refused { from, why },
+            _ => Event::Closed { why },
+        }
     }
 
     /// The local addresses have changed: probe at once, with a new connection ID.

@@ -1,10 +1,10 @@
 //! Bytes that nobody should send: they are refused, and nothing panics or grows.
 
 use crate::net::{MS, NEAR, Net, Path, SECOND, Side, seeded};
-use bentpipe_carrier::Event;
 use bentpipe_carrier::framing::{
     Frame, HEADER_BYTES, Kind, MAX_BODY_BYTES, Reader, Stream, write, write_close,
 };
+use bentpipe_carrier::{Event, Why};
 use bytes::BytesMut;
 use proptest::prelude::*;
 
@@ -45,8 +45,11 @@ proptest! {
         let mut net = Net::new(Path::geo(), &seeded());
         net.flaws = flaws;
         net.run(25 * SECOND);
-        for side in [Side::Near, Side::Far] {
-            let events = net.take(side);
+        let mut events = [Side::Near, Side::Far].map(|side| net.take(side));
+        if events.iter().flatten().any(fell) {
+            events = connected_again(&mut net);
+        }
+        for events in events {
             prop_assert!(events.iter().any(|event| matches!(event, Event::Connected { .. })), "{events:?}");
         }
     }
@@ -128,4 +131,35 @@ fn frames_that_are_not_in_the_specification_are_refused_for_good() {
         reader.push(&[0, 0, 0]);
         assert_eq!(reader.next_frame(), Err(error));
     }
+}
+
+/// noq-proto 1.4.0 panics on these ("advance out of bounds", where it writes a packet of the handshake).
+#[test]
+fn a_panic_of_the_library_ends_one_connection_and_no_more() {
+    let mut net = Net::new(Path::geo(), &seeded());
+    net.flaws = vec![(2, 25201, 1), (3, 30498, 128)];
+    net.run(25 * SECOND);
+    let events = [Side::Near, Side::Far].map(|side| net.take(side));
+    assert!(events.iter().flatten().any(fell), "{events:?}");
+    for events in connected_again(&mut net) {
+        let is_connected = |event: &Event| matches!(event, Event::Connected { .. });
+        assert!(events.iter().any(is_connected), "{events:?}");
+    }
+}
+
+/// Whether the library panicked.
+fn fell(event: &Event) -> bool {
+    let (Event::Closed { why } | Event::Refused { why, .. }) = event else {
+        return false;
+    };
+    matches!(why, Why::Transport(said) if said.contains("defect of the QUIC library"))
+}
+
+/// What both ends say when near has connected once more, over a path that damages nothing.
+fn connected_again(net: &mut Net) -> [Vec<Event>; 2] {
+    net.flaws.clear();
+    let now = net.now;
+    net.near.connect(now).unwrap();
+    net.run(10 * SECOND);
+    [Side::Near, Side::Far].map(|side| net.take(side))
 }
