@@ -4,8 +4,9 @@ It prints the confusion matrix for each half of the seeds and each end. Rules an
 the training half; runs of the other half were only counted. A lab whose run did not have its planted limit,
 by the pipe's own table, is drawn again and not counted. `--mixtures` counts runs with two limits.
 `--captures` judges by captures at both ends instead of sockets, and leaves out paths that carry more than
-150 MB in the run. `--as fresh` draws labs of other seeds, with other congestion controls, several connections
-and uploads among them, which judge finished rules. `--cures` compares what the doctor predicts of a cure
+150 MB in the run. `--halves fresh`, `new` and `development` draw labs of other seeds, with other congestion
+controls, several connections and uploads among them: the first two judge finished rules, the last is of the
+training half's kind and may be looked at. `--cures` compares what the doctor predicts of a cure
 with what the lab gives (cured.py).
 """
 
@@ -22,7 +23,17 @@ from planted import KINDS, SMALLER, WHOLE, Planted, draw
 from records import kept
 from variants import VARIANTS
 
-_FIRST_SEEDS = {"training": 0, "held out": 100_000, "variant": 300_000, "fresh": 700_000}
+_FIRST_SEEDS = {
+    "training": 0,
+    "development": 60_000,
+    "held out": 100_000,
+    "variant": 300_000,
+    "fresh": 700_000,
+    "new": 900_000,
+}
+_VARIED = {"fresh": "fresh", "new": "fresh", "development": "fresh"}
+"""Sets of labs of which each differs from those of KINDS, by the variant of that name."""
+_JUDGES = ("held out", "fresh", "new")
 _DRAWS = 8
 
 
@@ -48,7 +59,7 @@ def diagnosed(
 
 
 def _drawn(kind: str, seed: int, variant: str | None) -> Planted | None:
-    of = WHOLE if variant in (None, "fresh") else SMALLER
+    of = WHOLE if variant in (None, *_VARIED.values()) else SMALLER
     planted = draw(kind, seed, {**KINDS, **MIXTURES}, of)
     return planted if variant is None else VARIANTS[variant](planted)
 
@@ -73,9 +84,11 @@ def main() -> None:
     parser.add_argument("--sample-ms", type=int, default=100, help="time between samples, a multiple of 10")
     parser.add_argument("--captures", action="store_true", help="by captures instead of sockets")
     parser.add_argument("--mixtures", action="store_true", help="two limits at once: both named?")
-    parser.add_argument("--halves", default="training,held out", help="which seeds")
+    parser.add_argument(
+        "--halves", default="training,held out", help=f"which seeds, of {', '.join(_FIRST_SEEDS)}"
+    )
     parser.add_argument("--cures", action="store_true", help="predicted against real, by cure")
-    parser.add_argument("--as", dest="variant", choices=VARIANTS, help="labs unlike those of the weights")
+    parser.add_argument("--as", dest="variant", choices=VARIANTS, help="one thing about all labs changed")
     parser.add_argument(
         "--wrong", action="store_true", help="name the wrong ones, but not of those that judge"
     )
@@ -88,6 +101,10 @@ def main() -> None:
     halves = tuple(asked.halves.split(","))
     if asked.variant:
         halves = ("fresh",) if asked.variant == "fresh" else ("variant",)
+    if unknown := set(halves) - set(_FIRST_SEEDS):
+        parser.error(
+            f"--halves: expected some of {', '.join(_FIRST_SEEDS)}, got {', '.join(sorted(unknown))}"
+        )
     found: list[Found] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in kinds:
@@ -98,7 +115,7 @@ def main() -> None:
                     half=half,
                     captures=asked.captures,
                     every_s=asked.sample_ms / 1e3,
-                    variant=asked.variant,
+                    variant=asked.variant or _VARIED.get(half),
                 )
                 for each in pool.map(run, range(asked.runs)):
                     found += each
@@ -109,13 +126,17 @@ def main() -> None:
     for half in halves:
         for end in ENDS:
             own = [each for each in found if each.half == half and each.end == end]
-            of = f"With {asked.variant}" if asked.variant else f"{half.capitalize()} half"
+            of = (
+                f"With {asked.variant}"
+                if asked.variant
+                else f"{half.capitalize()} {'set' if half in _VARIED else 'half'}"
+            )
             print(f"\n### {of}, seen from the {end}\n{summary(own, KINDS)}\n")
             print("| planted | runs | right | first finding otherwise |\n|---|---:|---:|---|")
             print("\n".join(line for line in matrix(own) if line.split(" ")[1] in kinds))
     if asked.wrong:
         for each in found:
-            if each.half not in ("held out", "fresh") and each.first != each.planted:
+            if each.half not in _JUDGES and each.first != each.planted:
                 print(
                     f"{each.kind} {each.seed} {each.end}: {each.first} {each.certainty} ({each.path})",
                     file=sys.stderr,

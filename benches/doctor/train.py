@@ -1,31 +1,42 @@
 """Weights of the signs of what drops, from the training half: `make train-doctor`.
 
-Multinomial logistic regression over the signs of drop_signs.py, their squares and their products, with a
-penalty on the weights. It is fitted to runs of the training half's seeds only, with samples every 10, 30
-and 100 ms (of several connections 30 and 100 ms), and printed with its accuracy on the third of these runs
-that each fit left out. `--captures` renews the weights for captures alone, from captures at both ends;
-`--streams` those for transfers over several connections, from labs that carry two, four or eight
-(variants.py).
+Multinomial logistic regression over the signs of drop_signs.py, arrival_signs.py and envelope_signs.py,
+their squares and their products with the context, with a penalty on the weights. It is fitted to runs of
+the training half's seeds only, with samples every 100 ms and every 10 or 30 ms, and to the first seconds of
+the same runs: to labs as they are drawn, to twice as many with other congestion controls, several
+connections and uploads among them, and to half as many over two, four or eight connections (variants.py).
+`--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
+the weights for captures alone, from captures at both ends.
 """
 
 import argparse
 import json
+import random
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from captured import can_be_captured, captured
-from planted import SMALLER, draw
+from planted import SMALLER, WHOLE, Range, draw
 from records import kept
 from variants import VARIANTS
 
 from bentpipe.doctor import drop_causes
 from bentpipe.doctor.arrays import Floats
-from bentpipe.doctor.drop_causes import CAUSES, SENDER_SIDE, Weights, all_signs
-from bentpipe.doctor.evidence import SeenFrom
+from bentpipe.doctor.drop_causes import (
+    AT_RECEIVER,
+    CAUSES,
+    CONTEXT,
+    FULL,
+    SENDER_SIDE,
+    Weights,
+    all_signs,
+)
+from bentpipe.doctor.evidence import Evidence, SeenFrom
 from bentpipe.doctor.view import view
 
 _PLANTED = {
@@ -43,16 +54,40 @@ _PLANTED = {
     "pacing": "pacing",
 }
 _COMMON = {"capacity", "bufferbloat"}
-_EVERY_S = (0.01, 0.03, 0.1)
+"""Two kinds of labs with one cause."""
+_HALF = 0.5
+_FINE_S = (0.01, 0.03)
+_COARSE_S = 0.1
+_CUT_S = (5.0, 12.0)
+_CUT_ROUND_TRIPS = 40
 _ENDS: tuple[SeenFrom, ...] = ("sender", "receiver")
 _PACKETS = ("packets at sender", "packets at receiver")
 _SEVERAL = ("sender of several", "receiver of several")
 _SENDERS = (_ENDS[0], _SEVERAL[0])
+_RECEIVERS = (_ENDS[1], _SEVERAL[1])
 _DRAWS = 8
-_PENALTY = 1e-3
+_PENALTY = 3e-4
 _STEPS = 600
 _FOLDS = 3
 _DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Source:
+    """Labs of the training half."""
+
+    first_seed: int
+    variant: str | None
+    of: Range
+    share: float
+    """Of `--runs`, how many of each kind."""
+
+
+SOURCES = (
+    Source(0, None, WHOLE, 1.0),
+    Source(20_000, "fresh", WHOLE, 2.0),
+    Source(0, "streams", SMALLER, 0.5),
+)
 
 
 @dataclass(frozen=True)
@@ -62,47 +97,41 @@ class Seen:
     end: str
     every_s: float
     signs: dict[str, float]
-    counts: float = 1.0
-    """Of several connections each is a part."""
 
 
-def seen(number: int, kind: str) -> list[Seen]:
+def seen(number: int, kind: str, source: Source) -> list[Seen]:
     """Of the first draw of that number whose run has its planted limit."""
-    for seed in range(number * _DRAWS, (number + 1) * _DRAWS):
-        planted = draw(kind, seed)
-        run = kept(planted.lab)
-        if not planted.least_used <= run.used_share <= planted.most_used:
+    first = source.first_seed + number * _DRAWS
+    for seed in range(first, first + _DRAWS):
+        planted = draw(kind, seed, of=source.of)
+        changed = planted if source.variant is None else VARIANTS[source.variant](planted)
+        if changed is None:
             continue
+        run = kept(changed.lab)
+        if not changed.least_used <= run.used_share <= changed.most_used:
+            continue
+        fine_s, coarse_s = _FINE_S[number % len(_FINE_S)], _COARSE_S
+        rtt_s = float(changed.lab["path"]["rtt"].split()[0]) / 1e3
+        cut_s = max(random.Random(seed).uniform(*_CUT_S), _CUT_ROUND_TRIPS * rtt_s)
         found = []
         for end in _ENDS:
-            for every_s in _EVERY_S:
-                for evidence in run.seen_from(end, every_s):
-                    found += _rows(kind, number, end, every_s, all_signs(view(evidence)))
-        return found
-    return []
-
-
-def _rows(kind: str, number: int, end: str, every_s: float, found: list[dict[str, float]]) -> list[Seen]:
-    return [Seen(kind, number, end, every_s, each, 1 / len(found)) for each in found]
-
-
-def streams_seen(number: int, kind: str) -> list[Seen]:
-    """The same of several connections at once."""
-    for seed in range(number * _DRAWS, (number + 1) * _DRAWS):
-        planted = VARIANTS["streams"](draw(kind, seed, of=SMALLER))
-        if planted is None:
-            continue
-        run = kept(planted.lab)
-        if not planted.least_used <= run.used_share <= planted.most_used:
-            continue
-        found = []
-        for end in _ENDS:
-            for every_s in _EVERY_S[1:]:
-                for evidence in run.seen_from(end, every_s):
-                    of = view(evidence)
+            for every_s, until_s in ((fine_s, None), (coarse_s, None), (coarse_s, cut_s)):
+                for whole in run.seen_from(end, every_s):
+                    of = view(whole if until_s is None else _begun(whole, until_s))
                     found += _rows(kind, number, drop_causes.place(of), every_s, all_signs(of))
         return found
     return []
+
+
+def _begun(whole: Evidence, until_s: float) -> Evidence:
+    """Its first seconds, as of a shorter transfer."""
+    end_s = min(whole.end_s, whole.start_s + until_s)
+    samples = whole.samples.filter(whole.samples["time_s"] <= end_s)
+    return replace(whole, samples=samples, end_s=end_s, ended="open")
+
+
+def _rows(kind: str, number: int, end: str, every_s: float, found: dict[str, float]) -> list[Seen]:
+    return [Seen(kind, number, end, every_s, found)] if found else []
 
 
 def captured_seen(number: int, kind: str) -> list[Seen]:
@@ -123,15 +152,28 @@ def captured_seen(number: int, kind: str) -> list[Seen]:
 
 
 def fitted(rows: list[Seen]) -> Weights:
-    causes = CAUSES if rows[0].end in _SENDERS else (*CAUSES, *SENDER_SIDE)
+    causes = _causes(rows[0].end)
     names = sorted({name for each in rows for name in each.signs})
     values = np.array([[each.signs.get(name, np.nan) for name in names] for each in rows])
     middle, spread = np.nanmean(values, axis=0), np.maximum(np.nanstd(values, axis=0), 10.0**-_DIGITS)
-    weights = Weights(names, middle, spread, np.zeros((0, 0)), causes)
+    context = None if rows[0].end in _PACKETS else CONTEXT
+    weights = Weights(names, middle, spread, np.zeros((0, 0)), causes, context)
     matrix = np.array([weights.terms(each.signs) for each in rows])
-    target = np.eye(len(causes))[[causes.index(_PLANTED[each.kind]) for each in rows]]
-    counts = np.array([each.counts * (0.5 if each.kind in _COMMON else 1.0) for each in rows])
-    return Weights(names, middle, spread, _descended(matrix, target, counts / counts.sum()), causes)
+    said = [_planted(each) for each in rows]
+    target = np.eye(len(causes))[[causes.index(each) for each in said]]
+    counts = np.array([_HALF if each.kind in _COMMON else 1.0 for each in rows])
+    fit = _descended(matrix, target, counts / counts.sum())
+    return Weights(names, middle, spread, fit, causes, context)
+
+
+def _causes(end: str) -> tuple[str, ...]:
+    if end in _SENDERS:
+        return CAUSES
+    return (*CAUSES, *SENDER_SIDE) if end in _PACKETS else AT_RECEIVER
+
+
+def _planted(each: Seen) -> str:
+    return FULL if each.kind in _COMMON and each.end in _RECEIVERS else _PLANTED[each.kind]
 
 
 def _descended(matrix: Floats, target: Floats, counts: Floats) -> Floats:
@@ -160,31 +202,37 @@ def left_out(rows: list[Seen]) -> str:
             if each.number % _FOLDS == fold:
                 chances = weights.of(each.signs)
                 said = max(chances, key=lambda cause: chances[cause])
-                (right if said == _PLANTED[each.kind] else wrong)[each.kind] += 1
+                (right if said == _planted(each) else wrong)[each.kind] += 1
     return ", ".join(f"{kind} {right[kind] / max(right[kind] + wrong[kind], 1):.0%}" for kind in _PLANTED)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200, help="of each kind")
+    parser.add_argument("--runs", type=int, default=100, help="of each kind as they are drawn")
     parser.add_argument("--captures", action="store_true", help="the weights for captures alone")
-    parser.add_argument("--streams", action="store_true", help="those for several connections alone")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--left-out", action="store_true", help="judge three fits by what each left out")
     asked = parser.parse_args()
-    one = captured_seen if asked.captures else streams_seen if asked.streams else seen
     rows: list[Seen] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in _PLANTED:
-            for each in pool.map(partial(one, kind=kind), range(asked.runs), chunksize=4):
-                rows += each
+            ones: list[tuple[Callable[[int], list[Seen]], int]] = [
+                (partial(seen, kind=kind, source=each), round(asked.runs * each.share)) for each in SOURCES
+            ]
+            if asked.captures:
+                ones = [(partial(captured_seen, kind=kind), asked.runs)]
+            for one, count in ones:
+                for each in pool.map(one, range(count), chunksize=4):
+                    rows += each
     file = Path(drop_causes.__file__).with_name("drop_weights.json")
     found = json.loads(file.read_text())
-    for end in _PACKETS if asked.captures else _SEVERAL if asked.streams else _ENDS:
+    for end in _PACKETS if asked.captures else (*_ENDS, *_SEVERAL):
         own = [each for each in rows if each.end == end]
         if end in _SENDERS:
             own = [each for each in own if _PLANTED[each.kind] in CAUSES]
         found[end] = fitted(own).as_json(_DIGITS)
-        print(f"{end}, {len(own)} runs and intervals, each judged by the others: {left_out(own)}")
+        judged = f", each judged by the others: {left_out(own)}" if asked.left_out else ""
+        print(f"{end}, {len(own)} runs and intervals{judged}", flush=True)
     file.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 

@@ -2,10 +2,12 @@
 
 No single sign decides: a policer's bucket may be as large as the path's BDP, and a line's packets may come
 in bunches. So the chances of the causes come from all signs together, by multinomial logistic regression:
-the chance of a cause is proportional to exp(its weights x the signs, their squares and their products).
-The weights are fitted to labelled labs of the training half (benches/doctor/train.py). Of other transfers
-such chances claim too much. So they are tempered: raised to the power of 2/3, which fits best, by the
-likelihood, to labs with jitter, of 8 s, or of Reno. The causes count as equally frequent.
+the chance of a cause is proportional to exp(its weights x the signs, their squares and their products with
+CONTEXT): what a sign says depends on how many round trips lie between two samples, on the round trip, and
+on how much is in flight. With captures all products count. The weights are fitted to labelled labs of the
+training half (benches/doctor/train.py). Of other transfers such chances claim too much. So they are
+tempered: raised to the power of 2/3, which fits best, by the likelihood, to labs with jitter, of 8 s, or of
+Reno. The causes count as equally frequent.
 """
 
 import json
@@ -20,8 +22,9 @@ import numpy as np
 from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.arrival_signs import arrival_signs
 from bentpipe.doctor.drop_signs import signs
+from bentpipe.doctor.envelope_signs import envelope_signs
 from bentpipe.doctor.packet_signs import packet_signs
-from bentpipe.doctor.several import TOGETHER, alone, together
+from bentpipe.doctor.several import alone, middles, together, whole
 from bentpipe.doctor.silences import without_outages
 from bentpipe.doctor.view import View
 
@@ -29,6 +32,10 @@ CAUSES = ("random-loss", "short-queue", "policer", "line-drops", "timeouts", "re
 """What can drop packets, or seem to."""
 SENDER_SIDE = ("send-buffer", "sender-application", "pacing")
 """What can keep a sender from sending more. A receiver infers these too."""
+FULL = "capacity"
+"""A receiver infers from the same signs that the path was full: its round trips may not show it."""
+AT_RECEIVER = (*CAUSES, *SENDER_SIDE, FULL)
+CONTEXT = ("coarse", "round_trip", "flight_segments")
 _TEMPERED = 2 / 3
 _KEEPS_ORDER = 3
 """The degree of reordering that Linux begins with."""
@@ -46,14 +53,19 @@ class Weights:
     weights: Floats
     """A row per term, a column per cause."""
     causes: Sequence[str]
+    context: Sequence[str] | None = None
+    """The signs whose products with all signs count. None: all products do."""
 
     def terms(self, found: Mapping[str, float]) -> Floats:
-        """One, the signs, which of them are unknown, their squares and their products."""
+        """One, the signs, which of them are unknown, their squares and their products with the context."""
         values = np.array([found.get(name, np.nan) for name in self.names])
         unknown = ~np.isfinite(values)
         scaled = np.where(unknown, 0.0, (values - self.middle) / self.spread)
         scaled = np.clip(scaled, -_FARTHEST, _FARTHEST)
         first, second = np.triu_indices(len(scaled), 1)
+        if self.context is not None:
+            told = np.array([name in self.context for name in self.names])
+            first, second = first[told[first] | told[second]], second[told[first] | told[second]]
         squares = scaled**2 - ~unknown
         return np.concatenate(([1.0], scaled, unknown, squares, scaled[first] * scaled[second]))
 
@@ -64,6 +76,7 @@ class Weights:
         return {
             "causes": list(self.causes),
             "signs": list(self.names),
+            "context": None if self.context is None else list(self.context),
             "middle": np.round(self.middle, digits).tolist(),
             "spread": np.round(self.spread, digits).tolist(),
             "weights": np.round(self.weights, digits).tolist(),
@@ -76,34 +89,38 @@ def chances(scores: Floats) -> Floats:
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
-def all_signs(view: View) -> list[dict[str, float]]:
-    """What the chances follow from, of each connection."""
-    if view.connections.size > 1:
-        found = [_signs(each) | beside for each, beside in zip(alone(view), together(view), strict=True)]
-        return [each for each in found if len(each) > len(TOGETHER)]
-    found = [_signs(view)]
-    return [each for each in found if each]
+def all_signs(view: View) -> dict[str, float]:
+    """What the chances follow from. Empty where too little came, and at a sender without a loss."""
+    if view.connections.size == 1 or view.evidence.of_packets:
+        return _signs(view)
+    of_each = [found for found in (signs(each) for each in alone(view)) if found]
+    if view.at_sender and not of_each:
+        return {}
+    in_sum = without_outages(whole(view))
+    of_sum = {} if view.at_sender else arrival_signs(in_sum)
+    return {**middles(of_each), **of_sum, **envelope_signs(in_sum), **middles(together(view))}
 
 
 def _signs(view: View) -> dict[str, float]:
     view = without_outages(view)
     if view.evidence.of_packets:
         return {**signs(view), **arrival_signs(view), **packet_signs(view)}
-    return signs(view) if view.at_sender else {**signs(view), **arrival_signs(view)}
+    of_losses = signs(view)
+    if view.at_sender:
+        return {**of_losses, **envelope_signs(view)} if of_losses else {}
+    return {**of_losses, **arrival_signs(view), **envelope_signs(view)}
 
 
 def drop_causes(view: View) -> dict[str, float]:
     """The chance of each cause; empty where nothing was lost, or no round trip is known.
 
-    At a receiver and in a capture the causes of SENDER_SIDE are among them, and a loss is not needed. Of
-    several connections it is the mean of each one's.
+    At a receiver and in a capture the causes of SENDER_SIDE are among them, and a loss is not needed. At a
+    receiver's socket so is FULL.
     """
     found = all_signs(view)
     if not found:
         return {}
-    weights = _weights()[place(view)]
-    each = [weights.of(one) for one in found]
-    by_chance = {cause: sum(one[cause] for one in each) / len(each) for cause in weights.causes}
+    by_chance = _weights()[place(view)].of(found)
     ruled_out = _ruled_out(view)
     left = {cause: 0.0 if cause in ruled_out else chance**_TEMPERED for cause, chance in by_chance.items()}
     whole = sum(left.values())
@@ -140,6 +157,7 @@ def _weights() -> dict[str, Weights]:
             np.array(each["spread"]),
             np.array(each["weights"]),
             each["causes"],
+            each.get("context"),
         )
         for end, each in json.loads(text).items()
     }

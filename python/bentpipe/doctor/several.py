@@ -1,17 +1,25 @@
-"""A transfer over several connections at once: each as if it were alone, and what they do together.
+"""A transfer over several connections at once: their sum as one, each as if it were alone, and what they do
+together.
 
-A queue, a policer or a line that they share drops packets of several within a round trip, and the sum of
-what they carry at such moments is always the same. Random loss strikes each by itself.
+What they share bounds their sum: a path's rate, a policer, a line. So the signs of arrivals are those of
+the sum. Losses limit each by itself, so the signs of losses are those of the connections, in the median. A
+queue, a policer or a line that they share drops packets of several within a round trip, and the sum of what
+they carry at such moments is always the same. Random loss strikes each by itself.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Floats, summed
+from bentpipe.doctor.arrays import Flags, Floats, summed
 from bentpipe.doctor.view import View, before_losses
 
-TOGETHER = ("together", "whole_flight_spread", "whole_rate_spread", "connections")
+_COUNTERS = (
+    *("sent_bytes", "delivered_bytes", "arrived_bytes", "retransmitted_bytes", "retransmits", "timeouts"),
+    *("segments_sent", "acks", "out_of_order"),
+)
+_STATES = ("outstanding_bytes", "in_flight_bytes", "cwnd_bytes", "rwnd_bytes", "notsent_bytes")
 _MAD = 1.4826
 _LEAST_S = 0.02
 
@@ -23,6 +31,41 @@ def alone(view: View) -> list[View]:
         own = view.of(view.connection == number)
         found.append(replace(own, total_bit_s=own.rate_bit_s))
     return found
+
+
+def whole(view: View) -> View:
+    """All of them as one connection, at the times of the one with most samples."""
+    numbers, sizes = np.unique(view.connection, return_counts=True)
+    if numbers.size == 1:
+        return view
+    columns = dict(view.columns)
+    for names, counts in ((_COUNTERS, True), (_STATES, False)):
+        for name in names:
+            if view.knows(name):
+                columns[name] = summed(view[name], view.time_s, view.connection, counts=counts)
+    flight = summed(view.flight, view.time_s, view.connection)
+    own = view.connection == numbers[np.argmax(sizes)]
+    found = view.of(own, columns)
+    return replace(found, rate_bit_s=found.total_bit_s, flight=flight[own])
+
+
+def at_times_of(view: View, of_sum: View, holds: Flags) -> Flags:
+    """The samples of all connections in the times in which something holds of their sum."""
+    if view.connections.size == 1:
+        return holds
+    found = np.zeros(view.size, bool)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], holds, [False])).astype(int)))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        after_s = of_sum.time_s[begin] - of_sum.dt_s[begin]
+        found |= (view.time_s > after_s) & (view.time_s <= of_sum.time_s[end - 1])
+    return found
+
+
+def middles(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The median of each sign that some connections know."""
+    names = {name for each in found for name in each}
+    known = {name: [each[name] for each in found if np.isfinite(each.get(name, np.nan))] for name in names}
+    return {name: float(np.median(values)) for name, values in known.items() if values}
 
 
 def together(view: View) -> list[dict[str, float]]:

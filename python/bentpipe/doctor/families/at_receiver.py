@@ -2,6 +2,8 @@
 
 - **losses**: segments that arrive out of order show an episode. What dropped follows from the signs of all
   of them (drop_signs.py), as at a sender.
+- `capacity`: the arrivals' envelope (envelope_signs.py) shows a rate that bounds them in any time, also where
+  the receiver's estimate of the round trip shows no queue: BBR keeps one that is short.
 - `outage`: nothing came for a second and four round trips, and then it went on as before, once or
   twice. More often it is the sender's application that pauses.
 - where nothing was lost, no queue stood and the window was open, the sender could have sent more: its
@@ -15,7 +17,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
-from bentpipe.doctor.drop_causes import CAUSES, SENDER_SIDE, drop_causes
+from bentpipe.doctor.drop_causes import CAUSES, FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
 from bentpipe.doctor.families.losses import (
     HELD_BY_NOTHING,
@@ -25,6 +27,7 @@ from bentpipe.doctor.families.losses import (
     passed_bit_s,
 )
 from bentpipe.doctor.families.sender_from_afar import sender_side
+from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.silences import standing_out
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
@@ -54,12 +57,16 @@ def at_receiver(view: View) -> list[Claim]:
     silent, lengths = _silences(view)
     if lengths and len(lengths) <= _FEW and _alone(view, by_chance):
         claims.append(_outage(view, silent, lengths))
+        lossy &= ~silent
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view)
     with np.errstate(invalid="ignore"):
         calm &= ~(view.rate_bit_s * view.rtt_s / 8 >= _OPEN * view["rwnd_bytes"])
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
-        if kind in SENDER_SIDE:
+        if kind == FULL:
+            claims.append(_full(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
+            calm &= False
+        elif kind in SENDER_SIDE:
             calm |= lossy & ~rising(view)
         elif lossy.any():
             claims.append(_dropped(view, lossy, found, by_chance))
@@ -70,7 +77,7 @@ def at_receiver(view: View) -> list[Claim]:
 
 def _alone(view: View, by_chance: Mapping[str, float]) -> bool:
     """Whether losses elsewhere do not explain a silence, as they may where they mostly end in timeouts."""
-    return by_chance.get("timeouts", 0.0) < _LIKELY or bool(standing_out(view).any())
+    return by_chance.get("timeouts", 0.0) < _LIKELY or bool(standing_out(whole(view)).any())
 
 
 def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, float]) -> Claim:
@@ -87,6 +94,27 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     if kind == "random-loss":
         return _random(view, holds, found, chance)
     return _overflow(view, holds, found, chance)
+
+
+def _full(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
+    """The path was full, by how the payload arrived."""
+    most, usual = passed_bit_s(view), middle(view.total_bit_s, holds)
+    wait_s = middle(view.queue_s, holds)
+    return Claim(
+        "capacity",
+        holds,
+        chance,
+        f"the path was full: {rate(usual)} of payload arrived in the median, and hardly more than "
+        f"{rate(most)} in any short time",
+        {
+            "rate_mbit_s": known(most / 1e6, 3),
+            "usual_mbit_s": known(usual / 1e6, 3),
+            "queue_s": known(wait_s),
+            "loss_events": found.count,
+        },
+        "a full path's rate bounds what arrives in any time, however short",
+        "bursts at a higher rate, or a start at the steady rate",
+    )
 
 
 def _late_share(view: View) -> float:
@@ -182,7 +210,8 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
 
 
 def _silences(view: View) -> tuple[Flags, list[float]]:
-    """Stretches in which nothing came, between the first payload and the last."""
+    """Stretches in which nothing came over any connection, between the first payload and the last."""
+    several, view = view, whole(view)
     came = view.grown("delivered_bytes") + view.grown("out_of_order")
     quiet = (came <= 0) & (view.dt_s > 0)
     least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
@@ -195,7 +224,7 @@ def _silences(view: View) -> tuple[Flags, list[float]]:
         if length >= least_s and began and end < view.size:
             silent[begin:end] = True
             lengths.append(length)
-    return silent, lengths
+    return at_times_of(several, view, silent), lengths
 
 
 def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:

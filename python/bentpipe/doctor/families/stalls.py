@@ -3,7 +3,8 @@
 A silence is a stretch of four round trips and a second, or more, in which something is outstanding and
 nothing is acknowledged, and the window is open. It is an `outage` if random loss would not explain it:
 with a share p of losses elsewhere, k timeouts in a row happen N p^(k + 1) times among N
-segments, which is less than 0.05. Any other silence, and what TCP repairs after a retransmission
+segments, which is less than 0.05. Several connections are silent at the same time, each of which would have
+lost its own. Any other silence, and what TCP repairs after a retransmission
 timeout, are `timeouts`.
 
 The second tests: of an outage, that the path was as before after it; of timeouts, that the sender
@@ -16,6 +17,7 @@ from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.episodes import episodes
+from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
 
@@ -33,17 +35,24 @@ def stalls(view: View) -> list[Claim]:
         return []
     silent, runs = _silences(view)
     timeouts = np.nan_to_num(view["timeouts"])
+    of_sum = whole(view)
+    together = view.connections.size
+    if together > 1:
+        runs = _silences(of_sum)[1]
+    timers = np.nan_to_num(of_sum["timeouts"])
     outage = np.zeros(view.size, bool)
     lengths: list[float] = []
     share = _loss_share(view)
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
     for run in runs:
-        count = float(timeouts[run[-1]] - timeouts[max(run[0] - 1, 0)])
+        count = float(timers[run[-1]] - timers[max(run[0] - 1, 0)])
         if view.evidence.of_packets and not view.sees_acks_return:
             count = max(count, _timers(view, run))
-        if segments * share ** (count + 1) < _UNLIKELY:
-            outage[run] = True
-            lengths.append(float(view.time_s[run[-1]] - view.time_s[max(run[0] - 1, 0)]))
+        if segments * share ** (count + together) < _UNLIKELY:
+            holds = np.zeros(of_sum.size, bool)
+            holds[run] = True
+            outage |= at_times_of(view, of_sum, holds)
+            lengths.append(float(of_sum.time_s[run[-1]] - of_sum.time_s[max(run[0] - 1, 0)]))
     claims = []
     if outage.any():
         claims.append(_outage(view, outage, lengths))
