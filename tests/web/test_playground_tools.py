@@ -144,6 +144,33 @@ def test_a_zoom_shows_the_sequence_of_one_stream_and_ends(browser: Browser, addr
         assert said == []
 
 
+def test_a_group_of_settings_is_reached_by_a_few_keys(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#{SHORT}", viewport={"width": 1300, "height": 900}) as (page, said, _):
+        bar = page.get_by_role("toolbar", name="Go to")
+        assert (bar.bounding_box() or {"y": 0})["y"] < 0
+        keys = ["Tab", *["ArrowRight"] * 4, "Enter", *["Tab"] * 4]
+        for key in keys[:5]:
+            page.keyboard.press(key)
+        expect(bar.get_by_role("button", name="Work")).to_be_focused()
+        assert (bar.bounding_box() or {"y": -1})["y"] >= 0
+        for key in keys[5:]:
+            page.keyboard.press(key)
+        expect(page.get_by_label("Users, typed")).to_be_focused()
+        page.keyboard.type("30")
+        page.keyboard.press("Enter")
+        assert "users=30" in page.url
+        headings = page.get_by_role("heading", level=2)
+        groups = ["Path", "Disturbances", "Hosts", "At both ends of the path", "Work", "Run"]
+        assert headings.all_inner_texts() == groups
+        names = bar.get_by_role("button").all_inner_texts()
+        assert names == [*groups, "The run"]
+        bar.get_by_role("button", name="The run").focus()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("button", name="Pin this run")).to_be_focused()
+        assert said == []
+
+
 def test_a_packet_is_chosen_by_keyboard_and_mouse_and_the_time_is_moved(
     browser: Browser, address: str
 ) -> None:

@@ -1,6 +1,7 @@
 // A control for each setting: a slider and a field that takes "400 kB", or a list.
 
 import { element } from "./elements.ts";
+import type { Goal } from "./group_links.ts";
 import { counts, GROUPS, shown, stepOf, steps, typed, valueAt, type Choice, type Quantity, type Setting, type Settings } from "./settings.ts";
 
 /** What the reader does: `moving` while a slider is held. */
@@ -8,12 +9,16 @@ export type OnChange = (key: keyof Settings, value: number | string, moving: boo
 
 export interface Controls {
   show(settings: Settings): void;
+  /** Its groups, each with the way to its first control. */
+  readonly groups: readonly Goal[];
 }
 
 export function build(into: HTMLElement, onChange: OnChange, settings: readonly Setting[]): Controls {
   const shows: ((settings: Settings) => void)[] = [];
+  const groups: Goal[] = [];
   for (const group of GROUPS.filter((each) => settings.some((setting) => setting.group === each))) {
-    const fields = element("fieldset", {}, element("legend", {}, group));
+    const fields = element("fieldset", {}, element("legend", {}, element("h2", {}, group)));
+    groups.push({ name: group, focus: () => fields.querySelector<HTMLElement>(".control:not([hidden]) :is(input, select)")?.focus() });
     for (const setting of settings.filter((each) => each.group === group)) {
       const made = setting.kind === "choice" ? list(setting, onChange) : slider(setting, onChange);
       fields.append(made.row);
@@ -24,7 +29,7 @@ export function build(into: HTMLElement, onChange: OnChange, settings: readonly 
     }
     into.append(fields);
   }
-  return { show: (settings) => shows.forEach((show) => show(settings)) };
+  return { show: (settings) => shows.forEach((show) => show(settings)), groups };
 }
 
 export interface Control {

@@ -8,7 +8,7 @@ import { byId, element } from "./elements.ts";
 import { comparison, digits, ROWS, withUnit } from "./figure_text.ts";
 import { csv, save } from "./files.ts";
 import { labFile } from "./lab.ts";
-import type { Ports } from "./packets.ts";
+import { groupLinks } from "./group_links.ts";
 import { PathPicture } from "./path_picture.ts";
 import { openLab } from "./open_lab.ts";
 import { SeedComparison } from "./over_seeds.ts";
@@ -26,8 +26,6 @@ const ZOOM_S = 4;
 interface Run extends Found {
   readonly series: Series;
   readonly figures: Figures;
-  /** The one that is shown as a sequence. */
-  readonly stream: Ports | null;
 }
 
 const status = byId("status", HTMLElement);
@@ -63,7 +61,7 @@ function showSequence(): void {
   const [fromS, toS] = zoomed;
   const part = now !== null && toS - fromS < 0.9 * (now.settings.duration / 1e9);
   zoomButton.setAttribute("aria-pressed", String(part));
-  sequenceView.show(now?.settings ?? settings, part && now?.whole ? now.stream : null, Math.max(0, fromS), toS);
+  sequenceView.show(now?.settings ?? settings, part && now?.whole ? firstStream(now.outcome) : null, Math.max(0, fromS), toS);
 }
 
 zoomButton.addEventListener("click", () => {
@@ -74,6 +72,8 @@ zoomButton.addEventListener("click", () => {
   else charts.zoom(fromS, fromS + span);
 });
 const controls = build(byId("controls", HTMLElement), changed, SETTINGS.filter(({ key }) => part === null || part.controls.has(key)));
+// A lesson has few controls, and is itself between other text.
+if (part === null) document.querySelector("header")?.prepend(groupLinks([...controls.groups, { name: "The run", focus: () => byId("run", HTMLElement).focus() }]));
 
 /** Of the lesson around the page, or of the page. */
 const start = part === null ? START : fromHash(location.hash).settings;
@@ -117,7 +117,7 @@ function ask(moving: boolean): void {
 
 function made(found: Found): Run {
   const drawn = series(found.outcome);
-  return { ...found, series: drawn, figures: figures(found.outcome, drawn, found.settings), stream: firstStream(found.outcome) };
+  return { ...found, series: drawn, figures: figures(found.outcome, drawn, found.settings) };
 }
 
 function found(it: Found): void {

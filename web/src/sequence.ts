@@ -33,7 +33,7 @@ export interface Sequence {
 /** The download's first stream in a run; null: it has none. */
 export function firstStream({ tables, texts }: Outcome): Ports | null {
   const sockets: Table = tables.sockets ?? {}, rows = senders(sockets, texts);
-  const client_port = Math.min(...rows.map((row) => sockets.remote_port?.[row] ?? Number.NaN));
+  const client_port = rows.reduce((least, row) => Math.min(least, sockets.remote_port?.[row] ?? least), Number.POSITIVE_INFINITY);
   const row = rows.find((each) => sockets.remote_port?.[each] === client_port);
   return row === undefined ? null : { client_port, server_port: sockets.local_port?.[row] ?? 0 };
 }
