@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel deb check-deb check-upgrade docs wasm playground lessons site clean
+.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -215,6 +215,19 @@ wheel:
 # From `pip install` of that wheel to a report, where nothing else is installed.
 check-wheel:
 	@scripts/check-wheel
+
+# The gateway as one static program for any Linux.
+gateway-binary:
+	@scripts/gateway-binary
+
+# The gateway's image, by docker, podman or buildah.
+container:
+	@scripts/container
+
+# That image built by buildah, and near and far run from it in network namespaces. Root.
+check-container:
+	@ENGINE=true scripts/container >/dev/null
+	@python3 benches/proof/container.py
 
 # The gateway's Debian package, in dist/.
 deb:

@@ -116,7 +116,7 @@ def _run_all(
 
 def _weight(rate: float, beside: int) -> int:
     """What a run at this rate costs this machine: one of 16 Mbit/s costs `_UNITS`."""
-    for most, weight in ((16, _UNITS), (50, 4), (100, 6)):
+    for most, weight in ((16, _UNITS), (50, 6), (100, 9)):
         if rate <= most:
             return min(weight, beside * _UNITS)
     return beside * _UNITS
