@@ -1,4 +1,4 @@
-"""`make check-container`: the gateway's image, built by buildah; near and far run from it in network namespaces.
+"""`make check-container`: the image of the gateway, built by buildah; near and far run from it in namespaces.
 
 A user at the client fetches through near's SOCKS5, by address and by a name that far's container resolves,
 and gets every byte. Both daemons end at SIGTERM. Whether they ran from the image and as its user is looked up

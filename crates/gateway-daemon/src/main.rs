@@ -9,6 +9,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CONFIG: &str = "/etc/bentpipe/gateway.toml";
 const SOCKET: &str = "/run/bentpipe-gateway/status.sock";
 

@@ -22,6 +22,11 @@ use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
+/// As the daemon has it.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const IP_AND_UDP: u32 = 28;
 /// Of what is sent, so much is for warming up.
 const WARM_UP: u64 = 10;
