@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from hosts import HERE, RAIN, Hosts, WrongError, wait_for
@@ -227,9 +228,23 @@ def _soaked(world: World, arguments: argparse.Namespace) -> int:
             f"  at rest {first[name][0]} open files, {first[name][1]:.0f} MB before the first user, "
             f"{files} and {megabytes:.0f} MB in the end; status {statuses[name]} at SIGTERM"
         )
+        print(f"  {told_of_growth(own)}")
     for what in stayed:
         print(f"left behind: {what}")
     return 1 if wrong or stayed or any(statuses.values()) else 0
+
+
+def told_of_growth(looks: Sequence[Any]) -> str:
+    """Memory and open files in the quarters of the longest life of a process. A leak grows in each."""
+    lives: dict[int, list[Any]] = {}
+    for look in looks:
+        lives.setdefault(look[2], []).append(look)
+    longest = max(lives.values(), key=len)
+    quarters = [longest[len(longest) * at // 4 : len(longest) * (at + 1) // 4] for at in range(4)]
+    memory = ", ".join(f"{median(look[4] for look in each):.1f}" for each in quarters if each)
+    files = ", ".join(f"{median(look[3] for look in each):.0f}" for each in quarters if each)
+    minutes = (longest[-1][0] - longest[0][0]) / 60
+    return f"its longest life, {minutes:.0f} min, by quarters: {memory} MB, {files} open files (medians)"
 
 
 def told_of_fetches(rows: list[Any], events: list[Event], grace_s: float) -> bool:
@@ -259,9 +274,9 @@ def told_of_fetches(rows: list[Any], events: list[Event], grace_s: float) -> boo
                 after.append(min(later, default=float("inf")))
                 lost += sum(1 for row in failed if event.over_s <= row[0] and row[1] < until)
         after.sort()
-        median = after[len(after) // 2]
+        middle = after[len(after) // 2]
         print(
-            f"{name}, {len(after)} times: the first fetch that succeeds begins {median:.2f} s after "
+            f"{name}, {len(after)} times: the first fetch that succeeds begins {middle:.2f} s after "
             f"it (median; most {after[-1]:.2f} s); {lost} that began after it failed before the next event"
         )
     for row in (wrong + unexcused)[:20]:
