@@ -123,8 +123,8 @@ def check(folder: Path, storage: Path, world: Hosts) -> None:
         print("both daemons ran as the image's user, and ended at SIGTERM")
     finally:
         for each in (server, *running.values()):
-            for pid in (*descendants(each.pid), each.pid):
-                if each.poll() is None:
+            for pid in (*descendants(each.pid), each.pid) if each.poll() is None else ():
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             each.wait()
 
