@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
+.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-law bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -88,7 +88,11 @@ bench-coded: setup
 bench-gateway: setup
 	@$(python) benches/gateway $(if $(SEEDS),--seeds $(SEEDS))
 
-# The same on this machine's kernel, some 20 minutes: downloads, keystrokes and pages through real gateways.
+# What the law `fair` leaves a CUBIC flow beside it, and what it reaches alone, over many paths. SEEDS=20 takes more; ARGS=Alone prints one table.
+bench-gateway-law:
+	@cargo run --quiet --release -p bentpipe-sim --example bench_gateway_law -- $(SEEDS) $(ARGS)
+
+# What make bench-gateway prints, on this machine's kernel, some 20 minutes: downloads, keystrokes and pages through real gateways.
 bench-gateway-live: setup
 	@$(python) benches/gateway --live $(if $(SEEDS),--seeds $(SEEDS))
 
