@@ -106,6 +106,20 @@ fn where_the_queue_is_too_short_to_stand_cubic_is_still_left_two_thirds_of_an_eq
 }
 
 #[test]
+fn a_channel_that_loses_20_to_40_percent_does_not_make_it_collapse() {
+    for loss in [0.2, 0.3, 0.4] {
+        let mut shares = [1, 2, 3, 4, 5].map(|seed| {
+            let mut spec = with_queue(0.18, 16, 550, loss, Rate::Fair);
+            spec.seed = seed;
+            let [through, _] = downloads(&spec, false, [15, 75]);
+            through / (16.0 * (1.0 - loss) * PAYLOAD)
+        });
+        shares.sort_by(f64::total_cmp);
+        assert!(shares[2] > 0.6, "loss {loss}: {shares:?}");
+    }
+}
+
+#[test]
 fn a_fixed_rate_leaves_cubic_next_to_nothing() {
     let spec = path(16, 550, 0.0, Rate::Fixed(16_000_000));
     let [through, beside] = downloads(&spec, true, [10, 130]);
