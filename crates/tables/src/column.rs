@@ -158,6 +158,11 @@ impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
     }
 }
 
+/// Who takes columns from memory shows no documentation: a module for browsers is smaller without it.
+pub(crate) const fn documented(doc: &'static str) -> &'static str {
+    if cfg!(feature = "parquet") { doc } else { "" }
+}
+
 pub(crate) const fn index_of(columns: &[Column], name: &str) -> usize {
     let mut place = 0;
     while place < columns.len() {
@@ -197,13 +202,13 @@ macro_rules! table {
                     name: stringify!($column),
                     kind: <$type as $crate::column::Value>::KIND,
                     nullable: <$type as $crate::column::Value>::NULLABLE,
-                    doc: concat!($($column_doc),+),
+                    doc: $crate::column::documented(concat!($($column_doc),+)),
                 },)+
             ];
 
             pub const TABLE: $crate::Table = $crate::Table {
                 name: $name,
-                doc: concat!($($doc),+),
+                doc: $crate::column::documented(concat!($($doc),+)),
                 columns: &Self::COLUMNS,
             };
 

@@ -1,6 +1,6 @@
 //! Arithmetic in GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1 (0x11D), as RFC 8681 uses it.
 //!
-//! Addition is XOR. Products of single bytes come from tables that the compiler computes; whole buffers are multiplied
+//! Addition is XOR. Products of single bytes come from tables; whole buffers are multiplied
 //! by a [`Kernel`].
 
 #[cfg(target_arch = "aarch64")]
@@ -44,7 +44,18 @@ const LOGARITHMS: [u8; 256] = {
 };
 
 /// `PRODUCTS[a][b]` is a * b.
-static PRODUCTS: [[u8; 256]; 256] = {
+#[cfg(not(target_family = "wasm"))]
+static PRODUCTS: [[u8; 256]; 256] = products();
+/// A module for browsers is loaded sooner without the table's 64 KiB.
+#[cfg(target_family = "wasm")]
+static PRODUCTS: std::sync::LazyLock<Box<[[u8; 256]; 256]>> =
+    std::sync::LazyLock::new(|| Box::new(products()));
+
+#[expect(
+    clippy::large_stack_arrays,
+    reason = "a compiler's stack, or once that of a browser"
+)]
+const fn products() -> [[u8; 256]; 256] {
     let mut products = [[0; 256]; 256];
     let mut a = 1;
     while a < 256 {
@@ -56,7 +67,7 @@ static PRODUCTS: [[u8; 256]; 256] = {
         a += 1;
     }
     products
-};
+}
 
 /// For each coefficient its products with 0 to 15, then with 0x00, 0x10 to 0xf0: the two tables of a byte shuffle.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -8,10 +8,12 @@ use bentpipe_gateway::{FlowId, ResetCode, Session, Target};
 use bentpipe_tcp::{Notice, Socket};
 use core::num::NonZeroU16;
 use std::net::{Ipv6Addr, SocketAddr};
+use std::sync::LazyLock;
 
 /// What crosses between a socket and a flow at once, in bytes.
 const BLOCK: u64 = 64 * 1024;
-static ZEROS: [u8; BLOCK as usize] = [0; BLOCK as usize];
+/// Made when it is needed: a module for browsers would have each of its bytes.
+static ZEROS: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; BLOCK as usize]);
 
 /// What a connection acts with.
 pub(super) struct Call<'a> {
