@@ -1,7 +1,7 @@
 // The charts, one below the other on one clock. What is pinned is drawn dashed in the same colour.
 
 import uPlot from "uplot";
-import { element } from "./elements.ts";
+import { element, say } from "./elements.ts";
 import type { Series, Values } from "./series.ts";
 
 interface Line {
@@ -133,7 +133,7 @@ export class Charts {
 
   #name({ chart, caption, box, plot }: Drawn, words: ReadonlyMap<string, string>): void {
     const leaves = plot !== null && this.#top(plot).leaves ? chart.lines.filter(({ mayLeave }) => mayLeave).map(({ label }) => `; the ${label} is above`) : [];
-    caption.textContent = `${chart.title}, ${chart.unit}${leaves.join("")}`;
+    say(caption, `${chart.title}, ${chart.unit}${leaves.join("")}`);
     box.setAttribute("aria-label", words.get(chart.key) ?? chart.title);
   }
 

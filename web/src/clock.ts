@@ -1,6 +1,6 @@
 // The time that the picture and the charts show: played, scrubbed with a slider, or hovered in a chart.
 
-import { element } from "./elements.ts";
+import { element, say } from "./elements.ts";
 
 /** A whole run plays in so many seconds. */
 const PLAYS_S = 20;
@@ -42,7 +42,7 @@ export class Clock {
     this.#timeS = within;
     this.#slider.value = String(within);
     this.#slider.setAttribute("aria-valuetext", words);
-    this.#output.textContent = words;
+    say(this.#output, words);
     this.#onTime(within);
   }
 

@@ -14,3 +14,8 @@ export function byId<T extends HTMLElement>(id: string, kind: new () => T): T {
   if (!(found instanceof kind)) throw new Error(`the page has no ${kind.name} #${id}`);
   return found;
 }
+
+/** Changes what it says, if it says something else: the browser lays out again what is set, even to the same text. */
+export function say(it: Element, words: string): void {
+  if (it.textContent !== words) it.textContent = words;
+}

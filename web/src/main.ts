@@ -4,7 +4,7 @@ import { fromHash, toHash } from "./address.ts";
 import { CHARTS, Charts } from "./charts.ts";
 import { Clock } from "./clock.ts";
 import { build } from "./controls.ts";
-import { byId, element } from "./elements.ts";
+import { byId, element, say } from "./elements.ts";
 import { comparison, digits, ROWS, withUnit } from "./figure_text.ts";
 import { csv, save } from "./files.ts";
 import { labFile } from "./lab.ts";
@@ -150,16 +150,24 @@ function draw(): void {
   if (now === null) return;
   const run = now;
   charts.draw(run.series, pinned?.series ?? null, Math.max(run.settings.duration, pinned?.settings.duration ?? 0) / 1e9, words(run));
-  sentence.textContent = pinned === null ? "" : run.whole ? comparison(run.settings, run.figures, pinned.settings, pinned.figures) : sentence.textContent;
-  const head = element("tr", {}, element("th", { scope: "col" }, "figure"), element("th", { scope: "col" }, "now"));
-  if (pinned !== null) head.append(element("th", { scope: "col" }, "pinned"));
-  const rows = ROWS.filter(({ key }) => run.figures[key] !== null || (pinned?.figures[key] ?? null) !== null).map(({ key, label, unit }) => {
-    const row = element("tr", {}, element("th", { scope: "row" }, label), element("td", {}, withUnit(run.figures[key], unit)));
-    if (pinned !== null) row.append(element("td", {}, withUnit(pinned.figures[key], unit)));
-    return row;
-  });
-  table.tHead?.replaceChildren(head);
-  table.tBodies[0]?.replaceChildren(...rows);
+  say(sentence, pinned === null ? "" : run.whole ? comparison(run.settings, run.figures, pinned.settings, pinned.figures) : (sentence.textContent ?? ""));
+  const known = ROWS.filter(({ key }) => run.figures[key] !== null || (pinned?.figures[key] ?? null) !== null);
+  const head = pinned === null ? ["figure", "now"] : ["figure", "now", "pinned"];
+  showTable(head, known.map(({ key, label, unit }) => [label, withUnit(run.figures[key], unit), ...(pinned === null ? [] : [withUnit(pinned.figures[key], unit)])]));
+}
+
+/** While a slider moves, only the figures in it change. */
+function showTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const shown = [...table.rows], all = [head, ...rows];
+  if (shown.length === all.length && all.every((cells, place) => shown[place]?.cells.length === cells.length)) {
+    all.forEach((cells, place) => cells.forEach((words, column) => {
+      const cell = shown[place]?.cells[column];
+      if (cell) say(cell, words);
+    }));
+    return;
+  }
+  table.tHead?.replaceChildren(element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name))));
+  table.tBodies[0]?.replaceChildren(...rows.map(([label, ...cells]) => element("tr", {}, element("th", { scope: "row" }, label ?? ""), ...cells.map((each) => element("td", {}, each)))));
 }
 
 /** A sentence for each chart, for those who do not see it. */

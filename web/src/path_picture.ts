@@ -49,6 +49,9 @@ function svg(name: string, attributes: Attributes, ...children: (Node | string)[
 export class PathPicture {
   readonly #root = svg("svg", { role: "img", class: "path" });
   readonly #phone = matchMedia("(max-width: 760px)");
+  readonly #still = matchMedia("(prefers-reduced-motion: reduce)");
+  /** Of what stands in the picture. */
+  #drawn = "";
   #settings: Settings | null = null;
   #series: Series | null = null;
   #fill: SVGElement = svg("rect", {});
@@ -77,6 +80,11 @@ export class PathPicture {
     this.#settings = settings;
     this.#series = series;
     this.#over = settings.rtt >= SATELLITE_NS || settings.handover > 0;
+    const ends = hasGateway(settings) ? "gateway" : hasSplit(settings) ? "proxy" : hasTunnel(settings) ? "tunnel" : null;
+    // While a slider moves, only the words and the fill change.
+    const drawn = [this.#phone.matches, this.#over, ends].join();
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
     const middle = (line.from + line.to) / 2, queueMiddle = queue.left + queue.width / 2;
     this.#fill = svg("rect", { class: "fill", x: queue.left + 1, width: queue.width - 2 });
     this.#dots = Array.from({ length: MOST_DOTS }, () => svg("circle", { class: "dot", r: 3 }));
@@ -84,7 +92,6 @@ export class PathPicture {
     this.#queueWords = svg("text", { ...atQueue, y: words.queue });
     this.#lineWords = svg("text", { x: middle, y: words.line, "text-anchor": "middle" });
     this.#dropWords = svg("text", { ...atQueue, y: words.drops, class: "bad" });
-    const ends = hasGateway(settings) ? "gateway" : hasSplit(settings) ? "proxy" : hasTunnel(settings) ? "tunnel" : null;
     const place = (left: number, name: string) => [
       svg("rect", { class: "box", x: left, y: 72, width: box, height: 36, rx: 5 }),
       svg("text", { x: left + box / 2, y: 95, "text-anchor": "middle" }, name),
@@ -125,10 +132,9 @@ export class PathPicture {
 
   /** Dots on the line: as many of them as the line is busy. */
   #draw(timeS: number, busy: number, rtt: number): void {
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const count = Math.round(busy * MOST_DOTS), { line } = this.#layout;
     // A dot crosses in the path's delay, but never faster than an eye can follow.
-    const moved = still ? 0 : timeS / Math.max(rtt / 2e9, 1);
+    const moved = this.#still.matches ? 0 : timeS / Math.max(rtt / 2e9, 1);
     this.#dots.forEach((dot, place) => {
       dot.setAttribute("visibility", place < count ? "visible" : "hidden");
       const along = (place / MOST_DOTS + moved) % 1;

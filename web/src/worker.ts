@@ -5,7 +5,9 @@ import { serveWith } from "./serving.ts";
 async function load(): Promise<WebAssembly.Module> {
   const answer = await fetch(new URL("bentpipe.wasm", self.location.href));
   if (!answer.ok) throw new Error(`bentpipe.wasm: ${answer.status} ${answer.statusText}`);
-  return WebAssembly.compile(await answer.arrayBuffer());
+  // As it comes, where the server names its type; browsers keep what they compiled so.
+  const named = answer.headers.get("content-type") === "application/wasm";
+  return named ? WebAssembly.compileStreaming(answer) : WebAssembly.compile(await answer.arrayBuffer());
 }
 
 serveWith(load());
