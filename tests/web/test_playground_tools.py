@@ -163,8 +163,8 @@ def test_a_group_of_settings_is_reached_by_a_few_keys(browser: Browser, address:
         groups = ["Path", "Disturbances", "Hosts", "At both ends of the path", "Work", "Run"]
         assert headings.all_inner_texts() == groups
         names = bar.get_by_role("button").all_inner_texts()
-        assert names == [*groups, "The run"]
-        bar.get_by_role("button", name="The run").focus()
+        assert names == [*groups, "Results"]
+        bar.get_by_role("button", name="Results").focus()
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
         expect(page.get_by_role("button", name="Pin this run")).to_be_focused()

@@ -73,7 +73,7 @@ zoomButton.addEventListener("click", () => {
 });
 const controls = build(byId("controls", HTMLElement), changed, SETTINGS.filter(({ key }) => part === null || part.controls.has(key)));
 // A lesson has few controls, and is itself between other text.
-if (part === null) document.querySelector("header")?.prepend(groupLinks([...controls.groups, { name: "The run", focus: () => byId("run", HTMLElement).focus() }]));
+if (part === null) document.querySelector("header")?.prepend(groupLinks([...controls.groups, { name: "Results", focus: () => byId("run", HTMLElement).focus() }]));
 
 /** Of the lesson around the page, or of the page. */
 const start = part === null ? START : fromHash(location.hash).settings;

@@ -16,6 +16,11 @@ export const LONGEST_S = 10;
 /** The shortest time that a button leads to. */
 const SHORTEST_S = 0.002;
 const HEIGHT = 240, PACKETS_HEIGHT = 340;
+/** In a narrower page the packets' picture is as low as the other, so that its slider stays beside it. */
+const WIDE = 500;
+
+/** The last time stands half beyond the picture. */
+const PADDING: uPlot.Padding = [null, 32, null, null];
 
 type Span = readonly [fromS: number, toS: number];
 
@@ -139,7 +144,7 @@ export class SequenceView {
     const range: [number, number] = [(least - room) / 1e3, (most + room) / 1e3];
     const plot = new uPlot(
       {
-        width: this.#box.clientWidth, height: PACKETS_HEIGHT, legend: { show: false }, cursor: { show: false },
+        width: this.#box.clientWidth, height: this.#box.clientWidth < WIDE ? HEIGHT : PACKETS_HEIGHT, padding: PADDING, legend: { show: false }, cursor: { show: false },
         scales: { x: { time: false, range: [fromS, toS] }, y: { range } },
         axes: this.#axes(), series: [{}, { paths: () => null, points: { show: false } }],
         hooks: { draw: [(drawn) => {
@@ -180,7 +185,7 @@ export class SequenceView {
     const floor = it.acknowledged[0] ?? 0, most = Math.max(...it.sent) - floor;
     return new uPlot(
       {
-        width: this.#box.clientWidth, height: HEIGHT, legend: { live: true }, cursor: { y: false, drag: { x: false, y: false } },
+        width: this.#box.clientWidth, height: HEIGHT, padding: PADDING, legend: { live: true }, cursor: { y: false, drag: { x: false, y: false } },
         scales: { x: { time: false, range: [fromS, toS] }, y: { range: [floor, floor + Math.max(1, most * 1.15)] } },
         axes: this.#axes(),
         series: [
