@@ -203,7 +203,7 @@ def test_a_workload_that_the_gateways_do_not_carry_crosses_beside_them_and_keeps
         ('[gateway]\nredundancy = "titrated"\n', "gateway.redundancy", '"adaptive"'),
         ("[gateway]\n[split]\n", "gateway", "leave out one of them"),
         ("[gateway]\n[tunnel]\n", "gateway", "leave out one of them"),
-        ('[gateway]\nspeed = "1 Mbit/s"\n', "gateway.speed", "not known"),
+        ('[gateway]\nspeed = "1 Mbit/s"\n', "gateway.speed", "found an unknown key"),
     ],
 )
 def test_what_a_gateway_cannot_be_is_refused(change: str, place: str, words: str) -> None:

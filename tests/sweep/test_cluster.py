@@ -194,6 +194,24 @@ def test_a_run_that_kills_its_workers_fails_and_those_beside_it_do_not(
     assert isinstance(found["dies"].error, EngineFaultError)
 
 
+class NoWorkers:
+    """A client whose cluster has lost all of its workers."""
+
+    def scheduler_info(self, n_workers: int) -> dict[str, dict[str, Any]]:
+        assert n_workers == -1
+        return {"workers": {}}
+
+
+def test_workers_of_our_own_that_do_not_start_again_end_the_sweep_and_others_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_STARTS_AGAIN_S", 0.0)
+    work = Dying("sim", None, str(tmp_path))
+    with pytest.raises(ExecutorError, match="workers of local:1 ended and did not start again"):
+        cluster.Cluster(NoWorkers(), "local:1", work, live=False, watcher=Quiet())
+    assert cluster.Cluster(NoWorkers(), "tcp://10.0.0.1:8786", work, live=False, watcher=Quiet()).at_once == 1
+
+
 @pytest.mark.parametrize(
     "address", ["tcp://127.0.0.1:1", "somewhere", "smoke://signals", "tls://127.0.0.1:1"]
 )

@@ -204,4 +204,4 @@ def test_a_watch_of_this_hosts_connections_is_told_and_ends(server: Running) -> 
     assert message["lines"] == ["No transfer was sampled, so nothing can be told."]
     status, answer = server.post("watch/start", {"what": "pid:999999999"})
     assert status == 400
-    assert "no process with that number" in answer["error"]
+    assert "no such process is running" in answer["error"]

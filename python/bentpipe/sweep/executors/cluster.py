@@ -40,6 +40,8 @@ _LOOK_S = 1.0
 """How often the workers are looked at."""
 _POLL_S = 0.005
 _CLOSE_S = 5.0
+_STARTS_AGAIN_S = 60.0
+"""A worker of our own that ended is started again within this time, or not at all."""
 _HANDED_OUT = 2
 """Batches per thread of the cluster: one being done, one waiting for it."""
 _BATCH_S = 0.2
@@ -71,8 +73,7 @@ def joined(address: str, work: Work, *, live: bool, scratch: Path, watcher: Watc
             if live and workers > 1:
                 watcher.say("live does one run at a time on a machine: one worker")
                 workers = 1
-            own = stack.enter_context(_own_cluster(workers, scratch, live=live))
-            where = own.scheduler_address
+            where = stack.enter_context(_own_cluster(workers, scratch, live=live)).scheduler_address
         else:
             where = address
             _check_answers(where)
@@ -94,7 +95,7 @@ class Cluster:
         self._checked: set[str] = set()
         """Workers that have the same bentpipe."""
         self._slots = 0
-        self._waits = False
+        self._waits_since_s: float | None = None
         self._looked_s = 0.0
         self._look()
         if live and self._checked and not self._slots:
@@ -201,10 +202,21 @@ class Cluster:
             int(known["resources"].get(LIVE, 0)) if self._live else known["nthreads"]
             for known in workers.values()
         )
-        if not slots and not self._waits:
+        self._slots = slots
+        if slots:
+            self._waits_since_s = None
+        elif self._waits_since_s is None:
+            self._waits_since_s = self._looked_s
             what = f" that offers the resource {LIVE!r}" if self._live else ""
             self._watcher.say(f"{self._address} has no worker{what} now; waiting for one")
-        self._slots, self._waits = slots, not slots
+        if not slots and self._address.startswith(LOCAL) and self._waited_s() >= _STARTS_AGAIN_S:
+            raise ExecutorError(
+                f"the workers of {self._address} ended and did not start again; what was finished is kept, "
+                "and the same command goes on"
+            )
+
+    def _waited_s(self) -> float:
+        return 0.0 if self._waits_since_s is None else time.monotonic() - self._waits_since_s
 
     def _lost(self) -> ExecutorError:
         return ExecutorError(
