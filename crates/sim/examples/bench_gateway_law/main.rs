@@ -32,6 +32,9 @@ const SHARED: [(i64, u64); 10] = [
 ];
 const ALONE: [(i64, u64); 5] = [(550, 200), (550, 1100), (100, 50), (100, 200), (30, 60)];
 
+/// Prints a table over so many seeds.
+type Table = fn(u64);
+
 fn main() {
     let mut seeds = 5;
     let mut only = String::new();
@@ -41,7 +44,7 @@ fn main() {
             Err(_) => only = argument,
         }
     }
-    let tables: [(&str, fn(u64)); 6] = [
+    let tables: [(&str, Table); 6] = [
         ("Beside one CUBIC flow", beside),
         ("A CUBIC flow that begins earlier or later", order),
         ("Alone", alone),
