@@ -20,11 +20,15 @@ pub(super) struct Cubic {
 }
 
 impl Cubic {
-    pub fn new(bytes: f64) -> Self {
+    /// What is left of the window after an overflow.
+    pub const AFTER_OVERFLOW: f64 = BETA;
+
+    /// Of a flow that has so much under way. `makes_room`: it had the path alone, and meets the first newcomer (section 4.7).
+    pub fn new(bytes: f64, makes_room: bool) -> Self {
         let window = (bytes / PACKET).max(LEAST);
         Self {
             window,
-            most: window,
+            most: if makes_room { f64::INFINITY } else { window },
             begun: None,
             reno: window,
             before: window,
@@ -33,6 +37,13 @@ impl Cubic {
 
     pub fn bytes(&self) -> f64 {
         self.window * PACKET
+    }
+
+    /// Of a flow that has no more than this under way, though its window may allow it.
+    pub fn with_at_most(mut self, bytes: f64) -> Self {
+        self.window = self.window.min(bytes / PACKET).max(LEAST);
+        self.begun = None;
+        self
     }
 
     /// Section 4.6 and, for fast convergence, 4.7.
@@ -77,5 +88,28 @@ impl Cubic {
         if let Some((begun, _)) = &mut self.begun {
             *begun += span;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_had_the_path_aims_below_what_it_had_and_others_at_it() {
+        let aims = [true, false].map(|makes_room| {
+            let mut cubic = Cubic::new(100.0 * PACKET, makes_room);
+            cubic.on_overflow();
+            assert!((cubic.bytes() - 70.0 * PACKET).abs() < 1.0);
+            cubic.most
+        });
+        assert!((aims[0] - 85.0).abs() < 1e-6 && (aims[1] - 100.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_not_under_way_is_not_given_back() {
+        let cubic = Cubic::new(100.0 * PACKET, false);
+        assert!((cubic.with_at_most(60.0 * PACKET).bytes() - 60.0 * PACKET).abs() < 1.0);
+        assert!((cubic.with_at_most(160.0 * PACKET).bytes() - 100.0 * PACKET).abs() < 1.0);
     }
 }

@@ -68,6 +68,17 @@ impl Delays {
         (time - self.least()).0 as f64 > self.slack()
     }
 
+    /// Whether a round whose longest round trip was this met no queue. The greatest of many differs more than one does.
+    pub fn is_quiet(&self, greatest: Nanos) -> bool {
+        (greatest - self.least()).0 as f64 <= self.slack() + 2.0 * self.jitter
+    }
+
+    /// Whether the longest queue would still stand if all who fill it kept so much of their windows.
+    pub fn outlasts_back_off(&self, keep: f64) -> bool {
+        let longest = (self.least() + self.longest_wait()).0 as f64;
+        self.is_above(Nanos((keep * longest) as i64))
+    }
+
     /// Whether the packet has waited long: in a queue that others fill, for more than half as long as any has.
     pub fn waits(&self, time: Nanos, is_shared: bool) -> bool {
         let Some((least, greatest)) = self.times.get() else {
@@ -75,5 +86,26 @@ impl Delays {
         };
         let half = (greatest - least).0 as f64 / 2.0;
         self.is_above(time) && (!is_shared || (time - least).0 as f64 > half)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_long_queue_outlasts_a_back_off() {
+        // Of 340 ms, 70 % are 238 ms: more than 200 ms and an eighth. Of 320 ms they are 224 ms.
+        for (least, greatest, outlasts) in [(200, 340, true), (200, 320, false), (550, 650, false)]
+        {
+            let mut delays = Delays::default();
+            // So long that the one step between them adds no jitter.
+            for time in [least, greatest] {
+                for step in 0..1000 {
+                    delays.on_round_trip(Time(step), Nanos::from_millis(time));
+                }
+            }
+            assert_eq!(delays.outlasts_back_off(0.7), outlasts, "{greatest} ms");
+        }
     }
 }

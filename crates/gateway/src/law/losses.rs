@@ -67,7 +67,7 @@ impl Losses {
     fn excess(&self, lost: f64, decided: f64) -> f64 {
         let expected = self.channel * decided;
         let more = lost - expected;
-        if more > 2.5 * expected.sqrt() && more > 0.5 {
+        if more > 2.5 * expected.sqrt() + 0.5 {
             more
         } else {
             0.0

@@ -9,8 +9,12 @@
 //!    and a little more, so a queue does not grow in `ProbeCruise`.
 //! 5. A probe that found more is followed by a larger one, one that met overflow by a smaller one.
 //! 6. A queue that does not empty although this sender leaves it room is others'; so is one that overflows though it is longer than what
-//!    the probe adds. Then the window is CUBIC's. Now and then it falls
-//!    below what the path delivers; if the queue is then empty, the sender is alone again.
+//!    the probe adds, or a probe that overflows and yet brings more: it took that from others. Then the window is CUBIC's. Who knows the
+//!    path's rate has had the path, and makes room at once (RFC 9438, 4.7). Who has just come waits for the first overflow.
+//! 7. Now and then the window falls below what the path delivers. If the queue is then empty, the sender probes again as if it was alone.
+//!    An empty queue does not prove that: two CUBIC flows that have just backed off leave a short one empty too. So the window that CUBIC
+//!    would have goes on growing, and bounds what is under way. Alone it has soon outgrown what the path carries. Where those who have
+//!    backed off would still fill the queue, an empty one is a proof, and the bound ends.
 
 mod states;
 
@@ -43,10 +47,6 @@ const LEAST_BIT_S: f64 = 100e3;
 const TEST_SHARE: f64 = 0.85;
 const TEST_EVERY: Nanos = Nanos::from_secs(10);
 const TEST_ROUNDS: i64 = 16;
-/// The span between tests doubles up to so many times where one has been wrong: it said that nobody was there, and others filled the
-/// queue again before so long had passed.
-const MOST_APART: i64 = 8;
-const ALONE_FOR_LONG: Nanos = Nanos::from_secs(30);
 /// A probe follows after so long at the least, or after so many round trips.
 const CRUISE: Nanos = Nanos::from_secs(1);
 const CRUISE_ROUNDS: i64 = 4;
@@ -94,11 +94,12 @@ pub(super) struct Fair {
     up: f64,
     best_before: f64,
     met_overflow: bool,
+    /// The last probe met a full queue or brought nothing more: alone, no probe can bring more than what is known by now.
+    is_known: bool,
     held: u32,
-    cubic: Cubic,
+    /// What a CUBIC flow would have under way by now: known once others have been seen, and a bound in each state since then.
+    cubic: Option<Cubic>,
     next_test: Time,
-    tests_apart: i64,
-    alone_since: Option<Time>,
     /// The least round trip since the flight was short enough.
     tested: Option<(Time, Nanos)>,
     /// Overflow of what was sent before is already answered.
@@ -128,11 +129,10 @@ impl Fair {
             up: UP,
             best_before: 0.0,
             met_overflow: false,
+            is_known: false,
             held: 0,
-            cubic: Cubic::new(0.0),
+            cubic: None,
             next_test: Time::ZERO,
-            tests_apart: 1,
-            alone_since: None,
             tested: None,
             answered: 0,
             rate: FIRST_BIT_S,
@@ -153,6 +153,11 @@ impl Fair {
 
     fn is_shared(&self) -> bool {
         matches!(self.state, State::Shared | State::Test)
+    }
+
+    /// Before the first probe. What a full queue drops of a round of `Startup` counts as delivered until it is reported, and it is much.
+    fn is_starting(&self) -> bool {
+        self.best_before == 0.0 && !self.is_shared()
     }
 
     fn on_time(&mut self, now: Time, time: Nanos) {
@@ -199,11 +204,12 @@ impl Fair {
             ),
             State::Down => (DOWN_GAIN * best, 2.0 * self.carries(longer)),
             State::Shared => {
-                let window = self.cubic.bytes();
+                let window = self.cubic.as_ref().map_or(FIRST_BYTES, Cubic::bytes);
                 (per_round(1.15 * window).unwrap_or(best), window)
             }
             State::Test => (TEST_SHARE * best, TEST_SHARE * self.carries(0.0)),
         };
+        let limit = self.cubic.map_or(limit, |it| it.bytes().min(limit));
         let least = per_round(LEAST_BYTES).unwrap_or(0.0).max(LEAST_BIT_S);
         self.rate = rate.max(least).min(self.cap.unwrap_or(f64::MAX));
         self.limit = limit.max(LEAST_BYTES);
@@ -236,6 +242,7 @@ impl Law for Fair {
             .on_report(heard.newest, heard.came, overflow * PACKET);
         if let Some(sample) = sample
             && sample.span >= self.delays.least()
+            && !(self.is_starting() && self.losses.overflow_share(true) > LOSS_THRESHOLD)
         {
             self.is_limited = sample.limited;
             if !sample.limited || sample.bit_s > self.best() {

@@ -2,8 +2,8 @@
 
 use super::super::cubic::{Cubic, PACKET};
 use super::{
-    ALONE_FOR_LONG, CRUISE, CRUISE_ROUNDS, Fair, HELD_ROUNDS, LEAST_UP, LOSS_OF_OTHERS,
-    LOSS_THRESHOLD, MOST_APART, MOST_UP, Round, State, TEST_EVERY, TEST_ROUNDS, UP,
+    CRUISE, CRUISE_ROUNDS, Fair, HELD_ROUNDS, LEAST_UP, LOSS_OF_OTHERS, LOSS_THRESHOLD, MOST_UP,
+    Round, State, TEST_EVERY, TEST_ROUNDS, UP,
 };
 use bentpipe_base::{Nanos, Time};
 
@@ -38,6 +38,12 @@ impl Fair {
         }
         let is_short = self.flight.under_way() as f64 <= self.carries(0.0) + 2.0 * PACKET;
         let base = self.delays.least();
+        if was_full && self.state != State::Test {
+            let round_trip = Nanos(self.delays.smoothed().unwrap_or(0.0) as i64);
+            if let Some(cubic) = &mut self.cubic {
+                cubic.on_passed(now, passed, round_trip);
+            }
+        }
         match self.state {
             State::Startup => {
                 if was_full {
@@ -69,18 +75,17 @@ impl Fair {
                     self.end_probe(now);
                 }
             }
-            State::Shared => self.step_shared(now, passed, was_full),
+            State::Shared => self.step_shared(now),
             State::Test => self.step_test(now),
         }
     }
 
-    fn step_shared(&mut self, now: Time, passed: u64, was_full: bool) {
+    fn step_shared(&mut self, now: Time) {
         let round_trip = Nanos(self.delays.smoothed().unwrap_or(0.0) as i64);
-        if was_full {
-            self.cubic.on_passed(now, passed, round_trip);
-        }
         if self.losses.overflow_share(false) > 0.0 && self.flight.passed() >= self.answered {
-            self.cubic.on_overflow();
+            if let Some(cubic) = &mut self.cubic {
+                cubic.on_overflow();
+            }
             self.answered = self.flight.sent();
             self.losses.forget_round();
             // Right after it the queue is shorter than it is in the mean.
@@ -102,12 +107,21 @@ impl Fair {
         {
             let paused = now - self.since;
             if self.delays.is_above(least) {
-                self.cubic.pause(paused);
+                if let Some(cubic) = &mut self.cubic {
+                    cubic.pause(paused);
+                }
                 self.next_test = now + self.test_every();
                 self.enter(now, State::Shared);
             } else {
-                self.alone_since = Some(now);
-                self.enter(now, State::Cruise);
+                // An empty queue proves that nobody is there only where those who have just backed off would still fill it.
+                if self.delays.outlasts_back_off(Cubic::AFTER_OVERFLOW) {
+                    self.cubic = None;
+                    self.is_known = false;
+                    self.up = UP;
+                    self.enter(now, State::Up);
+                } else {
+                    self.enter(now, State::Cruise);
+                }
             }
         }
     }
@@ -115,8 +129,10 @@ impl Fair {
     fn end_probe(&mut self, now: Time) {
         if self.best() > self.best_before * (1.0 + self.up / 2.0) {
             self.up = (self.up * 2.0).min(MOST_UP);
+            self.is_known = self.met_overflow;
             self.enter(now, State::Up);
         } else {
+            self.is_known = true;
             self.enter(now, State::Cruise);
         }
     }
@@ -136,20 +152,26 @@ impl Fair {
         probe + (self.report_every.0 as f64) < self.delays.longest_wait().0 as f64
     }
 
+    /// Whether the last probe brought more although it overflowed: it took what others had. Before any have been seen, a probe may also
+    /// find more because the path's rate is not known yet.
+    fn probe_displaced(&self) -> bool {
+        let could = self.is_known || self.cubic.is_some();
+        could && self.best() > self.best_before * (1.0 + self.up / 4.0)
+    }
+
     /// Others fill the queue, or have just overfilled it.
     fn share(&mut self, now: Time, overflow: bool) {
         let bytes = self.carries(0.0).max(self.flight.under_way() as f64);
-        self.cubic = Cubic::new(bytes);
-        if overflow {
-            self.cubic.on_overflow();
-        }
-        // Where a short queue made the last test say that there is nobody, the next one comes later.
-        let soon = self.alone_since.is_some_and(|it| now - it < ALONE_FOR_LONG);
-        self.tests_apart = if soon {
-            (self.tests_apart * 2).min(MOST_APART)
-        } else {
-            1
+        let mut cubic = match self.cubic {
+            Some(cubic) => cubic.with_at_most(bytes),
+            None => Cubic::new(bytes, self.is_known),
         };
+        // Who knows the path's rate has had the path, and makes room. Who has just come has nothing to give until the queue overflows.
+        if overflow || self.cubic.is_some() || self.is_known {
+            cubic.on_overflow();
+        }
+        self.cubic = Some(cubic);
+        self.up = LEAST_UP;
         self.next_test = now + self.test_every();
         self.answered = self.flight.sent();
         self.enter(now, State::Shared);
@@ -157,7 +179,7 @@ impl Fair {
 
     fn test_every(&self) -> Nanos {
         let rounds = self.delays.smoothed().unwrap_or(0.0) as i64 * TEST_ROUNDS;
-        Nanos(TEST_EVERY.0.max(rounds) * self.tests_apart)
+        Nanos(TEST_EVERY.0.max(rounds))
     }
 
     fn on_round(&mut self, now: Time, round: &Round) {
@@ -185,14 +207,21 @@ impl Fair {
                 } else if round.least.is_some() && self.rounds > 1 {
                     self.held = 0;
                 }
+                let is_others = self.state == State::Cruise && self.rounds > 2;
                 let others_overflow = self.best_before > 0.0
                     && self.losses.overflow_share(false) > LOSS_OF_OTHERS
-                    && (self.probe_is_short() || self.state == State::Cruise && self.rounds > 2);
+                    && (self.probe_is_short() || self.probe_displaced() || is_others);
                 if self.held >= HELD_ROUNDS || others_overflow {
                     self.share(now, others_overflow);
                 }
             }
-            State::Up => self.met_overflow |= overflow,
+            // It tells of packets that were sent before the probe.
+            State::Up => {
+                let overflow = self.losses.overflow_share(false) > LOSS_OF_OTHERS;
+                if overflow && self.cubic.is_some() {
+                    self.share(now, true);
+                }
+            }
             State::Shared => {
                 if self.rounds.is_multiple_of(4) {
                     self.forget_oldest_best();
@@ -201,6 +230,6 @@ impl Fair {
             State::Drain | State::Test => {}
         }
         self.losses
-            .end_round(!above(round.greatest) && round.greatest > Nanos::ZERO);
+            .end_round(round.greatest > Nanos::ZERO && delays.is_quiet(round.greatest));
     }
 }
