@@ -47,6 +47,7 @@ configure() { # configure ROLE <<END: more of [path], and what follows it
   { printf 'role = "%s"\nkey = "%s.key"\n[peer]\n%b\n[path]\nrate = "200 Mbit/s"\n' "$1" "$1" "$peer" && cat; } >"$1.toml"
 }
 start() { # start ROLE, on the host of this name; sets $ROLE_daemon
+  : >"$1.log" # at once: the log of the one before says "ready", too
   nsenter --target "${!1}" --net "$gateway" "$1" --config "$1.toml" 2>"$1.log" &
   printf -v "$1_daemon" %s $!
   wait_for "$1 is ready" grep -q ready "$1.log"
