@@ -7,8 +7,8 @@ at its own T:
   whole transfer. Where something else limits, bursts still come at C: E falls within a round trip.
 - **a line of N packets** bounds what comes within a round trip, and cwnd is below that most of the time: E is
   flat for some round trips and falls towards the mean over many.
-- **a policer** of rate r and burst b lets pass r T + b: E is above r for T < b / r, and the mean is r, since
-  its bucket saves what is not sent.
+- **a policer** of rate r and burst b lets pass r T + b: E is above r for T < b / r. The mean is r, since
+  unused tokens stay in the bucket.
 - **random loss** bounds nothing: E falls evenly.
 - **pacing** and an application that writes at a rate: E is the mean at any T; the one from the first round
   trip on, the other after a start that is slower or, while it catches up, faster.
