@@ -40,7 +40,7 @@ test test-all:
 	@scripts/setup test
 	@if [ -f web/built/bentpipe.wasm ]; then scripts/wasm; fi
 	@node web/build.js
-	@scripts/python-tests $(all_of_them) --after scripts/rust-tests $(if $(FILTER),'$(FILTER)')
+	@scripts/python-tests $(all_of_them) --after 'scripts/rust-tests $(all_of_them)' $(if $(FILTER),'$(FILTER)')
 
 # The Python tests N times, those of LIVE=1 or the others, with other examples each time: which failed how often.
 test-loop: export PYTHONDONTWRITEBYTECODE =

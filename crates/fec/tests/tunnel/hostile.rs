@@ -68,9 +68,9 @@ fn frames_that_no_sender_made_are_sorted_out_and_counted() {
     assert!(counters.sources > 0 && counters.innovative_repairs > 0);
 }
 
-/// `cargo test --release -p bentpipe-fec --test tunnel -- --ignored`: about a minute.
+/// `cargo test -p bentpipe-fec --test tunnel -- --ignored`.
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "long: a billion bytes"]
 fn a_billion_bytes_of_such_frames_do_not_make_the_receiver_grow() {
     let resident_bytes = || {
         let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
