@@ -30,6 +30,7 @@ def killed_twice(folder: Path) -> Sweep:
     raise AssertionError("twenty sweeps ended before they were killed")
 
 
+@pytest.mark.long("kills sweeps until one has runs missing twice")
 def test_a_sweep_killed_with_and_without_its_workers_ends_with_the_rows_of_an_undisturbed_one(
     tmp_path: Path,
 ) -> None:

@@ -166,7 +166,9 @@ fn what_never_changes_is_read_back_at_every_instant() {
     check(GROUP_ROWS, &[]);
 }
 
+/// Small groups are read back in the tests with `group_rows`.
 #[test]
+#[ignore = "long: a whole group of rows is written and read"]
 fn a_table_of_more_rows_than_a_group_is_read_back() {
     let sockets = 1000;
     let instants = GROUP_ROWS / sockets + 20;

@@ -138,7 +138,9 @@ fn reports_cross_the_other_pipe_and_reach_the_sender() {
     let report = bed.stop();
     let (up, down) = (figures(&report.up), figures(&report.down));
     assert!(up.reports >= 3, "{up:?}");
-    assert_eq!(report.down.totals.offered.packets, up.reports);
+    // One that is made while the bed stops is not offered any more.
+    let lost_at_the_stop = up.reports - report.down.totals.offered.packets;
+    assert!(lost_at_the_stop <= 1, "{up:?}: {lost_at_the_stop}");
     assert_eq!(down.packets, 0);
     // At first 1 % of loss is assumed; without reports that would stay so.
     let assumed = bentpipe_fec::redundancy_for(0.01, 1.0, 256, 0.01);
