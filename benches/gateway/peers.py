@@ -3,6 +3,7 @@
     make bench-gateway-peers ARGS="--beside 6"                   all paths and all work: about an hour
     make bench-gateway-peers ARGS='--what channels --path "GEO, 1 %"'
     make bench-gateway-peers ARGS="--show"                       the tables of what was run so far
+    make bench-gateway-peers ARGS="--show --page"                and writes them into docs/labs
 
 Runs are kept in runs/gateway-peers, and what was run is not run again. With --beside N so many runs of
 16 Mbit/s go on at once, fewer of faster paths, and one of 500 Mbit/s alone. All paths of a work come before
@@ -20,13 +21,14 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from peer_tables import TABLES, PathKeys, rate_mbit_s
+from peer_tables import TABLES, PathKeys, Table, rate_mbit_s
 
-from bentpipe import Results
+from bentpipe import Results, StoreError
 
 LAB = "gateway-peers"
 KEPT = Path("runs") / LAB
@@ -34,6 +36,21 @@ AS_IS = "as is"
 _UNITS = 3
 LATE = ("users",)
 """Work that the issue of the lab does not need: it is run only where it is asked for."""
+
+PAGES = Path("docs") / "labs"
+BEGIN, END = "<!-- benches/gateway/peers.py: begin -->", "<!-- benches/gateway/peers.py: end -->"
+SUMMARIES = (
+    # The work, its table, the table's column, what it says.
+    ("page and file", 1, 2, "A file: its rate, of the ceiling"),
+    ("page and file", 2, 0, "Keystrokes beside the file: p50, p99 in ms"),
+    ("page and file", 0, 0, "A page of 60 objects: seconds"),
+    ("page and file", 3, 0, "A call beside the file: its opinion score down, of 4.5"),
+    ("page and file", 1, 3, "The mean queue on the path beside the file, in ms"),
+    ("neighbour", 0, 2, "What a CUBIC download beside the gateways keeps, of an equal share"),
+    ("channels", 0, 3, "100 clients: a flow's p50, p95 in s"),
+    ("channels", 0, 2, "100 clients: Mbit/s, of the ceiling"),
+    ("page and file", 1, 5, "Processor seconds per Gbit, near and far together"),
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="run nothing")
     parser.add_argument("--again", action="store_true", help="run again what was not reliable")
     parser.add_argument("--whole", action="store_true", help="wait up to 56 s for the whole file, not 32 s")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/labs")
     asked = parser.parse_args()
     slowest_first = sorted(asked.path or paths, key=lambda path: rate_mbit_s(paths[path]))
     cells = [
@@ -80,10 +98,19 @@ def main() -> None:
     ]
     if not asked.show:
         _run_all(cells, paths, asked.seeds, asked.beside, again=asked.again, whole=asked.whole)
-    print(f"Linux {platform.release()}, {os.cpu_count()} processors. A run with an asterisk is not reliable.")
-    for what in asked.what or whats:
-        for path in asked.path or paths:
-            print("\n".join(_tables(path, what, asked.variant or variants, paths[path])))
+    of_all = [
+        f"Linux {platform.release()}, {os.cpu_count()} processors. A run with an asterisk is not reliable.",
+        *_summaries(asked.path or list(paths), asked.what or whats, asked.variant or variants, paths),
+    ]
+    whole = [
+        line
+        for path in asked.path or paths
+        for what in asked.what or whats
+        for line in _tables(path, what, asked.variant or variants, paths[path])
+    ]
+    print("\n".join(of_all + whole))
+    if asked.page:
+        _write("\n".join(of_all), "\n".join(whole))
 
 
 def _run_all(
@@ -155,19 +182,72 @@ def _run(cell: Cell, path: PathKeys, seeds: int, *, again: bool, whole: bool) ->
 
 def _tables(path: str, what: str, variants: Sequence[str], keys: PathKeys) -> Iterator[str]:
     """Of each work of these runs, a row for each gateway that was run."""
-    folders = {variant: Cell(path, what, variant).folder for variant in variants}
-    opened = {variant: Results.open(folder) for variant, folder in folders.items() if folder.is_dir()}
-    for table in TABLES[what] if opened else ():
+    opened = {variant: _opened(Cell(path, what, variant)) for variant in variants}
+    for table in TABLES[what] if any(opened.values()) else ():
         yield f"\n{path}: {table.name}\n"
         yield f"| | {table.head} |"
         yield "|---" * (table.head.count("|") + 2) + "|"
-        for variant, results in opened.items():
-            places = range(len(results.records))
-            done = [place for place in places if _has_worked(results, place)]
-            reliable = [place for place in done if results.records[place]["reliable"]]
-            stars = "*" * (len(places) - len(reliable))
-            cells = table.row(results, reliable or done, keys) if done else ["failed"]
-            yield f"| {variant}{stars} | {' | '.join(cells)} |"
+        for variant, runs in opened.items():
+            if runs is not None:
+                row = runs.row(table, keys)
+                yield f"| {variant}{runs.stars} | {' | '.join(row or ['failed'])} |"
+
+
+def _summaries(
+    of: Sequence[str], whats: Sequence[str], variants: Sequence[str], paths: dict[str, PathKeys]
+) -> Iterator[str]:
+    """One figure of each run: a row for each path, a column for each gateway."""
+    for what, table, column, says in SUMMARIES:
+        if what not in whats:
+            continue
+        yield f"\n**{says}**\n"
+        yield f"| | {' | '.join(variants)} |"
+        yield "|---" * (len(variants) + 1) + "|"
+        for path in of:
+            cells = []
+            for variant in variants:
+                runs = _opened(Cell(path, what, variant))
+                row = runs.row(TABLES[what][table], paths[path]) if runs else []
+                cells.append(row[column] + runs.stars if runs and row else "failed" if runs else "")
+            yield f"| {path} | {' | '.join(cells)} |"
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The runs of a cell that have ended."""
+
+    results: Results
+    worked: Sequence[int]
+    reliable: Sequence[int]
+
+    @property
+    def stars(self) -> str:
+        """One for each run that is not reliable."""
+        return "*" * (len(self.results.records) - len(self.reliable))
+
+    def row(self, table: Table, keys: PathKeys) -> list[str]:
+        """Of the reliable runs, or of all where none is. Empty where none worked."""
+        return list(table.row(self.results, self.reliable or self.worked, keys)) if self.worked else []
+
+
+@cache
+def _opened(cell: Cell) -> _Runs | None:
+    if not cell.folder.is_dir():
+        return None
+    try:
+        results = Results.open(cell.folder)
+    except StoreError:  # its run goes on
+        return None
+    worked = [place for place in range(len(results.records)) if _has_worked(results, place)]
+    return _Runs(results, worked, [place for place in worked if results.records[place]["reliable"]])
+
+
+def _write(of_all: str, whole: str) -> None:
+    """Into the pages of the lab, between their marks."""
+    for page, text in ((PAGES / f"{LAB}.md", of_all), (PAGES / f"{LAB}-tables.md", whole)):
+        before, _, rest = page.read_text(encoding="utf-8").partition(f"{BEGIN}\n")
+        _, _, after = rest.partition(END)
+        page.write_text(f"{before}{BEGIN}\n{text.strip()}\n{END}{after}", encoding="utf-8")
 
 
 def _has_worked(results: Results, place: int) -> bool:
