@@ -1,4 +1,7 @@
 //! Round trips: the least, their mean, how much one differs from the next, and which of them met a queue.
+//!
+//! On a path whose own delay varies, many packets arrive as late as the latest before them. That looks like a queue that stands. So a round
+//! trip has met a queue only where it is above the least by more than a few of them differ by anyway. A queue grows and falls slower than that.
 
 use super::extremes::Extremes;
 use bentpipe_base::{Nanos, Time};
@@ -6,12 +9,19 @@ use bentpipe_base::{Nanos, Time};
 /// Round trips of the last one to two such spans are remembered.
 const MEMORY: Nanos = Nanos::from_secs(30);
 
+/// So many round trips are looked at together, and the least of so many of their spreads is the path's own.
+const SET: u32 = 8;
+const SETS: usize = 8;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delays {
     times: Extremes,
     smoothed: Option<f64>,
     jitter: f64,
     last: Option<Nanos>,
+    /// How many are in the present set, its least and its greatest.
+    set: (u32, Nanos, Nanos),
+    spreads: [Option<Nanos>; SETS],
 }
 
 impl Default for Delays {
@@ -21,6 +31,8 @@ impl Default for Delays {
             smoothed: None,
             jitter: 0.0,
             last: None,
+            set: (0, Nanos(i64::MAX), Nanos::ZERO),
+            spreads: [None; SETS],
         }
     }
 }
@@ -35,6 +47,13 @@ impl Delays {
         if let Some(last) = self.last.replace(time) {
             let difference = (time - last).0.abs() as f64;
             self.jitter += (difference - self.jitter) / 64.0;
+        }
+        let (count, least, greatest) = &mut self.set;
+        (*count, *least, *greatest) = (*count + 1, time.min(*least), time.max(*greatest));
+        if *count == SET {
+            self.spreads.rotate_right(1);
+            self.spreads[0] = Some(*greatest - *least);
+            self.set = Self::default().set;
         }
         time
     }
@@ -59,9 +78,15 @@ impl Delays {
         self.jitter
     }
 
+    /// What round trips that follow each other differ by at the least, in ns.
+    pub fn spread(&self) -> f64 {
+        let least = self.spreads.iter().flatten().min();
+        least.map_or(0.0, |it| it.0 as f64)
+    }
+
     /// A round trip this much above the least has met a queue.
     fn slack(&self) -> f64 {
-        (self.least().0 as f64 / 8.0).max(5e6) + 2.0 * self.jitter
+        (self.least().0 as f64 / 8.0).max(5e6).max(self.spread()) + 2.0 * self.jitter
     }
 
     pub fn is_above(&self, time: Nanos) -> bool {
@@ -92,6 +117,23 @@ impl Delays {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_base::SplitMix64;
+
+    /// Round trips of 60 to 90 ms in any order met no queue, and 20 ms more than before did where they hardly differ.
+    #[test]
+    fn a_path_whose_own_delay_varies_has_no_queue() {
+        let mut random = SplitMix64(7);
+        let mut varies = Delays::default();
+        let mut stays = Delays::default();
+        for step in 0..1000 {
+            let more = i64::from(random.draw_below(30_000_000));
+            varies.on_round_trip(Time(step), Nanos::from_millis(60) + Nanos(more));
+            stays.on_round_trip(Time(step), Nanos::from_millis(60));
+        }
+        assert!(!varies.is_above(Nanos::from_millis(90)));
+        assert!(varies.is_above(Nanos::from_millis(150)));
+        assert!(stays.is_above(Nanos::from_millis(80)));
+    }
 
     #[test]
     fn only_a_long_queue_outlasts_a_back_off() {

@@ -188,7 +188,7 @@ impl Fair {
     fn settle(&mut self) {
         let best = self.best();
         let longer = 1.5 * self.report_every.0 as f64
-            + self.delays.least().0 as f64 / 16.0
+            + (self.delays.least().0 as f64 / 16.0).max(self.delays.spread())
             + 2.0 * self.delays.jitter();
         let per_round = |bytes: f64| self.delays.smoothed().map(|it| bytes * 8e9 / it.max(1.0));
         let (rate, limit) = match self.state {
