@@ -40,17 +40,23 @@ LATE = ("users",)
 PAGES = Path("docs") / "labs"
 BEGIN, END = "<!-- benches/gateway/peers.py: begin -->", "<!-- benches/gateway/peers.py: end -->"
 SUMMARIES = (
-    # The work, its table, the table's column, what it says.
-    ("page and file", 1, 2, "A file: its rate, of the ceiling"),
-    ("page and file", 2, 0, "Keystrokes beside the file: p50, p99 in ms"),
-    ("page and file", 0, 0, "A page of 60 objects: seconds"),
-    ("page and file", 3, 0, "A call beside the file: its opinion score down, of 4.5"),
-    ("page and file", 1, 3, "The mean queue on the path beside the file, in ms"),
-    ("neighbour", 0, 2, "What a CUBIC download beside the gateways keeps, of an equal share"),
-    ("channels", 0, 3, "100 clients: a flow's p50, p95 in s"),
-    ("channels", 0, 2, "100 clients: Mbit/s, of the ceiling"),
-    ("page and file", 1, 5, "Processor seconds per Gbit, near and far together"),
+    # The work, its table, the column's head, what it says.
+    ("page and file", 1, "of the ceiling", "A file: its rate, of the ceiling"),
+    ("page and file", 2, "p50, p99 ms", "Keystrokes beside the file: p50, p99 in ms"),
+    ("page and file", 0, "all objects, s", "A page of 60 objects: seconds"),
+    ("page and file", 3, "MOS down", "A call beside the file: its opinion score down, of 4.5"),
+    ("page and file", 1, "queue ms", "The mean queue on the path beside the file, in ms"),
+    (
+        "neighbour",
+        0,
+        "of an equal share",
+        "What a CUBIC download beside the gateways keeps, of an equal share",
+    ),
+    ("channels", 0, "a flow of 100: p50, p95 s", "100 clients: a flow's p50, p95 in s"),
+    ("channels", 0, "100: Mbit/s, of the ceiling", "100 clients: Mbit/s, of the ceiling"),
+    ("page and file", 1, "processor s per Gbit", "Processor seconds per Gbit, near and far together"),
 )
+"""One figure of each run."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ def main() -> None:
     parser.add_argument("--whole", action="store_true", help="wait up to 56 s for the whole file, not 32 s")
     parser.add_argument("--page", action="store_true", help="write the tables into docs/labs")
     asked = parser.parse_args()
+    if asked.page and (asked.path or asked.what or asked.variant):
+        parser.error("--page writes all tables: leave out --path, --what and --variant")
     slowest_first = sorted(asked.path or paths, key=lambda path: rate_mbit_s(paths[path]))
     cells = [
         Cell(path, what, variant)
@@ -197,9 +205,11 @@ def _summaries(
     of: Sequence[str], whats: Sequence[str], variants: Sequence[str], paths: dict[str, PathKeys]
 ) -> Iterator[str]:
     """One figure of each run: a row for each path, a column for each gateway."""
-    for what, table, column, says in SUMMARIES:
+    for what, place, head, says in SUMMARIES:
         if what not in whats:
             continue
+        table = TABLES[what][place]
+        column = table.head.split(" | ").index(head)
         yield f"\n**{says}**\n"
         yield f"| | {' | '.join(variants)} |"
         yield "|---" * (len(variants) + 1) + "|"
@@ -207,7 +217,7 @@ def _summaries(
             cells = []
             for variant in variants:
                 runs = _opened(Cell(path, what, variant))
-                row = runs.row(TABLES[what][table], paths[path]) if runs else []
+                row = runs.row(table, paths[path]) if runs else []
                 cells.append(row[column] + runs.stars if runs and row else "failed" if runs else "")
             yield f"| {path} | {' | '.join(cells)} |"
 
@@ -245,8 +255,10 @@ def _opened(cell: Cell) -> _Runs | None:
 def _write(of_all: str, whole: str) -> None:
     """Into the pages of the lab, between their marks."""
     for page, text in ((PAGES / f"{LAB}.md", of_all), (PAGES / f"{LAB}-tables.md", whole)):
-        before, _, rest = page.read_text(encoding="utf-8").partition(f"{BEGIN}\n")
-        _, _, after = rest.partition(END)
+        before, begun, rest = page.read_text(encoding="utf-8").partition(f"{BEGIN}\n")
+        _, ended, after = rest.partition(END)
+        if not (begun and ended):
+            raise SystemExit(f"{page}: the marks {BEGIN} and {END} are missing")
         page.write_text(f"{before}{BEGIN}\n{text.strip()}\n{END}{after}", encoding="utf-8")
 
 
