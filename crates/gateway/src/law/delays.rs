@@ -12,6 +12,9 @@ const MEMORY: Nanos = Nanos::from_secs(30);
 /// So many round trips are looked at together, and the least of so many of their spreads is the path's own.
 const SET: u32 = 8;
 const SETS: usize = 8;
+/// How many are in a set, its least and its greatest.
+type Set = (u32, Nanos, Nanos);
+const EMPTY: Set = (0, Nanos(i64::MAX), Nanos::ZERO);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delays {
@@ -19,8 +22,7 @@ pub(super) struct Delays {
     smoothed: Option<f64>,
     jitter: f64,
     last: Option<Nanos>,
-    /// How many are in the present set, its least and its greatest.
-    set: (u32, Nanos, Nanos),
+    set: Set,
     spreads: [Option<Nanos>; SETS],
 }
 
@@ -31,7 +33,7 @@ impl Default for Delays {
             smoothed: None,
             jitter: 0.0,
             last: None,
-            set: (0, Nanos(i64::MAX), Nanos::ZERO),
+            set: EMPTY,
             spreads: [None; SETS],
         }
     }
@@ -53,7 +55,7 @@ impl Delays {
         if *count == SET {
             self.spreads.rotate_right(1);
             self.spreads[0] = Some(*greatest - *least);
-            self.set = Self::default().set;
+            self.set = EMPTY;
         }
         time
     }

@@ -19,6 +19,7 @@ pub struct Path {
     round_trip_ms: i64,
     queue_kb: u64,
     loss: f64,
+    mbit_s: f64,
 }
 
 impl Path {
@@ -27,7 +28,12 @@ impl Path {
             round_trip_ms,
             queue_kb,
             loss,
+            mbit_s: MBIT_S,
         }
+    }
+
+    pub fn at(self, mbit_s: f64) -> Self {
+        Self { mbit_s, ..self }
     }
 
     /// The workload in the second place crosses beside the gateways.
@@ -44,7 +50,7 @@ impl Path {
         let steps = || {
             let step = |&(at_s, share): &(f64, f64)| RateStep {
                 at_ns: Time((at_s * 1e9) as i64),
-                rate_bit_s: Some((MBIT_S * 1e6 * share) as u64),
+                rate_bit_s: Some((self.mbit_s * 1e6 * share) as u64),
             };
             rates.iter().map(step).collect()
         };

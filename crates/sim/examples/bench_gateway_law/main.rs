@@ -44,13 +44,14 @@ fn main() {
             Err(_) => only = argument,
         }
     }
-    let tables: [(&str, Table); 6] = [
+    let tables: [(&str, Table); 7] = [
         ("Beside one CUBIC flow", beside),
         ("A CUBIC flow that begins earlier or later", order),
         ("Alone", alone),
         ("After the CUBIC flow has left", left),
         ("After a change of the path's rate", changes),
         ("Over a constellation", constellation),
+        ("Where the delay varies", varying),
     ];
     for (title, table) in tables {
         if title.contains(&only) {
@@ -336,4 +337,33 @@ fn constellation(seeds: u64) {
         [downloads.until(105.0)[0]]
     });
     println!("{}", spread(&shares(&through, MBIT_S * 0.998 * PAYLOAD), 1));
+}
+
+/// 100 Mbit/s, 60 ms and a queue of one bandwidth-delay product; 45 s from 15 s on. No packet overtakes another.
+fn varying(seeds: u64) {
+    let mbit_s = 100.0;
+    println!("Goodput of `fair` in % of the ceiling at {mbit_s} Mbit/s and 60 ms");
+    println!("| jitter, each way | without loss | 0.2 % |");
+    println!("|---|---|---|");
+    for spread_ms in [0, 1, 5, 15] {
+        let cells = [0.0, 0.002].map(|loss| {
+            let [through] = each_seed(seeds, |seed| {
+                let mut spec = Path::new(60, 750, loss).at(mbit_s).spec(seed, true);
+                for pipe in [&mut spec.down, &mut spec.up] {
+                    pipe.propagation.jitter = (spread_ms > 0).then_some(JitterConfig {
+                        spread_ns: Nanos::from_millis(spread_ms),
+                        distribution: JitterDistribution::Uniform,
+                        correlation: 0.0,
+                        reorder: false,
+                    });
+                }
+                let mut downloads = Downloads::new(&spec);
+                downloads.begin(1.0 + chance_s(seed), 0);
+                downloads.until(15.0);
+                [downloads.until(60.0)[0]]
+            });
+            spread(&shares(&through, mbit_s * (1.0 - loss) * PAYLOAD), 0)
+        });
+        println!("| ±{spread_ms} ms | {} | {} |", cells[0], cells[1]);
+    }
 }
