@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "rust-tests"
 
 
-def said(folder: Path, **programs: str) -> subprocess.CompletedProcess[str]:
+def said(folder: Path, *options: str, **programs: str) -> subprocess.CompletedProcess[str]:
     """What the script says of programs with these shell scripts."""
     lines = [json.dumps({"reason": "build-finished", "success": True})]
     for name, script in programs.items():
@@ -35,7 +35,7 @@ def said(folder: Path, **programs: str) -> subprocess.CompletedProcess[str]:
     program(folder / "bin" / "cargo", f'{seen}\ncase "$*" in *--no-run*) cat "{folder}/messages";; esac')
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
     return subprocess.run(
-        [SCRIPT], env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+        [SCRIPT, *options], env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
     )
 
 
@@ -51,14 +51,23 @@ def test_each_program_runs_once_in_its_packages_folder(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert (tmp_path / "places").read_text().split() == [str(tmp_path)] * 2
     assert f"{tmp_path.name} first: 7 passed" in ended.stdout
-    assert ended.stdout.endswith("3 of 3 programs with Rust tests passed\n")  # and the documentation
+    assert ended.stdout.endswith("2 of 2 programs with Rust tests passed\n")
+
+
+def test_with_all_the_long_tests_and_the_documentation_run_too(tmp_path: Path) -> None:
+    ended = said(tmp_path, "--all", first='echo "$@" >arguments')
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (tmp_path / "arguments").read_text() == "--include-ignored\n"
+    assert ended.stdout.endswith("2 of 2 programs with Rust tests passed\n")  # and the documentation
+    said(tmp_path, first='echo "$@" >arguments')
+    assert (tmp_path / "arguments").read_text() == "\n"
 
 
 def test_a_program_finds_its_package_and_cargo_its_own_environment_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CARGO_MANIFEST_DIR", raising=False)
-    said(tmp_path, first='echo "$CARGO_MANIFEST_DIR" >program-saw')
+    said(tmp_path, "--all", first='echo "$CARGO_MANIFEST_DIR" >program-saw')
     assert (tmp_path / "program-saw").read_text().split() == [str(tmp_path)]
     # Another value would have cargo compile again what depends on ring.
     assert (tmp_path / "cargo-saw").read_text().split() == ["none", "none"]
