@@ -1,7 +1,9 @@
 //! Round trips: the least, their mean, how much one differs from the next, and which of them met a queue.
 //!
 //! On a path whose own delay varies, many packets arrive as late as the latest before them. That looks like a queue that stands. So a round
-//! trip has met a queue only where it is above the least by more than a few of them differ by anyway. A queue grows and falls slower than that.
+//! trip has met a queue only where it is above the least by more than a few of them differ by anyway. What differs to and fro is the way of the
+//! reports, which are few. The many packets of the other way are nearly all as late as its latest, which may be as much again. A queue grows and
+//! falls slower than that: its round trips differ in one direction.
 
 use super::extremes::Extremes;
 use bentpipe_base::{Nanos, Time};
@@ -12,9 +14,31 @@ const MEMORY: Nanos = Nanos::from_secs(30);
 /// So many round trips are looked at together, and the least of so many of their spreads is the path's own.
 const SET: u32 = 8;
 const SETS: usize = 8;
-/// How many are in a set, its least and its greatest.
-type Set = (u32, Nanos, Nanos);
-const EMPTY: Set = (0, Nanos(i64::MAX), Nanos::ZERO);
+
+/// Some round trips in a row.
+#[derive(Clone, Copy, Debug)]
+struct Set {
+    count: u32,
+    least: Nanos,
+    greatest: Nanos,
+    /// The sum of the differences from one to the next.
+    differences: Nanos,
+}
+
+const EMPTY: Set = Set {
+    count: 0,
+    least: Nanos(i64::MAX),
+    greatest: Nanos::ZERO,
+    differences: Nanos::ZERO,
+};
+
+impl Set {
+    /// What they differ by to and fro: 0 where each is longer than the one before, and about the span of eight that are drawn.
+    fn spread(self) -> Nanos {
+        let one_way = self.greatest - self.least;
+        Nanos((self.differences - one_way).0 / 2)
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delays {
@@ -46,15 +70,20 @@ impl Delays {
         self.times.add(now, time);
         let sample = time.0 as f64;
         self.smoothed = Some(self.smoothed.map_or(sample, |it| it + (sample - it) / 8.0));
+        let set = &mut self.set;
         if let Some(last) = self.last.replace(time) {
-            let difference = (time - last).0.abs() as f64;
-            self.jitter += (difference - self.jitter) / 64.0;
+            let difference = Nanos((time - last).0.abs());
+            self.jitter += (difference.0 as f64 - self.jitter) / 64.0;
+            if set.count > 0 {
+                set.differences = set.differences + difference;
+            }
         }
-        let (count, least, greatest) = &mut self.set;
-        (*count, *least, *greatest) = (*count + 1, time.min(*least), time.max(*greatest));
-        if *count == SET {
+        set.count += 1;
+        set.least = set.least.min(time);
+        set.greatest = set.greatest.max(time);
+        if set.count == SET {
             self.spreads.rotate_right(1);
-            self.spreads[0] = Some(*greatest - *least);
+            self.spreads[0] = Some(set.spread());
             self.set = EMPTY;
         }
         time
@@ -80,15 +109,25 @@ impl Delays {
         self.jitter
     }
 
-    /// What round trips that follow each other differ by at the least, in ns.
+    /// What round trips that follow each other differ by to and fro, in ns.
     pub fn spread(&self) -> f64 {
         let least = self.spreads.iter().flatten().min();
         least.map_or(0.0, |it| it.0 as f64)
     }
 
+    /// What a queue adds that is worth to be seen.
+    fn step(&self) -> f64 {
+        (self.least().0 as f64 / 8.0).max(5e6)
+    }
+
     /// A round trip this much above the least has met a queue.
     fn slack(&self) -> f64 {
-        (self.least().0 as f64 / 8.0).max(5e6).max(self.spread()) + 2.0 * self.jitter
+        self.step().max(2.0 * self.spread()) + 2.0 * self.jitter
+    }
+
+    /// Whether the path's own delay varies so much that it hides a queue.
+    pub fn vary(&self) -> bool {
+        self.slack() > 2.0 * self.step()
     }
 
     pub fn is_above(&self, time: Nanos) -> bool {
@@ -135,6 +174,16 @@ mod tests {
         assert!(!varies.is_above(Nanos::from_millis(90)));
         assert!(varies.is_above(Nanos::from_millis(150)));
         assert!(stays.is_above(Nanos::from_millis(80)));
+    }
+
+    /// CUBIC's: it fills for a while, and is a third shorter at once.
+    #[test]
+    fn a_queue_that_others_fill_and_empty_is_no_delay_that_varies() {
+        let mut delays = Delays::default();
+        for step in 0..1000 {
+            delays.on_round_trip(Time(step), Nanos::from_millis(60 + step % 40));
+        }
+        assert!(delays.is_above(Nanos::from_millis(80)));
     }
 
     #[test]

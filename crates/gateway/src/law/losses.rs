@@ -3,6 +3,8 @@
 //! 1. The receiver's times tell where the queue is ours alone. Where others share it they do not: then every loss counts that
 //!    comes while packets wait long, less what the channel loses in any case.
 //! 2. What the channel loses is learned while no packet waits: a queue that drops none then is not full.
+//! 3. The receiver's times tell where a packet was lost only while the path is busy. It is not at the begin, and where the hosts have little to
+//!    send. So a few packets are no overflow: BBR, too, leaves its startup after six losses in a round at the least.
 
 use super::Heard;
 
@@ -10,6 +12,8 @@ use super::Heard;
 const MOST_CHANNEL: f64 = 0.7;
 /// Where the channel loses as much as this, the receiver's times tell nothing.
 const MOST_JUDGED: f64 = 0.2;
+/// So many packets of a round must have overflowed by the receiver's times (draft-ietf-ccwg-bbr-04, 5.3.1.3).
+const LEAST_JUDGED: f64 = 6.0;
 /// The channel's share is the mean over about so many packets.
 const MEMORY: f64 = 4000.0;
 
@@ -59,7 +63,11 @@ impl Losses {
         let it = &self.round;
         let decided = it.decided.max(1.0);
         let excess = self.excess(it.waiting_lost, it.waiting_decided) / decided;
-        let judged = if lone { it.overflow / decided } else { 0.0 };
+        let judged = if lone && it.overflow >= LEAST_JUDGED {
+            it.overflow / decided
+        } else {
+            0.0
+        };
         excess.max(judged)
     }
 

@@ -4,8 +4,8 @@ use super::MBIT_S;
 use bentpipe_base::{Nanos, Time};
 use bentpipe_gateway::Rate;
 use bentpipe_path::config::{
-    ChannelConfig, LossConfig, PipeConfig, PropagationConfig, QueueConfig, QueueLimit, RateStep,
-    ShaperConfig,
+    ChannelConfig, JitterConfig, JitterDistribution, LossConfig, PipeConfig, PropagationConfig,
+    QueueConfig, QueueLimit, RateStep, ShaperConfig,
 };
 use bentpipe_sim::gateway::{GatewayConfig, GatewayRedundancy};
 use bentpipe_sim::node::config::HostConfig;
@@ -20,6 +20,7 @@ pub struct Path {
     queue_kb: u64,
     loss: f64,
     mbit_s: f64,
+    jitter: Nanos,
 }
 
 impl Path {
@@ -29,7 +30,13 @@ impl Path {
             queue_kb,
             loss,
             mbit_s: MBIT_S,
+            jitter: Nanos::ZERO,
         }
+    }
+
+    /// The delay of each way varies by so much up and down, evenly. No packet overtakes another.
+    pub fn varying_by(self, jitter: Nanos) -> Self {
+        Self { jitter, ..self }
     }
 
     pub fn at(self, mbit_s: f64) -> Self {
@@ -64,6 +71,12 @@ impl Path {
             },
             propagation: PropagationConfig {
                 delay_ns: Nanos(self.round_trip_ms * 500_000),
+                jitter: (self.jitter > Nanos::ZERO).then_some(JitterConfig {
+                    spread_ns: self.jitter,
+                    distribution: JitterDistribution::Uniform,
+                    correlation: 0.0,
+                    reorder: false,
+                }),
                 ..PropagationConfig::default()
             },
             channel: ChannelConfig {

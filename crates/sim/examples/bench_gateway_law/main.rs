@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 const MBIT_S: f64 = 16.0;
+/// Bytes that no run sends.
+const ENDLESS: u64 = 4_000_000_000;
 /// Round trip in ms and queue in kB.
 const SHARED: [(i64, u64); 10] = [
     (550, 200),
@@ -44,14 +46,16 @@ fn main() {
             Err(_) => only = argument,
         }
     }
-    let tables: [(&str, Table); 7] = [
+    let tables: [(&str, Table); 9] = [
         ("Beside one CUBIC flow", beside),
         ("A CUBIC flow that begins earlier or later", order),
         ("Alone", alone),
+        ("After little was sent", little),
         ("After the CUBIC flow has left", left),
         ("After a change of the path's rate", changes),
         ("Over a constellation", constellation),
         ("Where the delay varies", varying),
+        ("Beside CUBIC where the delay varies", beside_varying),
     ];
     for (title, table) in tables {
         if title.contains(&only) {
@@ -78,11 +82,16 @@ impl Downloads {
 
     /// Begins a download at this time; workload 1 crosses beside the gateways.
     fn begin(&mut self, at_s: f64, workload: usize) -> ConnectionId {
+        let connection = self.connect(at_s, workload);
+        self.pair.write(connection, Side::Server, ENDLESS);
+        connection
+    }
+
+    fn connect(&mut self, at_s: f64, workload: usize) -> ConnectionId {
         self.pair.run_until(time(at_s));
         let connection = self.pair.connect_as(workload);
         // The server's socket is there when the SYN has come.
         self.pair.run_until(time(at_s + 1.0));
-        self.pair.write(connection, Side::Server, 4_000_000_000);
         connection
     }
 
@@ -167,31 +176,37 @@ fn beside(seeds: u64) {
     println!("|---|---|---|---|---|---|");
     for loss in [0.0, 0.001] {
         for (round_trip_ms, queue_kb) in SHARED {
-            let of = |has_gateway: bool| {
-                each_seed(seeds, |seed| {
-                    let path = Path::new(round_trip_ms, queue_kb, loss);
-                    let mut downloads = Downloads::new(&path.spec(seed, has_gateway));
-                    downloads.begin(1.0, 0);
-                    downloads.begin(2.0 + chance_s(seed), 1);
-                    downloads.until(10.0);
-                    if has_gateway {
-                        return downloads.until(130.0);
-                    }
-                    // Both are beside gateways that are not there.
-                    let [_, both] = downloads.until(130.0);
-                    [both / 2.0; 2]
-                })
-            };
-            let [[_, plain], [through, kept]] = [of(false), of(true)];
+            let path = Path::new(round_trip_ms, queue_kb, loss);
+            let [plain, kept, through] = two_minutes(seeds, path, equal);
             println!(
                 "| {round_trip_ms} ms | {queue_kb} kB | {} % | {:.0} | {} | {:.0} |",
                 100.0 * loss,
-                median(&shares(&plain, equal)),
-                spread(&shares(&kept, equal), 0),
-                median(&shares(&through, equal)),
+                median(&plain),
+                spread(&kept, 0),
+                median(&through),
             );
         }
     }
+}
+
+/// In % of an equal share: each of two CUBIC flows, one beside `fair`, and `fair`.
+fn two_minutes(seeds: u64, path: Path, equal: f64) -> [Vec<f64>; 3] {
+    let of = |has_gateway: bool| {
+        each_seed(seeds, |seed| {
+            let mut downloads = Downloads::new(&path.spec(seed, has_gateway));
+            downloads.begin(1.0, 0);
+            downloads.begin(2.0 + chance_s(seed), 1);
+            downloads.until(10.0);
+            if has_gateway {
+                return downloads.until(130.0);
+            }
+            // Both are beside gateways that are not there.
+            let [_, both] = downloads.until(130.0);
+            [both / 2.0; 2]
+        })
+    };
+    let [[_, plain], [through, kept]] = [of(false), of(true)];
+    [plain, kept, through].map(|it| shares(&it, equal))
 }
 
 /// The one begins at 1 s, the other from 20 to 23 s; two minutes from 35 s on.
@@ -246,6 +261,36 @@ fn alone(seeds: u64) {
             100.0 * loss,
             spread(&shares(&through, MBIT_S * (1.0 - loss) * PAYLOAD), 1)
         );
+    }
+}
+
+/// Every 0.6 s from 2 s on there are 40 kB to send, and from between 14 and 17 s on without end.
+fn little(seeds: u64) {
+    println!("Goodput of `fair` in % of the ceiling, 20 s from when there is much to send");
+    println!("| rate | round trip | queue | loss | fair |");
+    println!("|---|---|---|---|---|");
+    for (mbit_s, round_trip_ms, queue_kb) in [(16.0, 550, 200), (50.0, 550, 600), (50.0, 100, 200)]
+    {
+        for loss in [0.0, 0.01, 0.05] {
+            let [through] = each_seed(seeds, |seed| {
+                let path = Path::new(round_trip_ms, queue_kb, loss).at(mbit_s);
+                let mut downloads = Downloads::new(&path.spec(seed, true));
+                let connection = downloads.connect(1.0, 0);
+                for step in 0..20 {
+                    downloads.until(2.0 + 0.6 * f64::from(step));
+                    downloads.pair.write(connection, Side::Server, 40_000);
+                }
+                let at = 14.0 + chance_s(seed);
+                downloads.until(at);
+                downloads.pair.write(connection, Side::Server, ENDLESS);
+                [downloads.until(at + 20.0)[0]]
+            });
+            println!(
+                "| {mbit_s} Mbit/s | {round_trip_ms} ms | {queue_kb} kB | {} % | {} |",
+                100.0 * loss,
+                spread(&shares(&through, mbit_s * (1.0 - loss) * PAYLOAD), 0)
+            );
+        }
     }
 }
 
@@ -348,15 +393,9 @@ fn varying(seeds: u64) {
     for spread_ms in [0, 1, 5, 15] {
         let cells = [0.0, 0.002].map(|loss| {
             let [through] = each_seed(seeds, |seed| {
-                let mut spec = Path::new(60, 750, loss).at(mbit_s).spec(seed, true);
-                for pipe in [&mut spec.down, &mut spec.up] {
-                    pipe.propagation.jitter = (spread_ms > 0).then_some(JitterConfig {
-                        spread_ns: Nanos::from_millis(spread_ms),
-                        distribution: JitterDistribution::Uniform,
-                        correlation: 0.0,
-                        reorder: false,
-                    });
-                }
+                let jitter = Nanos::from_millis(spread_ms);
+                let path = Path::new(60, 750, loss).at(mbit_s).varying_by(jitter);
+                let spec = path.spec(seed, true);
                 let mut downloads = Downloads::new(&spec);
                 downloads.begin(1.0 + chance_s(seed), 0);
                 downloads.until(15.0);
@@ -365,5 +404,26 @@ fn varying(seeds: u64) {
             spread(&shares(&through, mbit_s * (1.0 - loss) * PAYLOAD), 0)
         });
         println!("| ±{spread_ms} ms | {} | {} |", cells[0], cells[1]);
+    }
+}
+
+/// As [`beside`], and over paths whose delay varies.
+fn beside_varying(seeds: u64) {
+    let equal = MBIT_S * PAYLOAD / 2.0;
+    println!("What it keeps without loss, in % of an equal share ({equal:.2} Mbit/s)");
+    println!("| round trip | queue | jitter, each way | beside CUBIC | beside fair | fair |");
+    println!("|---|---|---|---|---|---|");
+    for (round_trip_ms, queue_kb) in [(550, 200), (550, 1100), (100, 100), (100, 200), (60, 120)] {
+        for jitter_ms in [1, 5, 15] {
+            let path = Path::new(round_trip_ms, queue_kb, 0.0);
+            let path = path.varying_by(Nanos::from_millis(jitter_ms));
+            let [plain, kept, through] = two_minutes(seeds, path, equal);
+            println!(
+                "| {round_trip_ms} ms | {queue_kb} kB | ±{jitter_ms} ms | {:.0} | {} | {:.0} |",
+                median(&plain),
+                spread(&kept, 0),
+                median(&through),
+            );
+        }
     }
 }

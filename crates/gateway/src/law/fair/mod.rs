@@ -8,7 +8,8 @@
 //! 4. There are no limits after losses outside probes (`inflight_shortterm`, 5.5.10): the limit is what is delivered in a round trip
 //!    and a little more, so a queue does not grow in `ProbeCruise`.
 //! 5. A probe that found more is followed by a larger one, one that met overflow by a smaller one.
-//! 6. A queue that does not empty although this sender leaves it room is others'; so is one that overflows though it is longer than what
+//! 6. A queue that does not empty although this sender leaves it room is others'. Jitter makes a sender find a little more than the path's rate,
+//!    and then the queue is its own. So its window falls below what the path delivers, and shows whose it is. Others' is also one that overflows though it is longer than what
 //!    the probe adds, or a probe that overflows and yet brings more: it took that from others. Then the window is CUBIC's. Who knows the
 //!    path's rate has had the path, and makes room at once (RFC 9438, 4.7). Who has just come waits for the first overflow.
 //! 7. Now and then the window falls below what the path delivers. If the queue is then empty, the sender probes again as if it was alone.
@@ -72,6 +73,15 @@ struct Round {
     greatest: Nanos,
 }
 
+/// A queue that did not empty in `Cruise`: others fill it, or the rate that was found is a little more than the path's.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// What the path delivered while the queue stood, in bit/s: its rate, if nobody else is there.
+    delivered: Option<f64>,
+    under_way: u64,
+    overflow: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Fair {
     cap: Option<f64>,
@@ -97,6 +107,10 @@ pub(super) struct Fair {
     /// The last probe met a full queue or brought nothing more: alone, no probe can bring more than what is known by now.
     is_known: bool,
     held: u32,
+    /// When `Cruise` began last, and the bytes that had left the path by then.
+    cruised_from: (Time, u64),
+    /// What is known of a queue that does not empty, while `Test` finds out whose it is.
+    doubt: Option<Doubt>,
     /// What a CUBIC flow would have under way by now: known once others have been seen, and a bound in each state since then.
     cubic: Option<Cubic>,
     next_test: Time,
@@ -131,6 +145,8 @@ impl Fair {
             met_overflow: false,
             is_known: false,
             held: 0,
+            cruised_from: (Time::ZERO, 0),
+            doubt: None,
             cubic: None,
             next_test: Time::ZERO,
             tested: None,

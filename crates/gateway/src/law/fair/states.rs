@@ -2,8 +2,8 @@
 
 use super::super::cubic::{Cubic, PACKET};
 use super::{
-    CRUISE, CRUISE_ROUNDS, Fair, HELD_ROUNDS, LEAST_UP, LOSS_OF_OTHERS, LOSS_THRESHOLD, MOST_UP,
-    Round, State, TEST_EVERY, TEST_ROUNDS, UP,
+    CRUISE, CRUISE_ROUNDS, Doubt, Fair, HELD_ROUNDS, LEAST_UP, LOSS_OF_OTHERS, LOSS_THRESHOLD,
+    MOST_UP, Round, State, TEST_EVERY, TEST_ROUNDS, TEST_SHARE, UP,
 };
 use bentpipe_base::{Nanos, Time};
 
@@ -20,7 +20,11 @@ impl Fair {
                 self.met_overflow = false;
                 self.forget_oldest_best();
             }
-            State::Cruise | State::Shared => self.held = 0,
+            State::Cruise => {
+                self.held = 0;
+                self.cruised_from = (now, self.flight.passed());
+            }
+            State::Shared => self.held = 0,
             State::Startup | State::Drain | State::Down | State::Test => {}
         }
     }
@@ -97,7 +101,9 @@ impl Fair {
     }
 
     fn step_test(&mut self, now: Time) {
-        let is_short = self.flight.under_way() as f64 <= self.limit + 2.0 * PACKET;
+        // The limit is still that of the state before when this one has just begun.
+        let limit = self.limit.min(TEST_SHARE * self.carries(0.0));
+        let is_short = self.flight.under_way() as f64 <= limit + 2.0 * PACKET;
         if self.tested.is_none() && (is_short || self.rounds >= 3) {
             self.tested = Some((now, Nanos(i64::MAX)));
         }
@@ -106,12 +112,22 @@ impl Fair {
             && (now - from).0 as f64 > round_trip
         {
             let paused = now - self.since;
+            let doubt = self.doubt.take();
             if self.delays.is_above(least) {
+                if let Some(doubt) = doubt {
+                    self.share(now, doubt.under_way, doubt.overflow);
+                    return;
+                }
                 if let Some(cubic) = &mut self.cubic {
                     cubic.pause(paused);
                 }
                 self.next_test = now + self.test_every();
                 self.enter(now, State::Shared);
+            } else if let Some(doubt) = doubt {
+                if let Some(delivered) = doubt.delivered {
+                    self.best = [delivered, 0.0];
+                }
+                self.enter(now, State::Cruise);
             } else {
                 // An empty queue proves that nobody is there only where those who have just backed off would still fill it.
                 if self.delays.outlasts_back_off(Cubic::AFTER_OVERFLOW) {
@@ -160,8 +176,8 @@ impl Fair {
     }
 
     /// Others fill the queue, or have just overfilled it.
-    fn share(&mut self, now: Time, overflow: bool) {
-        let bytes = self.carries(0.0).max(self.flight.under_way() as f64);
+    fn share(&mut self, now: Time, under_way: u64, overflow: bool) {
+        let bytes = self.carries(0.0).max(under_way as f64);
         let mut cubic = match self.cubic {
             Some(cubic) => cubic.with_at_most(bytes),
             None => Cubic::new(bytes, self.is_known),
@@ -175,6 +191,19 @@ impl Fair {
         self.next_test = now + self.test_every();
         self.answered = self.flight.sent();
         self.enter(now, State::Shared);
+    }
+
+    /// The queue does not empty, or the path loses more where the delay does not tell why.
+    fn doubt(&mut self, now: Time, overflow: bool) {
+        let (from, passed) = self.cruised_from;
+        let bytes = (self.flight.passed() - passed) as f64;
+        let delivered = bytes * 8e9 / (now - from).0.max(1) as f64;
+        self.doubt = Some(Doubt {
+            delivered: (self.held >= HELD_ROUNDS).then_some(delivered),
+            under_way: self.flight.under_way(),
+            overflow,
+        });
+        self.enter(now, State::Test);
     }
 
     fn test_every(&self) -> Nanos {
@@ -211,15 +240,17 @@ impl Fair {
                 let others_overflow = self.best_before > 0.0
                     && self.losses.overflow_share(false) > LOSS_OF_OTHERS
                     && (self.probe_is_short() || self.probe_displaced() || is_others);
-                if self.held >= HELD_ROUNDS || others_overflow {
-                    self.share(now, others_overflow);
+                if others_overflow && !self.delays.vary() {
+                    self.share(now, self.flight.under_way(), true);
+                } else if others_overflow || self.held >= HELD_ROUNDS {
+                    self.doubt(now, others_overflow);
                 }
             }
             // It tells of packets that were sent before the probe.
             State::Up => {
                 let overflow = self.losses.overflow_share(false) > LOSS_OF_OTHERS;
                 if overflow && self.cubic.is_some() {
-                    self.share(now, true);
+                    self.share(now, self.flight.under_way(), true);
                 }
             }
             State::Shared => {
