@@ -23,6 +23,12 @@ kind = "bulk"
 streams = 3
 """
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+OF_STYLE = """
+(names) => names.map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim())
+"""
+
 COLOURS = """
 (canvas, names) => {
   const style = getComputedStyle(document.documentElement);
@@ -107,15 +113,48 @@ def test_a_hostile_file_is_refused_as_text(browser: Browser, address: str) -> No
 @pytest.mark.long(JOURNEY)
 def test_the_charts_are_saved_as_svg(browser: Browser, address: str, tmp_path: Path) -> None:
     with opened(browser, f"{address}#{SHORT}") as (page, said, _):
-        with page.expect_download() as download:
-            page.get_by_role("button", name="SVG").click()
-        download.value.save_as(tmp_path / "playground.svg")
-        root = ET.parse(tmp_path / "playground.svg").getroot()
-        lines = [path.get("d", "") for path in root.iter("{http://www.w3.org/2000/svg}path")]
+        root = ET.parse(_saved(page, "SVG", tmp_path)).getroot()
+        lines = [path.get("d", "") for path in root.iter(f"{SVG}path")]
         assert len(lines) == 8
         assert "NaN" not in "".join(lines)
         assert lines[1].count("L") == 19
         assert said == []
+
+
+@pytest.mark.long(JOURNEY)
+def test_a_sequence_that_is_shown_is_saved_with_the_charts(
+    browser: Browser, address: str, tmp_path: Path
+) -> None:
+    with opened(browser, f"{address}#{SHORT}&loss=0.01") as (page, said, _):
+        charts = [_saved(page, name, tmp_path).stat().st_size for name in ("PNG", "SVG")]
+        page.get_by_role("button", name="Zoom in on this time").press("Enter")
+        picture = page.locator("#sequence").get_by_role("img")
+        expect(picture).to_have_accessible_name(re.compile("packet by packet"))
+        sent, again = map(
+            int,
+            re.findall(r"([0-9]+) segments sent, ([0-9]+)", picture.get_attribute("aria-label") or "")[0],
+        )
+        assert _saved(page, "PNG", tmp_path).stat().st_size > charts[0]
+        root = ET.parse(_saved(page, "SVG", tmp_path)).getroot()
+        (group,) = (it for it in root.iter(f"{SVG}g") if it.get("clip-path") == "url(#clip-sequence)")
+        colours = [path.get("stroke") for path in group.iter(f"{SVG}path")]
+        blue, red = page.evaluate(OF_STYLE, ["--goodput", "--drops"])
+        assert colours.count(blue) == sent - again
+        # A line, and the diamond on it.
+        assert colours.count(red) == 2 * again > 0
+        assert not [path for path in group.iter(f"{SVG}path") if "NaN" in path.get("d", "NaN")]
+        page.get_by_role("button", name="Zoom in on this time").press("Enter")
+        expect(page.locator("#sequence")).to_be_hidden()
+        assert _saved(page, "SVG", tmp_path).stat().st_size == charts[1]
+        assert said == []
+
+
+def _saved(page: Page, name: str, folder: Path) -> Path:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name, exact=True).click()
+    path = folder / f"playground.{name.lower()}"
+    download.value.save_as(path)
+    return path
 
 
 @pytest.mark.long(JOURNEY)

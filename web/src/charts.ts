@@ -22,6 +22,12 @@ export interface Chart {
   readonly lines: readonly Line[];
 }
 
+/** A picture and the words above it. */
+export interface Titled {
+  readonly words: string;
+  readonly canvas: HTMLCanvasElement;
+}
+
 export const CHARTS: readonly Chart[] = [
   {
     key: "throughput", title: "Throughput and goodput, down", unit: "Mbit/s",
@@ -172,9 +178,13 @@ export class Charts {
     if (Number.isFinite(timeS)) this.#onTime(left < 0 ? null : timeS);
   }
 
-  /** The charts below each other, for a file. */
-  picture(title: string): HTMLCanvasElement {
-    const canvases = this.#drawn.flatMap(({ chart, plot }) => (plot ? [{ chart, canvas: plot.ctx.canvas }] : []));
+  /** The charts below each other, and what else is shown below them, for a file. */
+  picture(title: string, below: readonly Titled[]): HTMLCanvasElement {
+    const own = this.#drawn.flatMap(({ chart, plot }): Titled[] => {
+      const keys = chart.lines.map(({ label }) => label).join(", ");
+      return plot ? [{ words: `${chart.title}, ${chart.unit}: ${keys}`, canvas: plot.ctx.canvas }] : [];
+    });
+    const canvases = [...own, ...below];
     const scale = devicePixelRatio, head = 26 * scale;
     const all = element("canvas");
     all.width = Math.max(...canvases.map(({ canvas }) => canvas.width)) + 20 * scale;
@@ -187,9 +197,8 @@ export class Charts {
     to.font = `${14 * scale}px ${getComputedStyle(document.body).fontFamily}`;
     to.fillText(title, 10 * scale, 20 * scale, all.width - 20 * scale);
     let top = head;
-    for (const { chart, canvas } of canvases) {
-      const keys = chart.lines.map(({ label }) => label).join(", ");
-      to.fillText(`${chart.title}, ${chart.unit}: ${keys}`, 10 * scale, top + 20 * scale, all.width - 20 * scale);
+    for (const { words, canvas } of canvases) {
+      to.fillText(words, 10 * scale, top + 20 * scale, all.width - 20 * scale);
       to.drawImage(canvas, 10 * scale, top + head);
       top += canvas.height + head;
     }

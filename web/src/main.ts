@@ -257,12 +257,12 @@ byId("save-svg", HTMLButtonElement).addEventListener("click", () => {
   if (now === null) return;
   const words = `bentpipe playground: ${status.textContent ?? ""}`;
   const seconds = Math.max(now.settings.duration, pinned?.settings.duration ?? 0) / 1e9;
-  save("playground.svg", new Blob([svgFile(words, now.series, pinned?.series ?? null, seconds)], { type: "image/svg+xml" }));
+  save("playground.svg", new Blob([svgFile(words, now.series, pinned?.series ?? null, seconds, sequenceView.shown)], { type: "image/svg+xml" }));
 });
 byId("save-lab", HTMLButtonElement).addEventListener("click", () => save("playground.toml", new Blob([labFile(settings)], { type: "application/toml" })));
 byId("save-csv", HTMLButtonElement).addEventListener("click", () => now && save("playground.csv", new Blob([csv(now.series)], { type: "text/csv" })));
 byId("save-png", HTMLButtonElement).addEventListener("click", () => {
-  charts.picture(`bentpipe playground: ${status.textContent ?? ""}`).toBlob((png) => png && save("playground.png", png), "image/png");
+  charts.picture(`bentpipe playground: ${status.textContent ?? ""}`, sequenceView.pictures).toBlob((png) => png && save("playground.png", png), "image/png");
 });
 
 /** What the address says. */

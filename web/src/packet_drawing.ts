@@ -1,9 +1,9 @@
-// Packets on a canvas as tcptrace draws them: a segment is a tick from its first byte to its last with an arrowhead at both ends, below are the
+// Packets as tcptrace draws them: a segment is a tick from its first byte to its last with an arrowhead at both ends, below are the
 // stairs of the acknowledgements, above those of the receiver's window, between them what is selectively acknowledged.
 
 import type { Acknowledgement, Packet, Packets, Segment } from "./packets.ts";
 
-/** Where a time and a byte lie on the canvas, and how many of its pixels one of the page is. */
+/** Where a time and a byte lie on the picture, and how many of its pixels one of the page is. */
 export interface Places {
   x(timeS: number): number;
   y(byte: number): number;
@@ -14,6 +14,11 @@ export interface Places {
 
 export type Colour = (name: string) => string;
 
+/** What draws: a canvas, or what makes an SVG file. */
+export type Pen = Pick<
+  CanvasRenderingContext2D, "beginPath" | "moveTo" | "lineTo" | "closePath" | "stroke" | "fill" | "strokeStyle" | "fillStyle" | "lineWidth" | "lineJoin"
+>;
+
 const HEAD = 3;
 /** A shorter segment has no arrowheads. */
 const LEAST_HEADS = 4.5;
@@ -21,7 +26,7 @@ const DIAMOND = 4.5;
 const LEAST_TICK = 2.5;
 const SHORT_TICK = 2.5;
 
-export function drawPackets(to: CanvasRenderingContext2D, { all, before }: Packets, places: Places, colour: Colour): void {
+export function drawPackets(to: Pen, { all, before }: Packets, places: Places, colour: Colour): void {
   const acknowledgements = all.filter((it) => it.kind === "acknowledgement"), segments = all.filter((it) => it.kind === "segment");
   to.lineJoin = "miter";
   stairs(to, acknowledgements, before?.window ?? null, (it) => it.window, colour("--window"), 1, places);
@@ -37,7 +42,7 @@ export function drawPackets(to: CanvasRenderingContext2D, { all, before }: Packe
 }
 
 /** With arrowheads; where there is no room for them, a dot. */
-function segment(to: CanvasRenderingContext2D, it: Segment, { x, y, scale }: Places, width: number): void {
+function segment(to: Pen, it: Segment, { x, y, scale }: Places, width: number): void {
   const at = x(it.timeS), bottom = y(it.start), top = Math.min(y(it.end), bottom - LEAST_TICK * scale), head = Math.min(HEAD * scale, (bottom - top) / 2);
   const isDot = bottom - top < LEAST_HEADS * scale;
   to.lineWidth = (isDot ? LEAST_TICK : width) * scale;
@@ -57,7 +62,7 @@ function segment(to: CanvasRenderingContext2D, it: Segment, { x, y, scale }: Pla
 }
 
 /** Another shape than a segment's, for those who do not tell the colours apart. */
-function retransmission(to: CanvasRenderingContext2D, it: Segment, places: Places, ground: string): void {
+function retransmission(to: Pen, it: Segment, places: Places, ground: string): void {
   segment(to, it, places, 2);
   const at = places.x(it.timeS), middle = (places.y(it.start) + places.y(it.end)) / 2, size = DIAMOND * places.scale;
   to.beginPath();
@@ -74,7 +79,7 @@ function retransmission(to: CanvasRenderingContext2D, it: Segment, places: Place
   to.stroke();
 }
 
-function block(to: CanvasRenderingContext2D, at: number, bottom: number, top: number, scale: number): void {
+function block(to: Pen, at: number, bottom: number, top: number, scale: number): void {
   const cap = SHORT_TICK * scale;
   to.beginPath();
   to.moveTo(at, bottom);
@@ -86,7 +91,7 @@ function block(to: CanvasRenderingContext2D, at: number, bottom: number, top: nu
 
 /** From the level before, if it is known, to the end of what is shown. */
 function stairs(
-  to: CanvasRenderingContext2D, all: readonly Acknowledgement[], before: number | null, value: (it: Acknowledgement) => number, stroke: string, width: number, { x, y, left, right, scale }: Places,
+  to: Pen, all: readonly Acknowledgement[], before: number | null, value: (it: Acknowledgement) => number, stroke: string, width: number, { x, y, left, right, scale }: Places,
 ): void {
   let level = before;
   to.strokeStyle = stroke;
@@ -105,7 +110,7 @@ function stairs(
 }
 
 /** One for each, so that those that acknowledge nothing new are seen. */
-function acknowledgementTicks(to: CanvasRenderingContext2D, all: readonly Acknowledgement[], stroke: string, { x, y, scale }: Places): void {
+function acknowledgementTicks(to: Pen, all: readonly Acknowledgement[], stroke: string, { x, y, scale }: Places): void {
   to.strokeStyle = stroke;
   to.lineWidth = scale;
   to.beginPath();

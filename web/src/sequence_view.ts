@@ -2,7 +2,7 @@
 // and a packet is chosen by a slider or by pointing.
 
 import uPlot from "uplot";
-import { legend } from "./charts.ts";
+import { legend, type Titled } from "./charts.ts";
 import { element } from "./elements.ts";
 import type { Answer, Ask } from "./messages.ts";
 import { drawPackets, nearest } from "./packet_drawing.ts";
@@ -31,6 +31,12 @@ const MOVES: readonly (readonly [name: string, to: (fromS: number, toS: number) 
   ["Closer", (from, to) => [from + (to - from) / 4, to - (to - from) / 4]],
   ["Wider", (from, to) => [from - (to - from) / 2, to + (to - from) / 2]],
 ];
+
+export interface Shown {
+  readonly words: string;
+  readonly sequence: Sequence;
+  readonly span: Span;
+}
 
 export class SequenceView {
   readonly #figure: HTMLElement;
@@ -85,6 +91,16 @@ export class SequenceView {
     }
     const ask: Ask = { id: this.#latest, request: detail(settings, ports, fromS, toS), budgetMs: null };
     this.#worker.postMessage(ask);
+  }
+
+  /** What is drawn now; null: nothing. */
+  get shown(): Shown | null {
+    return this.#figure.hidden || this.#drawn === null ? null : { words: this.#caption.textContent, sequence: this.#drawn, span: this.#span };
+  }
+
+  /** As they are drawn now. */
+  get pictures(): readonly Titled[] {
+    return this.#figure.hidden || this.#plot === null ? [] : [{ words: this.#caption.textContent, canvas: this.#plot.ctx.canvas }];
   }
 
   #move(fromS: number, toS: number): void {
