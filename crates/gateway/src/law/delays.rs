@@ -11,7 +11,7 @@ use bentpipe_base::{Nanos, Time};
 /// Round trips of the last one to two such spans are remembered.
 const MEMORY: Nanos = Nanos::from_secs(30);
 
-/// So many round trips are looked at together, and the least of so many of their spreads is the path's own.
+/// So many round trips are looked at together, and the median of so many of their spreads is the path's own.
 const SET: u32 = 8;
 const SETS: usize = 8;
 
@@ -48,6 +48,19 @@ pub(super) struct Delays {
     last: Option<Nanos>,
     set: Set,
     spreads: [Option<Nanos>; SETS],
+    /// Their median, in ns.
+    spread: f64,
+}
+
+fn median(spreads: &[Option<Nanos>; SETS]) -> f64 {
+    let mut sorted = *spreads;
+    // Those that are not known yet come first.
+    sorted.sort_unstable();
+    let known = spreads.iter().flatten().count();
+    sorted[SETS - known..]
+        .get(known / 2)
+        .and_then(|it| *it)
+        .map_or(0.0, |it| it.0 as f64)
 }
 
 impl Default for Delays {
@@ -59,6 +72,7 @@ impl Default for Delays {
             last: None,
             set: EMPTY,
             spreads: [None; SETS],
+            spread: 0.0,
         }
     }
 }
@@ -85,6 +99,7 @@ impl Delays {
             self.spreads.rotate_right(1);
             self.spreads[0] = Some(set.spread());
             self.set = EMPTY;
+            self.spread = median(&self.spreads);
         }
         time
     }
@@ -111,8 +126,7 @@ impl Delays {
 
     /// What round trips that follow each other differ by to and fro, in ns.
     pub fn spread(&self) -> f64 {
-        let least = self.spreads.iter().flatten().min();
-        least.map_or(0.0, |it| it.0 as f64)
+        self.spread
     }
 
     /// What a queue adds that is worth to be seen.
@@ -125,6 +139,11 @@ impl Delays {
         self.step().max(2.0 * self.spread()) + 2.0 * self.jitter
     }
 
+    /// So has the shortest of a round, if it is so much above: one of several reports is hardly delayed.
+    fn slack_of_shortest(&self) -> f64 {
+        self.step().max(self.spread()) + 2.0 * self.jitter
+    }
+
     /// Whether the path's own delay varies so much that it hides a queue.
     pub fn vary(&self) -> bool {
         self.slack() > 2.0 * self.step()
@@ -132,6 +151,11 @@ impl Delays {
 
     pub fn is_above(&self, time: Nanos) -> bool {
         (time - self.least()).0 as f64 > self.slack()
+    }
+
+    /// Whether the shortest round trip of a round has met a queue.
+    pub fn stands(&self, shortest: Nanos) -> bool {
+        (shortest - self.least()).0 as f64 > self.slack_of_shortest()
     }
 
     /// Whether a round whose longest round trip was this met no queue. The greatest of many differs more than one does.

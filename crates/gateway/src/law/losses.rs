@@ -33,6 +33,8 @@ pub(super) struct Losses {
     channel: f64,
     known: f64,
     round: Counts,
+    /// Of rounds that may have met a queue, until it is known whose it was.
+    unsure: Counts,
 }
 
 impl Losses {
@@ -85,7 +87,28 @@ impl Losses {
     /// The round is over. `quiet`: no packet waited in it.
     pub fn end_round(&mut self, quiet: bool) {
         let it = core::mem::take(&mut self.round);
-        if !quiet || it.decided < 1.0 {
+        if quiet {
+            self.learn(it);
+        } else {
+            self.unsure.decided += it.decided;
+            self.unsure.lost += it.lost;
+            self.unsure.overflow += it.overflow;
+        }
+    }
+
+    /// The queue was others': what was lost tells nothing of the channel.
+    pub fn forget_unsure(&mut self) {
+        self.unsure = Counts::default();
+    }
+
+    /// There was no queue: the channel lost it.
+    pub fn learn_unsure(&mut self) {
+        let it = core::mem::take(&mut self.unsure);
+        self.learn(it);
+    }
+
+    fn learn(&mut self, it: Counts) {
+        if it.decided < 1.0 {
             return;
         }
         // A probe loses less than a third in the shortest queue.

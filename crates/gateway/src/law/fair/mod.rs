@@ -77,9 +77,10 @@ struct Round {
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
     /// What the path delivered while the queue stood, in bit/s: its rate, if nobody else is there.
-    delivered: Option<f64>,
+    delivered: f64,
     under_way: u64,
-    overflow: bool,
+    /// When the `Cruise` began whose losses made it: a probe follows as soon as without them. `None`: the queue stood.
+    overflow_since: Option<Time>,
 }
 
 #[derive(Clone, Debug)]

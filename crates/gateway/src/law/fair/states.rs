@@ -113,9 +113,9 @@ impl Fair {
         {
             let paused = now - self.since;
             let doubt = self.doubt.take();
-            if self.delays.is_above(least) {
+            if self.delays.stands(least) {
                 if let Some(doubt) = doubt {
-                    self.share(now, doubt.under_way, doubt.overflow);
+                    self.share(now, doubt.under_way, doubt.overflow_since.is_some());
                     return;
                 }
                 if let Some(cubic) = &mut self.cubic {
@@ -124,10 +124,13 @@ impl Fair {
                 self.next_test = now + self.test_every();
                 self.enter(now, State::Shared);
             } else if let Some(doubt) = doubt {
-                if let Some(delivered) = doubt.delivered {
-                    self.best = [delivered, 0.0];
-                }
+                self.losses.learn_unsure();
                 self.enter(now, State::Cruise);
+                match doubt.overflow_since {
+                    Some(since) => self.since = since,
+                    None if self.is_limited => {}
+                    None => self.best = [doubt.delivered, 0.0],
+                }
             } else {
                 // An empty queue proves that nobody is there only where those who have just backed off would still fill it.
                 if self.delays.outlasts_back_off(Cubic::AFTER_OVERFLOW) {
@@ -187,6 +190,7 @@ impl Fair {
             cubic.on_overflow();
         }
         self.cubic = Some(cubic);
+        self.losses.forget_unsure();
         self.up = LEAST_UP;
         self.next_test = now + self.test_every();
         self.answered = self.flight.sent();
@@ -197,11 +201,10 @@ impl Fair {
     fn doubt(&mut self, now: Time, overflow: bool) {
         let (from, passed) = self.cruised_from;
         let bytes = (self.flight.passed() - passed) as f64;
-        let delivered = bytes * 8e9 / (now - from).0.max(1) as f64;
         self.doubt = Some(Doubt {
-            delivered: (self.held >= HELD_ROUNDS).then_some(delivered),
+            delivered: bytes * 8e9 / (now - from).0.max(1) as f64,
             under_way: self.flight.under_way(),
-            overflow,
+            overflow_since: overflow.then_some(self.since),
         });
         self.enter(now, State::Test);
     }
@@ -213,7 +216,7 @@ impl Fair {
 
     fn on_round(&mut self, now: Time, round: &Round) {
         let delays = self.delays;
-        let above = |time: Nanos| delays.is_above(time);
+        let above = |shortest: Nanos| delays.stands(shortest);
         let overflow = self.losses.overflow_share(true) > LOSS_THRESHOLD;
         match self.state {
             State::Startup => {
@@ -243,7 +246,7 @@ impl Fair {
                 if others_overflow && !self.delays.vary() {
                     self.share(now, self.flight.under_way(), true);
                 } else if others_overflow || self.held >= HELD_ROUNDS {
-                    self.doubt(now, others_overflow);
+                    self.doubt(now, self.held < HELD_ROUNDS);
                 }
             }
             // It tells of packets that were sent before the probe.
