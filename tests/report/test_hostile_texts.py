@@ -147,6 +147,7 @@ def test_a_page_shows_escapes_and_packs_no_control_character(hostile: Results) -
         assert SHOWN in part["heading"]
 
 
+@pytest.mark.long("each chart as a picture, 2.7 s; the page's own tests are always run")
 def test_charts_show_escapes_and_take_no_formula_from_a_text(hostile: Results, tmp_path: Path) -> None:
     runs = [run for run in hostile.records if run["run"] in {"11", "99"}]
     charts = [*files.over_all(hostile), *(chart for run in runs for chart in files.of_run(hostile, run))]

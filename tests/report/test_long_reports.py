@@ -33,6 +33,7 @@ def test_a_short_table_is_whole(sweep: Results) -> None:
     assert printed(sweep, 100, full=False) == printed(sweep, 100, full=True)
 
 
+@pytest.mark.long("the same page by one process and by several, 2.2 s")
 def test_processes_draw_the_very_same_page(sweep: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "_WORTH_PROCESSES", 1000)
     alone = html.render(sweep)

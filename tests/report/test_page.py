@@ -151,6 +151,7 @@ def test_what_runs_have_alike_costs_once() -> None:
     assert sixteen < 1.05 * one
 
 
+@pytest.mark.long("a page of a sweep is made several times, 2.7 s; others hold its size")
 def test_charts_over_time_are_thinned_until_the_page_has_its_size(sweep: Results, sweep_page: str) -> None:
     whole = sweep_page
     charts_bytes = sum(map(len, re.findall(r'class="group">(.*?)</script>', whole)))
@@ -185,7 +186,7 @@ def made_up_part(number: int, pixels: int) -> dict[str, Any]:
     return {"name": f"{number}", "spec": '{"rate": 1}' * 400, "figures": [{"y": curve} for curve in curves]}
 
 
-@pytest.mark.parametrize("count", [10, 100, 1000])
+@pytest.mark.parametrize("count", [10, 100, pytest.param(1000, marks=pytest.mark.long("1000 runs, 1.5 s"))])
 def test_runs_are_packed_at_the_finest_width_that_has_room(count: int) -> None:
     most_bytes = 240_000
     packed = packing.packed_runs(count, made_up_part, most_bytes)

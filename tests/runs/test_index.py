@@ -118,6 +118,7 @@ steps = st.one_of(
 )
 
 
+@pytest.mark.long("30 histories of folders on the disk, 3.2 s")
 @settings(max_examples=30)
 @given(st.lists(steps, min_size=1, max_size=12))
 def test_the_index_with_what_it_lacks_is_what_all_records_say(history: list[tuple[Any, ...]]) -> None:

@@ -238,16 +238,25 @@ fn varying(mut spec: SimSpec, spread_ms: i64) -> SimSpec {
 /// overflows. CUBIC gets 5 % of such a path at 15 ms.
 #[test]
 fn a_delay_that_varies_is_not_taken_for_others() {
-    for (spread_ms, least) in [(1, 0.85), (5, 0.85), (15, 0.8)] {
-        let mut shares = for_seeds([1, 2, 3], |seed| {
-            let mut spec = varying(path(100, 60, 0.002, Rate::Fair), spread_ms);
-            spec.seed = seed;
-            let [through, _] = downloads(&spec, false, [15, 45]);
-            through / (100.0 * 0.998 * PAYLOAD)
-        });
-        shares.sort_by(f64::total_cmp);
-        assert!(shares[1] > least, "{spread_ms} ms: {shares:?}");
-    }
+    reaches_the_rate_where_the_delay_varies(15, 0.8);
+}
+
+#[test]
+#[ignore = "long: six more simulations of 100 Mbit/s, some 8 s of processor time"]
+fn nor_is_one_that_varies_less() {
+    reaches_the_rate_where_the_delay_varies(1, 0.85);
+    reaches_the_rate_where_the_delay_varies(5, 0.85);
+}
+
+fn reaches_the_rate_where_the_delay_varies(spread_ms: i64, least: f64) {
+    let mut shares = for_seeds([1, 2, 3], |seed| {
+        let mut spec = varying(path(100, 60, 0.002, Rate::Fair), spread_ms);
+        spec.seed = seed;
+        let [through, _] = downloads(&spec, false, [15, 45]);
+        through / (100.0 * 0.998 * PAYLOAD)
+    });
+    shares.sort_by(f64::total_cmp);
+    assert!(shares[1] > least, "{spread_ms} ms: {shares:?}");
 }
 
 /// In the median of three seeds.
