@@ -137,9 +137,10 @@ interval = "200 ms"
 start = "2 s"
 """
 PAYLOAD_SHARE = 1430 / 1500
+AGAIN = pytest.mark.long("the same over the other family or the other way, 6 to 8 s of a real run each")
 
 
-@pytest.mark.parametrize(("ip", "direction"), [(4, "down"), (6, "up")])
+@pytest.mark.parametrize(("ip", "direction"), [pytest.param(4, "down", marks=AGAIN), (6, "up")])
 def test_a_path_that_loses_packets_is_filled(tmp_path: Path, ip: int, direction: str) -> None:
     results = run(tmp_path, LOSSY.replace("IP", str(ip), 1).replace("DIRECTION", direction))
     record = results.records[0]
@@ -247,7 +248,7 @@ size = "2 MB"
 """
 
 
-@pytest.mark.parametrize("ip", [4, 6])
+@pytest.mark.parametrize("ip", [4, pytest.param(6, marks=AGAIN)])
 def test_the_connections_of_somebody_else_cross_beside_the_session(tmp_path: Path, ip: int) -> None:
     results = run(tmp_path, BESIDE.replace("IP", str(ip), 1))
     (record,) = results.records

@@ -140,7 +140,10 @@ def test_only_named_workloads_cross_in_the_tunnel(tmp_path: Path) -> None:
 
 
 @HERE
-@pytest.mark.parametrize("ip", [4, 6])
+@pytest.mark.parametrize(
+    "ip",
+    [4, pytest.param(6, marks=pytest.mark.long("the same over the other family, 5 s of a real run"))],
+)
 def test_a_download_crosses_coded_and_has_the_figures_of_sim(tmp_path: Path, ip: int) -> None:
     (tmp_path / "sim").mkdir()
     text = LAB.replace("IP", str(ip))

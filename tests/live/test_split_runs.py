@@ -45,11 +45,18 @@ kind = "exec"
 command = ["curl", "-s", "-S", "-m", "5", "http://server:1/"]
 start = "2 s"
 """
+AGAIN = pytest.mark.long("the same over the other family or the other way, 8 s of a real run each")
 TUNNEL = "[tunnel]\nredundancy = 0.2\n"
 
 
 @pytest.mark.parametrize(
-    ("ip", "direction", "tunnel"), [(4, "down", ""), (6, "up", ""), (4, "up", TUNNEL), (6, "down", TUNNEL)]
+    ("ip", "direction", "tunnel"),
+    [
+        (4, "down", ""),
+        (6, "up", TUNNEL),
+        pytest.param(6, "down", "", marks=AGAIN),
+        pytest.param(4, "up", TUNNEL, marks=AGAIN),
+    ],
 )
 def test_every_kind_of_work_crosses_a_split(tmp_path: Path, ip: int, direction: str, tunnel: str) -> None:
     lab = LAB.replace("IP", str(ip), 1).replace("DIRECTION", direction) + tunnel

@@ -53,7 +53,10 @@ def test_a_call_crosses_a_tunnel_and_passes_proxies(tmp_path: Path) -> None:
         assert figures["down"]["sent"] == 25
 
 
-@pytest.mark.parametrize("ip", [4, 6])
+@pytest.mark.parametrize(
+    "ip",
+    [4, pytest.param(6, marks=pytest.mark.long("the same over the other family, 6 s of a real run"))],
+)
 def test_a_call_crosses_the_gateways_unless_they_leave_it_alone(tmp_path: Path, ip: int) -> None:
     """Of two calls at once the gateways carry one: by its packets each gateway knows it from the other."""
     other = CALL.replace("voice", "other") + 'time = "400 ms"\n'
