@@ -44,6 +44,7 @@ def guarded(folder: Path, *change: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long("two sweeps and a comparison, 2.4 s; the change that is slower is always tried")
 def test_a_change_that_costs_nothing_passes(tmp_path: Path) -> None:
     said = guarded(tmp_path, 'title    = "', 'title    = "Now: ')
     assert (said.returncode, said.stderr) == (0, "")

@@ -89,6 +89,6 @@ def test_each_connection_is_its_workloads_and_each_flows_samples_have_its_ports(
     }
     assert seen
     assert seen <= set(data["flow"])
-    # Not of another flow that had its ports before. iperf3 connects first, and on a busy machine begins later.
+    # No other flow had its ports before. iperf3 connects first, and begins later on a busy machine.
     early = together.filter(pl.col("time_s") < pl.col("start_s") - 0.5)
     assert early.is_empty()

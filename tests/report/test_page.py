@@ -199,6 +199,7 @@ def test_runs_are_packed_at_the_finest_width_that_has_room(count: int) -> None:
         assert sum(len(packing.pack(group)) for group in groups) > 0.8 * most_bytes
 
 
+@pytest.mark.long("the page of a sweep of six runs, 2.5 s")
 def test_a_run_of_a_sweep_takes_a_few_kilobytes(tmp_path: Path) -> None:
     results = Results.open(synthetic.sweep(tmp_path, repeat=2, rtts_ms=(11, 30, 150)))
     groups = re.findall(r'class="group">(.*?)</script>', html.render(results))
@@ -214,6 +215,7 @@ def test_of_many_runs_only_the_charts_over_all_are_drawn_as_files(
     assert names == {chart.name for chart in files.over_all(sweep)}
 
 
+@pytest.mark.long("one more page of a sweep, 1.6 s")
 def test_a_page_without_room_for_charts_over_time_says_so(sweep: Results) -> None:
     page = html.render(sweep, most_bytes=0)
     assert "it has no charts over time" in page
