@@ -237,15 +237,11 @@ fn varying(mut spec: SimSpec, spread_ms: i64) -> SimSpec {
 /// In the median of three seeds. A delay that varies looks like a queue that others fill, and with the losses of the channel like one that
 /// overflows. CUBIC gets 5 % of such a path at 15 ms.
 #[test]
+#[ignore = "long: nine simulations of 100 Mbit/s, some 12 s of processor time"]
 fn a_delay_that_varies_is_not_taken_for_others() {
-    reaches_the_rate_where_the_delay_varies(15, 0.8);
-}
-
-#[test]
-#[ignore = "long: six more simulations of 100 Mbit/s, some 8 s of processor time"]
-fn nor_is_one_that_varies_less() {
-    reaches_the_rate_where_the_delay_varies(1, 0.85);
-    reaches_the_rate_where_the_delay_varies(5, 0.85);
+    for (spread_ms, least) in [(1, 0.85), (5, 0.85), (15, 0.8)] {
+        reaches_the_rate_where_the_delay_varies(spread_ms, least);
+    }
 }
 
 fn reaches_the_rate_where_the_delay_varies(spread_ms: i64, least: f64) {
