@@ -200,14 +200,21 @@ mod tests {
         assert!(stays.is_above(Nanos::from_millis(80)));
     }
 
-    /// CUBIC's: it fills for a while, and is a third shorter at once.
+    /// CUBIC's queue fills for a while, and is a third shorter at once. One that jumps by as much to and fro is jitter.
     #[test]
     fn a_queue_that_others_fill_and_empty_is_no_delay_that_varies() {
-        let mut delays = Delays::default();
+        let mut fills = Delays::default();
+        let mut varies = Delays::default();
         for step in 0..1000 {
-            delays.on_round_trip(Time(step), Nanos::from_millis(60 + step % 40));
+            fills.on_round_trip(Time(step), Nanos::from_millis(60 + step % 40));
+            varies.on_round_trip(Time(step), Nanos::from_millis(60 + 39 * (step % 2)));
         }
-        assert!(delays.is_above(Nanos::from_millis(80)));
+        assert!(fills.spread() == 0.0 && !fills.vary(), "{}", fills.spread());
+        assert!(
+            varies.spread() >= 39e6 && varies.vary(),
+            "{}",
+            varies.spread()
+        );
     }
 
     #[test]

@@ -8,10 +8,11 @@
 //! 4. There are no limits after losses outside probes (`inflight_shortterm`, 5.5.10): the limit is what is delivered in a round trip
 //!    and a little more, so a queue does not grow in `ProbeCruise`.
 //! 5. A probe that found more is followed by a larger one, one that met overflow by a smaller one.
-//! 6. A queue that does not empty although this sender leaves it room is others'. Jitter makes a sender find a little more than the path's rate,
-//!    and then the queue is its own. So its window falls below what the path delivers, and shows whose it is. Others' is also one that overflows though it is longer than what
-//!    the probe adds, or a probe that overflows and yet brings more: it took that from others. Then the window is CUBIC's. Who knows the
-//!    path's rate has had the path, and makes room at once (RFC 9438, 4.7). Who has just come waits for the first overflow.
+//! 6. A queue that does not empty although this sender leaves it room is others'. Jitter makes a sender find a little more than the path's
+//!    rate, and then the queue is its own. So its window falls below what the path delivers, and shows whose it is. Others' is also one that
+//!    overflows though it is longer than what the probe adds, or a probe that overflows and yet brings more: it took that from others. Then
+//!    the window is CUBIC's. Who knows the path's rate has had the path, and makes room at once (RFC 9438, 4.7). Who has just come waits for
+//!    the first overflow.
 //! 7. Now and then the window falls below what the path delivers. If the queue is then empty, the sender probes again as if it was alone.
 //!    An empty queue does not prove that: two CUBIC flows that have just backed off leave a short one empty too. So the window that CUBIC
 //!    would have goes on growing, and bounds what is under way. Alone it has soon outgrown what the path carries. Where those who have
@@ -79,7 +80,7 @@ struct Doubt {
     /// What the path delivered while the queue stood, in bit/s: its rate, if nobody else is there.
     delivered: f64,
     under_way: u64,
-    /// When the `Cruise` began whose losses made it: a probe follows as soon as without them. `None`: the queue stood.
+    /// When the state began whose losses made it: a probe follows as soon as without them. `None`: the queue stood.
     overflow_since: Option<Time>,
 }
 

@@ -216,7 +216,6 @@ impl Fair {
 
     fn on_round(&mut self, now: Time, round: &Round) {
         let delays = self.delays;
-        let above = |shortest: Nanos| delays.stands(shortest);
         let overflow = self.losses.overflow_share(true) > LOSS_THRESHOLD;
         match self.state {
             State::Startup => {
@@ -234,7 +233,7 @@ impl Fair {
                     self.met_overflow = true;
                 }
                 // The first round's packets were sent before.
-                if self.rounds > 1 && round.least.is_some_and(above) {
+                if self.rounds > 1 && round.least.is_some_and(|it| delays.stands(it)) {
                     self.held += 1;
                 } else if round.least.is_some() && self.rounds > 1 {
                     self.held = 0;
