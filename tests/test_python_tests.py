@@ -34,7 +34,9 @@ def test_every_test_is_run_by_one_of_the_parts(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     done = (tmp_path / "done").read_text().splitlines()
     marks = marks_of(tmp_path)
-    assert (sorted(marks), marks[-1]) == (sorted(PARTS), "live and alone")
+    assert sorted(marks) == sorted(PARTS)
+    # The tests that are not live go beside both, and may be noted at any time.
+    assert marks.index("live and not alone") < marks.index("live and alone")
     assert [each in ended.stdout for each in done] == [True] * 3
     assert "left out" not in ended.stdout
 

@@ -129,9 +129,9 @@ impl Delays {
         self.spread
     }
 
-    /// What a queue adds that is worth to be seen.
+    /// A queue that is shorter is not seen: as much stands in `Cruise` by the sender's own limit.
     fn step(&self) -> f64 {
-        (self.least().0 as f64 / 8.0).max(5e6)
+        (self.least().0 as f64 / 16.0).max(5e6)
     }
 
     /// A round trip this much above the least has met a queue.
@@ -219,8 +219,8 @@ mod tests {
 
     #[test]
     fn only_a_long_queue_outlasts_a_back_off() {
-        // Of 340 ms, 70 % are 238 ms: more than 200 ms and an eighth. Of 320 ms they are 224 ms.
-        for (least, greatest, outlasts) in [(200, 340, true), (200, 320, false), (550, 650, false)]
+        // Of 310 ms, 70 % are 217 ms: more than 200 ms and a sixteenth. Of 300 ms they are 210 ms.
+        for (least, greatest, outlasts) in [(200, 310, true), (200, 300, false), (550, 650, false)]
         {
             let mut delays = Delays::default();
             // So long that the one step between them adds no jitter.

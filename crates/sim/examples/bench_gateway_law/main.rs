@@ -20,11 +20,14 @@ const MBIT_S: f64 = 16.0;
 /// Bytes that no run sends.
 const ENDLESS: u64 = 4_000_000_000;
 /// Round trip in ms and queue in kB.
-const SHARED: [(i64, u64); 10] = [
+const SHARED: [(i64, u64); 13] = [
+    (550, 100),
+    (550, 150),
     (550, 200),
     (550, 400),
     (550, 700),
     (550, 1100),
+    (100, 25),
     (100, 50),
     (100, 100),
     (100, 200),

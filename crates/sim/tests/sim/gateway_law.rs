@@ -119,7 +119,7 @@ fn cubic_keeps_its_share(mbit_s: u64, round_trip_ms: i64, bdps: f64) {
     let mut kept = shares.map(|it| it[1]);
     kept.sort_by(f64::total_cmp);
     assert!(kept[1] >= 0.8, "{what}");
-    let own = if bdps < 0.2 { 0.67 } else { 0.3 };
+    let own = if bdps < 0.2 { 0.5 } else { 0.3 };
     assert!(shares.iter().all(|it| it[0] >= own), "{what}");
 }
 
@@ -127,6 +127,23 @@ fn cubic_keeps_its_share(mbit_s: u64, round_trip_ms: i64, bdps: f64) {
 fn cubic_keeps_that_share_in_short_queues_too() {
     for (mbit_s, round_trip_ms, bdps) in [(16, 550, 0.18), (20, 100, 0.18)] {
         cubic_keeps_its_share(mbit_s, round_trip_ms, bdps);
+    }
+}
+
+/// A queue of a tenth of the bandwidth-delay product is about the shortest in which `fair` sees others. CUBIC keeps less than 80 % there, but a law that
+/// does not see it leaves it next to nothing.
+#[test]
+#[ignore = "long: two more paths, some 5 s of processor time"]
+fn others_are_seen_in_a_queue_of_a_tenth() {
+    for (mbit_s, round_trip_ms) in [(16, 550), (20, 100)] {
+        let mut kept = for_seeds([5, 6, 7], |seed| {
+            let mut spec = with_queue(0.1, mbit_s, round_trip_ms, 0.0, Rate::Fair);
+            spec.seed = seed;
+            let [_, beside] = downloads(&spec, true, [10 + seed as i64, 130]);
+            beside / (mbit_s as f64 * PAYLOAD / 2.0)
+        });
+        kept.sort_by(f64::total_cmp);
+        assert!(kept[1] >= 0.3, "{round_trip_ms} ms: {kept:?}");
     }
 }
 
