@@ -1,18 +1,20 @@
 """Predicted against real: what the doctor says that a cure gives, and what the lab gives with that cure.
 
 The doctor sees the run of a labelled lab from one end, and predicts the goodput of its best change. The same
-change is then made in the lab itself, which is simulated again with the same seed. The error is predicted /
-real - 1. Where the path was never full its rate is unknown to the doctor, and its prediction holds only if
-the path carries so much; such runs are counted apart, as they are and with the path's rate as the most.
+change is then made in the lab itself, which runs again with the same seed: in `sim`, or in `live` for
+`live.py --cures`. The error is predicted / real - 1. Where the path was never full its rate is unknown to the
+doctor, and its prediction holds only if the path carries so much; such runs are counted apart, as they are
+and with the path's rate as the most.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
+from typing import Any
 
-from planted import HEADERS, MSS, SMALLER, draw
-from records import kept
+from planted import HEADERS, MSS, SMALLER, Planted, draw
+from records import Kept, kept
 
 import bentpipe
 from bentpipe.doctor.cures import cures
@@ -57,37 +59,62 @@ def cured(number: int, *, kind: str, end: SeenFrom) -> list[Cured]:
     for seed in range(FIRST_SEED + number * _DRAWS, FIRST_SEED + (number + 1) * _DRAWS):
         planted = draw(kind, seed, of=SMALLER)
         run = kept(planted.lab)
-        if not planted.least_used <= run.used_share <= planted.most_used:
-            continue
-        found = diagnose(run.seen_from(end, 0.1)[0])
-        path = path_seen([found])
-        proposed = cures(found, path) if path is not None else []
-        seen = found.evidence.goodput_bit_s
-        if not proposed or path is None or not seen:
-            return []
-        best = proposed[0]
-        rate_bit_s = float(planted.lab["path"]["rate"].split()[0]) * 1e6 * MSS / (MSS + HEADERS)
-        return [
-            Cured(
-                kind,
-                end,
-                ", ".join(best.change),
-                seen,
-                best.goodput_bit_s,
-                min(best.goodput_bit_s, rate_bit_s),
-                _real(planted.lab, best.change),
-                path.rate_bit_s is not None,
-            )
-        ]
+        if planted.least_used <= run.used_share <= planted.most_used:
+            return of_run(planted, run, end, _simulated)
     return []
 
 
-def _real(lab: dict[str, object], change: dict[str, object]) -> float:
-    """Goodput of the lab with the change, in bit/s."""
-    changed = bentpipe.Lab(**lab)
+Change = Mapping[str, Any]
+"""Dotted keys of a lab with their values."""
+
+
+def of_run(
+    planted: Planted,
+    run: Kept,
+    end: SeenFrom,
+    real: Callable[[dict[str, Any], Change], Mapping[str, Any] | None],
+) -> list[Cured]:
+    """What the doctor predicts of that run's best change, and what `real` gives: the record of a run of the
+    lab with the change, or None if it cannot be had. Empty: no change was proposed, or none was real."""
+    kind = planted.kind
+    found = diagnose(run.seen_from(end, 0.1)[0])
+    path = path_seen([found])
+    proposed = cures(found, path) if path is not None else []
+    seen = found.evidence.goodput_bit_s
+    if not proposed or path is None or not seen:
+        return []
+    best = proposed[0]
+    record = real(planted.lab, best.change)
+    if record is None:
+        return []
+    rate_bit_s = float(planted.lab["path"]["rate"].split()[0]) * 1e6 * MSS / (MSS + HEADERS)
+    return [
+        Cured(
+            kind,
+            end,
+            ", ".join(best.change),
+            seen,
+            best.goodput_bit_s,
+            min(best.goodput_bit_s, rate_bit_s),
+            _goodput_bit_s(record),
+            path.rate_bit_s is not None,
+        )
+    ]
+
+
+def changed(lab: dict[str, Any], change: Change) -> bentpipe.Lab:
+    found = bentpipe.Lab(**lab)
     for key, value in change.items():
-        changed = changed.replace(key, value)
-    (work,) = bentpipe.simulate(changed).record["workloads"].values()
+        found = found.replace(key, value)
+    return found
+
+
+def _simulated(lab: dict[str, Any], change: Change) -> Mapping[str, Any]:
+    return bentpipe.simulate(changed(lab, change)).record
+
+
+def _goodput_bit_s(record: Mapping[str, Any]) -> float:
+    (work,) = record["workloads"].values()
     lasted_s = work.get("completion_s") or work.get("duration_s") or 0.0
     return float(work["bytes"] * 8 / lasted_s) if lasted_s else 0.0
 

@@ -5,10 +5,15 @@ the live engine, and diagnoses it from the sockets of both ends and from capture
 itself unreliable is repeated once; then another lab is drawn. What this engine cannot run is left out, by
 name. Runs are kept in `runs/doctor-live`, so that a check that was stopped goes on where it was.
 
+`--cures` makes the best change that the doctor proposes for each of these runs in the lab itself, runs it,
+and compares what was predicted with what it gave (cured.py). `--kinds` divides the runs among processes.
+
 No rule and no weight comes from these runs.
 """
 
 import argparse
+import hashlib
+import json
 import pickle
 import sys
 import tempfile
@@ -19,6 +24,7 @@ from typing import Any
 
 from captured import KeptReading, hosts_of, reading_of, seen_in
 from confusion import ENDS, Found, found_of, matrix, summary
+from cured import CURED, Change, Cured, changed, of_run, table
 from planted import KINDS, Planted, Range, draw
 from records import Kept, keep, parquet, used_share
 
@@ -96,6 +102,31 @@ def _run(lab: dict[str, Any]) -> tuple[Kept, dict[str, KeptReading], list[str]]:
     return Kept(share, record, {name: parquet(each) for name, each in tables.items()}), captures, []
 
 
+def cured(of: Outcome) -> list[Cured]:
+    """The best change of each end's diagnosis, predicted and real."""
+    run = of.run
+    return [] if run is None else [each for end in ENDS for each in of_run(of.planted, run, end, _changed)]
+
+
+def _changed(lab: dict[str, Any], change: Change) -> Mapping[str, Any] | None:
+    """The record of a run of the lab with that change; None if none counts. It is kept."""
+    words = json.dumps([lab, dict(change)], sort_keys=True)
+    file = FOLDER / f"changed-{hashlib.sha256(words.encode()).hexdigest()[:24]}.pickle"
+    if file.exists():
+        found: Mapping[str, Any] | None = pickle.loads(file.read_bytes())
+        return found
+    record: Mapping[str, Any] | None = None
+    for _ in range(_TRIES):
+        with tempfile.TemporaryDirectory() as folder:
+            made = changed(lab, change)
+            (once,) = execute(made, engine="live", out=Path(folder) / "out", options=EngineOptions()).records
+        if once["reliable"]:
+            record = once
+            break
+    keep(file, record)
+    return record
+
+
 def diagnosed(kind: str, of: Outcome) -> list[Found]:
     """From both ends, by sockets and by captures."""
     if of.run is None:
@@ -112,10 +143,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="of each kind")
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--cures", action="store_true", help="predicted against real, by cure")
     parser.add_argument("--kept", action="store_true", help="only those that are kept; run nothing")
     asked = parser.parse_args()
     kinds = [kind for kind in KINDS if kind in asked.kinds.split(",")]
     found: list[Found] = []
+    changes: list[Cured] = []
     left_out: list[str] = []
     for number in range(asked.runs):
         for kind in kinds:
@@ -123,8 +156,14 @@ def main() -> None:
                 continue
             of = outcome(kind, number)
             left_out += of.left_out
-            found += diagnosed(kind, of)
+            if asked.cures:
+                changes += cured(of) if kind in CURED else []
+            else:
+                found += diagnosed(kind, of)
             print(f"{kind} {number}: {'no run counts' if of.run is None else 'done'}", file=sys.stderr)
+    if asked.cures:
+        print("\n".join(table(changes, asked.runs)))
+        return
     for end in dict.fromkeys(each.end for each in found):
         own = [each for each in found if each.end == end]
         print(f"\n### Real runs, by {end}\n{summary(own, KINDS)}\n")
