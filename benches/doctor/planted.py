@@ -76,6 +76,8 @@ class Range:
 WHOLE = Range()
 SMALLER = Range(rate_bit_s=(1e6, 1e8))
 """Of runs that cost less to simulate."""
+SHORT = Range(rate_bit_s=(1e6, 1e8), rtt_s=(0.005, 0.25), least_s=6.0, round_trips=30.0)
+"""Of transfers as short as a test of some seconds."""
 
 
 def draw(

@@ -4,9 +4,11 @@ Multinomial logistic regression over the signs of drop_signs.py, arrival_signs.p
 their squares and their products with the context, with a penalty on the weights. It is fitted to runs of
 the training half's seeds only, with samples every 100 ms and every 10 or 30 ms, and to the first seconds of
 the same runs: to labs as they are drawn, to twice as many with other congestion controls, several
-connections and uploads among them, and to half as many over two, four or eight connections (variants.py).
+connections and uploads among them, to half as many over two, four or eight connections (variants.py), and to
+transfers of 6 s and more with all of these.
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
-the weights for captures alone, from captures at both ends.
+the weights for captures alone, from captures at both ends of labs as they are drawn, and of as many transfers
+of 6 s and more.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from captured import can_be_captured, captured
-from planted import SMALLER, WHOLE, Range, draw
+from planted import SHORT, SMALLER, WHOLE, Range, draw
 from records import kept
 from variants import VARIANTS
 
@@ -87,7 +89,9 @@ SOURCES = (
     Source(0, None, WHOLE, 1.0),
     Source(20_000, "fresh", WHOLE, 2.0),
     Source(0, "streams", SMALLER, 0.5),
+    Source(40_000, "fresh", SHORT, 1.0),
 )
+CAPTURED = (Source(0, None, WHOLE, 1.0), Source(40_000, None, SHORT, 1.0))
 
 
 @dataclass(frozen=True)
@@ -134,18 +138,19 @@ def _rows(kind: str, number: int, end: str, every_s: float, found: dict[str, flo
     return [Seen(kind, number, end, every_s, found)] if found else []
 
 
-def captured_seen(number: int, kind: str) -> list[Seen]:
+def captured_seen(number: int, kind: str, source: Source) -> list[Seen]:
     """The same by captures at both ends."""
-    for seed in range(number * _DRAWS, (number + 1) * _DRAWS):
-        planted = draw(kind, seed)
+    first = source.first_seed + number * _DRAWS
+    for seed in range(first, first + _DRAWS):
+        planted = draw(kind, seed, of=source.of)
         if not can_be_captured(planted.lab):
             continue
         if not planted.least_used <= kept(planted.lab).used_share <= planted.most_used:
             continue
-        seen_by = {end: view(each) for end, (each,) in captured(planted.lab).items()}
         return [
             row
-            for each in seen_by.values()
+            for transfers in captured(planted.lab).values()
+            for each in map(view, transfers)
             for row in _rows(kind, number, drop_causes.place(each), 0.01, all_signs(each))
         ]
     return []
@@ -217,10 +222,12 @@ def main() -> None:
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in _PLANTED:
             ones: list[tuple[Callable[[int], list[Seen]], int]] = [
-                (partial(seen, kind=kind, source=each), round(asked.runs * each.share)) for each in SOURCES
+                (
+                    partial(captured_seen if asked.captures else seen, kind=kind, source=each),
+                    round(asked.runs * each.share),
+                )
+                for each in (CAPTURED if asked.captures else SOURCES)
             ]
-            if asked.captures:
-                ones = [(partial(captured_seen, kind=kind), asked.runs)]
             for one, count in ones:
                 for each in pool.map(one, range(count), chunksize=4):
                     rows += each
