@@ -6,8 +6,9 @@ by the pipe's own table, is drawn again and not counted. `--mixtures` counts run
 `--captures` judges by captures at both ends instead of sockets, and leaves out paths that carry more than
 150 MB in the run. `--halves fresh`, `new` and `development` draw labs of other seeds, with other congestion
 controls, several connections and uploads among them: the first two judge finished rules, the last is of the
-training half's kind and may be looked at. `--cures` compares what the doctor predicts of a cure
-with what the lab gives (cured.py).
+training half's kind and may be looked at. `short` and `short held out` are transfers of 6 s and more over
+paths of 1 to 100 Mbit/s and up to 250 ms, as many a test is; the first may be looked at. `--cures` compares
+what the doctor predicts of a cure with what the lab gives (cured.py).
 """
 
 import argparse
@@ -19,8 +20,8 @@ from captured import can_be_captured, captured
 from confusion import ENDS, Found, both_named, found_of, matrix, summary
 from cured import CURED, of_kind, table
 from mixed import MIXTURES
-from planted import KINDS, SMALLER, WHOLE, Planted, draw
-from records import kept
+from planted import KINDS, SHORT, SMALLER, WHOLE, Planted, draw
+from records import has_its_limit, kept
 from variants import VARIANTS
 
 _FIRST_SEEDS = {
@@ -30,10 +31,14 @@ _FIRST_SEEDS = {
     "variant": 300_000,
     "fresh": 700_000,
     "new": 900_000,
+    "short": 80_000,
+    "short held out": 1_100_000,
 }
 _VARIED = {"fresh": "fresh", "new": "fresh", "development": "fresh"}
 """Sets of labs of which each differs from those of KINDS, by the variant of that name."""
-_JUDGES = ("held out", "fresh", "new")
+_RANGES = {"short": SHORT, "short held out": SHORT}
+"""Sets of other paths than WHOLE."""
+_JUDGES = ("held out", "fresh", "new", "short held out")
 _DRAWS = 8
 
 
@@ -43,13 +48,13 @@ def diagnosed(
     """Of the first draw of that number whose run has its planted limit."""
     for draws in range(_DRAWS):
         seed = _FIRST_SEEDS[half] + number * _DRAWS + draws
-        planted = _drawn(kind, seed, variant)
+        planted = _drawn(kind, seed, variant, half)
         if planted is None:
             continue
         if captures and not can_be_captured(planted.lab):
             continue
         run = kept(planted.lab)
-        if planted.least_used <= run.used_share <= planted.most_used:
+        if has_its_limit(planted, run):
             seen = captured(planted.lab) if captures else {end: run.seen_from(end, every_s) for end in ENDS}
             return [
                 found_of(planted, transfers, end, kind=kind, seed=seed, half=half)
@@ -58,8 +63,8 @@ def diagnosed(
     return []
 
 
-def _drawn(kind: str, seed: int, variant: str | None) -> Planted | None:
-    of = WHOLE if variant in (None, *_VARIED.values()) else SMALLER
+def _drawn(kind: str, seed: int, variant: str | None, half: str) -> Planted | None:
+    of = _RANGES.get(half, WHOLE if variant in (None, *_VARIED.values()) else SMALLER)
     planted = draw(kind, seed, {**KINDS, **MIXTURES}, of)
     return planted if variant is None else VARIANTS[variant](planted)
 
@@ -129,7 +134,7 @@ def main() -> None:
             of = (
                 f"With {asked.variant}"
                 if asked.variant
-                else f"{half.capitalize()} {'set' if half in _VARIED else 'half'}"
+                else f"{half.capitalize()} {'set' if half in _VARIED or half in _RANGES else 'half'}"
             )
             print(f"\n### {of}, seen from the {end}\n{summary(own, KINDS)}\n")
             print("| planted | runs | right | first finding otherwise |\n|---|---:|---:|---|")

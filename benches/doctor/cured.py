@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from planted import HEADERS, MSS, SMALLER, Planted, draw
-from records import Kept, kept
+from records import Kept, has_its_limit, kept
 
 import bentpipe
 from bentpipe.doctor.cures import cures
@@ -59,7 +59,7 @@ def cured(number: int, *, kind: str, end: SeenFrom) -> list[Cured]:
     for seed in range(FIRST_SEED + number * _DRAWS, FIRST_SEED + (number + 1) * _DRAWS):
         planted = draw(kind, seed, of=SMALLER)
         run = kept(planted.lab)
-        if planted.least_used <= run.used_share <= planted.most_used:
+        if has_its_limit(planted, run):
             return of_run(planted, run, end, _simulated)
     return []
 

@@ -26,7 +26,7 @@ from captured import KeptReading, hosts_of, reading_of, seen_in
 from confusion import ENDS, Found, found_of, matrix, summary
 from cured import CURED, Change, Cured, changed, of_run, table
 from planted import KINDS, Planted, Range, draw
-from records import Kept, keep, parquet, used_share
+from records import Kept, has_its_limit, keep, parquet, used_share
 
 import bentpipe
 from bentpipe.engines.base import EngineOptions
@@ -78,7 +78,7 @@ def _made(kind: str, number: int) -> Outcome:
             if doubts:
                 left_out.append(f"{kind} {seed}: {'; '.join(doubts)}")
                 continue
-            if planted.least_used <= run.used_share <= planted.most_used:
+            if has_its_limit(planted, run):
                 return Outcome(planted, seed, run, captures, tuple(left_out))
             left_out.append(f"{kind} {seed}: it used {run.used_share:.0%} of the path, so it lacks its limit")
             break

@@ -9,7 +9,7 @@ does not read.
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MSS = 1448
@@ -17,6 +17,7 @@ HEADERS = 52
 """IPv4 and TCP with time stamps."""
 _CUBIC = 1.054
 _MOST_DRAWS = 10_000
+_FILLS_WITHIN = 0.15
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Planted:
     least_used: float = 0.0
     """Share of the path's rate that has to be used, by the pipe's own tables, for the label to hold."""
     most_used: float = 1.0
+    lifted: dict[str, Any] | None = None
+    """The same lab without the limit: what it uses more is what the limit costs. None: nothing to lift."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,9 @@ def draw(
         found = (kinds or KINDS)[kind](path, random_)
         if found is not None:
             found.lab["seed"] = seed + 1
-            return found
+            return (
+                found if found.lifted is None else replace(found, lifted={**found.lifted, "seed": seed + 1})
+            )
     raise ValueError(f"{kind}: none of {_MOST_DRAWS} paths of this range can have it")
 
 
@@ -109,7 +114,7 @@ def _receiver_window(path: Path, random_: random.Random) -> Planted | None:
     lab = path.lab()
     most = int(window / 0.62)
     lab["client"] = {"tcp_rmem": [4096, min(131072, most), most]}
-    return Planted("receiver-window", lab, most_used=0.8)
+    return Planted("receiver-window", lab, most_used=0.8, lifted=path.lab())
 
 
 def _send_buffer(path: Path, random_: random.Random) -> Planted | None:
@@ -118,7 +123,7 @@ def _send_buffer(path: Path, random_: random.Random) -> Planted | None:
         return None
     lab = path.lab()
     lab["server"] = {"tcp_wmem": [4096, 16384, buffer]}
-    return Planted("send-buffer", lab, most_used=0.8)
+    return Planted("send-buffer", lab, most_used=0.8, lifted=path.lab())
 
 
 def _slow_start(path: Path, random_: random.Random) -> Planted | None:
@@ -144,14 +149,14 @@ def _random_loss(path: Path, random_: random.Random) -> Planted | None:
     events = share * segments / path.rtt_s * path.long_s
     if share > 0.05 or events < 10:
         return None
-    return Planted("random-loss", path.lab(loss=round(share, 9)), most_used=0.75)
+    return Planted("random-loss", path.lab(loss=round(share, 9)), most_used=0.75, lifted=path.lab())
 
 
 def _short_queue(path: Path, random_: random.Random) -> Planted | None:
     queue = random_.uniform(0.005, 0.1) * path.bdp
     if queue < 10 * 1500:
         return None
-    return Planted("short-queue", path.lab(queue=f"{int(queue)} B"), most_used=0.88)
+    return Planted("short-queue", path.lab(queue=f"{int(queue)} B"), most_used=0.88, lifted=path.lab())
 
 
 def _capacity(path: Path, random_: random.Random) -> Planted | None:
@@ -177,20 +182,21 @@ def _sender_application(path: Path, random_: random.Random) -> Planted | None:
     lab["split"] = {}
     lab["near"] = {"rtt": "1 ms", "rate": f"{path.rate_bit_s * random_.uniform(0.1, 0.6) / 1e6:.3f} Mbit/s"}
     lab["workload"][0]["direction"] = "up"
-    return Planted("sender-application", lab, most_used=0.8)
+    return Planted("sender-application", lab, most_used=0.8, lifted={**lab, "near": {"rtt": "1 ms"}})
 
 
 def _receiver_application(path: Path, random_: random.Random) -> Planted | None:
     """A download that goes on from the proxy at near by a slower LAN: near's application reads slowly."""
     lab = path.lab()
     lab["split"] = {}
-    lab["near"] = {"rtt": "1 ms", "rate": f"{path.rate_bit_s * random_.uniform(0.1, 0.6) / 1e6:.3f} Mbit/s"}
-    # Buffers of a few seconds, so that they are full soon.
+    share = random_.uniform(0.1, 0.6)
+    lab["near"] = {"rtt": "1 ms", "rate": f"{path.rate_bit_s * share / 1e6:.3f} Mbit/s"}
     most = max(int(2 * path.bdp), 200_000)
-    if most > path.rate_bit_s / 8 * 2:
+    # Near has two buffers. Until both are full, the path limits.
+    if 2 * most * 8 / (path.rate_bit_s * (1 - share)) > _FILLS_WITHIN * path.long_s:
         return None
     lab["host"] = {"tcp_rmem": [4096, 131072, most], "tcp_wmem": [4096, 16384, most]}
-    return Planted("receiver-application", lab, most_used=0.8)
+    return Planted("receiver-application", lab, most_used=0.8, lifted={**lab, "near": {"rtt": "1 ms"}})
 
 
 def _policer(path: Path, random_: random.Random) -> Planted | None:
@@ -204,7 +210,7 @@ def _policer(path: Path, random_: random.Random) -> Planted | None:
             }
         }
     )
-    return Planted("policer", lab, most_used=0.8)
+    return Planted("policer", lab, most_used=0.8, lifted=path.lab())
 
 
 def _line_drops(path: Path, random_: random.Random) -> Planted | None:
@@ -212,7 +218,8 @@ def _line_drops(path: Path, random_: random.Random) -> Planted | None:
     packets = int(random_.uniform(0.1, 0.6) * path.bdp / 2 / 1500)
     if packets < 10:
         return None
-    return Planted("line-drops", path.lab(down={"delay_limit": f"{packets} packets"}), most_used=0.8)
+    lab = path.lab(down={"delay_limit": f"{packets} packets"})
+    return Planted("line-drops", lab, most_used=0.8, lifted=path.lab())
 
 
 def _reordering(path: Path, random_: random.Random) -> Planted | None:
@@ -220,14 +227,14 @@ def _reordering(path: Path, random_: random.Random) -> Planted | None:
     if spread_s * path.rate_bit_s / 8 < 20 * 1500:
         return None
     jitter = {"spread": f"{spread_s * 1e3:.3f} ms", "distribution": "uniform", "reorder": True}
-    return Planted("reordering", path.lab(down={"jitter": jitter}), most_used=0.85)
+    return Planted("reordering", path.lab(down={"jitter": jitter}), most_used=0.85, lifted=path.lab())
 
 
 def _pacing(path: Path, random_: random.Random) -> Planted | None:
     lab = path.lab()
     rate = path.rate_bit_s * random_.uniform(0.1, 0.6)
     lab["host"]["congestion_control"] = {"name": "fixed-rate", "rate": f"{rate / 1e6:.3f} Mbit/s"}
-    return Planted("pacing", lab, most_used=0.8)
+    return Planted("pacing", lab, most_used=0.8, lifted=path.lab())
 
 
 def _ack_path(path: Path, random_: random.Random) -> Planted | None:
@@ -236,14 +243,16 @@ def _ack_path(path: Path, random_: random.Random) -> Planted | None:
     up = needed * random_.uniform(0.1, 0.5)
     if up < 3e3:
         return None
-    return Planted("ack-path", path.lab(up={"rate": f"{up / 1e6:.6f} Mbit/s"}), most_used=0.85)
+    lab = path.lab(up={"rate": f"{up / 1e6:.6f} Mbit/s"})
+    return Planted("ack-path", lab, most_used=0.85, lifted=path.lab())
 
 
 def _timeouts(path: Path, random_: random.Random) -> Planted | None:
     """So much loss that windows are a few segments, and retransmissions are lost too."""
     if path.bdp < 40 * MSS:
         return None
-    return Planted("timeouts", path.lab(loss=round(random_.uniform(0.12, 0.25), 3)), most_used=0.5)
+    lab = path.lab(loss=round(random_.uniform(0.12, 0.25), 3))
+    return Planted("timeouts", lab, most_used=0.5, lifted=path.lab())
 
 
 def _outage(path: Path, random_: random.Random) -> Planted | None:
@@ -252,7 +261,7 @@ def _outage(path: Path, random_: random.Random) -> Planted | None:
     lab["path"]["outages"] = [[f"{path.long_s * 0.4:.2f} s", f"{length_s:.2f} s"]]
     if path.bdp < 20_000:
         return None
-    return Planted("outage", lab, least_used=0.3, most_used=0.85)
+    return Planted("outage", lab, least_used=0.3, most_used=0.85, lifted=path.lab(queue="1 bdp"))
 
 
 def _tcp_options(path: Path, _random: random.Random) -> Planted | None:
@@ -261,7 +270,7 @@ def _tcp_options(path: Path, _random: random.Random) -> Planted | None:
         return None
     lab = path.lab()
     lab["client"] = {"window_scaling": False}
-    return Planted("tcp-options", lab, most_used=0.8)
+    return Planted("tcp-options", lab, most_used=0.8, lifted=path.lab())
 
 
 KINDS: dict[str, Callable[[Path, random.Random], Planted | None]] = {

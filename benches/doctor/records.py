@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from planted import MSS
+from planted import MSS, Planted
 
 import bentpipe
 from bentpipe import _core
@@ -25,6 +25,7 @@ from bentpipe.doctor.evidence import Evidence, SeenFrom
 
 FOLDER = Path("runs/doctor-set")
 FINEST_S = 0.01
+_LEAST_TIMEOUTS = 3
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Kept:
     record: Mapping[str, Any]
     parquet: Mapping[str, bytes]
     """Its tables."""
+
+    def timeouts(self) -> int:
+        """Retransmission timers that ran out, at most of a socket, as the kernel counts."""
+        sockets = pl.read_parquet(io.BytesIO(self.parquet["sockets"]))
+        return int(sockets["total_rto"].max() or 0)  # type: ignore[arg-type]
 
     def seen_from(self, end: SeenFrom, every_s: float) -> list[Evidence]:
         """The evidence of that end with samples so often."""
@@ -57,6 +63,21 @@ def kept(lab: dict[str, Any]) -> Kept:
     found = Kept(used_share(run.record, run.table("flows")), run.record, tables)
     keep(file, found)
     return found
+
+
+def has_its_limit(planted: Planted, run: Kept) -> bool:
+    """Whether the run was limited by what was planted: its use of the path is in the kind's range, and the
+    limit costs more than all else. What all else costs is what the lab without the limit leaves unused, by
+    `sim`: mostly slow start, in short transfers. Of `timeouts`, timers have to have run out."""
+    used = run.used_share
+    if not planted.least_used <= used <= planted.most_used:
+        return False
+    if planted.kind == "timeouts" and run.timeouts() < _LEAST_TIMEOUTS:
+        return False
+    if planted.lifted is None:
+        return True
+    without = kept(planted.lifted).used_share
+    return without - used > 1 - without
 
 
 def place(lab: dict[str, Any], *more: str) -> Path:
@@ -91,4 +112,5 @@ def used_share(record: Mapping[str, Any], flows: pl.DataFrame) -> float:
     flow = flows.row(0, named=True)
     end_s = flow["end_s"] or record["spec"]["duration_s"]
     rate = record["spec"]["path"][way]["shaper"]["rate_bit_s"]
-    return float(work["bytes"] * 8 * (MSS + 52) / MSS / (end_s - flow["start_s"]) / rate)
+    lasted_s = end_s - flow["start_s"]
+    return float(work["bytes"] * 8 * (MSS + 52) / MSS / lasted_s / rate) if lasted_s > 0 else 0.0

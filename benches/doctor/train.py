@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from captured import can_be_captured, captured
 from planted import SHORT, SMALLER, WHOLE, Range, draw
-from records import kept
+from records import has_its_limit, kept
 from variants import VARIANTS
 
 from bentpipe.doctor import drop_causes
@@ -89,9 +89,10 @@ SOURCES = (
     Source(0, None, WHOLE, 1.0),
     Source(20_000, "fresh", WHOLE, 2.0),
     Source(0, "streams", SMALLER, 0.5),
-    Source(40_000, "fresh", SHORT, 1.0),
+    Source(40_000, "fresh", SHORT, 2.0),
+    Source(50_000, None, SHORT, 1.0),
 )
-CAPTURED = (Source(0, None, WHOLE, 1.0), Source(40_000, None, SHORT, 1.0))
+CAPTURED = (Source(0, None, WHOLE, 1.0), Source(40_000, None, SHORT, 2.0))
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
         if changed is None:
             continue
         run = kept(changed.lab)
-        if not changed.least_used <= run.used_share <= changed.most_used:
+        if not has_its_limit(changed, run):
             continue
         fine_s, coarse_s = _FINE_S[number % len(_FINE_S)], _COARSE_S
         rtt_s = float(changed.lab["path"]["rtt"].split()[0]) / 1e3
@@ -145,7 +146,7 @@ def captured_seen(number: int, kind: str, source: Source) -> list[Seen]:
         planted = draw(kind, seed, of=source.of)
         if not can_be_captured(planted.lab):
             continue
-        if not planted.least_used <= kept(planted.lab).used_share <= planted.most_used:
+        if not has_its_limit(planted, kept(planted.lab)):
             continue
         return [
             row

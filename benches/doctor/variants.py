@@ -22,12 +22,17 @@ _OFTEN_UP = 0.5
 _OTHER = {"client": "server", "server": "client", "down": "up", "up": "down"}
 
 
+def _changed(planted: Planted, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Planted:
+    """The lab and the one without its limit, both changed alike."""
+    lifted = None if planted.lifted is None else change(planted.lifted)
+    return replace(planted, lab=change(planted.lab), lifted=lifted)
+
+
 def _control(name: str, *lacks: str) -> Callable[[Planted], Planted | None]:
     def of(planted: Planted) -> Planted | None:
         if planted.kind in (*_SET_BY_CONTROL, *lacks):
             return None
-        lab = planted.lab
-        return replace(planted, lab={**lab, "host": {**lab["host"], "congestion_control": name}})
+        return _changed(planted, lambda lab: {**lab, "host": {**lab["host"], "congestion_control": name}})
 
     return of
 
@@ -44,24 +49,27 @@ def _streams(planted: Planted) -> Planted | None:
     if work["kind"] != "bulk" or "split" in planted.lab:
         return None
     count = _STREAMS[planted.lab["seed"] // 8 % len(_STREAMS)]
-    return replace(planted, lab={**planted.lab, "workload": [{**work, "streams": count}]})
+    return _changed(planted, lambda lab: {**lab, "workload": [{**work, "streams": count}]})
 
 
 def _short(planted: Planted) -> Planted | None:
     """A transfer of 8 s, by paths of less than 130 ms. An outage has its time within a longer one."""
     if _ms(planted.lab) > _SHORT_S / 60 * 1e3 or planted.kind == "outage":
         return None
-    return replace(planted, lab={**planted.lab, "duration": f"{_SHORT_S} s"})
+    return _changed(planted, lambda lab: {**lab, "duration": f"{_SHORT_S} s"})
 
 
 def _jitter(planted: Planted) -> Planted | None:
     """Packets are a tenth of the round trip late now and then, in order, as on radio links."""
-    path = planted.lab["path"]
-    if "jitter" in path.get("down", {}):
+    if "jitter" in planted.lab["path"].get("down", {}):
         return None
     spread = {"spread": f"{_ms(planted.lab) / 20:.3f} ms", "distribution": "normal"}
-    down = {**path.get("down", {}), "jitter": spread}
-    return replace(planted, lab={**planted.lab, "path": {**path, "down": down}})
+
+    def with_jitter(lab: dict[str, Any]) -> dict[str, Any]:
+        path = lab["path"]
+        return {**lab, "path": {**path, "down": {**path.get("down", {}), "jitter": spread}}}
+
+    return _changed(planted, with_jitter)
 
 
 def _fresh(planted: Planted) -> Planted:
@@ -77,7 +85,7 @@ def _fresh(planted: Planted) -> Planted:
         found = (_bbr(found) if control == "bbr" else _control(control)(found)) or found
     if several:
         found = _streams(found) or found
-    return replace(found, lab=_mirrored(found.lab)) if mirrored else found
+    return _changed(found, _mirrored) if mirrored else found
 
 
 def _mirrored(lab: dict[str, Any]) -> dict[str, Any]:

@@ -117,6 +117,8 @@ impl Capture {
             "outstanding_bytes": |it| it.outstanding_bytes.map(whole),
             "in_flight_bytes": |it| it.in_flight_bytes.map(whole),
             "rwnd_bytes": |it| it.window.zip(shift).map(|(window, shift)| whole(u64::from(window) << shift)),
+            "sender_ticks": |it| it.sender_clock.map(|clock| clock.ticks),
+            "receiver_ticks": |it| it.receiver_clock.map(|clock| clock.ticks),
         };
         let floats: Vec<(&'static str, Vec<Option<f64>>)> = integers! {
             "time_s": |it| Some(seconds(it.at_ns)),
@@ -124,6 +126,8 @@ impl Capture {
             "rwnd_limited_s": |it| shift.map(|_| seconds(it.rwnd_limited_ns)),
             "srtt_s": |it| it.far_ns.zip(it.near_ns).filter(|_| has_rtt).map(|(far, near)| seconds(far + near)),
             "min_rtt_s": |it| it.min_far_ns.zip(it.min_near_ns).map(|(far, near)| seconds(far + near)),
+            "sender_ticks_s": |it| it.sender_clock.map(|clock| seconds(clock.at_ns)),
+            "receiver_ticks_s": |it| it.receiver_clock.map(|clock| seconds(clock.at_ns)),
         };
         FlowColumns {
             integers,

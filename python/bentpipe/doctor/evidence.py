@@ -72,6 +72,9 @@ SAMPLES = pl.Schema(
         "min_rtt_s": _FLOAT,  # smallest so far
         "rttvar_s": _FLOAT,
         "rto_s": _FLOAT,
+        # Of a packet that passed a capture, how much longer it took from its sender than the fastest.
+        "forward_wait_s": _FLOAT,  # payload, from the sender
+        "return_wait_s": _FLOAT,  # acknowledgements, from the receiver
     }
 )
 """Null in any column but the first two: not known."""

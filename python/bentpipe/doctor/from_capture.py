@@ -16,6 +16,7 @@ import polars as pl
 from bentpipe._core import read_capture
 from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, samples
 from bentpipe.doctor.inferred import with_sender_state
+from bentpipe.doctor.one_way import one_way_waits
 from bentpipe.doctor.regular import regular
 from bentpipe.errors import StoreError
 from bentpipe.words.wording import size
@@ -89,7 +90,7 @@ def seen(reading: Reading) -> CaptureSeen:
 def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
     place = (flow["connection"], flow["side"])
     happened = events(pl.DataFrame(reading.events(*place)).with_columns(connection=pl.lit(0)))
-    sampled = pl.DataFrame(reading.samples(*place)).with_columns(connection=pl.lit(0))
+    sampled = _with_waits(pl.DataFrame(reading.samples(*place))).with_columns(connection=pl.lit(0))
     frame = with_sender_state(
         regular(sampled, happened, flow["sample_width_s"]),
         flow["mss_bytes"],
@@ -112,6 +113,21 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         of_packets=True,
         unseen_share=flow["unseen_bytes"] / flow["delivered_bytes"],
     )
+
+
+def _with_waits(sampled: pl.DataFrame) -> pl.DataFrame:
+    """With `forward_wait_s` and `return_wait_s`, where time stamps tell them."""
+    for way, end in (("forward", "sender"), ("return", "receiver")):
+        if f"{end}_ticks" not in sampled.columns:
+            continue
+        at_s, ticks = (
+            sampled[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            for name in (f"{end}_ticks_s", f"{end}_ticks")
+        )
+        found = one_way_waits(at_s, ticks)
+        if found is not None:
+            sampled = sampled.with_columns(pl.Series(f"{way}_wait_s", found).fill_nan(None))
+    return sampled
 
 
 def _end(flow: Mapping[str, Any], which: str) -> str:

@@ -16,6 +16,7 @@ _LEAST_ROUND_TRIPS = 4
 _FEW = 2
 _STANDS_OUT = 3.0
 _AFTER_ROUND_TRIPS = 3
+_AND_A_BIT = 1.01
 _COUNTERS = (
     *("sent_bytes", "delivered_bytes", "arrived_bytes", "retransmitted_bytes", "retransmits", "timeouts"),
     *("segments_sent", "acks", "out_of_order"),
@@ -23,12 +24,13 @@ _COUNTERS = (
 
 
 def standing_out(view: View) -> Flags:
-    """The samples of one or two silences that stand out, between the first payload and the last."""
+    """The samples of one or two silences that stand out after the first payload. The last may go on."""
     nothing = np.zeros(view.size, bool)
     came = view.grown("delivered_bytes") + view.grown("arrived_bytes") + view.grown("out_of_order") > 0
     places = np.flatnonzero(came)
     if places.size < _FEW + 2:
         return nothing
+    places = np.append(places, view.size - 1)
     gaps = np.diff(view.time_s[places])
     order = np.argsort(gaps)[::-1]
     least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
@@ -49,7 +51,8 @@ def without_outages(view: View) -> View:
     if not silent.any():
         return view
     ends_s = view.time_s[np.flatnonzero(np.diff(silent.astype(int), append=0) < 0)]
-    until_s = _AFTER_ROUND_TRIPS * (view.base_rtt_s or 0.0)
+    # The first sample after a silence, and what else TCP repairs then.
+    until_s = max(_AFTER_ROUND_TRIPS * (view.base_rtt_s or 0.0), float(np.median(view.dt_s)) * _AND_A_BIT)
     cut = silent.copy()
     for end_s in ends_s:
         cut |= (view.time_s >= end_s) & (view.time_s <= end_s + until_s)

@@ -34,6 +34,8 @@ _OVERSHOT_SHARE = 0.1
 _PERSISTS = 0.6
 _LONG_WAIT = 0.5
 _LEAST_WAIT_S = 0.005
+_LEAST_STAMPED_S = 0.004
+_MOSTLY = 0.5
 _PROBES = 1 / 8
 """BBR probes for more in one of eight round trips."""
 WINDOW_FREE_SEGMENTS = 3
@@ -74,6 +76,8 @@ class View:
     capacity_from: str = ""
     """How the capacity was found: `queue`, `losses`, `overshoot`, `probing` (BBR), or nothing."""
     spreads: Spreads | None = None
+    return_share: float | None = None
+    """Which share of a queue's wait is on the way back, by time stamps. None: not known."""
 
     def __getitem__(self, column: str) -> Floats:
         return self.columns[column]
@@ -187,8 +191,14 @@ def view(evidence: Evidence) -> View:
 
 def _by_way(of: View) -> View:
     """A queue that stands on the way back is none of the payload's path."""
-    if of.base_rtt_s is None or not of.knows("acks") or not of.standing.any():
+    base_s = of.base_rtt_s
+    if base_s is None or not of.knows("acks") or not of.standing.any():
         return of
+    stamped = _return_share(of)
+    if stamped is not None:
+        of = replace(of, return_share=stamped)
+        if stamped > _MOSTLY:
+            return replace(of, standing=np.zeros(of.size, bool), returning=of.standing)
     arrived = of["arrived_bytes"] if of.knows("arrived_bytes") else of["segments_sent"] * of.mss
     seen = spreads(
         time_s=of.time_s,
@@ -196,16 +206,35 @@ def _by_way(of: View) -> View:
         segments=np.nan_to_num(arrived) / of.mss,
         acks=np.nan_to_num(of["acks"]) if of.sees_acks_return else None,
         standing=of.standing & ~of.recovering,
-        base_s=of.base_rtt_s,
+        base_s=base_s,
     )
     if seen is None:
         return of
     if of.reorders and seen.payload > STEADY + seen.exact:
         # Where packets are late one by one, a long round trip alone shows no queue.
         return replace(of, standing=np.zeros(of.size, bool), spreads=seen)
-    if not seen.waits_on_return or not (of.at_sender or _persists(of.standing)):
+    if stamped is not None or not seen.waits_on_return or not (of.at_sender or _persists(of.standing)):
         return replace(of, spreads=seen)
     return replace(of, standing=np.zeros(of.size, bool), returning=of.standing, spreads=seen)
+
+
+def _return_share(of: View) -> float | None:
+    """Which share of the wait is on the way back, in the median, by the time stamps that passed a capture.
+    None: they do not tell."""
+    stands = of.standing & ~of.recovering
+    wait_s = middle(of.queue_s, stands)
+    if not wait_s >= _LEAST_STAMPED_S:
+        return None
+    if of.evidence.seen_from == "receiver":
+        return (
+            1 - min(middle(of["forward_wait_s"], stands) / wait_s, 1.0)
+            if of.knows("forward_wait_s")
+            else None
+        )
+    forward_s, return_s = middle(of["forward_wait_s"], stands), middle(of["return_wait_s"], stands)
+    if of.evidence.seen_from == "between" and not max(forward_s, return_s) > _MOSTLY * wait_s:
+        return None  # Most of the wait is beyond this point.
+    return min(return_s / wait_s, 1.0) if of.knows("return_wait_s") else None
 
 
 def _persists(standing: Flags) -> bool:

@@ -19,6 +19,7 @@ impl Flow {
             return;
         };
         self.counters.acks += 1;
+        self.receiver_clock.read(at_ns, segment.options.timestamps);
         if segment.has(flag::ECE) && !segment.has(flag::SYN) {
             self.counters.marked += 1;
             self.note(at_ns, EventKind::Mark, 0, 0);

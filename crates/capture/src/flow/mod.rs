@@ -9,6 +9,7 @@
 //! 4. A last segment that is lost before this point and sent again looks like new data after a pause.
 
 mod acknowledged;
+mod clock;
 mod events;
 mod full_size;
 mod histories;
@@ -25,6 +26,7 @@ pub use window_scale::WindowScale;
 
 use serde::Serialize;
 
+use clock::Clock;
 use full_size::FullSize;
 use histories::{PassedAcks, SentTimes};
 use ranges::Ranges;
@@ -115,6 +117,8 @@ pub struct Flow {
     full_size: FullSize,
     zero_window_since_ns: Option<i64>,
     burst_bytes: u64,
+    sender_clock: Clock,
+    receiver_clock: Clock,
     recent: [(u16, u16, u32); 8],
     recent_at: usize,
     bin: Bin,
@@ -248,6 +252,8 @@ impl Flow {
             near_ns: self.near.end_bin(),
             min_far_ns: self.far.min_ns,
             min_near_ns: self.near.min_ns,
+            sender_clock: self.sender_clock.latest(),
+            receiver_clock: self.receiver_clock.latest(),
         }
     }
 

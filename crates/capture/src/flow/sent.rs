@@ -22,6 +22,7 @@ impl Flow {
             self.begin(segment.seq, segment.has(flag::SYN));
         }
         self.pass_time(at_ns);
+        self.sender_clock.read(at_ns, segment.options.timestamps);
         if segment.payload_bytes == 0 && !segment.has(flag::FIN) {
             self.knowledge(at_ns, segment);
             return;

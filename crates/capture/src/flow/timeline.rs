@@ -1,6 +1,8 @@
 //! What a flow had come to at the end of each bin in which one of its packets passed. When there are too many bins, their width
 //! doubles, so the memory of a flow has a bound however long it lasts.
 
+use super::clock::Reading;
+
 /// Counters count from the beginning of the flow. "The sender knows" is what it knew when it sent the segment with the most
 /// outstanding in this bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,9 @@ pub struct Sample {
     pub near_ns: Option<i64>,
     pub min_far_ns: Option<i64>,
     pub min_near_ns: Option<i64>,
+    /// Of the time stamps that passed.
+    pub sender_clock: Option<Reading>,
+    pub receiver_clock: Option<Reading>,
 }
 
 /// As Linux names the states of a sender, as far as they can be told from outside.

@@ -277,3 +277,32 @@ fn sequence_numbers_go_round() {
     );
     assert_eq!(found.counters.unseen_bytes, 0);
 }
+
+#[test]
+fn the_clocks_of_both_ends_are_read_from_their_time_stamps_and_unwrapped() {
+    let mut packets = handshake(0, 100 * MS);
+    let answer = |time: u32| Tcp::new(CLIENT, 100, 2000, 0).times(time, 1);
+    packets.extend([
+        (
+            200 * MS,
+            Tcp::new(SERVER, 1000, 100, 1000).times(u32::MAX - 9, 1),
+        ),
+        (300 * MS, answer(7)),
+        (400 * MS, Tcp::new(SERVER, 2000, 100, 1000).times(10, 1)),
+        (500 * MS, answer(207)),
+        (600 * MS, Tcp::new(SERVER, 3000, 100, 1000)),
+    ]);
+    let samples = read(&raw(&packets)).samples(0, 1);
+    let integer = |name: &str| {
+        let (_, column) = samples.integers.iter().find(|(it, _)| *it == name).unwrap();
+        column.last().copied().flatten()
+    };
+    let float = |name: &str| {
+        let (_, column) = samples.floats.iter().find(|(it, _)| *it == name).unwrap();
+        column.last().copied().flatten()
+    };
+    assert_eq!(integer("sender_ticks"), Some(20));
+    assert_eq!(float("sender_ticks_s"), Some(0.4));
+    assert_eq!(integer("receiver_ticks"), Some(200));
+    assert_eq!(float("receiver_ticks_s"), Some(0.5));
+}

@@ -4,7 +4,7 @@ A sample belongs to it if a queue of ACKs stands (return_way.py). So does what f
 ended without a loss: HyStart takes the ACKs' wait for a full path.
 
 The second test: how much less the ACKs' rate varied than the payload's; at a receiver, which sees the
-payload's only, one half.
+payload's only, one half. In a capture with time stamps: the share of the wait that is on the way back.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ _AT_RECEIVER = 0.5
 
 
 def ack_path(view: View) -> list[Claim]:
-    if view.spreads is None or not view.returning.any():
+    if not view.returning.any():
         return []
     holds = view.returning | _left_slow_start(view)
     own = view.connection == view.connection[0]
@@ -26,29 +26,56 @@ def ack_path(view: View) -> list[Claim]:
     acks = view["acks"][own]
     ack_rate = float(acks[-1] - acks[0]) / took_s if took_s > 0 else float("nan")
     wait_s = middle(view.queue_s, view.returning)
-    payload, returned = view.spreads.payload, view.spreads.acks
-    seen = (
-        f"the payload's rate varied by {percent(payload)} and the ACKs' by {percent(returned)}"
-        if returned is not None
-        else f"the payload's rate varied by {percent(payload)}, which it would not do behind a queue"
-    )
+    certainty, seen = _by_stamps(view) or _by_rates(view)
+    spreads = view.spreads
     return [
         Claim(
             "ack-path",
             holds,
-            _AT_RECEIVER if returned is None else 1 - min(returned / payload, 1.0),
+            certainty,
             f"acknowledgements wait {duration(wait_s)} on their way back, not the payload: {seen}",
             {
                 "queue_s": known(wait_s),
                 "base_rtt_s": known(view.base_rtt_s or float("nan")),
-                "payload_rate_spread": known(payload, 4),
-                "ack_rate_spread": None if returned is None else known(returned, 4),
+                "return_share": None if view.return_share is None else known(view.return_share, 4),
+                "payload_rate_spread": None if spreads is None else known(spreads.payload, 4),
+                "ack_rate_spread": None
+                if spreads is None or spreads.acks is None
+                else known(spreads.acks, 4),
                 "acks_per_s": known(ack_rate, 1) if view.sees_acks_return else None,
             },
-            "a queue serves at a constant rate: the way with the constant rate is the one that is full",
-            "a payload rate that stays the same while packets wait",
+            "a queue serves at a constant rate: the way with the constant rate is the one that is full"
+            if view.return_share is None
+            else "wait on a way = (when a packet passed) - (its time stamp) - the least such difference",
+            "a payload rate that stays the same while packets wait"
+            if view.return_share is None
+            else "payload that waits as long as the round trip grows",
         )
     ]
+
+
+def _by_stamps(view: View) -> tuple[float, str] | None:
+    """Certainty and words, by the time stamps of a capture."""
+    if view.return_share is None:
+        return None
+    share = percent(view.return_share)
+    return view.return_share, f"by the ends' time stamps {share} of the wait is on the way back"
+
+
+def _by_rates(view: View) -> tuple[float, str]:
+    """Certainty and words, by which way's rate is the constant one."""
+    if view.spreads is None:
+        return 0.0, "the rates of both ways are not known"
+    payload, returned = view.spreads.payload, view.spreads.acks
+    if returned is None:
+        return (
+            _AT_RECEIVER,
+            f"the payload's rate varied by {percent(payload)}, which it would not do behind a queue",
+        )
+    return (
+        1 - min(returned / payload, 1.0),
+        f"the payload's rate varied by {percent(payload)} and the ACKs' by {percent(returned)}",
+    )
 
 
 def _left_slow_start(view: View) -> Flags:

@@ -10,6 +10,7 @@
   application, its send buffer or its pacing (sender_from_afar.py).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -39,6 +40,7 @@ _FEW = 2
 _SOME = 5
 """Losses, from which on they limit although the window is full at each of them."""
 _LIKELY = 0.5
+_UNLIKELY = 0.05
 _OPEN = 0.85
 _LEAST_RTO_S = 0.2
 _FILLS = 0.95
@@ -55,7 +57,7 @@ def at_receiver(view: View) -> list[Claim]:
     if by_chance and found.count >= _SOME and at_the_window(view, found):
         by_chance = among(by_chance, HELD_BY_NOTHING)
     silent, lengths = _silences(view)
-    if lengths and len(lengths) <= _FEW and _alone(view, by_chance):
+    if lengths and len(lengths) <= _FEW and _alone(view, by_chance, found.count, max(lengths)):
         claims.append(_outage(view, silent, lengths))
         lossy &= ~silent
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view)
@@ -75,9 +77,18 @@ def at_receiver(view: View) -> list[Claim]:
     return claims
 
 
-def _alone(view: View, by_chance: Mapping[str, float]) -> bool:
-    """Whether losses elsewhere do not explain a silence, as they may where they mostly end in timeouts."""
-    return by_chance.get("timeouts", 0.0) < _LIKELY or bool(standing_out(whole(view)).any())
+def _alone(view: View, by_chance: Mapping[str, float], losses: int, longest_s: float) -> bool:
+    """Whether losses elsewhere do not explain a silence. Where they mostly end in timeouts they may: then it
+    has to stand out, and so many timers in a row have to be as unlikely as for a sender (stalls.py)."""
+    if by_chance.get("timeouts", 0.0) < _LIKELY:
+        return True
+    if not standing_out(whole(view)).any():
+        return False
+    segments = max(float(np.nansum(view.grown("delivered_bytes"))) / view.mss, 1.0)
+    share = min((losses + 2 * losses**0.5 + 1) / segments, 1.0)
+    rtt_s = view.base_rtt_s or 0.0
+    timers = math.floor(math.log2(longest_s / (rtt_s + max(_LEAST_RTO_S, rtt_s)) + 1))
+    return bool(segments * share ** (timers + 1) < _UNLIKELY)
 
 
 def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, float]) -> Claim:
@@ -210,7 +221,7 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
 
 
 def _silences(view: View) -> tuple[Flags, list[float]]:
-    """Stretches in which nothing came over any connection, between the first payload and the last."""
+    """Stretches in which nothing came over any connection after the first payload. The last may go on."""
     several, view = view, whole(view)
     came = view.grown("delivered_bytes") + view.grown("out_of_order")
     quiet = (came <= 0) & (view.dt_s > 0)
@@ -221,7 +232,7 @@ def _silences(view: View) -> tuple[Flags, list[float]]:
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
         length = float(view.dt_s[begin:end].sum())
         began = np.nan_to_num(view["delivered_bytes"][begin]) > 0
-        if length >= least_s and began and end < view.size:
+        if length >= least_s and began:
             silent[begin:end] = True
             lengths.append(length)
     return at_times_of(several, view, silent), lengths
@@ -230,12 +241,13 @@ def _silences(view: View) -> tuple[Flags, list[float]]:
 def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
     before = view.total_bit_s[: int(np.flatnonzero(holds)[0])]
     busy = bool(before.size and middle(before) > 0)
+    then = ", and then it went on" if not holds[-1] else " to the end"
     return Claim(
         "outage",
         holds,
         0.7 if busy else 0.3,
-        f"nothing came for {duration(max(lengths))}, and then it went on; a pause of the sender's "
-        "application would look the same from here",
+        f"nothing came for {duration(max(lengths))}{then}; a pause of the sender's application would look "
+        "the same from here",
         {"outages": len(lengths), "longest_s": known(max(lengths)), "total_s": known(sum(lengths))},
         "a silence of a second and four round trips or more",
         "payload within the time, or many pauses",

@@ -6,7 +6,9 @@ A sample is at capacity if a queue stands (view.py), or if the rate is 95 % of t
 base RTT or more.
 
 The second test: the rate is within 10 % of the path's. Where BBR's probes found that rate, this is the
-same test again, and a slow way back would look alike: then the certainty is 0.8 at most.
+same test again, and a slow way back would look alike: then the certainty is 0.8 at most. So it is where
+nothing was lost, no time stamps tell the ways apart, and the ACKs' rate was as constant as the payload's: a
+queue of ACKs that has not overflowed yet looks the same from both ends' sockets.
 """
 
 import numpy as np
@@ -20,7 +22,8 @@ _AT_CAPACITY = 0.95
 _BLOATED_S = 0.03
 _BLOATED_SHARE = 0.25
 _SEVERE_S = 0.2
-_BY_PROBES = 0.8
+_EITHER_WAY = 0.8
+_AS_STEADY = 2.0
 
 
 def capacity(view: View) -> list[Claim]:
@@ -36,9 +39,12 @@ def capacity(view: View) -> list[Claim]:
     wait_s = middle(view.queue_s, holds)
     agrees = np.abs(view.total_bit_s / view.capacity_bit_s - 1) <= 0.1
     certainty = share_of(agrees, holds, view.dt_s)
-    full = f"the path was full: it carried {rate(view.capacity_bit_s)} of payload whatever was in flight"
+    way = ", on the way there or back" if _may_be_the_return(view) else ""
+    if way:
+        certainty = min(certainty, _EITHER_WAY)
+    full = f"the path was full{way}: it carried {rate(view.capacity_bit_s)} of payload whatever was in flight"
     if view.capacity_from == "probing":
-        certainty = min(certainty, _BY_PROBES)
+        certainty = min(certainty, _EITHER_WAY)
         full = (
             f"the path was full, on the way there or back: BBR asked for a quarter more again and again, and "
             f"never got more than {rate(view.capacity_bit_s)} of payload"
@@ -80,3 +86,14 @@ def capacity(view: View) -> list[Claim]:
             )
         )
     return claims
+
+
+def _may_be_the_return(view: View) -> bool:
+    """Whether the queue may be one of ACKs, as far as this end knows."""
+    spreads = view.spreads
+    if view.return_share is not None or spreads is None:
+        return False
+    counter = "retransmits" if view.at_sender else "out_of_order"
+    if np.nanmax(view[counter], initial=0.0) > 0:
+        return False
+    return spreads.acks is None or spreads.acks <= _AS_STEADY * max(spreads.payload, spreads.exact)

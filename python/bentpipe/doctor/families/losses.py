@@ -184,7 +184,7 @@ def _bound(view: View) -> Flags:
 
 def _random(view: View, holds: Flags, found: Episodes) -> Claim:
     segments = float(np.nanmax(view["sent_bytes"])) / view.mss
-    events = int((~found.overflow).sum())
+    events = int((~found.overflow).sum()) or found.count
     share = events / segments if segments else 0.0
     rtt_s = middle(view.rtt_s, holds)
     formula = _formula_bit_s(share, rtt_s, view)

@@ -8,6 +8,9 @@ The two are told apart by what the window does. A small buffer keeps the window 
 reader closes it: the window falls below 80 % of its largest, or what is unread fills a quarter of the
 buffer.
 
+A slow reader is what limits as long as it has something to read: after the window was closed, until what it
+lacked is read at the usual rate. These samples count too.
+
 The second test is Little's law: the window over the RTT gives the rate that was seen, within 20 %.
 """
 
@@ -47,6 +50,7 @@ def receive_window(view: View) -> list[Claim]:
     if view.evidence.of_packets:
         # So fine are its samples that they see the window open between two reads.
         full |= slow & _between(view.time_s, full, _READS_WITHIN_RTTS * (view.base_rtt_s or 0.0))
+    full |= slow & _has_more_to_read(view, full)
     claims = []
     for kind, holds in (("receiver-application", full & slow), ("receiver-window", full & ~slow)):
         if holds.any():
@@ -76,6 +80,19 @@ def _between(time_s: Floats, where: Flags, most_s: float) -> Flags:
     inside = (before >= 0) & (after < where.size)
     apart = time_s[np.minimum(after, where.size - 1)] - time_s[np.maximum(before, 0)]
     found: Flags = where | (inside & (apart <= max(most_s, _LEAST_APART_S)))
+    return found
+
+
+def _has_more_to_read(view: View, full: Flags) -> Flags:
+    """The samples so soon after a full window that what it lacked is not read yet."""
+    found = np.zeros(view.size, bool)
+    for number in view.connections:
+        own = view.connection == number
+        time_s, rate_bit_s = view.time_s[own], middle(view.rate_bit_s[own], view.rate_bit_s[own] > 0)
+        window = np.nan_to_num(view["rwnd_bytes"][own])
+        unread = np.maximum.accumulate(window) - window
+        until_s = np.where(full[own], time_s + unread * 8 / rate_bit_s, -np.inf)
+        found[own] = time_s <= np.maximum.accumulate(until_s)
     return found
 
 
