@@ -109,6 +109,8 @@ def used_share(record: Mapping[str, Any], flows: pl.DataFrame) -> float:
     """Of the path's rate, by the pipe's and the programs' own figures."""
     (work,) = record["workloads"].values()
     way = work["direction"]
+    if not flows.height:
+        return 0.0  # Nothing was ever connected.
     flow = flows.row(0, named=True)
     end_s = flow["end_s"] or record["spec"]["duration_s"]
     rate = record["spec"]["path"][way]["shaper"]["rate_bit_s"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats
+from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.claim import Claim, Family, Finding, known
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.families.ack_path import ack_path
@@ -192,8 +192,12 @@ def _finding(claim: Claim, own: Flags, weights: Floats, lost: Floats | None) -> 
 
 
 def _carries_what_it_can(seen: View) -> bool:
-    goodput = seen.evidence.goodput_bit_s
-    return bool(goodput and seen.capacity_bit_s and goodput >= HEALTHY * seen.capacity_bit_s)
+    """A round trip passes before the first payload is acknowledged, so it does not count."""
+    goodput, lasts_s = seen.evidence.goodput_bit_s, seen.evidence.duration_s
+    if not goodput or not seen.capacity_bit_s:
+        return False
+    carried_s = lasts_s - np.nan_to_num(middle(seen.rtt_s))
+    return bool(carried_s > 0 and goodput * lasts_s / carried_s >= HEALTHY * seen.capacity_bit_s)
 
 
 def _unknown(seen: View, left: Flags) -> Claim:

@@ -5,12 +5,15 @@ than the BDP: F < C R. So its own bursts wait F / C < R at most, and R / 2 on av
 tests, of which one is enough:
 
 1. **long wait**: q > R / 2, and four segments or more wait. No burst of a flow that leaves the path
-   idle waits so long.
+   idle waits so long, if it is no longer than R.
 2. **plateau**: among samples that differ in flight by 25 % or more, the elasticity d log(rate) / d
    log(flight) is below 1/2. With bursts alone it is R / (R + F / 2C), more than 2/3.
 3. **more than a burst**: q x rate exceeds 64 KiB, which is what a host sends at once at most, and a
    tenth of R. It does not hold of a flow that its send buffer or its application limits: these send
    larger bursts.
+
+Neither 1 nor 3 holds where the wait was less than a quarter of that within the same round trip: what comes
+and goes in each round trip is a burst. Only a capture is fine enough to show it.
 
 A rate that was exceeded by a tenth in a twentieth of the time without a queue is no path's rate, nor is
 one that was reached ten times as long without a queue as with one.
@@ -22,6 +25,7 @@ from bentpipe.doctor.arrays import Flags, Floats
 
 QUEUED_SEGMENTS = 4
 _LONG = 0.5
+_STAYS = 0.25
 _PLATEAU = 0.5
 _DIFFERS = 1.25
 _NARROW = 1.08
@@ -42,17 +46,19 @@ def standing_queue(
     rate_bit_s: Floats,
     flight: Floats,
     noise_s: float,
+    lowest_s: Floats,
     mss: float,
     steady: Flags,
     bursts: Flags,
 ) -> Flags:
-    """In which samples a queue stands. `steady`: neither repairing nor in slow start; `bursts`: limited by
-    the sender's application or buffer."""
+    """In which samples a queue stands. `lowest_s`: the shortest wait in the round trip before; `steady`:
+    neither repairing nor in slow start; `bursts`: limited by the sender's application or buffer."""
     with np.errstate(invalid="ignore"):
         queued_bytes = queue_s * rate_bit_s / 8
         seen = (queued_bytes >= QUEUED_SEGMENTS * mss) & (queue_s > noise_s)
-        long = seen & (queue_s > _LONG * base_s)
-        many = seen & ~bursts & (queued_bytes > _BURST_BYTES) & (queue_s > _LEAST_OF_BASE * base_s)
+        stays = lowest_s >= _STAYS * queue_s
+        long = seen & stays & (queue_s > _LONG * base_s)
+        many = seen & stays & ~bursts & (queued_bytes > _BURST_BYTES) & (queue_s > _LEAST_OF_BASE * base_s)
     flat = seen & _on_plateau(rate_bit_s, flight, queue_s, steady & ~bursts)
     every = long | many | flat
     return every if _of_one_rate(rate_bit_s[every & steady]) else long

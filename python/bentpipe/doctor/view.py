@@ -291,10 +291,24 @@ def _standing(of: View) -> Flags:
         rate_bit_s=of.total_bit_s,
         flight=summed(of.flight, of.time_s, of.connection),
         noise_s=_noise_s(of),
+        lowest_s=_lowest_queue_s(of),
         mss=of.mss,
         steady=~of.recovering & ~starts & ~window_full,
         bursts=bursts,
     )
+
+
+def _lowest_queue_s(of: View) -> Floats:
+    """The shortest wait within the round trip of each sample. Sockets are read too seldom: the sample's."""
+    if not of.evidence.of_packets or not of.base_rtt_s:
+        return of.queue_s
+    lowest = of.queue_s.copy()
+    for each in np.unique(of.connection):
+        own = np.flatnonzero(of.connection == each)
+        time_s, waits = of.time_s[own], np.where(np.isfinite(of.queue_s[own]), of.queue_s[own], np.inf)
+        begins = np.searchsorted(time_s, time_s - np.nan_to_num(of.rtt_s[own]))
+        lowest[own] = [waits[begin : place + 1].min() for place, begin in enumerate(begins)]
+    return lowest
 
 
 def _noise_s(of: View) -> float:

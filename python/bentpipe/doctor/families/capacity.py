@@ -15,6 +15,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import middle
 from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, rate
 
@@ -24,6 +25,8 @@ _BLOATED_SHARE = 0.25
 _SEVERE_S = 0.2
 _EITHER_WAY = 0.8
 _AS_STEADY = 2.0
+_DROPS = 0.8
+_BELOW_THE_RATE = ("random-loss", "short-queue", "reordering", "timeouts")
 
 
 def capacity(view: View) -> list[Claim]:
@@ -34,7 +37,7 @@ def capacity(view: View) -> list[Claim]:
         # Whoever has nothing more to send does not fill a path, whatever its rate.
         at_rate &= ~(view["notsent_bytes"] < view.mss)
     holds = view.standing | at_rate
-    if not holds.any():
+    if not holds.any() or (not view.standing.any() and _drops_below(view)):
         return []
     wait_s = middle(view.queue_s, holds)
     agrees = np.abs(view.total_bit_s / view.capacity_bit_s - 1) <= 0.1
@@ -86,6 +89,14 @@ def capacity(view: View) -> list[Claim]:
             )
         )
     return claims
+
+
+def _drops_below(view: View) -> bool:
+    """Whether what a capture shows of the path's rate comes from losses alone, and their signs say that they
+    come long before the path is full. In sockets a queue may have been missed between two samples."""
+    if not view.evidence.of_packets or view.capacity_from not in ("losses", "overshoot"):
+        return False
+    return any(chance >= _DROPS for cause, chance in drop_causes(view).items() if cause in _BELOW_THE_RATE)
 
 
 def _may_be_the_return(view: View) -> bool:

@@ -11,8 +11,6 @@ The second tests: of an outage, that the path was as before after it; of timeout
 counted them.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
@@ -29,8 +27,6 @@ _LEAST_TIMER_S = 0.2
 """Linux's smallest variance term of a retransmission timer."""
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
-_OF_A_SILENCE_RTTS = 3
-"""What is repaired so soon after a silence was lost in it."""
 _DROP_ALWAYS = ("policer", "line-drops")
 
 
@@ -46,7 +42,7 @@ def stalls(view: View) -> list[Claim]:
     timers = np.nan_to_num(of_sum["timeouts"])
     outage = np.zeros(view.size, bool)
     lengths: list[float] = []
-    share = _loss_share(view, [(of_sum.time_s[run[0]], of_sum.time_s[run[-1]]) for run in runs])
+    share = _loss_share(view)
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
     for run in runs:
         count = float(timers[run[-1]] - timers[max(run[0] - 1, 0)])
@@ -106,20 +102,14 @@ def _before_timeouts(view: View) -> Flags:
     return waits
 
 
-def _loss_share(view: View, silences: Sequence[tuple[float, float]]) -> float:
-    """Losses per segment sent, outside of silences (their first and last times): the upper end of what so few
-    allow.
+def _loss_share(view: View) -> float:
+    """Losses per segment sent: the upper end of what so few allow.
 
-    An overflow counts once, as what follows a timer comes alone; any other episode counts for 20 at most.
+    An episode counts for 20 at most: an overflow or an outage loses hundreds at once.
     """
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
-    found = episodes(view)
-    at_s, near_s = view.time_s[found.places], _OF_A_SILENCE_RTTS * (view.base_rtt_s or 0.0)
-    elsewhere = np.ones(at_s.size, bool)
-    for begin_s, end_s in silences:
-        elsewhere &= (at_s < begin_s - near_s) | (at_s > end_s + near_s)
-    most = np.where(found.overflow, 1, _MOST_OF_AN_EPISODE)
-    events = float(np.minimum(found.lost_segments, most)[elsewhere].sum())
+    lost = episodes(view).lost_segments
+    events = float(np.minimum(lost, _MOST_OF_AN_EPISODE).sum())
     return float(np.clip((events + 2 * events**0.5 + 1) / max(segments, 1.0), 1e-9, 1.0))
 
 
