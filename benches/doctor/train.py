@@ -4,11 +4,11 @@ Multinomial logistic regression over the signs of drop_signs.py, arrival_signs.p
 their squares and their products with the context, with a penalty on the weights. It is fitted to runs of
 the training half's seeds only, with samples every 100 ms and every 10 or 30 ms, and to the first seconds of
 the same runs: to labs as they are drawn, to twice as many with other congestion controls, several
-connections and uploads among them, to half as many over two, four or eight connections (variants.py), and to
-transfers of 6 s and more with all of these.
+connections and uploads among them, to half as many over two, four or eight connections (variants.py), to
+transfers of 6 s and more with all of these, and to such transfers whose ACKs come in bunches.
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
-the weights for captures alone, from captures at both ends of labs as they are drawn, and of as many transfers
-of 6 s and more.
+the weights for captures alone, from captures at both ends of labs as they are drawn, of as many transfers
+of 6 s and more, and of as many of these whose ACKs come in bunches.
 """
 
 import argparse
@@ -90,9 +90,13 @@ SOURCES = (
     Source(20_000, "fresh", WHOLE, 2.0),
     Source(0, "streams", SMALLER, 0.5),
     Source(40_000, "fresh", SHORT, 2.0),
-    Source(50_000, None, SHORT, 1.0),
+    Source(50_000, "bunched", SHORT, 1.0),
 )
-CAPTURED = (Source(0, None, WHOLE, 1.0), Source(40_000, None, SHORT, 2.0))
+CAPTURED = (
+    Source(0, None, WHOLE, 1.0),
+    Source(40_000, None, SHORT, 1.0),
+    Source(50_000, "bunched", SHORT, 1.0),
+)
 
 
 @dataclass(frozen=True)
@@ -143,8 +147,9 @@ def captured_seen(number: int, kind: str, source: Source) -> list[Seen]:
     """The same by captures at both ends."""
     first = source.first_seed + number * _DRAWS
     for seed in range(first, first + _DRAWS):
-        planted = draw(kind, seed, of=source.of)
-        if not can_be_captured(planted.lab):
+        drawn = draw(kind, seed, of=source.of)
+        planted = drawn if source.variant is None else VARIANTS[source.variant](drawn)
+        if planted is None or not can_be_captured(planted.lab):
             continue
         if not has_its_limit(planted, kept(planted.lab)):
             continue

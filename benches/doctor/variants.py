@@ -17,6 +17,7 @@ _BY_LOSS = ("random-loss", "short-queue", "reordering", "timeouts", "slow-start"
 """Kinds whose limit is how CUBIC and Reno answer to losses, or begin."""
 _STREAMS = (2, 4, 8)
 _SHORT_S = 8.0
+_HELD_MS = (0.3, 5.0)
 _OFTEN_SEVERAL = 0.25
 _OFTEN_UP = 0.5
 _OTHER = {"client": "server", "server": "client", "down": "up", "up": "down"}
@@ -72,6 +73,20 @@ def _jitter(planted: Planted) -> Planted | None:
     return _changed(planted, with_jitter)
 
 
+def _bunched(planted: Planted) -> Planted:
+    """ACKs come in bunches, as where a busy host, a radio or an offload holds them for some milliseconds. The
+    sender answers each bunch with a burst."""
+    random_ = random.Random(f"bunched {planted.kind} {planted.lab['seed']}")
+    jitter = {"spread": f"{random_.uniform(*_HELD_MS):.3f} ms", "distribution": "normal"}
+    of_acks = "down" if planted.lab["workload"][0].get("direction", "down") == "up" else "up"
+
+    def with_bunches(lab: dict[str, Any]) -> dict[str, Any]:
+        path = lab["path"]
+        return {**lab, "path": {**path, of_acks: {**path.get(of_acks, {}), "jitter": jitter}}}
+
+    return _changed(planted, with_bunches)
+
+
 def _fresh(planted: Planted) -> Planted:
     """All at once: the congestion control, how many connections and which way are drawn, too.
 
@@ -109,5 +124,6 @@ VARIANTS: Mapping[str, Callable[[Planted], Planted | None]] = {
     "streams": _streams,
     "short": _short,
     "jitter": _jitter,
+    "bunched": _bunched,
     "fresh": _fresh,
 }
