@@ -13,10 +13,10 @@ use bentpipe_base::Direction;
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tables::figures::{
-    Bins, PipeFigures, QueueBehaviour, Retransmitting, Span, Times, flow_times, pause_s,
+    Bins, Named, PipeFigures, QueueBehaviour, Retransmitting, Span, Times, flow_times, pause_s,
     queue_behaviour,
 };
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 /// Rates are over bins of this length, whatever the table's are.
 const BIN_S: f64 = 0.1;
@@ -138,12 +138,12 @@ impl Figures {
         let figures = |direction: &DirectionFigures| direction.bins.figures(end_s, BIN_S);
         let [of_down, of_up] = &self.directions;
         let name = Direction::name;
-        let pipes: BTreeMap<&str, PipeFigures> = [
+        let pipes: Named<PipeFigures> = [
             (name(Direction::Down), figures(of_down)),
             (name(Direction::Up), figures(of_up)),
         ]
         .into();
-        let mut queue: BTreeMap<&str, QueueBehaviour> = BTreeMap::new();
+        let mut queue: Named<QueueBehaviour> = Named::default();
         let asked = [
             (name(Direction::Down), &self.question.down),
             (name(Direction::Up), &self.question.up),

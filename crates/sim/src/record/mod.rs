@@ -23,11 +23,10 @@ pub use recorder::run;
 pub use results::RunResults;
 
 use bentpipe_tables::figures::QueueQuestion;
-use serde::Deserialize;
 use std::io;
 
 /// What the figures take that the simulation does not.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Question {
     /// Of the pipes whose queue is asked about.
     pub down: Option<QueueQuestion>,
@@ -35,6 +34,12 @@ pub struct Question {
     /// A flow of so much fits in the initial window.
     pub small_bytes: u64,
 }
+
+bentpipe_reading::read_struct!(Question {
+    down,
+    up,
+    small_bytes
+});
 
 /// Why a run gave nothing.
 #[derive(Debug)]

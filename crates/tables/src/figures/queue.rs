@@ -17,7 +17,7 @@
 use super::autocorrelation::sums_of_products;
 use super::pipe::Bins;
 use super::statistics::{median, sum};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 const MOST_LAG_SHARE: f64 = 0.25;
 const USUAL_BIN_S: f64 = 0.1;
@@ -41,7 +41,7 @@ pub struct QueueBehaviour {
 }
 
 /// What the lab asked of the pipe.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct QueueQuestion {
     pub rtt_s: f64,
     /// `None`: the pipe has none, or none in bytes.
@@ -50,6 +50,13 @@ pub struct QueueQuestion {
     pub rate_bit_s: Option<f64>,
     pub mtu_bytes: f64,
 }
+
+bentpipe_reading::read_struct!(QueueQuestion {
+    rtt_s,
+    limit_bytes,
+    rate_bit_s,
+    mtu_bytes
+});
 
 /// Which senders of the pipe's direction were seen to retransmit, and when.
 #[derive(Clone, Debug, Default)]
