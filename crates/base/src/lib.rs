@@ -8,6 +8,7 @@ mod event_queue;
 pub mod normal;
 pub mod ordered;
 pub mod random;
+pub mod sorting;
 pub mod time;
 pub mod topology;
 
