@@ -17,19 +17,19 @@ pub struct ConfigError {
 
 /// What a field can have.
 pub(crate) trait Found {
-    fn in_words(&self) -> String;
+    fn in_words(self) -> String;
 }
 
 impl Found for f64 {
-    fn in_words(&self) -> String {
-        in_words(*self)
+    fn in_words(self) -> String {
+        in_words(self)
     }
 }
 
 macro_rules! whole_numbers {
     ($($number:ident),*) => {
         $(impl Found for $number {
-            fn in_words(&self) -> String {
+            fn in_words(self) -> String {
                 self.to_string()
             }
         })*
@@ -39,8 +39,8 @@ macro_rules! whole_numbers {
 whole_numbers!(i64, u64, u32);
 
 impl Found for &str {
-    fn in_words(&self) -> String {
-        (*self).to_owned()
+    fn in_words(self) -> String {
+        self.to_owned()
     }
 }
 

@@ -183,6 +183,7 @@ macro_rules! read_whole {
                 0
             }
 
+            #[allow(clippy::cast_lossless, reason = "there is no `From` for usize")]
             fn read(&mut self, value: &Value) -> Result<(), Fault> {
                 *self = whole(value, $number::MAX as u64)? as $number;
                 Ok(())

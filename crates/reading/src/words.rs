@@ -4,7 +4,7 @@
 /// floating-point number takes 20 kB of WebAssembly, and the one that JSON is written with is there anyway.
 pub fn in_words(number: f64) -> String {
     const MOST: f64 = 1e18;
-    if number.trunc() == number && number.abs() < MOST {
+    if number.fract() == 0.0 && number.abs() < MOST {
         (number as i64).to_string()
     } else {
         zmij::Buffer::new().format(number).to_owned()
