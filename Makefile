@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-law bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
+.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-law bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-module bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -267,6 +267,11 @@ playground:
 # How soon the playground shows a run, and how often it redraws while a slider is held.
 bench-playground: setup playground
 	@$(python) benches/playground
+
+# How fast the simulator's module is in node beside that of another build, BESIDE=other.wasm, run by run in turns. TIMES=9
+bench-module: playground
+	@node_modules/.bin/esbuild benches/playground/beside.ts --bundle --platform=node --format=esm --log-level=warning --outfile=target/beside.mjs
+	@node target/beside.mjs $(or $(TIMES),9) web/built/bentpipe.wasm $(BESIDE)
 
 # The pages docs/lessons, with the figures that the simulator gives now.
 lessons: playground

@@ -1,14 +1,16 @@
 use core::fmt;
 use core::str::FromStr;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Which way a packet goes: down to the client, or up to the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     Down,
     Up,
 }
+
+bentpipe_reading::read_words!(Direction { "down" => Down, "up" => Up });
 
 impl Direction {
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];

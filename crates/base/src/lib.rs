@@ -6,12 +6,15 @@ mod direction;
 mod ecn;
 mod event_queue;
 pub mod normal;
+pub mod ordered;
 pub mod random;
+pub mod sorting;
 pub mod time;
 pub mod topology;
 
 pub use direction::{Direction, NoDirection};
 pub use ecn::Ecn;
 pub use event_queue::EventQueue;
+pub use ordered::{OrderedMap, OrderedSet};
 pub use random::{SplitMix64, stream};
 pub use time::{Nanos, Time};

@@ -2,21 +2,21 @@
 //! path starts at -3 s); nothing here knows a clock.
 
 use core::ops::{Add, AddAssign, Sub};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A span of time in nanoseconds.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Nanos(pub i64);
 
+bentpipe_reading::read_as!(Nanos(i64));
+
 /// An instant: nanoseconds since the run's time zero, negative before it.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Time(pub i64);
+
+bentpipe_reading::read_as!(Time(i64));
 
 impl Nanos {
     pub const ZERO: Self = Self(0);

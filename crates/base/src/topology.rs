@@ -5,10 +5,10 @@
 
 use crate::Direction;
 use core::fmt;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A place in the network, in their order along the way. Client and server are always taken, by hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seat {
     Client,
@@ -18,6 +18,13 @@ pub enum Seat {
     Far,
     Server,
 }
+
+bentpipe_reading::read_words!(Seat {
+    "client" => Client,
+    "near" => Near,
+    "far" => Far,
+    "server" => Server,
+});
 
 impl Seat {
     pub const ALL: [Self; 4] = [Self::Client, Self::Near, Self::Far, Self::Server];

@@ -4,10 +4,10 @@ use crate::flow::{EARLY_PIECE_BYTES, FLOW_BYTES, MEMORY_FACTOR, Pieces};
 use bentpipe_base::Nanos;
 use bentpipe_fec::{PACKET_MAX_BYTES, Policy};
 use core::fmt;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The control law: how fast a gateway sends.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
     /// A rate that is known to be free, in bits of IP packets per second: it is used from the first packet on.
@@ -17,6 +17,8 @@ pub enum Rate {
     /// What the path delivers, shared with other traffic.
     Fair,
 }
+
+bentpipe_reading::read_variants!(Rate { "fair" => Fair, "fixed" => Fixed(bit_s), "capped" => Capped(bit_s) });
 
 impl Rate {
     /// The rate that is known in bits per second.

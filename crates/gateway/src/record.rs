@@ -3,10 +3,10 @@
 use crate::session::Figures;
 use bentpipe_base::Nanos;
 use bentpipe_fec::Policy;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Repairs that are sent before anything is known to be lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GatewayRedundancy {
     /// As many as the reported losses need.
@@ -15,6 +15,8 @@ pub enum GatewayRedundancy {
     /// So many per packet; 0: none.
     Fixed(f64),
 }
+
+bentpipe_reading::read_variants!(GatewayRedundancy { "adaptive" => Adaptive, "fixed" => Fixed(ratio) });
 
 impl GatewayRedundancy {
     /// `None`: the policy that [`crate::Config::fixed`] has.

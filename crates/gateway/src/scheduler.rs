@@ -1,7 +1,8 @@
 //! Whose bytes are next: deficit round robin (Shreedhar and Varghese, 1995) between local users, and between the flows of each. Who has had
 //! nothing to send for a round comes first, as in RFC 8290 (section 4.2): a keystroke does not wait for a download.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use bentpipe_base::{OrderedMap, OrderedSet};
+use std::collections::VecDeque;
 
 /// Bytes that one that was idle may send before it takes its turn with the others: ten packets, as many as TCP begins with (RFC 6928).
 const NEW_QUANTUM: i64 = 15_000;
@@ -24,28 +25,17 @@ struct Entry {
 }
 
 /// Turns between keys.
-#[derive(Clone, Debug)]
-struct Turns<K> {
-    entries: BTreeMap<K, Entry>,
-    new: VecDeque<K>,
-    old: VecDeque<K>,
+#[derive(Clone, Debug, Default)]
+struct Turns {
+    entries: OrderedMap<u64, Entry>,
+    new: VecDeque<u64>,
+    old: VecDeque<u64>,
     working: usize,
 }
 
-impl<K: Ord + Copy> Default for Turns<K> {
-    fn default() -> Self {
-        Self {
-            entries: BTreeMap::new(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            working: 0,
-        }
-    }
-}
-
-impl<K: Ord + Copy> Turns<K> {
-    fn set_work(&mut self, key: K, has_work: bool) {
-        match self.entries.get_mut(&key) {
+impl Turns {
+    fn set_work(&mut self, key: u64, has_work: bool) {
+        match self.entries.get_mut(key) {
             Some(entry) => {
                 self.working += usize::from(has_work);
                 self.working -= usize::from(entry.has_work);
@@ -66,7 +56,7 @@ impl<K: Ord + Copy> Turns<K> {
     }
 
     /// The key whose turn it is.
-    fn next(&mut self) -> Option<K> {
+    fn next(&mut self) -> Option<u64> {
         loop {
             let (key, list) = match (self.new.front(), self.old.front()) {
                 (Some(&key), _) => (key, List::New),
@@ -74,7 +64,7 @@ impl<K: Ord + Copy> Turns<K> {
                 (None, None) => return None,
             };
             let is_alone = self.entries.len() == 1;
-            let Some(entry) = self.entries.get_mut(&key).filter(|it| it.list == list) else {
+            let Some(entry) = self.entries.get_mut(key).filter(|it| it.list == list) else {
                 self.pop(list);
                 continue;
             };
@@ -82,7 +72,7 @@ impl<K: Ord + Copy> Turns<K> {
                 return Some(key);
             }
             if !entry.has_work && (list == List::Old || is_alone) {
-                self.entries.remove(&key);
+                self.entries.remove(key);
                 self.pop(list);
                 continue;
             }
@@ -104,9 +94,9 @@ impl<K: Ord + Copy> Turns<K> {
     }
 
     /// A key is over.
-    fn remove(&mut self, key: K) {
+    fn remove(&mut self, key: u64) {
         self.set_work(key, false);
-        self.entries.remove(&key);
+        self.entries.remove(key);
         self.tidy();
     }
 
@@ -114,8 +104,8 @@ impl<K: Ord + Copy> Turns<K> {
     fn tidy(&mut self) {
         if self.new.len() + self.old.len() > 2 * self.entries.len() + LEAST_TIDIED {
             for (places, list) in [(&mut self.new, List::New), (&mut self.old, List::Old)] {
-                let mut seen = BTreeSet::new();
-                let is_at = |key: &K| self.entries.get(key).is_some_and(|it| it.list == list);
+                let mut seen = OrderedSet::new();
+                let is_at = |key: &u64| self.entries.get(*key).is_some_and(|it| it.list == list);
                 places.retain(|key| is_at(key) && seen.insert(*key));
             }
         }
@@ -124,22 +114,20 @@ impl<K: Ord + Copy> Turns<K> {
     /// Forgets keys that have no work, where they are many: no turn comes to them.
     fn tidy_idle(&mut self) {
         if self.entries.len() > 2 * self.working + LEAST_TIDIED {
-            self.entries.retain(|_, it| it.has_work);
+            self.entries.retain(|it| it.has_work);
             self.tidy();
         }
     }
 
-    fn charge(&mut self, key: K, bytes: i64) {
-        if let Some(entry) = self.entries.get_mut(&key) {
+    fn charge(&mut self, key: u64, bytes: i64) {
+        if let Some(entry) = self.entries.get_mut(key) {
             entry.deficit -= bytes;
         }
     }
 
     /// Whether the key is among those that were idle.
-    fn is_new(&self, key: K) -> bool {
-        self.entries
-            .get(&key)
-            .is_some_and(|it| it.list == List::New)
+    fn is_new(&self, key: u64) -> bool {
+        self.entries.get(key).is_some_and(|it| it.list == List::New)
     }
 
     fn has_work(&self) -> bool {
@@ -150,28 +138,28 @@ impl<K: Ord + Copy> Turns<K> {
 /// Users by number, and their flows by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scheduler {
-    users: Turns<u64>,
-    flows: BTreeMap<u64, Turns<u64>>,
+    users: Turns,
+    flows: OrderedMap<u64, Turns>,
 }
 
 impl Scheduler {
     /// A flow has bytes that may be sent, or has none.
     pub fn set_work(&mut self, user: u64, flow: u64, has_work: bool) {
-        let turns = self.flows.entry(user).or_default();
+        let turns = self.flows.get_or_insert_with(user, Turns::default);
         turns.set_work(flow, has_work);
         self.users.set_work(user, turns.has_work());
         if turns.entries.is_empty() {
-            self.flows.remove(&user);
+            self.flows.remove(user);
         }
     }
 
     /// A flow is over.
     pub fn forget(&mut self, user: u64, flow: u64) {
-        if let Some(turns) = self.flows.get_mut(&user) {
+        if let Some(turns) = self.flows.get_mut(user) {
             turns.remove(flow);
             self.users.set_work(user, turns.has_work());
             if turns.entries.is_empty() {
-                self.flows.remove(&user);
+                self.flows.remove(user);
             }
         }
         self.users.tidy_idle();
@@ -186,7 +174,7 @@ impl Scheduler {
     pub fn next(&mut self) -> Option<(u64, u64, bool)> {
         loop {
             let user = self.users.next()?;
-            let Some(turns) = self.flows.get_mut(&user) else {
+            let Some(turns) = self.flows.get_mut(user) else {
                 self.users.set_work(user, false);
                 continue;
             };
@@ -200,7 +188,7 @@ impl Scheduler {
 
     pub fn charge(&mut self, user: u64, flow: u64, bytes: usize) {
         self.users.charge(user, bytes as i64);
-        if let Some(turns) = self.flows.get_mut(&user) {
+        if let Some(turns) = self.flows.get_mut(user) {
             turns.charge(flow, bytes as i64);
         }
     }
@@ -209,6 +197,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     /// Sends packets of 1400 bytes of flows that always have more, and returns the bytes of each.
     fn serve(scheduler: &mut Scheduler, packets: usize) -> BTreeMap<(u64, u64), usize> {
@@ -282,7 +271,7 @@ mod tests {
             scheduler.set_work(round, 0, true);
             scheduler.forget(round, 0);
             scheduler.forget(round, 0);
-            let turns = &scheduler.flows[&0];
+            let turns = &scheduler.flows.get(0).unwrap();
             assert!(turns.new.len() + turns.old.len() < 1100);
             assert!(scheduler.users.entries.len() < 1100);
             assert!(scheduler.users.new.len() < 4000);

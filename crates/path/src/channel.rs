@@ -12,6 +12,7 @@ use crate::handover::Gaps;
 use crate::loss::Loss;
 use crate::time::Time;
 use crate::totals::DropCause;
+use bentpipe_base::sorting::sort_by;
 use bentpipe_base::stream;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -86,7 +87,7 @@ impl Outages {
             let length = span(format!("{field}.length_ns"), outage.length_ns)?;
             spans.push((start, start + length));
         }
-        spans.sort_unstable();
+        sort_by(&mut spans, |a, b| a < b);
         spans.dedup_by(|later, earlier| {
             let merges = later.0 <= earlier.1;
             if merges {

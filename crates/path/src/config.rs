@@ -2,11 +2,10 @@
 //! settled by whoever reads the lab file; nothing here has one.
 
 use crate::time::{Nanos, Time};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// One direction of the path. The parts stand in the order in which a packet meets them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PipeConfig {
     pub ingress: IngressConfig,
     pub queue: QueueConfig,
@@ -15,23 +14,35 @@ pub struct PipeConfig {
     pub channel: ChannelConfig,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+bentpipe_reading::read_struct!(PipeConfig default {
+    ingress,
+    queue,
+    shaper,
+    propagation,
+    channel,
+});
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct IngressConfig {
     pub policer: Option<PolicerConfig>,
     pub loss: LossConfig,
 }
 
+bentpipe_reading::read_struct!(IngressConfig default { policer, loss });
+
 /// A token bucket that drops what does not conform (RFC 2697's single rate, without colours).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicerConfig {
     pub rate_bit_s: u64,
     pub burst_bytes: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+bentpipe_reading::read_struct!(PolicerConfig {
+    rate_bit_s,
+    burst_bytes
+});
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QueueConfig {
     pub limit: QueueLimit,
     pub discipline: Discipline,
@@ -41,9 +52,10 @@ pub struct QueueConfig {
     pub titration: Option<TitrationConfig>,
 }
 
+bentpipe_reading::read_struct!(QueueConfig default { limit, discipline, ecn, titration });
+
 /// When repairs of a coded tunnel enter the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TitrationConfig {
     /// A repair enters if the queue then holds at most so much. As much may wait to enter.
     pub room_bytes: u64,
@@ -51,9 +63,14 @@ pub struct TitrationConfig {
     pub max_age_ns: Nanos,
 }
 
+bentpipe_reading::read_struct!(TitrationConfig {
+    room_bytes,
+    max_age_ns
+});
+
 /// How much may wait. The packet in service is not in the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "unit", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(tag = "unit", rename_all = "snake_case")]
 pub enum QueueLimit {
     #[default]
     Unlimited,
@@ -75,9 +92,17 @@ pub enum QueueLimit {
     },
 }
 
+bentpipe_reading::read_tagged!(QueueLimit, "unit", Self::Unlimited, {
+    "unlimited" => Unlimited {},
+    "bytes" => Bytes { bytes },
+    "packets" => Packets { packets },
+    "delay" => Delay { delay_ns },
+    "bdp" => Bdp { multiple, base_rtt_ns },
+});
+
 /// The queue discipline. Parameters that are `None` take the default that the discipline's source names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
 pub enum Discipline {
     #[default]
     Fifo,
@@ -107,8 +132,17 @@ pub enum Discipline {
     },
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+bentpipe_reading::read_tagged!(Discipline, "name", Self::Fifo, {
+    "fifo" => Fifo {},
+    "head_drop" => HeadDrop {},
+    "red" => Red { min_bytes, max_bytes, max_probability, weight },
+    "codel" => Codel { target_ns, interval_ns },
+    "fq_codel" => FqCodel { target_ns, interval_ns, flows, quantum_bytes },
+    "pie" => Pie { target_ns, update_ns, alpha, beta, max_burst_ns },
+});
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ShaperConfig {
     #[default]
     Unlimited,
@@ -126,15 +160,23 @@ pub enum ShaperConfig {
     Steps { steps: Vec<RateStep> },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+bentpipe_reading::read_tagged!(ShaperConfig, "kind", Self::Unlimited, {
+    "unlimited" => Unlimited {},
+    "fixed" => Fixed { rate_bit_s },
+    "token_bucket" => TokenBucket { rate_bit_s, burst_bytes, peak_bit_s },
+    "trace" => Trace { opportunities_ns },
+    "steps" => Steps { steps },
+});
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateStep {
     pub at_ns: Time,
     pub rate_bit_s: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+bentpipe_reading::read_struct!(RateStep { at_ns, rate_bit_s });
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PropagationConfig {
     pub delay_ns: Nanos,
     pub jitter: Option<JitterConfig>,
@@ -143,9 +185,10 @@ pub struct PropagationConfig {
     pub handover: Option<HandoverConfig>,
 }
 
+bentpipe_reading::read_struct!(PropagationConfig default { delay_ns, jitter, limit, handover });
+
 /// Reassignments to another satellite, at every multiple of `every_ns` after time zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HandoverConfig {
     pub every_ns: Nanos,
     /// From each on the delay differs from the pipe's own by a draw between this and minus this, the same in both pipes.
@@ -154,8 +197,14 @@ pub struct HandoverConfig {
     pub outage_ns: Nanos,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "unit", rename_all = "snake_case", deny_unknown_fields)]
+bentpipe_reading::read_struct!(HandoverConfig {
+    every_ns,
+    step_ns,
+    outage_ns
+});
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(tag = "unit", rename_all = "snake_case")]
 pub enum LineLimit {
     #[default]
     Unlimited,
@@ -167,8 +216,13 @@ pub enum LineLimit {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+bentpipe_reading::read_tagged!(LineLimit, "unit", Self::Unlimited, {
+    "unlimited" => Unlimited {},
+    "packets" => Packets { packets },
+    "bytes" => Bytes { bytes },
+});
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct JitterConfig {
     /// netem's second delay argument: the standard deviation for `normal`, half the width for `uniform`; `pareto` is
     /// scaled as netem's table, whose standard deviation is 0.82 of it.
@@ -180,7 +234,14 @@ pub struct JitterConfig {
     pub reorder: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+bentpipe_reading::read_struct!(JitterConfig {
+    spread_ns,
+    distribution,
+    correlation,
+    reorder
+});
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JitterDistribution {
     #[default]
@@ -189,8 +250,13 @@ pub enum JitterDistribution {
     Pareto,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+bentpipe_reading::read_words!(JitterDistribution {
+    "normal" => Normal,
+    "uniform" => Uniform,
+    "pareto" => Pareto,
+});
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ChannelConfig {
     pub loss: LossConfig,
     /// Probability that a packet arrives twice.
@@ -200,8 +266,10 @@ pub struct ChannelConfig {
     pub outages: Vec<Outage>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
+bentpipe_reading::read_struct!(ChannelConfig default { loss, duplicate, corrupt, outages });
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(tag = "model", rename_all = "kebab-case")]
 pub enum LossConfig {
     #[default]
     None,
@@ -222,10 +290,21 @@ pub enum LossConfig {
     },
 }
 
+bentpipe_reading::read_tagged!(LossConfig, "model", Self::None, {
+    "none" => None {},
+    "bernoulli" => Bernoulli { p },
+    "gilbert-elliott" => GilbertElliott { p, r, good, bad },
+    "trace" => Trace { lost },
+});
+
 /// Nothing passes from `start_ns` for `length_ns`: what would leave the pipe in that time is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Outage {
     pub start_ns: Time,
     pub length_ns: Nanos,
 }
+
+bentpipe_reading::read_struct!(Outage {
+    start_ns,
+    length_ns
+});

@@ -1,6 +1,7 @@
 //! What is wrong with a pipe's description.
 
 use crate::time::{Nanos, Time};
+use bentpipe_reading::in_words;
 use core::fmt;
 
 /// A field of [`crate::PipeConfig`] that no pipe can be built from.
@@ -14,15 +15,40 @@ pub struct ConfigError {
     pub wanted: &'static str,
 }
 
+/// What a field can have.
+pub(crate) trait Found {
+    fn in_words(self) -> String;
+}
+
+impl Found for f64 {
+    fn in_words(self) -> String {
+        in_words(self)
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($number:ident),*) => {
+        $(impl Found for $number {
+            fn in_words(self) -> String {
+                self.to_string()
+            }
+        })*
+    };
+}
+
+whole_numbers!(i64, u64, u32);
+
+impl Found for &str {
+    fn in_words(self) -> String {
+        self.to_owned()
+    }
+}
+
 impl ConfigError {
-    pub(crate) fn new(
-        field: impl Into<String>,
-        found: impl fmt::Display,
-        wanted: &'static str,
-    ) -> Self {
+    pub(crate) fn new(field: impl Into<String>, found: impl Found, wanted: &'static str) -> Self {
         Self {
             field: field.into(),
-            found: found.to_string(),
+            found: found.in_words(),
             wanted,
         }
     }
@@ -51,7 +77,7 @@ pub(crate) fn probability(field: impl Into<String>, value: f64) -> Result<f64, C
 }
 
 /// `Ok` where `value` is above zero.
-pub(crate) fn positive<T: PartialOrd + Default + fmt::Display + Copy>(
+pub(crate) fn positive<T: PartialOrd + Default + Found + Copy>(
     field: impl Into<String>,
     value: T,
 ) -> Result<T, ConfigError> {

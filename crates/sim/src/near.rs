@@ -2,18 +2,21 @@
 
 use crate::node::config::HostConfig;
 use bentpipe_path::config::PipeConfig;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NearConfig {
-    #[serde(default)]
     pub host: HostConfig,
     /// The LAN's pipes, to the client and from it.
-    #[serde(default)]
     pub down: PipeConfig,
-    #[serde(default)]
     pub up: PipeConfig,
     /// What the web cache of each workload holds there; none if `None`.
     pub cache_bytes: Option<u64>,
 }
+
+bentpipe_reading::read_struct!(NearConfig {
+    host = default,
+    down = default,
+    up = default,
+    cache_bytes,
+});

@@ -13,6 +13,19 @@ pub struct ConnectionId {
     pub generation: u32,
 }
 
+impl bentpipe_base::ordered::Number for ConnectionId {
+    fn pack(self) -> u64 {
+        u64::from(self.index) << 32 | u64::from(self.generation)
+    }
+
+    fn unpack(number: u64) -> Self {
+        Self {
+            index: (number >> 32) as u32,
+            generation: number as u32,
+        }
+    }
+}
+
 /// As ports come round.
 const KEYS_PER_PLACE: u64 = 8;
 

@@ -11,33 +11,23 @@ use crate::workload::WorkloadSpec;
 use bentpipe_path::config::PipeConfig;
 use bentpipe_path::time::Nanos;
 use bentpipe_tcp::congestion::{ControlError, Registry};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SimSpec {
-    #[serde(default)]
     pub client: HostConfig,
-    #[serde(default)]
     pub server: HostConfig,
-    #[serde(default)]
     pub down: PipeConfig,
-    #[serde(default)]
     pub up: PipeConfig,
     /// A host between client and path.
-    #[serde(default)]
     pub near: Option<NearConfig>,
     /// A coded tunnel between near and far. The hosts' MTU is lower by its headers.
-    #[serde(default)]
     pub tunnel: Option<TunnelConfig>,
     /// Workloads, by their places, whose packets cross the path beside the tunnel or the gateways.
-    #[serde(default)]
     pub beside_tunnel: Vec<usize>,
     /// Proxies at near and far, at which TCP ends.
-    #[serde(default)]
     pub split: Option<SplitConfig>,
     /// bentpipe's gateways at near and far, at which TCP ends.
-    #[serde(default)]
     pub gateway: Option<GatewayConfig>,
     /// Of the path.
     pub mtu: u32,
@@ -51,15 +41,34 @@ pub struct SimSpec {
     /// Spacing of socket samples; none if `None`.
     pub sample_interval_ns: Option<Nanos>,
     /// Boxes at near and far.
-    #[serde(default)]
     pub boxes: Vec<BoxSpec>,
     /// Hosts whose packets the sink is shown.
-    #[serde(default)]
     pub capture: Vec<Seat>,
     /// Whether the bins of the pipes are written as CSV too while it runs, for whoever watches it.
-    #[serde(default)]
     pub watched: bool,
 }
+
+bentpipe_reading::read_struct!(SimSpec {
+    client = default,
+    server = default,
+    down = default,
+    up = default,
+    near,
+    tunnel,
+    beside_tunnel = default,
+    split,
+    gateway,
+    mtu,
+    seed,
+    workloads,
+    duration_ns,
+    until_done,
+    bin_ns,
+    sample_interval_ns,
+    boxes = default,
+    capture = default,
+    watched = default,
+});
 
 impl Default for SimSpec {
     fn default() -> Self {

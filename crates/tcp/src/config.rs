@@ -3,11 +3,10 @@
 
 use crate::congestion::{Choice, JIFFY};
 use bentpipe_base::time::Nanos;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The settings of an endpoint. Defaults are Linux 6.18's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "independent switches of a TCP"
@@ -45,10 +44,32 @@ pub struct Config {
     pub memory: Memory,
 }
 
+bentpipe_reading::read_struct!(Config default {
+    congestion_control,
+    sack,
+    dsack,
+    window_scaling,
+    timestamps,
+    ecn,
+    tcp_rmem,
+    tcp_wmem,
+    rcvbuf,
+    sndbuf,
+    initcwnd,
+    initrwnd,
+    open_receive_window,
+    slow_start_after_idle,
+    ip,
+    nagle,
+    read_rate_bit_s,
+    wakeup_ns,
+    tick_ns,
+    memory,
+});
+
 /// What a payload costs in buffer memory. Measured on kernel 6.18: 832 bytes per sent buffer; 2304 bytes for a
 /// received packet of 1500, whence a window of 0.625 of the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Memory {
     pub sent_overhead: u32,
     /// Room for headers that a sent buffer is sized with (`MAX_TCP_HEADER`): 192 in a kernel without wireless and
@@ -59,6 +80,13 @@ pub struct Memory {
     /// Largest burst, in payload bytes.
     pub gso_bytes: u32,
 }
+
+bentpipe_reading::read_struct!(Memory default {
+    sent_overhead,
+    sent_header,
+    received_overhead,
+    gso_bytes,
+});
 
 impl Default for Memory {
     fn default() -> Self {

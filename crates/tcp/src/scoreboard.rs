@@ -7,6 +7,7 @@
 //! (socket/undoing.rs).
 
 use crate::congestion::LostSegment;
+use bentpipe_base::sorting::sort_by;
 use bentpipe_base::time::Time;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -367,7 +368,9 @@ impl Scoreboard {
             next = self.sent_after(id);
         }
         order.extend(self.ids().filter(|&id| returns(self.get(id))));
-        order.sort_by_key(|&id| self.get(id).sent_at);
+        sort_by(&mut order, |&a, &b| {
+            self.get(a).sent_at < self.get(b).sent_at
+        });
         for id in order {
             let sent_at = self.get(id).sent_at;
             self.stamp(id, sent_at);

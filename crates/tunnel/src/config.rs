@@ -2,11 +2,10 @@
 
 use bentpipe_base::Nanos;
 use bentpipe_fec::REPAIR_HEADER_BYTES;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Both directions are set alike.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TunnelConfig {
     pub redundancy: Redundancy,
     /// A repair covers so many of the newest packets.
@@ -14,13 +13,18 @@ pub struct TunnelConfig {
     /// The longest that a later packet waits for an earlier one; 0: none waits.
     pub hold_ns: Nanos,
     /// Missing packets are requested and sent again. Without it only repairs recover them.
-    #[serde(default)]
     pub exact: Option<ExactRepair>,
 }
 
+bentpipe_reading::read_struct!(TunnelConfig {
+    redundancy,
+    window_packets,
+    hold_ns,
+    exact
+});
+
 /// How missing packets are requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ExactRepair {
     /// A packet is requested once it has been missing for so long; the request waits for the next report.
     pub patience_ns: Nanos,
@@ -30,15 +34,26 @@ pub struct ExactRepair {
     pub kept_packets: u32,
 }
 
+bentpipe_reading::read_struct!(ExactRepair {
+    patience_ns,
+    again_ns,
+    kept_packets
+});
+
 /// How many repairs are sent. When they enter the queue of a pipe is the pipe's own affair (`QueueConfig::titration`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "policy", rename_all = "snake_case")]
 pub enum Redundancy {
     /// So many per packet.
     Fixed { ratio: f64 },
     /// As the losses ask for that are reported.
     Adaptive,
 }
+
+bentpipe_reading::read_tagged!(Redundancy, "policy", Self::Adaptive, {
+    "fixed" => Fixed { ratio },
+    "adaptive" => Adaptive {},
+});
 
 /// Headers of IP and UDP below the tunnel.
 pub fn outer_bytes(ip: u8) -> u32 {

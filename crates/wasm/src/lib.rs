@@ -9,6 +9,7 @@ mod outcome;
 
 pub use outcome::outcome;
 
+use bentpipe_reading::Read;
 use bentpipe_sim::record::{ColumnRun, Request, TableColumns};
 use bentpipe_sim::simulation::Stretch;
 use std::cell::RefCell;
@@ -52,8 +53,10 @@ pub extern "C" fn start() -> i32 {
     std::panic::set_hook(Box::new(|panic| say(panic.to_string())));
     STATE.with_borrow_mut(|state| {
         (state.run, state.tables) = (None, Vec::new());
-        let request = serde_json::from_slice::<Request>(&state.input)
-            .map_err(|error| format!("the request: {error}"));
+        let request = serde_json::from_slice(&state.input)
+            .map_err(|error| error.to_string())
+            .and_then(|value| Request::from_value(&value).map_err(|fault| fault.to_string()))
+            .map_err(|why| format!("the request: {why}"));
         match request.and_then(|it| ColumnRun::new(it).map_err(|error| error.to_string())) {
             Ok(run) => {
                 state.run = Some(run);

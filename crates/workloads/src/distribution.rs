@@ -5,10 +5,10 @@ use bentpipe_base::normal::quantile;
 use bentpipe_base::random::unit;
 use core::fmt;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "distribution", rename_all = "kebab-case")]
 pub enum Distribution {
     Constant {
         value: u64,
@@ -40,6 +40,14 @@ pub enum Distribution {
         values: Vec<u64>,
     },
 }
+
+bentpipe_reading::read_tagged!(Distribution, "distribution", Self::Constant { value: 0 }, {
+    "constant" => Constant { value },
+    "lognormal" => Lognormal { median, sigma },
+    "bounded-pareto" => BoundedPareto { shape, min, max },
+    "lognormal+pareto" => LognormalPareto { median, sigma, tail, shape, min, max },
+    "file" => File { values },
+});
 
 /// A parameter that no distribution has.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,16 +6,18 @@ use bentpipe_path::stream;
 use bentpipe_path::time::Nanos;
 use core::fmt;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// How the gaps between messages are spread around their mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gaps {
     #[default]
     Fixed,
     Exponential,
 }
+
+bentpipe_reading::read_words!(Gaps { "fixed" => Fixed, "exponential" => Exponential });
 
 /// Gaps that nobody knows: neither "fixed" nor "exponential".
 #[derive(Clone, Debug, PartialEq, Eq)]

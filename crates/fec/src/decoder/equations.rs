@@ -8,8 +8,8 @@
 //! symbol the promised one will give.
 
 use crate::field::{Kernel, inverse};
+use bentpipe_base::OrderedSet;
 use core::mem;
-use std::collections::BTreeSet;
 
 #[derive(Clone, Debug)]
 struct Row {
@@ -25,7 +25,7 @@ struct Row {
 pub(super) struct Equations {
     kernel: Kernel,
     max_unknowns: usize,
-    promised: BTreeSet<u64>,
+    promised: OrderedSet<u64>,
     rows: Vec<Row>,
     /// The symbols that have a column, oldest first, with the column.
     unknowns: Vec<(u64, usize)>,
@@ -54,7 +54,7 @@ impl Equations {
         Self {
             kernel,
             max_unknowns,
-            promised: BTreeSet::new(),
+            promised: OrderedSet::new(),
             rows: Vec::new(),
             unknowns: Vec::new(),
             pivot_rows: Vec::new(),
@@ -179,7 +179,7 @@ impl Equations {
         let contained = |it: &&(u64, usize)| row.coefficients[it.1] != 0;
         let mut contained = self.unknowns.iter().filter(contained);
         let oldest = contained.clone().next();
-        let not_promised = contained.find(|(id, _)| !self.promised.contains(id));
+        let not_promised = contained.find(|(id, _)| !self.promised.contains(*id));
         let Some(&(_, pivot)) = not_promised.or(oldest) else {
             self.spare.push(row);
             return;
@@ -205,7 +205,7 @@ impl Equations {
 
     /// The symbol is known now: it leaves all equations. False where it is in none.
     pub fn substitute(&mut self, id: u64, symbol: &[u8]) -> bool {
-        self.promised.remove(&id);
+        self.promised.remove(id);
         let Some(column) = self.column(id) else {
             return false;
         };
@@ -253,7 +253,7 @@ impl Equations {
 
     /// What has been asked for will not come.
     pub fn break_promise(&mut self, id: u64) {
-        self.promised.remove(&id);
+        self.promised.remove(id);
     }
 
     /// Which symbols must be known for this one to be known, but for those that are promised: itself, where it has no equation.
@@ -266,13 +266,13 @@ impl Equations {
             .unknowns
             .iter()
             .filter(|(_, column)| *column != row.pivot && row.coefficients[*column] != 0);
-        let needed = others.filter(|(id, _)| !self.promised.contains(id));
+        let needed = others.filter(|(id, _)| !self.promised.contains(*id));
         needed.map(|it| it.0).collect()
     }
 
     /// Forgets symbols that will not be asked for again, with the equations that contain them.
     pub fn forget_before(&mut self, first: u64) {
-        while self.promised.first().is_some_and(|&id| id < first) {
+        while self.promised.first().is_some_and(|id| id < first) {
             self.promised.pop_first();
         }
         while let Some(&(id, column)) = self.unknowns.first().filter(|it| it.0 < first) {
@@ -305,7 +305,7 @@ impl Equations {
             .find(|it| it.1 == row.pivot)
             .map(|it| it.0);
         if let Some(id) = id {
-            self.promised.remove(&id);
+            self.promised.remove(id);
             take(id, &mut row.value);
             self.remove_column(id);
         }

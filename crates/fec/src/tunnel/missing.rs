@@ -8,8 +8,8 @@
 use super::round_trip::RoundTrip;
 use crate::decoder::Decoder;
 use crate::frame::{RANGE_MAX_PACKETS, REPORT_MAX_RANGES};
-use bentpipe_base::{Nanos, Time};
-use std::collections::{BTreeSet, VecDeque};
+use bentpipe_base::{Nanos, OrderedSet, Time};
+use std::collections::VecDeque;
 
 /// How missing packets are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl MissingPackets {
             }
         }
         let mut with_equation = Vec::new();
-        let mut needed = BTreeSet::new();
+        let mut needed = OrderedSet::new();
         for missing in &mut self.list {
             if exact.gives_up(missing.asked) || due(missing) > now {
                 continue;
@@ -158,7 +158,9 @@ impl MissingPackets {
                 [only] if *only == missing.id => asked.add(now, missing, decoder),
                 others => {
                     with_equation.push(missing.id);
-                    needed.extend(others);
+                    for &id in others {
+                        needed.insert(id);
+                    }
                 }
             }
         }
@@ -167,9 +169,9 @@ impl MissingPackets {
                 .is_some_and(|at| !exact.gives_up(self.list[at].asked))
         };
         let ask_for_others =
-            needed.len() <= with_equation.len() && needed.iter().all(may_be_asked_for);
+            needed.len() <= with_equation.len() && needed.iter().all(|id| may_be_asked_for(&id));
         let ask_for = if ask_for_others {
-            needed.into_iter().collect()
+            needed.iter().collect()
         } else {
             with_equation.clone()
         };

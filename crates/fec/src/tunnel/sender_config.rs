@@ -3,6 +3,7 @@
 use crate::encoder::{PACKET_MAX_BYTES, WINDOW_MAX_SYMBOLS};
 use crate::policy::{Policy, TitrationConfig};
 use bentpipe_base::Nanos;
+use bentpipe_reading::in_words;
 use core::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,13 +60,16 @@ impl fmt::Display for SenderConfigError {
             ),
             Self::Ratio(ratio) => write!(
                 f,
-                "{ratio} repairs per packet, expected 0 or more and less than 1"
+                "{} repairs per packet, expected 0 or more and less than 1",
+                in_words(*ratio)
             ),
             Self::Residual(residual) => write!(
                 f,
-                "residual of {residual}, expected more than 0 and at most 0.5"
+                "residual of {}, expected more than 0 and at most 0.5",
+                in_words(*residual)
             ),
             Self::InitialLoss(loss) => {
+                let loss = in_words(*loss);
                 write!(f, "initial loss of {loss}, expected 0 to 0.5")
             }
             Self::DensityEighths(eighths) => {

@@ -20,6 +20,16 @@ pub(crate) const FLOW_BYTES: u64 = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u64);
 
+impl bentpipe_base::ordered::Number for FlowId {
+    fn pack(self) -> u64 {
+        self.0
+    }
+
+    fn unpack(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 impl fmt::Display for FlowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)

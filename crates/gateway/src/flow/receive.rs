@@ -4,7 +4,8 @@
 //! bytes in order are put together, however small the frames are that bring them.
 
 use super::pieces::{PIECE_BYTES, Pieces};
-use std::collections::{BTreeMap, VecDeque};
+use bentpipe_base::OrderedMap;
+use std::collections::VecDeque;
 
 /// What a piece that waits for bytes before it takes beside its own bytes: its place in the map and in the allocator.
 pub(crate) const EARLY_PIECE_BYTES: u64 = 128;
@@ -26,7 +27,7 @@ pub(crate) struct ReceiveHalf {
     ready: VecDeque<Vec<u8>>,
     taken_of_first: usize,
     /// By offset: what waits for bytes before it.
-    early: BTreeMap<u64, Vec<u8>>,
+    early: OrderedMap<u64, Vec<u8>>,
     early_bytes: u64,
     /// All before this offset has come.
     next: u64,
@@ -43,7 +44,7 @@ impl ReceiveHalf {
         Self {
             ready: VecDeque::new(),
             taken_of_first: 0,
-            early: BTreeMap::new(),
+            early: OrderedMap::new(),
             early_bytes: 0,
             next: 0,
             consumed: 0,
@@ -65,7 +66,7 @@ impl ReceiveHalf {
         if after > self.limit {
             return Err(ReceiveError::Credit);
         }
-        let largest = self.early.last_key_value();
+        let largest = self.early.last();
         let largest = largest.map_or(self.next, |(at, piece)| at + piece.len() as u64);
         if self.end.is_some_and(|it| end || after > it) || end && after < largest {
             return Err(ReceiveError::End);
@@ -76,14 +77,14 @@ impl ReceiveHalf {
         if bytes.is_empty() {
             return Ok(());
         }
-        let before = self.early.range_mut(..after).next_back();
+        let before = self.early.last_up_to_mut(after - 1);
         let before = before.map(|(at, piece)| (at + piece.len() as u64, piece));
         if offset < self.next || before.as_ref().is_some_and(|it| it.0 > offset) {
             return Err(ReceiveError::Overlap);
         }
         if offset == self.next {
             self.append(bytes, pieces);
-            while let Some(piece) = self.early.remove(&self.next) {
+            while let Some(piece) = self.early.remove(self.next) {
                 self.early_bytes -= piece.len() as u64;
                 self.append_piece(piece);
             }

@@ -69,7 +69,7 @@ impl Cubic {
         let at = |time: f64| C * (time - k).powi(3) + self.most;
         let time = (now - begun).as_secs_f64();
         let target = at(time + round_trip.as_secs_f64());
-        let target = target.clamp(self.window, 1.5 * self.window);
+        let target = target.max(self.window).min(1.5 * self.window);
         let alpha = if self.reno >= self.before {
             1.0
         } else {

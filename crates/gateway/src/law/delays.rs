@@ -6,6 +6,7 @@
 //! falls slower than that: its round trips differ in one direction.
 
 use super::extremes::Extremes;
+use bentpipe_base::sorting::sort_few;
 use bentpipe_base::{Nanos, Time};
 
 /// Round trips of the last one to two such spans are remembered.
@@ -55,7 +56,7 @@ pub(super) struct Delays {
 fn median(spreads: &[Option<Nanos>; SETS]) -> f64 {
     let mut sorted = *spreads;
     // Those that are not known yet come first.
-    sorted.sort_unstable();
+    sort_few(&mut sorted);
     let known = spreads.iter().flatten().count();
     sorted[SETS - known..]
         .get(known / 2)

@@ -30,12 +30,12 @@ use crate::config::{Config, ConfigError};
 use crate::frame::Frames;
 use crate::hello::{Control, Hello, OLDEST_VERSION, VERSION};
 use associations::Broken;
-use bentpipe_base::{SplitMix64, Time};
+use bentpipe_base::{OrderedSet, SplitMix64, Time};
 use bentpipe_fec::FrameKind;
 use flows::Flows;
 use lossy::{LOSSY, Lossy};
 use plane::{PLANE_BYTES, Plane, RELIABLE, UNHEARD, packet_max_bytes};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// A session needs packets of at least so many bytes: in shorter ones not every frame has room.
 const LEAST_PACKET_BYTES: usize = 128;
@@ -258,11 +258,11 @@ impl Session {
         } else {
             Vec::new()
         };
-        let ids: BTreeSet<_> = returned.iter().map(|it| it.0).collect();
+        let ids: OrderedSet<_> = returned.iter().map(|it| it.0).collect();
         for (flow, bytes) in returned {
             self.events.push_back(Event::Returned { flow, bytes });
         }
-        for flow in old.flows.ids().filter(|id| !ids.contains(id)) {
+        for flow in old.flows.ids().filter(|id| !ids.contains(*id)) {
             let code = ResetCode::SessionLost;
             self.events.push_back(Event::Reset { flow, code });
         }

@@ -2,18 +2,17 @@
 
 use super::host_side::{connection, target};
 use crate::packet::{Address, Body, ConnectionId, Datagram, Packet};
-use bentpipe_base::Time;
+use bentpipe_base::{OrderedMap, Time};
 use bentpipe_gateway::{Channel, FlowId, Received, Session};
-use std::collections::BTreeMap;
 
 /// A datagram's number is in its first bytes.
 const NUMBER_BYTES: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Associations {
-    by_workload: BTreeMap<u32, FlowId>,
+    by_workload: OrderedMap<u32, FlowId>,
     /// The workload, and the address of what the gateway sends to its host.
-    by_flow: BTreeMap<FlowId, (u32, Address)>,
+    by_flow: OrderedMap<FlowId, (u32, Address)>,
 }
 
 impl Associations {
@@ -37,7 +36,7 @@ impl Associations {
         let number = packet.connection.generation.to_be_bytes();
         bytes[..NUMBER_BYTES].copy_from_slice(&number);
         let workload = packet.connection.index;
-        let flow = self.by_workload.get(&workload).copied().or_else(|| {
+        let flow = self.by_workload.get(workload).copied().or_else(|| {
             let id = ConnectionId {
                 index: workload,
                 generation: 0,
@@ -54,7 +53,7 @@ impl Associations {
 
     fn put(&mut self, flow: FlowId, workload: u32, to_host: Address) {
         // Both gateways may have opened one: each sends in its own.
-        self.by_workload.entry(workload).or_insert(flow);
+        self.by_workload.get_or_insert_with(workload, || flow);
         self.by_flow.insert(flow, (workload, to_host));
     }
 
@@ -71,13 +70,13 @@ impl Associations {
     }
 
     pub fn forget(&mut self, flow: FlowId) {
-        self.by_flow.remove(&flow);
-        self.by_workload.retain(|_, it| *it != flow);
+        self.by_flow.remove(flow);
+        self.by_workload.retain(|it| *it != flow);
     }
 
     /// The packet to the host.
     pub fn received(&self, received: &Received, header_bytes: u32) -> Option<Packet> {
-        let &(index, address) = self.by_flow.get(&received.flow)?;
+        let &(index, address) = self.by_flow.get(received.flow)?;
         let number = received.bytes.first_chunk::<NUMBER_BYTES>()?;
         let id = ConnectionId {
             index,

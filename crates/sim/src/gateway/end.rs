@@ -7,14 +7,14 @@ use crate::node::{Node, Outbox};
 use crate::packet::{Address, Body, Bytes, ConnectionId, Packet};
 use crate::seat::{Seat, lies_across};
 use crate::tunnel::Beside;
-use bentpipe_base::{EventQueue, Nanos, Time};
+use bentpipe_base::{EventQueue, Nanos, OrderedMap, Time};
 use bentpipe_fec::FrameKind;
 use bentpipe_gateway::{Config, ConfigError, Event, FlowId, Role, Session, null};
 use bentpipe_path::packet::Ecn;
 use bentpipe_tcp::Socket;
 use bentpipe_tcp::segment::{Segment, flag};
 use core::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,12 +36,12 @@ pub(crate) struct GatewayEnd {
     /// IP and UDP.
     header_bytes: u16,
     max_datagram: usize,
-    hosts: BTreeMap<ConnectionId, HostSide>,
+    hosts: OrderedMap<ConnectionId, HostSide>,
     associations: Associations,
     beside: Rc<RefCell<Beside>>,
-    by_flow: BTreeMap<FlowId, ConnectionId>,
+    by_flow: OrderedMap<FlowId, ConnectionId>,
     /// By a connection's place: those of an earlier use are over.
-    first_generation: BTreeMap<u32, u32>,
+    first_generation: OrderedMap<u32, u32>,
     timers: EventQueue<ConnectionId>,
     tcp: bentpipe_tcp::Outbox,
     bin: Nanos,
@@ -83,11 +83,11 @@ pub(crate) fn pair(
             host_mtu: mtu,
             header_bytes: header_bytes as u16,
             max_datagram: (mtu - header_bytes) as usize - null::OVERHEAD_BYTES,
-            hosts: BTreeMap::new(),
+            hosts: OrderedMap::new(),
             associations: Associations::default(),
             beside: Rc::clone(beside),
-            by_flow: BTreeMap::new(),
-            first_generation: BTreeMap::new(),
+            by_flow: OrderedMap::new(),
+            first_generation: OrderedMap::new(),
             timers: EventQueue::default(),
             tcp: bentpipe_tcp::Outbox::default(),
             bin,
@@ -118,10 +118,10 @@ impl GatewayEnd {
     /// The workload is done with a connection.
     pub fn release(&mut self, id: ConnectionId) {
         self.first_generation.insert(id.index, id.generation + 1);
-        if let Some(host) = self.hosts.remove(&id)
+        if let Some(host) = self.hosts.remove(id)
             && let Some(flow) = host.flow
         {
-            self.by_flow.remove(&flow);
+            self.by_flow.remove(flow);
             if !host.is_over() && self.session.has_flow(flow) {
                 self.session.reset(flow, bentpipe_gateway::ResetCode::Host);
             }
@@ -160,7 +160,7 @@ impl GatewayEnd {
         out: &mut Outbox,
         act: impl FnOnce(&mut HostSide, &mut Call<'_>),
     ) {
-        let Some(host) = self.hosts.get_mut(&id) else {
+        let Some(host) = self.hosts.get_mut(id) else {
             return;
         };
         let mut call = Call {
@@ -184,11 +184,11 @@ impl GatewayEnd {
 
     fn on_segment(&mut self, now: Time, packet: &Packet, segment: &Segment, out: &mut Outbox) {
         let id = packet.connection;
-        let first = self.first_generation.get(&id.index).copied();
+        let first = self.first_generation.get(id.index).copied();
         let opens = segment.has(flag::SYN)
             && !segment.has(flag::ACK)
             && id.generation >= first.unwrap_or(0);
-        if opens && !self.hosts.contains_key(&id) {
+        if opens && !self.hosts.contains_key(id) {
             let random = out.random();
             let socket = Socket::accept(
                 segment,
@@ -215,7 +215,7 @@ impl GatewayEnd {
 
     /// A host's connection that is complete goes on across the path.
     fn open_flow(&mut self, id: ConnectionId, now: Time, out: &mut Outbox) {
-        let Some(host) = self.hosts.get_mut(&id) else {
+        let Some(host) = self.hosts.get_mut(id) else {
             return;
         };
         if !host.connected || host.flow.is_some() || host.failed || host.socket.is_closed() {
@@ -250,13 +250,13 @@ impl GatewayEnd {
             match event {
                 Event::Opened { flow, target } => self.connect(now, flow, &target, out),
                 Event::Readable(flow) | Event::Writable(flow) => {
-                    if let Some(&id) = self.by_flow.get(&flow) {
+                    if let Some(&id) = self.by_flow.get(flow) {
                         self.at(id, now, out, |_, _| {});
                     }
                 }
                 Event::Returned { flow, .. } | Event::Reset { flow, .. } => {
                     self.associations.forget(flow);
-                    if let Some(id) = self.by_flow.remove(&flow) {
+                    if let Some(id) = self.by_flow.remove(flow) {
                         self.at(id, now, out, HostSide::on_reset);
                     }
                 }

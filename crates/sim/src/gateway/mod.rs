@@ -24,19 +24,23 @@ pub(crate) use end::{SharedEnd, pair};
 
 use crate::node::config::HostConfig;
 use bentpipe_gateway::Rate;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GatewayConfig {
     /// Of near's sockets towards the client, and of far's towards the servers.
-    #[serde(default)]
     pub near: HostConfig,
-    #[serde(default)]
     pub far: HostConfig,
     /// How fast far sends to near, and near to far.
     pub down_rate: Rate,
     pub up_rate: Rate,
-    #[serde(default)]
     pub redundancy: GatewayRedundancy,
 }
+
+bentpipe_reading::read_struct!(GatewayConfig {
+    near = default,
+    far = default,
+    down_rate,
+    up_rate,
+    redundancy = default,
+});

@@ -3,6 +3,7 @@
 use super::{Node, Outbox, Parameters};
 use crate::packet::Packet;
 use bentpipe_base::time::Time;
+use bentpipe_reading::in_words;
 
 #[derive(Debug)]
 struct Duplicator {
@@ -14,7 +15,8 @@ struct Duplicator {
 pub(super) fn build(parameters: &mut Parameters) -> Result<Box<dyn Node>, String> {
     let every = parameters.number("every", 1.0..=1e9, 1.0)?;
     if every.fract() != 0.0 {
-        return Err(format!("every: expected a whole number, got {every}"));
+        let found = in_words(every);
+        return Err(format!("every: expected a whole number, got {found}"));
     }
     let every = every as u64;
     Ok(Box::new(Duplicator { every, seen: 0 }))

@@ -12,10 +12,11 @@ use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Seat, Side};
 use bentpipe_base::SplitMix64;
 use bentpipe_base::time::Time;
+use bentpipe_reading::Entries;
 use bentpipe_tcp::Notice;
 use core::fmt;
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use serde::Serialize;
+use std::collections::VecDeque;
 
 /// Without its state: the module for a browser then has no words for what nobody prints there.
 impl fmt::Debug for dyn Node {
@@ -77,16 +78,16 @@ impl Outbox {
 }
 
 /// A box on the way, as the specification names it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BoxSpec {
     pub seat: Seat,
     /// One of [`KINDS`].
     pub kind: String,
     /// In plain numbers, by name.
-    #[serde(default)]
-    pub parameters: BTreeMap<String, f64>,
+    pub parameters: Entries<f64>,
 }
+
+bentpipe_reading::read_struct!(BoxSpec { seat, kind, parameters = default });
 
 type Build = fn(&mut Parameters) -> Result<Box<dyn Node>, String>;
 

@@ -1,16 +1,16 @@
 //! The parameters that a box asks for, one by one. One that no one asked for is an error that names the known ones.
 
-use std::collections::BTreeMap;
+use bentpipe_reading::{Entries, in_words};
 use std::ops::RangeInclusive;
 
 #[derive(Debug)]
 pub struct Parameters<'a> {
-    given: &'a BTreeMap<String, f64>,
+    given: &'a Entries<f64>,
     known: Vec<&'static str>,
 }
 
 impl<'a> Parameters<'a> {
-    pub(super) fn new(given: &'a BTreeMap<String, f64>) -> Self {
+    pub(super) fn new(given: &'a Entries<f64>) -> Self {
         Self {
             given,
             known: Vec::new(),
@@ -32,16 +32,17 @@ impl<'a> Parameters<'a> {
             None => Ok(default),
             Some(number) if range.contains(number) => Ok(*number),
             Some(other) => Err(format!(
-                "{name}: expected a number from {} to {}, got {other}",
-                range.start(),
-                range.end()
+                "{name}: expected a number from {} to {}, got {}",
+                in_words(*range.start()),
+                in_words(*range.end()),
+                in_words(*other)
             )),
         }
     }
 
     /// That the box has asked for all that is given.
     pub(super) fn all_known(&self) -> Result<(), String> {
-        let known = |name: &&String| self.known.contains(&name.as_str());
+        let known = |name: &&str| self.known.contains(name);
         match self.given.keys().find(|name| !known(name)) {
             None => Ok(()),
             Some(name) if self.known.is_empty() => {

@@ -13,25 +13,30 @@ use crate::spec::SimSpec;
 use crate::world::Sample;
 use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
+use bentpipe_reading::Entries;
 use bentpipe_tables::{Cell, Flow, Link, Packet, Ping, Socket, Table};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// What is to be run, and what is to be kept of it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Request {
     pub spec: SimSpec,
     /// Of the workloads, in the order of `spec`.
     pub names: Vec<String>,
     pub question: Question,
     /// The columns of each table that are kept; of a table that it does not name none. `None`: all of every table.
-    #[serde(default)]
-    pub columns: Option<BTreeMap<String, Vec<String>>>,
+    pub columns: Option<Entries<Vec<String>>>,
     /// The packets of the table `packets`, which is there if they are asked for.
-    #[serde(default)]
     pub packets: Option<PacketQuestion>,
 }
+
+bentpipe_reading::read_struct!(Request {
+    spec,
+    names,
+    question,
+    columns,
+    packets
+});
 
 /// The columns of one table that are kept. Numbers are as in the table, null is NaN, a flag is 0 or 1, and a text is its
 /// place in [`ColumnRun::texts`].
@@ -194,7 +199,7 @@ impl ColumnRun {
     }
 }
 
-fn unknown_column(wanted: &BTreeMap<String, Vec<String>>) -> Option<String> {
+fn unknown_column(wanted: &Entries<Vec<String>>) -> Option<String> {
     wanted.iter().find_map(|(table, columns)| {
         let Some(known) = TABLES.iter().find(|it| it.name == table) else {
             return Some(format!("table {table}"));

@@ -9,14 +9,13 @@ use crate::simulation::Summary;
 use crate::spec::SimSpec;
 use crate::workload::WorkloadSpec;
 use crate::world::SeenSocket;
-use bentpipe_base::Direction;
+use bentpipe_base::{Direction, OrderedSet};
 use bentpipe_path::Bin;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tables::figures::{
-    Bins, PipeFigures, QueueBehaviour, Retransmitting, Span, Times, flow_times, pause_s,
+    Bins, Named, PipeFigures, QueueBehaviour, Retransmitting, Span, Times, flow_times, pause_s,
     queue_behaviour,
 };
-use std::collections::{BTreeMap, HashSet};
 
 /// Rates are over bins of this length, whatever the table's are.
 const BIN_S: f64 = 0.1;
@@ -138,12 +137,12 @@ impl Figures {
         let figures = |direction: &DirectionFigures| direction.bins.figures(end_s, BIN_S);
         let [of_down, of_up] = &self.directions;
         let name = Direction::name;
-        let pipes: BTreeMap<&str, PipeFigures> = [
+        let pipes: Named<PipeFigures> = [
             (name(Direction::Down), figures(of_down)),
             (name(Direction::Up), figures(of_up)),
         ]
         .into();
-        let mut queue: BTreeMap<&str, QueueBehaviour> = BTreeMap::new();
+        let mut queue: Named<QueueBehaviour> = Named::default();
         let asked = [
             (name(Direction::Down), &self.question.down),
             (name(Direction::Up), &self.question.up),
@@ -201,9 +200,9 @@ impl Question {
 impl DirectionFigures {
     /// Those seen in samples, and at their flow's end those that never were.
     fn retransmitting(&self) -> Retransmitting {
-        let sampled: HashSet<u64> = self.seen.iter().map(|(_, sender)| *sender).collect();
+        let sampled: OrderedSet<u64> = self.seen.iter().map(|(_, sender)| *sender).collect();
         let unseen = self.retransmitted.iter();
-        let unseen = unseen.filter(|(_, sender)| !sampled.contains(sender));
+        let unseen = unseen.filter(|(_, sender)| !sampled.contains(*sender));
         Retransmitting::new(self.seen.iter().chain(unseen).copied(), &self.samples_s)
     }
 }

@@ -23,11 +23,11 @@ pub use recorder::run;
 pub use results::RunResults;
 
 use bentpipe_tables::figures::QueueQuestion;
-use serde::Deserialize;
+#[cfg(feature = "parquet")]
 use std::io;
 
 /// What the figures take that the simulation does not.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Question {
     /// Of the pipes whose queue is asked about.
     pub down: Option<QueueQuestion>,
@@ -36,12 +36,19 @@ pub struct Question {
     pub small_bytes: u64,
 }
 
+bentpipe_reading::read_struct!(Question {
+    down,
+    up,
+    small_bytes
+});
+
 /// Why a run gave nothing.
 #[derive(Debug)]
 pub enum RunError {
     /// The specification is no JSON of a [`SimSpec`], or one that cannot be run.
     Spec(String),
     /// A file cannot be written.
+    #[cfg(feature = "parquet")]
     Write(io::Error),
     /// `go_on` said so.
     Stopped,
@@ -51,6 +58,7 @@ impl core::fmt::Display for RunError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Spec(why) => f.write_str(why),
+            #[cfg(feature = "parquet")]
             Self::Write(error) => write!(f, "the run's folder cannot be written: {error}"),
             Self::Stopped => f.write_str("stopped"),
         }
@@ -59,6 +67,7 @@ impl core::fmt::Display for RunError {
 
 impl core::error::Error for RunError {}
 
+#[cfg(feature = "parquet")]
 impl From<io::Error> for RunError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)

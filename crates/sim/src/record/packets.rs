@@ -6,11 +6,9 @@ use crate::seat::{Seat, Side};
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tables::Packet;
 use bentpipe_tcp::segment::flag;
-use serde::Deserialize;
 
 /// Which packets are kept.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug)]
 pub struct PacketQuestion {
     /// Where they are seen: where a capture at this host sees them.
     pub at: Seat,
@@ -23,6 +21,15 @@ pub struct PacketQuestion {
     /// So many are kept, and no more.
     pub most: u16,
 }
+
+bentpipe_reading::read_struct!(PacketQuestion {
+    at,
+    client_port,
+    server_port,
+    from_ns,
+    to_ns,
+    most,
+});
 
 /// What is known of one side of the connection.
 #[derive(Clone, Copy, Debug, Default)]

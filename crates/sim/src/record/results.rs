@@ -9,9 +9,8 @@ use crate::tunnel::TunnelFigures;
 use crate::workload::WorkloadSpec;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_path::{DropCause, Totals};
-use bentpipe_tables::figures::{FlowTimes, PipeFigures, QueueBehaviour, Times};
+use bentpipe_tables::figures::{FlowTimes, Named, PipeFigures, QueueBehaviour, Times};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct RunResults {
@@ -21,15 +20,15 @@ pub struct RunResults {
     /// In the specification's order.
     pub workloads: Vec<Work>,
     /// What each pipe counted.
-    pub totals: BTreeMap<&'static str, PipeTotals>,
-    pub pipes: BTreeMap<&'static str, PipeFigures>,
+    pub totals: Named<PipeTotals>,
+    pub pipes: Named<PipeFigures>,
     /// Of the pipes that were asked about.
-    pub queue: BTreeMap<&'static str, QueueBehaviour>,
+    pub queue: Named<QueueBehaviour>,
     /// By pipe.
-    pub tunnel: Option<BTreeMap<&'static str, TunnelFigures>>,
+    pub tunnel: Option<Named<TunnelFigures>>,
     /// By the proxy's seat.
-    pub split: Option<BTreeMap<&'static str, SplitFigures>>,
-    pub gateway: Option<BTreeMap<&'static str, GatewayFigures>>,
+    pub split: Option<Named<SplitFigures>>,
+    pub gateway: Option<Named<GatewayFigures>>,
 }
 
 /// One workload; what its kind does not have stays empty.
@@ -151,7 +150,7 @@ pub struct PipeTotals {
     pub offered_packets: u64,
     pub delivered_packets: u64,
     pub delivered_bytes: u64,
-    pub dropped_packets: BTreeMap<&'static str, u64>,
+    pub dropped_packets: Named<u64>,
 }
 
 impl From<&Totals> for PipeTotals {

@@ -28,13 +28,12 @@ pub(crate) use proxy::Proxy;
 
 use crate::node::config::HostConfig;
 use crate::seat::{Seat, Side};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The most that a proxy holds of a direction beside its sockets' buffers, in bytes.
 const BLOCK: u64 = 64 * 1024;
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SplitConfig {
     /// Of near's sockets towards the client, and of its machine.
     pub near: HostConfig,
@@ -43,6 +42,8 @@ pub struct SplitConfig {
     /// Of the sockets at both ends of the path.
     pub path: HostConfig,
 }
+
+bentpipe_reading::read_struct!(SplitConfig default { near, far, path });
 
 /// Which of a relayed connection's two sockets at a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

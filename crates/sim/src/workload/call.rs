@@ -12,11 +12,10 @@ use crate::seat::Side;
 use crate::spec_error::SpecError;
 use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A call in plain numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallSpec {
     pub name: String,
     pub start_ns: Time,
@@ -28,6 +27,15 @@ pub struct CallSpec {
     pub payload_bytes: u32,
     pub left_out_ns: Nanos,
 }
+
+bentpipe_reading::read_struct!(CallSpec {
+    name,
+    start_ns,
+    time_ns,
+    interval_ns,
+    payload_bytes,
+    left_out_ns,
+});
 
 #[derive(Debug)]
 pub struct Call {

@@ -19,7 +19,7 @@ use bentpipe_path::ConfigError;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket, Writer};
 use bentpipe_workloads::{ChannelPlan, Distribution, PlannedFlow, ServersSpec};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 const PORT: u16 = 5001;
 /// What `live`'s servers write at once.
@@ -45,8 +45,7 @@ struct Open {
 }
 
 /// The channels in plain numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChannelsSpec {
     /// Of the workload: its draws are made under it.
     pub name: String,
@@ -61,6 +60,17 @@ pub struct ChannelsSpec {
     /// Between the end of a flow and the channel's next connection.
     pub think_ns: Nanos,
 }
+
+bentpipe_reading::read_struct!(ChannelsSpec {
+    name,
+    start_ns,
+    channels,
+    servers,
+    size,
+    terrestrial_delay,
+    terrestrial_jitter_ns,
+    think_ns,
+});
 
 #[derive(Debug)]
 pub struct Channels {

@@ -17,13 +17,12 @@ use crate::world::World;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::{Notice, Socket};
 use bentpipe_workloads::{Gaps, MessageTimes};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 const PORT: u16 = 22;
 
 /// Keystrokes in plain numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InteractiveSpec {
     /// Of the workload: its gaps are drawn under it.
     pub name: String,
@@ -39,6 +38,17 @@ pub struct InteractiveSpec {
     pub size_bytes: u64,
     pub left_out_ns: Nanos,
 }
+
+bentpipe_reading::read_struct!(InteractiveSpec {
+    name,
+    start_ns,
+    count,
+    time_ns,
+    interval_ns,
+    gaps,
+    size_bytes,
+    left_out_ns,
+});
 
 #[derive(Debug)]
 pub struct Interactive {

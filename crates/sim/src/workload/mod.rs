@@ -25,11 +25,11 @@ use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
 use bentpipe_tcp::Notice;
 use bentpipe_tcp::congestion::Choice;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A workload in plain numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WorkloadSpec {
     /// TCP as fast as it goes, by iperf3. With a size the streams share it equally.
     Iperf3 {
@@ -42,7 +42,6 @@ pub enum WorkloadSpec {
         time_ns: Option<Nanos>,
         omit_ns: Nanos,
         /// Of its connections' both ends; the hosts' if `None`.
-        #[serde(default)]
         congestion_control: Option<Choice>,
     },
     /// TCP as fast as it goes, with no tool around it.
@@ -70,6 +69,23 @@ pub enum WorkloadSpec {
     /// Clients with one connection after another.
     Channels(ChannelsSpec),
 }
+
+const BLANK: WorkloadSpec = WorkloadSpec::Ping {
+    start_ns: Time::ZERO,
+    count: 0,
+    interval_ns: Nanos::ZERO,
+    payload_bytes: 0,
+};
+
+bentpipe_reading::read_tagged!(WorkloadSpec, "kind", BLANK, {
+    "iperf3" => Iperf3 { start_ns, direction, streams, size_bytes, time_ns, omit_ns, congestion_control },
+    "bulk" => Bulk { start_ns, direction, streams, size_bytes, time_ns, omit_ns },
+    "ping" => Ping { start_ns, count, interval_ns, payload_bytes },
+    "call" => Call(CallSpec),
+    "interactive" => Interactive(InteractiveSpec),
+    "http" => Http(HttpSpec),
+    "channels" => Channels(ChannelsSpec),
+});
 
 impl WorkloadSpec {
     pub fn start(&self) -> Time {

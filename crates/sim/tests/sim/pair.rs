@@ -1,13 +1,13 @@
 //! The bench for tests, and boxes on it.
 
 use bentpipe_base::{Ecn, Nanos, Time};
+use bentpipe_reading::Entries;
 use bentpipe_sim::node::{BoxSpec, Node, Outbox};
 use bentpipe_sim::packet::{Address, Body, Bytes, ConnectionId, Packet};
 use bentpipe_sim::pair::Pair;
 use bentpipe_sim::seat::{Seat, Side};
 use bentpipe_sim::spec::SimSpec;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 const SECOND: Time = Time(1_000_000_000);
@@ -43,7 +43,7 @@ fn duplicator(seat: Seat) -> BoxSpec {
     BoxSpec {
         seat,
         kind: "duplicator".into(),
-        parameters: BTreeMap::from([("every".into(), 10.0)]),
+        parameters: Entries::from_iter([("every".into(), 10.0)]),
     }
 }
 
@@ -91,7 +91,7 @@ fn a_seat_taken_twice_and_an_unknown_box_are_named() {
 fn a_parameter_of_a_box_that_is_unknown_or_wrong_is_named() {
     let said = |name: &str, value| {
         let mut wrong = duplicator(Seat::Far);
-        wrong.parameters = BTreeMap::from([(name.into(), value)]);
+        wrong.parameters = Entries::from_iter([(name.into(), value)]);
         let boxes = vec![wrong];
         let refused = Pair::new(&SimSpec { boxes, ..spec() }, Vec::new()).err();
         refused.expect("refused").to_string()

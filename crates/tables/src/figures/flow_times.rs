@@ -3,7 +3,7 @@
 //! A flow is small if it fits in the server's initial window: it is sent at once, so its time is two round trips and what
 //! loss and queues add, whatever the congestion control. Longer ones take further round trips.
 
-use super::statistics::{percentile_of_sorted, sum};
+use super::statistics::{percentile_of_sorted, sort, sum};
 use serde::Serialize;
 
 const BOUNDS_BYTES: [u64; 7] = [0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, u64::MAX];
@@ -59,7 +59,7 @@ impl Times {
                 None => not_finished += 1,
             }
         }
-        took_s.sort_unstable_by(f64::total_cmp);
+        sort(&mut took_s);
         Self {
             count: took_s.len(),
             not_finished,

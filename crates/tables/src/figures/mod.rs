@@ -3,11 +3,13 @@
 
 mod autocorrelation;
 mod flow_times;
+mod named;
 mod pipe;
 mod queue;
 mod statistics;
 
 pub use flow_times::{FlowTimes, Span, Times, flow_times, pause_s};
+pub use named::Named;
 pub use pipe::{Bins, PipeFigures};
 pub use queue::{QueueBehaviour, QueueQuestion, Retransmitting, queue_behaviour};
 pub use statistics::percentile;

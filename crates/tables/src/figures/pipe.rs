@@ -1,8 +1,8 @@
 //! What a pipe did over a run: its means from time 0 to the run's end, and its drops over the whole run.
 
+use super::named::Named;
 use bentpipe_path::{Bin, DropCause};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Columns of the `link` table of one pipe, in the order of time: what its figures take.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct Bins {
 pub struct PipeFigures {
     pub throughput_mbit_s: f64,
     pub goodput_mbit_s: f64,
-    pub drops: BTreeMap<&'static str, u64>,
+    pub drops: Named<u64>,
     pub queue_bytes_mean: Option<f64>,
     pub queue_bytes_max: Option<u64>,
 }

@@ -17,7 +17,8 @@
 use super::autocorrelation::sums_of_products;
 use super::pipe::Bins;
 use super::statistics::{median, sum};
-use serde::{Deserialize, Serialize};
+use bentpipe_base::sorting::sort_by;
+use serde::Serialize;
 
 const MOST_LAG_SHARE: f64 = 0.25;
 const USUAL_BIN_S: f64 = 0.1;
@@ -41,7 +42,7 @@ pub struct QueueBehaviour {
 }
 
 /// What the lab asked of the pipe.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct QueueQuestion {
     pub rtt_s: f64,
     /// `None`: the pipe has none, or none in bytes.
@@ -50,6 +51,13 @@ pub struct QueueQuestion {
     pub rate_bit_s: Option<f64>,
     pub mtu_bytes: f64,
 }
+
+bentpipe_reading::read_struct!(QueueQuestion {
+    rtt_s,
+    limit_bytes,
+    rate_bit_s,
+    mtu_bytes
+});
 
 /// Which senders of the pipe's direction were seen to retransmit, and when.
 #[derive(Clone, Debug, Default)]
@@ -135,7 +143,7 @@ fn share<T>(values: &[T], is: impl Fn(&T) -> bool) -> Option<f64> {
 
 /// Of each bin, whether some flow had data to send through the whole of it.
 fn busy(under_way: &mut [(f64, f64)], starts_s: &[f64], bin_s: f64) -> Vec<bool> {
-    under_way.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    sort_by(under_way, |a, b| a.0.total_cmp(&b.0).is_lt());
     let mut begun = under_way.iter().peekable();
     // The latest end of all flows begun by then: what ends later is under way.
     let mut latest_s = f64::NEG_INFINITY;
@@ -152,7 +160,7 @@ fn busy(under_way: &mut [(f64, f64)], starts_s: &[f64], bin_s: f64) -> Vec<bool>
 fn delays(delays_s: &[Option<f64>], packets: &[u64]) -> (Option<f64>, Option<f64>) {
     let known = delays_s.iter().zip(packets);
     let mut left: Vec<(f64, u64)> = known.filter_map(|(at, &it)| Some(((*at)?, it))).collect();
-    left.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort_by(&mut left, |a, b| a.0.total_cmp(&b.0).is_lt());
     let all: u64 = left.iter().map(|(_, packets)| packets).sum();
     if all == 0 {
         return (None, None);
@@ -224,7 +232,7 @@ fn flows_hit(
             hits.push((number, flow));
         }
     }
-    hits.sort_unstable();
+    sort_by(&mut hits, |a, b| a < b);
     hits.dedup();
     let mut counted = vec![0; episodes.len()];
     for (number, _) in hits {

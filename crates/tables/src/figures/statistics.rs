@@ -1,5 +1,7 @@
 //! Sums, medians and percentiles, to the last bit as `NumPy` has them: records of before and after this was Rust agree.
 
+use bentpipe_base::sorting::sort_by;
+
 /// Up to so many values are added one after another, in eight sums.
 const BLOCK: usize = 128;
 
@@ -27,9 +29,14 @@ pub(super) fn sum(values: &[f64]) -> f64 {
     sum(first) + sum(second)
 }
 
+/// In the order of [`f64::total_cmp`].
+pub(super) fn sort(values: &mut [f64]) {
+    sort_by(values, |a, b| a.total_cmp(b).is_lt());
+}
+
 pub(super) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
+    sort(&mut sorted);
     let middle = sorted.len() / 2;
     match sorted.len() {
         0 => None,
@@ -66,7 +73,7 @@ pub(super) fn percentile_of_sorted(sorted: &[f64], percent: f64) -> Option<f64> 
 
 /// The same of values in any order.
 pub fn percentile(mut values: Vec<f64>, percent: f64) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
+    sort(&mut values);
     percentile_of_sorted(&values, percent)
 }
 

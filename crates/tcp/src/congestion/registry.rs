@@ -4,8 +4,8 @@
 //! each one and knows them all afterwards: a parameter that no one asked for is an error that names the known ones.
 
 use super::{CONTROLS, CongestionControl};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use bentpipe_reading::{Entries, Fault, Read, in_words};
+use serde::Serialize;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ pub type Made = Result<Box<dyn CongestionControl>, ControlError>;
 pub type Constructor = fn(&mut Parameters) -> Made;
 
 /// The value of a parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     Number(f64),
@@ -26,7 +26,7 @@ pub enum Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Number(number) => write!(f, "{number}"),
+            Self::Number(number) => f.write_str(&in_words(*number)),
             Self::Text(text) => write!(f, "{text:?}"),
         }
     }
@@ -181,34 +181,38 @@ impl<'a> Parameters<'a> {
 }
 
 fn expected_within(range: &RangeInclusive<f64>) -> String {
-    format!("a number from {} to {}", range.start(), range.end())
+    format!(
+        "a number from {} to {}",
+        in_words(*range.start()),
+        in_words(*range.end())
+    )
 }
 
 /// A congestion control by name, with its parameters; written as a name alone or as a table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[derive(Clone, Debug, Serialize)]
+#[serde(into = "Written")]
 pub struct Choice {
     name: String,
-    parameters: BTreeMap<String, Value>,
+    parameters: Entries<Value>,
     /// Known once a registry has resolved the choice.
     constructor: Option<Constructor>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 #[serde(untagged)]
 enum Written {
     Name(String),
     Table {
         name: String,
         #[serde(flatten)]
-        parameters: BTreeMap<String, Value>,
+        parameters: Entries<Value>,
     },
 }
 
 impl From<Written> for Choice {
     fn from(written: Written) -> Self {
         let (name, parameters) = match written {
-            Written::Name(name) => (name, BTreeMap::new()),
+            Written::Name(name) => (name, Entries::new()),
             Written::Table { name, parameters } => (name, parameters),
         };
         Self {
@@ -218,6 +222,43 @@ impl From<Written> for Choice {
         }
     }
 }
+
+impl Read for Value {
+    fn blank() -> Self {
+        Self::Number(0.0)
+    }
+
+    fn read(&mut self, value: &bentpipe_reading::Value) -> Result<(), Fault> {
+        *self = match value {
+            bentpipe_reading::Value::Text(text) => Self::Text(text.clone()),
+            number => Self::Number(Read::from_value(number)?),
+        };
+        Ok(())
+    }
+}
+
+impl Read for Choice {
+    fn blank() -> Self {
+        Written::Name(String::new()).into()
+    }
+
+    fn read(&mut self, value: &bentpipe_reading::Value) -> Result<(), Fault> {
+        let written = match value {
+            bentpipe_reading::Value::Table(_) => {
+                let mut parameters: Entries<Value> = Read::from_value(value)?;
+                match parameters.remove("name") {
+                    Some(Value::Text(name)) => Written::Table { name, parameters },
+                    _ => return Err(Fault::new("expected a text under `name`".into())),
+                }
+            }
+            name => Written::Name(Read::from_value(name)?),
+        };
+        *self = written.into();
+        Ok(())
+    }
+}
+
+bentpipe_reading::read_struct!(@serde Choice);
 
 impl From<Choice> for Written {
     fn from(choice: Choice) -> Self {
@@ -280,15 +321,12 @@ impl Choice {
         };
         let control = constructor(&mut parameters)?;
         let known = parameters.known;
-        let unknown = self
-            .parameters
-            .keys()
-            .find(|given| !known.contains(&given.as_str()));
+        let unknown = self.parameters.keys().find(|given| !known.contains(given));
         match unknown {
             None => Ok(control),
             Some(parameter) => Err(ControlError::UnknownParameter {
                 control: self.name.clone(),
-                parameter: parameter.clone(),
+                parameter: parameter.to_owned(),
                 known,
             }),
         }

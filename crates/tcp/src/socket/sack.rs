@@ -7,6 +7,7 @@ use crate::congestion::CaState;
 use crate::rack::MAX_REORDERING;
 use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::segment::Segment;
+use bentpipe_base::sorting::sort_few;
 
 /// RFC 2883, section 4: the first block lies below the cumulative ACK or inside the second block.
 fn is_dsack(packet: &Segment, start: u64, end: u64) -> bool {
@@ -38,7 +39,7 @@ impl Socket {
             }
         }
         let blocks = &mut blocks[..packet.sack.len()];
-        blocks.sort_unstable();
+        sort_few(blocks);
         for &mut (start, end) in blocks {
             if self.window.snd_una < start && start < end && end <= self.window.snd_nxt {
                 self.sack_range(start, end, context);

@@ -3,8 +3,8 @@
 use super::{DatagramFigures, RECORD_BYTES};
 use crate::datagram::{Datagram, Piece};
 use crate::flow::FlowId;
-use bentpipe_base::{Nanos, Time};
-use std::collections::{BTreeMap, VecDeque};
+use bentpipe_base::{Nanos, OrderedMap, Time};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// For so long pieces wait for others, and datagrams for their association.
@@ -89,12 +89,12 @@ pub(in crate::session) struct Arriving {
     received: VecDeque<Received>,
     received_bytes: u64,
     /// By flow and by a number that counts up, and the flows by it: the lowest is the oldest.
-    early: BTreeMap<(FlowId, u64), (Time, Received)>,
-    early_order: BTreeMap<u64, FlowId>,
+    early: OrderedMap<(FlowId, u64), (Time, Received)>,
+    early_order: OrderedMap<u64, FlowId>,
     early_count: u64,
     early_bytes: u64,
     /// By number: the lowest is the oldest.
-    partial: BTreeMap<u64, Partial>,
+    partial: OrderedMap<u64, Partial>,
     partial_bytes: u64,
     delivered: u64,
     delivered_bytes: u64,
@@ -109,11 +109,11 @@ impl Arriving {
             most,
             received: VecDeque::new(),
             received_bytes: 0,
-            early: BTreeMap::new(),
-            early_order: BTreeMap::new(),
+            early: OrderedMap::new(),
+            early_order: OrderedMap::new(),
             early_count: 0,
             early_bytes: 0,
-            partial: BTreeMap::new(),
+            partial: OrderedMap::new(),
             partial_bytes: 0,
             delivered: 0,
             delivered_bytes: 0,
@@ -161,7 +161,7 @@ impl Arriving {
 
     fn drop_early(&mut self) {
         if let Some((number, flow)) = self.early_order.pop_first()
-            && let Some((_, oldest)) = self.early.remove(&(flow, number))
+            && let Some((_, oldest)) = self.early.remove((flow, number))
         {
             self.early_bytes -= oldest.cost();
             self.early_dropped += 1;
@@ -170,10 +170,11 @@ impl Arriving {
 
     /// What a flow is for is known now, or it is over. Its datagrams that came before are handed over, or left out.
     pub fn settle_early(&mut self, id: FlowId, deliver: bool) {
-        while let Some((&key, _)) = self.early.range((id, 0)..=(id, u64::MAX)).next()
-            && let Some((_, datagram)) = self.early.remove(&key)
+        while let Some((key, _)) = self.early.first_from((id, 0))
+            && key.0 == id
+            && let Some((_, datagram)) = self.early.remove(key)
         {
-            self.early_order.remove(&key.1);
+            self.early_order.remove(key.1);
             self.early_bytes -= datagram.cost();
             if deliver {
                 self.deliver(datagram);
@@ -189,7 +190,7 @@ impl Arriving {
         now: Time,
         piece: &Piece<'_>,
     ) -> Result<Option<Vec<u8>>, PieceError> {
-        let partial = self.partial.entry(piece.number).or_insert_with(|| Partial {
+        let partial = self.partial.get_or_insert_with(piece.number, || Partial {
             since: now,
             frame: vec![0; piece.total as usize],
             pieces: Vec::new(),
@@ -203,7 +204,7 @@ impl Arriving {
         partial.add(piece)?;
         self.partial_bytes += partial.cost() - before;
         if partial.have == partial.frame.len() {
-            let whole = self.partial.remove(&piece.number);
+            let whole = self.partial.remove(piece.number);
             self.partial_bytes -= whole.as_ref().map_or(0, Partial::cost);
             return Ok(whole.map(|it| it.frame));
         }
@@ -221,12 +222,12 @@ impl Arriving {
     }
 
     fn oldest_early(&self) -> Option<Time> {
-        let (&number, &flow) = self.early_order.first_key_value()?;
-        self.early.get(&(flow, number)).map(|it| it.0)
+        let (number, &flow) = self.early_order.first()?;
+        self.early.get((flow, number)).map(|it| it.0)
     }
 
     fn oldest_partial(&self) -> Option<Time> {
-        self.partial.first_key_value().map(|it| it.1.since)
+        self.partial.first().map(|it| it.1.since)
     }
 
     /// When something will have waited too long.

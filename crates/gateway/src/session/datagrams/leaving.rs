@@ -3,8 +3,8 @@
 use super::{DatagramFigures, RECORD_BYTES};
 use crate::datagram::Piece;
 use crate::flow::FlowId;
-use bentpipe_base::{Nanos, Time};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use bentpipe_base::{Nanos, OrderedMap, OrderedSet, Time};
+use std::collections::VecDeque;
 
 /// A piece with fewer bytes than these does not fill a packet's end.
 const LEAST_PIECE: usize = 64;
@@ -45,9 +45,9 @@ pub(in crate::session) enum Wrote {
 #[derive(Debug)]
 pub(in crate::session) struct Leaving {
     /// Only those that have some.
-    queues: BTreeMap<FlowId, Queue>,
+    queues: OrderedMap<FlowId, Queue>,
     /// The same, by their bytes.
-    by_bytes: BTreeSet<(u64, FlowId)>,
+    by_bytes: OrderedSet<(u64, FlowId)>,
     bytes: u64,
     most: u64,
     wait: Nanos,
@@ -62,8 +62,8 @@ pub(in crate::session) struct Leaving {
 impl Leaving {
     pub fn new(most: u64, wait: Nanos) -> Self {
         Self {
-            queues: BTreeMap::new(),
-            by_bytes: BTreeSet::new(),
+            queues: OrderedMap::new(),
+            by_bytes: OrderedSet::new(),
             bytes: 0,
             most,
             wait,
@@ -80,7 +80,7 @@ impl Leaving {
     }
 
     pub fn has(&self, id: FlowId) -> bool {
-        self.queues.contains_key(&id)
+        self.queues.contains_key(id)
     }
 
     /// Bytes that wait, with those of their records.
@@ -91,15 +91,15 @@ impl Leaving {
 
     /// Does something to a flow's queue, and counts its bytes anew.
     fn change<R>(&mut self, id: FlowId, act: impl FnOnce(&mut Queue) -> R) -> R {
-        let queue = self.queues.entry(id).or_default();
+        let queue = self.queues.get_or_insert_with(id, Queue::default);
         let before = queue.bytes;
         let result = act(queue);
         let after = queue.bytes;
         if queue.waiting.is_empty() {
-            self.queues.remove(&id);
+            self.queues.remove(id);
         }
         if before != after {
-            self.by_bytes.remove(&(before, id));
+            self.by_bytes.remove((before, id));
             if after > 0 {
                 self.by_bytes.insert((after, id));
             }
@@ -132,7 +132,7 @@ impl Leaving {
         if self.bytes <= self.most {
             return None;
         }
-        let &(_, id) = self.by_bytes.last()?;
+        let (_, id) = self.by_bytes.last()?;
         self.change(id, Self::drop_first);
         self.dropped_full += 1;
         Some(id)
@@ -149,9 +149,9 @@ impl Leaving {
 
     /// The next flow in rotation, whatever its share.
     pub fn in_rotation(&mut self) -> Option<FlowId> {
-        let next = self.queues.range(FlowId(self.last.0 + 1)..).next();
-        let next = next.or_else(|| self.queues.first_key_value());
-        next.map(|(&id, _)| id)
+        let next = self.queues.first_from(FlowId(self.last.0 + 1));
+        let next = next.or_else(|| self.queues.first());
+        next.map(|(id, _)| id)
     }
 
     /// Appends the flow's next datagram, or a piece of it. `room`: the bytes that the packet has left of `max`.

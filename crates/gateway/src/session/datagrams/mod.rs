@@ -12,8 +12,7 @@ pub(super) use leaving::{Leaving, Wrote};
 use crate::config::Config;
 use crate::flow::FlowId;
 use crate::target::Channel;
-use bentpipe_base::{Nanos, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use bentpipe_base::{Nanos, OrderedMap, OrderedSet, Time};
 
 /// What a datagram that waits takes beside its bytes.
 const RECORD_BYTES: u64 = 96;
@@ -57,9 +56,9 @@ pub(super) struct Association {
 
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    by_id: BTreeMap<FlowId, Association>,
+    by_id: OrderedMap<FlowId, Association>,
     /// When to look whether an association is still used.
-    deadlines: BTreeSet<(Time, FlowId)>,
+    deadlines: OrderedSet<(Time, FlowId)>,
     idle: Nanos,
     pub leaving: Leaving,
     pub arriving: Arriving,
@@ -72,8 +71,8 @@ pub(super) struct Datagrams {
 impl Datagrams {
     pub fn new(config: &Config) -> Self {
         Self {
-            by_id: BTreeMap::new(),
-            deadlines: BTreeSet::new(),
+            by_id: OrderedMap::new(),
+            deadlines: OrderedSet::new(),
             idle: config.association_idle,
             leaving: Leaving::new(config.datagram_buffer, config.datagram_wait),
             arriving: Arriving::new(config.datagram_buffer),
@@ -97,19 +96,19 @@ impl Datagrams {
 
     /// The association, which is used now.
     pub fn touch(&mut self, now: Time, id: FlowId) -> Option<&Association> {
-        let association = self.by_id.get_mut(&id)?;
+        let association = self.by_id.get_mut(id)?;
         association.last_used = now;
         Some(association)
     }
 
     pub fn has(&self, id: FlowId) -> bool {
-        self.by_id.contains_key(&id)
+        self.by_id.contains_key(id)
     }
 
     pub fn forget(&mut self, id: FlowId) {
         self.arriving.settle_early(id, false);
-        if let Some(association) = self.by_id.remove(&id) {
-            self.deadlines.remove(&(association.deadline, id));
+        if let Some(association) = self.by_id.remove(id) {
+            self.deadlines.remove((association.deadline, id));
             self.leaving.forget(id);
         }
     }
@@ -122,14 +121,14 @@ impl Datagrams {
 
     /// An association that was idle for too long: it is to be forgotten.
     pub fn next_idle(&mut self, now: Time) -> Option<FlowId> {
-        while let Some(&(at, id)) = self.deadlines.first().filter(|it| it.0 <= now) {
-            let association = self.by_id.get_mut(&id)?;
+        while let Some((at, id)) = self.deadlines.first().filter(|it| it.0 <= now) {
+            let association = self.by_id.get_mut(id)?;
             let over = association.last_used + self.idle;
             if over <= now {
                 return Some(id);
             }
             association.deadline = over;
-            self.deadlines.remove(&(at, id));
+            self.deadlines.remove((at, id));
             self.deadlines.insert((over, id));
         }
         None

@@ -53,8 +53,8 @@ impl Flows {
             }
             Frame::FlowCredit { flow, limit } => {
                 self.find(flow)?;
-                if let Some(it) = self.by_id.get_mut(&flow) {
-                    self.held.remove(&(it.send.since_limit(), flow));
+                if let Some(it) = self.by_id.get_mut(flow) {
+                    self.held.remove((it.send.since_limit(), flow));
                     it.is_held = false;
                     it.send.on_credit(limit);
                     self.look_for_work(flow);
@@ -104,7 +104,7 @@ impl Flows {
         if place >= self.may_accept {
             return Err(Violation::FlowsCredit(id));
         }
-        let waits = self.by_id.get(&id).is_some_and(|it| it.expects_target);
+        let waits = self.by_id.get(id).is_some_and(|it| it.expects_target);
         Ok(place < self.accepted && !waits)
     }
 
@@ -123,7 +123,7 @@ impl Flows {
             return Err(Violation::SessionCredit);
         }
         self.look_for_credits();
-        let Some(flow) = self.by_id.get_mut(&id) else {
+        let Some(flow) = self.by_id.get_mut(id) else {
             // It was reset from here, and the other gateway has not heard of it.
             self.taken += bytes.len() as u64;
             return Ok(());
@@ -142,7 +142,7 @@ impl Flows {
         if flow.expects_target && !self.read_target(now, id, events) {
             return Ok(());
         }
-        let Some(flow) = self.by_id.get_mut(&id) else {
+        let Some(flow) = self.by_id.get_mut(id) else {
             return Ok(());
         };
         let is_news = flow.receive.ready() > 0 || flow.receive.has_ended();
@@ -164,7 +164,7 @@ impl Flows {
 
     /// Whether the target is known now.
     fn read_target(&mut self, now: Time, id: FlowId, events: &mut VecDeque<Event>) -> bool {
-        let Some(flow) = self.by_id.get_mut(&id) else {
+        let Some(flow) = self.by_id.get_mut(id) else {
             return false;
         };
         let ready = flow.receive.readable();

@@ -38,7 +38,7 @@ impl Flows {
 
     /// There is no credit for this flow until one of the other gateway's limits is raised.
     fn hold(&mut self, id: FlowId) {
-        if let Some(flow) = self.by_id.get_mut(&id) {
+        if let Some(flow) = self.by_id.get_mut(id) {
             flow.is_held = true;
             self.held.insert((flow.send.since_limit(), id));
             self.look_for_work(id);
@@ -47,9 +47,9 @@ impl Flows {
 
     pub(super) fn release_held(&mut self) {
         let enough = self.session_credit().saturating_sub(2 * LEAST_SHARE);
-        while let Some(&(sent, id)) = self.held.first().filter(|it| it.0 < enough) {
-            self.held.remove(&(sent, id));
-            if let Some(flow) = self.by_id.get_mut(&id) {
+        while let Some((sent, id)) = self.held.first().filter(|it| it.0 < enough) {
+            self.held.remove((sent, id));
+            if let Some(flow) = self.by_id.get_mut(id) {
                 flow.is_held = false;
             }
             self.look_for_work(id);
@@ -96,10 +96,10 @@ impl Flows {
             }
             let share = self
                 .by_id
-                .get(&id)
+                .get(id)
                 .map_or(0, |it| it.send.share(self.session_credit()));
             let limit = self.send_limit();
-            let Some(flow) = self.by_id.get_mut(&id) else {
+            let Some(flow) = self.by_id.get_mut(id) else {
                 self.scheduler.set_work(user, id.0, false);
                 continue;
             };
@@ -161,13 +161,13 @@ impl Flows {
         {
             let largest = self.flow_window;
             let share = share_of(self.room_for_all());
-            let Some(it) = self.by_id.get_mut(&flow) else {
+            let Some(it) = self.by_id.get_mut(flow) else {
                 continue;
             };
             let before = it.receive.since_limit();
             if let Some(limit) = it.receive.new_limit(largest, share) {
                 Frame::FlowCredit { flow, limit }.write(out);
-                self.unrenewed.remove(&(before, flow));
+                self.unrenewed.remove((before, flow));
             } else {
                 self.unrenewed.insert((before, flow));
             }

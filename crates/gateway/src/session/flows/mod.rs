@@ -12,8 +12,8 @@ use crate::flow::{Flow, FlowId, Pieces, ReceiveHalf, SendHalf};
 use crate::hello::Hello;
 use crate::scheduler::Scheduler;
 use crate::target::Target;
-use bentpipe_base::Time;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use bentpipe_base::{OrderedMap, OrderedSet, Time};
+use std::collections::VecDeque;
 
 /// Session credit is renewed when this share of what it could be is used up.
 const CREDIT_SHARE: u64 = 8;
@@ -31,7 +31,7 @@ fn share_of(room: u64) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Flows {
     role: Role,
-    by_id: BTreeMap<FlowId, Flow>,
+    by_id: OrderedMap<FlowId, Flow>,
     /// How many were opened from here, and may be, and of how many nothing is left.
     opened: u64,
     may_open: u64,
@@ -65,11 +65,11 @@ pub(crate) struct Flows {
     streams_with_work: usize,
     resets: VecDeque<(FlowId, u8)>,
     /// Flows whose credit is to be looked at.
-    credits: BTreeSet<FlowId>,
+    credits: OrderedSet<FlowId>,
     /// What hosts have taken of flows since the other gateway was told their limits.
-    unrenewed: BTreeSet<(u64, FlowId)>,
+    unrenewed: OrderedSet<(u64, FlowId)>,
     /// Flows that have used up their shares of the session's credit, and what they sent since their limits were raised.
-    held: BTreeSet<(u64, FlowId)>,
+    held: OrderedSet<(u64, FlowId)>,
     pub resets_seen: u64,
     /// Memory for bytes of flows.
     pieces: Pieces,
@@ -81,7 +81,7 @@ impl Flows {
     pub fn new(config: &Config, role: Role, peer: &Hello) -> Self {
         Self {
             role,
-            by_id: BTreeMap::new(),
+            by_id: OrderedMap::new(),
             opened: 0,
             may_open: peer.flows.into(),
             opened_over: 0,
@@ -109,9 +109,9 @@ impl Flows {
             takes_names: config.takes_names,
             streams_with_work: 0,
             resets: VecDeque::new(),
-            credits: BTreeSet::new(),
-            unrenewed: BTreeSet::new(),
-            held: BTreeSet::new(),
+            credits: OrderedSet::new(),
+            unrenewed: OrderedSet::new(),
+            held: OrderedSet::new(),
             resets_seen: 0,
             pieces: Pieces::default(),
             unreported: VecDeque::new(),
@@ -123,7 +123,7 @@ impl Flows {
     }
 
     pub fn has(&self, id: FlowId) -> bool {
-        self.by_id.contains_key(&id)
+        self.by_id.contains_key(id)
     }
 
     pub fn opened(&self) -> u64 {
@@ -151,7 +151,7 @@ impl Flows {
     }
 
     pub fn ids(&self) -> impl Iterator<Item = FlowId> {
-        self.by_id.keys().copied()
+        self.by_id.keys()
     }
 
     fn is_own(&self, id: FlowId) -> bool {
@@ -202,7 +202,7 @@ impl Flows {
 
     /// The other gateway has got something of a flow.
     fn arrived(&mut self, id: FlowId) {
-        if let Some(flow) = self.by_id.get_mut(&id) {
+        if let Some(flow) = self.by_id.get_mut(id) {
             flow.send.keep_nothing();
         }
     }
@@ -216,7 +216,7 @@ impl Flows {
             if self.datagrams.has(id) {
                 continue;
             }
-            let flow = self.by_id.get_mut(&id);
+            let flow = self.by_id.get_mut(id);
             if let Some(mut bytes) = flow.and_then(|flow| flow.send.give_back(since)) {
                 // Its first byte is the target's length.
                 let target = bytes.first().copied().unwrap_or_default();
@@ -256,7 +256,7 @@ impl Flows {
         write: impl FnOnce(&mut SendHalf, usize, &mut Pieces),
     ) -> usize {
         let limit = self.send_limit();
-        let Some(flow) = self.by_id.get_mut(&id) else {
+        let Some(flow) = self.by_id.get_mut(id) else {
             return 0;
         };
         if flow.send.is_finished() || self.datagrams.has(id) {
@@ -275,7 +275,7 @@ impl Flows {
     /// in small pieces. Asked for when there are none, an event says when there are.
     pub fn room(&mut self, id: FlowId) -> usize {
         let limit = self.send_limit();
-        let Some(flow) = self.by_id.get_mut(&id) else {
+        let Some(flow) = self.by_id.get_mut(id) else {
             return 0;
         };
         let room = limit.saturating_sub(flow.send.buffered());
@@ -287,7 +287,7 @@ impl Flows {
     }
 
     pub fn finish(&mut self, id: FlowId) {
-        if let Some(flow) = self.by_id.get_mut(&id).filter(|_| !self.datagrams.has(id)) {
+        if let Some(flow) = self.by_id.get_mut(id).filter(|_| !self.datagrams.has(id)) {
             flow.send.finish();
             self.look_for_work(id);
         }
@@ -311,7 +311,7 @@ impl Flows {
 
     /// Where a flow that the other gateway opened belongs from now on.
     pub fn set_user(&mut self, id: FlowId, user: u64) {
-        if let Some(flow) = self.by_id.get_mut(&id) {
+        if let Some(flow) = self.by_id.get_mut(id) {
             self.scheduler.forget(flow.user, id.0);
             flow.user = user;
             self.streams_with_work -= usize::from(core::mem::take(&mut flow.has_work));
@@ -320,7 +320,7 @@ impl Flows {
     }
 
     pub fn readable(&mut self, id: FlowId) -> &[u8] {
-        let Some(flow) = self.by_id.get_mut(&id) else {
+        let Some(flow) = self.by_id.get_mut(id) else {
             return &[];
         };
         if flow.expects_target {
@@ -331,18 +331,18 @@ impl Flows {
     }
 
     pub fn has_ended(&self, id: FlowId) -> bool {
-        let flow = self.by_id.get(&id);
+        let flow = self.by_id.get(id);
         flow.is_some_and(|flow| flow.receive.has_ended() && flow.receive.ready() == 0)
     }
 
     pub fn consume(&mut self, id: FlowId, bytes: usize) {
-        let Some(flow) = self.by_id.get_mut(&id) else {
+        let Some(flow) = self.by_id.get_mut(id) else {
             return;
         };
         let before = flow.receive.since_limit();
         flow.receive.consume(bytes, &mut self.pieces);
         self.taken += bytes as u64;
-        self.unrenewed.remove(&(before, id));
+        self.unrenewed.remove((before, id));
         self.unrenewed.insert((flow.receive.since_limit(), id));
         if flow
             .receive
@@ -356,30 +356,30 @@ impl Flows {
     /// The less room all flows have, the sooner the other gateway is to hear that a host has taken something.
     fn look_for_credits(&mut self) {
         let share = share_of(self.room_for_all());
-        while let Some(&(taken, id)) = self.unrenewed.last().filter(|it| it.0 >= share.max(1)) {
-            self.unrenewed.remove(&(taken, id));
+        while let Some((taken, id)) = self.unrenewed.last().filter(|it| it.0 >= share.max(1)) {
+            self.unrenewed.remove((taken, id));
             self.credits.insert(id);
         }
     }
 
     /// A flow of which nothing is left on either side is forgotten.
     fn settle(&mut self, id: FlowId) {
-        if self.by_id.get(&id).is_some_and(Flow::is_over) && self.forget(id) {
+        if self.by_id.get(id).is_some_and(Flow::is_over) && self.forget(id) {
             self.count_as_over(id);
         }
     }
 
     /// Whether there was such a flow.
     fn forget(&mut self, id: FlowId) -> bool {
-        let Some(flow) = self.by_id.remove(&id) else {
+        let Some(flow) = self.by_id.remove(id) else {
             return false;
         };
         self.scheduler.forget(flow.user, id.0);
         self.streams_with_work -= usize::from(flow.has_work);
         self.datagrams.forget(id);
-        self.credits.remove(&id);
-        self.unrenewed.remove(&(flow.receive.since_limit(), id));
-        self.held.remove(&(flow.send.since_limit(), id));
+        self.credits.remove(id);
+        self.unrenewed.remove((flow.receive.since_limit(), id));
+        self.held.remove((flow.send.since_limit(), id));
         self.taken += flow.receive.buffered();
         self.waiting_to_send -= flow.send.buffered();
         self.early_pieces -= flow.receive.early_pieces();
@@ -387,7 +387,7 @@ impl Flows {
     }
 
     pub(super) fn look_for_work(&mut self, id: FlowId) {
-        if let Some(flow) = self.by_id.get_mut(&id) {
+        if let Some(flow) = self.by_id.get_mut(id) {
             // The session's credit concerns all: it is looked at when a packet is made.
             let has_work = flow.send.has_work() && !flow.is_held;
             self.streams_with_work += usize::from(has_work);
@@ -400,11 +400,11 @@ impl Flows {
 
     /// Whether a flow has bytes to send, its target among them.
     pub(super) fn has_bytes(&self, id: FlowId) -> bool {
-        self.by_id.get(&id).is_some_and(|flow| flow.has_work)
+        self.by_id.get(id).is_some_and(|flow| flow.has_work)
     }
 
     pub(super) fn charge(&mut self, id: FlowId, bytes: usize) {
-        if let Some(flow) = self.by_id.get(&id) {
+        if let Some(flow) = self.by_id.get(id) {
             self.scheduler.charge(flow.user, id.0, bytes);
         }
     }

@@ -5,15 +5,15 @@
 //! 2. Nothing is dropped for its age.
 //! 3. Only bodies count: no heads, no rounding to the file system's blocks.
 
-use std::collections::BTreeMap;
+use bentpipe_base::OrderedMap;
 
 #[derive(Debug)]
 pub(super) struct Cache {
     capacity_bytes: u64,
     held_bytes: u64,
-    objects: BTreeMap<u32, Object>,
+    objects: OrderedMap<u32, Object>,
     /// By when it was last used.
-    order: BTreeMap<u64, u32>,
+    order: OrderedMap<u64, u32>,
     uses: u64,
 }
 
@@ -28,18 +28,18 @@ impl Cache {
         Self {
             capacity_bytes,
             held_bytes: 0,
-            objects: BTreeMap::new(),
-            order: BTreeMap::new(),
+            objects: OrderedMap::new(),
+            order: OrderedMap::new(),
             uses: 0,
         }
     }
 
     /// Whether an object is held; if so it is used now.
     pub fn look_up(&mut self, object: u32) -> bool {
-        let Some(held) = self.objects.get_mut(&object) else {
+        let Some(held) = self.objects.get_mut(object) else {
             return false;
         };
-        self.order.remove(&held.used);
+        self.order.remove(held.used);
         self.uses += 1;
         held.used = self.uses;
         self.order.insert(self.uses, object);
@@ -54,15 +54,15 @@ impl Cache {
         self.order.insert(used, object);
         self.held_bytes += bytes;
         while self.held_bytes > self.capacity_bytes
-            && let Some((_, &oldest)) = self.order.first_key_value()
+            && let Some((_, &oldest)) = self.order.first()
         {
             self.remove(oldest);
         }
     }
 
     fn remove(&mut self, object: u32) {
-        if let Some(held) = self.objects.remove(&object) {
-            self.order.remove(&held.used);
+        if let Some(held) = self.objects.remove(object) {
+            self.order.remove(held.used);
             self.held_bytes -= held.bytes;
         }
     }
@@ -72,6 +72,7 @@ impl Cache {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn the_least_recently_used_goes_first() {

@@ -36,21 +36,21 @@ use bentpipe_workloads::Popularity;
 use lane::{After, Lane, Wanted};
 use pieces::Pieces;
 use proxy::Proxy;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 const PORT: u16 = 80;
 
 /// Requests drawn from a set of objects of one size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PopularitySpec {
     pub zipf: f64,
     pub objects: u32,
 }
 
+bentpipe_reading::read_struct!(PopularitySpec { zipf, objects });
+
 /// What is fetched.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HttpSpec {
     /// Of the workload: its draws are made under it.
     pub name: String,
@@ -70,6 +70,19 @@ pub struct HttpSpec {
     /// Between a request's last byte at the server and the answer.
     pub think_ns: Nanos,
 }
+
+bentpipe_reading::read_struct!(HttpSpec {
+    name,
+    start_ns,
+    direction,
+    size_bytes,
+    objects_bytes,
+    popularity,
+    fetches,
+    connections,
+    keep_alive,
+    think_ns,
+});
 
 /// A file that is fetched in ranges.
 #[derive(Debug)]
