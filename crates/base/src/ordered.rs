@@ -70,29 +70,33 @@ impl<A: Number, B: Number> Key for (A, B) {
     }
 }
 
-/// Packed keys, and the place of each one's value.
+/// Packed keys, and the place of each one's value. A browser's module has each function once; a native program has them inlined.
 #[derive(Clone, Debug, Default)]
 struct Places(BTreeMap<u128, u32>);
 
 impl Places {
-    #[inline(never)]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     fn get(&self, key: u128) -> Option<u32> {
         self.0.get(&key).copied()
     }
 
     /// The place that the key had.
-    #[inline(never)]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     fn insert(&mut self, key: u128, place: u32) -> Option<u32> {
         self.0.insert(key, place)
     }
 
-    #[inline(never)]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     fn remove(&mut self, key: u128) -> Option<u32> {
         self.0.remove(&key)
     }
 
     /// The first key from this one on.
-    #[inline(never)]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     fn from(&self, key: u128) -> Option<(u128, u32)> {
         self.0
             .range(key..)
@@ -101,12 +105,16 @@ impl Places {
     }
 
     /// The last key before this one, or with it.
-    #[inline(never)]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     fn up_to(&self, key: u128) -> Option<(u128, u32)> {
         let mut until = self.0.range(..=key);
         until.next_back().map(|(&key, &place)| (key, place))
     }
 }
+
+/// An empty map keeps memory for so many values.
+const KEPT: usize = 4;
 
 /// Values by their keys.
 #[derive(Clone)]
@@ -195,8 +203,12 @@ impl<K: Key, V> OrderedMap<K, V> {
         let place = self.places.remove(key.pack())?;
         let value = self.values[place as usize].take();
         if self.is_empty() {
-            // Nothing of the most that was in it is kept.
-            (self.values, self.free) = (Vec::new(), Vec::new());
+            self.values.clear();
+            self.free.clear();
+            // A few come and go often. Of more, nothing is kept.
+            if self.values.capacity() > KEPT {
+                (self.values, self.free) = (Vec::new(), Vec::new());
+            }
         } else {
             self.free.push(place);
         }
