@@ -80,7 +80,9 @@ def _made(kind: str, number: int) -> Outcome:
                 continue
             if has_its_limit(planted, run):
                 return Outcome(planted, seed, run, captures, tuple(left_out))
-            left_out.append(f"{kind} {seed}: it used {run.used_share:.0%} of the path, so it lacks its limit")
+            left_out.append(
+                f"{kind} {seed}: it used {run.used_share:.0%} of the path; its limit is not the costliest"
+            )
             break
     return Outcome(planted, seed, left_out=tuple(left_out))
 

@@ -2,8 +2,8 @@
 
 Rates are drawn from 1 to 1000 Mbit/s and round trips from 5 to 700 ms, both evenly on a logarithmic
 scale. A planted limit is chosen by the formula of its cause, well below what the path could carry.
-Whether a run really had it is checked against the pipe's own tables (`__main__.py`), which the doctor
-does not read.
+Whether a run really had it is checked against the pipe's own tables, which the doctor does not read, and
+against the same lab without it (`has_its_limit` in records.py).
 """
 
 import math

@@ -86,3 +86,51 @@ def test_a_sender_whose_timers_never_ran_out_and_whose_segments_kept_their_order
     found = diagnosed(lab)
     assert found.view["timeouts"].max() == 0
     assert not {"timeouts", "reordering"} & {each.kind for each in found.findings}
+
+
+HALF_FILLED = {"path": {"rtt": "10 ms", "rate": "60 Mbit/s", "up": {"rate": "300 kbit/s"}}, "duration": "5 s"}
+"""The queue of ACKs does not overflow in so short a time, so both ways have constant rates."""
+
+
+@pytest.mark.parametrize("end", ["sender", "receiver"])
+def test_a_queue_that_may_be_on_either_way_is_said_to_be(end: SeenFrom) -> None:
+    found = diagnosed(HALF_FILLED, end).findings[0]
+    assert found.kind == "capacity"
+    assert "on the way there or back" in found.because
+    assert found.certainty <= 0.8
+
+
+def test_a_queue_that_loses_payload_is_on_the_payloads_way() -> None:
+    found = diagnosed(CASES["capacity"]).findings[0]
+    assert "back" not in found.because
+
+
+def test_a_receiver_names_an_outage_that_does_not_end() -> None:
+    outage = {"path": {**PATH, "outages": [["5 s", "10 s"]]}}
+    found = next(each for each in diagnosed(outage, "receiver").findings if each.kind == "outage")
+    assert "to the end" in found.because
+
+
+def test_what_an_outage_loses_is_no_sign_of_what_limits_the_rest() -> None:
+    paced = {
+        "duration": "20 s",
+        "path": {"rtt": "30 ms", "rate": "300 Mbit/s", "outages": [["8 s", "6.7 s"]]},
+        "host": {"congestion_control": {"name": "fixed-rate", "rate": "160 Mbit/s"}},
+    }
+    kinds = {each.kind for each in diagnosed(paced, "receiver").findings}
+    assert {"pacing", "outage"} <= kinds
+
+
+def test_a_slow_reader_is_what_limits_between_two_full_windows() -> None:
+    """The path's own losses make the window rise and fall in between."""
+    found = diagnosed(
+        {
+            "duration": "8 s",
+            "path": {"rtt": "18 ms", "rate": "8 Mbit/s"},
+            "host": {"tcp_rmem": [4096, 131072, 200_000], "tcp_wmem": [4096, 16384, 200_000]},
+            "split": {},
+            "near": {"rtt": "1 ms", "rate": "2.5 Mbit/s"},
+        }
+    ).findings[0]
+    assert found.kind == "receiver-application"
+    assert found.share > 0.8

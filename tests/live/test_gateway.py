@@ -154,7 +154,8 @@ def test_a_path_that_loses_packets_is_filled(tmp_path: Path, ip: int, direction:
     sender, receiver = ("far", "near") if direction == "down" else ("near", "far")
     gateways = record["gateway"]
     assert gateways[sender]["exact_repairs"] > 0
-    # 1 % is lost. The sender's estimate is lower where the machine is busy: 0.2 to 0.9 % were seen.
+    # 1 % is lost. In `live` the estimate is mostly 0.8 %, and was 0.15 and 0.17 % in two of some twenty runs.
+    # Why is not known.
     assert 0.001 < gateways[sender]["channel_loss"] < 0.03
     link = results.link.filter(pl.col("pipe") == direction)
     # The gateway counts what waited in a connection that the run's end resets; nobody was given that.

@@ -53,6 +53,7 @@ pub fn fields(
     let Value::Table(entries) = value else {
         return Err(Fault::expected("a table", value));
     };
+    debug_assert!(known.len() <= u64::BITS as usize, "a bit for each field");
     let mut given = 0_u64;
     for (name, value) in entries {
         if tag == Some(name) {

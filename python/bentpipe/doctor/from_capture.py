@@ -118,8 +118,6 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
 def _with_waits(sampled: pl.DataFrame) -> pl.DataFrame:
     """With `forward_wait_s` and `return_wait_s`, where time stamps tell them."""
     for way, end in (("forward", "sender"), ("return", "receiver")):
-        if f"{end}_ticks" not in sampled.columns:
-            continue
         at_s, ticks = (
             sampled[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
             for name in (f"{end}_ticks_s", f"{end}_ticks")
