@@ -35,7 +35,7 @@ from bentpipe.sweep.run import execute
 
 FOLDER = Path("runs/doctor-live")
 _PATHS = Range(rate_bit_s=(2e6, 1e8), rtt_s=(0.01, 0.25), least_s=8.0, round_trips=30.0)
-_FIRST_SEED = 250_000
+_FIRST_SEED = 260_000
 _DRAWS = 6
 _TRIES = 2
 _EVERY_S = 0.1

@@ -27,6 +27,7 @@ from bentpipe.doctor.families.losses import (
     dropped,
     passed_bit_s,
 )
+from bentpipe.doctor.families.receive_window import filled_from_afar
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.silences import standing_out
@@ -41,8 +42,8 @@ _SOME = 5
 """Losses, from which on they limit although the window is full at each of them."""
 _LIKELY = 0.5
 _UNLIKELY = 0.05
-_OPEN = 0.85
 _LEAST_RTO_S = 0.2
+_RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
 
 
@@ -57,12 +58,12 @@ def at_receiver(view: View) -> list[Claim]:
     if by_chance and found.count >= _SOME and at_the_window(view, found):
         by_chance = among(by_chance, HELD_BY_NOTHING)
     silent, lengths = _silences(view)
-    if lengths and len(lengths) <= _FEW and _alone(view, by_chance, found.count, max(lengths)):
+    if lengths and len(lengths) <= _FEW and _alone(view, by_chance, found.count, silent):
         claims.append(_outage(view, silent, lengths))
         lossy &= ~silent
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view)
     with np.errstate(invalid="ignore"):
-        calm &= ~(view.rate_bit_s * view.rtt_s / 8 >= _OPEN * view["rwnd_bytes"])
+        calm &= ~filled_from_afar(view)
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
         if kind == FULL:
@@ -77,18 +78,55 @@ def at_receiver(view: View) -> list[Claim]:
     return claims
 
 
-def _alone(view: View, by_chance: Mapping[str, float], losses: int, longest_s: float) -> bool:
-    """Whether losses elsewhere do not explain a silence. Where they mostly end in timeouts they may: then it
-    has to stand out, and so many timers in a row have to be as unlikely as for a sender (stalls.py)."""
+def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flags) -> bool:
+    """Whether losses elsewhere do not explain the silences. Where they mostly end in timeouts they may: then they
+    have to stand out, and so many timers in a row have to be unlikely. Where windows are small, the first timer
+    runs out if a segment is lost, and each further one if its repetition is: k of them N p^k times.
+
+    A receiver does not see all losses: of a window that was lost whole no segment arrives out of order. If
+    timeouts are what limits, then losses are as frequent as PFTK's formula says for the rate at which the rest
+    arrived.
+    """
     if by_chance.get("timeouts", 0.0) < _LIKELY:
         return True
-    if not standing_out(whole(view)).any():
+    of_sum = whole(view)
+    if not standing_out(of_sum).any():
         return False
     segments = max(float(np.nansum(view.grown("delivered_bytes"))) / view.mss, 1.0)
-    share = min((losses + 2 * losses**0.5 + 1) / segments, 1.0)
+    active_s = max(float(view.dt_s[~silent].sum()), _LEAST_RTO_S)
+    lost = max(losses, segments * _loss_share(view, segments / active_s))
+    share = min((lost + 2 * lost**0.5 + 1) / segments, 1.0)
+    return bool(segments * share ** _timers(of_sum, silent) < _UNLIKELY)
+
+
+def _timers(view: View, silent: Flags) -> int:
+    """How many retransmission timers, each twice as long as the one before, ran out in the silence with the most:
+    by how long nothing new had arrived at its end and at its begin. What comes twice is no answer to the timer."""
+    new = np.concatenate(([view.time_s[0]], view.time_s[(view.grown("delivered_bytes") > 0) & ~silent]))
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], silent, [False])).astype(int)))
+    most = 0
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        latest_s = float(new[new <= view.time_s[begin]].max(initial=view.time_s[0]))
+        ran_out = [
+            math.floor(math.log2(max(float(time_s) - latest_s, 0.0) / _first_timer_s(view) + 1))
+            for time_s in (view.time_s[max(begin - 1, 0)], view.time_s[end - 1])
+        ]
+        most = max(most, ran_out[1] - ran_out[0])
+    return most
+
+
+def _first_timer_s(view: View) -> float:
     rtt_s = view.base_rtt_s or 0.0
-    timers = math.floor(math.log2(longest_s / (rtt_s + max(_LEAST_RTO_S, rtt_s)) + 1))
-    return bool(segments * share ** (timers + 1) < _UNLIKELY)
+    return rtt_s + max(_LEAST_RTO_S, rtt_s)
+
+
+def _loss_share(view: View, rate_s: float) -> float:
+    """The share of losses with which so many segments a second arrive: Padhye et al., "Modeling TCP Throughput",
+    SIGCOMM 1998, equation 31 with an ACK for each segment, solved for p."""
+    share = np.geomspace(_RAREST, _MOST_FREQUENT, 200)
+    waits_s = _first_timer_s(view) * np.minimum(1.0, 3 * np.sqrt(3 * share / 8)) * share * (1 + 32 * share**2)
+    seconds = (view.base_rtt_s or 0.0) * np.sqrt(2 * share / 3) + waits_s
+    return float(share[min(int(np.searchsorted(seconds, 1 / rate_s)), share.size - 1)])
 
 
 def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, float]) -> Claim:
@@ -221,9 +259,12 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
 
 
 def _silences(view: View) -> tuple[Flags, list[float]]:
-    """Stretches in which nothing came over any connection after the first payload. The last may go on."""
+    """Stretches in which nothing came over any connection after the first payload, not even what had come
+    before. The last may go on."""
     several, view = view, whole(view)
     came = view.grown("delivered_bytes") + view.grown("out_of_order")
+    if view.knows("segments_sent"):
+        came += view.grown("segments_sent")
     quiet = (came <= 0) & (view.dt_s > 0)
     least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
     silent = np.zeros(view.size, bool)

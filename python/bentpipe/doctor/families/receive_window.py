@@ -2,7 +2,8 @@
 
 A sample is limited by the window if 3 segments or less of it are free, or the sender's TCP counted half
 of the time since the last sample as limited by it. At a receiver, which does not know what is
-outstanding, it is limited if rate x RTT reaches 85 % of the window.
+outstanding, it is limited if rate x RTT reaches 85 % of the window, or 70 % of one without window scaling:
+a sender waits for room for a burst, and a burst is a large part of 64 kB.
 
 The two are told apart by what the window does. A small buffer keeps the window at its largest. A slow
 reader closes it: the window falls below 80 % of its largest, or what is unread fills a quarter of the
@@ -24,6 +25,7 @@ from bentpipe.doctor.view import UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
 from bentpipe.words.wording import duration, rate, size
 
 _LITTLE = 0.85
+_LITTLE_UNSCALED = 0.7
 _AGREES = 0.2
 _CLOSED = 0.8
 _UNREAD = 0.25
@@ -42,7 +44,7 @@ def receive_window(view: View) -> list[Claim]:
             cwnd = view["cwnd_bytes"]
             full = (full & ~(cwnd < window)) | (counted & (view.dt_s > 0))
         else:
-            full = view.rate_bit_s * _round_trip_s(view) / 8 >= _LITTLE * window
+            full = filled_from_afar(view)
             # What waits for a missing segment is in the buffer too.
             calm = view.grown("out_of_order") <= 0
             full |= calm & (view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"])
@@ -65,6 +67,13 @@ def receive_window(view: View) -> list[Claim]:
             otherwise="window scaling in both SYNs",
         )
     return claims
+
+
+def filled_from_afar(view: View) -> Flags:
+    """Where a receiver's window is full, by Little's law."""
+    least = _LITTLE_UNSCALED if _unscaled(view) else _LITTLE
+    found: Flags = view.rate_bit_s * _round_trip_s(view) / 8 >= least * view["rwnd_bytes"]
+    return found
 
 
 def _round_trip_s(view: View) -> Floats:
