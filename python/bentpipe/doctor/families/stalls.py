@@ -42,16 +42,16 @@ def stalls(view: View) -> list[Claim]:
     timers = np.nan_to_num(of_sum["timeouts"])
     outage = np.zeros(view.size, bool)
     lengths: list[float] = []
-    share = _loss_share(view)
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
     for run in runs:
         count = float(timers[run[-1]] - timers[max(run[0] - 1, 0)])
         if view.evidence.of_packets and not view.sees_acks_return:
             count = max(count, _timers(view, run))
-        if segments * share ** (count + together) < _UNLIKELY:
-            holds = np.zeros(of_sum.size, bool)
-            holds[run] = True
-            outage |= at_times_of(view, of_sum, holds)
+        holds = np.zeros(of_sum.size, bool)
+        holds[run] = True
+        silence = at_times_of(view, of_sum, holds)
+        if segments * _loss_share(view, silence) ** (count + together) < _UNLIKELY:
+            outage |= silence
             lengths.append(float(of_sum.time_s[run[-1]] - of_sum.time_s[max(run[0] - 1, 0)]))
     claims = []
     if outage.any():
@@ -102,13 +102,15 @@ def _before_timeouts(view: View) -> Flags:
     return waits
 
 
-def _loss_share(view: View) -> float:
-    """Losses per segment sent: the upper end of what so few allow.
+def _loss_share(view: View, silence: Flags) -> float:
+    """Losses per segment sent, but for those of a silence: the upper end of what so few allow.
 
     An episode counts for 20 at most: an overflow or an outage loses hundreds at once.
     """
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
-    lost = episodes(view).lost_segments
+    found = episodes(view)
+    own = silence | np.append(silence[1:], False)
+    lost = found.lost_segments[~own[found.places]]
     events = float(np.minimum(lost, _MOST_OF_AN_EPISODE).sum())
     return float(np.clip((events + 2 * events**0.5 + 1) / max(segments, 1.0), 1e-9, 1.0))
 
