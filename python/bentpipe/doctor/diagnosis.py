@@ -73,6 +73,8 @@ HEALTHY = 0.9
 """Share of the path's rate from which on a transfer has what the path carries."""
 _BURSTS_MEET = {"capacity", "short-queue", "random-loss", "policer", "line-drops"}
 _DROP = {"policer", "line-drops"}
+_LIKELY = 0.5
+_OFTEN = 0.25
 _OF_THE_PATH = ("queue", "probing")
 """How a capacity was found that is the path's own, and not what something that drops lets through."""
 _MOSTLY_FULL = 0.4
@@ -103,7 +105,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
     claims = with_processor(seen, _without_starved(claims))
     weights = np.where(counts, seen.dt_s, 0.0)
-    lost = None if _of_another(seen, claims, weights) else _lost(seen)
+    lost = None if _of_another(seen, claims, weights) else _lost(seen, claims, weights)
     taking = sorted((claim for claim in claims if not claim.beside), key=lambda each: ORDER.index(each.kind))
     left = counts.copy()
     found = []
@@ -146,11 +148,20 @@ def _counted(seen: View) -> Flags:
     return counts
 
 
-def _lost(seen: View) -> Floats | None:
-    """For each sample, which share of the path's rate was not used."""
-    if seen.capacity_bit_s is None or seen.capacity_from not in _OF_THE_PATH:
+def _lost(seen: View, claims: Sequence[Claim], weights: Floats) -> Floats | None:
+    """For each sample, which share of the path's rate was not used: the rate of a queue that stood, or the one that
+    bounds what arrives where a claim says that the path was full for a quarter of the time or more. Where something
+    drops, that may bound it below the path's."""
+    rate_bit_s = seen.capacity_bit_s if seen.capacity_from in _OF_THE_PATH else None
+    for claim in [] if any(claim.kind in {*_DROP, "short-queue"} for claim in claims) else claims:
+        bounds_mbit_s = claim.evidence.get("rate_mbit_s")
+        often = weights[claim.holds].sum() >= _OFTEN * weights.sum()
+        likely = claim.kind == "capacity" and claim.certainty >= _LIKELY
+        if likely and often and isinstance(bounds_mbit_s, int | float):
+            rate_bit_s = rate_bit_s or float(bounds_mbit_s) * 1e6
+    if not rate_bit_s:
         return None
-    return np.clip(1 - seen.total_bit_s / seen.capacity_bit_s, 0.0, 1.0)
+    return np.clip(1 - seen.total_bit_s / rate_bit_s, 0.0, 1.0)
 
 
 def _without_starved(claims: Sequence[Claim]) -> list[Claim]:
