@@ -69,13 +69,13 @@ def _drawn(kind: str, seed: int, variant: str | None, half: str) -> Planted | No
     return planted if variant is None else VARIANTS[variant](planted)
 
 
-def _cures(runs: int, jobs: int) -> None:
+def _cures(runs: int, jobs: int, *, captures: bool) -> None:
     with ProcessPoolExecutor(jobs) as pool:
         found = [
             each
             for end in ENDS
             for kind in CURED
-            for one in pool.map(of_kind(kind, end), range(runs))
+            for one in pool.map(of_kind(kind, end, captures=captures), range(runs))
             for each in one
         ]
     print("\n".join(table(found, runs)))
@@ -99,7 +99,7 @@ def main() -> None:
     )
     asked = parser.parse_args()
     if asked.cures:
-        _cures(asked.runs, asked.jobs)
+        _cures(asked.runs, asked.jobs, captures=asked.captures)
         return
     chosen = list(MIXTURES) if asked.mixtures else asked.kinds.split(",")
     kinds = [kind for kind in (*KINDS, *MIXTURES) if kind in chosen]

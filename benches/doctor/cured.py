@@ -1,10 +1,10 @@
 """Predicted against real: what the doctor says that a cure gives, and what the lab gives with that cure.
 
-The doctor sees the run of a labelled lab from one end, and predicts the goodput of its best change. The same
-change is then made in the lab itself, which runs again with the same seed: in `sim`, or in `live` for
-`live.py --cures`. The error is predicted / real - 1. Where the path was never full its rate is unknown to the
-doctor, and its prediction holds only if the path carries so much; such runs are counted apart, as they are
-and with the path's rate as the most.
+The doctor sees the run of a labelled lab from one end, by its sockets or by a capture, and predicts the
+goodput of its best change. The same change is then made in the lab itself, which runs again with the same
+seed: in `sim`, or in `live` for `live.py --cures`. The error is predicted / real - 1. Where the path was
+never full its rate is unknown to the doctor, and its prediction holds only if the path carries so much;
+such runs are counted apart, as they are and with the path's rate as the most.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,13 +13,14 @@ from functools import partial
 from statistics import median
 from typing import Any
 
+from captured import can_be_captured, captured
 from planted import HEADERS, MSS, SMALLER, Planted, draw
-from records import Kept, has_its_limit, kept
+from records import has_its_limit, kept
 
 import bentpipe
 from bentpipe.doctor.cures import cures
 from bentpipe.doctor.diagnosis import diagnose
-from bentpipe.doctor.evidence import SeenFrom
+from bentpipe.doctor.evidence import Evidence, SeenFrom
 from bentpipe.doctor.path_seen import path_seen
 
 CURED = (
@@ -54,13 +55,16 @@ class Cured:
         return self.capped_bit_s / self.real_bit_s - 1
 
 
-def cured(number: int, *, kind: str, end: SeenFrom) -> list[Cured]:
+def cured(number: int, *, kind: str, end: SeenFrom, captures: bool) -> list[Cured]:
     """Of the first draw of that number whose run has its planted limit. Empty: no change was proposed."""
     for seed in range(FIRST_SEED + number * _DRAWS, FIRST_SEED + (number + 1) * _DRAWS):
         planted = draw(kind, seed, of=SMALLER)
+        if captures and not can_be_captured(planted.lab):
+            continue
         run = kept(planted.lab)
         if has_its_limit(planted, run):
-            return of_run(planted, run, end, _simulated)
+            seen = captured(planted.lab)[end] if captures else run.seen_from(end, 0.1)
+            return of_run(planted, seen[0], end, _simulated)
     return []
 
 
@@ -70,14 +74,14 @@ Change = Mapping[str, Any]
 
 def of_run(
     planted: Planted,
-    run: Kept,
-    end: SeenFrom,
+    evidence: Evidence,
+    end: str,
     real: Callable[[dict[str, Any], Change], Mapping[str, Any] | None],
 ) -> list[Cured]:
     """What the doctor predicts of that run's best change, and what `real` gives: the record of a run of the
     lab with the change, or None if it cannot be had. Empty: no change was proposed, or none was real."""
     kind = planted.kind
-    found = diagnose(run.seen_from(end, 0.1)[0])
+    found = diagnose(evidence)
     path = path_seen([found])
     proposed = cures(found, path) if path is not None else []
     seen = found.evidence.goodput_bit_s
@@ -126,7 +130,7 @@ def table(found: list[Cured], asked: int) -> Iterator[str]:
         "as the most | largest | its change |"
     )
     yield "|---|---|---:|---:|---:|---:|---:|---|"
-    for end in ("sender", "receiver"):
+    for end in dict.fromkeys(each.end for each in found):
         for kind in CURED:
             own = [each for each in found if each.end == end and each.kind == kind]
             yield _line(f"`{kind}`", end, own, asked)
@@ -150,5 +154,5 @@ def _line(name: str, end: str, own: list[Cured], asked: int) -> str:
     )
 
 
-def of_kind(kind: str, end: SeenFrom) -> partial[list[Cured]]:
-    return partial(cured, kind=kind, end=end)
+def of_kind(kind: str, end: SeenFrom, *, captures: bool) -> partial[list[Cured]]:
+    return partial(cured, kind=kind, end=end, captures=captures)

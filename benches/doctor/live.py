@@ -29,6 +29,7 @@ from planted import KINDS, Planted, Range, draw
 from records import Kept, has_its_limit, keep, parquet, used_share
 
 import bentpipe
+from bentpipe.doctor.evidence import Evidence
 from bentpipe.engines.base import EngineOptions
 from bentpipe.errors import BentpipeError
 from bentpipe.sweep.run import execute
@@ -105,9 +106,12 @@ def _run(lab: dict[str, Any]) -> tuple[Kept, dict[str, KeptReading], list[str]]:
 
 
 def cured(of: Outcome) -> list[Cured]:
-    """The best change of each end's diagnosis, predicted and real."""
-    run = of.run
-    return [] if run is None else [each for end in ENDS for each in of_run(of.planted, run, end, _changed)]
+    """The best change of each end's diagnosis, by sockets and by captures, predicted and real."""
+    return [
+        each
+        for end, transfers in _seen(of).items()
+        for each in of_run(of.planted, transfers[0], end, _changed)
+    ]
 
 
 def _changed(lab: dict[str, Any], change: Change) -> Mapping[str, Any] | None:
@@ -129,15 +133,18 @@ def _changed(lab: dict[str, Any], change: Change) -> Mapping[str, Any] | None:
     return record
 
 
-def diagnosed(kind: str, of: Outcome) -> list[Found]:
-    """From both ends, by sockets and by captures."""
+def _seen(of: Outcome) -> dict[str, list[Evidence]]:
+    """From both ends, by sockets and by captures; empty without a run."""
     if of.run is None:
-        return []
+        return {}
     seen = {f"{end}'s sockets": of.run.seen_from(end, _EVERY_S) for end in ENDS}
-    seen |= {f"a capture at the {end}": each for end, each in seen_in(of.captures).items()}
+    return seen | {f"a capture at the {end}": each for end, each in seen_in(of.captures).items()}
+
+
+def diagnosed(kind: str, of: Outcome) -> list[Found]:
     return [
         found_of(of.planted, transfers, end, kind=kind, seed=of.seed, half="live")
-        for end, transfers in seen.items()
+        for end, transfers in _seen(of).items()
     ]
 
 

@@ -57,6 +57,8 @@ pub struct FlowFacts {
     pub hop_limit: Option<u8>,
     pub sample_width_s: f64,
     pub events_left_out: u64,
+    /// Rates in bit/s of payload, and how many trains of segments came at each: [`Flow::train_rates`].
+    pub train_rates: Vec<(f64, u32)>,
     #[serde(flatten)]
     pub counters: Counters,
 }
@@ -216,6 +218,7 @@ fn flow_facts(index: usize, connection: &Connection, side: usize) -> Option<Flow
         hop_limit: flow.hop_limit,
         sample_width_s: seconds(flow.timeline.width_ns()),
         events_left_out: flow.events.left_out,
+        train_rates: flow.train_rates(),
         counters: flow.counters,
     })
 }

@@ -32,6 +32,9 @@ _LEAST_S = 10.0
 _ROUND_TRIPS = 40
 _TIMES = 4
 _LEAST_SHARE = 0.05
+_FULL = 0.77
+"""Of a rate, which counts headers."""
+_REPRODUCES = 2.0
 
 
 @dataclass(frozen=True)
@@ -153,13 +156,21 @@ def _cure(
     spread = interval(ratios)
     if spread is None:
         return None
-    mean = sum(after) / len(after)
+    mean, mean_before = sum(after) / len(after), sum(before) / len(before)
     ends = (spread.low * seen_bit_s, spread.high * seen_bit_s, mean)
+    reproduces = 1 / _REPRODUCES <= mean_before / seen_bit_s <= _REPRODUCES
     return Cure(
         change,
-        spread.mean * seen_bit_s,
+        mean if reproduces and _fills(document, mean) else spread.mean * seen_bit_s,
         min(ends),
         max(ends) if path.rate_bit_s is not None else None,
         mean,
-        sum(before) / len(before),
+        mean_before,
     )
+
+
+def _fills(document: Mapping[str, Any], goodput_bit_s: float) -> bool:
+    """Whether so much fills the lab's path. Then its rate limits, and how well the lab reproduced what
+    limited before does not matter."""
+    rate = document["path"].get("rate")
+    return rate is not None and goodput_bit_s >= _FULL * float(rate.split()[0])

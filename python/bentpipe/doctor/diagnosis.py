@@ -149,9 +149,9 @@ def _counted(seen: View) -> Flags:
 
 
 def _lost(seen: View, claims: Sequence[Claim], weights: Floats) -> Floats | None:
-    """For each sample, which share of the path's rate was not used: the rate of a queue that stood, or the one that
-    bounds what arrives where a claim says that the path was full for a quarter of the time or more. Where something
-    drops, that may bound it below the path's."""
+    """For each sample, which share of the path's rate was not used: the rate of a queue that stood, or the
+    one that bounds what arrives where a claim says that the path was full for a quarter of the time or
+    more. Where something drops, that may bound it below the path's."""
     rate_bit_s = seen.capacity_bit_s if seen.capacity_from in _OF_THE_PATH else None
     for claim in [] if any(claim.kind in {*_DROP, "short-queue"} for claim in claims) else claims:
         bounds_mbit_s = claim.evidence.get("rate_mbit_s")

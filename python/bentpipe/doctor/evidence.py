@@ -14,7 +14,7 @@ Sequence space and windows are bytes of payload. "The sender" is the end that se
 payload.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -156,6 +156,9 @@ class Evidence:
     """Made from packets that passed a point, not from a socket: what an end keeps to itself is inferred."""
     unseen_share: float = 0.0
     """Share of the payload that was acknowledged and is not in the capture."""
+    train_rates: Sequence[tuple[float, int]] = ()
+    """Rates in bit/s of payload of segments that came one after another, and how many trains of them had
+    each (trains.py)."""
 
     def __post_init__(self) -> None:
         for name, frame, schema in (

@@ -75,7 +75,9 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     work: dict[str, Any] = {"name": "transfer", "kind": "bulk", "direction": direction}
     if streams > 1:
         work["streams"] = min(streams, 128)
-    if of.evidence.ended == "finished" and of.evidence.bytes:
+    # A file that was over before the path was full. A capture does not show its end if the connection stays.
+    is_short = bool(of.findings) and of.findings[0].kind == "slow-start"
+    if (of.evidence.ended == "finished" or is_short) and of.evidence.bytes:
         work = {"name": "transfer", "kind": "http", "direction": direction, "size": f"{of.evidence.bytes} B"}
         lab["until"] = "done"
         lab["duration"] = f"{max(10 * of.evidence.duration_s, 60.0):.1f} s"

@@ -2,7 +2,8 @@
 there is one.
 
 - **rate**: IP bytes, since a lab's rate counts them: payload x (MSS + 52) / MSS. The interval is that
-  of the quartiles of the rates that were seen while a queue stood.
+  of the quartiles of the rates that were seen while a queue stood. Of a path that was never full, packet
+  trains in a capture may tell the rate (trains.py); then the interval is a tenth either way.
 - **queue**: the longest wait x rate, if the path was full and lost packets then. If nothing was lost it
   is at least that long, and the upper end of the interval is unknown.
 - **loss**: loss episodes without a queue before them, per segment sent: what the path loses by itself.
@@ -18,10 +19,14 @@ import numpy as np
 from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.trains import path_rate_bit_s
 from bentpipe.doctor.view import View, before_losses
 
 HEADERS_BYTES = 52
 """IPv4 and TCP with time stamps."""
+
+_OF_A_QUEUE = ("queue", "probing")
+_TRAINS_SPREAD = 0.1
 
 Interval = tuple[float | None, float | None]
 
@@ -74,7 +79,8 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
     of = max(found, key=lambda each: (each.view.capacity_bit_s is not None, each.evidence.bytes))
     view = of.view
     scale = (view.mss + HEADERS_BYTES) / view.mss
-    capacity = view.capacity_bit_s
+    by_trains = _by_trains(of)
+    capacity = by_trains or view.capacity_bit_s
     base = view.base_rtt_s
     least = float(view.total_bit_s.max()) * scale if view.size else None
     rates = view.total_bit_s[view.standing & ~view.recovering] * scale
@@ -84,7 +90,7 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         rtt_s=base,
         rtt_interval_s=(base and base * 0.99, _low(view)),
         rate_bit_s=capacity and capacity * scale,
-        rate_interval_bit_s=_quartiles(rates) if capacity else (least, None),
+        rate_interval_bit_s=_rate_interval(by_trains and by_trains * scale, rates, least, bool(capacity)),
         least_rate_bit_s=least,
         queue_bytes=queue,
         queue_interval_bytes=queue_interval,
@@ -93,6 +99,21 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         jitter_s=_jitter(view),
         direction=of.evidence.direction,
     )
+
+
+def _by_trains(of: Diagnosis) -> float | None:
+    """The rate in bit/s of payload, where no queue tells it. Acknowledgements that wait for a slow reader
+    come as it reads."""
+    view = of.view
+    if view.capacity_from in _OF_A_QUEUE or of.findings[0].kind == "receiver-application":
+        return None
+    return path_rate_bit_s(of.evidence.train_rates, float(view.total_bit_s.max(initial=0.0)))
+
+
+def _rate_interval(by_trains: float | None, rates: Floats, least: float | None, is_known: bool) -> Interval:
+    if by_trains:
+        return by_trains * (1 - _TRAINS_SPREAD), by_trains * (1 + _TRAINS_SPREAD)
+    return _quartiles(rates) if is_known else (least, None)
 
 
 def _low(view: View) -> float | None:

@@ -62,6 +62,12 @@ impl Flow {
         {
             self.far.sample(at_ns - sent_ns);
         }
+        let full = self.full_bytes();
+        if self.sacked.bytes() == 0 {
+            self.ack_trains.pass(at_ns, self.acknowledged, ack, full);
+        } else {
+            self.ack_trains.cut();
+        }
         self.acknowledged = ack;
         self.outstanding_since_ns = at_ns;
         self.sacked.remove_below(ack);

@@ -17,6 +17,7 @@ mod ranges;
 mod rtt;
 mod sent;
 mod timeline;
+mod trains;
 mod window_scale;
 
 pub use events::{Event, EventKind, Events};
@@ -30,6 +31,7 @@ use clock::Clock;
 use full_size::FullSize;
 use histories::{PassedAcks, SentTimes};
 use ranges::Ranges;
+use trains::Trains;
 
 /// A sequence number further than this from the others belongs to something else.
 const FAR_OFF: u64 = 1 << 30;
@@ -119,6 +121,10 @@ pub struct Flow {
     burst_bytes: u64,
     sender_clock: Clock,
     receiver_clock: Clock,
+    /// Of new payload, as it passes.
+    data_trains: Trains,
+    /// Of payload that is acknowledged, as the acknowledgements pass.
+    ack_trains: Trains,
     recent: [(u16, u16, u32); 8],
     recent_at: usize,
     bin: Bin,
@@ -170,6 +176,16 @@ impl Flow {
     /// Whether most of the round-trip time lies between this point and the sender.
     fn is_near_receiver(&self) -> bool {
         self.near.smoothed_ns() > self.far.smoothed_ns()
+    }
+
+    /// How fast payload came that came one after another, where it passed the path before this point: new payload near the
+    /// receiver, what acknowledgements say near the sender. See [`trains`].
+    pub fn train_rates(&self) -> Vec<(f64, u32)> {
+        if self.is_near_receiver() {
+            self.data_trains.rates()
+        } else {
+            self.ack_trains.rates()
+        }
     }
 
     fn payload_below(&self, end: u64) -> u64 {

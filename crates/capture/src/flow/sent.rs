@@ -52,6 +52,11 @@ impl Flow {
         self.count(at_ns, segment);
         self.account_pause(at_ns, known);
         let old_end = end.min(self.next);
+        if start == self.next {
+            self.data_trains.pass(at_ns, start, end, self.full_bytes());
+        } else {
+            self.data_trains.cut();
+        }
         if start < old_end {
             self.on_old_bytes(at_ns, segment, (start, old_end), known);
         }

@@ -79,13 +79,14 @@ def at_receiver(view: View) -> list[Claim]:
 
 
 def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flags) -> bool:
-    """Whether losses elsewhere do not explain the silences. Where they mostly end in timeouts they may: then they
-    have to stand out, and so many timers in a row have to be unlikely. Where windows are small, the first timer
-    runs out if a segment is lost, and each further one if its repetition is: k of them N p^k times.
+    """Whether losses elsewhere do not explain the silences. Where they mostly end in timeouts they may:
+    then they have to stand out, and so many timers in a row have to be unlikely. Where windows are small,
+    the first timer runs out if a segment is lost, and each further one if its repetition is: k of them N
+    p^k times.
 
     A receiver does not see all losses: of a window that was lost whole no segment arrives out of order. If
-    timeouts are what limits, then losses are as frequent as PFTK's formula says for the rate at which the rest
-    arrived.
+    timeouts are what limits, then losses are as frequent as PFTK's formula says for the rate at which the
+    rest arrived.
     """
     if by_chance.get("timeouts", 0.0) < _LIKELY:
         return True
@@ -100,8 +101,9 @@ def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flag
 
 
 def _timers(view: View, silent: Flags) -> int:
-    """How many retransmission timers, each twice as long as the one before, ran out in the silence with the most:
-    by how long nothing new had arrived at its end and at its begin. What comes twice is no answer to the timer."""
+    """How many retransmission timers, each twice as long as the one before, ran out in the silence with the
+    most: by how long nothing new had arrived at its end and at its begin. What comes twice is no answer to
+    the timer."""
     new = np.concatenate(([view.time_s[0]], view.time_s[(view.grown("delivered_bytes") > 0) & ~silent]))
     edges = np.flatnonzero(np.diff(np.concatenate(([False], silent, [False])).astype(int)))
     most = 0
@@ -121,8 +123,8 @@ def _first_timer_s(view: View) -> float:
 
 
 def _loss_share(view: View, rate_s: float) -> float:
-    """The share of losses with which so many segments a second arrive: Padhye et al., "Modeling TCP Throughput",
-    SIGCOMM 1998, equation 31 with an ACK for each segment, solved for p."""
+    """The share of losses with which so many segments a second arrive: Padhye et al., "Modeling TCP
+    Throughput", SIGCOMM 1998, equation 31 with an ACK for each segment, solved for p."""
     share = np.geomspace(_RAREST, _MOST_FREQUENT, 200)
     waits_s = _first_timer_s(view) * np.minimum(1.0, 3 * np.sqrt(3 * share / 8)) * share * (1 + 32 * share**2)
     seconds = (view.base_rtt_s or 0.0) * np.sqrt(2 * share / 3) + waits_s
