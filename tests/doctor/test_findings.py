@@ -134,3 +134,37 @@ def test_a_slow_reader_is_what_limits_between_two_full_windows() -> None:
     ).findings[0]
     assert found.kind == "receiver-application"
     assert found.share > 0.8
+
+
+LARGE_BUFFERS = {"tcp_rmem": [4096, 131072, 8_388_608], "tcp_wmem": [4096, 16384, 8_388_608]}
+
+
+def test_a_receiver_takes_repetitions_that_are_lost_for_no_outage() -> None:
+    """Of windows that are lost whole nothing arrives out of order: what is counted says little of the
+    losses."""
+    path = {"rtt": "153.081 ms", "rate": "79.409 Mbit/s", "loss": 0.199}
+    found = diagnosed({"path": path, "duration": "20 s", "host": LARGE_BUFFERS, "seed": 865}, "receiver")
+    assert found.findings[0].kind == "timeouts"
+    assert "outage" not in {each.kind for each in found.findings}
+
+
+def test_a_window_without_scaling_counts_as_full_though_a_sender_waits_for_room_for_a_burst() -> None:
+    path = {"rtt": "13.83 ms", "rate": "229.674 Mbit/s"}
+    lab = {"path": path, "duration": "20 s", "host": LARGE_BUFFERS, "client": {"window_scaling": False}}
+    assert diagnosed(lab, "receiver").findings[0].kind == "tcp-options"
+
+
+def test_what_an_outage_loses_does_not_explain_it() -> None:
+    """Slow start overflowed the queue before it, and it lost a whole window."""
+    path = {"rtt": "38.882 ms", "rate": "4.887 Mbit/s", "queue": "1 bdp", "outages": [["2.4 s", "1.58 s"]]}
+    found = diagnosed({"path": path, "duration": "6 s", "host": LARGE_BUFFERS, "seed": 80217})
+    assert found.findings[0].kind == "outage"
+
+
+def test_at_a_receiver_an_outage_costs_more_than_a_full_path() -> None:
+    path = {"rtt": "80.265 ms", "rate": "2.578 Mbit/s", "queue": "1 bdp", "outages": [["2.4 s", "1.96 s"]]}
+    lab = {"path": path, "duration": "6 s", "host": LARGE_BUFFERS, "seed": 80249}
+    first, second = diagnosed(lab, "receiver").findings[:2]
+    assert (first.kind, second.kind) == ("outage", "capacity")
+    assert first.share < second.share
+    assert first.lost_share is not None and second.lost_share is not None

@@ -1,0 +1,89 @@
+"""The rate of a path that was never full, by the distances of segments in a capture."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bentpipe
+from bentpipe.doctor import from_capture
+from bentpipe.doctor.cures import cures
+from bentpipe.doctor.diagnosis import Diagnosis, diagnose
+from bentpipe.doctor.path_seen import PathSeen, path_seen
+from bentpipe.doctor.trains import path_rate_bit_s
+from bentpipe.engines.base import EngineOptions
+from bentpipe.sweep.run import execute
+
+RATE_MBIT_S = 30.0
+ENDS = {"server": "sender", "client": "receiver"}
+
+
+def captured(tmp_path: Path, **lab: Any) -> Iterator[tuple[str, Diagnosis, PathSeen]]:
+    """A download over a path of that rate, by the captures of both ends."""
+    base: dict[str, Any] = {
+        "duration": "10 s",
+        "path": {"rtt": "100 ms", "rate": f"{RATE_MBIT_S} Mbit/s"},
+        "host": {"tcp_rmem": [4096, 131072, 8_388_608], "tcp_wmem": [4096, 16384, 8_388_608]},
+        "workload": [{"name": "download", "kind": "bulk", "direction": "down"}],
+    }
+    out = tmp_path / "out"
+    options = EngineOptions(pcap=tuple(ENDS))
+    execute(bentpipe.Lab(**base | lab), engine="sim", out=out, options=options)
+    (run,) = out.glob("[!.]*/")
+    for host, end in ENDS.items():
+        found = diagnose(from_capture.read(run / f"{host}.pcapng").transfers[0])
+        seen = path_seen([found])
+        assert seen is not None
+        yield end, found, seen
+
+
+def test_a_small_window_leaves_trains_that_show_the_paths_rate(tmp_path: Path) -> None:
+    ends = []
+    for end, found, seen in captured(tmp_path, client={"window_scaling": False}):
+        assert found.findings[0].kind == "tcp-options"
+        assert found.view.capacity_bit_s is None
+        assert seen.rate_bit_s == pytest.approx(RATE_MBIT_S * 1e6, rel=0.1), end
+        low, high = seen.rate_interval_bit_s
+        assert low is not None and high is not None and low < RATE_MBIT_S * 1e6 < high
+        ends.append(end)
+    assert ends == list(ENDS.values())
+
+
+def test_a_cure_after_which_the_path_is_full_gives_what_the_path_carries(tmp_path: Path) -> None:
+    """Sockets do not tell the path's rate here, and the figure of a missing window scale was twice too
+    high."""
+    carries = RATE_MBIT_S * 1448 / 1500
+    for end, found, seen in captured(tmp_path, client={"window_scaling": False}):
+        best = cures(found, seen)[0]
+        assert dict(best.change) == {"client.window_scaling": True}
+        assert 0.6 * carries < best.goodput_bit_s / 1e6 < 1.02 * carries, end
+        assert best.high_bit_s is not None, "the path's rate is known"
+        assert best.goodput_bit_s == best.simulated_bit_s
+
+
+def test_a_sender_that_paces_itself_tells_nothing_of_the_path(tmp_path: Path) -> None:
+    paced = {"congestion_control": {"name": "fixed-rate", "rate": "5 Mbit/s"}}
+    for end, found, seen in captured(tmp_path, host=paced):
+        assert len(found.evidence.train_rates) > 0, end
+        assert seen.rate_bit_s is None or seen.rate_bit_s < 6e6, end
+
+
+def test_trains_of_one_rate_tell_it_if_it_is_a_third_above_what_was_carried() -> None:
+    trains = [(1e6, 50), (30e6, 20)]
+    assert path_rate_bit_s(trains, 10e6) == 30e6
+    assert path_rate_bit_s(trains, 25e6) is None
+
+
+def test_few_trains_and_such_of_any_rate_tell_nothing() -> None:
+    assert path_rate_bit_s([], 1e6) is None
+    assert path_rate_bit_s([(30e6, 9)], 1e6) is None
+    assert path_rate_bit_s([(10e6 * 1.1**step, 2) for step in range(30)], 1e6) is None
+
+
+@given(st.lists(st.tuples(st.floats(1e4, 1e11), st.integers(1, 1000)), max_size=60), st.floats(0, 1e11))
+def test_a_rate_is_one_of_those_that_were_seen(trains: list[tuple[float, int]], carried: float) -> None:
+    found = path_rate_bit_s(trains, carried)
+    assert found is None or (found in {rate for rate, _ in trains} and found > carried)
