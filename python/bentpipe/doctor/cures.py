@@ -2,14 +2,17 @@
 
 A change is a set of dotted keys of the lab of the path as seen (lab_seen.py). Each is simulated with
 the same seeds as the lab without it. The prediction is the goodput that was seen, times the mean ratio
-of the two. Its interval holds the ratio's own (Student's t over the seeds), and the simulated goodput
-itself: where that differs from the scaled one, the simulated path differs from the real one by as much.
+of the two. It is the simulated goodput itself for a file, and where the path's rate limits after the change:
+the ratio would carry on what the lab missed of the limit that is gone. Its interval holds the ratio's own
+(Student's t over the seeds), and the simulated goodput: where that differs from the scaled one, the simulated
+path differs from the real one by as much.
 
 A path that was never full has no known rate, and the upper end of the interval is unknown. A larger
 window is simulated with 16 times the rate that the path carried, and another congestion control with that
 rate itself: what it would find beyond is not known.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,9 +35,12 @@ _LEAST_S = 10.0
 _ROUND_TRIPS = 40
 _TIMES = 4
 _LEAST_SHARE = 0.05
-_FULL = 0.77
-"""Of a rate, which counts headers."""
-_REPRODUCES = 2.0
+_FULL = 0.8
+_PAYLOAD = 1448 / 1500
+"""Of full segments with time stamps."""
+_AS_MUCH = 2.0
+"""A lab that carries more than so many times what was seen lacks what limited; one that carries less has too
+much of it."""
 
 
 @dataclass(frozen=True)
@@ -158,19 +164,25 @@ def _cure(
         return None
     mean, mean_before = sum(after) / len(after), sum(before) / len(before)
     ends = (spread.low * seen_bit_s, spread.high * seen_bit_s, mean)
-    reproduces = 1 / _REPRODUCES <= mean_before / seen_bit_s <= _REPRODUCES
+    is_known = path.rate_bit_s is not None and path.bounds
+    # A rate at which something dropped may be far below the path's.
+    least = 0.0 if is_known or document.get("until") == "done" else seen_bit_s / _AS_MUCH
+    has_the_limit = least <= mean_before <= _AS_MUCH * seen_bit_s
+    said = mean if has_the_limit and _is_sure(document, mean) else spread.mean * seen_bit_s
+    most = (path.rate_bit_s or math.inf) * _PAYLOAD if is_known else math.inf
     return Cure(
         change,
-        mean if reproduces and _fills(document, mean) else spread.mean * seen_bit_s,
-        min(ends),
-        max(ends) if path.rate_bit_s is not None else None,
+        min(said, most),
+        min(*ends, most),
+        min(max(ends), most) if path.rate_bit_s is not None else None,
         mean,
         mean_before,
     )
 
 
-def _fills(document: Mapping[str, Any], goodput_bit_s: float) -> bool:
-    """Whether so much fills the lab's path. Then its rate limits, and how well the lab reproduced what
-    limited before does not matter."""
+def _is_sure(document: Mapping[str, Any], goodput_bit_s: float) -> bool:
+    """Whether how well the lab reproduced what limited before does not matter: of a file, and where so much
+    fills the lab's path, so that its rate limits."""
     rate = document["path"].get("rate")
-    return rate is not None and goodput_bit_s >= _FULL * float(rate.split()[0])
+    fills = rate is not None and goodput_bit_s >= _FULL * _PAYLOAD * float(rate.split()[0])
+    return fills or document.get("until") == "done"

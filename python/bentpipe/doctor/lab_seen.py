@@ -46,7 +46,7 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     shape: dict[str, Any] = {"rtt": f"{((path.rtt_s or 0.0) + late_s) * 1e3:.3f} ms"}
     direction = of.evidence.direction or path.direction or "down"
     opposite = "up" if direction == "down" else "down"
-    way, back = _droppers(of), _way_back(of)
+    way, back = _droppers(of, path), _way_back(of)
     # What was seen of the path is of one way, which may be the other one than this transfer's.
     seen = way if (path.direction or direction) == direction else back
     never_full = not path.rate_bit_s or "policer" in way or "delay_limit" in way
@@ -90,7 +90,7 @@ def _large(of: Diagnosis, *kinds: str) -> Finding | None:
     return next((each for each in of.findings if each.kind in kinds and each.share >= _LEAST_SHARE), None)
 
 
-def _droppers(of: Diagnosis) -> dict[str, Any]:
+def _droppers(of: Diagnosis, path: PathSeen) -> dict[str, Any]:
     """What drops beside a long queue, if that is what was found first of what drops."""
     each = _large(of, *_DROP)
     if each is None:
@@ -103,7 +103,12 @@ def _droppers(of: Diagnosis) -> dict[str, Any]:
         packets = round(each.evidence["in_flight_bytes"] / of.view.mss)
         return {"delay_limit": f"{max(packets, 1)} packets"}
     if each.kind == "short-queue":
-        held = max(each.evidence.get("queue_bytes") or 0.0, _LEAST_QUEUE * _MTU)
+        held = each.evidence.get("queue_bytes") or 0.0
+        drained = (each.evidence.get("rate_mbit_s") or 0.0) * 1e6
+        if path.rate_bit_s and drained:
+            # What waited so long at the highest rate that was carried is more at the path's.
+            held *= max(path.rate_bit_s / drained, 1.0)
+        held = max(held, _LEAST_QUEUE * _MTU)
         return {"queue": f"{round(held)} B"}
     return {}
 

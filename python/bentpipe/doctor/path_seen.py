@@ -39,6 +39,9 @@ class PathSeen:
     rtt_interval_s: Interval
     rate_bit_s: float | None
     """Of IP bytes; None: the path was never full."""
+    bounds: bool
+    """Whether that rate is the most that the path carries: a queue stood at it, BBR's probes found it, or
+    packet trains show it. Else something dropped at it."""
     rate_interval_bit_s: Interval
     least_rate_bit_s: float | None
     """What it carried at least."""
@@ -90,6 +93,7 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         rtt_s=base,
         rtt_interval_s=(base and base * 0.99, _low(view)),
         rate_bit_s=capacity and capacity * scale,
+        bounds=bool(by_trains) or view.capacity_from in _OF_A_QUEUE,
         rate_interval_bit_s=_rate_interval(by_trains and by_trains * scale, rates, least, bool(capacity)),
         least_rate_bit_s=least,
         queue_bytes=queue,
