@@ -139,18 +139,27 @@ def test_a_slow_reader_is_what_limits_between_two_full_windows() -> None:
 LARGE_BUFFERS = {"tcp_rmem": [4096, 131072, 8_388_608], "tcp_wmem": [4096, 16384, 8_388_608]}
 
 
-def test_a_receiver_takes_repetitions_that_are_lost_for_no_outage() -> None:
-    """Of windows that are lost whole nothing arrives out of order: what is counted says little of the
-    losses."""
-    path = {"rtt": "153.081 ms", "rate": "79.409 Mbit/s", "loss": 0.199}
-    found = diagnosed({"path": path, "duration": "20 s", "host": LARGE_BUFFERS, "seed": 865}, "receiver")
-    assert found.findings[0].kind == "timeouts"
-    assert "outage" not in {each.kind for each in found.findings}
+@pytest.mark.parametrize(
+    ("rtt", "rate", "loss", "seed"),
+    [("65.056 ms", "12.553 Mbit/s", 0.192, 1465), ("153.081 ms", "79.409 Mbit/s", 0.199, 865)],
+    ids=("more is lost than a receiver sees", "segments come twice in the silence"),
+)
+def test_a_receiver_takes_repetitions_that_are_lost_for_no_outage(
+    rtt: str, rate: str, loss: float, seed: int
+) -> None:
+    path = {"rtt": rtt, "rate": rate, "loss": loss}
+    found = diagnosed({"path": path, "duration": "20 s", "host": LARGE_BUFFERS, "seed": seed}, "receiver")
+    assert [each.kind for each in found.findings] == ["timeouts"]
 
 
 def test_a_window_without_scaling_counts_as_full_though_a_sender_waits_for_room_for_a_burst() -> None:
-    path = {"rtt": "13.83 ms", "rate": "229.674 Mbit/s"}
-    lab = {"path": path, "duration": "20 s", "host": LARGE_BUFFERS, "client": {"window_scaling": False}}
+    lab = {
+        "path": {"rtt": "10.526 ms", "rate": "309.783 Mbit/s"},
+        "duration": "20 s",
+        "host": LARGE_BUFFERS,
+        "client": {"window_scaling": False},
+        "seed": 729,
+    }
     assert diagnosed(lab, "receiver").findings[0].kind == "tcp-options"
 
 
@@ -168,3 +177,11 @@ def test_at_a_receiver_an_outage_costs_more_than_a_full_path() -> None:
     assert (first.kind, second.kind) == ("outage", "capacity")
     assert first.share < second.share
     assert first.lost_share is not None and second.lost_share is not None
+
+
+def test_a_receiver_of_several_connections_tells_timeouts_from_an_outage() -> None:
+    streams = {**BULK, "streams": 4}
+    lossy = {"path": {**PATH, "loss": 0.2}, "workload": [streams], "duration": "20 s", "host": LARGE_BUFFERS}
+    assert diagnosed(lossy, "receiver").findings[0].kind == "timeouts"
+    outage = {"path": {**PATH, "outages": [["5 s", "4 s"]]}, "workload": [streams]}
+    assert "outage" in {each.kind for each in diagnosed(outage, "receiver").findings}

@@ -44,7 +44,11 @@ impl Trains {
         };
         let bytes = train.bytes + (end - start);
         if bytes < SEGMENTS * u64::from(full) {
-            self.current = Some(Train { end, bytes, ..train });
+            self.current = Some(Train {
+                end,
+                bytes,
+                ..train
+            });
             return;
         }
         self.count(bytes, at_ns - train.since_ns);
@@ -112,7 +116,12 @@ mod tests {
     fn a_gap_in_the_sequence_begins_another_train() {
         let mut trains = Trains::default();
         for number in 0..8_u64 {
-            trains.pass(number as i64 * 1_000_000, number * 1000, (number + 1) * 1000, 1000);
+            trains.pass(
+                number as i64 * 1_000_000,
+                number * 1000,
+                (number + 1) * 1000,
+                1000,
+            );
         }
         trains.pass(8_000_000, 9000, 10_000, 1000);
         assert_eq!(trains.rates(), []);

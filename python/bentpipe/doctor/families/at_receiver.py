@@ -57,8 +57,10 @@ def at_receiver(view: View) -> list[Claim]:
     by_chance = drop_causes(view)
     if by_chance and found.count >= _SOME and at_the_window(view, found):
         by_chance = among(by_chance, HELD_BY_NOTHING)
-    silent, lengths = _silences(view)
-    if lengths and len(lengths) <= _FEW and _alone(view, by_chance, found.count, silent):
+    of_sum = whole(view)
+    quiet, lengths = _silences(of_sum)
+    if lengths and len(lengths) <= _FEW and _alone(of_sum, by_chance, found.count, quiet):
+        silent = at_times_of(view, of_sum, quiet)
         claims.append(_outage(view, silent, lengths))
         lossy &= ~silent
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view)
@@ -79,10 +81,10 @@ def at_receiver(view: View) -> list[Claim]:
 
 
 def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flags) -> bool:
-    """Whether losses elsewhere do not explain the silences. Where they mostly end in timeouts they may:
-    then they have to stand out, and so many timers in a row have to be unlikely. Where windows are small,
-    the first timer runs out if a segment is lost, and each further one if its repetition is: k of them N
-    p^k times.
+    """Of all connections together: whether losses elsewhere do not explain the silences. Where they mostly
+    end in timeouts they may: then they have to stand out, and so many timers in a row have to be unlikely.
+    Where windows are small, the first timer runs out if a segment is lost, and each further one if its
+    repetition is: k of them N p^k times.
 
     A receiver does not see all losses: of a window that was lost whole no segment arrives out of order. If
     timeouts are what limits, then losses are as frequent as PFTK's formula says for the rate at which the
@@ -90,14 +92,13 @@ def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flag
     """
     if by_chance.get("timeouts", 0.0) < _LIKELY:
         return True
-    of_sum = whole(view)
-    if not standing_out(of_sum).any():
+    if not standing_out(view).any():
         return False
     segments = max(float(np.nansum(view.grown("delivered_bytes"))) / view.mss, 1.0)
     active_s = max(float(view.dt_s[~silent].sum()), _LEAST_RTO_S)
     lost = max(losses, segments * _loss_share(view, segments / active_s))
     share = min((lost + 2 * lost**0.5 + 1) / segments, 1.0)
-    return bool(segments * share ** _timers(of_sum, silent) < _UNLIKELY)
+    return bool(segments * share ** _timers(view, silent) < _UNLIKELY)
 
 
 def _timers(view: View, silent: Flags) -> int:
@@ -261,9 +262,8 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
 
 
 def _silences(view: View) -> tuple[Flags, list[float]]:
-    """Stretches in which nothing came over any connection after the first payload, not even what had come
-    before. The last may go on."""
-    several, view = view, whole(view)
+    """Stretches in which nothing came after the first payload, not even what had come before. The last may
+    go on."""
     came = view.grown("delivered_bytes") + view.grown("out_of_order")
     if view.knows("segments_sent"):
         came += view.grown("segments_sent")
@@ -278,7 +278,7 @@ def _silences(view: View) -> tuple[Flags, list[float]]:
         if length >= least_s and began:
             silent[begin:end] = True
             lengths.append(length)
-    return at_times_of(several, view, silent), lengths
+    return silent, lengths
 
 
 def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
