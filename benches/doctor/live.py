@@ -151,6 +151,7 @@ def diagnosed(kind: str, of: Outcome) -> list[Found]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="of each kind")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first of these runs")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--cures", action="store_true", help="predicted against real, by cure")
     parser.add_argument("--kept", action="store_true", help="only those that are kept; run nothing")
@@ -159,7 +160,7 @@ def main() -> None:
     found: list[Found] = []
     changes: list[Cured] = []
     left_out: list[str] = []
-    for number in range(asked.runs):
+    for number in range(asked.first, asked.runs):
         for kind in kinds:
             if asked.kept and not (FOLDER / f"{kind}-{number}.pickle").exists():
                 continue
@@ -171,7 +172,7 @@ def main() -> None:
                 found += diagnosed(kind, of)
             print(f"{kind} {number}: {'no run counts' if of.run is None else 'done'}", file=sys.stderr)
     if asked.cures:
-        print("\n".join(table(changes, asked.runs)))
+        print("\n".join(table(changes, asked.runs - asked.first)))
         return
     for end in dict.fromkeys(each.end for each in found):
         own = [each for each in found if each.end == end]

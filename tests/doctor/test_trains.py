@@ -14,6 +14,7 @@ from bentpipe.doctor.cures import cures
 from bentpipe.doctor.diagnosis import Diagnosis, diagnose
 from bentpipe.doctor.path_seen import PathSeen, path_seen
 from bentpipe.doctor.trains import path_rate_bit_s
+from bentpipe.doctor.words import path_words
 from bentpipe.engines.base import EngineOptions
 from bentpipe.sweep.run import execute
 
@@ -48,6 +49,8 @@ def test_a_small_window_leaves_trains_that_show_the_paths_rate(tmp_path: Path) -
         assert seen.rate_bit_s == pytest.approx(RATE_MBIT_S * 1e6, rel=0.1), end
         low, high = seen.rate_interval_bit_s
         assert low is not None and high is not None and low < RATE_MBIT_S * 1e6 < high
+        assert "by packet trains" in path_words(seen)
+        assert seen.as_json()["rate_from"] == "trains"
         ends.append(end)
     assert ends == list(ENDS.values())
 

@@ -164,7 +164,7 @@ def _cure(
         return None
     mean, mean_before = sum(after) / len(after), sum(before) / len(before)
     ends = (spread.low * seen_bit_s, spread.high * seen_bit_s, mean)
-    is_known = path.rate_bit_s is not None and path.bounds
+    is_known = path.rate_bit_s is not None and path.rate_bounds
     # A rate at which something dropped may be far below the path's.
     least = 0.0 if is_known or document.get("until") == "done" else seen_bit_s / _AS_MUCH
     has_the_limit = least <= mean_before <= _AS_MUCH * seen_bit_s

@@ -143,7 +143,9 @@ def _buffers(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
         window = float(np.nanmax(of.view["rwnd_bytes"]))
         most = of.evidence.rcvbuf_most_bytes or round(window / _WINDOW_OF_BUFFER)
         found.setdefault(receiver, {})["tcp_rmem"] = _three("tcp_rmem", most)
-    if "send-buffer" in kinds:
+    is_known = of.evidence.sndbuf_most_bytes is not None or of.view.knows("sndbuf_bytes")
+    # Elsewhere a send buffer that is not the first of the limits may be none.
+    if "send-buffer" in kinds and (is_known or of.findings[0].kind == "send-buffer"):
         found[sender] = {"tcp_wmem": _three("tcp_wmem", _send_buffer(of))}
     return found
 

@@ -39,9 +39,9 @@ class PathSeen:
     rtt_interval_s: Interval
     rate_bit_s: float | None
     """Of IP bytes; None: the path was never full."""
-    bounds: bool
-    """Whether that rate is the most that the path carries: a queue stood at it, BBR's probes found it, or
-    packet trains show it. Else something dropped at it."""
+    rate_from: str
+    """What tells that rate: `trains` of packets, a `queue` that stood, BBR's `probing`; or only that
+    something dropped at it, `losses` or `overshoot` of slow start. Empty: it is not known."""
     rate_interval_bit_s: Interval
     least_rate_bit_s: float | None
     """What it carried at least."""
@@ -51,6 +51,11 @@ class PathSeen:
     loss_interval: Interval
     jitter_s: float | None
     direction: str | None
+
+    @property
+    def rate_bounds(self) -> bool:
+        """Whether the rate is the most that the path carries, and not only what something let through."""
+        return self.rate_from in ("trains", *_OF_A_QUEUE)
 
     def as_json(self) -> dict[str, Any]:
         def figure(value: float | None, digits: int = 6) -> float | None:
@@ -63,6 +68,7 @@ class PathSeen:
             "rtt_s": figure(self.rtt_s),
             "rtt_interval_s": interval(self.rtt_interval_s),
             "rate_mbit_s": None if self.rate_bit_s is None else known(self.rate_bit_s / 1e6),
+            "rate_from": self.rate_from or None,
             "rate_interval_mbit_s": interval(self.rate_interval_bit_s, 1e6),
             "least_rate_mbit_s": None
             if self.least_rate_bit_s is None
@@ -93,7 +99,7 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         rtt_s=base,
         rtt_interval_s=(base and base * 0.99, _low(view)),
         rate_bit_s=capacity and capacity * scale,
-        bounds=bool(by_trains) or view.capacity_from in _OF_A_QUEUE,
+        rate_from="trains" if by_trains else view.capacity_from,
         rate_interval_bit_s=_rate_interval(by_trains and by_trains * scale, rates, least, bool(capacity)),
         least_rate_bit_s=least,
         queue_bytes=queue,
