@@ -95,6 +95,23 @@ def test_a_transfer_against_the_way_that_the_path_was_seen_on_has_its_own_buffer
     assert [change for cure in cures(found, against) for change in cure.change] == ["client.tcp_rmem"]
 
 
+def test_a_slow_way_up_does_not_limit_what_a_larger_window_gives_a_download() -> None:
+    lab = bentpipe.Lab(
+        duration="8 s",
+        path={"rtt": "50 ms", "down": {"rate": "50 Mbit/s"}, "up": {"rate": "3 Mbit/s"}},
+        client={"tcp_rmem": [4096, 87380, 87380]},
+        workload=[BULK, {**BULK, "name": "upload", "direction": "up"}],
+    )
+    run = bentpipe.simulate(lab)
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    found = [diagnose(each) for each in from_run.transfers(run.record, tables, "sender")]
+    path = path_seen(found)
+    assert path is not None and path.direction == "up" and path.is_shared
+    (download,) = [each for each in found if each.evidence.direction == "down"]
+    assert download.evidence.goodput_bit_s is not None
+    assert cures(download, path)[0].goodput_bit_s > 2 * download.evidence.goodput_bit_s
+
+
 def test_a_lab_keeps_both_a_small_window_and_a_missing_option() -> None:
     host = {"client": {"tcp_rmem": [4096, 131072, 131072], "window_scaling": False}}
     lab = bentpipe.Lab(duration="8 s", path={"rtt": "100 ms", "rate": "20 Mbit/s"}, workload=[BULK], **host)

@@ -10,7 +10,7 @@ import pytest
 
 import bentpipe
 from bentpipe.doctor.diagnosis import diagnose
-from bentpipe.doctor.evidence import Evidence, events
+from bentpipe.doctor.evidence import Evidence, events, samples
 from bentpipe.doctor.from_capture import is_capture, read
 from bentpipe.doctor.from_run import transfers
 from bentpipe.doctor.inferred import with_sender_state
@@ -224,3 +224,34 @@ def test_a_transfer_without_payload_in_its_samples_has_a_finding_too(
     counters = ("delivered_bytes", "arrived_bytes", "sent_bytes", "outstanding_bytes")
     still = evidence.samples.with_columns(nothing.alias(name) for name in counters)
     assert [each.kind for each in diagnose(replace(evidence, samples=still)).findings] == ["unknown"]
+
+
+def test_a_capture_at_the_receiver_takes_lost_repetitions_for_no_outage(tmp_path: Path) -> None:
+    """What a silence lost is most of what is seen of the losses there."""
+    lab = bentpipe.Lab(
+        duration="20 s",
+        path={"rtt": "40 ms", "rate": "10 Mbit/s", "loss": 0.2},
+        host={"tcp_rmem": [4096, 131072, 33_554_432], "tcp_wmem": [4096, 16384, 33_554_432]},
+        workload=[{"name": "upload", "kind": "bulk", "direction": "up"}],
+        seed=11,
+    )
+    out = tmp_path / "out"
+    execute(lab, engine="sim", out=out, options=EngineOptions(pcap=("server",)))
+    (run,) = out.glob("[!.]*/")
+    found = diagnose(read(run / "server.pcapng").transfers[0])
+    assert [each.kind for each in found.findings] == ["timeouts"]
+
+
+def test_times_that_are_years_apart_cost_no_memory(tmp_path: Path) -> None:
+    """Of a damaged file: the arrivals are counted in windows, of which there is room for some only."""
+    spread = pl.DataFrame({"time_s": [0.01 * number for number in range(60)] + [4e9 + number for number in
+    range(60)]}) frame = samples(
+        spread.with_columns(
+            connection=0,
+            segments_sent=pl.int_range(0, 2400, 20),
+            delivered_bytes=pl.int_range(0, 2400, 20) * 1448,
+            srtt_s=0.1,
+        )
+    )
+    evidence = Evidence("made up", "down", "receiver", 0.0, 4e9, 3_000_000, 1448, frame)
+    assert diagnose(evidence).findings

@@ -13,7 +13,7 @@ from bentpipe.doctor import from_capture
 from bentpipe.doctor.cures import cures
 from bentpipe.doctor.diagnosis import Diagnosis, diagnose
 from bentpipe.doctor.path_seen import PathSeen, path_seen
-from bentpipe.doctor.trains import path_rate_bit_s
+from bentpipe.doctor.trains import path_rate
 from bentpipe.doctor.words import path_words
 from bentpipe.engines.base import EngineOptions
 from bentpipe.sweep.run import execute
@@ -67,6 +67,19 @@ def test_a_cure_after_which_the_path_is_full_gives_what_the_path_carries(tmp_pat
         assert best.goodput_bit_s == best.simulated_bit_s
 
 
+def test_of_several_transfers_none_has_the_path_alone(tmp_path: Path) -> None:
+    both = [
+        {"name": "down", "kind": "bulk", "direction": "down"},
+        {"name": "up", "kind": "bulk", "direction": "up"},
+    ]
+    for end, found, _ in captured(tmp_path, client={"window_scaling": False}, workload=both):
+        seen = path_seen([found, found])
+        assert seen is not None and seen.rate_from != "trains" and not seen.rate_bounds, end
+        assert all(
+            each.high_bit_s is None or each.high_bit_s >= each.goodput_bit_s for each in cures(found, seen)
+        )
+
+
 def test_a_sender_that_paces_itself_tells_nothing_of_the_path(tmp_path: Path) -> None:
     paced = {"congestion_control": {"name": "fixed-rate", "rate": "5 Mbit/s"}}
     for end, found, seen in captured(tmp_path, host=paced):
@@ -76,17 +89,35 @@ def test_a_sender_that_paces_itself_tells_nothing_of_the_path(tmp_path: Path) ->
 
 def test_trains_of_one_rate_tell_it_if_it_is_a_third_above_what_was_carried() -> None:
     trains = [(1e6, 50), (30e6, 20)]
-    assert path_rate_bit_s(trains, 10e6) == 30e6
-    assert path_rate_bit_s(trains, 25e6) is None
+    found = path_rate(trains, 10e6)
+    assert found is not None and found.usual == 30e6
+    assert path_rate(trains, 25e6) is None
 
 
-def test_few_trains_and_such_of_any_rate_tell_nothing() -> None:
-    assert path_rate_bit_s([], 1e6) is None
-    assert path_rate_bit_s([(30e6, 9)], 1e6) is None
-    assert path_rate_bit_s([(10e6 * 1.1**step, 2) for step in range(30)], 1e6) is None
+def test_an_interval_holds_the_fast_trains() -> None:
+    found = path_rate([(20e6, 30), (30e6, 40)], 5e6)
+    assert found is not None and (found.low, found.usual) == (20e6, 30e6)
+    assert found.high > 30e6
+
+
+@pytest.mark.parametrize(
+    "trains",
+    [
+        [],
+        [(30e6, 9)],
+        [(10e6 * 1.1**step, 2) for step in range(30)],
+        [(10e6, 500), (90e6, 12)],
+        [(97e6, 100), (1e11, 5)],
+    ],
+    ids=("none", "few", "of any rate", "a few of many", "within a tick of the clock"),
+)
+def test_trains_that_tell_nothing(trains: list[tuple[float, int]]) -> None:
+    assert path_rate(trains, 1e6) is None
 
 
 @given(st.lists(st.tuples(st.floats(1e4, 1e11), st.integers(1, 1000)), max_size=60), st.floats(0, 1e11))
 def test_a_rate_is_one_of_those_that_were_seen(trains: list[tuple[float, int]], carried: float) -> None:
-    found = path_rate_bit_s(trains, carried)
-    assert found is None or (found in {rate for rate, _ in trains} and found > carried)
+    found = path_rate(trains, carried)
+    if found is not None:
+        assert found.usual in {rate for rate, _ in trains} and found.usual > carried
+        assert 0 < found.low < found.usual < found.high

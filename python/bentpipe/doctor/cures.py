@@ -12,16 +12,15 @@ window is simulated with 16 times the rate that the path carried, and another co
 rate itself: what it would find beyond is not known.
 """
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bentpipe.analysis.intervals import interval
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.lab_seen import lab_seen
-from bentpipe.doctor.path_seen import PathSeen
+from bentpipe.doctor.path_seen import HEADERS_BYTES, PathSeen, path_seen
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim import SimEngine, simulated
 from bentpipe.errors import BentpipeError
@@ -36,8 +35,6 @@ _ROUND_TRIPS = 40
 _TIMES = 4
 _LEAST_SHARE = 0.05
 _FULL = 0.8
-_PAYLOAD = 1448 / 1500
-"""Of full segments with time stamps."""
 _AS_MUCH = 2.0
 """A lab that carries more than so many times what was seen lacks what limited; one that carries less has too
 much of it."""
@@ -69,7 +66,10 @@ class Cure:
 
 
 def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
-    """Of a transfer, the best first. Empty where no setting would help, or the path is not known."""
+    """Of a transfer, the best first. Empty where no setting would help, or the path is not known. A path that
+    another transfer saw on its way back says nothing of this one's way."""
+    if path.direction is not None and path.direction != of.evidence.direction:
+        path = replace(path_seen([of]) or path, is_shared=True)
     seen = of.evidence.goodput_bit_s
     if not seen or path.rtt_s is None:
         return []
@@ -79,7 +79,7 @@ def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
         return []
     document = _shortened(document, path, seen)
     try:
-        found = [_cure(_carrying(document, change, path), change, seen, path) for change in changes]
+        found = [_cure(_carrying(document, change, path), change, of, path) for change in changes]
     except BentpipeError:
         return []
     return sorted((each for each in found if each is not None), key=lambda each: -each.goodput_bit_s)
@@ -153,9 +153,10 @@ def _goodputs(document: Mapping[str, Any], change: Mapping[str, Any]) -> list[fl
 def _cure(
     document: Mapping[str, Any],
     change: Mapping[str, Any],
-    seen_bit_s: float,
+    of: Diagnosis,
     path: PathSeen,
 ) -> Cure | None:
+    seen_bit_s = of.evidence.goodput_bit_s or 0.0
     before = _goodputs(document, {})
     after = _goodputs(document, change)
     ratios = [late / early for early, late in zip(before, after, strict=True) if early > 0]
@@ -164,25 +165,25 @@ def _cure(
         return None
     mean, mean_before = sum(after) / len(after), sum(before) / len(before)
     ends = (spread.low * seen_bit_s, spread.high * seen_bit_s, mean)
-    is_known = path.rate_bit_s is not None and path.rate_bounds
+    payload = of.view.mss / (of.view.mss + HEADERS_BYTES)
     # A rate at which something dropped may be far below the path's.
-    least = 0.0 if is_known or document.get("until") == "done" else seen_bit_s / _AS_MUCH
-    has_the_limit = least <= mean_before <= _AS_MUCH * seen_bit_s
-    said = mean if has_the_limit and _is_sure(document, mean) else spread.mean * seen_bit_s
-    most = (path.rate_bit_s or math.inf) * _PAYLOAD if is_known else math.inf
-    return Cure(
-        change,
-        min(said, most),
-        min(*ends, most),
-        min(max(ends), most) if path.rate_bit_s is not None else None,
-        mean,
-        mean_before,
-    )
+    least = 0.0 if path.rate_bounds else seen_bit_s / _AS_MUCH
+    agrees = least <= mean_before <= _AS_MUCH * seen_bit_s
+    said = spread.mean * seen_bit_s
+    if agrees and (document.get("until") == "done" or _fills(document, mean / payload)):
+        said = max(mean, seen_bit_s) if mean >= mean_before else mean
+    low, high = min(*ends, said), max(*ends, said)
+    if path.rate_bounds and path.rate_bit_s is not None:
+        narrow, wide = (
+            max((each or path.rate_bit_s) * payload, seen_bit_s) for each in path.rate_interval_bit_s
+        )
+        said = min(said, max(path.rate_bit_s * payload, seen_bit_s))
+        low, high = min(low, narrow), max(min(high, wide), said)
+    return Cure(change, said, low, high if path.rate_bit_s is not None else None, mean, mean_before)
 
 
-def _is_sure(document: Mapping[str, Any], goodput_bit_s: float) -> bool:
-    """Whether how well the lab reproduced what limited before does not matter: of a file, and where so much
-    fills the lab's path, so that its rate limits."""
+def _fills(document: Mapping[str, Any], rate_bit_s: float) -> bool:
+    """Whether so much fills the lab's path. Then its rate limits, and how well the lab reproduced what
+    limited before does not matter."""
     rate = document["path"].get("rate")
-    fills = rate is not None and goodput_bit_s >= _FULL * _PAYLOAD * float(rate.split()[0])
-    return fills or document.get("until") == "done"
+    return rate is not None and rate_bit_s >= _FULL * float(rate.split()[0])

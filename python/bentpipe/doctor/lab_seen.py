@@ -1,7 +1,7 @@
 """A lab that reproduces a path as it was seen, and the transfer on it.
 
 What was not seen is left to the lab's defaults: a path that was never full has the rate that it carried
-at least, four times over, so that it is no limit. A window that bound is set by the buffer that gives
+at least, 16 times over, so that it is no limit. A window that bound is set by the buffer that gives
 it: Linux offers about 0.62 of a receive buffer (reference: measured with kernel 6.18), and keeps about
 2/3 of a send buffer in flight.
 
@@ -76,7 +76,7 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     if streams > 1:
         work["streams"] = min(streams, 128)
     # A file that was over before the path was full. A capture does not show its end if the connection stays.
-    is_short = bool(of.findings) and of.findings[0].kind == "slow-start"
+    is_short = of.findings[0].kind == "slow-start" and of.evidence.of_packets
     if (of.evidence.ended == "finished" or is_short) and of.evidence.bytes:
         work = {"name": "transfer", "kind": "http", "direction": direction, "size": f"{of.evidence.bytes} B"}
         lab["until"] = "done"
@@ -107,7 +107,7 @@ def _droppers(of: Diagnosis, path: PathSeen) -> dict[str, Any]:
         drained = (each.evidence.get("rate_mbit_s") or 0.0) * 1e6
         if path.rate_bit_s and drained:
             # What waited so long at the highest rate that was carried is more at the path's.
-            held *= max(path.rate_bit_s / drained, 1.0)
+            held *= max(path.rate_bit_s * of.view.mss / (of.view.mss + HEADERS_BYTES) / drained, 1.0)
         held = max(held, _LEAST_QUEUE * _MTU)
         return {"queue": f"{round(held)} B"}
     return {}

@@ -3,7 +3,7 @@ there is one.
 
 - **rate**: IP bytes, since a lab's rate counts them: payload x (MSS + 52) / MSS. The interval is that
   of the quartiles of the rates that were seen while a queue stood. Of a path that was never full, packet
-  trains in a capture may tell the rate (trains.py); then the interval is a tenth either way.
+  trains in a capture may tell the rate (trains.py); then the interval is that of the fast trains.
 - **queue**: the longest wait x rate, if the path was full and lost packets then. If nothing was lost it
   is at least that long, and the upper end of the interval is unknown.
 - **loss**: loss episodes without a queue before them, per segment sent: what the path loses by itself.
@@ -19,14 +19,14 @@ import numpy as np
 from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
-from bentpipe.doctor.trains import path_rate_bit_s
+from bentpipe.doctor.trains import TrainsRate, path_rate
 from bentpipe.doctor.view import View, before_losses
 
 HEADERS_BYTES = 52
 """IPv4 and TCP with time stamps."""
 
 _OF_A_QUEUE = ("queue", "probing")
-_TRAINS_SPREAD = 0.1
+_NEARLY = 0.9
 
 Interval = tuple[float | None, float | None]
 
@@ -51,11 +51,16 @@ class PathSeen:
     loss_interval: Interval
     jitter_s: float | None
     direction: str | None
+    is_shared: bool
+    """Whether other transfers were seen beside that one."""
 
     @property
     def rate_bounds(self) -> bool:
-        """Whether the rate is the most that the path carries, and not only what something let through."""
-        return self.rate_from in ("trains", *_OF_A_QUEUE)
+        """Whether the rate is the most that a transfer can have, and not only a share of it or what something
+        let through."""
+        least = _NEARLY * (self.least_rate_bit_s or 0.0)
+        is_the_paths = self.rate_from in ("trains", *_OF_A_QUEUE) and not self.is_shared
+        return is_the_paths and self.rate_bit_s is not None and self.rate_bit_s >= least
 
     def as_json(self) -> dict[str, Any]:
         def figure(value: float | None, digits: int = 6) -> float | None:
@@ -88,8 +93,8 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
     of = max(found, key=lambda each: (each.view.capacity_bit_s is not None, each.evidence.bytes))
     view = of.view
     scale = (view.mss + HEADERS_BYTES) / view.mss
-    by_trains = _by_trains(of)
-    capacity = by_trains or view.capacity_bit_s
+    by_trains = None if len(found) > 1 else _by_trains(of)
+    capacity = by_trains.usual if by_trains else view.capacity_bit_s
     base = view.base_rtt_s
     least = float(view.total_bit_s.max()) * scale if view.size else None
     rates = view.total_bit_s[view.standing & ~view.recovering] * scale
@@ -100,7 +105,11 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         rtt_interval_s=(base and base * 0.99, _low(view)),
         rate_bit_s=capacity and capacity * scale,
         rate_from="trains" if by_trains else view.capacity_from,
-        rate_interval_bit_s=_rate_interval(by_trains and by_trains * scale, rates, least, bool(capacity)),
+        rate_interval_bit_s=(by_trains.low * scale, by_trains.high * scale)
+        if by_trains
+        else _quartiles(rates)
+        if capacity
+        else (least, None),
         least_rate_bit_s=least,
         queue_bytes=queue,
         queue_interval_bytes=queue_interval,
@@ -108,22 +117,17 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         loss_interval=loss_interval,
         jitter_s=_jitter(view),
         direction=of.evidence.direction,
+        is_shared=len(found) > 1,
     )
 
 
-def _by_trains(of: Diagnosis) -> float | None:
-    """The rate in bit/s of payload, where no queue tells it. Acknowledgements that wait for a slow reader
+def _by_trains(of: Diagnosis) -> TrainsRate | None:
+    """The rate where no queue tells it. Acknowledgements that wait for a slow reader
     come as it reads."""
     view = of.view
     if view.capacity_from in _OF_A_QUEUE or of.findings[0].kind == "receiver-application":
         return None
-    return path_rate_bit_s(of.evidence.train_rates, float(view.total_bit_s.max(initial=0.0)))
-
-
-def _rate_interval(by_trains: float | None, rates: Floats, least: float | None, is_known: bool) -> Interval:
-    if by_trains:
-        return by_trains * (1 - _TRAINS_SPREAD), by_trains * (1 + _TRAINS_SPREAD)
-    return _quartiles(rates) if is_known else (least, None)
+    return path_rate(of.evidence.train_rates, float(view.total_bit_s.max(initial=0.0)))
 
 
 def _low(view: View) -> float | None:

@@ -8,16 +8,23 @@ A train with pauses in it is too slow, so the fast ones tell: those of half the 
 exceeds, and more. Four in five of them are no faster than the link. They have to be close together: a device
 that merges segments or an end that is woken seldom gives any rate. And they have to be a third above all that
 the transfer carried in any time, since a sender that paces itself spaces its segments itself: Linux by 1.2
-times a window per round trip.
+times a window per round trip. A capture whose clock does not tell segments apart tells nothing, nor one of
+several transfers at once: then each has a share of the path.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from bentpipe.doctor.arrays import Floats
 
 _LEAST_TRAINS = 10
+_LEAST_SHARE = 0.03
+_AT_ONCE_BIT_S = 9e10
+"""What took no time that the capture's clock shows."""
+_STEP = 0.03
+"""From one rate that is counted to the next."""
 _FASTEST = 0.98
 _FAST = 0.5
 _NO_FASTER = 0.8
@@ -25,17 +32,32 @@ _MOST_SPREAD = 1.6
 _ABOVE = 1.35
 
 
-def path_rate_bit_s(trains: Sequence[tuple[float, int]], carried_bit_s: float) -> float | None:
-    """Of payload, from the rates of trains and how many had each. `carried_bit_s`: the highest rate of the
-    transfer. None: the trains do not tell."""
+@dataclass(frozen=True)
+class TrainsRate:
+    """Of payload, in bit/s."""
+
+    usual: float
+    low: float
+    high: float
+
+
+def path_rate(trains: Sequence[tuple[float, int]], carried_bit_s: float) -> TrainsRate | None:
+    """From the rates of trains and how many had each. `carried_bit_s`: the highest rate of the transfer.
+    None: the trains do not tell."""
     if not trains or carried_bit_s <= 0:
         return None
     rates, counts = np.array(sorted(trains), float).T
-    fast = rates >= _FAST * _quantile(rates, counts, _FASTEST)
-    if counts[fast].sum() < _LEAST_TRAINS:
+    if counts[rates >= _AT_ONCE_BIT_S].sum() > (1 - _FASTEST) * counts.sum():
         return None
-    found, slower = (_quantile(rates[fast], counts[fast], each) for each in (_NO_FASTER, 1 - _NO_FASTER))
-    return found if found <= _MOST_SPREAD * slower and found >= _ABOVE * carried_bit_s else None
+    fast = rates >= _FAST * _quantile(rates, counts, _FASTEST)
+    if counts[fast].sum() < max(_LEAST_TRAINS, _LEAST_SHARE * counts.sum()):
+        return None
+    slower, usual, fastest = (
+        _quantile(rates[fast], counts[fast], each) for each in (1 - _NO_FASTER, _NO_FASTER, _FASTEST)
+    )
+    if usual > _MOST_SPREAD * slower or usual < _ABOVE * carried_bit_s:
+        return None
+    return TrainsRate(usual, min(slower, usual * (1 - _STEP)), max(fastest, usual * (1 + _STEP)))
 
 
 def _quantile(values: Floats, counts: Floats, share: float) -> float:

@@ -53,7 +53,7 @@ def _written(value: Any) -> str:
 
 def path_words(path: PathSeen) -> str:
     """The path as it was seen, as the end of a sentence."""
-    by = " (by packet trains; it was never full)" if path.rate_from == "trains" else ""
+    by = " (by packet trains)" if path.rate_from == "trains" else ""
     parts = [
         "base RTT " + ("unknown" if path.rtt_s is None else duration(path.rtt_s)),
         "rate " + ("unknown: it was never full" if path.rate_bit_s is None else rate(path.rate_bit_s)) + by,

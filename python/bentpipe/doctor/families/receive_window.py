@@ -106,6 +106,8 @@ def _has_more_to_read(view: View, full: Flags) -> Flags:
 
 
 def _unscaled(view: View) -> bool:
+    if not view.knows("rwnd_bytes"):
+        return False
     offers = (view.evidence.sender_offered.window_scale, view.evidence.receiver_offered.window_scale)
     largest = float(np.nanmax(view["rwnd_bytes"]))
     return -1 in offers and UNSCALED_BYTES / 4 < largest <= UNSCALED_BYTES

@@ -103,13 +103,17 @@ def _before_timeouts(view: View) -> Flags:
 
 
 def _loss_share(view: View, silence: Flags) -> float:
-    """Losses per segment sent, but for those of a silence: the upper end of what so few allow.
+    """Losses per segment sent: the upper end of what so few allow.
 
-    An episode counts for 20 at most: an overflow or an outage loses hundreds at once.
+    What the silence lost does not count where the sender's losses are known. At a receiver's end of the
+    path it may be all that is seen of them. An episode counts for 20 at most: an overflow or an outage
+    loses hundreds at once.
     """
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
     found = episodes(view)
     own = silence | np.append(silence[1:], False)
+    if view.evidence.of_packets and not view.sees_acks_return:
+        own = np.zeros_like(own)
     lost = found.lost_segments[~own[found.places]]
     events = float(np.minimum(lost, _MOST_OF_AN_EPISODE).sum())
     return float(np.clip((events + 2 * events**0.5 + 1) / max(segments, 1.0), 1e-9, 1.0))
