@@ -112,6 +112,23 @@ def test_a_slow_way_up_does_not_limit_what_a_larger_window_gives_a_download() ->
     assert cures(download, path)[0].goodput_bit_s > 2 * download.evidence.goodput_bit_s
 
 
+def test_bbr_fills_a_path_whose_lab_has_too_few_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = {"rtt": "100 ms", "rate": "20 Mbit/s", "loss": 0.01}
+    run = bentpipe.simulate(bentpipe.Lab(duration="8 s", path=path, workload=[BULK]))
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    (found,) = [diagnose(each) for each in from_run.transfers(run.record, tables, "sender")]
+    seen_bit_s, path_of_it = found.evidence.goodput_bit_s, path_seen([found])
+    assert found.findings[0].kind == "random-loss" and seen_bit_s and path_of_it is not None
+    rate_bit_s = path_of_it.rate_bit_s or path_of_it.least_rate_bit_s
+    assert rate_bit_s
+
+    def simulated(_document: Any, change: Any) -> list[float]:
+        return [0.9 * rate_bit_s if change else 3 * seen_bit_s] * 5
+
+    monkeypatch.setattr("bentpipe.doctor.cures._goodputs", simulated)
+    assert cures(found, path_of_it)[0].goodput_bit_s == pytest.approx(0.9 * rate_bit_s)
+
+
 def test_a_lab_keeps_both_a_small_window_and_a_missing_option() -> None:
     host = {"client": {"tcp_rmem": [4096, 131072, 131072], "window_scaling": False}}
     lab = bentpipe.Lab(duration="8 s", path={"rtt": "100 ms", "rate": "20 Mbit/s"}, workload=[BULK], **host)
