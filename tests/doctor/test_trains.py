@@ -84,7 +84,7 @@ def test_a_sender_that_paces_itself_tells_nothing_of_the_path(tmp_path: Path) ->
     paced = {"congestion_control": {"name": "fixed-rate", "rate": "5 Mbit/s"}}
     for end, found, seen in captured(tmp_path, host=paced):
         assert len(found.evidence.train_rates) > 0, end
-        assert seen.rate_bit_s is None or seen.rate_bit_s < 6e6, end
+        assert seen.rate_from != "trains", end
 
 
 def test_trains_of_one_rate_tell_it_if_it_is_a_third_above_what_was_carried() -> None:

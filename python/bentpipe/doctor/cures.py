@@ -1,11 +1,17 @@
 """What changes would give: the path as it was seen, simulated without and with each change.
 
 A change is a set of dotted keys of the lab of the path as seen (lab_seen.py). Each is simulated with
-the same seeds as the lab without it. The prediction is the goodput that was seen, times the mean ratio
-of the two. It is the simulated goodput itself for a file, and where the path's rate limits after the change:
-the ratio would carry on what the lab missed of the limit that is gone. Its interval holds the ratio's own
-(Student's t over the seeds), and the simulated goodput: where that differs from the scaled one, the simulated
-path differs from the real one by as much.
+the same seeds as the lab without it. The prediction is one of two figures:
+
+- **The goodput that was seen, times the mean ratio of the two.**
+- **The simulated goodput itself**, for a file, and where the path's rate limits after the change: there the
+  ratio would carry on what the lab missed of the limit that is gone. The lab has to be like what was seen. It
+  is not if it carries more than twice as much, unless BBR passes what limited; nor if it carries less than
+  half as much over a path whose rate is not known.
+
+It is no more than a path carries whose rate is known. The interval holds the ratio's own (Student's t over
+the seeds), and the simulated goodput: where that differs from the scaled one, the simulated path differs
+from the real one by as much.
 
 A path that was never full has no known rate, and the upper end of the interval is unknown. A larger
 window is simulated with 16 times the rate that the path carried, and another congestion control with that
@@ -21,7 +27,7 @@ from bentpipe.analysis.intervals import interval
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.lab_seen import lab_seen
-from bentpipe.doctor.path_seen import HEADERS_BYTES, PathSeen, path_seen
+from bentpipe.doctor.path_seen import PathSeen, path_seen
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim import SimEngine, simulated
 from bentpipe.errors import BentpipeError
@@ -167,7 +173,7 @@ def _cure(
         return None
     mean, mean_before = sum(after) / len(after), sum(before) / len(before)
     ends = (spread.low * seen_bit_s, spread.high * seen_bit_s, mean)
-    payload = of.view.mss / (of.view.mss + HEADERS_BYTES)
+    payload = 1 / of.view.wire_scale
     # A rate at which something dropped may be far below the path's.
     least = 0.0 if path.rate_bounds else seen_bit_s / _AS_MUCH
     # BBR does not answer to such losses, so it matters little whether the lab has as many.

@@ -75,8 +75,6 @@ _BURSTS_MEET = {"capacity", "short-queue", "random-loss", "policer", "line-drops
 _DROP = {"policer", "line-drops"}
 _LIKELY = 0.5
 _OFTEN = 0.25
-_OF_THE_PATH = ("queue", "probing")
-"""How a capacity was found that is the path's own, and not what something that drops lets through."""
 _MOSTLY_FULL = 0.4
 """Least share of the time at capacity of a transfer that has what the path carries."""
 _LEAST_SHARE = 0.005
@@ -152,16 +150,19 @@ def _lost(seen: View, claims: Sequence[Claim], weights: Floats) -> Floats | None
     """For each sample, which share of the path's rate was not used: the rate of a queue that stood, or the
     one that bounds what arrives where a claim says that the path was full for a quarter of the time or
     more. Where something drops, that may bound it below the path's."""
-    rate_bit_s = seen.capacity_bit_s if seen.capacity_from in _OF_THE_PATH else None
-    for claim in [] if any(claim.kind in {*_DROP, "short-queue"} for claim in claims) else claims:
-        bounds_mbit_s = claim.evidence.get("rate_mbit_s")
-        often = weights[claim.holds].sum() >= _OFTEN * weights.sum()
-        likely = claim.kind == "capacity" and claim.certainty >= _LIKELY
-        if likely and often and isinstance(bounds_mbit_s, int | float):
-            rate_bit_s = rate_bit_s or float(bounds_mbit_s) * 1e6
-    if not rate_bit_s:
+    rate_bit_s = seen.capacity_bit_s if seen.knows_the_paths_rate else _bound_bit_s(claims, weights)
+    return None if not rate_bit_s else np.clip(1 - seen.total_bit_s / rate_bit_s, 0.0, 1.0)
+
+
+def _bound_bit_s(claims: Sequence[Claim], weights: Floats) -> float | None:
+    if any(claim.kind in {*_DROP, "short-queue"} for claim in claims):
         return None
-    return np.clip(1 - seen.total_bit_s / rate_bit_s, 0.0, 1.0)
+    for claim in claims:
+        often = weights[claim.holds].sum() >= _OFTEN * weights.sum()
+        bound_mbit_s = claim.evidence.get("rate_mbit_s")
+        if claim.kind == "capacity" and claim.certainty >= _LIKELY and often and bound_mbit_s:
+            return float(bound_mbit_s) * 1e6
+    return None
 
 
 def _without_starved(claims: Sequence[Claim]) -> list[Claim]:

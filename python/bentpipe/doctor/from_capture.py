@@ -112,7 +112,7 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         ended=_ended(flow),
         of_packets=True,
         unseen_share=flow["unseen_bytes"] / flow["delivered_bytes"],
-        train_rates=[(rate_bit_s, count) for rate_bit_s, count in flow.get("train_rates", ())],
+        train_rates=[(rate_bit_s, count) for rate_bit_s, count in flow["train_rates"]],
     )
 
 

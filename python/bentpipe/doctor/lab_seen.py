@@ -22,7 +22,8 @@ import numpy as np
 from bentpipe.doctor.arrays import middle
 from bentpipe.doctor.claim import Finding
 from bentpipe.doctor.diagnosis import Diagnosis
-from bentpipe.doctor.path_seen import HEADERS_BYTES, PathSeen
+from bentpipe.doctor.path_seen import PathSeen
+from bentpipe.doctor.view import HEADERS_BYTES
 from bentpipe.errors import StoreError
 
 _WINDOW_OF_BUFFER = 0.62
@@ -96,19 +97,16 @@ def _droppers(of: Diagnosis, path: PathSeen) -> dict[str, Any]:
     if each is None:
         return {}
     if each.kind == "policer" and each.evidence.get("rate_mbit_s"):
-        rate = each.evidence["rate_mbit_s"] * 1e6 * (of.view.mss + HEADERS_BYTES) / of.view.mss
+        rate = each.evidence["rate_mbit_s"] * 1e6 * of.view.wire_scale
         burst = max(each.evidence.get("burst_bytes") or 0.0, _LEAST_BURST * _MTU)
         return {"policer": {"rate": f"{round(rate)} bit/s", "burst": f"{round(burst)} B"}}
     if each.kind == "line-drops" and each.evidence.get("in_flight_bytes"):
         packets = round(each.evidence["in_flight_bytes"] / of.view.mss)
         return {"delay_limit": f"{max(packets, 1)} packets"}
     if each.kind == "short-queue":
-        held = each.evidence.get("queue_bytes") or 0.0
-        drained = (each.evidence.get("rate_mbit_s") or 0.0) * 1e6
-        if path.rate_bit_s and drained:
-            # What waited so long at the highest rate that was carried is more at the path's.
-            held *= max(path.rate_bit_s * of.view.mss / (of.view.mss + HEADERS_BYTES) / drained, 1.0)
-        held = max(held, _LEAST_QUEUE * _MTU)
+        # What waited so long at the highest rate that was carried is more at the path's.
+        at_its_rate = (each.evidence.get("longest_wait_s") or 0.0) * (path.rate_bit_s or 0.0) / 8
+        held = max(each.evidence.get("queue_bytes") or 0.0, at_its_rate, _LEAST_QUEUE * _MTU)
         return {"queue": f"{round(held)} B"}
     return {}
 

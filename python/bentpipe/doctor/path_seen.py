@@ -20,12 +20,8 @@ from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.trains import TrainsRate, path_rate
-from bentpipe.doctor.view import View, before_losses
+from bentpipe.doctor.view import OF_THE_PATH, View, before_losses
 
-HEADERS_BYTES = 52
-"""IPv4 and TCP with time stamps."""
-
-_OF_A_QUEUE = ("queue", "probing")
 _NEARLY = 0.9
 
 Interval = tuple[float | None, float | None]
@@ -59,7 +55,7 @@ class PathSeen:
         """Whether the rate is the most that a transfer can have, and not only a share of it or what something
         let through."""
         least = _NEARLY * (self.least_rate_bit_s or 0.0)
-        is_the_paths = self.rate_from in ("trains", *_OF_A_QUEUE) and not self.is_shared
+        is_the_paths = self.rate_from in ("trains", *OF_THE_PATH) and not self.is_shared
         return is_the_paths and self.rate_bit_s is not None and self.rate_bit_s >= least
 
     def as_json(self) -> dict[str, Any]:
@@ -92,12 +88,16 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         return None
     of = max(found, key=lambda each: (each.view.capacity_bit_s is not None, each.evidence.bytes))
     view = of.view
-    scale = (view.mss + HEADERS_BYTES) / view.mss
+    scale = view.wire_scale
     by_trains = None if len(found) > 1 else _by_trains(of)
     capacity = by_trains.usual if by_trains else view.capacity_bit_s
     base = view.base_rtt_s
     least = float(view.total_bit_s.max()) * scale if view.size else None
     rates = view.total_bit_s[view.standing & ~view.recovering] * scale
+    if by_trains:
+        interval: Interval = (by_trains.low * scale, by_trains.high * scale)
+    else:
+        interval = _quartiles(rates) if capacity else (least, None)
     loss, loss_interval = _loss(of)
     queue, queue_interval = _queue(view)
     return PathSeen(
@@ -105,11 +105,7 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         rtt_interval_s=(base and base * 0.99, _low(view)),
         rate_bit_s=capacity and capacity * scale,
         rate_from="trains" if by_trains else view.capacity_from,
-        rate_interval_bit_s=(by_trains.low * scale, by_trains.high * scale)
-        if by_trains
-        else _quartiles(rates)
-        if capacity
-        else (least, None),
+        rate_interval_bit_s=interval,
         least_rate_bit_s=least,
         queue_bytes=queue,
         queue_interval_bytes=queue_interval,
@@ -122,10 +118,9 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
 
 
 def _by_trains(of: Diagnosis) -> TrainsRate | None:
-    """The rate where no queue tells it. Acknowledgements that wait for a slow reader
-    come as it reads."""
+    """The rate where no queue tells it. Acknowledgements that wait for a slow reader come as it reads."""
     view = of.view
-    if view.capacity_from in _OF_A_QUEUE or of.findings[0].kind == "receiver-application":
+    if view.knows_the_paths_rate or of.findings[0].kind == "receiver-application":
         return None
     return path_rate(of.evidence.train_rates, float(view.total_bit_s.max(initial=0.0)))
 
@@ -145,7 +140,7 @@ def _queue(view: View) -> tuple[float | None, Interval]:
     if view.capacity_bit_s is None or not view.standing.any():
         return None, (None, None)
     longest_s = float(np.nanmax(view.queue_s[view.standing]))
-    held = longest_s * view.capacity_bit_s / 8 * (view.mss + HEADERS_BYTES) / view.mss
+    held = longest_s * view.capacity_bit_s / 8 * view.wire_scale
     overflowed = any(
         view.standing[max(int(place) - 2, 0) : int(place) + 3].any() for place in before_losses(view)
     )

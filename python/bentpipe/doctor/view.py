@@ -38,6 +38,9 @@ _LEAST_STAMPED_S = 0.004
 _MOSTLY = 0.5
 _PROBES = 1 / 8
 """BBR probes for more in one of eight round trips."""
+OF_THE_PATH = ("queue", "probing")
+HEADERS_BYTES = 52
+"""IPv4 and TCP with time stamps."""
 WINDOW_FREE_SEGMENTS = 3
 """A window with no more room than this is full: a sender waits until a burst fits."""
 UNSCALED_BYTES = 65_535
@@ -78,6 +81,16 @@ class View:
     spreads: Spreads | None = None
     return_share: float | None = None
     """Which share of a queue's wait is on the way back, by time stamps. None: not known."""
+
+    @property
+    def knows_the_paths_rate(self) -> bool:
+        """Whether the capacity is the path's own, and not what something that drops lets through."""
+        return self.capacity_bit_s is not None and self.capacity_from in OF_THE_PATH
+
+    @property
+    def wire_scale(self) -> float:
+        """IP bytes for a byte of payload, in full segments with time stamps."""
+        return (self.mss + HEADERS_BYTES) / self.mss
 
     def __getitem__(self, column: str) -> Floats:
         return self.columns[column]

@@ -10,7 +10,6 @@
   application, its send buffer or its pacing (sender_from_afar.py).
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -29,6 +28,7 @@ from bentpipe.doctor.families.losses import (
 )
 from bentpipe.doctor.families.receive_window import filled_from_afar
 from bentpipe.doctor.families.sender_from_afar import sender_side
+from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
 from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.silences import standing_out
 from bentpipe.doctor.start_phase import rising
@@ -110,24 +110,24 @@ def _timers(view: View, silent: Flags) -> int:
     most = 0
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
         latest_s = float(new[new <= view.time_s[begin]].max(initial=view.time_s[0]))
-        ran_out = [
-            math.floor(math.log2(max(float(time_s) - latest_s, 0.0) / _first_timer_s(view) + 1))
+        before, until = (
+            ran_out(float(time_s) - latest_s, view.base_rtt_s or 0.0)
             for time_s in (view.time_s[max(begin - 1, 0)], view.time_s[end - 1])
-        ]
-        most = max(most, ran_out[1] - ran_out[0])
+        )
+        most = max(most, until - before)
     return most
-
-
-def _first_timer_s(view: View) -> float:
-    rtt_s = view.base_rtt_s or 0.0
-    return rtt_s + max(_LEAST_RTO_S, rtt_s)
 
 
 def _loss_share(view: View, rate_s: float) -> float:
     """The share of losses with which so many segments a second arrive: Padhye et al., "Modeling TCP
     Throughput", SIGCOMM 1998, equation 31 with an ACK for each segment, solved for p."""
     share = np.geomspace(_RAREST, _MOST_FREQUENT, 200)
-    waits_s = _first_timer_s(view) * np.minimum(1.0, 3 * np.sqrt(3 * share / 8)) * share * (1 + 32 * share**2)
+    waits_s = (
+        first_timer_s(view.base_rtt_s or 0.0)
+        * np.minimum(1.0, 3 * np.sqrt(3 * share / 8))
+        * share
+        * (1 + 32 * share**2)
+    )
     seconds = (view.base_rtt_s or 0.0) * np.sqrt(2 * share / 3) + waits_s
     return float(share[min(int(np.searchsorted(seconds, 1 / rate_s)), share.size - 1)])
 
@@ -253,6 +253,7 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
         f"{rate(most)}, or in slow start long before the path was full",
         {
             "queue_bytes": known(wait_s * most / 8),
+            "longest_wait_s": known(wait_s),
             "loss_events": found.count,
             "rate_mbit_s": known(most / 1e6, 3),
         },

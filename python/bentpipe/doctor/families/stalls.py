@@ -17,14 +17,13 @@ from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.episodes import episodes
+from bentpipe.doctor.retransmission_timer import ran_out
 from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
 
 _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
-_LEAST_TIMER_S = 0.2
-"""Linux's smallest variance term of a retransmission timer."""
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
 _DROP_ALWAYS = ("policer", "line-drops")
@@ -65,13 +64,12 @@ def stalls(view: View) -> list[Claim]:
     return claims
 
 
-def _timers(view: View, run: np.ndarray) -> float:
-    """Retransmission timers that ran out in a silence, by its length: each is twice as long as the one
-    before. A receiver's capture does not have what was lost on the way."""
+def _timers(view: View, run: np.ndarray) -> int:
+    """Retransmission timers that ran out in a silence, by its length. A receiver's capture does not have what
+    was lost on the way."""
     before_s = view.rtt_s[max(int(run[0]) - 1, 0)]
     rtt_s = float(before_s) if np.isfinite(before_s) else (view.base_rtt_s or 0.0)
-    first_s = rtt_s + max(_LEAST_TIMER_S, rtt_s)
-    return float(np.floor(np.log2(view.dt_s[run].sum() / first_s + 1)))
+    return ran_out(float(view.dt_s[run].sum()), rtt_s)
 
 
 def _silences(view: View) -> tuple[Flags, list[np.ndarray]]:
@@ -112,7 +110,7 @@ def _loss_share(view: View, silence: Flags) -> float:
     segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
     found = episodes(view)
     own = silence | np.append(silence[1:], False)
-    if view.evidence.of_packets and not view.sees_acks_return:
+    if not view.sees_acks_return:
         own = np.zeros_like(own)
     lost = found.lost_segments[~own[found.places]]
     events = float(np.minimum(lost, _MOST_OF_AN_EPISODE).sum())
