@@ -1,3 +1,4 @@
+use crate::words::quoted;
 use core::fmt;
 use core::str::FromStr;
 use serde::Serialize;
@@ -44,7 +45,8 @@ pub struct NoDirection(pub String);
 
 impl fmt::Display for NoDirection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected \"down\" or \"up\", got {:?}", self.0)
+        f.write_str("expected \"down\" or \"up\", got ")?;
+        f.write_str(&quoted(&self.0))
     }
 }
 

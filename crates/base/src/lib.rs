@@ -11,6 +11,7 @@ pub mod random;
 pub mod sorting;
 pub mod time;
 pub mod topology;
+pub mod words;
 
 pub use direction::{Direction, NoDirection};
 pub use ecn::Ecn;

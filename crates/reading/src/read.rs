@@ -234,10 +234,24 @@ fn elements(value: &Value) -> Result<&[Value], Fault> {
     }
 }
 
-fn element(place: &mut dyn Read, number: usize, value: &Value) -> Result<(), Fault> {
-    place
-        .read(value)
-        .map_err(|fault| fault.within(&number.to_string()))
+fn so_many(value: &Value, count: usize) -> Result<&[Value], Fault> {
+    let elements = elements(value)?;
+    if elements.len() != count {
+        let wanted = ["a list of ", &count.to_string()].concat();
+        return Err(Fault::expected(&wanted, value));
+    }
+    Ok(elements)
+}
+
+/// Reads each element by `one`.
+fn each(
+    elements: &[Value],
+    one: &mut dyn FnMut(usize, &Value) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    for (number, value) in elements.iter().enumerate() {
+        one(number, value).map_err(|fault| fault.within(&number.to_string()))?;
+    }
+    Ok(())
 }
 
 impl<T: Read> Read for Vec<T> {
@@ -246,13 +260,11 @@ impl<T: Read> Read for Vec<T> {
     }
 
     fn read(&mut self, value: &Value) -> Result<(), Fault> {
-        let elements = elements(value)?;
         self.clear();
-        self.resize_with(elements.len(), T::blank);
-        for (number, (place, value)) in self.iter_mut().zip(elements).enumerate() {
-            element(place, number, value)?;
-        }
-        Ok(())
+        each(elements(value)?, &mut |_, value| {
+            self.push(T::blank());
+            self.last_mut().expect("one").read(value)
+        })
     }
 }
 
@@ -262,14 +274,8 @@ impl<T: Read, const N: usize> Read for [T; N] {
     }
 
     fn read(&mut self, value: &Value) -> Result<(), Fault> {
-        let elements = elements(value)?;
-        if elements.len() != N {
-            let wanted = ["a list of ", &N.to_string()].concat();
-            return Err(Fault::expected(&wanted, value));
-        }
-        for (number, (place, value)) in self.iter_mut().zip(elements).enumerate() {
-            element(place, number, value)?;
-        }
-        Ok(())
+        each(so_many(value, N)?, &mut |number, value| {
+            self[number].read(value)
+        })
     }
 }

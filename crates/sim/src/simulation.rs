@@ -13,12 +13,13 @@ use crate::world::{Call, World};
 use bentpipe_path::Totals;
 use bentpipe_path::time::Time;
 use bentpipe_tcp::congestion::Registry;
+use std::rc::Rc;
 
 pub struct Simulation {
     world: World,
     ends: PathEnds,
     workloads: Vec<Box<dyn Workload>>,
-    spec: SimSpec,
+    spec: Rc<SimSpec>,
     /// The run's end at the latest.
     until: Time,
     next_bins: Time,
@@ -121,8 +122,13 @@ impl Simulation {
                 .map_or(Time::NEVER, |length| Time::ZERO + length),
             next_bins: start + spec.bin_ns,
             events: 0,
-            spec,
+            spec: Rc::new(spec),
         })
+    }
+
+    /// What runs, with the congestion controls that its names stand for.
+    pub fn spec(&self) -> &Rc<SimSpec> {
+        &self.spec
     }
 
     /// Runs to the end, handing results to `sink` as they come.

@@ -49,8 +49,6 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
 /// Begins the run that was asked for.
 #[unsafe(no_mangle)]
 pub extern "C" fn start() -> i32 {
-    // A panic aborts. Its words are then the text.
-    std::panic::set_hook(Box::new(|panic| say(panic.to_string())));
     STATE.with_borrow_mut(|state| {
         (state.run, state.tables) = (None, Vec::new());
         let request = serde_json::from_slice(&state.input)

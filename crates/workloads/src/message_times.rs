@@ -2,6 +2,7 @@
 //! them a Poisson process.
 
 use bentpipe_base::random::unit;
+use bentpipe_base::words::quoted;
 use bentpipe_path::stream;
 use bentpipe_path::time::Nanos;
 use core::fmt;
@@ -25,7 +26,7 @@ pub struct UnknownGaps(String);
 
 impl fmt::Display for UnknownGaps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected fixed or exponential, got {:?}", self.0)
+        write!(f, "expected fixed or exponential, got {}", quoted(&self.0))
     }
 }
 

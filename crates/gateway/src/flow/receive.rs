@@ -21,6 +21,16 @@ pub(crate) enum ReceiveError {
     End,
 }
 
+impl core::fmt::Display for ReceiveError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Credit => "more bytes than it has credit for",
+            Self::Overlap => "bytes that came before",
+            Self::End => "a second end, or bytes behind the end",
+        })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveHalf {
     /// In order, and what the host has taken of the first.

@@ -64,7 +64,7 @@ impl Cubic {
         let (begun, k) = *self.begun.get_or_insert_with(|| {
             self.reno = self.window;
             let short = (self.most - self.window).max(0.0);
-            (now, (short / C).cbrt())
+            (now, libm::cbrt(short / C))
         });
         let at = |time: f64| C * (time - k).powi(3) + self.most;
         let time = (now - begun).as_secs_f64();

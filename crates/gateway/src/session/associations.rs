@@ -180,7 +180,7 @@ impl core::fmt::Display for Broken {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Frame(error) => error.fmt(f),
-            Self::Rule(Violation::Receive(flow, error)) => write!(f, "flow {flow}: {error:?}"),
+            Self::Rule(Violation::Receive(flow, error)) => write!(f, "flow {flow}: {error}"),
             Self::Rule(Violation::SessionCredit) => {
                 f.write_str("more bytes than the session has credit for")
             }
@@ -191,7 +191,7 @@ impl core::fmt::Display for Broken {
             Self::Rule(Violation::NoDatagrams(flow)) => {
                 write!(f, "flow {flow}: a datagram that it does not take")
             }
-            Self::Rule(Violation::Piece(error)) => write!(f, "pieces of a datagram: {error:?}"),
+            Self::Rule(Violation::Piece(error)) => write!(f, "pieces of a datagram: {error}"),
             Self::Rule(Violation::Whole) => f.write_str("pieces that are not one datagram"),
         }
     }

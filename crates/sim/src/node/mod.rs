@@ -12,6 +12,7 @@ use crate::packet::{ConnectionId, Packet};
 use crate::seat::{Seat, Side};
 use bentpipe_base::SplitMix64;
 use bentpipe_base::time::Time;
+use bentpipe_base::words::joined;
 use bentpipe_reading::Entries;
 use bentpipe_tcp::Notice;
 use core::fmt;
@@ -113,7 +114,7 @@ pub(crate) fn build(spec: &BoxSpec) -> Result<Box<dyn Node>, String> {
         return Err(format!(
             "unknown kind of box `{}`; expected one of: {}",
             spec.kind,
-            names.join(", ")
+            joined(&names, ", ")
         ));
     };
     let mut parameters = Parameters::new(&spec.parameters);

@@ -1,5 +1,6 @@
 //! The parameters that a box asks for, one by one. One that no one asked for is an error that names the known ones.
 
+use bentpipe_base::words::joined;
 use bentpipe_reading::{Entries, in_words};
 use std::ops::RangeInclusive;
 
@@ -50,7 +51,7 @@ impl<'a> Parameters<'a> {
             }
             Some(name) => Err(format!(
                 "unknown parameter `{name}`; known are {}",
-                self.known.join(", ")
+                joined(&self.known, ", ")
             )),
         }
     }

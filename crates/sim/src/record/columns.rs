@@ -15,7 +15,7 @@ use bentpipe_path::Bin;
 use bentpipe_path::time::Time;
 use bentpipe_reading::Entries;
 use bentpipe_tables::{Cell, Flow, Link, Packet, Ping, Socket, Table};
-use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// What is to be run, and what is to be kept of it.
 #[derive(Clone, Debug)]
@@ -48,20 +48,29 @@ pub struct TableColumns {
     pub rows: usize,
 }
 
+/// Each text once.
 #[derive(Debug, Default)]
 struct Texts {
     all: Vec<String>,
-    places: BTreeMap<String, usize>,
+    /// Their places in the order of the texts.
+    sorted: Vec<usize>,
 }
 
 impl Texts {
     fn place(&mut self, text: &str) -> usize {
-        if let Some(&place) = self.places.get(text) {
-            return place;
+        let all = &self.all;
+        match self
+            .sorted
+            .binary_search_by(|it| all[*it].as_str().cmp(text))
+        {
+            Ok(found) => self.sorted[found],
+            Err(between) => {
+                let place = all.len();
+                self.sorted.insert(between, place);
+                self.all.push(text.to_owned());
+                place
+            }
         }
-        self.places.insert(text.to_owned(), self.all.len());
-        self.all.push(text.to_owned());
-        self.all.len() - 1
     }
 }
 
@@ -101,7 +110,7 @@ pub struct ColumnRun {
 }
 
 struct Kept {
-    spec: SimSpec,
+    spec: Rc<SimSpec>,
     names: Vec<String>,
     tables: [TableColumns; TABLES.len()],
     packets: Option<PacketLog>,
@@ -128,7 +137,8 @@ impl ColumnRun {
         }
         spec.capture = packets.iter().map(|asked| asked.at).collect();
         let simulation =
-            Simulation::new(spec.clone()).map_err(|error| RunError::Spec(error.to_string()))?;
+            Simulation::new(spec).map_err(|error| RunError::Spec(error.to_string()))?;
+        let spec = Rc::clone(simulation.spec());
         if let Some(wanted) = &columns
             && let Some(unknown) = unknown_column(wanted)
         {
@@ -159,7 +169,7 @@ impl ColumnRun {
                 texts: Texts::default(),
                 parties: flows::Parties::default(),
                 works: vec![Work::default(); names.len()],
-                figures: Figures::new(&spec, &question),
+                figures: Figures::new(Rc::clone(&spec), question),
                 spec,
                 names,
             },

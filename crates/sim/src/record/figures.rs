@@ -16,6 +16,7 @@ use bentpipe_tables::figures::{
     Bins, Named, PipeFigures, QueueBehaviour, Retransmitting, Span, Times, flow_times, pause_s,
     queue_behaviour,
 };
+use std::rc::Rc;
 
 /// Rates are over bins of this length, whatever the table's are.
 const BIN_S: f64 = 0.1;
@@ -37,7 +38,7 @@ struct DirectionFigures {
 }
 
 pub(crate) struct Figures {
-    specs: Vec<WorkloadSpec>,
+    spec: Rc<SimSpec>,
     question: Question,
     /// The hosts whose sockets send on the path: to the client, to the server.
     senders: [Seat; 2],
@@ -52,18 +53,17 @@ fn ports(sender: u16, receiver: u16) -> u64 {
 }
 
 impl Figures {
-    pub fn new(spec: &SimSpec, question: &Question) -> Self {
-        let specs = spec.workloads.clone();
+    pub fn new(spec: Rc<SimSpec>, question: Question) -> Self {
         Self {
-            question: question.clone(),
+            question,
             senders: if spec.split.is_some() {
                 [Seat::Far, Seat::Near]
             } else {
                 [Seat::Server, Seat::Client]
             },
             directions: Default::default(),
-            spans: vec![Vec::new(); specs.len()],
-            specs,
+            spans: vec![Vec::new(); spec.workloads.len()],
+            spec,
         }
     }
 
@@ -119,7 +119,8 @@ impl Figures {
             };
             direction.retransmitted.push((end_s, sender));
         }
-        if let WorkloadSpec::Channels(_) | WorkloadSpec::Http(_) = self.specs[row.workload] {
+        if let WorkloadSpec::Channels(_) | WorkloadSpec::Http(_) = self.spec.workloads[row.workload]
+        {
             self.spans[row.workload].push(Span {
                 size_bytes: row.size_bytes.unwrap_or(row.bytes),
                 start_s: row.start.as_secs_f64(),
@@ -130,7 +131,7 @@ impl Figures {
 
     pub fn results(mut self, mut works: Vec<Work>, summary: &Summary) -> RunResults {
         let end_s = summary.ended.as_secs_f64();
-        for ((work, spec), spans) in works.iter_mut().zip(&self.specs).zip(&self.spans) {
+        for ((work, spec), spans) in works.iter_mut().zip(&self.spec.workloads).zip(&self.spans) {
             self.question.times(work, spec, spans);
         }
         let [down, up] = &summary.totals;

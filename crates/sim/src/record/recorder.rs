@@ -18,6 +18,7 @@ use bentpipe_path::time::Time;
 use bentpipe_tables::{Flow, Link, Ping, Socket, Table, csv, parquet, pcapng};
 use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
+use std::rc::Rc;
 
 /// Runs `spec`, whose workloads have these names. `create` is asked for something to write each file to: link.parquet,
 /// sockets.parquet, flows.parquet, pings.parquet, the captures asked for, and raw/link.csv of a run that is watched. `go_on` is
@@ -32,7 +33,8 @@ pub fn run<W: Write + Send>(
 ) -> Result<(RunResults, Vec<(&'static str, W)>), RunError> {
     let simulation =
         Simulation::new(spec.clone()).map_err(|error| RunError::Spec(error.to_string()))?;
-    let mut recorder = Recorder::create(spec, names, question, create, go_on)?;
+    let figures = Figures::new(Rc::clone(simulation.spec()), question.clone());
+    let mut recorder = Recorder::create(spec, names, figures, create, go_on)?;
     let summary = simulation.run(&mut recorder);
     recorder.finish(&summary)
 }
@@ -72,7 +74,7 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
     fn create(
         spec: &'a SimSpec,
         names: &'a [String],
-        question: &Question,
+        figures: Figures,
         mut create: impl FnMut(&str) -> io::Result<W>,
         go_on: &'a mut dyn FnMut(Time) -> ControlFlow<()>,
     ) -> Result<Self, RunError> {
@@ -124,7 +126,7 @@ impl<'a, W: Write + Send> Recorder<'a, W> {
             bytes: Vec::new(),
             parties: flows::Parties::default(),
             works: vec![Work::default(); names.len()],
-            figures: Figures::new(spec, question),
+            figures,
             stopped: false,
             failed: None,
         })

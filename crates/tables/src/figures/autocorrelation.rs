@@ -1,7 +1,5 @@
-//! The autocorrelation of a series at every lag, by its spectrum. Written here and by libm's pinned version, because a
-//! library that chooses its steps by the processor gives other last bits on another machine.
-
-use core::f64::consts::TAU;
+//! The autocorrelation of a series at every lag, by its spectrum. Written here, by additions, products and square roots alone: they have the
+//! same last bits on every machine, and a library that chooses its steps by the processor has not.
 
 #[derive(Clone, Copy)]
 struct Complex {
@@ -15,15 +13,7 @@ pub(super) fn sums_of_products(series: &[f64], lags: usize) -> Vec<f64> {
     let size = (2 * series.len()).next_power_of_two().max(2);
     let mut values: Vec<Complex> = series.iter().map(|&re| Complex { re, im: 0.0 }).collect();
     values.resize(size, Complex { re: 0.0, im: 0.0 });
-    let roots: Vec<Complex> = (0..size / 2)
-        .map(|number| {
-            let angle = TAU * number as f64 / size as f64;
-            Complex {
-                re: libm::cos(angle),
-                im: -libm::sin(angle),
-            }
-        })
-        .collect();
+    let roots = roots_of_unity(size);
     transform(&mut values, &roots);
     for value in &mut values {
         *value = Complex {
@@ -35,6 +25,41 @@ pub(super) fn sums_of_products(series: &[f64], lags: usize) -> Vec<f64> {
     transform(&mut values, &roots);
     let products = values.into_iter().map(|value| value.re / size as f64);
     products.take(lags.min(series.len())).collect()
+}
+
+/// exp(-2 pi i k / size) for each k below size / 2, where size is a power of two: the first quarter from the roots of half as many by the
+/// formulas of half angles, the second by a quarter turn. Each halving adds some units in the last place.
+fn roots_of_unity(size: usize) -> Vec<Complex> {
+    let one = Complex { re: 1.0, im: 0.0 };
+    let mut roots = vec![one];
+    let mut number = 2;
+    while number < size {
+        number *= 2;
+        let quarter = number / 4;
+        let before = core::mem::replace(&mut roots, Vec::with_capacity(number / 2));
+        let half = |at: usize| {
+            let twice: Complex = before[at];
+            // The larger part first, where nothing cancels.
+            let larger = f64::midpoint(1.0, twice.re.abs()).sqrt();
+            let smaller = -twice.im / (2.0 * larger);
+            let [re, sine] = if twice.re >= 0.0 {
+                [larger, smaller]
+            } else {
+                [smaller, larger]
+            };
+            Complex { re, im: -sine }
+        };
+        roots.extend((0..quarter).map(half));
+        // A quarter turn further on.
+        for at in 0..quarter {
+            let first = roots[at];
+            roots.push(Complex {
+                re: first.im,
+                im: -first.re,
+            });
+        }
+    }
+    roots
 }
 
 /// Radix 2, in place (Cooley and Tukey 1965). `roots` are those of unity, half a turn of them.
@@ -78,6 +103,19 @@ fn transform(values: &mut [Complex], roots: &[Complex]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn roots_of_unity_are_cosines_and_sines() {
+        for size in [2, 4, 8, 1 << 20] {
+            let roots = roots_of_unity(size);
+            assert_eq!(roots.len(), size / 2);
+            for (number, root) in roots.into_iter().enumerate() {
+                let angle = core::f64::consts::TAU * number as f64 / size as f64;
+                assert!((root.re - angle.cos()).abs() < 4e-15, "{number} of {size}");
+                assert!((root.im + angle.sin()).abs() < 4e-15, "{number} of {size}");
+            }
+        }
+    }
 
     #[test]
     fn sums_by_the_spectrum_are_the_sums_of_products() {

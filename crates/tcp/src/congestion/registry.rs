@@ -4,6 +4,7 @@
 //! each one and knows them all afterwards: a parameter that no one asked for is an error that names the known ones.
 
 use super::{CONTROLS, CongestionControl};
+use bentpipe_base::words::{joined, quoted};
 use bentpipe_reading::{Entries, Fault, Read, in_words};
 use serde::Serialize;
 use std::fmt;
@@ -27,7 +28,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => f.write_str(&in_words(*number)),
-            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Text(text) => f.write_str(&quoted(text)),
         }
     }
 }
@@ -57,8 +58,9 @@ impl fmt::Display for ControlError {
         match self {
             Self::UnknownName { name, known } => write!(
                 f,
-                "unknown congestion control {name:?}; known are {}",
-                known.join(", ")
+                "unknown congestion control {}; known are {}",
+                quoted(name),
+                joined(known, ", ")
             ),
             Self::UnknownParameter {
                 control,
@@ -66,7 +68,9 @@ impl fmt::Display for ControlError {
                 known,
             } if known.is_empty() => write!(
                 f,
-                "congestion control {control:?}: unknown parameter {parameter:?}; it takes none"
+                "congestion control {}: unknown parameter {}; it takes none",
+                quoted(control),
+                quoted(parameter)
             ),
             Self::UnknownParameter {
                 control,
@@ -74,8 +78,10 @@ impl fmt::Display for ControlError {
                 known,
             } => write!(
                 f,
-                "congestion control {control:?}: unknown parameter {parameter:?}; known are {}",
-                known.join(", ")
+                "congestion control {}: unknown parameter {}; known are {}",
+                quoted(control),
+                quoted(parameter),
+                joined(known, ", ")
             ),
             Self::WrongValue {
                 control,
@@ -84,7 +90,8 @@ impl fmt::Display for ControlError {
                 expected,
             } => write!(
                 f,
-                "congestion control {control:?}: {parameter} is {found}; expected {expected}"
+                "congestion control {}: {parameter} is {found}; expected {expected}",
+                quoted(control)
             ),
         }
     }
@@ -157,11 +164,9 @@ impl<'a> Parameters<'a> {
             .iter()
             .find(|(word, _)| matches!(value, Value::Text(text) if text == word));
         found.map(|(_, meant)| *meant).ok_or_else(|| {
-            let words: Vec<_> = alternatives
-                .iter()
-                .map(|(word, _)| format!("{word:?}"))
-                .collect();
-            self.wrong(name, value.to_string(), words.join(" or "))
+            let words: Vec<_> = alternatives.iter().map(|(word, _)| quoted(word)).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            self.wrong(name, value.to_string(), joined(&words, " or "))
         })
     }
 

@@ -48,6 +48,15 @@ pub(crate) enum PieceError {
     TooMany,
 }
 
+impl core::fmt::Display for PieceError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Overlap => "two totals of one frame, or bytes that came before",
+            Self::TooMany => "too many",
+        })
+    }
+}
+
 /// A frame of which pieces are missing.
 #[derive(Debug)]
 struct Partial {
