@@ -179,11 +179,14 @@ def _without_starved(claims: Sequence[Claim]) -> list[Claim]:
 
 def _of_another(seen: View, claims: Sequence[Claim], weights: Floats) -> bool:
     """Whether the rate that is seen is not the path's, as something else limits most of the time: a slow
-    reader, or, if BBR's probes found it, something that drops what exceeds a rate of its own."""
-    kinds = {"receiver-application"}
-    if seen.capacity_from == "probing":
-        kinds |= _DROP
-    own = [float(weights[each.holds].sum()) for each in claims if each.kind in kinds]
+    reader, or something that likely drops what exceeds a rate of its own. Of BBR's probes: that may do so."""
+    probed = seen.capacity_from == "probing"
+    own = [
+        float(weights[each.holds].sum())
+        for each in claims
+        if each.kind == "receiver-application"
+        or (each.kind in _DROP and (probed or each.certainty > _LIKELY))
+    ]
     return sum(own) > _MOST * float(weights.sum())
 
 

@@ -1,7 +1,8 @@
 """The way back carries fewer acknowledgements than the payload asks for.
 
 A sample belongs to it if a queue of ACKs stands (return_way.py). So does what follows a slow start that
-ended without a loss: HyStart takes the ACKs' wait for a full path.
+ended without a loss: HyStart takes the ACKs' wait for a full path. And so does what TCP repairs after a
+retransmission timeout: the ACKs waited longer than the timer.
 
 The second test: how much less the ACKs' rate varied than the payload's; at a receiver, which sees the
 payload's only, one half. In a capture with time stamps: the share of the wait that is on the way back.
@@ -20,7 +21,7 @@ _AT_RECEIVER = 0.5
 def ack_path(view: View) -> list[Claim]:
     if not view.returning.any():
         return []
-    holds = view.returning | _left_slow_start(view)
+    holds = view.returning | _left_slow_start(view) | view.after_timeout
     own = view.connection == view.connection[0]
     took_s = float(view.time_s[own][-1] - view.time_s[own][0])
     acks = view["acks"][own]

@@ -34,6 +34,9 @@ UNLIKE = 0.5
 _NO_QUEUE = 0.2
 _NEARLY_ALL = 0.98
 _SOME = 20
+_OFTEN = 0.03
+"""Share of the segments that BBR loses where something drops what exceeds a rate. A queue of its BDP loses none."""
+_SEGMENTS_AT_ONCE = 3
 _POLICER_OR_QUEUE = {**dict.fromkeys(CAUSES, 0.0), "policer": 0.5, "line-drops": 0.25, "short-queue": 0.25}
 """With BBR these look the same; a policer is the most frequent."""
 
@@ -91,11 +94,14 @@ def _of_bbr(view: View, found: Episodes) -> list[Claim]:
     without a queue. BBR begins with two BDP in flight, which any queue shows."""
     base_s = view.base_rtt_s or float("nan")
     waits = view.queue_s[np.isfinite(view.queue_s)]
-    if not waits.size or np.quantile(waits, _NEARLY_ALL) >= _NO_QUEUE * base_s:
-        return []
-    if float(np.nanmax(view["retransmits"])) < _SOME:
-        return []
+    lost = float(np.nanmax(view["retransmits"]))
     rate_bit_s = passed_bit_s(view)
+    least_s = _NO_QUEUE * base_s
+    if lost >= _OFTEN * float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss:
+        # A segment takes long at a low rate, and its ACK waits for the next one.
+        least_s = max(least_s, _SEGMENTS_AT_ONCE * view.mss * 8 / rate_bit_s)
+    if lost < _SOME or not waits.size or np.quantile(waits, _NEARLY_ALL) >= least_s:
+        return []
     holds = (found.latest(view) >= 0) & (_bound(view) | _sends(view, rate_bit_s)) & ~view.returning
     if not holds.any():
         return []

@@ -58,6 +58,8 @@ def stalls(view: View) -> list[Claim]:
     causes = drop_causes(view)
     if causes and max(causes, key=lambda cause: causes[cause]) in _DROP_ALWAYS:
         return claims  # Timeouts are what these do to small windows.
+    if view.returning.any():
+        return claims  # ACKs that wait longer than the timer make it run out.
     rest = (silent | view.after_timeout | _before_timeouts(view)) & ~outage
     if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
         claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))
