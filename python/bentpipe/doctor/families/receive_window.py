@@ -121,7 +121,8 @@ def _read_slowly(view: View, full: np.ndarray) -> np.ndarray:
         closed: np.ndarray = held & np.isfinite(window)
     else:
         largest = np.maximum.accumulate(np.nan_to_num(window))
-        closed = window < _CLOSED * largest
+        # What waits for a missing segment is in the buffer too.
+        closed = (window < _CLOSED * largest) & ~view.recovering
     # A reader that is slow at all leaves the window open now and then: the transfer decides.
     mostly = share_of(closed, full | closed, view.dt_s) >= 0.25
     return np.full(view.size, bool(mostly))
