@@ -31,6 +31,8 @@ _CLOSED = 0.8
 _UNREAD = 0.25
 _READS_WITHIN_RTTS = 4
 _LEAST_APART_S = 0.2
+_BBR_CYCLE = 8
+"""Round trips from one probe for more to the next (draft-cardwell-iccrg-bbr-congestion-control-00, 4.3.3.4)."""
 
 
 def receive_window(view: View) -> list[Claim]:
@@ -49,6 +51,8 @@ def receive_window(view: View) -> list[Claim]:
             calm = view.grown("out_of_order") <= 0
             full |= calm & (view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"])
         slow = _read_slowly(view, full)
+    if view.at_sender and (view.evidence.congestion_control or "").startswith("bbr"):
+        full |= _within_cycles(view, full)
     if view.evidence.of_packets:
         # So fine are its samples that they see the window open between two reads.
         full |= slow & _between(view.time_s, full, _READS_WITHIN_RTTS * (view.base_rtt_s or 0.0))
@@ -89,6 +93,16 @@ def _between(time_s: Floats, where: Flags, most_s: float) -> Flags:
     inside = (before >= 0) & (after < where.size)
     apart = time_s[np.minimum(after, where.size - 1)] - time_s[np.maximum(before, 0)]
     found: Flags = where | (inside & (apart <= max(most_s, _LEAST_APART_S)))
+    return found
+
+
+def _within_cycles(view: View, full: Flags) -> Flags:
+    """BBR asks for a quarter more in one round trip of eight, and for less in the next. Where the window is full
+    again and again so often, it is what BBR finds."""
+    found = np.zeros(view.size, bool)
+    for number in view.connections:
+        own = view.connection == number
+        found[own] = _between(view.time_s[own], full[own], _BBR_CYCLE * (view.base_rtt_s or 0.0))
     return found
 
 
