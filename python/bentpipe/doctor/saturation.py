@@ -7,7 +7,8 @@ tests, of which one is enough:
 1. **long wait**: q > R / 2, and four segments or more wait. No burst of a flow that leaves the path
    idle waits so long, if it is no longer than R.
 2. **plateau**: among samples that differ in flight by 25 % or more, the elasticity d log(rate) / d
-   log(flight) is below 1/2. With bursts alone it is R / (R + F / 2C), more than 2/3.
+   log(flight) is below 1/2. With bursts alone it is R / (R + F / 2C), more than 2/3. What the rate does not
+   follow of the flight, the round trip has to (Little's law): else the flights are those of single moments.
 3. **more than a burst**: q x rate exceeds 64 KiB, which is what a host sends at once at most, and a
    tenth of R. It does not hold of a flow that its send buffer or its application limits: these send
    larger bursts.
@@ -59,7 +60,7 @@ def standing_queue(
         stays = lowest_s >= _STAYS * queue_s
         long = seen & stays & (queue_s > _LONG * base_s)
         many = seen & stays & ~bursts & (queued_bytes > _BURST_BYTES) & (queue_s > _LEAST_OF_BASE * base_s)
-    flat = seen & _on_plateau(rate_bit_s, flight, queue_s, steady & ~bursts)
+    flat = seen & _on_plateau(rate_bit_s, flight, queue_s, steady & ~bursts, base_s)
     every = long | many | flat
     return every if _of_one_rate(rate_bit_s[every & steady]) else long
 
@@ -72,7 +73,7 @@ def _of_one_rate(rates: Floats) -> bool:
     return float(np.median(np.abs(rates - top))) <= _ONE_RATE * top
 
 
-def _on_plateau(rate: Floats, flight: Floats, queue_s: Floats, steady: Flags) -> Flags:
+def _on_plateau(rate: Floats, flight: Floats, queue_s: Floats, steady: Flags, base_s: float) -> Flags:
     """The samples whose flight is in the range in which the rate no longer follows it."""
     nothing = np.zeros(len(rate), bool)
     use = steady & np.isfinite(flight) & (flight > 0) & (rate > 0) & np.isfinite(queue_s)
@@ -85,7 +86,9 @@ def _on_plateau(rate: Floats, flight: Floats, queue_s: Floats, steady: Flags) ->
         return _narrow_plateau(rate, flight, queue_s, use)
     flights = np.median(flight[high]) / np.median(flight[low])
     rates = np.median(rate[high]) / np.median(rate[low])
-    if np.log(rates) >= _PLATEAU * np.log(flights):
+    rtts = (base_s + np.median(queue_s[high])) / (base_s + np.median(queue_s[low]))
+    grows = np.log(rtts) >= _PLATEAU * np.log(flights / rates)
+    if np.log(rates) >= _PLATEAU * np.log(flights) or not grows:
         return _narrow_plateau(rate, flight, queue_s, use)
     return use & (rate >= 0.9 * np.median(rate[high]))
 
