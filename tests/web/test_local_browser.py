@@ -74,6 +74,24 @@ def test_a_lab_runs_on_sim_to_its_end(opened: Page) -> None:
 
 
 @pytest.mark.long(JOURNEY)
+def test_the_count_of_runs_comes_with_their_lines(opened: Page) -> None:
+    """A line without its run takes no click: none is shown while a slow server answers."""
+    opened.route("**/api/runs?*", lambda route: (opened.wait_for_timeout(300), route.continue_()))
+    opened.evaluate(
+        """() => new MutationObserver(() => {
+            const waits = [...document.querySelectorAll("#table .line")].some((it) => it.textContent === "…");
+            if (waits) window.waited = true;
+        }).observe(document.querySelector("#table"), { childList: true, subtree: true })"""
+    )
+    opened.get_by_label("Find").fill("20-ms")
+    expect(opened.locator("#count")).to_contain_text("2 of ")
+    opened.locator("#table .line").first.click()
+    expect(opened.locator("#table .line[aria-selected=true]")).to_have_count(1)
+    assert opened.evaluate("window.waited") is None
+    opened.unroute("**/api/runs?*")
+
+
+@pytest.mark.long(JOURNEY)
 def test_runs_are_compared_and_a_cell_of_a_heat_map_opens_its_run(opened: Page) -> None:
     opened.get_by_label("Find").fill("20-ms")
     expect(opened.locator("#count")).to_contain_text("2 of ")

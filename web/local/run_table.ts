@@ -47,6 +47,8 @@ export class RunTable {
   readonly #picked: () => void;
   readonly #open: (run: Run) => void;
   #pages: Pages<Run> = this.#fresh();
+  /** What takes their place as soon as it has the rows in view. */
+  #coming: Pages<Run> | null = null;
   #total = 0;
   #version = -1;
   #at = 0;
@@ -80,12 +82,14 @@ export class RunTable {
     for (;;) {
       let wait = AGAIN_MS;
       if (this.#box.offsetParent !== null && !document.hidden) {
-        const found = await this.#page(0, 1).catch(() => null);
+        const found = await this.#ask(0, 1).catch(() => null);
         if (found?.reading) wait = READING_MS;
         if (found !== null && found.version !== this.#version) {
           this.#version = found.version;
-          this.#pages = this.#fresh();
-          await this.#draw();
+          await this.#renew();
+        } else if (found !== null && this.#coming === null) {
+          this.#tell(found);
+          await this.#draw(); // a page that did not come is asked for again
         }
       }
       await new Promise((go) => setTimeout(go, wait));
@@ -100,30 +104,48 @@ export class RunTable {
 
   #fresh(): Pages<Run> {
     const pages: Pages<Run> = new Pages(async (first, count) => {
-      const found = await this.#page(first, count);
-      return this.#pages === pages ? found.rows : null;
+      const found = await this.#ask(first, count);
+      if (pages !== this.#coming && pages !== this.#pages) return null;
+      this.#tell(found);
+      return found.rows;
     });
     return pages;
   }
 
-  #page(first: number, count: number): Promise<Answer> {
+  #ask(first: number, count: number): Promise<Answer> {
     const { text, folder, sort, down } = this.#asking;
     return get<Answer>("runs", [
       ["first", String(first)], ["count", String(count)], ["text", text], ["folder", folder], ["sort", sort], ["down", down ? "1" : "0"],
-    ]).then((found) => {
-      this.#total = found.total;
-      const grouped = (count_: number) => count_.toLocaleString("en").replaceAll(",", "\u202f");
-      const words = found.reading ? "Reading the runs." : found.total === found.all ? `${grouped(found.all)} runs` : `${grouped(found.total)} of ${grouped(found.all)} runs`;
-      this.#told(words, found.faults);
-      return found;
-    });
+    ]);
+  }
+
+  #tell(found: Answer): void {
+    this.#total = found.total;
+    const grouped = (count: number) => count.toLocaleString("en").replaceAll(",", "\u202f");
+    const words = found.reading ? "Reading the runs." : found.total === found.all ? `${grouped(found.all)} runs` : `${grouped(found.total)} of ${grouped(found.all)} runs`;
+    this.#told(words, found.faults);
   }
 
   #anew(): void {
-    this.#pages = this.#fresh();
     this.#at = 0;
     this.#box.scrollTop = 0;
-    void this.#page(0, 1).then(() => this.#draw());
+    void this.#renew();
+  }
+
+  /** The rows as they are now. Until those in view are there, the ones before stay, so that no line is without its run. */
+  async #renew(): Promise<void> {
+    const pages = this.#coming = this.#fresh();
+    const [first, last] = inView(this.#box.scrollTop, this.#box.clientHeight, ROW, Number.MAX_SAFE_INTEGER);
+    try {
+      await pages.need(first, last);
+    } catch (why) {
+      if (this.#coming !== pages) return;
+      this.#version = -1; // watch() asks again
+      this.#told(`The server does not answer: ${why instanceof Error ? why.message : String(why)}`, []);
+    }
+    if (this.#coming !== pages) return;
+    [this.#pages, this.#coming] = [pages, null];
+    await this.#draw();
   }
 
   #sort(key: string): void {
