@@ -47,6 +47,50 @@ def test_a_run_is_drawn_without_an_error_or_a_request_to_another_host(
         }
 
 
+TRAPS_AT_SEED_7 = """
+const instantiate = WebAssembly.instantiate;
+WebAssembly.instantiate = async (...given) => {
+  const { exports } = await instantiate(...given);
+  let at = 0, length = 0;
+  return { exports: {
+    ...exports,
+    input: (bytes) => (length = bytes, at = exports.input(bytes)),
+    advance: () => {
+      const asked = new TextDecoder().decode(new Uint8Array(exports.memory.buffer, at, length));
+      if (asked.includes('"seed":7,')) throw new WebAssembly.RuntimeError("unreachable");
+      return exports.advance();
+    },
+  } };
+};
+"""
+"""In front of the worker's program: the simulator ends at one seed as a panic ends it."""
+
+
+def test_a_simulator_that_stops_says_so_and_marks_what_is_shown(
+    browser: Browser, address: str, wasm: Path
+) -> None:
+    program = TRAPS_AT_SEED_7 + (wasm.parent / "worker.js").read_text()
+    with watched(browser) as (page, said, _):
+        page.route("**/worker.js", lambda route: route.fulfill(body=program, content_type="text/javascript"))
+        page.goto(f"{address}#{SHORT}")
+        is_exact(page)
+        page.evaluate("hash => { location.hash = hash; }", f"#{SHORT}&seed=7")
+        expect(page.locator("#status")).to_have_attribute("data-state", "error")
+        expect(page.locator("#status")).to_contain_text("an error of its own (unreachable)")
+        expect(page.locator("#status")).to_contain_text("of the settings before")
+        expect(page.get_by_role("button", name="CSV")).to_be_disabled()
+        page.evaluate("hash => { location.hash = hash; }", f"#{SHORT}&seed=6")
+        is_exact(page)
+        expect(page.locator("body")).not_to_have_class("stale")
+        expect(page.get_by_role("button", name="CSV")).to_be_enabled()
+        page.get_by_role("button", name="Pin this run").click()
+        page.get_by_role("button", name="Over 5 seeds").click()
+        expect(page.locator("#over-seeds")).to_contain_text("The simulator stopped")
+        expect(page.locator("#status")).to_have_attribute("data-state", "exact")
+        expect(page.get_by_role("button", name="Over 5 seeds")).to_be_visible()
+        assert said == []
+
+
 def test_a_slider_redraws_and_the_address_gives_the_same_figures(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}#{SHORT}") as (page, said, _):
         before = page.locator("#figures").inner_text()

@@ -129,6 +129,7 @@ function found(it: Found): void {
   status.dataset.state = it.whole ? "exact" : "preview";
   status.dataset.runs = String(Number(status.dataset.runs ?? 0) + 1);
   progress.hidden = true;
+  showStale(false);
   draw();
   picture.of(it.settings, now.series);
   clock.length(it.settings.duration / 1e9);
@@ -141,9 +142,19 @@ function tellProgress(share: number): void {
 }
 
 function failed(message: string): void {
-  status.textContent = `The simulator stopped: ${message}`;
+  status.textContent = stopped(message);
   status.dataset.state = "error";
   progress.hidden = true;
+  showStale(now !== null);
+}
+
+const stopped = (message: string) => `The simulator stopped: ${message}.`;
+
+/** What is shown is of other settings than those that are set, and there is nothing of these. */
+function showStale(is: boolean): void {
+  document.body.classList.toggle("stale", is);
+  for (const name of ["save-csv", "save-png", "save-svg"]) byId(name, HTMLButtonElement).disabled = is;
+  if (is) status.textContent += " The pictures and figures are of the settings before.";
 }
 
 function draw(): void {
@@ -203,7 +214,10 @@ seedsButton.addEventListener("click", () => {
       dropSeeds();
       overSeeds.textContent = words;
     },
-    failed,
+    failed: (message) => {
+      dropSeeds();
+      overSeeds.textContent = stopped(message);
+    },
   });
   overSeeds.textContent = "";
   seedComparison.start(settings, pinnedSettings);
@@ -293,7 +307,7 @@ function findPinned(): void {
       draw();
     },
     progress: () => undefined,
-    failed,
+    failed: (message) => say(sentence, `The run that is pinned cannot be shown. ${stopped(message)}`),
   });
   pinRunner.ask(pinnedSettings, false);
 }

@@ -97,7 +97,7 @@ export class Simulator {
     } catch (trap) {
       // A panic ends the module without a word.
       const what = trap instanceof Error ? trap.message : String(trap);
-      throw new SimulationError(`the simulator broke off at an error of its own (${what}); bentpipe run of the same lab file says which`);
+      throw new SimulationError(`an error of its own (${what}). bentpipe run of the same lab file says which`);
     }
     if (code === ERROR) throw new SimulationError(this.#text());
     return code;
