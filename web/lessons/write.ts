@@ -1,6 +1,6 @@
 // Simulates every try of every lesson, writes the pages docs/lessons, and names what no longer holds: `node write.js [--check]`. With `--check` it
 // writes nothing and names the pages that differ. `node write.js --labs FOLDER` writes the lab file of each try instead: LESSON-NUMBER.toml;
-// `--live FOLDER` keeps the figures of their live runs (live.ts).
+// `--live FOLDER` keeps the figures of their live runs (live.ts), in place of those that these lessons had.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { readFileSync } from "node:fs";
 import { parse } from "smol-toml";
@@ -30,7 +30,8 @@ if (process.argv.includes("--labs") && folder !== undefined) {
 }
 const from = process.argv[process.argv.indexOf("--live") + 1];
 if (process.argv.includes("--live") && from !== undefined) {
-  await writeFile("web/lessons/live.json", `${JSON.stringify(found(from, LESSONS), null, 1)}\n`);
+  const before = JSON.parse(await readFile("web/lessons/live.json", "utf8")) as Lives;
+  await writeFile("web/lessons/live.json", `${JSON.stringify({ ...before, ...found(from, LESSONS) }, null, 1)}\n`);
   process.exit();
 }
 const lives = JSON.parse(await readFile("web/lessons/live.json", "utf8")) as Lives;
