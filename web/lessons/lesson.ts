@@ -43,6 +43,8 @@ export interface Lesson {
   readonly published?: { readonly key: string; readonly says: string };
   /** Empty: no live run of this path is recorded. */
   readonly kernel: readonly Kernel[];
+  /** Why a live run differs from the simulator's. */
+  readonly apart?: string;
 }
 
 /** A path as in the cells of docs/accuracy.md: both directions alike, a queue of so many BDP, 20 s or 50 round trips. */

@@ -88,6 +88,7 @@ export function page(lesson: Lesson, simulated: Simulated, kernel: readonly stri
     "## On a real kernel",
     "",
     ...[...kernel, ...(kernel.length && live.length ? [""] : []), ...live],
+    ...(lesson.apart ? ["", lesson.apart] : []),
     ...(kernel.length + live.length ? [] : ["No run of this path on a real kernel is recorded. The lab file of the playground runs on one: `bentpipe run playground.toml --engine live`."]),
     "",
   ].join("\n");

@@ -14,7 +14,7 @@ export const ROWS: readonly Row[] = [
   { key: "downloadMbitS", label: "goodput of the download", unit: "Mbit/s" },
   { key: "neighbourMbitS", label: "goodput of each neighbour", unit: "Mbit/s" },
   { key: "queueKb", label: "mean queue", unit: "kB" },
-  { key: "pingMs", label: "95 % of pings within", unit: "ms" },
+  { key: "pingMs", label: "95\u00a0% of pings within", unit: "ms" },
   { key: "droppedPackets", label: "dropped by the queue", unit: "packets" },
   { key: "lostPackets", label: "lost on the path", unit: "packets" },
   { key: "retransmitted", label: "retransmitted", unit: "segments" },

@@ -188,7 +188,7 @@ function words({ figures: it, series: drawn }: Run): ReadonlyMap<string, string>
     throughput: `goodput ${withUnit(it.goodputMbitS, "Mbit/s")} on average`,
     queue: `${withUnit(it.queueKb, "kB")} on average`,
     windows: `cwnd up to ${most(drawn.cwnd)}, in flight up to ${most(drawn.inFlight)}, receive window up to ${most(drawn.window)}`,
-    rtt: it.pingMs === null ? "no ping was answered" : `95 % of pings within ${withUnit(it.pingMs, "ms")}`,
+    rtt: it.pingMs === null ? "no ping was answered" : `95\u00a0% of pings within ${withUnit(it.pingMs, "ms")}`,
     drops: `${withUnit(it.droppedPackets, "packets")} dropped by the queue, ${withUnit(it.lostPackets, "packets")} lost on the path, ${withUnit(it.retransmitted, "segments")} retransmitted`,
   };
   return new Map(CHARTS.map(({ key, title }) => [key, `${title}: ${facts[key] ?? ""}.`]));

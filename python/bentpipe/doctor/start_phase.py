@@ -13,8 +13,8 @@ _LAST_ROUND_TRIPS = 2
 
 
 def rising(view: View) -> Flags:
-    """Until 70 % of the largest rate is reached, or three round trips bring less than a fifth more. Where it is
-    reached two round trips before the end or later, until the end: the last one carries what was left."""
+    """Until 70 % of the largest rate is reached, or three round trips bring less than a fifth more. Where it
+    is reached two round trips before the end or later, until the end: the last one carries what was left."""
     rate = np.nan_to_num(view.total_bit_s)
     nothing = np.zeros(view.size, bool)
     if not rate.size or rate.max() <= 0:

@@ -35,7 +35,7 @@ _NO_QUEUE = 0.2
 _NEARLY_ALL = 0.98
 _SOME = 20
 _OFTEN = 0.03
-"""Share of the segments that BBR loses where something drops what exceeds a rate. A queue of its BDP loses none."""
+"""Share of its segments that BBR loses where something drops what exceeds a rate."""
 _SEGMENTS_AT_ONCE = 3
 _POLICER_OR_QUEUE = {**dict.fromkeys(CAUSES, 0.0), "policer": 0.5, "line-drops": 0.25, "short-queue": 0.25}
 """With BBR these look the same; a policer is the most frequent."""

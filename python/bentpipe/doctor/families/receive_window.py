@@ -32,7 +32,7 @@ _UNREAD = 0.25
 _READS_WITHIN_RTTS = 4
 _LEAST_APART_S = 0.2
 _BBR_CYCLE = 8
-"""Round trips from one probe for more to the next (draft-cardwell-iccrg-bbr-congestion-control-00, 4.3.3.4)."""
+"""Round trips from one probe for more to the next (draft-cardwell-iccrg-bbr-congestion-control-00)"""
 
 
 def receive_window(view: View) -> list[Claim]:
@@ -97,8 +97,8 @@ def _between(time_s: Floats, where: Flags, most_s: float) -> Flags:
 
 
 def _within_cycles(view: View, full: Flags) -> Flags:
-    """BBR asks for a quarter more in one round trip of eight, and for less in the next. Where the window is full
-    again and again so often, it is what BBR finds."""
+    """BBR asks for a quarter more in one round trip of eight, and for less in the next. Where the window is
+    full again and again so often, it is what BBR finds."""
     found = np.zeros(view.size, bool)
     for number in view.connections:
         own = view.connection == number
