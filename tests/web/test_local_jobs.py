@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from bentpipe.web.jobs import Job
@@ -57,6 +58,8 @@ def test_a_lab_runs_to_its_end_and_its_bins_come(server: Running) -> None:
     assert 10 < max(goodput) <= 16
     folder = server.folder / job["folder"]
     assert len(list(folder.glob("*/run.json"))) == 2
+    kept = pl.read_parquet(folder / message["job"]["run"] / "link.parquet").filter(pl.col("pipe") == "down")
+    assert down["time_s"] == pytest.approx(kept["time_s"].to_list())  # each bin once, none dropped
     assert not list(folder.glob("*/raw"))
     assert not list(folder.glob(".*.part"))
     status, report = server.get(f"/{reports(server)}/{job['folder']}")
