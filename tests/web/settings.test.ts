@@ -74,7 +74,7 @@ test("a comparison says what was changed and by how much the figures changed", (
   const changed = { ...START, queue: 400_000 };
   expect(differences(changed, START)).toEqual(["queue 400 kB instead of 1 MB"]);
   expect(comparison(changed, now, START, before)).toBe(
-    "With queue 400 kB instead of 1 MB: goodput 15 instead of 20 Mbit/s (\u221225 %); 95 % of pings within 609 instead of 600 ms (+1.5 %) (seed 1 in both).",
+    "With queue 400 kB instead of 1 MB: goodput 15 instead of 20 Mbit/s (\u221225 %); 95\u00a0% of pings within 609 instead of 600 ms (+1.5 %) (seed 1 in both).",
   );
 });
 
