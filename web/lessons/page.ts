@@ -84,7 +84,7 @@ export function page(lesson: Lesson, simulated: Simulated, kernel: readonly stri
     lesson.why(at),
     "",
     ...(lesson.published ? ["## Published", "", `${sentence(lesson.published.says)} ([${lesson.published.key}](../labs/${lesson.published.key}.md))`, ""]
-      : ["## Published", "", "None of the four published experiments has this path.", ""]),
+      : ["## Published", "", "The four published experiments give no figure for this.", ""]),
     "## On a real kernel",
     "",
     ...[...kernel, ...(kernel.length && live.length ? [""] : []), ...live],

@@ -1,5 +1,5 @@
 //! What the path, the TCP endpoint and both engines share and none of them owns: integer time, an event queue, seeded randomness,
-//! the normal distribution's quantile, the ECN codepoint of a packet, its direction, and the topology of a network. No I/O, no clock.
+//! the normal distribution's quantile, the ECN codepoint of a packet, its direction, the topology of a network, and words for messages. No I/O, no clock.
 #![forbid(unsafe_code)]
 
 mod direction;

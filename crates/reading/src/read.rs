@@ -262,8 +262,9 @@ impl<T: Read> Read for Vec<T> {
     fn read(&mut self, value: &Value) -> Result<(), Fault> {
         self.clear();
         each(elements(value)?, &mut |_, value| {
+            let place = self.len();
             self.push(T::blank());
-            self.last_mut().expect("one").read(value)
+            self[place].read(value)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 A sample belongs to it if a queue of ACKs stands (return_way.py). So does what follows a slow start that
 ended without a loss: HyStart takes the ACKs' wait for a full path. And so does what TCP repairs after a
-retransmission timeout: the ACKs waited longer than the timer.
+retransmission timeout, if the ACKs waited longer than its timer.
 
 The second test: how much less the ACKs' rate varied than the payload's; at a receiver, which sees the
 payload's only, one half. In a capture with time stamps: the share of the wait that is on the way back.
@@ -12,6 +12,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.retransmission_timer import acks_outlast_the_timer
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent
 
@@ -21,7 +22,9 @@ _AT_RECEIVER = 0.5
 def ack_path(view: View) -> list[Claim]:
     if not view.returning.any():
         return []
-    holds = view.returning | _left_slow_start(view) | view.after_timeout
+    holds = view.returning | _left_slow_start(view)
+    if acks_outlast_the_timer(view):
+        holds |= view.after_timeout
     own = view.connection == view.connection[0]
     took_s = float(view.time_s[own][-1] - view.time_s[own][0])
     acks = view["acks"][own]

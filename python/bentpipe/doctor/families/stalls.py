@@ -17,7 +17,7 @@ from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.episodes import episodes
-from bentpipe.doctor.retransmission_timer import ran_out
+from bentpipe.doctor.retransmission_timer import acks_outlast_the_timer, ran_out
 from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
@@ -58,8 +58,8 @@ def stalls(view: View) -> list[Claim]:
     causes = drop_causes(view)
     if causes and max(causes, key=lambda cause: causes[cause]) in _DROP_ALWAYS:
         return claims  # Timeouts are what these do to small windows.
-    if view.returning.any():
-        return claims  # ACKs that wait longer than the timer make it run out.
+    if acks_outlast_the_timer(view):
+        return claims
     rest = (silent | view.after_timeout | _before_timeouts(view)) & ~outage
     if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
         claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))

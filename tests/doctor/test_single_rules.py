@@ -1,0 +1,92 @@
+"""Rules of the doctor that few paths need: a lab for each that was diagnosed wrongly without it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from test_findings import BULK, diagnosed
+
+from bentpipe.doctor.evidence import SeenFrom
+
+LARGE = {"tcp_rmem": [4096, 131072, 100_000_000], "tcp_wmem": [4096, 16384, 100_000_000]}
+RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
+    "the last round trip of a short file carries what is left": (
+        "slow-start",
+        "receiver",
+        {
+            "path": {"rtt": "627 ms", "rate": "20 Mbit/s"},
+            "workload": [{"name": "download", "kind": "http", "size": "68202 B"}],
+            "until": "done",
+        },
+    ),
+    "BBR loses often at a low rate, and the few packets that wait are no queue": (
+        "policer",
+        "sender",
+        {
+            "path": {
+                "rtt": "8 ms",
+                "rate": "6 Mbit/s",
+                "down": {"policer": {"rate": "1.8 Mbit/s", "burst": "67 kB"}},
+            },
+            "host": {"congestion_control": "bbr"},
+        },
+    ),
+    "BBR's probes meet the window, not what it sends between them": (
+        "receiver-window",
+        "sender",
+        {
+            "path": {"rtt": "160 ms", "rate": "678 Mbit/s"},
+            "host": {**LARGE, "congestion_control": "bbr"},
+            "client": {"tcp_rmem": [4096, 131072, 8_986_393]},
+            "duration": "20 s",
+        },
+    ),
+    "ACKs wait longer than the timer": (
+        "ack-path",
+        "sender",
+        {
+            "path": {"rtt": "17 ms", "rate": "10 Mbit/s", "up": {"rate": "32 kbit/s"}},
+            "workload": [{**BULK, "streams": 8}],
+            "duration": "20 s",
+        },
+    ),
+    "what waits for a missing segment closes the window too": (
+        "reordering",
+        "sender",
+        {
+            "path": {
+                "rtt": "327.867 ms",
+                "rate": "73.337 Mbit/s",
+                "down": {"jitter": {"spread": "64.141 ms", "distribution": "uniform", "reorder": True}},
+            },
+            "host": {
+                "tcp_rmem": [4096, 131072, 24_044_935],
+                "tcp_wmem": [4096, 16384, 24_044_935],
+                "congestion_control": "reno",
+            },
+            "duration": "20 s",
+            "seed": 60001,
+        },
+    ),
+    "flights of single moments are no queue without a round trip that grows": (
+        "short-queue",
+        "sender",
+        {"path": {"rtt": "5.6 ms", "rate": "580 Mbit/s", "queue": "40 kB"}, "host": LARGE},
+    ),
+    "what is dropped bounds the rate that a queue shows": (
+        "line-drops",
+        "sender",
+        {
+            "path": {"rtt": "406 ms", "rate": "184 Mbit/s", "down": {"delay_limit": "690 packets"}},
+            "host": LARGE,
+            "workload": [{**BULK, "streams": 4}],
+            "duration": "24 s",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_rule_finds_the_planted_limit(rule: str) -> None:
+    kind, seen_from, lab = RULES[rule]
+    assert diagnosed(lab, seen_from).findings[0].kind == kind
