@@ -21,7 +21,7 @@ def ran_out(lasted_s: float, rtt_s: float) -> int:
 
 
 def acks_outlast_the_timer(view: View) -> bool:
-    """Whether ACKs waited on their way back for longer than the timer allows beyond the round trip: then it runs
-    out though nothing was lost."""
+    """Whether ACKs waited on their way back for longer than the timer allows beyond the round trip: then it
+    runs out though nothing was lost."""
     waits = view.queue_s[view.returning & np.isfinite(view.queue_s)]
     return bool(waits.size and waits.max() > _LEAST_VARIANCE_S)
