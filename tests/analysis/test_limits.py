@@ -42,6 +42,7 @@ def transfer(*changes: str, lab: str = LAB) -> Transfer:
         (("path.down.ingress_loss=0.01",), "random-loss"),
         (("path.queue=4 packets",), "short-queue"),
         (("path.rate=1 Gbit/s", "path.queue=1 MB", "path.delay_limit=20 packets"), "line-drops"),
+        (("workload.download.max_pacing_rate=4 Mbit/s",), "pacing"),
         (("path.rtt=2 s", "duration=15 s", "path.rate=100 Mbit/s"), "slow-start"),
     ],
 )
@@ -69,6 +70,15 @@ def test_each_sentence_has_its_figures_with_their_units() -> None:
     assert f"Drops down: {lost} packets by the channel's loss" in text
     assert "2 base round trips" in text
     assert 5 <= len(text.splitlines()) <= 12
+
+
+def test_a_bound_of_pacing_is_named_with_its_rate() -> None:
+    text = explained.plain("\n".join(explained.lines(of_run("workload.download.max_pacing_rate=4 Mbit/s"))))
+    assert "spaced its packets for 4 Mbit/s" in text
+    bbr = explained.plain(
+        "\n".join(explained.lines(of_run("host.congestion_control=bbr", "path.rtt=500 ms")))
+    )
+    assert "spaced its packets" not in bbr
 
 
 def test_where_two_causes_dropped_packets_the_sentence_names_both() -> None:

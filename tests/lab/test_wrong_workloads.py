@@ -104,6 +104,20 @@ WRONG: Mapping[str, Wrong] = {
         '"5 s"',
         "before the run",
     ),
+    "a bound of pacing that iperf3 cannot set": (
+        'duration = "5 s"\n[[workload]]\nkind = "bulk"\nmax_pacing_rate = "40 Gbit/s"\n',
+        ":4",
+        "workload.bulk.max_pacing_rate",
+        "40 Gbit/s",
+        "32 Gbit/s",
+    ),
+    "a bound of pacing by size": (
+        '[[workload]]\nkind = "bulk"\nsize = "1 MB"\nmax_pacing_rate = "4 Mbit/s"\n',
+        ":4",
+        "workload.bulk.max_pacing_rate",
+        '"size"',
+        '"time"',
+    ),
     "a fetch of nothing": (
         '[[workload]]\nkind = "http"\n',
         ":1",

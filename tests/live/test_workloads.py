@@ -30,6 +30,11 @@ BULK = PATH + '[[workload]]\nname = "load"\nkind = "bulk"\n'
 PING = PATH + '[[workload]]\nname = "rtt"\nkind = "ping"\ncount = 3\ninterval = "20 ms"\n'
 
 
+def _folder(place: Path) -> Path:
+    place.mkdir()
+    return place
+
+
 def workload(results: Results, name: str) -> dict[str, Any]:
     found: dict[str, Any] = results.records[0]["workloads"][name]
     return found
@@ -72,6 +77,16 @@ def test_a_transfer_by_time_gets_most_of_the_rate_and_never_more(tmp_path: Path,
     said = results.tools["output"].to_list()
     assert len(said) == 2
     assert all('"intervals"' in output for output in said)
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_bound_of_pacing_is_kept_as_in_sim(tmp_path: Path, direction: str) -> None:
+    lab = BULK + f'direction = "{direction}"\ntime = "3 s"\nomit = "1 s"\nmax_pacing_rate = "6 Mbit/s"\n'
+    rates = [
+        workload(run(_folder(tmp_path / engine), lab, engine), "load")["goodput_mbit_s"]
+        for engine in ("live", "sim")
+    ]
+    assert rates == pytest.approx([6, 6], rel=0.03)
 
 
 @pytest.mark.parametrize("direction", ["down", "up"])

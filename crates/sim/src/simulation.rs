@@ -104,8 +104,8 @@ impl Simulation {
         let (mut world, ends) = standard::build(&spec, Vec::new(), start)?;
         let mut workloads = Vec::new();
         for (place, work) in spec.workloads.iter().enumerate() {
-            if let Some(control) = work.congestion_control() {
-                world.set_sockets(place, |tcp| tcp.congestion_control.clone_from(control));
+            if work.has_own_settings() {
+                world.set_sockets(place, |tcp| work.set(tcp));
             }
             workloads.push(workload::build(&mut world, place, work)?);
             world.call_at(work.start(), place, START);

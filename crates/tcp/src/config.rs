@@ -30,6 +30,9 @@ pub struct Config {
     /// What the receiver allows from the handshake on, in bytes, as a QUIC receiver's `initial_max_data`. Linux has no such setting:
     /// its window begins at 64 kB and grows by two segments for each that arrives.
     pub open_receive_window: Option<u64>,
+    /// `SO_MAX_PACING_RATE` as a rate of payload: what leaves is spaced at this rate at most, and at Linux's pacing rate below it. The
+    /// option makes TCP pace by itself, without `fq` and whatever the congestion control (`sk_setsockopt`, `SK_PACING_NEEDED`).
+    pub max_pacing_rate_bit_s: Option<u64>,
     pub slow_start_after_idle: bool,
     /// 4 or 6.
     pub ip: u8,
@@ -58,6 +61,7 @@ bentpipe_reading::read_struct!(Config default {
     initcwnd,
     initrwnd,
     open_receive_window,
+    max_pacing_rate_bit_s,
     slow_start_after_idle,
     ip,
     nagle,
@@ -129,6 +133,7 @@ impl Default for Config {
             initcwnd: 10,
             initrwnd: None,
             open_receive_window: None,
+            max_pacing_rate_bit_s: None,
             slow_start_after_idle: true,
             ip: 4,
             nagle: true,

@@ -13,7 +13,8 @@ these that holds:
    drops: `congestion-window`.
 5. `send-buffer`: so much is in flight that the program waits to write.
 6. `sender-application`: all that the program wrote has been sent.
-7. `pacing`: of BBR, which sends by its estimate of the rate.
+7. `pacing`: of BBR, which sends by its estimate of the rate; or the pacing rate is below cwnd / RTT, as where
+   the program bounds it. Linux itself paces CUBIC and Reno at 1.2 cwnd / RTT or twice that.
 8. `unknown`.
 
 Samples with nothing in flight between a socket's first data and its last are `sender-application` too. Shares
@@ -77,6 +78,7 @@ _SOCKETS = (
     "srtt_s",
     "in_flight_bytes",
     "notsent_bytes",
+    "pacing_rate_bit_s",
     "rwnd_limited_s",
     "snd_wnd_bytes",
     "sndbuf_bytes",
@@ -351,6 +353,8 @@ def _findings(samples: pl.DataFrame, pipe: Pipe) -> tuple[Finding, ...]:
     )
     repairs = pl.col("ca_state").is_in(["recovery", "loss"]).fill_null(False)
     small_window = _LOSSES[max(pipe.losses, key=lambda cause: pipe.losses[cause])] if pipe.losses else None
+    held_back = pl.col("pacing_rate_bit_s") * pl.col("srtt_s") < 8 * cwnd
+    of_bbr = pl.col("congestion_control").str.starts_with("bbr")
     kind = (
         pl.when(pl.col("in_flight_bytes") == 0)
         .then(pl.lit("sender-application"))
@@ -366,7 +370,7 @@ def _findings(samples: pl.DataFrame, pipe: Pipe) -> tuple[Finding, ...]:
         .then(pl.lit("send-buffer"))
         .when((pl.col("notsent_bytes") == 0).fill_null(False))
         .then(pl.lit("sender-application"))
-        .when(pl.col("congestion_control").str.starts_with("bbr").fill_null(False))
+        .when(of_bbr.fill_null(False) | held_back.fill_null(False))
         .then(pl.lit("pacing"))
         .otherwise(pl.lit("unknown"))
     )
@@ -380,6 +384,8 @@ def _findings(samples: pl.DataFrame, pipe: Pipe) -> tuple[Finding, ...]:
             pl.col("sndbuf_bytes").median(),
             pl.col("in_flight_bytes").median(),
             pl.col("srtt_s").median(),
+            pl.col("pacing_rate_bit_s").median(),
+            of_bbr.fill_null(False).any().alias("of_bbr"),
         )
         .sort("samples", "kind", descending=[True, False])
     )
@@ -395,6 +401,7 @@ _OF_SAMPLES = {
     "receiver-window": ("snd_wnd_bytes", "srtt_s"),
     "send-buffer": ("sndbuf_bytes", "in_flight_bytes", "srtt_s"),
     "sender-application": (),
+    "pacing": ("of_bbr", "pacing_rate_bit_s", "cwnd_bytes", "srtt_s"),
 }
 _OF_WINDOWS = ("cwnd_bytes", "srtt_s")
 

@@ -237,6 +237,7 @@ def _bulk(bulk: Bulk, name: str, duration_ns: int | None) -> tuple[spec.BulkSpec
             time_ns=time_ns,
             congestion_control=bulk.congestion_control and control_name(bulk.congestion_control),
             congestion_control_parameters=control_parameters(bulk.congestion_control),
+            max_pacing_rate_bit_s=bulk.max_pacing_rate,
         )
         for direction in directions
     )

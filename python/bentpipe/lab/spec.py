@@ -96,7 +96,8 @@ class CallSpec(_WorkloadSpec):
 
 class BulkSpec(_WorkloadSpec):
     """One long transfer. Either `size_bytes` or `time_ns` is given; what is sent in `omit_ns` comes before
-    `time_ns`. `congestion_control` is its sender's; None: the host's.
+    `time_ns`. `congestion_control` is its sender's; None: the host's. `max_pacing_rate_bit_s` is each
+    stream's, of payload; None: no limit.
     """
 
     kind: Literal["bulk"] = "bulk"
@@ -107,6 +108,7 @@ class BulkSpec(_WorkloadSpec):
     omit_ns: int
     congestion_control: str | None
     congestion_control_parameters: dict[str, str | float] = Field(default_factory=dict)
+    max_pacing_rate_bit_s: int | None = None
 
 
 class PopularitySpec(_Spec):

@@ -181,7 +181,11 @@ _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "congestion-window": lambda found: (
         f"cwnd was full, {_size(found['cwnd_bytes'])}, though this pipe dropped nothing"
     ),
-    "pacing": lambda _found: "BBR sent by its own estimate of the rate, below what cwnd allows",
+    "pacing": lambda found: (
+        "BBR sent by its own estimate of the rate, below what cwnd allows"
+        if found["of_bbr"]
+        else f"the sender spaced its packets for {rate(found['pacing_rate_bit_s'])}, below what cwnd allows"
+    ),
     "sender-application": lambda _found: (
         "the program had nothing more to send: all was on its way, or it waited for a request"
     ),

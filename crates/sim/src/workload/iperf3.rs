@@ -9,7 +9,8 @@
 //! Both ends set `TCP_NODELAY` on the control connection: the second of two states does not wait for the ACK of the first.
 //!
 //! A transfer by size is asked for by its receiver (`--reverse`), as the live engine does it: it ends when the streams
-//! together have brought so many bytes.
+//! together have brought so many bytes. One whose pacing is bounded is opened by its sender, since iperf3 does not tell its server
+//! of `--fq-rate`.
 //!
 //! Then the two exchange results. The server closes the streams when it hears of the end: as the sender it still has what
 //! its socket holds, as the receiver it refuses what comes. The client reads on, and closes when it has the results.
@@ -130,11 +131,14 @@ impl Iperf3 {
         size: Option<u64>,
         time: Option<Nanos>,
         omit: Nanos,
+        is_paced: bool,
     ) -> Self {
         let sender = Side::sending(direction);
         Self {
             place,
-            client: if size.is_some() {
+            client: if is_paced {
+                sender
+            } else if size.is_some() {
                 sender.other()
             } else {
                 Side::Client

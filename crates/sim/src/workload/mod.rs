@@ -23,7 +23,7 @@ use crate::spec_error::SpecError;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
-use bentpipe_tcp::Notice;
+use bentpipe_tcp::{Config, Notice};
 use bentpipe_tcp::congestion::Choice;
 use serde::Serialize;
 
@@ -43,6 +43,8 @@ pub enum WorkloadSpec {
         omit_ns: Nanos,
         /// Of its connections' both ends; the hosts' if `None`.
         congestion_control: Option<Choice>,
+        /// `SO_MAX_PACING_RATE` of each stream, a rate of payload (iperf3's `--fq-rate`).
+        max_pacing_rate_bit_s: Option<u64>,
     },
     /// TCP as fast as it goes, with no tool around it.
     Bulk {
@@ -78,7 +80,7 @@ const BLANK: WorkloadSpec = WorkloadSpec::Ping {
 };
 
 bentpipe_reading::read_tagged!(WorkloadSpec, "kind", BLANK, {
-    "iperf3" => Iperf3 { start_ns, direction, streams, size_bytes, time_ns, omit_ns, congestion_control },
+    "iperf3" => Iperf3 { start_ns, direction, streams, size_bytes, time_ns, omit_ns, congestion_control, max_pacing_rate_bit_s },
     "bulk" => Bulk { start_ns, direction, streams, size_bytes, time_ns, omit_ns },
     "ping" => Ping { start_ns, count, interval_ns, payload_bytes },
     "call" => Call(CallSpec),
@@ -100,14 +102,27 @@ impl WorkloadSpec {
         }
     }
 
-    /// Its own, where it has one.
-    pub fn congestion_control(&self) -> Option<&Choice> {
-        match self {
-            Self::Iperf3 {
-                congestion_control, ..
-            } => congestion_control.as_ref(),
-            _ => None,
+    /// What it sets its own sockets to.
+    pub(crate) fn set(&self, tcp: &mut Config) {
+        if let Self::Iperf3 {
+            congestion_control,
+            max_pacing_rate_bit_s,
+            ..
+        } = self
+        {
+            if let Some(control) = congestion_control {
+                tcp.congestion_control.clone_from(control);
+            }
+            tcp.max_pacing_rate_bit_s = *max_pacing_rate_bit_s;
         }
+    }
+
+    pub(crate) fn has_own_settings(&self) -> bool {
+        matches!(
+            self,
+            Self::Iperf3 { congestion_control, max_pacing_rate_bit_s, .. }
+                if congestion_control.is_some() || max_pacing_rate_bit_s.is_some()
+        )
     }
 
     pub(crate) fn congestion_control_mut(&mut self) -> Option<&mut Choice> {
@@ -165,6 +180,7 @@ pub(crate) fn build(
             size_bytes,
             time_ns,
             omit_ns,
+            max_pacing_rate_bit_s,
             ..
         } => Box::new(Iperf3::new(
             place,
@@ -173,6 +189,7 @@ pub(crate) fn build(
             *size_bytes,
             *time_ns,
             *omit_ns,
+            max_pacing_rate_bit_s.is_some(),
         )),
         WorkloadSpec::Bulk {
             direction,

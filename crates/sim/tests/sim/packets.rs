@@ -32,6 +32,7 @@ fn spec() -> SimSpec {
             time_ns: Some(Nanos::from_millis(2000)),
             omit_ns: Nanos::ZERO,
             congestion_control: None,
+            max_pacing_rate_bit_s: None,
         }],
         duration_ns: Some(Nanos::from_millis(2000)),
         sample_interval_ns: Some(Nanos::from_millis(100)),

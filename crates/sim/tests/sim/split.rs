@@ -298,6 +298,7 @@ fn every_kind_of_work_goes_through_the_proxies() {
         time_ns: size_bytes.is_none().then_some(Nanos::from_secs(5)),
         omit_ns: Nanos::ZERO,
         congestion_control: None,
+        max_pacing_rate_bit_s: None,
     };
     let works = [
         WorkloadSpec::Http(http),

@@ -68,6 +68,7 @@ fn iperf3(rtt: Nanos, seconds: i64) -> Rows {
         time_ns: Some(Nanos::from_secs(seconds)),
         omit_ns: Nanos::from_secs(2),
         congestion_control: None,
+        max_pacing_rate_bit_s: None,
     };
     run(None, rtt, work)
 }
@@ -230,6 +231,7 @@ fn a_download_of_a_size_ends_at_both_ends_and_leaves_the_path_to_others() {
                 time_ns: None,
                 omit_ns: Nanos::ZERO,
                 congestion_control: None,
+                max_pacing_rate_bit_s: None,
             }],
             duration_ns: Some(Nanos::from_secs(20)),
             until_done: false,

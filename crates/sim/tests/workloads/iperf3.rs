@@ -18,6 +18,7 @@ fn the_first_byte_of_an_upload_comes_two_and_a_half_round_trips_after_its_stream
             time_ns: Some(Nanos::from_secs(1)),
             omit_ns: Nanos::ZERO,
             congestion_control: None,
+            max_pacing_rate_bit_s: None,
         };
         let (flows, _) = run(spec(
             pipe(100_000_000, round_trip_ms / 2, 1_000_000),

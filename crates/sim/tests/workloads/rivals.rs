@@ -39,6 +39,7 @@ fn transfer(control: Option<&str>) -> WorkloadSpec {
         time_ns: Some(Nanos::from_secs(2)),
         omit_ns: Nanos::ZERO,
         congestion_control: control.map(Into::into),
+        max_pacing_rate_bit_s: None,
     }
 }
 

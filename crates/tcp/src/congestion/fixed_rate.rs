@@ -27,7 +27,7 @@ pub(super) fn make(parameters: &mut Parameters) -> Made {
 
 impl FixedRate {
     fn set(&self, window: &mut Window) {
-        window.pacing_rate = Some(self.rate_byte_s);
+        window.set_pacing_rate(self.rate_byte_s);
         if window.srtt > Nanos::ZERO {
             let bytes =
                 WINDOWS * u128::from(self.rate_byte_s) * window.srtt.0 as u128 / 1_000_000_000;

@@ -167,6 +167,8 @@ pub struct View {
     pub state: CaState,
     /// Last data transmission (`lsndtime`).
     pub last_sent: Time,
+    /// Bytes per second that the application bounds pacing to (`sk_max_pacing_rate`).
+    pub max_pacing_rate: u64,
     /// Earliest departure of the next burst when paced (`tcp_wstamp_ns`).
     pub next_departure: Time,
     /// The event's time (`tcp_mstamp`).
@@ -251,6 +253,7 @@ impl Window {
                 min_rtt: None,
                 state: CaState::Open,
                 last_sent: Time(i64::MIN >> 2),
+                max_pacing_rate: u64::MAX,
                 next_departure: Time(i64::MIN >> 2),
                 now: Time::ZERO,
             },
@@ -285,8 +288,19 @@ impl Window {
         let bytes = u128::from(self.mss) * u128::from(segments) * u128::from(percent);
         if self.srtt.0 > 0 {
             let rate = bytes * 10_000_000 / self.srtt.0 as u128;
-            self.pacing_rate = Some(rate.min(u128::from(u64::MAX)) as u64);
+            self.set_pacing_rate(rate.min(u128::from(u64::MAX)) as u64);
         }
+    }
+
+    /// `SO_MAX_PACING_RATE`, set before the connection begins (`sk_setsockopt`): it is the pacing rate until there is another.
+    pub(crate) fn bound_pacing(&mut self, most: u64) {
+        self.view.max_pacing_rate = most;
+        self.pacing_rate = Some(most);
+    }
+
+    /// Sets the pacing rate in bytes per second, or the application's bound if that is lower.
+    pub fn set_pacing_rate(&mut self, rate: u64) {
+        self.pacing_rate = Some(rate.min(self.max_pacing_rate));
     }
 
     /// Slow start by `acked` segments; returns what is left over once ssthresh is reached.

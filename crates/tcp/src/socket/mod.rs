@@ -137,7 +137,10 @@ impl Socket {
     fn new(config: &Arc<Config>, mtu: u32, random: u64, state: State) -> Option<Self> {
         let advertised_mss = mtu - config.ip_header() - 20;
         let control = config.congestion_control.make().ok()?;
-        let window = Window::new(config.initcwnd, random);
+        let mut window = Window::new(config.initcwnd, random);
+        if let Some(most) = config.max_pacing_rate_bit_s {
+            window.bound_pacing(most / 8);
+        }
         let buffer = ReceiveBuffer::new(config, advertised_mss);
         Some(Self {
             config: Arc::clone(config),

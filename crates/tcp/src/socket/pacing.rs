@@ -9,10 +9,11 @@ impl Socket {
     /// Sets when the next burst may leave. The first ten segments are free, and up to half a burst's time is forgiven
     /// if it leaves late (`tcp_update_skb_after_send`).
     pub(super) fn space_departure(&mut self, payload: u64) {
+        let paces = self.paces();
         let w = &mut self.window;
         let prior = w.next_departure;
         w.view.next_departure = prior.max(w.now);
-        if !self.control.paces() || self.counters.data_segments_out < 10 {
+        if !paces || self.counters.data_segments_out < 10 {
             return;
         }
         if let Some(rate) = w.pacing_rate
@@ -24,8 +25,13 @@ impl Socket {
         }
     }
 
+    /// Whether what leaves is spaced: by the congestion control, or as the application bounds the rate.
+    fn paces(&self) -> bool {
+        self.control.paces() || self.config.max_pacing_rate_bit_s.is_some()
+    }
+
     pub(super) fn paced_out(&mut self) -> bool {
-        if !self.control.paces() || self.window.next_departure <= self.window.now {
+        if !self.paces() || self.window.next_departure <= self.window.now {
             return false;
         }
         self.timers.pacing = Some(self.window.next_departure);

@@ -12,7 +12,9 @@
    to say when the last byte came, as the JSON has only whole seconds of wall clock.
 5. A congestion control of the workload's own comes with the address that is connected to: the routes between
    the two hosts' addresses of that network carry it, so that it is the sender's, whichever end that is.
-6. Deadlines allow twenty round trips with the queues full beyond the transfer's own time: control messages
+6. iperf3 does not tell its server of `--fq-rate` (3.12, src/iperf_api.c), so with it the client runs at the
+   sending host. It sets `SO_MAX_PACING_RATE` on data connections only (src/iperf_tcp.c).
+7. Deadlines allow twenty round trips with the queues full beyond the transfer's own time: control messages
    wait in the same queue as data.
 """
 
@@ -48,13 +50,15 @@ class Plan:
 
 
 def plan(spec: BulkSpec, *, server_address: str, port: int, ip: int) -> Plan:
-    client_at = "server" if spec.size_bytes is not None and spec.direction is Direction.UP else "client"
+    client_at = _client_at(spec)
     argv = ["iperf3", f"-{ip}", "-c", server_address, "-p", str(port)]
     argv += ["-J", "-i", "1", "--connect-timeout", "60000"]
-    if spec.size_bytes is not None or spec.direction is Direction.DOWN:
+    if client_at != spec.direction.sender:
         argv.append("--reverse")
     if spec.streams > 1:
         argv += ["-P", str(spec.streams)]
+    if spec.max_pacing_rate_bit_s is not None:
+        argv += ["--fq-rate", str(spec.max_pacing_rate_bit_s)]
     if spec.size_bytes is not None:
         argv += ["-n", str(spec.size_bytes)]
     elif spec.time_ns is not None:
@@ -63,6 +67,12 @@ def plan(spec: BulkSpec, *, server_address: str, port: int, ip: int) -> Plan:
         if spec.omit_ns:
             argv += ["-O", str(math.ceil(spec.omit_ns / 1e9))]
     return Plan(client_at, _OPPOSITE[client_at], argv)
+
+
+def _client_at(spec: BulkSpec) -> str:
+    if spec.max_pacing_rate_bit_s is not None:
+        return str(spec.direction.sender)
+    return "server" if spec.size_bytes is not None and spec.direction is Direction.UP else "client"
 
 
 def programs(_spec: BulkSpec) -> tuple[str, ...]:
@@ -79,7 +89,7 @@ def refusal(spec: BulkSpec) -> str | None:
 
 async def run(spec: BulkSpec, bench: Bench) -> WorkloadResult:
     name, start_s, ip, port = spec.name, spec.start_ns / 1e9, bench.spec.client.ip, bench.port(spec.name)
-    at = "client" if spec.size_bytes is not None and spec.direction is Direction.UP else "server"
+    at = _OPPOSITE[_client_at(spec)]
     way = plan(spec, server_address=bench.address(at, ip, spec.congestion_control), port=port, ip=ip)
     # A transfer by size is bounded by the run's end and by iperf3's own idle timeout.
     deadline_s = None

@@ -2,13 +2,23 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
+from bentpipe.lab import units
 from bentpipe.lab.errors import FaultError
 from bentpipe.lab.models.base import (
     PositiveSize,
     PositiveSpan,
     Probability,
+    Rate,
     Size,
     Span,
     Table,
@@ -34,6 +44,15 @@ class Ping(WorkloadKeys):
         ),
     ] = 200_000_000
     size: Annotated[Size, Field(le=65507 - 20), doc("payload of an echo request", "as ping's own")] = 56
+
+
+def _paced_by_iperf3(rate_bit_s: int) -> int:
+    """iperf3 hands a 32-bit number of bytes per second to the kernel."""
+    if not 1_000 <= rate_bit_s <= 32_000_000_000:
+        raise FaultError(
+            "expected 1 kbit/s to 32 Gbit/s", found=f"{units.format_rate(rate_bit_s)}, which is out of range"
+        )
+    return rate_bit_s
 
 
 class Bulk(WorkloadKeys):
@@ -63,6 +82,14 @@ class Bulk(WorkloadKeys):
             default="the sending host's",
         ),
     ] = None
+    max_pacing_rate: Annotated[
+        Annotated[Rate, AfterValidator(_paced_by_iperf3)] | None,
+        doc(
+            "the highest rate of payload of each stream, for which TCP then spaces its packets, as iperf3's "
+            "`--fq-rate` (`SO_MAX_PACING_RATE`); 1 kbit/s to 32 Gbit/s; not with `size`",
+            default="no limit",
+        ),
+    ] = None
     omit: Annotated[
         Span,
         doc(
@@ -74,6 +101,12 @@ class Bulk(WorkloadKeys):
     def _size_or_time(self) -> Self:
         if self.size is not None and self.time is not None:
             raise FaultError("expected only one of them", found='both "size" and "time"', key="time")
+        if self.size is not None and self.max_pacing_rate is not None:
+            raise FaultError(
+                'expected "time" with it: iperf3 limits only transfers by time',
+                found='it and "size"',
+                key="max_pacing_rate",
+            )
         return self
 
 

@@ -15,7 +15,7 @@ impl Bbr {
             1000
         };
         let rate = Rate::of(u64::from(window.cwnd), rtt_us);
-        window.pacing_rate = Some(rate.pacing(window.mss, HIGH_GAIN));
+        window.set_pacing_rate(rate.pacing(window.mss, HIGH_GAIN));
     }
 
     pub(super) fn set_pacing_rate(&mut self, window: &mut Window, gain: Gain) {
@@ -24,7 +24,7 @@ impl Bbr {
             self.init_pacing_rate(window);
         }
         if self.full || window.pacing_rate.is_none_or(|present| rate > present) {
-            window.pacing_rate = Some(rate);
+            window.set_pacing_rate(rate);
         }
     }
 

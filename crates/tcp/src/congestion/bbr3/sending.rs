@@ -14,7 +14,7 @@ impl Bbr3 {
             1000
         };
         let rate = Rate::of(u64::from(window.cwnd), rtt_us.max(1));
-        window.pacing_rate = Some(rate.pacing(window.mss, STARTUP_GAIN));
+        window.set_pacing_rate(rate.pacing(window.mss, STARTUP_GAIN));
     }
 
     pub(super) fn set_pacing_rate(&mut self, window: &mut Window, gain: Gain) {
@@ -23,7 +23,7 @@ impl Bbr3 {
         }
         let rate = self.rate.pacing(window.mss, gain);
         if self.full_reached || window.pacing_rate.is_none_or(|present| rate > present) {
-            window.pacing_rate = Some(rate);
+            window.set_pacing_rate(rate);
         }
     }
 
