@@ -8,7 +8,8 @@ name. Runs are kept in `runs/doctor-live`, so that a check that was stopped goes
 `--cures` makes the best change that the doctor proposes for each of these runs in the lab itself, runs it,
 and compares what was predicted with what it gave (cured.py). `--kinds` divides the runs among processes.
 
-No rule and no weight comes from these runs.
+`--half development` runs other labs, in which rules may be looked for. No rule and no weight comes from
+the test set.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from typing import Any
 from captured import KeptReading, hosts_of, reading_of, seen_in
 from confusion import ENDS, Found, found_of, matrix, summary
 from cured import CURED, Change, Cured, changed, of_run, table
-from planted import KINDS, Planted, Range, draw
+from planted import KINDS, REAL, Planted, Range, draw
 from records import Kept, has_its_limit, keep, parquet, used_share
 
 import bentpipe
@@ -35,8 +36,9 @@ from bentpipe.errors import BentpipeError
 from bentpipe.sweep.run import execute
 
 FOLDER = Path("runs/doctor-live")
+_FIRST_SEEDS = {"development": 270_000, "test": 280_000}
+"""Rules may be looked for in the runs of the development set; no rule comes from those of the test set."""
 _PATHS = Range(rate_bit_s=(2e6, 1e8), rtt_s=(0.01, 0.25), least_s=8.0, round_trips=30.0)
-_FIRST_SEED = 260_000
 _DRAWS = 6
 _TRIES = 2
 _EVERY_S = 0.1
@@ -55,22 +57,25 @@ class Outcome:
     """Runs that do not count, and why."""
 
 
-def outcome(kind: str, number: int) -> Outcome:
+def kept_in(first_seed: int, kind: str, number: int) -> Path:
+    return FOLDER / str(first_seed) / f"{kind}-{number}.pickle"
+
+
+def outcome(first_seed: int, kind: str, number: int) -> Outcome:
     """The run of that number; made if it is not there."""
-    file = FOLDER / f"{kind}-{number}.pickle"
+    file = kept_in(first_seed, kind, number)
     if file.exists():
         found: Outcome = pickle.loads(file.read_bytes())
         return found
-    found = _made(kind, number)
+    found = _made(first_seed + number * _DRAWS, kind)
     keep(file, found)
     return found
 
 
-def _made(kind: str, number: int) -> Outcome:
+def _made(first: int, kind: str) -> Outcome:
     left_out: list[str] = []
-    first = _FIRST_SEED + number * _DRAWS
     for seed in range(first, first + _DRAWS):
-        planted = draw(kind, seed, of=_PATHS)
+        planted = draw(kind, seed, REAL, _PATHS)
         for _ in range(_TRIES):
             try:
                 run, captures, doubts = _run(planted.lab)
@@ -155,21 +160,32 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--cures", action="store_true", help="predicted against real, by cure")
     parser.add_argument("--kept", action="store_true", help="only those that are kept; run nothing")
+    parser.add_argument("--half", choices=tuple(_FIRST_SEEDS), default="test")
+    parser.add_argument("--wrong", action="store_true", help="name each wrong one on stderr")
     asked = parser.parse_args()
+    if asked.wrong and asked.half == "test":
+        parser.error("--wrong is for --half development: the test set judges")
+    seed = _FIRST_SEEDS[asked.half]
     kinds = [kind for kind in KINDS if kind in asked.kinds.split(",")]
     found: list[Found] = []
     changes: list[Cured] = []
     left_out: list[str] = []
     for number in range(asked.first, asked.runs):
         for kind in kinds:
-            if asked.kept and not (FOLDER / f"{kind}-{number}.pickle").exists():
+            if asked.kept and not kept_in(seed, kind, number).exists():
                 continue
-            of = outcome(kind, number)
+            of = outcome(seed, kind, number)
             left_out += of.left_out
             if asked.cures:
                 changes += cured(of) if kind in CURED else []
             else:
-                found += diagnosed(kind, of)
+                of_this = diagnosed(kind, of)
+                found += of_this
+                for each in of_this if asked.wrong else ():
+                    if each.first != each.planted or each.also_missing:
+                        print(
+                            f"WRONG {kind} {of.seed} {each.end}: {each.first}, {each.path}", file=sys.stderr
+                        )
             print(f"{kind} {number}: {'no run counts' if of.run is None else 'done'}", file=sys.stderr)
     if asked.cures:
         print("\n".join(table(changes, asked.runs - asked.first)))

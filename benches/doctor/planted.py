@@ -237,6 +237,14 @@ def _pacing(path: Path, random_: random.Random) -> Planted | None:
     return Planted("pacing", lab, most_used=0.8, lifted=path.lab())
 
 
+def _bounded(path: Path, random_: random.Random) -> Planted | None:
+    """The same by the socket option, which real kernels have."""
+    lab = path.lab()
+    rate = path.rate_bit_s * random_.uniform(0.1, 0.6)
+    lab["workload"][0]["max_pacing_rate"] = f"{rate / 1e6:.3f} Mbit/s"
+    return Planted("pacing", lab, most_used=0.8, lifted=path.lab())
+
+
 def _ack_path(path: Path, random_: random.Random) -> Planted | None:
     """The way back carries 15 to 60 % of the ACKs that one ACK for two segments would need."""
     needed = path.rate_bit_s * 52 / (2 * 1500)
@@ -292,3 +300,6 @@ KINDS: dict[str, Callable[[Path, random.Random], Planted | None]] = {
     "outage": _outage,
     "tcp-options": _tcp_options,
 }
+
+REAL = {**KINDS, "pacing": _bounded}
+"""The same without what only `sim` has."""

@@ -122,10 +122,10 @@ def test_bbr_fills_a_path_whose_lab_has_too_few_losses(monkeypatch: pytest.Monke
     rate_bit_s = path_of_it.rate_bit_s or path_of_it.least_rate_bit_s
     assert rate_bit_s
 
-    def simulated(_document: Any, change: Any) -> list[float]:
+    def simulated(_document: Any, change: Any, _seeds: Any) -> list[float]:
         return [0.9 * rate_bit_s if change else 3 * seen_bit_s] * 5
 
-    monkeypatch.setattr("bentpipe.doctor.cures._goodputs", simulated)
+    monkeypatch.setattr("bentpipe.doctor.cures.goodputs", simulated)
     assert cures(found, path_of_it)[0].goodput_bit_s == pytest.approx(0.9 * rate_bit_s)
 
 

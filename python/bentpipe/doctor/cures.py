@@ -27,11 +27,10 @@ from bentpipe.analysis.intervals import interval
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.lab_seen import lab_seen
+from bentpipe.doctor.matching import matched
 from bentpipe.doctor.path_seen import PathSeen, path_seen
-from bentpipe.engines.base import EngineOptions
-from bentpipe.engines.sim import SimEngine, simulated
+from bentpipe.doctor.simulating import goodputs
 from bentpipe.errors import BentpipeError
-from bentpipe.lab.load import Lab
 
 _SEEDS = (1, 2, 3, 4, 5)
 _MOST_CHANGES = 3
@@ -85,7 +84,7 @@ def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
     changes = _changes(of, document)[:_MOST_CHANGES]
     if not changes:
         return []
-    document = _shortened(document, path, seen)
+    document = matched(_shortened(document, path, seen), of, path)
     try:
         found = [_cure(_carrying(document, change, path), change, of, path) for change in changes]
     except BentpipeError:
@@ -139,25 +138,6 @@ def _shortened(document: dict[str, Any], path: PathSeen, seen_bit_s: float) -> d
     return {**document, "duration": f"{min(length_s, asked_s):.1f} s"}
 
 
-def _goodputs(document: Mapping[str, Any], change: Mapping[str, Any]) -> list[float]:
-    """Of each seed, in bit/s."""
-    lab = Lab(**document)
-    for key, value in change.items():
-        lab = lab.replace(key, value)
-    point = next(iter(lab.cells())).first
-    SimEngine().check(point.spec)
-    found = []
-    for seed in _SEEDS:
-        record, _ = simulated(
-            point.with_seed(seed), EngineOptions(), lambda *_told: None, into=None, length_s=1.0
-        )
-        work = record["workloads"]["transfer"]
-        carried = work["bytes"] * 8
-        lasted_s = work.get("completion_s") or work.get("duration_s") or 0.0
-        found.append(carried / lasted_s if lasted_s else 0.0)
-    return found
-
-
 def _cure(
     document: Mapping[str, Any],
     change: Mapping[str, Any],
@@ -165,8 +145,8 @@ def _cure(
     path: PathSeen,
 ) -> Cure | None:
     seen_bit_s = of.evidence.goodput_bit_s or 0.0
-    before = _goodputs(document, {})
-    after = _goodputs(document, change)
+    before = goodputs(document, {}, _SEEDS)
+    after = goodputs(document, change, _SEEDS)
     ratios = [late / early for early, late in zip(before, after, strict=True) if early > 0]
     spread = interval(ratios)
     if spread is None:

@@ -1,9 +1,8 @@
 """A lab that reproduces a path as it was seen, and the transfer on it.
 
 What was not seen is left to the lab's defaults: a path that was never full has the rate that it carried
-at least, 16 times over, so that it is no limit. A window that bound is set by the buffer that gives
-it: Linux offers about 0.62 of a receive buffer (reference: measured with kernel 6.18), and keeps about
-2/3 of a send buffer in flight.
+at least, 16 times over, so that it is no limit. A window that bound is set by the buffer that gives it
+(buffers_seen.py).
 
 What drops without a queue is written where it was diagnosed: a policer of the rate that passed and the
 largest burst, or a delay line for what was in flight when it lost: a window that leaves the path idle goes as
@@ -20,17 +19,16 @@ from typing import Any
 import numpy as np
 
 from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.buffers_seen import buffers_seen
 from bentpipe.doctor.claim import Finding
 from bentpipe.doctor.diagnosis import Diagnosis
-from bentpipe.doctor.path_seen import PathSeen
+from bentpipe.doctor.matching import matched
+from bentpipe.doctor.path_seen import BY_ITSELF, PathSeen
 from bentpipe.doctor.view import HEADERS_BYTES
 from bentpipe.errors import StoreError
 
-_WINDOW_OF_BUFFER = 0.62
-_FLIGHT_OF_BUFFER = 2 / 3
 _NO_LIMIT = 16
 _LEAST_RATE_BIT_S = 1e3
-_BUFFER_DEFAULT = {"tcp_rmem": (4096, 131_072), "tcp_wmem": (4096, 16_384)}
 _LONGEST_S = 120.0
 _MTU = 1500
 _LEAST_BURST = 4
@@ -50,7 +48,8 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     way, back = _droppers(of, path), _way_back(of)
     # What was seen of the path is of one way, which may be the other one than this transfer's.
     seen = way if (path.direction or direction) == direction else back
-    never_full = not path.rate_bit_s or "policer" in way or "delay_limit" in way
+    by_drops = path.rate_from not in BY_ITSELF and ("policer" in way or "delay_limit" in way)
+    never_full = not path.rate_bit_s or by_drops
     least = path.least_rate_bit_s or 0.0
     # What overflows is full then.
     rate = (least if "queue" in way else _NO_LIMIT * least) if never_full else (path.rate_bit_s or 0.0)
@@ -71,7 +70,7 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     }
     if of.evidence.congestion_control:
         lab["host"] = {"congestion_control": of.evidence.congestion_control}
-    lab.update(_buffers(of, sender, receiver))
+    lab.update(buffers_seen(of, sender, receiver))
     streams = max(len(np.unique(of.view.connection)), 1)
     work: dict[str, Any] = {"name": "transfer", "kind": "bulk", "direction": direction}
     if streams > 1:
@@ -132,42 +131,13 @@ def _way_back(of: Diagnosis) -> dict[str, Any]:
     return {"rate": f"{max(round(acks_per_s * HEADERS_BYTES * 8), _LEAST_BACK_BIT_S)} bit/s"}
 
 
-def _buffers(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    kinds = {each.kind for each in of.findings}
-    if "tcp-options" in kinds:
-        found[receiver] = {"window_scaling": False}
-    if "receiver-window" in kinds:
-        window = float(np.nanmax(of.view["rwnd_bytes"]))
-        most = of.evidence.rcvbuf_most_bytes or round(window / _WINDOW_OF_BUFFER)
-        found.setdefault(receiver, {})["tcp_rmem"] = _three("tcp_rmem", most)
-    is_known = of.evidence.sndbuf_most_bytes is not None or of.view.knows("sndbuf_bytes")
-    # Elsewhere a send buffer that is not the first of the limits may be none.
-    if "send-buffer" in kinds and (is_known or of.findings[0].kind == "send-buffer"):
-        found[sender] = {"tcp_wmem": _three("tcp_wmem", _send_buffer(of))}
-    return found
-
-
-def _send_buffer(of: Diagnosis) -> int:
-    """As the sender's host says; elsewhere the buffer that keeps so much in flight."""
-    if of.evidence.sndbuf_most_bytes:
-        return of.evidence.sndbuf_most_bytes
-    if of.view.knows("sndbuf_bytes"):
-        return round(float(np.nanmax(of.view["sndbuf_bytes"])))
-    finding = next(each for each in of.findings if each.kind == "send-buffer")
-    return round((finding.evidence.get("in_flight_bytes") or 0.0) / _FLIGHT_OF_BUFFER)
-
-
-def _three(name: str, most: int) -> list[int]:
-    least, usual = _BUFFER_DEFAULT[name]
-    most = max(most, least)
-    return [least, min(usual, most), most]
-
-
 def write_lab(file: Path, path: PathSeen, found: Sequence[Diagnosis]) -> None:
-    """Write the lab as TOML. Raises StoreError where the file cannot be written."""
+    """Write the lab as TOML, with its queue or delay line as large as what was seen asks for. Raises
+    StoreError where the file cannot be written."""
+    of = max(found, key=lambda each: each.evidence.bytes)
+    document = matched(lab_seen(path, found), of, path)
     try:
-        file.write_text(toml(lab_seen(path, found)), encoding="utf-8")
+        file.write_text(toml(document), encoding="utf-8")
     except OSError as error:
         raise StoreError(f"--lab {file}: {error.strerror}") from error
 

@@ -3,7 +3,8 @@ there is one.
 
 - **rate**: IP bytes, since a lab's rate counts them: payload x (MSS + 52) / MSS. The interval is that
   of the quartiles of the rates that were seen while a queue stood. Of a path that was never full, packet
-  trains in a capture may tell the rate (trains.py); then the interval is that of the fast trains.
+  trains in a capture may tell the rate (trains.py), or the round trips of slow start in the samples of a
+  socket (start_rate.py). Then the interval is that of the fast trains, or of the rates that fit as well.
 - **queue**: the longest wait x rate, if the path was full and lost packets then. If nothing was lost it
   is at least that long, and the upper end of the interval is unknown.
 - **loss**: loss episodes without a queue before them, per segment sent: what the path loses by itself.
@@ -19,10 +20,21 @@ import numpy as np
 from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.start_rate import StartRate, start_rate
 from bentpipe.doctor.trains import TrainsRate, path_rate
 from bentpipe.doctor.view import OF_THE_PATH, View, before_losses
 
 _NEARLY = 0.9
+_REPAIRED_ROUND_TRIPS = 3
+_WINDOW_S = 0.2
+_STARTS = (
+    *("receiver-window", "send-buffer", "tcp-options", "slow-start"),
+    *("random-loss", "short-queue", "policer", "line-drops"),
+)
+"""First findings of a transfer whose start is that of a sender without other limits."""
+
+BY_ITSELF = ("trains", "start")
+"""What tells the rate of a path that was never full."""
 
 Interval = tuple[float | None, float | None]
 
@@ -36,8 +48,9 @@ class PathSeen:
     rate_bit_s: float | None
     """Of IP bytes; None: the path was never full."""
     rate_from: str
-    """What tells that rate: `trains` of packets, a `queue` that stood, BBR's `probing`; or only that
-    something dropped at it, `losses` or `overshoot` of slow start. Empty: it is not known."""
+    """What tells that rate: `trains` of packets, the round trips of slow `start`, a `queue` that stood, BBR's
+    `probing`; or only that something dropped at it, `losses` or `overshoot` of slow start. Empty: it is not
+    known."""
     rate_interval_bit_s: Interval
     least_rate_bit_s: float | None
     """What it carried at least."""
@@ -55,7 +68,7 @@ class PathSeen:
         """Whether the rate is the most that a transfer can have, and not only a share of it or what something
         let through."""
         least = _NEARLY * (self.least_rate_bit_s or 0.0)
-        is_the_paths = self.rate_from in ("trains", *OF_THE_PATH) and not self.is_shared
+        is_the_paths = self.rate_from in (*BY_ITSELF, *OF_THE_PATH) and not self.is_shared
         return is_the_paths and self.rate_bit_s is not None and self.rate_bit_s >= least
 
     def as_json(self) -> dict[str, Any]:
@@ -88,24 +101,17 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         return None
     of = max(found, key=lambda each: (each.view.capacity_bit_s is not None, each.evidence.bytes))
     view = of.view
-    scale = view.wire_scale
-    by_trains = None if len(found) > 1 else _by_trains(of)
-    capacity = by_trains.usual if by_trains else view.capacity_bit_s
     base = view.base_rtt_s
-    least = float(view.total_bit_s.max()) * scale if view.size else None
-    rates = view.total_bit_s[view.standing & ~view.recovering] * scale
-    if by_trains:
-        interval: Interval = (by_trains.low * scale, by_trains.high * scale)
-    else:
-        interval = _quartiles(rates) if capacity else (least, None)
+    least = _carried(view)
+    rate = _rate(of, least or 0.0, alone=len(found) == 1)
     loss, loss_interval = _loss(of)
-    queue, queue_interval = _queue(view)
+    queue, queue_interval = _queue(view) if rate.source not in BY_ITSELF else (None, (None, None))
     return PathSeen(
         rtt_s=base,
         rtt_interval_s=(base and base * 0.99, _low(view)),
-        rate_bit_s=capacity and capacity * scale,
-        rate_from="trains" if by_trains else view.capacity_from,
-        rate_interval_bit_s=interval,
+        rate_bit_s=rate.bit_s,
+        rate_from=rate.source,
+        rate_interval_bit_s=rate.interval if rate.bit_s else (least, None),
         least_rate_bit_s=least,
         queue_bytes=queue,
         queue_interval_bytes=queue_interval,
@@ -117,12 +123,61 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
     )
 
 
+def _carried(view: View) -> float | None:
+    """The highest rate of IP bytes that was seen. To a receiver's socket all comes at once that lay behind a
+    hole, so the time of a hole and of its repair does not count."""
+    if not view.size:
+        return None
+    holes_s = view.time_s[view.grown("out_of_order") > 0]
+    rates = view.total_bit_s
+    if not view.at_sender and not view.evidence.of_packets and holes_s.size:
+        last = np.searchsorted(np.sort(holes_s), view.time_s, side="right") - 1
+        since_s = np.where(last >= 0, view.time_s - np.sort(holes_s)[np.maximum(last, 0)], np.inf)
+        whole = since_s > _REPAIRED_ROUND_TRIPS * (view.base_rtt_s or 0.0) + _WINDOW_S
+        rates = rates[whole] if whole.any() else rates
+    return float(rates.max()) * view.wire_scale
+
+
+@dataclass(frozen=True)
+class _Rate:
+    bit_s: float | None
+    source: str
+    interval: Interval
+
+
+def _rate(of: Diagnosis, least_bit_s: float, *, alone: bool) -> _Rate:
+    """The path's rate by what tells it best. `alone`: no other transfer was seen beside it."""
+    view = of.view
+    scale = view.wire_scale
+    if alone:
+        trains = _by_trains(of)
+        if trains is not None:
+            return _Rate(trains.usual * scale, "trains", (trains.low * scale, trains.high * scale))
+        start = _by_start(of, least_bit_s)
+        if start is not None:
+            return _Rate(start.usual, "start", (start.low, start.high))
+    rates = view.total_bit_s[view.standing & ~view.recovering] * scale
+    capacity = view.capacity_bit_s
+    return _Rate(capacity and capacity * scale, view.capacity_from, _quartiles(rates))
+
+
 def _by_trains(of: Diagnosis) -> TrainsRate | None:
     """The rate where no queue tells it. Acknowledgements that wait for a slow reader come as it reads."""
     view = of.view
     if view.knows_the_paths_rate or of.findings[0].kind == "receiver-application":
         return None
     return path_rate(of.evidence.train_rates, float(view.total_bit_s.max(initial=0.0)))
+
+
+def _by_start(of: Diagnosis, least_bit_s: float) -> StartRate | None:
+    """The same by the samples of a socket. A queue that stood tells the rate better, unless its packets
+    waited for each other only, as those of a small send buffer do: then slow start shows more."""
+    view = of.view
+    if of.findings[0].kind not in _STARTS or view.capacity_from == "probing":
+        return None
+    found = start_rate(of, least_bit_s)
+    by_queue = (view.capacity_bit_s or 0.0) * view.wire_scale if view.capacity_from == "queue" else 0.0
+    return found if found is not None and found.low > by_queue else None
 
 
 def _low(view: View) -> float | None:

@@ -58,8 +58,11 @@ class PathShape(_Shape):
     rtt_interval_s: Bounds
     rate_mbit_s: Known
     rate_from: Annotated[
-        Literal["trains", "queue", "probing", "losses", "overshoot"] | None,
-        Field(description="packet trains, a queue that stood, BBR's probes, or only drops at that rate"),
+        Literal["trains", "start", "queue", "probing", "losses", "overshoot"] | None,
+        Field(
+            description="packet trains, the round trips of slow start, a queue that stood, BBR's probes, or "
+            "only drops at that rate"
+        ),
     ]
     rate_interval_mbit_s: Bounds
     least_rate_mbit_s: Annotated[Known, Field(description="the highest rate that was seen")]

@@ -51,9 +51,12 @@ def _written(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+_RATE_BY = {"trains": " (by packet trains)", "start": " (by the round trips of slow start)"}
+
+
 def path_words(path: PathSeen) -> str:
     """The path as it was seen, as the end of a sentence."""
-    by = " (by packet trains)" if path.rate_from == "trains" else ""
+    by = _RATE_BY.get(path.rate_from, "")
     parts = [
         "base RTT " + ("unknown" if path.rtt_s is None else duration(path.rtt_s)),
         "rate " + ("unknown: it was never full" if path.rate_bit_s is None else rate(path.rate_bit_s)) + by,

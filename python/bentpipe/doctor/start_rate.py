@@ -1,0 +1,191 @@
+"""The rate of a path that was never full, by the round trips of slow start, as sockets show them.
+
+In slow start each acknowledgement sends two segments, so each round trip ends with a queue of up to half a
+window, though the path as a whole idles. The smoothed round trip holds that wait, which is inversely
+proportional to the path's rate. How much of it a socket shows depends on its acknowledgements, on its windows
+and on when it is read. So the start is simulated over paths of several rates, and the rate is that whose
+simulated waits are nearest to the seen ones when as many bytes were delivered (least absolute differences).
+
+1. A wait is a round trip less the shortest one. What is seen has to differ from the waits over a path without
+   a limit by more than noise, and the rate has to explain most of that.
+2. The last segment of a round may wait for a delayed acknowledgement, 40 ms, or not: of the simulated waits
+   within two segments the nearest one counts.
+3. Only what came before the first loss counts, and only until four round trips after the window stopped
+   growing: then segments come as evenly as the path's rate has spaced them, and no longer wait.
+4. The transfer has to be one connection, and its beginning seen. A receiver knows its round trip to a
+   millisecond, so it seldom tells rates above some 50 Mbit/s.
+5. The interval holds the rates that explain the waits nearly as well.
+"""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bentpipe.doctor.arrays import Flags, Floats
+from bentpipe.doctor.buffers_seen import buffers_seen
+from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.evidence import SeenFrom
+from bentpipe.doctor.from_run import transfers
+from bentpipe.engines.base import EngineOptions
+from bentpipe.engines.sim import SimEngine, simulated
+from bentpipe.errors import BentpipeError
+from bentpipe.lab.load import Lab
+
+_GROWN = 0.9
+_AFTER_ROUND_TRIPS = 4
+_AFTER_S = 0.2
+_LEAST_SAMPLES = 3
+_LEAST_SIGNAL_S = 0.0005
+_LEAST_OF_BASE = 0.004
+_RECEIVERS_STEP_S = 0.001
+_UNEXPLAINED = 0.15
+"""Share of the seen waits that may be left."""
+_LEAST_SHARE = 0.7
+_NEAR_SEGMENTS = 2
+_NO_LESS = 0.97
+_MOST_TIMES = 64.0
+_STEPS = 12
+_REFINED = 3
+_AS_GOOD = 1.5
+_AS_GOOD_SHARE = 0.05
+_MOST_SPREAD = 1.6
+_FINE_S = 0.01
+_FINE_OF_ROUND_TRIP = 1 / 16
+_LONGEST_S = 30.0
+
+
+@dataclass(frozen=True)
+class StartRate:
+    """Of IP bytes, in bit/s."""
+
+    usual: float
+    low: float
+    high: float
+
+
+def start_rate(of: Diagnosis, least_bit_s: float) -> StartRate | None:
+    """`least_bit_s`: what the path carried at least. None: the start does not tell."""
+    view = of.view
+    base_s = view.base_rtt_s
+    if base_s is None or of.evidence.of_packets or len(view.connections) != 1 or least_bit_s <= 0:
+        return None
+    chosen = _of_the_start(of, base_s)
+    if chosen.sum() < _LEAST_SAMPLES:
+        return None
+    until_s = float(view.time_s[chosen].max()) - of.evidence.start_s
+    if until_s > _LONGEST_S:
+        return None
+    seen = _Start(view["delivered_bytes"][chosen], view.rtt_s[chosen] - base_s)
+    try:
+        return _fitted(of, seen, least_bit_s, until_s)
+    except BentpipeError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Start:
+    delivered: Floats
+    wait_s: Floats
+    """Beyond the base round trip."""
+
+    def nearest(self, other: "_Start", within_bytes: float) -> Floats:
+        """How far this one's waits are from the other's when as much was delivered; NaN beyond what was. Of
+        what the other has within so many bytes the nearest wait counts."""
+        between = np.interp(self.delivered, other.delivered, other.wait_s, left=np.nan, right=np.nan)
+        near = np.abs(other.delivered - self.delivered[:, None]) <= within_bytes
+        off = np.where(near, np.abs(other.wait_s - self.wait_s[:, None]), np.inf).min(axis=1, initial=np.inf)
+        return np.where(np.isfinite(between), np.minimum(off, np.abs(between - self.wait_s)), np.nan)
+
+
+def _of_the_start(of: Diagnosis, base_s: float) -> Flags:
+    view = of.view
+    lost = np.nan_to_num(view["retransmits"]) + np.nan_to_num(view["out_of_order"]) > 0
+    whole = np.nan_to_num(view["delivered_bytes"])
+    use = np.isfinite(view.rtt_s) & (view.rtt_s > 0) & (whole > 0) & ~np.logical_or.accumulate(lost)
+    if not use.any():
+        return use
+    flight = np.where(use, np.nan_to_num(view.flight), 0.0)
+    grown_s = float(view.time_s[int(np.argmax(flight >= _GROWN * flight.max()))])
+    return use & (view.time_s <= grown_s + _AFTER_ROUND_TRIPS * base_s + _AFTER_S)
+
+
+def _fitted(of: Diagnosis, seen: _Start, least_bit_s: float, until_s: float) -> StartRate | None:
+    base_s = of.view.base_rtt_s or 0.0
+    near = _NEAR_SEGMENTS * of.view.mss
+    waits = seen.nearest(_simulated(of, None, until_s), near)
+    counted = np.isfinite(waits)
+    least_s = max(
+        _LEAST_SIGNAL_S, _LEAST_OF_BASE * base_s, _RECEIVERS_STEP_S if not of.view.at_sender else 0.0
+    )
+    if counted.sum() < _LEAST_SAMPLES or np.quantile(waits[counted], 0.9) < least_s:
+        return None
+    tried: dict[float, float] = {}
+
+    def left(rate_bit_s: float) -> float:
+        """The share of the seen waits that this rate does not explain."""
+        if rate_bit_s not in tried:
+            off = seen.nearest(_simulated(of, rate_bit_s, until_s), near)
+            both = counted & np.isfinite(off)
+            enough = both.sum() >= max(_LEAST_SAMPLES, _LEAST_SHARE * counted.sum())
+            tried[rate_bit_s] = float(off[both].sum() / waits[both].sum()) if enough else np.inf
+        return tried[rate_bit_s]
+
+    step = _MOST_TIMES ** (1 / _STEPS)
+    rates = [_NO_LESS * least_bit_s * step**number for number in range(_STEPS + 1)]
+    for rate in rates:
+        left(rate)
+    for _ in range(_REFINED):
+        step **= 0.5
+        best = min(tried, key=lambda each: tried[each])
+        left(max(best / step, rates[0]))
+        left(best * step)
+    best = min(tried, key=lambda each: tried[each])
+    if tried[best] > _UNEXPLAINED:
+        return None
+    as_good = [
+        each
+        for each, share in tried.items()
+        if share <= max(_AS_GOOD * tried[best], tried[best] + _AS_GOOD_SHARE)
+    ]
+    low, high = min(*as_good, best), max(*as_good, best)
+    if high > _MOST_SPREAD * low or best >= rates[-1]:
+        return None
+    return StartRate(best, low / step, high * step)
+
+
+def _simulated(of: Diagnosis, rate_bit_s: float | None, until_s: float) -> _Start:
+    """The start of the same transfer over a path of this rate that drops nothing. None: without a limit."""
+    evidence, base_s = of.evidence, of.view.base_rtt_s or 0.0
+    down = (evidence.direction or "down") == "down"
+    sender, receiver = ("server", "client") if down else ("client", "server")
+    path: dict[str, Any] = {"rtt": f"{base_s * 1e3:.3f} ms"}
+    if rate_bit_s is not None:
+        path |= {"rate": f"{round(rate_bit_s)} bit/s", "queue": "4 bdp"}
+    document: dict[str, Any] = {
+        "duration": f"{until_s + 4 * base_s + 0.5:.3f} s",
+        "path": path,
+        "host": {"congestion_control": evidence.congestion_control or "cubic"},
+        **buffers_seen(of, sender, receiver),
+        "workload": [{"name": "transfer", "kind": "bulk", "direction": "down" if down else "up"}],
+    }
+    point = next(iter(Lab(**document).cells())).first
+    SimEngine().check(point.spec)
+    every_s = min(max(_FINE_OF_ROUND_TRIP * base_s, 0.001), _FINE_S)
+    options = EngineOptions(sample_interval_ns=round(every_s * 1e9))
+    record, tables = simulated(point, options, lambda *_told: None, into=None, length_s=1.0)
+    frames: Mapping[str, pl.DataFrame] = {
+        name: pl.read_parquet(io.BytesIO(tables[name])) for name in ("sockets", "flows", "pings")
+    }
+    seen_from: SeenFrom = "sender" if of.view.at_sender else "receiver"
+    (found,) = transfers(record, frames, seen_from)
+    samples = found.samples.drop_nulls(["delivered_bytes", "srtt_s"]).filter(pl.col("delivered_bytes") > 0)
+    # The base as the seen one: with the handshake, whose packets are short, or without.
+    shortest = [samples["srtt_s"].min(), samples["min_rtt_s"].min()]
+    shortest += [found.handshake_rtt_s] if evidence.handshake_rtt_s else []
+    least_s = min(float(each) for each in shortest if each is not None)  # type: ignore[arg-type]
+    delivered, rtt_s = (samples[name].cast(pl.Float64).to_numpy() for name in ("delivered_bytes", "srtt_s"))
+    return _Start(delivered, rtt_s - least_s)
