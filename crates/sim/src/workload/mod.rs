@@ -23,8 +23,8 @@ use crate::spec_error::SpecError;
 use crate::world::World;
 use bentpipe_base::Direction;
 use bentpipe_path::time::{Nanos, Time};
-use bentpipe_tcp::{Config, Notice};
 use bentpipe_tcp::congestion::Choice;
+use bentpipe_tcp::{Config, Notice};
 use serde::Serialize;
 
 /// A workload in plain numbers.

@@ -82,7 +82,11 @@ fn a_bound_of_pacing_is_kept_by_every_congestion_control_and_a_high_one_changes_
         };
         let share = bounded(Some(8_000_000)) / 8e6;
         // BBR looks for its round trip with few segments for 200 ms in each 5 or 10 s, and BBR v3 sends a tenth less after each probe.
-        let least = if control.starts_with("bbr") { 0.85 } else { 0.99 };
+        let least = if control.starts_with("bbr") {
+            0.85
+        } else {
+            0.99
+        };
         assert!((least..=1.01).contains(&share), "{share} with {control}");
         let free = bounded(Some(1_000_000_000)) / bounded(None);
         assert!((0.95..=1.05).contains(&free), "{free} with {control}");
