@@ -69,13 +69,13 @@ def _drawn(kind: str, seed: int, variant: str | None, half: str) -> Planted | No
     return planted if variant is None else VARIANTS[variant](planted)
 
 
-def _cures(runs: int, jobs: int, *, captures: bool) -> None:
+def _cures(runs: int, jobs: int, *, captures: bool, every_s: float) -> None:
     with ProcessPoolExecutor(jobs) as pool:
         found = [
             each
             for end in ENDS
             for kind in CURED
-            for one in pool.map(of_kind(kind, end, captures=captures), range(runs))
+            for one in pool.map(of_kind(kind, end, captures=captures, every_s=every_s), range(runs))
             for each in one
         ]
     print("\n".join(table(found, runs)))
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10, help="of each kind and half")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--sample-ms", type=int, default=100, help="time between samples, a multiple of 10")
+    parser.add_argument("--sample-ms", type=int, default=20, help="time between samples, a multiple of 10")
     parser.add_argument("--captures", action="store_true", help="by captures instead of sockets")
     parser.add_argument("--mixtures", action="store_true", help="two limits at once: both named?")
     parser.add_argument(
@@ -99,7 +99,7 @@ def main() -> None:
     )
     asked = parser.parse_args()
     if asked.cures:
-        _cures(asked.runs, asked.jobs, captures=asked.captures)
+        _cures(asked.runs, asked.jobs, captures=asked.captures, every_s=asked.sample_ms / 1e3)
         return
     chosen = list(MIXTURES) if asked.mixtures else asked.kinds.split(",")
     kinds = [kind for kind in (*KINDS, *MIXTURES) if kind in chosen]

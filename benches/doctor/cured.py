@@ -55,7 +55,7 @@ class Cured:
         return self.capped_bit_s / self.real_bit_s - 1
 
 
-def cured(number: int, *, kind: str, end: SeenFrom, captures: bool) -> list[Cured]:
+def cured(number: int, *, kind: str, end: SeenFrom, captures: bool, every_s: float) -> list[Cured]:
     """Of the first draw of that number whose run has its planted limit. Empty: no change was proposed."""
     for seed in range(FIRST_SEED + number * _DRAWS, FIRST_SEED + (number + 1) * _DRAWS):
         planted = draw(kind, seed, of=SMALLER)
@@ -63,7 +63,7 @@ def cured(number: int, *, kind: str, end: SeenFrom, captures: bool) -> list[Cure
             continue
         run = kept(planted.lab)
         if has_its_limit(planted, run):
-            seen = captured(planted.lab)[end] if captures else run.seen_from(end, 0.1)
+            seen = captured(planted.lab)[end] if captures else run.seen_from(end, every_s)
             return of_run(planted, seen[0], end, _simulated)
     return []
 
@@ -154,5 +154,5 @@ def _line(name: str, end: str, own: list[Cured], asked: int) -> str:
     )
 
 
-def of_kind(kind: str, end: SeenFrom, *, captures: bool) -> partial[list[Cured]]:
-    return partial(cured, kind=kind, end=end, captures=captures)
+def of_kind(kind: str, end: SeenFrom, *, captures: bool, every_s: float) -> partial[list[Cured]]:
+    return partial(cured, kind=kind, end=end, captures=captures, every_s=every_s)

@@ -41,7 +41,8 @@ _FIRST_SEEDS = {"development": 270_000, "test": 280_000}
 _PATHS = Range(rate_bit_s=(2e6, 1e8), rtt_s=(0.01, 0.25), least_s=8.0, round_trips=30.0)
 _DRAWS = 6
 _TRIES = 2
-_EVERY_S = 0.1
+_EVERY_S = 0.02
+"""As `bentpipe doctor --exec` and `--to` look; coarser samples are every n-th of these."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _made(first: int, kind: str) -> Outcome:
 def _run(lab: dict[str, Any]) -> tuple[Kept, dict[str, KeptReading], list[str]]:
     """A run, its captures, and why it does not count."""
     hosts = hosts_of(lab)
-    options = EngineOptions(pcap=tuple(sorted(hosts.values())))
+    options = EngineOptions(pcap=tuple(sorted(hosts.values())), sample_interval_ns=round(_EVERY_S * 1e9))
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         results = execute(bentpipe.Lab(**lab), engine="live", out=out, options=options)
@@ -110,11 +111,11 @@ def _run(lab: dict[str, Any]) -> tuple[Kept, dict[str, KeptReading], list[str]]:
     return Kept(share, record, {name: parquet(each) for name, each in tables.items()}), captures, []
 
 
-def cured(of: Outcome) -> list[Cured]:
+def cured(of: Outcome, every_s: float) -> list[Cured]:
     """The best change of each end's diagnosis, by sockets and by captures, predicted and real."""
     return [
         each
-        for end, transfers in _seen(of).items()
+        for end, transfers in _seen(of, every_s).items()
         for each in of_run(of.planted, transfers[0], end, _changed)
     ]
 
@@ -138,18 +139,18 @@ def _changed(lab: dict[str, Any], change: Change) -> Mapping[str, Any] | None:
     return record
 
 
-def _seen(of: Outcome) -> dict[str, list[Evidence]]:
+def _seen(of: Outcome, every_s: float) -> dict[str, list[Evidence]]:
     """From both ends, by sockets and by captures; empty without a run."""
     if of.run is None:
         return {}
-    seen = {f"{end}'s sockets": of.run.seen_from(end, _EVERY_S) for end in ENDS}
+    seen = {f"{end}'s sockets": of.run.seen_from(end, every_s) for end in ENDS}
     return seen | {f"a capture at the {end}": each for end, each in seen_in(of.captures).items()}
 
 
-def diagnosed(kind: str, of: Outcome) -> list[Found]:
+def diagnosed(kind: str, of: Outcome, every_s: float) -> list[Found]:
     return [
         found_of(of.planted, transfers, end, kind=kind, seed=of.seed, half="live")
-        for end, transfers in _seen(of).items()
+        for end, transfers in _seen(of, every_s).items()
     ]
 
 
@@ -162,7 +163,9 @@ def main() -> None:
     parser.add_argument("--kept", action="store_true", help="only those that are kept; run nothing")
     parser.add_argument("--half", choices=tuple(_FIRST_SEEDS), default="test")
     parser.add_argument("--wrong", action="store_true", help="name each wrong one on stderr")
+    parser.add_argument("--sample-ms", type=int, default=round(_EVERY_S * 1e3), help="a multiple of 20")
     asked = parser.parse_args()
+    every_s = asked.sample_ms / 1e3
     if asked.wrong and asked.half == "test":
         parser.error("--wrong is for --half development: the test set judges")
     seed = _FIRST_SEEDS[asked.half]
@@ -177,9 +180,9 @@ def main() -> None:
             of = outcome(seed, kind, number)
             left_out += of.left_out
             if asked.cures:
-                changes += cured(of) if kind in CURED else []
+                changes += cured(of, every_s) if kind in CURED else []
             else:
-                of_this = diagnosed(kind, of)
+                of_this = diagnosed(kind, of, every_s)
                 found += of_this
                 for each in of_this if asked.wrong else ():
                     if each.first != each.planted or each.also_missing:

@@ -151,6 +151,7 @@ MISTAKES = [
     Mistake("a watch over a port that cannot be", "doctor --watch port:70000"),
     Mistake("a watch without a unit of time", "doctor --watch --for 30"),
     Mistake("a watch that looks too often", "doctor --watch --every 1ms"),
+    Mistake("samples of a run that it does not have", "doctor runs/done --every 20ms"),
     Mistake("a watch over two things", "doctor --watch port:80 port:443"),
     Mistake("a watch that makes transfers too", "doctor --watch --to 127.0.0.1"),
     Mistake("a command to watch that is not given", "doctor --exec"),

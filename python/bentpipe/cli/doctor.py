@@ -58,8 +58,13 @@ def doctor(
         str | None, typer.Option("--for", metavar="TIME", help="How long to watch. Default: 30s.")
     ] = None,
     every: Annotated[
-        str, typer.Option("--every", metavar="TIME", help="Time between two samples of the sockets.")
-    ] = "100ms",
+        str | None,
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            help="Time between two samples of the sockets. Default: 20ms; 100ms with --watch.",
+        ),
+    ] = None,
     most_bytes: Annotated[
         str | None,
         typer.Option("--bytes", metavar="SIZE", help="Most bytes that --to transfers in all. Default: 1GB."),
@@ -181,6 +186,10 @@ def _fitted(line: str, stream: TextIO) -> list[str]:
 
 
 _OF_HOST = ("--watch", "--to", "--exec")
+_WATCHED_EVERY = "100ms"
+"""Of a host's sockets, which may be thousands."""
+_OWN_EVERY = "20ms"
+"""Of the few sockets of a command or a test: a short path's start, and bursts, need it."""
 
 
 def _diagnosed(
@@ -191,7 +200,7 @@ def _diagnosed(
     from bentpipe.cli import doctor_sources as sources
     from bentpipe.doctor.from_capture import is_capture
 
-    every_s = _every_s(host.every)
+    every_s = _every_s(host.every or (_WATCHED_EVERY if host.watch else _OWN_EVERY))
     if host.watch:
         return sources.of_watch(source[0] if source else None, _seconds("--for", host.for_ or "30s"), every_s)
     if host.exec_:
@@ -214,7 +223,7 @@ class _OfHost:
     to: str | None
     exec_: bool
     for_: str | None
-    every: str
+    every: str | None
     most_bytes: str | None
     json_: bool
 
@@ -230,6 +239,8 @@ def _check_together(source: Sequence[str], of: _OfHost) -> None:
         raise StoreError(f'doctor: unexpected argument "{source[1]}"; expected only one source')
     if of.for_ is not None and not of.watch:
         raise StoreError("--for needs --watch")
+    if of.every is not None and not given:
+        raise StoreError(f"--every needs {', '.join(_OF_HOST[:-1])} or {_OF_HOST[-1]}: a recording has its own samples")
     if of.most_bytes is not None and of.to is None:
         raise StoreError("--bytes needs --to")
 

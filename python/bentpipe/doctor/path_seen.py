@@ -3,8 +3,9 @@ there is one.
 
 - **rate**: IP bytes, since a lab's rate counts them: payload x (MSS + 52) / MSS. The interval is that
   of the quartiles of the rates that were seen while a queue stood. Of a path that was never full, packet
-  trains in a capture may tell the rate (trains.py), or the round trips of slow start in the samples of a
-  socket (start_rate.py). Then the interval is that of the fast trains, or of the rates that fit as well.
+  trains in a capture may tell the rate (trains.py), or in the samples of a socket bursts (burst_rate.py) or
+  the round trips of slow start (start_rate.py). Then the interval is that of the fast trains, of most bursts,
+  or of the rates that fit as well.
 - **queue**: the longest wait x rate, if the path was full and lost packets then. If nothing was lost it
   is at least that long, and the upper end of the interval is unknown.
 - **loss**: loss episodes without a queue before them, per segment sent: what the path loses by itself.
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bentpipe.doctor.arrays import Floats
+from bentpipe.doctor.burst_rate import BurstRate, burst_rate
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.start_rate import StartRate, start_rate
@@ -27,13 +29,15 @@ from bentpipe.doctor.view import OF_THE_PATH, View, before_losses
 _NEARLY = 0.9
 _REPAIRED_ROUND_TRIPS = 3
 _WINDOW_S = 0.2
+_WINDOWS = ("receiver-window", "send-buffer", "tcp-options")
+"""First findings of a transfer that sends a window in each round trip."""
 _STARTS = (
-    *("receiver-window", "send-buffer", "tcp-options", "slow-start"),
+    *(*_WINDOWS, "slow-start"),
     *("random-loss", "short-queue", "policer", "line-drops"),
 )
 """First findings of a transfer whose start is that of a sender without other limits."""
 
-BY_ITSELF = ("trains", "start")
+BY_ITSELF = ("trains", "bursts", "start")
 """What tells the rate of a path that was never full."""
 
 Interval = tuple[float | None, float | None]
@@ -48,9 +52,9 @@ class PathSeen:
     rate_bit_s: float | None
     """Of IP bytes; None: the path was never full."""
     rate_from: str
-    """What tells that rate: `trains` of packets, the round trips of slow `start`, a `queue` that stood, BBR's
-    `probing`; or only that something dropped at it, `losses` or `overshoot` of slow start. Empty: it is not
-    known."""
+    """What tells that rate: `trains` of packets, `bursts`, the round trips of slow `start`, a `queue` that
+    stood, BBR's `probing`; or only that something dropped at it, `losses` or `overshoot` of slow start.
+    Empty: it is not known."""
     rate_interval_bit_s: Interval
     least_rate_bit_s: float | None
     """What it carried at least."""
@@ -153,6 +157,9 @@ def _rate(of: Diagnosis, least_bit_s: float, *, alone: bool) -> _Rate:
         trains = _by_trains(of)
         if trains is not None:
             return _Rate(trains.usual * scale, "trains", (trains.low * scale, trains.high * scale))
+        bursts = _by_bursts(of, least_bit_s)
+        if bursts is not None:
+            return _Rate(bursts.usual * scale, "bursts", (bursts.low * scale, bursts.high * scale))
         start = _by_start(of, least_bit_s)
         if start is not None:
             return _Rate(start.usual, "start", (start.low, start.high))
@@ -167,6 +174,13 @@ def _by_trains(of: Diagnosis) -> TrainsRate | None:
     if view.knows_the_paths_rate or of.findings[0].kind == "receiver-application":
         return None
     return path_rate(of.evidence.train_rates, float(view.total_bit_s.max(initial=0.0)))
+
+
+def _by_bursts(of: Diagnosis, least_bit_s: float) -> BurstRate | None:
+    """The same by the samples of a socket, of a window that goes as one burst. What drops splits bursts."""
+    if of.findings[0].kind not in _WINDOWS:
+        return None
+    return burst_rate(of.view, least_bit_s / of.view.wire_scale)
 
 
 def _by_start(of: Diagnosis, least_bit_s: float) -> StartRate | None:

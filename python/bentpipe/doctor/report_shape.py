@@ -58,10 +58,10 @@ class PathShape(_Shape):
     rtt_interval_s: Bounds
     rate_mbit_s: Known
     rate_from: Annotated[
-        Literal["trains", "start", "queue", "probing", "losses", "overshoot"] | None,
+        Literal["trains", "bursts", "start", "queue", "probing", "losses", "overshoot"] | None,
         Field(
-            description="packet trains, the round trips of slow start, a queue that stood, BBR's probes, or "
-            "only drops at that rate"
+            description="packet trains, bursts, the round trips of slow start, a queue that stood, BBR's "
+            "probes, or only drops at that rate"
         ),
     ]
     rate_interval_mbit_s: Bounds

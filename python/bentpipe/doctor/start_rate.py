@@ -152,7 +152,7 @@ def _fitted(of: Diagnosis, seen: _Start, least_bit_s: float, until_s: float) -> 
         if share <= max(_AS_GOOD * tried[best], tried[best] + _AS_GOOD_SHARE)
     ]
     low, high = min(*as_good, best), max(*as_good, best)
-    if high > _MOST_SPREAD * low or best >= rates[-1]:
+    if high > _MOST_SPREAD * low or best in (rates[0], rates[-1]):
         return None
     return StartRate(best, low / step, high * step)
 

@@ -51,7 +51,11 @@ def _written(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-_RATE_BY = {"trains": " (by packet trains)", "start": " (by the round trips of slow start)"}
+_RATE_BY = {
+    "trains": " (by packet trains)",
+    "bursts": " (by bursts)",
+    "start": " (by the round trips of slow start)",
+}
 
 
 def path_words(path: PathSeen) -> str:

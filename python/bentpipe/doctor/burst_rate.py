@@ -1,0 +1,76 @@
+"""The rate of a path that was never full, by how fast payload comes within a round trip, in fine samples.
+
+A window that leaves its path idle comes as one burst per round trip, at the rate of the slowest link. Samples
+of a socket that are several times finer than a burst show that rate: between the first and the last sample of
+a burst all time is the link's.
+
+1. A burst is a stretch of samples in each of which at least half as much came as in the busiest ones. Its
+   first and last sample are part idle and do not count.
+2. Some bursts are needed, and their rates have to be close together and a third above all that the transfer
+   carried in any round trip: a sender that paces itself comes evenly, at what it carries.
+3. Where a receiver misses a segment its socket counts nothing, and all at once when it is there. Such times
+   do not count.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Floats
+from bentpipe.doctor.view import View
+
+_OF_THE_BUSIEST = 0.5
+_BUSIEST = 0.98
+_LEAST_INNER = 2
+_LEAST_SEGMENTS = 4
+_LEAST_BURSTS = 5
+_MOST_SPREAD = 1.25
+_ABOVE = 1.35
+_REPAIRED_ROUND_TRIPS = 3
+
+
+@dataclass(frozen=True)
+class BurstRate:
+    """Of payload, in bit/s."""
+
+    usual: float
+    low: float
+    high: float
+
+
+def burst_rate(view: View, carried_bit_s: float) -> BurstRate | None:
+    """`carried_bit_s`: the highest rate of the transfer's payload. None: the samples do not tell."""
+    if view.evidence.of_packets or len(view.connections) != 1 or carried_bit_s <= 0 or not view.base_rtt_s:
+        return None
+    arrived = view["arrived_bytes"] if view.knows("arrived_bytes") else view["delivered_bytes"]
+    time_s, came = view.time_s[1:], np.diff(np.nan_to_num(arrived))
+    took_s = np.diff(view.time_s)
+    late_s = view.time_s[(view.grown("out_of_order") > 0) | (view.grown("retransmits") > 0)]
+    if late_s.size:
+        last = np.searchsorted(late_s, time_s, side="right") - 1
+        since_s = np.where(last >= 0, time_s - late_s[np.maximum(last, 0)], np.inf)
+        came = np.where(since_s < _REPAIRED_ROUND_TRIPS * view.base_rtt_s, 0.0, came)
+    if not (took_s > 0).all() or not (came > 0).any():
+        return None
+    rates, weights = _of_bursts(came, took_s, view.mss)
+    if rates.size < _LEAST_BURSTS:
+        return None
+    low, usual, high = (float(np.quantile(rates, each)) for each in (0.2, 0.5, 0.8))
+    usual = float(np.average(rates, weights=weights))
+    if high > _MOST_SPREAD * low or usual < _ABOVE * carried_bit_s:
+        return None
+    return BurstRate(usual, min(low, usual), max(high, usual))
+
+
+def _of_bursts(came: Floats, took_s: Floats, mss: float) -> tuple[Floats, Floats]:
+    """The rate within each burst, and how many bytes it rests on."""
+    rate = came * 8 / took_s
+    busy = rate >= _OF_THE_BUSIEST * np.quantile(rate[came > 0], _BUSIEST)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], busy.astype(int), [0]))))
+    rates, weights = [], []
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        inner = slice(begin + 1, end - 1)
+        if end - begin - 2 >= _LEAST_INNER and came[inner].sum() >= _LEAST_SEGMENTS * mss:
+            rates.append(came[inner].sum() * 8 / took_s[inner].sum())
+            weights.append(came[inner].sum())
+    return np.array(rates), np.array(weights)
