@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from bentpipe.errors import TuneError
+from bentpipe.tune import reasons
 from bentpipe.tune.machine import Machine
 from bentpipe.tune.path import TunedPath, from_report
 from bentpipe.tune.plan import Plan, plan
 from bentpipe.tune.settings import Route, Sysctl, route_name, with_first_windows
+from bentpipe.tune.words import plan_lines
 
 SYSCTLS = {
     "net/core/rmem_max": "4194304",
@@ -101,6 +103,22 @@ def test_a_report_gives_the_simulated_size_and_its_prediction(tmp_path: Path, ma
     assert change.prediction is not None
     assert change.prediction.goodput_bit_s == 8e6
     assert not {each.key for each in found.changes} & {"send-buffer", "bbr", "idle"}
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"), [("start", 655_360), ("bursts", 655_360), ("queue", 2_055_000)]
+)
+def test_an_inferred_rate_does_not_size_a_buffer_beyond_what_was_simulated(
+    tmp_path: Path, machine: Machine, source: str, wanted: int
+) -> None:
+    told = report()
+    told["path"] |= {"rate_mbit_s": 20.0, "rate_from": source}
+    found = plan(by_report(tmp_path, told), machine)
+    (change,) = [each for each in found.chosen if each.key == "receive-buffer"]
+    assert int(change.wanted.split()[2]) == wanted
+    assert ("--rate" in change.why) == (source != "queue")
+    said = reasons.plain("\n".join(plan_lines(found, 80)))
+    assert ("rate about 20 Mbit/s" in said) == (source != "queue")
 
 
 def test_a_change_of_one_setting_goes_before_one_of_several(tmp_path: Path) -> None:

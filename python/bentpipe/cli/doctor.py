@@ -240,7 +240,9 @@ def _check_together(source: Sequence[str], of: _OfHost) -> None:
     if of.for_ is not None and not of.watch:
         raise StoreError("--for needs --watch")
     if of.every is not None and not given:
-        raise StoreError(f"--every needs {', '.join(_OF_HOST[:-1])} or {_OF_HOST[-1]}: a recording has its own samples")
+        raise StoreError(
+            f"--every needs {', '.join(_OF_HOST[:-1])} or {_OF_HOST[-1]}: a recording has its own samples"
+        )
     if of.most_bytes is not None and of.to is None:
         raise StoreError("--bytes needs --to")
 

@@ -10,6 +10,7 @@ from bentpipe.errors import TuneError
 
 Role = Literal["sender", "receiver", "both"]
 _ENDS: tuple[Role, ...] = ("sender", "receiver")
+_ESTIMATES = ("bursts", "start")
 _FILE_BYTES = 64 << 20
 
 
@@ -37,6 +38,9 @@ class TunedPath:
     goodput_bit_s: float | None = None
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Findings by kind, the costliest first."""
+    estimated_bit_s: float | None = None
+    """The rate of a path that was never full, as the doctor infers it from a socket's samples. It does not size
+    buffers: what was simulated is tried first."""
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     """By "sender.tcp_wmem", "receiver.tcp_rmem", "sender.initcwnd", "congestion_control"."""
 
@@ -70,17 +74,19 @@ def from_report(file: Path, transfer: str | None, here: Role | None, source: str
                 f"{file}: the capture was taken between the ends; say which end this host is: "
                 "--here sender or --here receiver"
             )
-        rate = path.get("rate_mbit_s")
+        rate = None if path.get("rate_mbit_s") is None else float(path["rate_mbit_s"]) * 1e6
+        is_estimated = path.get("rate_from") in _ESTIMATES
         goodput = found.get("goodput_mbit_s")
         return TunedPath(
             end,
-            None if rate is None else float(rate) * 1e6,
+            None if is_estimated else rate,
             None if path.get("rtt_s") is None else float(path["rtt_s"]),
             None if path.get("loss") is None else float(path["loss"]),
             source or str(file),
             str(found["name"]),
             None if goodput is None else float(goodput) * 1e6,
             {str(each["kind"]): each for each in found["findings"]},
+            rate if is_estimated else None,
             _predictions(found),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:

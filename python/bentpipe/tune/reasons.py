@@ -82,6 +82,12 @@ def buffer(path: TunedPath, kind: str, now: str | None, most: int, bdps: float) 
             f"It should hold {bdps:g} BDP, and a BDP is {size(path.bdp_bytes)}: about {share:g} of a buffer "
             "is payload on its way."
         )
+    elif path.estimated_bit_s is not None:
+        words.append(
+            f"The path was never full. The doctor infers about {rate(path.estimated_bit_s)} from how packets "
+            "waited for each other. This is the size that was simulated; to plan for that rate, give it with "
+            "--rate."
+        )
     else:
         words.append("The path was never full, so its rate is unknown; this is the size that was simulated.")
     sizes = (now or "").split()

@@ -45,9 +45,15 @@ def plan_lines(plan: Plan, width: int) -> Iterator[str]:
             yield from _change_lines(each, width)
 
 
+def _rate_words(path: TunedPath) -> str:
+    if path.rate_bit_s is not None:
+        return rate(path.rate_bit_s)
+    return "rate unknown" if path.estimated_bit_s is None else f"rate about {rate(path.estimated_bit_s)}"
+
+
 def _path_words(path: TunedPath) -> str:
     parts = [
-        "rate unknown" if path.rate_bit_s is None else rate(path.rate_bit_s),
+        _rate_words(path),
         "RTT unknown" if path.rtt_s is None else f"RTT {duration(path.rtt_s)}",
     ]
     if path.bdp_bytes is not None:
