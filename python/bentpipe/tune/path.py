@@ -39,8 +39,8 @@ class TunedPath:
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Findings by kind, the costliest first."""
     estimated_bit_s: float | None = None
-    """The rate of a path that was never full, as the doctor infers it from a socket's samples. It does not size
-    buffers: what was simulated is tried first."""
+    """The rate of a path that was never full, as the doctor infers it from a socket's samples. It does not
+    size buffers: what was simulated is tried first."""
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     """By "sender.tcp_wmem", "receiver.tcp_rmem", "sender.initcwnd", "congestion_control"."""
 
