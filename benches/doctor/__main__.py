@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10, help="of each kind and half")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--sample-ms", type=int, default=20, help="time between samples, a multiple of 10")
+    parser.add_argument("--sample-ms", type=int, default=100, help="time between samples, a multiple of 10")
     parser.add_argument("--captures", action="store_true", help="by captures instead of sockets")
     parser.add_argument("--mixtures", action="store_true", help="two limits at once: both named?")
     parser.add_argument(
