@@ -5,8 +5,8 @@
 //! as long as half the round trip, and a round whose smallest RTT has risen above the smallest ever.
 //!
 //! 1. The largest burst (`sk_gso_max_size`) is a constant, that of a device with 64 kB of segmentation offload.
-//! 2. A connection is taken as not paced (`SK_PACING_NONE`), but for one that Careful Resume has paced: with the fq queueing
-//!    discipline Linux would wait for a train of a whole RTT.
+//! 2. A connection is taken as not paced (`SK_PACING_NONE`), but for one that Careful Resume has paced or whose application bounds
+//!    its pacing: then, as with the fq queueing discipline, Linux waits for a train of a whole RTT.
 
 use super::Window;
 use bentpipe_base::time::{Nanos, Time};
@@ -77,7 +77,8 @@ impl HyStart {
         if window.now - self.last_ack <= ACK_SPACING {
             self.last_ack = window.now;
             let whole = delay_min.0 + burst_time(window.pacing_rate).0;
-            let longest = Nanos(if self.paced { whole } else { whole / 2 });
+            let paced = self.paced || window.max_pacing_rate != u64::MAX;
+            let longest = Nanos(if paced { whole } else { whole / 2 });
             if window.now - self.round_start > longest {
                 self.exit(window);
             }
