@@ -15,6 +15,7 @@ from bentpipe.doctor.lab_seen import lab_seen
 from bentpipe.doctor.matching import matched
 from bentpipe.doctor.path_seen import path_seen
 from bentpipe.doctor.simulating import goodputs
+from bentpipe.doctor.start_rate import start_rate
 from bentpipe.doctor.words import path_words
 
 LARGE = {"tcp_rmem": [4096, 131072, 8_388_608], "tcp_wmem": [4096, 16384, 8_388_608]}
@@ -65,7 +66,7 @@ def test_a_cure_is_predicted_for_the_path_that_slow_start_showed() -> None:
 NOT_TOLD: Mapping[str, Mapping[str, Any]] = {
     "the path adds no wait that is seen": {**SMALL_WINDOW, "path": {"rtt": "240 ms", "rate": "10 Gbit/s"}},
     "several connections share it": {**SMALL_WINDOW, "workload": [{**BULK, "streams": 4}]},
-    "its application limits the sender": {
+    "its pacing limits the sender": {
         "host": {"congestion_control": {"name": "fixed-rate", "rate": "5 Mbit/s"}}
     },
     "jitter is larger than the waits": {
@@ -87,9 +88,29 @@ def test_no_rate_is_told_where(why: str) -> None:
 
 def test_a_transfer_whose_beginning_was_not_seen_tells_none() -> None:
     whole = diagnosed({**SMALL_WINDOW, "path": {"rtt": "240 ms", "rate": "20 Mbit/s"}})
+    assert start_rate(whole, 1e6) is not None
     later = whole.evidence.samples.filter(pl.col("time_s") > 5)
-    path = path_seen([diagnose(replace(whole.evidence, samples=later, start_s=5.0))])
-    assert path is not None and path.rate_from != "start"
+    counters = pl.col("sent_bytes", "delivered_bytes", "arrived_bytes", "retransmitted_bytes", "retransmits")
+    watched = replace(
+        whole.evidence, samples=later.with_columns(counters - counters.first()), start_s=5.0, begun=False
+    )
+    assert start_rate(diagnose(watched), 1e6) is None
+
+
+def test_a_short_start_that_was_hardly_seen_is_no_error() -> None:
+    whole = diagnosed({**SMALL_WINDOW, "path": {"rtt": "700 ms", "rate": "500 kbit/s"}})
+    first_s = float(whole.evidence.samples.filter(pl.col("delivered_bytes") > 0)["time_s"].min())  # type: ignore[arg-type]
+    few = whole.evidence.samples.filter(pl.col("time_s") < first_s + 0.25)
+    for handshake_s in (None, whole.evidence.handshake_rtt_s):
+        short = replace(whole.evidence, samples=few, start_s=first_s - 0.05, handshake_rtt_s=handshake_s)
+        assert start_rate(diagnose(short), 1e5) is None
+
+
+def test_what_takes_too_many_packets_to_simulate_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = diagnosed({**SMALL_WINDOW, "path": {"rtt": "240 ms", "rate": "20 Mbit/s"}})
+    assert start_rate(found, 1e6) is not None
+    monkeypatch.setattr("bentpipe.doctor.start_rate._MOST_SEGMENTS", 10)
+    assert start_rate(found, 1e6) is None
 
 
 def test_a_delay_line_holds_as_much_as_makes_the_lab_carry_what_was_seen() -> None:

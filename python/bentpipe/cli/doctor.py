@@ -141,7 +141,8 @@ def doctor(
     entries: list[dict[str, Any]] = []
     pages: list[tuple[Any, ...]] = []
     for number, of in enumerate(_diagnosed(source or [], seen_from, host)):
-        path = path_seen(of.found)
+        # The tests of --to are made one after another.
+        path = path_seen(of.found, alone=True if of.kind == "to" else None, simulates=with_cures)
         better: list[list[Cure]] = [
             cures(each, path) if with_cures and path is not None else [] for each in of.found
         ]

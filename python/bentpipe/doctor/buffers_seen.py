@@ -32,6 +32,18 @@ def buffers_seen(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
     return found
 
 
+def buffers_of_hosts(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
+    """The same, and what a host allows where no window bound."""
+    found = buffers_seen(of, sender, receiver)
+    for host, key, most in (
+        (sender, "tcp_wmem", of.evidence.sndbuf_most_bytes),
+        (receiver, "tcp_rmem", of.evidence.rcvbuf_most_bytes),
+    ):
+        if most and key not in found.get(host, {}):
+            found.setdefault(host, {})[key] = _three(key, most)
+    return found
+
+
 def _send_buffer(of: Diagnosis) -> int:
     """As the sender's host says; elsewhere the buffer that keeps so much in flight."""
     if of.evidence.sndbuf_most_bytes:

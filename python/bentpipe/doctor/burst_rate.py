@@ -7,8 +7,10 @@ a burst all time is the link's.
 1. A burst is a stretch of samples in each of which at least half as much came as in the busiest ones. Its
    first and last sample are part idle and do not count.
 2. Some bursts are needed, and their rates have to be close together and a third above all that the transfer
-   carried in any round trip: a sender that paces itself comes evenly, at what it carries.
-3. Where a receiver misses a segment its socket counts nothing, and all at once when it is there. Such times
+   carried in any round trip.
+3. A sender that paces itself sends bursts, too: Linux by 1.2 or 2 windows per round trip. What is near a
+   sender's own pacing rate is not the path's.
+4. Where a receiver misses a segment its socket counts nothing, and all at once when it is there. Such times
    do not count.
 """
 
@@ -26,6 +28,7 @@ _LEAST_SEGMENTS = 4
 _LEAST_BURSTS = 5
 _MOST_SPREAD = 1.25
 _ABOVE = 1.35
+_NEAR_PACING = 0.15
 _REPAIRED_ROUND_TRIPS = 3
 
 
@@ -57,9 +60,15 @@ def burst_rate(view: View, carried_bit_s: float) -> BurstRate | None:
         return None
     low, usual, high = (float(np.quantile(rates, each)) for each in (0.2, 0.5, 0.8))
     usual = float(np.average(rates, weights=weights))
-    if high > _MOST_SPREAD * low or usual < _ABOVE * carried_bit_s:
+    if high > _MOST_SPREAD * low or usual < _ABOVE * carried_bit_s or _is_paced(view, usual):
         return None
     return BurstRate(usual, min(low, usual), max(high, usual))
+
+
+def _is_paced(view: View, rate_bit_s: float) -> bool:
+    """Whether a sender paces at about that rate. A receiver does not know."""
+    paced = view["pacing_rate_bit_s"][np.isfinite(view["pacing_rate_bit_s"])]
+    return bool(paced.size and abs(rate_bit_s / max(float(np.median(paced)), 1.0) - 1) <= _NEAR_PACING)
 
 
 def _of_bursts(came: Floats, took_s: Floats, mss: float) -> tuple[Floats, Floats]:

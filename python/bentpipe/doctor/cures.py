@@ -13,7 +13,7 @@ It is no more than a path carries whose rate is known. The interval holds the ra
 the seeds), and the simulated goodput: where that differs from the scaled one, the simulated path differs
 from the real one by as much.
 
-A path that was never full has no known rate, and the upper end of the interval is unknown. A larger
+Of a path whose rate is not known the upper end of the interval is unknown. A larger
 window is simulated with 16 times the rate that the path carried, and another congestion control with that
 rate itself: what it would find beyond is not known.
 """
@@ -29,15 +29,11 @@ from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.lab_seen import lab_seen
 from bentpipe.doctor.matching import matched
 from bentpipe.doctor.path_seen import PathSeen, path_seen
-from bentpipe.doctor.simulating import goodputs
+from bentpipe.doctor.simulating import goodputs, shortened
 from bentpipe.errors import BentpipeError
 
 _SEEDS = (1, 2, 3, 4, 5)
 _MOST_CHANGES = 3
-_MOST_BYTES = 200e6
-"""Payload of a simulated run: longer ones are cut, and still hold this."""
-_LEAST_S = 10.0
-_ROUND_TRIPS = 40
 _TIMES = 4
 _LEAST_SHARE = 0.05
 _FULL = 0.8
@@ -76,7 +72,7 @@ def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
     """Of a transfer, the best first. Empty where no setting would help, or the path is not known. A path that
     another transfer saw on its way back says nothing of this one's way."""
     if path.direction is not None and path.direction != of.evidence.direction:
-        path = replace(path_seen([of]) or path, is_shared=True)
+        path = path_seen([of], alone=False, simulates=False) or path
     seen = of.evidence.goodput_bit_s
     if not seen or path.rtt_s is None:
         return []
@@ -84,7 +80,7 @@ def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
     changes = _changes(of, document)[:_MOST_CHANGES]
     if not changes:
         return []
-    document = matched(_shortened(document, path, seen), of, path)
+    document = shortened(matched(document, of, path), path.rate_bit_s or _TIMES * seen, path.rtt_s)
     try:
         found = [_cure(_carrying(document, change, path), change, of, path) for change in changes]
     except BentpipeError:
@@ -127,15 +123,6 @@ def _changes(of: Diagnosis, document: Mapping[str, Any]) -> list[dict[str, Any]]
         # Either alone leaves the other as the limit.
         found.insert(0, {key: value for each in windows for key, value in each.items()})
     return found
-
-
-def _shortened(document: dict[str, Any], path: PathSeen, seen_bit_s: float) -> dict[str, Any]:
-    if document.get("until") == "done":
-        return document
-    rate = path.rate_bit_s or _TIMES * seen_bit_s
-    length_s = max(_MOST_BYTES * 8 / rate, _LEAST_S, _ROUND_TRIPS * (path.rtt_s or 0.0))
-    asked_s = float(document["duration"].split()[0])
-    return {**document, "duration": f"{min(length_s, asked_s):.1f} s"}
 
 
 def _cure(

@@ -154,6 +154,8 @@ class Evidence:
     """Share of one core that a program of this end used or waited for, by what it is."""
     of_packets: bool = False
     """Made from packets that passed a point, not from a socket: what an end keeps to itself is inferred."""
+    begun: bool = True
+    """Whether the samples begin with the connections. False: one was there before."""
     unseen_share: float = 0.0
     """Share of the payload that was acknowledged and is not in the capture."""
     train_rates: Sequence[tuple[float, int]] = ()

@@ -219,6 +219,7 @@ def _evidence(group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.Dat
         congestion_control=of.facts["congestion_control"] if sends else None,
         sndbuf_most_bytes=facts.most("tcp_wmem") if sends else None,
         rcvbuf_most_bytes=None if sends else facts.most("tcp_rmem"),
+        begun=not any(half.facts["was_before"] for half in group),
     )
 
 

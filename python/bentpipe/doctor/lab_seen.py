@@ -1,6 +1,6 @@
 """A lab that reproduces a path as it was seen, and the transfer on it.
 
-What was not seen is left to the lab's defaults: a path that was never full has the rate that it carried
+What was not seen is left to the lab's defaults: a path whose rate is not known has the rate that it carried
 at least, 16 times over, so that it is no limit. A window that bound is set by the buffer that gives it
 (buffers_seen.py).
 

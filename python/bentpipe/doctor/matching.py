@@ -2,7 +2,8 @@
 
 Samples of a socket show what was in flight when something dropped, which is more than what was in that
 queue or line by then. Where the path's rate is known, this is the only unknown of the lab. So it is
-scaled until the simulated goodput is the seen one, which grows with it.
+scaled until the simulated goodput is the seen one, which grows with it. A queue whose waits showed the
+path's rate was measured itself, and stays.
 """
 
 import math
@@ -11,7 +12,8 @@ from typing import Any
 
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import PathSeen
-from bentpipe.doctor.simulating import goodputs
+from bentpipe.doctor.simulating import goodputs, shortened
+from bentpipe.doctor.view import OF_THE_PATH
 from bentpipe.errors import BentpipeError
 
 _HOLDS = {"short-queue": "queue", "line-drops": "delay_limit"}
@@ -27,20 +29,23 @@ def matched(document: dict[str, Any], of: Diagnosis, path: PathSeen) -> dict[str
     way = of.evidence.direction or "down"
     key = _HOLDS.get(of.findings[0].kind)
     pipe = document["path"].get(way, {})
-    if not path.rate_bounds or not seen or key not in pipe:
+    if not path.rate_bounds or path.rate_bit_s is None or not seen or key not in pipe:
+        return document
+    if key == "queue" and path.rate_from in OF_THE_PATH:
         return document
     number, unit = pipe[key].split()
+    short = shortened(document, path.rate_bit_s, path.rtt_s or 0.0)
 
-    def scaled(times: float) -> dict[str, Any]:
+    def scaled(lab: dict[str, Any], times: float) -> dict[str, Any]:
         held = f"{max(round(float(number) * times), 1)} {unit}"
-        return {**document, "path": {**document["path"], way: {**pipe, key: held}}}
+        return {**lab, "path": {**lab["path"], way: {**pipe, key: held}}}
 
     def off(times: float) -> float:
-        simulated = goodputs(scaled(times), {}, _SEEDS)
+        simulated = goodputs(scaled(short, times), {}, _SEEDS)
         return math.log(max(sum(simulated) / len(simulated), 1.0) / seen)
 
     try:
-        return scaled(_root(off))
+        return scaled(document, _root(off))
     except BentpipeError:
         return document
 

@@ -38,7 +38,7 @@ _STARTS = (
 """First findings of a transfer whose start is that of a sender without other limits."""
 
 BY_ITSELF = ("trains", "bursts", "start")
-"""What tells the rate of a path that was never full."""
+"""What tells the rate of a path though none of its queues does."""
 
 Interval = tuple[float | None, float | None]
 
@@ -99,15 +99,23 @@ class PathSeen:
         }
 
 
-def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
-    """By the transfer that tells most: one that filled the path, and the longest of these."""
+def path_seen(
+    found: Sequence[Diagnosis], *, alone: bool | None = None, simulates: bool = True
+) -> PathSeen | None:
+    """By the transfer that tells most: one that filled the path, and the longest of these.
+
+    `alone`: whether it had the path for itself; None: if none of the others was at the same time. `simulates`:
+    whether simulations may tell the rate (start_rate.py).
+    """
     if not found:
         return None
     of = max(found, key=lambda each: (each.view.capacity_bit_s is not None, each.evidence.bytes))
     view = of.view
     base = view.base_rtt_s
     least = _carried(view)
-    rate = _rate(of, least or 0.0, alone=len(found) == 1)
+    if alone is None:
+        alone = not any(_overlap(of, each) for each in found if each is not of)
+    rate = _rate(of, least or 0.0, alone=alone, simulates=simulates)
     loss, loss_interval = _loss(of)
     queue, queue_interval = _queue(view) if rate.source not in BY_ITSELF else (None, (None, None))
     return PathSeen(
@@ -123,8 +131,12 @@ def path_seen(found: Sequence[Diagnosis]) -> PathSeen | None:
         loss_interval=loss_interval,
         jitter_s=_jitter(view),
         direction=of.evidence.direction,
-        is_shared=len(found) > 1,
+        is_shared=not alone,
     )
+
+
+def _overlap(one: Diagnosis, other: Diagnosis) -> bool:
+    return one.evidence.start_s < other.evidence.end_s and other.evidence.start_s < one.evidence.end_s
 
 
 def _carried(view: View) -> float | None:
@@ -149,7 +161,7 @@ class _Rate:
     interval: Interval
 
 
-def _rate(of: Diagnosis, least_bit_s: float, *, alone: bool) -> _Rate:
+def _rate(of: Diagnosis, least_bit_s: float, *, alone: bool, simulates: bool) -> _Rate:
     """The path's rate by what tells it best. `alone`: no other transfer was seen beside it."""
     view = of.view
     scale = view.wire_scale
@@ -160,7 +172,7 @@ def _rate(of: Diagnosis, least_bit_s: float, *, alone: bool) -> _Rate:
         bursts = _by_bursts(of, least_bit_s)
         if bursts is not None:
             return _Rate(bursts.usual * scale, "bursts", (bursts.low * scale, bursts.high * scale))
-        start = _by_start(of, least_bit_s)
+        start = _by_start(of, least_bit_s) if simulates else None
         if start is not None:
             return _Rate(start.usual, "start", (start.low, start.high))
     rates = view.total_bit_s[view.standing & ~view.recovering] * scale
@@ -180,7 +192,13 @@ def _by_bursts(of: Diagnosis, least_bit_s: float) -> BurstRate | None:
     """The same by the samples of a socket, of a window that goes as one burst. What drops splits bursts."""
     if of.findings[0].kind not in _WINDOWS:
         return None
-    return burst_rate(of.view, least_bit_s / of.view.wire_scale)
+    found = burst_rate(of.view, least_bit_s / of.view.wire_scale)
+    return found if found is not None and found.low > _by_queue_bit_s(of.view) else None
+
+
+def _by_queue_bit_s(view: View) -> float:
+    """The rate of payload while a queue stood; 0: none did."""
+    return view.capacity_bit_s or 0.0 if view.capacity_from == "queue" else 0.0
 
 
 def _by_start(of: Diagnosis, least_bit_s: float) -> StartRate | None:
@@ -190,8 +208,7 @@ def _by_start(of: Diagnosis, least_bit_s: float) -> StartRate | None:
     if of.findings[0].kind not in _STARTS or view.capacity_from == "probing":
         return None
     found = start_rate(of, least_bit_s)
-    by_queue = (view.capacity_bit_s or 0.0) * view.wire_scale if view.capacity_from == "queue" else 0.0
-    return found if found is not None and found.low > by_queue else None
+    return found if found is not None and found.low > _by_queue_bit_s(view) * view.wire_scale else None
 
 
 def _low(view: View) -> float | None:

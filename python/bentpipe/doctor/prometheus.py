@@ -19,7 +19,7 @@ _HELP = {
     "transfer_limit_share": "Share of the transfer's time that this kind of finding limited it.",
     "transfer_limit_certainty": "How sure the finding is, 0 to 1.",
     "path_rtt_seconds": "Base round-trip time of the path as seen.",
-    "path_rate_bits_per_second": "Rate of the path as seen, where it was full.",
+    "path_rate_bits_per_second": "Rate of the path as seen; rate_from says by what.",
     "path_queue_bytes": "Longest queue of the path as seen.",
     "path_loss_ratio": "Random loss of the path as seen.",
     "transfers": "Transfers that are told of here.",
@@ -61,7 +61,8 @@ def metrics(entries: Sequence[Mapping[str, Any]], now_s: float) -> Iterator[str]
             ("path_loss_ratio", "loss", 1.0),
         ):
             if path.get(key) is not None:
-                found[name].append((source, path[key] * scale))
+                by = {"rate_from": str(path.get("rate_from") or "")} if key == "rate_mbit_s" else {}
+                found[name].append(({**source, **by}, path[key] * scale))
     for name, values in found.items():
         if values:
             yield f"# HELP {_NAMESPACE}_{name} {_HELP[name]}"

@@ -12,9 +12,12 @@ simulated waits are nearest to the seen ones when as many bytes were delivered (
    within two segments the nearest one counts.
 3. Only what came before the first loss counts, and only until four round trips after the window stopped
    growing: then segments come as evenly as the path's rate has spaced them, and no longer wait.
-4. The transfer has to be one connection, and its beginning seen. A receiver knows its round trip to a
+4. The transfer has to be one connection, seen from its beginning. A receiver knows its round trip to a
    millisecond, so it seldom tells rates above some 50 Mbit/s.
-5. The interval holds the rates that explain the waits nearly as well.
+5. The sender is taken for one that does not pace its segments. One whose pacing shows is left out; of a
+   receiver, which does not know, the waits have to be explained as well as others'.
+6. The interval holds the rates that explain the waits nearly as well.
+7. What would take more than some million segments to simulate is left out.
 """
 
 import io
@@ -26,10 +29,11 @@ import numpy as np
 import polars as pl
 
 from bentpipe.doctor.arrays import Flags, Floats
-from bentpipe.doctor.buffers_seen import buffers_seen
+from bentpipe.doctor.buffers_seen import buffers_of_hosts
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.from_run import transfers
+from bentpipe.doctor.view import HEADERS_BYTES, View
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim import SimEngine, simulated
 from bentpipe.errors import BentpipeError
@@ -55,7 +59,14 @@ _AS_GOOD_SHARE = 0.05
 _MOST_SPREAD = 1.6
 _FINE_S = 0.01
 _FINE_OF_ROUND_TRIP = 1 / 16
-_LONGEST_S = 30.0
+_MOST_OF_THEM = 0.9
+_MOST_SEGMENTS = 1e6
+_PACED_WINDOWS = 1.15
+"""Linux paces CUBIC and Reno by 1.2 or 2 windows per round trip, whether or not that holds anything back."""
+_MOSTLY = 0.5
+_LEAST_MTU = 576
+_BEFORE_ROUND_TRIPS = 7
+_BEFORE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -68,22 +79,41 @@ class StartRate:
 
 
 def start_rate(of: Diagnosis, least_bit_s: float) -> StartRate | None:
-    """`least_bit_s`: what the path carried at least. None: the start does not tell."""
-    view = of.view
+    """`least_bit_s`: what the path carried at least, in IP bytes. None: the start does not tell."""
+    view, evidence = of.view, of.evidence
     base_s = view.base_rtt_s
-    if base_s is None or of.evidence.of_packets or len(view.connections) != 1 or least_bit_s <= 0:
+    if base_s is None or evidence.of_packets or not evidence.begun or len(view.connections) != 1:
+        return None
+    if least_bit_s <= 0 or is_paced(view):
         return None
     chosen = _of_the_start(of, base_s)
     if chosen.sum() < _LEAST_SAMPLES:
         return None
-    until_s = float(view.time_s[chosen].max()) - of.evidence.start_s
-    if until_s > _LONGEST_S:
+    waits = view.rtt_s[chosen] - base_s
+    until_s = float(view.time_s[chosen].max()) - evidence.start_s
+    segments = until_s / base_s * float(np.nanmax(view.flight[chosen], initial=0.0)) / view.mss
+    if np.quantile(waits, _MOST_OF_THEM) < _least_wait_s(of) or not segments <= _MOST_SEGMENTS:
         return None
-    seen = _Start(view["delivered_bytes"][chosen], view.rtt_s[chosen] - base_s)
     try:
-        return _fitted(of, seen, least_bit_s, until_s)
+        return _fitted(of, _Start(view["delivered_bytes"][chosen], waits), least_bit_s, until_s)
     except BentpipeError:
         return None
+
+
+def is_paced(view: View) -> bool:
+    """Whether a sender's pacing rate is what its segments came at within a round trip, or less than a window
+    per round trip."""
+    if not view.knows("pacing_rate_bit_s", "cwnd_bytes") or not view.base_rtt_s:
+        return False
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slow = view["pacing_rate_bit_s"] * view.rtt_s < _PACED_WINDOWS * 8 * view["cwnd_bytes"]
+    return bool(slow.any() and np.mean(slow[np.isfinite(view["pacing_rate_bit_s"])]) > _MOSTLY)
+
+
+def _least_wait_s(of: Diagnosis) -> float:
+    """What is more than noise."""
+    known_to_s = 0.0 if of.view.at_sender else _RECEIVERS_STEP_S
+    return max(_LEAST_SIGNAL_S, _LEAST_OF_BASE * (of.view.base_rtt_s or 0.0), known_to_s)
 
 
 @dataclass(frozen=True)
@@ -95,10 +125,18 @@ class _Start:
     def nearest(self, other: "_Start", within_bytes: float) -> Floats:
         """How far this one's waits are from the other's when as much was delivered; NaN beyond what was. Of
         what the other has within so many bytes the nearest wait counts."""
-        between = np.interp(self.delivered, other.delivered, other.wait_s, left=np.nan, right=np.nan)
-        near = np.abs(other.delivered - self.delivered[:, None]) <= within_bytes
-        off = np.where(near, np.abs(other.wait_s - self.wait_s[:, None]), np.inf).min(axis=1, initial=np.inf)
-        return np.where(np.isfinite(between), np.minimum(off, np.abs(between - self.wait_s)), np.nan)
+        if not other.delivered.size:
+            return np.full_like(self.wait_s, np.nan)
+        off = np.abs(
+            np.interp(self.delivered, other.delivered, other.wait_s, left=np.nan, right=np.nan) - self.wait_s
+        )
+        begins = np.searchsorted(other.delivered, self.delivered - within_bytes)
+        ends = np.searchsorted(other.delivered, self.delivered + within_bytes, side="right")
+        for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+            if end > begin and np.isfinite(off[place]):
+                near = np.abs(other.wait_s[begin:end] - self.wait_s[place]).min()
+                off[place] = min(off[place], near)
+        return off
 
 
 def _of_the_start(of: Diagnosis, base_s: float) -> Flags:
@@ -114,14 +152,10 @@ def _of_the_start(of: Diagnosis, base_s: float) -> Flags:
 
 
 def _fitted(of: Diagnosis, seen: _Start, least_bit_s: float, until_s: float) -> StartRate | None:
-    base_s = of.view.base_rtt_s or 0.0
     near = _NEAR_SEGMENTS * of.view.mss
     waits = seen.nearest(_simulated(of, None, until_s), near)
     counted = np.isfinite(waits)
-    least_s = max(
-        _LEAST_SIGNAL_S, _LEAST_OF_BASE * base_s, _RECEIVERS_STEP_S if not of.view.at_sender else 0.0
-    )
-    if counted.sum() < _LEAST_SAMPLES or np.quantile(waits[counted], 0.9) < least_s:
+    if counted.sum() < _LEAST_SAMPLES or np.quantile(waits[counted], _MOST_OF_THEM) < _least_wait_s(of):
         return None
     tried: dict[float, float] = {}
 
@@ -152,7 +186,7 @@ def _fitted(of: Diagnosis, seen: _Start, least_bit_s: float, until_s: float) -> 
         if share <= max(_AS_GOOD * tried[best], tried[best] + _AS_GOOD_SHARE)
     ]
     low, high = min(*as_good, best), max(*as_good, best)
-    if high > _MOST_SPREAD * low or best in (rates[0], rates[-1]):
+    if high > _MOST_SPREAD * low or not rates[0] < best < rates[-1]:
         return None
     return StartRate(best, low / step, high * step)
 
@@ -163,13 +197,16 @@ def _simulated(of: Diagnosis, rate_bit_s: float | None, until_s: float) -> _Star
     down = (evidence.direction or "down") == "down"
     sender, receiver = ("server", "client") if down else ("client", "server")
     path: dict[str, Any] = {"rtt": f"{base_s * 1e3:.3f} ms"}
+    if evidence.mss_bytes:
+        path["mtu"] = max(evidence.mss_bytes + HEADERS_BYTES, _LEAST_MTU)
     if rate_bit_s is not None:
-        path |= {"rate": f"{round(rate_bit_s)} bit/s", "queue": "4 bdp"}
+        path |= {"rate": f"{round(rate_bit_s)} bit/s", "queue": "unlimited"}
     document: dict[str, Any] = {
-        "duration": f"{until_s + 4 * base_s + 0.5:.3f} s",
+        # Before its first byte come iperf3's own five round trips.
+        "duration": f"{until_s + _BEFORE_ROUND_TRIPS * base_s + _BEFORE_S:.3f} s",
         "path": path,
         "host": {"congestion_control": evidence.congestion_control or "cubic"},
-        **buffers_seen(of, sender, receiver),
+        **buffers_of_hosts(of, sender, receiver),
         "workload": [{"name": "transfer", "kind": "bulk", "direction": "down" if down else "up"}],
     }
     point = next(iter(Lab(**document).cells())).first
@@ -181,11 +218,17 @@ def _simulated(of: Diagnosis, rate_bit_s: float | None, until_s: float) -> _Star
         name: pl.read_parquet(io.BytesIO(tables[name])) for name in ("sockets", "flows", "pings")
     }
     seen_from: SeenFrom = "sender" if of.view.at_sender else "receiver"
-    (found,) = transfers(record, frames, seen_from)
+    found = next(iter(transfers(record, frames, seen_from)), None)
+    if found is None:
+        return _Start(np.empty(0), np.empty(0))
     samples = found.samples.drop_nulls(["delivered_bytes", "srtt_s"]).filter(pl.col("delivered_bytes") > 0)
-    # The base as the seen one: with the handshake, whose packets are short, or without.
-    shortest = [samples["srtt_s"].min(), samples["min_rtt_s"].min()]
-    shortest += [found.handshake_rtt_s] if evidence.handshake_rtt_s else []
-    least_s = min(float(each) for each in shortest if each is not None)  # type: ignore[arg-type]
     delivered, rtt_s = (samples[name].cast(pl.Float64).to_numpy() for name in ("delivered_bytes", "srtt_s"))
-    return _Start(delivered, rtt_s - least_s)
+    if not delivered.size:
+        return _Start(delivered, rtt_s)
+    shortest = [float(rtt_s.min())]
+    if samples["min_rtt_s"].null_count() < samples.height:
+        shortest.append(float(samples["min_rtt_s"].min()))  # type: ignore[arg-type]
+    # The base as the seen one: with the handshake or pings, whose packets are short, or without.
+    if found.handshake_rtt_s and (evidence.handshake_rtt_s or evidence.pings.height):
+        shortest.append(found.handshake_rtt_s)
+    return _Start(delivered, rtt_s - min(shortest))

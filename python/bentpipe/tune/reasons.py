@@ -63,10 +63,12 @@ def of_the_machine(name: str, now: str, wanted: str) -> str:
     )
 
 
-def unknown_rate(name: str) -> str:
+def unknown_rate(name: str, estimated_bit_s: float | None) -> str:
+    given = "20Mbit/s" if estimated_bit_s is None else f"{estimated_bit_s / 1e6:.3g}Mbit/s"
+    infers = "" if estimated_bit_s is None else " That is what the doctor infers."
     return (
         f"{name} limits, but neither the path's rate nor a simulated cure says how large it should be. "
-        "Give the rate: --rate 20Mbit/s."
+        f"Give the rate: --rate {given}.{infers}"
     )
 
 
