@@ -43,10 +43,12 @@ def test_a_small_window_comes_in_bursts_at_the_paths_rate(seen_from: SeenFrom) -
     assert "by bursts" in path_words(path)
 
 
-def test_bursts_at_the_senders_own_pacing_rate_are_not_the_paths() -> None:
+@pytest.mark.parametrize("seen_from", ["sender", "receiver"])
+@pytest.mark.parametrize("rate", ["1 Gbit/s", "20 Mbit/s"])
+def test_bursts_that_the_sender_paced_are_not_the_paths(seen_from: SeenFrom, rate: str) -> None:
     paced = {**BULK, "max_pacing_rate": "1 Gbit/s"}
     host = {**LARGE, "congestion_control": "reno"}
-    found = seen("sender", path={"rtt": "400 ms", "rate": "1 Gbit/s"}, host=host, workload=[paced])
+    found = seen(seen_from, path={"rtt": "400 ms", "rate": rate}, host=host, workload=[paced])
     assert found.findings[0].kind == "receiver-window"
     path = path_seen([found])
     assert path is not None and path.rate_from != "bursts"

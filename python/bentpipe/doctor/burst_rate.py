@@ -8,8 +8,10 @@ a burst all time is the link's.
    first and last sample are part idle and do not count.
 2. Some bursts are needed, and their rates have to be close together and a third above all that the transfer
    carried in any round trip.
-3. A sender that paces itself sends bursts, too: Linux by 1.2 or 2 windows per round trip. What is near a
-   sender's own pacing rate is not the path's.
+3. A sender that paces itself sends bursts, too, and their spacing stays when nothing is paced any longer.
+   Such segments did not wait for each other at the slowest link. So the beginning has to be seen, and round trips
+   in it have to be longer by a twelfth of a burst's time: in slow start half a burst waits, and the smoothed
+   round trip shows half of that or less.
 4. Where a receiver misses a segment its socket counts nothing, and all at once when it is there. Such times
    do not count.
 """
@@ -28,7 +30,7 @@ _LEAST_SEGMENTS = 4
 _LEAST_BURSTS = 5
 _MOST_SPREAD = 1.25
 _ABOVE = 1.35
-_NEAR_PACING = 0.15
+_OF_A_BURST = 12
 _REPAIRED_ROUND_TRIPS = 3
 
 
@@ -60,15 +62,19 @@ def burst_rate(view: View, carried_bit_s: float) -> BurstRate | None:
         return None
     low, usual, high = (float(np.quantile(rates, each)) for each in (0.2, 0.5, 0.8))
     usual = float(np.average(rates, weights=weights))
-    if high > _MOST_SPREAD * low or usual < _ABOVE * carried_bit_s or _is_paced(view, usual):
+    if high > _MOST_SPREAD * low or usual < _ABOVE * carried_bit_s:
+        return None
+    if not _waited(view, view.base_rtt_s * carried_bit_s / usual):
         return None
     return BurstRate(usual, min(low, usual), max(high, usual))
 
 
-def _is_paced(view: View, rate_bit_s: float) -> bool:
-    """Whether a sender paces at about that rate. A receiver does not know."""
-    paced = view["pacing_rate_bit_s"][np.isfinite(view["pacing_rate_bit_s"])]
-    return bool(paced.size and abs(rate_bit_s / max(float(np.median(paced)), 1.0) - 1) <= _NEAR_PACING)
+def _waited(view: View, burst_s: float) -> bool:
+    """Whether segments waited for each other in the beginning, for a part of a burst's time."""
+    lost = np.nan_to_num(view["retransmits"]) + np.nan_to_num(view["out_of_order"]) > 0
+    early = ~np.logical_or.accumulate(lost) & np.isfinite(view.rtt_s)
+    waits = view.rtt_s[early] - (view.base_rtt_s or 0.0)
+    return bool(view.evidence.begun and waits.size and waits.max() >= burst_s / _OF_A_BURST)
 
 
 def _of_bursts(came: Floats, took_s: Floats, mss: float) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ rate itself: what it would find beyond is not known.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.analysis.intervals import interval

@@ -104,17 +104,20 @@ def path_seen(
 ) -> PathSeen | None:
     """By the transfer that tells most: one that filled the path, and the longest of these.
 
-    `alone`: whether it had the path for itself; None: if none of the others was at the same time. `simulates`:
-    whether simulations may tell the rate (start_rate.py).
+    `alone`: whether it had the path for itself; None: if none of the others was at the same time.
+    `simulates`: whether simulations may tell the rate (start_rate.py).
     """
     if not found:
         return None
-    of = max(found, key=lambda each: (each.view.capacity_bit_s is not None, each.evidence.bytes))
+    chosen = max(
+        range(len(found)), key=lambda n: (found[n].view.capacity_bit_s is not None, found[n].evidence.bytes)
+    )
+    of = found[chosen]
     view = of.view
     base = view.base_rtt_s
     least = _carried(view)
     if alone is None:
-        alone = not any(_overlap(of, each) for each in found if each is not of)
+        alone = not any(_overlap(of, each) for n, each in enumerate(found) if n != chosen)
     rate = _rate(of, least or 0.0, alone=alone, simulates=simulates)
     loss, loss_interval = _loss(of)
     queue, queue_interval = _queue(view) if rate.source not in BY_ITSELF else (None, (None, None))
