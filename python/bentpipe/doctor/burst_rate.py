@@ -9,9 +9,9 @@ a burst all time is the link's.
 2. Some bursts are needed, and their rates have to be close together and a third above all that the transfer
    carried in any round trip.
 3. A sender that paces itself sends bursts, too, and their spacing stays when nothing is paced any longer.
-   Such segments did not wait for each other at the slowest link. So the beginning has to be seen, and round trips
-   in it have to be longer by a twelfth of a burst's time: in slow start half a burst waits, and the smoothed
-   round trip shows half of that or less.
+   Such segments did not wait for each other at the slowest link. So the beginning has to be seen, and round
+   trips in it have to be longer by a twelfth of a burst's time: in slow start half a burst waits, and the
+   smoothed round trip shows half of that or less.
 4. Where a receiver misses a segment its socket counts nothing, and all at once when it is there. Such times
    do not count.
 """
