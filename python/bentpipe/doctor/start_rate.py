@@ -10,8 +10,9 @@ simulated waits are nearest to the seen ones when as many bytes were delivered (
    a limit by more than noise, and the rate has to explain most of that.
 2. The last segment of a round may wait for a delayed acknowledgement, 40 ms, or not: of the simulated waits
    within two segments the nearest one counts.
-3. Only what came before the first loss counts, and only until four round trips after the window stopped
-   growing: then segments come as evenly as the path's rate has spaced them, and no longer wait.
+3. Only what came before the first loss counts, and only until a round trip after the window stopped growing:
+   then segments come as evenly as the path's rate has spaced them, and no longer wait. Of samples between
+   which nothing was delivered one counts.
 4. The transfer has to be one connection, seen from its beginning. A receiver knows its round trip to a
    millisecond, so it seldom tells rates above some 50 Mbit/s.
 5. The sender is taken for one that does not pace its segments. One whose pacing shows is left out; of a
@@ -40,10 +41,9 @@ from bentpipe.errors import BentpipeError
 from bentpipe.lab.load import Lab
 
 _GROWN = 0.9
-_AFTER_ROUND_TRIPS = 4
-_AFTER_S = 0.2
-_LEAST_SAMPLES = 3
-_LEAST_SIGNAL_S = 0.0005
+_AFTER_ROUND_TRIPS = 1
+_LEAST_SAMPLES = 4
+_LEAST_SIGNAL_S = 0.002
 _LEAST_OF_BASE = 0.004
 _RECEIVERS_STEP_S = 0.001
 _UNEXPLAINED = 0.15
@@ -54,9 +54,9 @@ _NO_LESS = 0.97
 _MOST_TIMES = 64.0
 _STEPS = 12
 _REFINED = 3
-_AS_GOOD = 1.5
-_AS_GOOD_SHARE = 0.05
-_MOST_SPREAD = 1.6
+_AS_GOOD = 2.0
+_AS_GOOD_SHARE = 0.1
+_MOST_SPREAD = 2.0
 _FINE_S = 0.01
 _FINE_OF_ROUND_TRIP = 1 / 16
 _MOST_OF_THEM = 0.9
@@ -148,7 +148,11 @@ def _of_the_start(of: Diagnosis, base_s: float) -> Flags:
         return use
     flight = np.where(use, np.nan_to_num(view.flight), 0.0)
     grown_s = float(view.time_s[int(np.argmax(flight >= _GROWN * flight.max()))])
-    return use & (view.time_s <= grown_s + _AFTER_ROUND_TRIPS * base_s + _AFTER_S)
+    use &= view.time_s <= grown_s + _AFTER_ROUND_TRIPS * base_s
+    # Of samples with as many bytes the last one, after all their acknowledgements.
+    last = np.append(np.diff(whole[use]) > 0, [True]) if use.any() else np.empty(0, bool)
+    use[np.flatnonzero(use)[~last]] = False
+    return use
 
 
 def _fitted(of: Diagnosis, seen: _Start, least_bit_s: float, until_s: float) -> StartRate | None:
