@@ -14,7 +14,7 @@ simulated waits are nearest to the seen ones when as many bytes were delivered (
    then segments come as evenly as the path's rate has spaced them, and no longer wait. Of samples between
    which nothing was delivered one counts.
 4. The transfer has to be one connection, seen from its beginning. A receiver knows its round trip to a
-   millisecond, so it seldom tells rates above some 50 Mbit/s.
+   millisecond, so it seldom tells the rate of a fast path.
 5. The sender is taken for one that does not pace its segments. One whose pacing shows is left out; of a
    receiver, which does not know, the waits have to be explained as well as others'.
 6. The interval holds the rates that explain the waits nearly as well.
