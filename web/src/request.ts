@@ -123,7 +123,7 @@ function work(it: Settings): Work[] {
   const bulk = (streams: number, size: number) => ({
     start_ns: 0, kind: "iperf3", direction: "down", streams,
     size_bytes: size > 0 ? size : null, time_ns: size > 0 ? null : it.duration,
-    omit_ns: 0, congestion_control: null,
+    omit_ns: 0, congestion_control: null, max_pacing_rate_bit_s: null,
   });
   const made: Work[] = [
     { name: "download", spec: bulk(it.streams, it.size) },
