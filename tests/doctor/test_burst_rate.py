@@ -3,12 +3,10 @@
 from typing import Any
 
 import pytest
-from test_findings import BULK
+from test_findings import BULK, diagnosed
 
-import bentpipe
-from bentpipe.doctor import from_run
 from bentpipe.doctor.burst_rate import burst_rate
-from bentpipe.doctor.diagnosis import Diagnosis, diagnose
+from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.path_seen import path_seen
 from bentpipe.doctor.words import path_words
@@ -18,17 +16,13 @@ SMALL = {"tcp_rmem": [4096, 131072, 500_000]}
 
 
 def seen(seen_from: SeenFrom, **lab: Any) -> Diagnosis:
-    base: dict[str, Any] = {
+    base = {
         "duration": "10 s",
         "path": {"rtt": "400 ms", "rate": "20 Mbit/s"},
         "host": LARGE,
         "client": SMALL,
-        "workload": [BULK],
     }
-    run = bentpipe.simulate(bentpipe.Lab(**base | lab), sample_s=0.02)
-    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
-    (evidence,) = from_run.transfers(run.record, tables, seen_from)
-    return diagnose(evidence)
+    return diagnosed(base | lab, seen_from, sample_s=0.02)
 
 
 @pytest.mark.parametrize("seen_from", ["sender", "receiver"])

@@ -14,8 +14,9 @@ PATH = {"rtt": "100 ms", "rate": "20 Mbit/s"}
 BULK = {"name": "download", "kind": "bulk", "direction": "down"}
 
 
-def diagnosed(lab: Mapping[str, Any], seen_from: SeenFrom = "sender") -> Diagnosis:
-    run = bentpipe.simulate(bentpipe.Lab(**{"duration": "15 s", "path": PATH, "workload": [BULK], **lab}))
+def diagnosed(lab: Mapping[str, Any], seen_from: SeenFrom = "sender", *, sample_s: float = 0.1) -> Diagnosis:
+    whole = bentpipe.Lab(**{"duration": "15 s", "path": PATH, "workload": [BULK], **lab})
+    run = bentpipe.simulate(whole, sample_s=sample_s)
     tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
     (evidence,) = from_run.transfers(run.record, tables, seen_from)
     return diagnose(evidence)

@@ -40,11 +40,10 @@ def test_slow_start_shows_the_rate_that_the_transfer_never_reached(limit: str, r
     found = diagnosed({**lab, "path": {"rtt": "240 ms", "rate": f"{rate_mbit_s} Mbit/s"}}, seen_from)
     path = path_seen([found])
     assert path is not None
-    if path.rate_from != "start":
-        assert seen_from == "receiver" and rate_mbit_s == 60, (
-            "a receiver knows its round trip to a millisecond"
-        )
+    if seen_from == "receiver" and rate_mbit_s == 60:
+        assert path.rate_bit_s is None, "a receiver knows its round trip to a millisecond"
         return
+    assert path.rate_from == "start"
     assert path.rate_bit_s == pytest.approx(rate_mbit_s * 1e6, rel=0.1)
     low, high = path.rate_interval_bit_s
     assert low is not None and high is not None and low < rate_mbit_s * 1e6 < high
@@ -65,7 +64,11 @@ def test_a_cure_is_predicted_for_the_path_that_slow_start_showed() -> None:
 
 NOT_TOLD: Mapping[str, Mapping[str, Any]] = {
     "the path adds no wait that is seen": {**SMALL_WINDOW, "path": {"rtt": "240 ms", "rate": "10 Gbit/s"}},
-    "several connections share it": {**SMALL_WINDOW, "workload": [{**BULK, "streams": 4}]},
+    "several connections share it": {
+        **SMALL_WINDOW,
+        "path": {"rtt": "240 ms", "rate": "60 Mbit/s"},
+        "workload": [{**BULK, "streams": 4}],
+    },
     "its pacing limits the sender": {
         "host": {"congestion_control": {"name": "fixed-rate", "rate": "5 Mbit/s"}}
     },
@@ -74,7 +77,7 @@ NOT_TOLD: Mapping[str, Mapping[str, Any]] = {
         "path": {
             "rtt": "240 ms",
             "rate": "60 Mbit/s",
-            "down": {"jitter": {"spread": "40 ms", "distribution": "normal"}},
+            "down": {"jitter": {"spread": "10 ms", "distribution": "normal"}},
         },
     },
 }
@@ -82,8 +85,10 @@ NOT_TOLD: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.mark.parametrize("why", NOT_TOLD)
 def test_no_rate_is_told_where(why: str) -> None:
-    path = path_seen([diagnosed(NOT_TOLD[why])])
+    found = diagnosed(NOT_TOLD[why])
+    path = path_seen([found])
     assert path is not None and path.rate_from != "start"
+    assert found.findings[0].kind == ("pacing" if "pacing" in why else "receiver-window"), "and not for that"
 
 
 def test_a_transfer_whose_beginning_was_not_seen_tells_none() -> None:

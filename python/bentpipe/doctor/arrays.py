@@ -40,3 +40,12 @@ def summed(values: Floats, time_s: Floats, connection: Places, *, counts: bool =
         known = np.nan_to_num(values[own])
         total += np.interp(time_s, time_s[own], known, left=0.0, right=None if counts else 0.0)
     return total
+
+
+def since(events_s: Floats, at_s: Floats) -> Floats:
+    """How long before each of these times the latest event was; infinite before the first."""
+    if not events_s.size:
+        return np.full_like(at_s, np.inf)
+    order = np.sort(events_s)
+    last = np.searchsorted(order, at_s, side="right") - 1
+    return np.where(last >= 0, at_s - order[np.maximum(last, 0)], np.inf)

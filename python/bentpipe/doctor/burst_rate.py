@@ -16,11 +16,10 @@ a burst all time is the link's.
    do not count.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from bentpipe.doctor.arrays import Floats
+from bentpipe.doctor.arrays import Floats, since
+from bentpipe.doctor.told_rate import ToldRate
 from bentpipe.doctor.view import View
 
 _OF_THE_BUSIEST = 0.5
@@ -28,52 +27,39 @@ _BUSIEST = 0.98
 _LEAST_INNER = 2
 _LEAST_SEGMENTS = 4
 _LEAST_BURSTS = 5
+_SLOWER = 0.2
 _MOST_SPREAD = 1.25
 _ABOVE = 1.35
 _OF_A_BURST = 12
 _REPAIRED_ROUND_TRIPS = 3
 
 
-@dataclass(frozen=True)
-class BurstRate:
-    """Of payload, in bit/s."""
-
-    usual: float
-    low: float
-    high: float
-
-
-def burst_rate(view: View, carried_bit_s: float) -> BurstRate | None:
-    """`carried_bit_s`: the highest rate of the transfer's payload. None: the samples do not tell."""
+def burst_rate(view: View, carried_bit_s: float) -> ToldRate | None:
+    """Of payload. `carried_bit_s`: the highest rate of the transfer's. None: the samples do not tell."""
     if view.evidence.of_packets or len(view.connections) != 1 or carried_bit_s <= 0 or not view.base_rtt_s:
         return None
     arrived = view["arrived_bytes"] if view.knows("arrived_bytes") else view["delivered_bytes"]
     time_s, came = view.time_s[1:], np.diff(np.nan_to_num(arrived))
     took_s = np.diff(view.time_s)
     late_s = view.time_s[(view.grown("out_of_order") > 0) | (view.grown("retransmits") > 0)]
-    if late_s.size:
-        last = np.searchsorted(late_s, time_s, side="right") - 1
-        since_s = np.where(last >= 0, time_s - late_s[np.maximum(last, 0)], np.inf)
-        came = np.where(since_s < _REPAIRED_ROUND_TRIPS * view.base_rtt_s, 0.0, came)
+    came = np.where(since(late_s, time_s) < _REPAIRED_ROUND_TRIPS * view.base_rtt_s, 0.0, came)
     if not (took_s > 0).all() or not (came > 0).any():
         return None
     rates, weights = _of_bursts(came, took_s, view.mss)
     if rates.size < _LEAST_BURSTS:
         return None
-    low, usual, high = (float(np.quantile(rates, each)) for each in (0.2, 0.5, 0.8))
+    low, high = (float(np.quantile(rates, each)) for each in (_SLOWER, 1 - _SLOWER))
     usual = float(np.average(rates, weights=weights))
     if high > _MOST_SPREAD * low or usual < _ABOVE * carried_bit_s:
         return None
     if not _waited(view, view.base_rtt_s * carried_bit_s / usual):
         return None
-    return BurstRate(usual, min(low, usual), max(high, usual))
+    return ToldRate(usual, min(low, usual), max(high, usual))
 
 
 def _waited(view: View, burst_s: float) -> bool:
     """Whether segments waited for each other in the beginning, for a part of a burst's time."""
-    lost = np.nan_to_num(view["retransmits"]) + np.nan_to_num(view["out_of_order"]) > 0
-    early = ~np.logical_or.accumulate(lost) & np.isfinite(view.rtt_s)
-    waits = view.rtt_s[early] - (view.base_rtt_s or 0.0)
+    waits = view.rtt_s[view.unharmed & np.isfinite(view.rtt_s)] - (view.base_rtt_s or 0.0)
     return bool(view.evidence.begun and waits.size and waits.max() >= burst_s / _OF_A_BURST)
 
 

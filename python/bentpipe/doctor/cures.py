@@ -37,7 +37,7 @@ _SEEDS = (1, 2, 3, 4, 5)
 _MOST_CHANGES = 3
 _TIMES = 4
 _LEAST_SHARE = 0.05
-_SIMULATORS = 0.06
+_SIMULATORS_ERROR = 0.06
 _FULL = 0.8
 _BBR_PASSES = ("random-loss", "short-queue", "reordering")
 _AS_MUCH = 2.0
@@ -151,7 +151,7 @@ def _cure(
     said = spread.mean * seen_bit_s
     if agrees and (document.get("until") == "done" or _fills(document, mean / payload)):
         said = max(mean, seen_bit_s) if mean >= mean_before else mean
-    low, high = (1 - _SIMULATORS) * min(*ends, said), (1 + _SIMULATORS) * max(*ends, said)
+    low, high = (1 - _SIMULATORS_ERROR) * min(*ends, said), (1 + _SIMULATORS_ERROR) * max(*ends, said)
     if path.rate_bounds and path.rate_bit_s is not None:
         narrow, wide = (
             max((each or path.rate_bit_s) * payload, seen_bit_s) for each in path.rate_interval_bit_s

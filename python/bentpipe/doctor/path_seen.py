@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Floats
-from bentpipe.doctor.burst_rate import BurstRate, burst_rate
+from bentpipe.doctor.arrays import Floats, since
+from bentpipe.doctor.burst_rate import burst_rate
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
-from bentpipe.doctor.start_rate import StartRate, start_rate
-from bentpipe.doctor.trains import TrainsRate, path_rate
+from bentpipe.doctor.start_rate import start_rate
+from bentpipe.doctor.told_rate import ToldRate
+from bentpipe.doctor.trains import path_rate
 from bentpipe.doctor.view import OF_THE_PATH, View, before_losses
 
 _NEARLY = 0.9
@@ -147,12 +148,11 @@ def _carried(view: View) -> float | None:
     hole, so the time of a hole and of its repair does not count."""
     if not view.size:
         return None
-    holes_s = view.time_s[view.grown("out_of_order") > 0]
     rates = view.total_bit_s
-    if not view.at_sender and not view.evidence.of_packets and holes_s.size:
-        last = np.searchsorted(np.sort(holes_s), view.time_s, side="right") - 1
-        since_s = np.where(last >= 0, view.time_s - np.sort(holes_s)[np.maximum(last, 0)], np.inf)
-        whole = since_s > _REPAIRED_ROUND_TRIPS * (view.base_rtt_s or 0.0) + _WINDOW_S
+    if not view.at_sender and not view.evidence.of_packets:
+        holes_s = view.time_s[view.grown("out_of_order") > 0]
+        repaired_s = _REPAIRED_ROUND_TRIPS * (view.base_rtt_s or 0.0) + _WINDOW_S
+        whole = since(holes_s, view.time_s) > repaired_s
         rates = rates[whole] if whole.any() else rates
     return float(rates.max()) * view.wire_scale
 
@@ -168,22 +168,28 @@ def _rate(of: Diagnosis, least_bit_s: float, *, alone: bool, simulates: bool) ->
     """The path's rate by what tells it best. `alone`: no other transfer was seen beside it."""
     view = of.view
     scale = view.wire_scale
-    if alone:
-        trains = _by_trains(of)
-        if trains is not None:
-            return _Rate(trains.usual * scale, "trains", (trains.low * scale, trains.high * scale))
-        bursts = _by_bursts(of, least_bit_s)
-        if bursts is not None:
-            return _Rate(bursts.usual * scale, "bursts", (bursts.low * scale, bursts.high * scale))
-        start = _by_start(of, least_bit_s) if simulates else None
-        if start is not None:
-            return _Rate(start.usual, "start", (start.low, start.high))
+    told = _by_itself(of, least_bit_s, simulates=simulates) if alone else None
+    if told is not None:
+        source, found = told
+        return _Rate(found.usual, source, (found.low, found.high))
     rates = view.total_bit_s[view.standing & ~view.recovering] * scale
     capacity = view.capacity_bit_s
     return _Rate(capacity and capacity * scale, view.capacity_from, _quartiles(rates))
 
 
-def _by_trains(of: Diagnosis) -> TrainsRate | None:
+def _by_itself(of: Diagnosis, least_bit_s: float, *, simulates: bool) -> tuple[str, ToldRate] | None:
+    """The rate of IP bytes, and which of BY_ITSELF told it."""
+    scale = of.view.wire_scale
+    if (trains := _by_trains(of)) is not None:
+        return "trains", trains.times(scale)
+    if (bursts := _by_bursts(of, least_bit_s)) is not None:
+        return "bursts", bursts.times(scale)
+    if simulates and (start := _by_start(of, least_bit_s)) is not None:
+        return "start", start
+    return None
+
+
+def _by_trains(of: Diagnosis) -> ToldRate | None:
     """The rate where no queue tells it. Acknowledgements that wait for a slow reader come as it reads."""
     view = of.view
     if view.knows_the_paths_rate or of.findings[0].kind == "receiver-application":
@@ -191,7 +197,7 @@ def _by_trains(of: Diagnosis) -> TrainsRate | None:
     return path_rate(of.evidence.train_rates, float(view.total_bit_s.max(initial=0.0)))
 
 
-def _by_bursts(of: Diagnosis, least_bit_s: float) -> BurstRate | None:
+def _by_bursts(of: Diagnosis, least_bit_s: float) -> ToldRate | None:
     """The same by the samples of a socket, of a window that goes as one burst. What drops splits bursts."""
     if of.findings[0].kind not in _WINDOWS:
         return None
@@ -204,7 +210,7 @@ def _by_queue_bit_s(view: View) -> float:
     return view.capacity_bit_s or 0.0 if view.capacity_from == "queue" else 0.0
 
 
-def _by_start(of: Diagnosis, least_bit_s: float) -> StartRate | None:
+def _by_start(of: Diagnosis, least_bit_s: float) -> ToldRate | None:
     """The same by the samples of a socket. A queue that stood tells the rate better, unless its packets
     waited for each other only, as those of a small send buffer do: then slow start shows more."""
     view = of.view

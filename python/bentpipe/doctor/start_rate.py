@@ -15,8 +15,8 @@ simulated waits are nearest to the seen ones when as many bytes were delivered (
    which nothing was delivered one counts.
 4. The transfer has to be one connection, seen from its beginning. A receiver knows its round trip to a
    millisecond, so it seldom tells the rate of a fast path.
-5. The sender is taken for one that does not pace its segments. One whose pacing shows is left out; of a
-   receiver, which does not know, the waits have to be explained as well as others'.
+5. The simulated sender does not pace its segments. A sender whose pacing rate is below what Linux sets of
+   itself is left out. Of others, and at a receiver, only what a rate does not explain can show pacing.
 6. The interval holds the rates that explain the waits nearly as well.
 7. What would take more than some million segments to simulate is left out.
 """
@@ -34,6 +34,7 @@ from bentpipe.doctor.buffers_seen import buffers_of_hosts
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.from_run import transfers
+from bentpipe.doctor.told_rate import ToldRate
 from bentpipe.doctor.view import HEADERS_BYTES, View
 from bentpipe.engines.base import EngineOptions
 from bentpipe.engines.sim import SimEngine, simulated
@@ -69,22 +70,13 @@ _BEFORE_ROUND_TRIPS = 7
 _BEFORE_S = 0.5
 
 
-@dataclass(frozen=True)
-class StartRate:
-    """Of IP bytes, in bit/s."""
-
-    usual: float
-    low: float
-    high: float
-
-
-def start_rate(of: Diagnosis, least_bit_s: float) -> StartRate | None:
-    """`least_bit_s`: what the path carried at least, in IP bytes. None: the start does not tell."""
+def start_rate(of: Diagnosis, least_bit_s: float) -> ToldRate | None:
+    """Of IP bytes. `least_bit_s`: what the path carried at least. None: the start does not tell."""
     view, evidence = of.view, of.evidence
     base_s = view.base_rtt_s
     if base_s is None or evidence.of_packets or not evidence.begun or len(view.connections) != 1:
         return None
-    if least_bit_s <= 0 or is_paced(view):
+    if least_bit_s <= 0 or _is_paced(view):
         return None
     chosen = _of_the_start(of, base_s)
     if chosen.sum() < _LEAST_SAMPLES:
@@ -100,9 +92,8 @@ def start_rate(of: Diagnosis, least_bit_s: float) -> StartRate | None:
         return None
 
 
-def is_paced(view: View) -> bool:
-    """Whether a sender's pacing rate is what its segments came at within a round trip, or less than a window
-    per round trip."""
+def _is_paced(view: View) -> bool:
+    """Whether a sender mostly paces by less than Linux does of itself. A receiver does not know."""
     if not view.knows("pacing_rate_bit_s", "cwnd_bytes") or not view.base_rtt_s:
         return False
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -141,21 +132,20 @@ class _Start:
 
 def _of_the_start(of: Diagnosis, base_s: float) -> Flags:
     view = of.view
-    lost = np.nan_to_num(view["retransmits"]) + np.nan_to_num(view["out_of_order"]) > 0
     whole = np.nan_to_num(view["delivered_bytes"])
-    use = np.isfinite(view.rtt_s) & (view.rtt_s > 0) & (whole > 0) & ~np.logical_or.accumulate(lost)
+    use = np.isfinite(view.rtt_s) & (view.rtt_s > 0) & (whole > 0) & view.unharmed
     if not use.any():
         return use
     flight = np.where(use, np.nan_to_num(view.flight), 0.0)
     grown_s = float(view.time_s[int(np.argmax(flight >= _GROWN * flight.max()))])
     use &= view.time_s <= grown_s + _AFTER_ROUND_TRIPS * base_s
     # Of samples with as many bytes the last one, after all their acknowledgements.
-    last = np.append(np.diff(whole[use]) > 0, [True]) if use.any() else np.empty(0, bool)
+    last = np.diff(whole[use], append=np.inf) > 0
     use[np.flatnonzero(use)[~last]] = False
     return use
 
 
-def _fitted(of: Diagnosis, seen: _Start, least_bit_s: float, until_s: float) -> StartRate | None:
+def _fitted(of: Diagnosis, seen: _Start, least_bit_s: float, until_s: float) -> ToldRate | None:
     near = _NEAR_SEGMENTS * of.view.mss
     waits = seen.nearest(_simulated(of, None, until_s), near)
     counted = np.isfinite(waits)
@@ -189,10 +179,10 @@ def _fitted(of: Diagnosis, seen: _Start, least_bit_s: float, until_s: float) -> 
         for each, share in tried.items()
         if share <= max(_AS_GOOD * tried[best], tried[best] + _AS_GOOD_SHARE)
     ]
-    low, high = min(*as_good, best), max(*as_good, best)
+    low, high = min(as_good), max(as_good)
     if high > _MOST_SPREAD * low or not rates[0] < best < rates[-1]:
         return None
-    return StartRate(best, low / step, high * step)
+    return ToldRate(best, low / step, high * step)
 
 
 def _simulated(of: Diagnosis, rate_bit_s: float | None, until_s: float) -> _Start:

@@ -13,11 +13,11 @@ several transfers at once: then each has a share of the path.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from bentpipe.doctor.arrays import Floats
+from bentpipe.doctor.told_rate import ToldRate
 
 _LEAST_TRAINS = 10
 _LEAST_SHARE = 0.03
@@ -32,18 +32,9 @@ _MOST_SPREAD = 1.6
 _ABOVE = 1.35
 
 
-@dataclass(frozen=True)
-class TrainsRate:
-    """Of payload, in bit/s."""
-
-    usual: float
-    low: float
-    high: float
-
-
-def path_rate(trains: Sequence[tuple[float, int]], carried_bit_s: float) -> TrainsRate | None:
-    """From the rates of trains and how many had each. `carried_bit_s`: the highest rate of the transfer.
-    None: the trains do not tell."""
+def path_rate(trains: Sequence[tuple[float, int]], carried_bit_s: float) -> ToldRate | None:
+    """Of payload, from the rates of trains and how many had each. `carried_bit_s`: the highest rate of the
+    transfer. None: the trains do not tell."""
     if not trains or carried_bit_s <= 0:
         return None
     rates, counts = np.array(sorted(trains), float).T
@@ -57,7 +48,7 @@ def path_rate(trains: Sequence[tuple[float, int]], carried_bit_s: float) -> Trai
     )
     if usual > _MOST_SPREAD * slower or usual < _ABOVE * carried_bit_s:
         return None
-    return TrainsRate(usual, min(slower, usual * (1 - _STEP)), max(fastest, usual * (1 + _STEP)))
+    return ToldRate(usual, min(slower, usual * (1 - _STEP)), max(fastest, usual * (1 + _STEP)))
 
 
 def _quantile(values: Floats, counts: Floats, share: float) -> float:

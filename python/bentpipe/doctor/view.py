@@ -155,6 +155,13 @@ class View:
         return bool(self.base_rtt_s and wait_s > max(_LONG_WAIT * self.base_rtt_s, _LEAST_WAIT_S))
 
     @property
+    def unharmed(self) -> Flags:
+        """The samples before the first segment that was sent again or came late."""
+        harmed = np.nan_to_num(self["retransmits"]) + np.nan_to_num(self["out_of_order"]) > 0
+        found: Flags = ~np.logical_or.accumulate(harmed)
+        return found
+
+    @property
     def connections(self) -> Places:
         return np.unique(self.connection)
 

@@ -10,7 +10,8 @@ from bentpipe.errors import TuneError
 
 Role = Literal["sender", "receiver", "both"]
 _ENDS: tuple[Role, ...] = ("sender", "receiver")
-_ESTIMATES = ("bursts", "start")
+_INFERRED = ("bursts", "start")
+"""What of `rate_from` in a report is inferred from a socket's samples."""
 _FILE_BYTES = 64 << 20
 
 
@@ -38,7 +39,7 @@ class TunedPath:
     goodput_bit_s: float | None = None
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Findings by kind, the costliest first."""
-    estimated_bit_s: float | None = None
+    inferred_bit_s: float | None = None
     """The rate of a path that was never full, as the doctor infers it from a socket's samples. It does not
     size buffers: what was simulated is tried first."""
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
@@ -75,18 +76,18 @@ def from_report(file: Path, transfer: str | None, here: Role | None, source: str
                 "--here sender or --here receiver"
             )
         rate = None if path.get("rate_mbit_s") is None else float(path["rate_mbit_s"]) * 1e6
-        is_estimated = path.get("rate_from") in _ESTIMATES
+        is_inferred = path.get("rate_from") in _INFERRED
         goodput = found.get("goodput_mbit_s")
         return TunedPath(
             end,
-            None if is_estimated else rate,
+            None if is_inferred else rate,
             None if path.get("rtt_s") is None else float(path["rtt_s"]),
             None if path.get("loss") is None else float(path["loss"]),
             source or str(file),
             str(found["name"]),
             None if goodput is None else float(goodput) * 1e6,
             {str(each["kind"]): each for each in found["findings"]},
-            rate if is_estimated else None,
+            rate if is_inferred else None,
             _predictions(found),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:

@@ -93,7 +93,7 @@ class Plan:
             "path": {
                 "here": path.here,
                 "rate_mbit_s": None if path.rate_bit_s is None else path.rate_bit_s / 1e6,
-                "inferred_rate_mbit_s": None if path.estimated_bit_s is None else path.estimated_bit_s / 1e6,
+                "inferred_rate_mbit_s": None if path.inferred_bit_s is None else path.inferred_bit_s / 1e6,
                 "rtt_s": path.rtt_s,
                 "loss": path.loss,
                 "bdp_bytes": None if path.bdp_bytes is None else round(path.bdp_bytes),
@@ -226,7 +226,7 @@ def _buffer(draft: _Draft, of: _Buffer) -> None:
     most = _most_bytes(path, of.bdps, told)
     if most is None:
         if path.limits.get(of.limits, {}).get("share", 0) >= _LEAST_SHARE:
-            draft.impossible.append(reasons.unknown_rate(of.name, path.estimated_bit_s))
+            draft.impossible.append(reasons.unknown_rate(of.name, path.inferred_bit_s))
         else:
             draft.enough.append(f"{of.name} {plainly(now or 'unknown')}, which did not limit")
         return

@@ -63,9 +63,9 @@ def of_the_machine(name: str, now: str, wanted: str) -> str:
     )
 
 
-def unknown_rate(name: str, estimated_bit_s: float | None) -> str:
-    given = "20Mbit/s" if estimated_bit_s is None else f"{estimated_bit_s / 1e6:.3g}Mbit/s"
-    infers = "" if estimated_bit_s is None else " That is what the doctor infers."
+def unknown_rate(name: str, inferred_bit_s: float | None) -> str:
+    given = "20Mbit/s" if inferred_bit_s is None else f"{inferred_bit_s / 1e6:.3g}Mbit/s"
+    infers = "" if inferred_bit_s is None else " That is what the doctor infers."
     return (
         f"{name} limits, but neither the path's rate nor a simulated cure says how large it should be. "
         f"Give the rate: --rate {given}.{infers}"
@@ -84,9 +84,9 @@ def buffer(path: TunedPath, kind: str, now: str | None, most: int, bdps: float) 
             f"It should hold {bdps:g} BDP, and a BDP is {size(path.bdp_bytes)}: about {share:g} of a buffer "
             "is payload on its way."
         )
-    elif path.estimated_bit_s is not None:
+    elif path.inferred_bit_s is not None:
         words.append(
-            f"The path was never full. The doctor infers about {rate(path.estimated_bit_s)} from how packets "
+            f"The path was never full. The doctor infers about {rate(path.inferred_bit_s)} from how packets "
             "waited for each other. This is the size that was simulated; to plan for that rate, give it with "
             "--rate."
         )

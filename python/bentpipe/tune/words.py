@@ -48,7 +48,7 @@ def plan_lines(plan: Plan, width: int) -> Iterator[str]:
 def _rate_words(path: TunedPath) -> str:
     if path.rate_bit_s is not None:
         return rate(path.rate_bit_s)
-    return "rate unknown" if path.estimated_bit_s is None else f"rate about {rate(path.estimated_bit_s)}"
+    return "rate unknown" if path.inferred_bit_s is None else f"rate about {rate(path.inferred_bit_s)}"
 
 
 def _path_words(path: TunedPath) -> str:
