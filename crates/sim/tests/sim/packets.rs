@@ -20,7 +20,7 @@ fn spec() -> SimSpec {
     pipe.shaper = ShaperConfig::Fixed {
         rate_bit_s: 10_000_000,
     };
-    pipe.channel.loss = LossConfig::Bernoulli { p: 0.01 };
+    pipe.channel.loss = LossConfig::Bernoulli { p: 0.02 };
     SimSpec {
         down: pipe,
         up,

@@ -158,7 +158,7 @@ fn a_writer_that_fills_the_buffer_leaves_gaps_where_acks_come_spread_out() {
     // Three bursts of a third each do not fit: what wakes the writer is the next burst's first ACKs, so that a round trip and a
     // third pass until a burst is followed by its successor.
     let rtt = Nanos::from_millis(150);
-    let filled = fills_the_buffer(Some(400_000_000), rtt) * rtt.as_secs_f64();
+    let filled = fills_the_buffer(Some(500_000_000), rtt) * rtt.as_secs_f64();
     let full = f64::from(4 << 20);
     assert!(
         (0.6..0.8).contains(&(filled / full)),

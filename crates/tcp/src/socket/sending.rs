@@ -174,6 +174,10 @@ impl Socket {
                 self.send.buffers_out += 1;
             }
             let mut packet = self.data_packet(seq, segment.length, header_flags);
+            if left == 0 && bytes > mss {
+                // The last of several segments, also where more waits (`__tcp_transmit_skb`); not where it is sent again.
+                packet.flags |= flag::PSH;
+            }
             if self.agreed.ecn && length > 0 {
                 packet.ecn = Ecn::Ect0;
                 if self.output.announce_cwr {

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //!    0  app  write 10        the application offers ten segments (also: `write 500b`, `close`, `abort`)
-//!    0  >    data 0..10      these leave, exactly now; nothing may leave that no line names
+//!    0  >    data 0..10      these leave, exactly now; nothing may leave that no line names; each with `cwr`, `ect`, `psh` or
+//!                            without PSH (`more`)
 //!  100  <    ack 2           the peer's ACK arrives; also `sack 4..6`, `dsack 1..2`, `win BYTES`, `ece`, `echo MS`
 //!  100  <    data 0..1       the peer's data arrives; also `ce`, `cwr`, `fin`, `psh`; or a zero-window `probe`
 //!  140  >    ack 1           a pure ACK leaves; also `sack`, `dsack`, `ece`, `win`; `rst` is a reset
@@ -238,9 +239,11 @@ impl Script {
                         assert!(fin && seq == end, "{place}: a FIN: {shown}");
                         break;
                     }
-                    if let Some(word) = rest.iter().find(|word| ["cwr", "ect"].contains(word)) {
+                    if let Some(word) = rest.iter().find(|word| ["cwr", "ect", "psh", "more"].contains(word)) {
                         let holds = match *word {
                             "cwr" => packet.has(flag::CWR),
+                            "psh" => packet.has(flag::PSH),
+                            "more" => !packet.has(flag::PSH),
                             _ => packet.ecn == Ecn::Ect0,
                         };
                         assert!(holds, "{place}: not {word}: {shown}");

@@ -215,3 +215,43 @@ fn the_minimum_rtt_is_taken_from_short_segments_that_were_not_alone() {
          310160 is  min_rtt 150",
     );
 }
+
+#[test]
+fn a_burst_of_several_segments_ends_with_psh_though_more_waits() {
+    plain().run(
+        " 0   app write 40
+          0   >   data 0..1 more
+          0   >   data 1..2 psh
+          0   >   data 2..3 more
+          0   >   data 3..4 psh
+          0   >   data 4..5 more
+          0   >   data 5..6 psh
+          0   >   data 6..7 more
+          0   >   data 7..8 psh
+          0   >   data 8..9 more
+          0   >   data 9..10 psh",
+    );
+}
+
+#[test]
+fn what_was_written_ends_with_psh() {
+    plain().run(
+        " 0   app write 1
+          0   >   data 0..1 psh
+          1   app write 10
+          1   >   data 1..10
+        100   <   ack 1
+        100   >   data 10..11 psh",
+    );
+}
+
+#[test]
+fn what_is_sent_again_has_psh_only_where_it_ended_what_was_written() {
+    plain().run(
+        " 0   app write 10
+          0   >   data 0..10
+        100   <   ack 1
+        101   <   ack 1 sack 2..5
+        101   >   data 1..2 more",
+    );
+}
