@@ -203,6 +203,30 @@ def test_a_capture_at_either_end_names_what_was_planted(kind: str, tmp_path: Pat
         assert diagnose(evidence).findings[0].kind == kind, host
 
 
+PACED: Mapping[str, Any] = {
+    "path": {"rtt": "40 ms", "rate": "50 Mbit/s"},
+    "workload": [{"name": "paced", "kind": "bulk", "direction": "down", "max_pacing_rate": "30 Mbit/s"}],
+}
+
+
+def test_segments_that_leave_as_pacing_sends_them_are_paced(tmp_path: Path) -> None:
+    """Two of them, 1/1024 s of 30 Mbit/s. Nothing else in these captures tells that from a writer."""
+    for evidence in _captured(PACED, tmp_path).by_host.values():
+        first = diagnose(evidence).findings[0]
+        assert first.kind == "pacing"
+        assert first.evidence["segments_at_once"] == 2.0
+
+
+def test_segments_that_leave_singly_with_psh_are_all_that_was_written(tmp_path: Path) -> None:
+    for evidence in _captured(PACED, tmp_path).by_host.values():
+        singly = evidence.samples.with_columns(
+            pl.col("segments_sent").alias(name) for name in ("pushes", "single_pushes", "equal_pushes")
+        )
+        first = diagnose(replace(evidence, samples=singly)).findings[0]
+        assert first.kind == "sender-application"
+        assert first.evidence["segments_at_once"] == 1.0
+
+
 def test_messages_with_pauses_between_them_are_limited_by_the_application(tmp_path: Path) -> None:
     messages = {"name": "keys", "kind": "interactive", "size": "2 kB", "interval": "500 ms", "time": "14 s"}
     captured = _captured({"duration": "15 s", "workload": [messages]}, tmp_path)

@@ -42,6 +42,11 @@ SAMPLES = pl.Schema(
         "timeouts": _INTEGER,  # retransmission timeouts
         "segments_sent": _INTEGER,  # by the sender of the payload
         "short_segments": _INTEGER,  # of them, not full (in a capture)
+        # In a capture, runs of new data that end with PSH: what a sender sent at once, or the end of what was
+        # written. Of them, those of one full segment, and those as long as the one before.
+        "pushes": _INTEGER,
+        "single_pushes": _INTEGER,
+        "equal_pushes": _INTEGER,
         "acks": _INTEGER,  # segments that came back to the sender
         "out_of_order": _INTEGER,  # segments that arrived after a later one (at a receiver, or in a capture)
         "marked": _INTEGER,  # ECN: segments marked, or echoes of marks

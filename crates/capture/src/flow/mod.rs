@@ -63,6 +63,13 @@ pub struct Counters {
     pub super_packets: u64,
     /// Segments that are not full: the sender had nothing more to send at that moment.
     pub short_segments: u64,
+    /// Runs of new data that end with PSH: what was written, or what the sender sent at once. Linux sets PSH on the last of several
+    /// segments that it sends at once (`__tcp_transmit_skb`), and on the last of all that was written.
+    pub pushes: u64,
+    /// Of them, those of a single full segment.
+    pub single_pushes: u64,
+    /// Of them, those of as many segments as the one before.
+    pub equal_pushes: u64,
     /// Bytes that were acknowledged and are not in the capture.
     pub unseen_bytes: u64,
     /// Packets that were captured twice.
@@ -78,6 +85,13 @@ struct Recovery {
     /// Ends when this is acknowledged.
     point: u64,
     after_timeout: bool,
+}
+
+/// Segments of new data since the latest PSH, and those of the run that it ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct PushRun {
+    segments: u64,
+    before: u64,
 }
 
 #[derive(Debug, Default)]
@@ -116,6 +130,7 @@ pub struct Flow {
     /// Since then all data are acknowledged and the window is open for a full segment, as seen here.
     free_since_ns: Option<i64>,
     is_window_full: bool,
+    push: PushRun,
     full_size: FullSize,
     zero_window_since_ns: Option<i64>,
     burst_bytes: u64,
@@ -253,6 +268,9 @@ impl Flow {
             out_of_order: counters.reordered,
             marked: counters.marked,
             short_segments: counters.short_segments,
+            pushes: counters.pushes,
+            single_pushes: counters.single_pushes,
+            equal_pushes: counters.equal_pushes,
             busy_ns: (self.bin.at_ns - began_ns - counters.idle_ns).max(0),
             rwnd_limited_ns: counters.rwnd_limited_ns,
             outstanding_bytes: self.bin.outstanding,

@@ -74,6 +74,7 @@ impl Flow {
                 self.outstanding_since_ns = at_ns;
             }
             self.free_since_ns = None;
+            self.count_push(segment);
             self.next = end;
             self.sent.push(end, at_ns);
         }
@@ -111,6 +112,20 @@ impl Flow {
         }
         self.counters.longest_burst_bytes = self.counters.longest_burst_bytes.max(self.burst_bytes);
         self.hop_limit = Some(segment.hop_limit);
+    }
+
+    /// A segment of new data: it may end a run.
+    fn count_push(&mut self, segment: &Segment) {
+        let full = u64::from(self.full_bytes().max(1));
+        let payload = u64::from(segment.payload_bytes);
+        self.push.segments += payload.div_ceil(full);
+        if segment.has(flag::PSH) {
+            let segments = core::mem::take(&mut self.push.segments);
+            self.counters.pushes += 1;
+            self.counters.single_pushes += u64::from(segments == 1 && payload == full);
+            self.counters.equal_pushes += u64::from(segments == self.push.before);
+            self.push.before = segments;
+        }
     }
 
     /// The last acknowledgement that the sender had when it sent this.

@@ -24,6 +24,9 @@ pub struct Sample {
     pub out_of_order: u64,
     pub marked: u64,
     pub short_segments: u64,
+    pub pushes: u64,
+    pub single_pushes: u64,
+    pub equal_pushes: u64,
     pub busy_ns: i64,
     pub rwnd_limited_ns: i64,
     /// Null: no data in this bin.

@@ -306,3 +306,34 @@ fn the_clocks_of_both_ends_are_read_from_their_time_stamps_and_unwrapped() {
     assert_eq!(integer("receiver_ticks"), Some(200));
     assert_eq!(float("receiver_ticks_s"), Some(0.5));
 }
+
+#[test]
+fn what_ends_with_psh_is_counted_by_its_segments() {
+    let mut packets = handshake(0, 10 * MS);
+    let sizes: [&[u16]; 6] = [
+        &[1460, 1460],
+        &[1460, 1460],
+        &[1460, 1460, 400],
+        &[1460],
+        &[1460],
+        // A part of a segment is no full one.
+        &[300],
+    ];
+    let mut seq = 1000;
+    for (round, segments) in (0..).zip(sizes) {
+        let at = (20 + 20 * round) * MS;
+        for (index, &bytes) in segments.iter().enumerate() {
+            let ends = index + 1 == segments.len();
+            let data = Tcp::new(SERVER, seq, 100, bytes);
+            packets.push((at, if ends { data.flags(0x18) } else { data }));
+            seq += u32::from(bytes);
+        }
+        packets.push((at + 10 * MS, Tcp::new(CLIENT, 100, seq, 0)));
+    }
+    let counters = of_server(&read(&raw(&packets))).counters;
+    assert_eq!(
+        (counters.pushes, counters.equal_pushes, counters.single_pushes),
+        (6, 3, 2),
+        "{counters:?}"
+    );
+}

@@ -11,14 +11,20 @@ Some of it follows without weights:
 - **Pacing** holds back what is written, so its segments are full. Where one in ten is not, it is not pacing.
 - **A send buffer** that is full has something in flight. Where nothing is in a quarter of the time, it is not
   the buffer.
+- **PSH.** Linux sends two segments at least while more waits (`tcp_min_tso_segs`; BBR one, below 1.2 Mbit/s)
+  and sets PSH on the last of several sent at once, and on the last of what was written. So where half of the
+  segments come by themselves, each with PSH, the application wrote no more. A sender that paces itself
+  sends as much each time: a millisecond of its rate, two segments at least (`tcp_tso_autosize`). Where
+  it does, and nearly always, it is not the application, unless that writes just so.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
-from bentpipe.doctor.claim import Claim
+from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.families.sender_from_afar import sender_side
@@ -29,6 +35,13 @@ _OPEN = 0.85
 _PAUSE_SEGMENTS = 3
 _PACED_SHORT = 0.1
 _BUFFER_IDLE = 0.25
+_SINGLES = 0.5
+_LEAST_PUSHES = 20
+_EQUAL = 0.95
+_NEAR = 0.05
+_PER_S = 1024
+"""Linux sends so many times per second at least (`sk_pacing_shift`)."""
+_LEAST_AT_ONCE = 2
 
 
 def by_packets(view: View) -> list[Claim]:
@@ -41,7 +54,11 @@ def by_packets(view: View) -> list[Claim]:
     calm &= ~pauses(view)
     if not by_chance or max(by_chance, key=lambda cause: by_chance[cause]) not in SENDER_SIDE:
         calm &= episodes(view).latest(view) < 0
-    return [sender_side(view, calm, _possible(view, calm, by_chance))] if calm.any() else []
+    if not calm.any():
+        return []
+    claim = sender_side(view, calm, _possible(view, calm, by_chance))
+    at_once = _segments_at_once(view, calm)
+    return [replace(claim, evidence={**claim.evidence, "segments_at_once": known(at_once, 2)})]
 
 
 def _possible(view: View, where: Flags, by_chance: Mapping[str, float]) -> Mapping[str, float]:
@@ -51,6 +68,10 @@ def _possible(view: View, where: Flags, by_chance: Mapping[str, float]) -> Mappi
     found = dict(by_chance)
     if _writes_little(view, where):
         found["pacing"] = 0.0
+    if _comes_singly(view, where):
+        found["pacing"] = found["send-buffer"] = 0.0
+    elif _comes_as_paced(view, where):
+        found["sender-application"] = 0.0
     if float(view.dt_s[where & (view.flight == 0)].sum()) >= _BUFFER_IDLE * float(view.dt_s[where].sum()):
         found["send-buffer"] = 0.0
     if not any(found[kind] for kind in SENDER_SIDE):
@@ -62,6 +83,31 @@ def _writes_little(view: View, where: Flags) -> bool:
     """Whether more segments than pacing explains were not full, as where all that was written is sent."""
     sent = float(view.grown("segments_sent")[where].sum())
     return sent > 0 and float(view.grown("short_segments")[where].sum()) >= _PACED_SHORT * sent
+
+
+def _comes_singly(view: View, where: Flags) -> bool:
+    """Whether most segments are sent by themselves, and end what was written."""
+    sent, singles = (float(view.grown(name)[where].sum()) for name in ("segments_sent", "single_pushes"))
+    return singles >= max(_SINGLES * sent, _LEAST_PUSHES)
+
+
+def _comes_as_paced(view: View, where: Flags) -> bool:
+    """Whether always as many segments are sent at once, as many as a paced sender of this rate sends."""
+    pushes, equal = (float(view.grown(name)[where].sum()) for name in ("pushes", "equal_pushes"))
+    if pushes < _LEAST_PUSHES or equal < _EQUAL * pushes:
+        return False
+    usual_bit_s = middle(view.total_bit_s, where & (view.total_bit_s > 0))
+    paced = usual_bit_s / 8 / _PER_S / view.mss
+    low, high = (max((1 + way * _NEAR) * paced // 1, _LEAST_AT_ONCE) for way in (-1, 1))
+    return (1 - _NEAR) * low <= _segments_at_once(view, where) <= (1 + _NEAR) * high
+
+
+def _segments_at_once(view: View, where: Flags) -> float:
+    """New segments for each PSH, in the mean; NaN where there is none."""
+    pushes, sent, again = (
+        float(view.grown(name)[where].sum()) for name in ("pushes", "segments_sent", "retransmits")
+    )
+    return (sent - again) / pushes if pushes else float("nan")
 
 
 def pauses(view: View) -> Flags:
