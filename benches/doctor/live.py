@@ -6,7 +6,8 @@ itself unreliable is repeated once; then another lab is drawn. What this engine 
 name. Runs are kept in `runs/doctor-live`, so that a check that was stopped goes on where it was.
 
 `--cures` makes the best change that the doctor proposes for each of these runs in the lab itself, runs it,
-and compares what was predicted with what it gave (cured.py). `--kinds` divides the runs among processes.
+and compares what was predicted with what it gave (cured.py). `--simulated` simulates each of these labs and
+compares the goodputs (beside_sim.py). `--kinds` divides the runs among processes.
 
 `--half development` runs other labs, in which rules may be looked for. No rule and no weight comes from
 the test set.
@@ -23,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import beside_sim
 from captured import KeptReading, hosts_of, reading_of, seen_in
 from confusion import ENDS, Found, found_of, matrix, summary
 from cured import CURED, Change, Cured, changed, of_run, table
@@ -160,6 +162,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the number of the first of these runs")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--cures", action="store_true", help="predicted against real, by cure")
+    parser.add_argument("--simulated", action="store_true", help="the goodput of `sim` beside the real one")
     parser.add_argument("--kept", action="store_true", help="only those that are kept; run nothing")
     parser.add_argument("--half", choices=tuple(_FIRST_SEEDS), default="test")
     parser.add_argument("--wrong", action="store_true", help="name each wrong one on stderr")
@@ -172,6 +175,7 @@ def main() -> None:
     kinds = [kind for kind in KINDS if kind in asked.kinds.split(",")]
     found: list[Found] = []
     changes: list[Cured] = []
+    both: list[beside_sim.Beside] = []
     left_out: list[str] = []
     for number in range(asked.first, asked.runs):
         for kind in kinds:
@@ -179,7 +183,10 @@ def main() -> None:
                 continue
             of = outcome(seed, kind, number)
             left_out += of.left_out
-            if asked.cures:
+            if asked.simulated:
+                one = beside_sim.beside(of.planted, of.run) if of.run else None
+                both += [one] if one else []
+            elif asked.cures:
                 changes += cured(of, every_s) if kind in CURED else []
             else:
                 of_this = diagnosed(kind, of, every_s)
@@ -190,6 +197,9 @@ def main() -> None:
                             f"WRONG {kind} {of.seed} {each.end}: {each.first}, {each.path}", file=sys.stderr
                         )
             print(f"{kind} {number}: {'no run counts' if of.run is None else 'done'}", file=sys.stderr)
+    if asked.simulated:
+        print("\n".join(beside_sim.table(both)))
+        return
     if asked.cures:
         print("\n".join(table(changes, asked.runs - asked.first)))
         return

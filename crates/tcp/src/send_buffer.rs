@@ -54,6 +54,8 @@ pub struct SendBuffer {
     pub sndbuf: u64,
     locked: bool,
     pub writer: Writer,
+    /// What is left of a block that did not fit whole. It is written next: the call goes on, or the program asks for the rest.
+    pub rest: u64,
     /// The writer waits for space (`SOCK_NOSPACE`).
     pub no_space: bool,
     /// Buffers (bursts) sent and not yet acknowledged.
@@ -72,6 +74,7 @@ impl SendBuffer {
             sndbuf: config.sndbuf.unwrap_or(config.tcp_wmem[1]),
             locked: config.sndbuf.is_some(),
             writer: Writer::default(),
+            rest: 0,
             no_space: false,
             buffers_out: 0,
             drain_due: false,

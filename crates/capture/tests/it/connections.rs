@@ -332,7 +332,11 @@ fn what_ends_with_psh_is_counted_by_its_segments() {
     }
     let counters = of_server(&read(&raw(&packets))).counters;
     assert_eq!(
-        (counters.pushes, counters.equal_pushes, counters.single_pushes),
+        (
+            counters.pushes,
+            counters.equal_pushes,
+            counters.single_pushes
+        ),
         (6, 3, 2),
         "{counters:?}"
     );

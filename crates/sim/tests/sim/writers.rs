@@ -3,7 +3,7 @@
 use bentpipe_base::Direction;
 use bentpipe_path::config::{PipeConfig, QueueLimit, ShaperConfig};
 use bentpipe_path::{Nanos, Time};
-use bentpipe_sim::rows::{IntervalRow, SocketRow};
+use bentpipe_sim::rows::{Captured, IntervalRow, SocketRow};
 use bentpipe_sim::seat::{Seat, Side};
 use bentpipe_sim::simulation::Simulation;
 use bentpipe_sim::sink::Sink;
@@ -18,6 +18,8 @@ const BLOCKS: u64 = 10;
 struct Rows {
     seconds: Vec<IntervalRow>,
     sockets: Vec<SocketRow>,
+    /// Of the server, where it is captured: the client's port, and the payload's end in the stream and its length.
+    sent: Vec<(u16, u64, u32)>,
 }
 
 impl Sink for Rows {
@@ -26,6 +28,16 @@ impl Sink for Rows {
     }
     fn socket(&mut self, row: &SocketRow) {
         self.sockets.push(row.clone());
+    }
+    fn packet(&mut self, captured: &Captured) {
+        if let Some(segment) = captured.packet.tcp()
+            && captured.sender == Side::Server
+            && segment.payload > 0
+        {
+            // The SYN has a place of its own.
+            let end = segment.end_seq() - 1;
+            self.sent.push((captured.client_port, end, segment.payload));
+        }
     }
 }
 
@@ -60,17 +72,21 @@ fn rows_of(spec: SimSpec) -> Rows {
 
 /// By iperf3, over a path without a rate.
 fn iperf3(rtt: Nanos, seconds: i64) -> Rows {
-    let work = WorkloadSpec::Iperf3 {
+    run(None, rtt, iperf3_for(Nanos::from_secs(seconds)))
+}
+
+/// After two seconds that do not count.
+fn iperf3_for(time: Nanos) -> WorkloadSpec {
+    WorkloadSpec::Iperf3 {
         start_ns: Time::ZERO,
         direction: Direction::Down,
         streams: 1,
         size_bytes: None,
-        time_ns: Some(Nanos::from_secs(seconds)),
+        time_ns: Some(time),
         omit_ns: Nanos::from_secs(2),
         congestion_control: None,
         max_pacing_rate_bit_s: None,
-    };
-    run(None, rtt, work)
+    }
 }
 
 /// Bytes per second from 4 s to 12 s that a writer brings across who fills the buffer whenever it is woken.
@@ -109,6 +125,30 @@ fn iperf3_keeps_thirty_blocks_of_a_four_mebibyte_buffer_in_flight() {
             (per_round_trip / expected - 1.0).abs() < 0.03,
             "{per_round_trip} bytes in {rtt} ms, not {expected}"
         );
+    }
+}
+
+#[test]
+fn iperf3_writes_the_rest_of_a_block_that_did_not_fit_before_the_next_block() {
+    // Where all has left that was written, the last part of a block is a segment by itself.
+    let mut spec = limited(
+        Some(44_000_000),
+        Nanos::from_millis(32),
+        iperf3_for(Nanos::from_secs(4)),
+    );
+    spec.server.tcp.tcp_wmem = [4096, 16384, 31_215];
+    spec.capture = vec![Seat::Server];
+    let rows = rows_of(spec);
+    let (data_port, _, _) = rows.sent[rows.sent.len() / 2];
+    let ends: Vec<u64> = rows
+        .sent
+        .iter()
+        .filter(|(port, _, payload)| *port == data_port && *payload < 1448)
+        .map(|&(_, end, _)| end)
+        .collect();
+    assert!(ends.len() > 10, "{}", ends.len());
+    for end in ends {
+        assert!(end.is_multiple_of(BLOCK), "{end}");
     }
 }
 

@@ -30,8 +30,8 @@ impl Socket {
         self.send.unsent(&self.window)
     }
 
-    /// The application writes, until `most` bytes are in or the buffer is full.
-    fn fill(&mut self, most: u64, out: &mut Outbox) {
+    /// The application writes a block, or the rest of one, until it is in or the buffer is full.
+    fn fill(&mut self, block: u64, out: &mut Outbox) {
         if self.unsent() < u64::from(self.window.mss)
             && self.window.in_flight() < self.window.cwnd
             && self.window.lost_out <= self.window.retrans_out
@@ -45,7 +45,12 @@ impl Socket {
         let overhead = u64::from(self.config.memory.sent_overhead);
         let mut used = self.queued_memory();
         let mut tail = self.unsent() % unit;
-        let mut left = self.send.offered.min(most);
+        let whole = if self.send.rest > 0 {
+            self.send.rest
+        } else {
+            block
+        };
+        let mut left = self.send.offered.min(whole);
         while left > 0 {
             if tail == 0 {
                 if used >= self.send.sndbuf {
@@ -68,6 +73,7 @@ impl Socket {
                 used = self.queued_memory();
             }
         }
+        self.send.rest = left;
         self.send.drain_due = true;
         self.chrono.start(self.window.now, Limit::Busy);
     }

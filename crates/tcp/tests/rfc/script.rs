@@ -239,7 +239,10 @@ impl Script {
                         assert!(fin && seq == end, "{place}: a FIN: {shown}");
                         break;
                     }
-                    if let Some(word) = rest.iter().find(|word| ["cwr", "ect", "psh", "more"].contains(word)) {
+                    if let Some(word) = rest
+                        .iter()
+                        .find(|word| ["cwr", "ect", "psh", "more"].contains(word))
+                    {
                         let holds = match *word {
                             "cwr" => packet.has(flag::CWR),
                             "psh" => packet.has(flag::PSH),
