@@ -40,11 +40,10 @@ def table(found: Sequence[Beside]) -> list[str]:
         "| planted | runs | error of sim's goodput, median | 90th percentile | worst | bias |",
         "|---|---:|---:|---:|---:|---:|",
     ]
-    kinds = list(dict.fromkeys(each.kind for each in found))
-    for name, own in [
-        ("all", list(found)),
-        *((kind, [e for e in found if e.kind == kind]) for kind in kinds),
-    ]:
+    groups = {"all": list(found)} if found else {}
+    for each in found:
+        groups.setdefault(each.kind, []).append(each)
+    for name, own in groups.items():
         errors = np.abs([each.error for each in own])
         worst = max(own, key=lambda each: abs(each.error))
         lines.append(

@@ -19,7 +19,7 @@ import json
 import pickle
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -173,41 +173,39 @@ def main() -> None:
         parser.error("--wrong is for --half development: the test set judges")
     seed = _FIRST_SEEDS[asked.half]
     kinds = [kind for kind in KINDS if kind in asked.kinds.split(",")]
-    found: list[Found] = []
+    made: list[tuple[str, Outcome]] = []
     changes: list[Cured] = []
-    both: list[beside_sim.Beside] = []
-    left_out: list[str] = []
     for number in range(asked.first, asked.runs):
         for kind in kinds:
             if asked.kept and not kept_in(seed, kind, number).exists():
                 continue
             of = outcome(seed, kind, number)
-            left_out += of.left_out
-            if asked.simulated:
-                one = beside_sim.beside(of.planted, of.run) if of.run else None
-                both += [one] if one else []
-            elif asked.cures:
-                changes += cured(of, every_s) if kind in CURED else []
-            else:
-                of_this = diagnosed(kind, of, every_s)
-                found += of_this
-                for each in of_this if asked.wrong else ():
-                    if each.first != each.planted or each.also_missing:
-                        print(
-                            f"WRONG {kind} {of.seed} {each.end}: {each.first}, {each.path}", file=sys.stderr
-                        )
+            if asked.cures and kind in CURED:
+                changes += cured(of, every_s)
+            made.append((kind, of))
             print(f"{kind} {number}: {'no run counts' if of.run is None else 'done'}", file=sys.stderr)
     if asked.simulated:
-        print("\n".join(beside_sim.table(both)))
-        return
-    if asked.cures:
+        both = [beside_sim.beside(of.planted, of.run) for _, of in made if of.run is not None]
+        print("\n".join(beside_sim.table([each for each in both if each is not None])))
+    elif asked.cures:
         print("\n".join(table(changes, asked.runs - asked.first)))
-        return
+    else:
+        _say_findings(made, kinds, every_s, wrong=asked.wrong)
+
+
+def _say_findings(
+    made: Sequence[tuple[str, Outcome]], kinds: Sequence[str], every_s: float, *, wrong: bool
+) -> None:
+    found = [each for kind, of in made for each in diagnosed(kind, of, every_s)]
+    for each in found if wrong else ():
+        if each.first != each.planted or each.also_missing:
+            print(f"WRONG {each.planted} {each.seed} {each.end}: {each.first}, {each.path}", file=sys.stderr)
     for end in dict.fromkeys(each.end for each in found):
         own = [each for each in found if each.end == end]
         print(f"\n### Real runs, by {end}\n{summary(own, KINDS)}\n")
         print("| planted | runs | right | first finding otherwise |\n|---|---:|---:|---|")
         print("\n".join(line for line in matrix(own) if line.split(" ")[1] in kinds))
+    left_out = [line for _, of in made for line in of.left_out]
     if left_out:
         print("\nLeft out:\n" + "\n".join(f"- {each}" for each in left_out))
 
