@@ -161,8 +161,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20, help="of each kind")
     parser.add_argument("--first", type=int, default=0, help="the number of the first of these runs")
     parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--cures", action="store_true", help="predicted against real, by cure")
-    parser.add_argument("--simulated", action="store_true", help="the goodput of `sim` beside the real one")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--cures", action="store_true", help="predicted against real, by cure")
+    instead.add_argument("--simulated", action="store_true", help="the goodput of `sim` beside the real one")
     parser.add_argument("--kept", action="store_true", help="only those that are kept; run nothing")
     parser.add_argument("--half", choices=tuple(_FIRST_SEEDS), default="test")
     parser.add_argument("--wrong", action="store_true", help="name each wrong one on stderr")
@@ -173,41 +174,52 @@ def main() -> None:
         parser.error("--wrong is for --half development: the test set judges")
     seed = _FIRST_SEEDS[asked.half]
     kinds = [kind for kind in KINDS if kind in asked.kinds.split(",")]
-    made: list[tuple[str, Outcome]] = []
+    found: list[Found] = []
     changes: list[Cured] = []
+    both: list[beside_sim.Beside] = []
+    left_out: list[str] = []
     for number in range(asked.first, asked.runs):
         for kind in kinds:
             if asked.kept and not kept_in(seed, kind, number).exists():
                 continue
             of = outcome(seed, kind, number)
-            if asked.cures and kind in CURED:
-                changes += cured(of, every_s)
-            made.append((kind, of))
+            left_out += of.left_out
+            if asked.cures:
+                changes += cured(of, every_s) if kind in CURED else []
+            elif asked.simulated:
+                both += _beside(of)
+            else:
+                found += _said(diagnosed(kind, of, every_s), wrong=asked.wrong)
             print(f"{kind} {number}: {'no run counts' if of.run is None else 'done'}", file=sys.stderr)
     if asked.simulated:
-        both = [beside_sim.beside(of.planted, of.run) for _, of in made if of.run is not None]
-        print("\n".join(beside_sim.table([each for each in both if each is not None])))
+        print("\n".join(beside_sim.table(both)))
     elif asked.cures:
         print("\n".join(table(changes, asked.runs - asked.first)))
     else:
-        _say_findings(made, kinds, every_s, wrong=asked.wrong)
+        _print_findings(found, kinds)
+        if left_out:
+            print("\nLeft out:\n" + "\n".join(f"- {each}" for each in left_out))
 
 
-def _say_findings(
-    made: Sequence[tuple[str, Outcome]], kinds: Sequence[str], every_s: float, *, wrong: bool
-) -> None:
-    found = [each for kind, of in made for each in diagnosed(kind, of, every_s)]
+def _beside(of: Outcome) -> list[beside_sim.Beside]:
+    one = beside_sim.beside(of.planted, of.run) if of.run is not None else None
+    return [] if one is None else [one]
+
+
+def _said(found: list[Found], *, wrong: bool) -> list[Found]:
+    """The same; the wrong ones are named, if asked for."""
     for each in found if wrong else ():
         if each.first != each.planted or each.also_missing:
             print(f"WRONG {each.planted} {each.seed} {each.end}: {each.first}, {each.path}", file=sys.stderr)
+    return found
+
+
+def _print_findings(found: Sequence[Found], kinds: Sequence[str]) -> None:
     for end in dict.fromkeys(each.end for each in found):
         own = [each for each in found if each.end == end]
         print(f"\n### Real runs, by {end}\n{summary(own, KINDS)}\n")
         print("| planted | runs | right | first finding otherwise |\n|---|---:|---:|---|")
         print("\n".join(line for line in matrix(own) if line.split(" ")[1] in kinds))
-    left_out = [line for _, of in made for line in of.left_out]
-    if left_out:
-        print("\nLeft out:\n" + "\n".join(f"- {each}" for each in left_out))
 
 
 if __name__ == "__main__":

@@ -214,7 +214,7 @@ def test_segments_that_leave_as_pacing_sends_them_are_paced(tmp_path: Path) -> N
     for evidence in _captured(PACED, tmp_path).by_host.values():
         first = diagnose(evidence).findings[0]
         assert first.kind == "pacing"
-        assert first.evidence["segments_at_once"] == 2.0
+        assert first.evidence["segments_per_push"] == 2.0
 
 
 def test_segments_that_leave_singly_with_psh_are_all_that_was_written(tmp_path: Path) -> None:
@@ -224,7 +224,15 @@ def test_segments_that_leave_singly_with_psh_are_all_that_was_written(tmp_path: 
         )
         first = diagnose(replace(evidence, samples=singly)).findings[0]
         assert first.kind == "sender-application"
-        assert first.evidence["segments_at_once"] == 1.0
+        assert first.evidence["segments_per_push"] == 1.0
+
+
+def test_a_program_whose_writes_leave_in_pairs_is_not_paced(tmp_path: Path) -> None:
+    """Linux sends two segments at once at such rates, whatever limits."""
+    work = {"name": "writes", "kind": "interactive", "size": "2 kB", "interval": "50 ms", "time": "9 s"}
+    lab = {"duration": "10 s", "path": {"rtt": "100 ms", "rate": "50 Mbit/s"}, "workload": [work]}
+    for evidence in _captured(lab, tmp_path).by_host.values():
+        assert diagnose(evidence).findings[0].kind == "sender-application"
 
 
 def test_messages_with_pauses_between_them_are_limited_by_the_application(tmp_path: Path) -> None:

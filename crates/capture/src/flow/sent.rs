@@ -116,8 +116,12 @@ impl Flow {
 
     /// A segment of new data: it may end a run.
     fn count_push(&mut self, segment: &Segment) {
-        let full = u64::from(self.full_bytes().max(1));
         let payload = u64::from(segment.payload_bytes);
+        // Not known yet: nothing says that it is several, and nothing that it is full.
+        let full = match u64::from(self.full_bytes()) {
+            0 => u64::MAX,
+            full => full,
+        };
         self.push.segments += payload.div_ceil(full);
         if segment.has(flag::PSH) {
             let segments = core::mem::take(&mut self.push.segments);

@@ -20,6 +20,7 @@ fn spec() -> SimSpec {
     pipe.shaper = ShaperConfig::Fixed {
         rate_bit_s: 10_000_000,
     };
+    // Enough for some losses to be repaired after the first second.
     pipe.channel.loss = LossConfig::Bernoulli { p: 0.02 };
     SimSpec {
         down: pipe,

@@ -45,6 +45,11 @@ impl Socket {
             w.retrans_out <= w.packets_out,
             "more retransmitted than out: {w:?}"
         );
+        assert!(
+            self.send.rest <= self.send.offered,
+            "the rest of a block is not offered: {:?}",
+            self.send
+        );
         assert!(w.cwnd >= 1 && w.ssthresh >= 1, "no window: {w:?}");
         assert!(w.snd_una <= w.snd_nxt, "acknowledged before sent: {w:?}");
         assert_eq!(

@@ -333,6 +333,7 @@ impl Socket {
     pub fn stop_writing(&mut self, now: Time) {
         self.window.view.now = now;
         self.send.offered = 0;
+        self.send.rest = 0;
     }
 
     /// Closes when all that was offered has been sent.

@@ -3,6 +3,7 @@
 //! 1. TCP Small Queues never bind: what the host sends is at the pipe's entrance at once, as on a device that
 //!    orphans its buffers (TUN).
 //! 2. A burst leaves as its wire segments at one instant.
+//! 3. What is sent again leaves segment by segment, so none of it has PSH for being the last of several.
 
 use super::Socket;
 use crate::chrono::Limit;
@@ -175,7 +176,7 @@ impl Socket {
             }
             let mut packet = self.data_packet(seq, segment.length, header_flags);
             if left == 0 && bytes > mss {
-                // The last of several segments, also where more waits (`__tcp_transmit_skb`); not where it is sent again.
+                // The last of several segments, also where more waits (`__tcp_transmit_skb`).
                 packet.flags |= flag::PSH;
             }
             if self.agreed.ecn && length > 0 {

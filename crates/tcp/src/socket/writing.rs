@@ -73,7 +73,8 @@ impl Socket {
                 used = self.queued_memory();
             }
         }
-        self.send.rest = left;
+        // A write without an end, as sendfile(2) below `TCP_CORK`, takes what is offered later, too.
+        self.send.rest = if block == u64::MAX { 0 } else { left };
         self.send.drain_due = true;
         self.chrono.start(self.window.now, Limit::Busy);
     }

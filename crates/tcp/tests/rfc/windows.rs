@@ -246,7 +246,7 @@ fn what_was_written_ends_with_psh() {
 }
 
 #[test]
-fn what_is_sent_again_has_psh_only_where_it_ended_what_was_written() {
+fn a_single_segment_that_is_sent_again_has_no_psh_where_more_was_written() {
     plain().run(
         " 0   app write 10
           0   >   data 0..10

@@ -11,11 +11,12 @@ Some of it follows without weights:
 - **Pacing** holds back what is written, so its segments are full. Where one in ten is not, it is not pacing.
 - **A send buffer** that is full has something in flight. Where nothing is in a quarter of the time, it is not
   the buffer.
-- **PSH.** Linux sends two segments at least while more waits (`tcp_min_tso_segs`; BBR one, below 1.2 Mbit/s)
-  and sets PSH on the last of several sent at once, and on the last of what was written. So where half of the
-  segments come by themselves, each with PSH, the application wrote no more. A sender that paces itself
-  sends as much each time: a millisecond of its rate, two segments at least (`tcp_tso_autosize`). Where
-  it does, and nearly always, it is not the application, unless that writes just so.
+- **PSH.** Linux sets it on the last of several segments that it sends at once, and on the last of what was
+  written. A segment that leaves alone while more waits has none. So where half of the segments come alone,
+  each with PSH, it is not pacing. A sender that paces itself always has more to send: its segments are full,
+  and it sends as many each time, a millisecond of its rate or two segments if that is less
+  (`tcp_tso_autosize`). Where that holds it is not the application, unless that writes just so. Before Linux
+  6.10 each 64 kB that were written are sent by themselves, and their last part may be shorter.
 """
 
 from collections.abc import Mapping
@@ -37,11 +38,13 @@ _PACED_SHORT = 0.1
 _BUFFER_IDLE = 0.25
 _SINGLES = 0.5
 _LEAST_PUSHES = 20
-_EQUAL = 0.95
+_EQUAL = 0.8
+_FEWER = 0.1
 _NEAR = 0.05
+_HARDLY_ANY = 0.002
 _PER_S = 1024
-"""Linux sends so many times per second at least (`sk_pacing_shift`)."""
-_LEAST_AT_ONCE = 2
+"""Linux sends such a part of a second's payload at once (`sk_pacing_shift`)."""
+_LEAST_AT_ONCE, _MOST_AT_ONCE_BYTES = 2, 65_536
 
 
 def by_packets(view: View) -> list[Claim]:
@@ -57,8 +60,8 @@ def by_packets(view: View) -> list[Claim]:
     if not calm.any():
         return []
     claim = sender_side(view, calm, _possible(view, calm, by_chance))
-    at_once = _segments_at_once(view, calm)
-    return [replace(claim, evidence={**claim.evidence, "segments_at_once": known(at_once, 2)})]
+    per_push = _segments_per_push(view, calm)
+    return [replace(claim, evidence={**claim.evidence, "segments_per_push": known(per_push, 2)})]
 
 
 def _possible(view: View, where: Flags, by_chance: Mapping[str, float]) -> Mapping[str, float]:
@@ -69,7 +72,7 @@ def _possible(view: View, where: Flags, by_chance: Mapping[str, float]) -> Mappi
     if _writes_little(view, where):
         found["pacing"] = 0.0
     if _comes_singly(view, where):
-        found["pacing"] = found["send-buffer"] = 0.0
+        found["pacing"] = 0.0
     elif _comes_as_paced(view, where):
         found["sender-application"] = 0.0
     if float(view.dt_s[where & (view.flight == 0)].sum()) >= _BUFFER_IDLE * float(view.dt_s[where].sum()):
@@ -81,12 +84,16 @@ def _possible(view: View, where: Flags, by_chance: Mapping[str, float]) -> Mappi
 
 def _writes_little(view: View, where: Flags) -> bool:
     """Whether more segments than pacing explains were not full, as where all that was written is sent."""
-    sent = float(view.grown("segments_sent")[where].sum())
-    return sent > 0 and float(view.grown("short_segments")[where].sum()) >= _PACED_SHORT * sent
+    return _short_share(view, where) >= _PACED_SHORT
+
+
+def _short_share(view: View, where: Flags) -> float:
+    sent, short = (float(view.grown(name)[where].sum()) for name in ("segments_sent", "short_segments"))
+    return short / sent if sent > 0 else 0.0
 
 
 def _comes_singly(view: View, where: Flags) -> bool:
-    """Whether most segments are sent by themselves, and end what was written."""
+    """Whether most segments are sent alone, and end what was written."""
     sent, singles = (float(view.grown(name)[where].sum()) for name in ("segments_sent", "single_pushes"))
     return singles >= max(_SINGLES * sent, _LEAST_PUSHES)
 
@@ -94,15 +101,15 @@ def _comes_singly(view: View, where: Flags) -> bool:
 def _comes_as_paced(view: View, where: Flags) -> bool:
     """Whether always as many segments are sent at once, as many as a paced sender of this rate sends."""
     pushes, equal = (float(view.grown(name)[where].sum()) for name in ("pushes", "equal_pushes"))
-    if pushes < _LEAST_PUSHES or equal < _EQUAL * pushes:
+    if pushes < _LEAST_PUSHES or equal < _EQUAL * pushes or _short_share(view, where) > _HARDLY_ANY:
         return False
     usual_bit_s = middle(view.total_bit_s, where & (view.total_bit_s > 0))
-    paced = usual_bit_s / 8 / _PER_S / view.mss
+    paced = min(usual_bit_s / 8 / _PER_S, _MOST_AT_ONCE_BYTES) / view.mss
     low, high = (max((1 + way * _NEAR) * paced // 1, _LEAST_AT_ONCE) for way in (-1, 1))
-    return (1 - _NEAR) * low <= _segments_at_once(view, where) <= (1 + _NEAR) * high
+    return (1 - _FEWER) * low <= _segments_per_push(view, where) <= (1 + _NEAR) * high
 
 
-def _segments_at_once(view: View, where: Flags) -> float:
+def _segments_per_push(view: View, where: Flags) -> float:
     """New segments for each PSH, in the mean; NaN where there is none."""
     pushes, sent, again = (
         float(view.grown(name)[where].sum()) for name in ("pushes", "segments_sent", "retransmits")
