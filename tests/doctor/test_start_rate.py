@@ -24,7 +24,7 @@ LIMITS: Mapping[str, tuple[SeenFrom, Mapping[str, Any]]] = {
     "a small window, at the sender": ("sender", SMALL_WINDOW),
     "a small window, at the receiver": ("receiver", SMALL_WINDOW),
     "no window scaling": ("sender", {"host": LARGE, "client": {"window_scaling": False}}),
-    # With 150 kB it is wrong: bursts that go beyond the buffer are taken for a queue (13 of 20, 52 of 60 Mbit/s).
+    # With 150 kB it is wrong (13 of 20, 52 of 60 Mbit/s): bursts beyond the buffer are taken for a queue.
     "a small send buffer": ("sender", {"host": {**LARGE, "tcp_wmem": [4096, 16384, 180_000]}}),
     "an upload": (
         "sender",
