@@ -39,9 +39,10 @@ class Kept:
     """Its tables."""
 
     def timeouts(self) -> int:
-        """Retransmission timers that ran out, at most of a socket, as the kernel counts."""
+        """Retransmission timers that ran out, at most of a socket of the transfer, as the kernel counts."""
         sockets = pl.read_parquet(io.BytesIO(self.parquet["sockets"]))
-        return int(sockets["total_rto"].max() or 0)  # type: ignore[arg-type]
+        own = sockets.filter(pl.col("role").fill_null("data") == "data")
+        return int(own["total_rto"].max() or 0)  # type: ignore[arg-type]
 
     def seen_from(self, end: SeenFrom, every_s: float) -> list[Evidence]:
         """The evidence of that end with samples so often."""

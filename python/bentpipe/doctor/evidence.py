@@ -166,6 +166,8 @@ class Evidence:
     train_rates: Sequence[tuple[float, int]] = ()
     """Rates in bit/s of payload of segments that came one after another, and how many trains of them had
     each (trains.py)."""
+    first_payload_s: float | None = None
+    """When the first payload was delivered, as this end saw it; None: at `start_s`."""
 
     def __post_init__(self) -> None:
         for name, frame, schema in (
@@ -179,7 +181,12 @@ class Evidence:
 
     @property
     def duration_s(self) -> float:
-        return max(self.end_s - self.start_s, 0.0)
+        """Of a transfer that ended: from the beginning of its connection, as its user waited. Of another one:
+        from its first payload, since its program may have had the connection for long."""
+        begun_s = self.start_s
+        if self.ended != "finished" and self.first_payload_s is not None:
+            begun_s = self.first_payload_s
+        return max(self.end_s - begun_s, 0.0)
 
     @property
     def goodput_bit_s(self) -> float | None:

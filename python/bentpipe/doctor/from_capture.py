@@ -96,12 +96,14 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         flow["mss_bytes"],
         (flow["far_rtt_s"] or 0.0) + (flow["near_rtt_s"] or 0.0),
     )
+    # What is delivered is known here when its acknowledgement comes by.
+    to_receiver_s, first_s = flow["far_rtt_s"] or 0.0, flow["first_data_s"]
     return Evidence(
         name=f"{_end(flow, 'sender')} to {_end(flow, 'receiver')}",
         direction=("up", "down")[flow["side"]],
         seen_from=_seen_from(flow),
         start_s=flow["start_s"],
-        end_s=flow["last_data_s"],
+        end_s=min(flow["last_data_s"] + to_receiver_s, flow["end_s"]),
         bytes=flow["delivered_bytes"],
         mss_bytes=flow["mss_bytes"] or None,
         samples=samples(frame),
@@ -113,6 +115,7 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         of_packets=True,
         unseen_share=flow["unseen_bytes"] / flow["delivered_bytes"],
         train_rates=[(rate_bit_s, count) for rate_bit_s, count in flow["train_rates"]],
+        first_payload_s=None if first_s is None else first_s + to_receiver_s,
     )
 
 

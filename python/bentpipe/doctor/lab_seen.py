@@ -35,6 +35,9 @@ _LEAST_BURST = 4
 _LEAST_QUEUE = 10
 _LEAST_BACK_BIT_S = 1000
 _LEAST_SHARE = 0.05
+_BEFORE_PAYLOAD = 5
+"""Round trips that a bulk workload takes before its first payload arrives: it connects twice, as iperf3
+does."""
 _DROP = ("random-loss", "short-queue", "policer", "line-drops")
 
 
@@ -63,9 +66,10 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
         seen["loss"] = float(f"{path.loss:.3g}")
     shape |= {name: pipe for name, pipe in ((direction, way), (opposite, back)) if pipe}
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
+    before_s = _BEFORE_PAYLOAD * (path.rtt_s or 0.0)
     lab: dict[str, Any] = {
         "title": f"The path as {of.evidence.name} saw it",
-        "duration": f"{max(min(of.evidence.duration_s, _LONGEST_S), 1.0):.1f} s",
+        "duration": f"{max(min(of.evidence.duration_s, _LONGEST_S), 1.0) + before_s:.1f} s",
         "path": shape,
     }
     if of.evidence.congestion_control:

@@ -8,6 +8,7 @@ Source: iperf 3.12, src/iperf_api.c (iperf_print_results, iperf_reset_stats) and
    told both: the omitted seconds are then taken off here, from the intervals.
 4. When one end is interrupted the other prints its last whole interval twice, and counts it twice.
 5. The last interval may be a few microseconds long; its rate says nothing.
+6. A client that was interrupted before the test began prints an interval from the machine's start until now.
 """
 
 import json
@@ -59,6 +60,9 @@ def parse(output: str) -> Said | None:
 
 def _said(said: dict[str, Any]) -> Said:
     start, end = said["start"], said.get("end") or {}
+    intervals = _intervals(said.get("intervals", []))
+    if not start.get("test_start"):
+        intervals, end = [], {}
     connected = [(int(c["local_port"]), int(c["remote_port"])) for c in start.get("connected", [])]
     received, sent = end.get("sum_received") or {}, end.get("sum_sent") or {}
     streams = []
@@ -68,7 +72,7 @@ def _said(said: dict[str, Any]) -> Said:
     return Said(
         said.get("error"),
         connected,
-        _intervals(said.get("intervals", [])),
+        intervals,
         int(received.get("bytes", 0)),
         float(received.get("seconds", 0.0)),
         sent.get("retransmits"),

@@ -1,0 +1,24 @@
+"""What is taken from an iperf3 process's JSON."""
+
+import json
+from pathlib import Path
+
+from bentpipe.engines.workloads import iperf3
+
+_SAMPLE = Path(__file__).parents[1] / "interchange/samples/down.json"
+
+
+def test_a_test_that_did_not_begin_has_no_figures() -> None:
+    document = json.loads(_SAMPLE.read_text())
+    begun = iperf3.parse(json.dumps(document))
+    assert begun is not None
+    assert begun.received_bytes > 0
+    assert len(begun.intervals) == 2
+    # iperf3 3.12 counts from the machine's start then.
+    del document["start"]["test_start"]
+    for each in (document["intervals"][0]["sum"], document["end"]["sum_received"]):
+        each.update(seconds=18214.2, bytes=0)
+    said = iperf3.parse(json.dumps(document))
+    assert said is not None
+    assert said.connected == begun.connected
+    assert (said.received_bytes, said.received_s, said.intervals, said.streams) == (0, 0.0, [], [])
