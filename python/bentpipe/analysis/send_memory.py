@@ -8,6 +8,7 @@ Each buffer (sk_buff) of a burst takes its payload and 832 bytes more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,9 @@ _BUFFER_OVERHEAD_BYTES = 832
 _LARGEST_BURST_BYTES = 65_536
 _PACED = 1.2
 """tcp_pacing_ca_ratio."""
+_SEGMENT_OVERHEAD_BYTES = 576
+"""MAX_TCP_HEADER and skb_shared_info."""
+_SK_BUFF_BYTES = 256
 
 
 def payload_share(
@@ -60,3 +64,13 @@ def in_flight_at_wake(
         * sndbuf_bytes
         * payload_share(window_bytes, rtt_s, mss_bytes, smaller=smaller, larger=larger)
     )
+
+
+def grown_for_bytes(sndbuf_bytes: NDArray[np.float64], mss_bytes: float) -> NDArray[np.float64]:
+    """The cwnd up to which Linux let a send buffer grow by itself, each time that the program had to wait for
+    room (`tcp_sndbuf_expand` in net/ipv4/tcp_input.c). NaN: no such size, as one that a program set."""
+    segment_bytes = 2.0 ** math.ceil(math.log2(mss_bytes + _SEGMENT_OVERHEAD_BYTES)) + _SK_BUFF_BYTES
+    segments = sndbuf_bytes / (2 * segment_bytes)
+    found: NDArray[np.float64] = segments * mss_bytes
+    found[segments != segments.round()] = math.nan
+    return found

@@ -10,7 +10,9 @@ segments, whichever is longest. Their spread is that between the first and the n
 segments in a window is exact to two.
 
 A receiver does not see which of its ACKs arrive. There the payload's rate alone counts: of a queue on its
-way it would be constant. Another's traffic through that queue would look the same.
+way it would be constant. It also sees that payload came sooner than a queue of that rate would let it:
+the first window of a transfer mostly does, where its ACKs wait. Another's traffic through that queue would
+look the same.
 """
 
 from dataclasses import dataclass
@@ -26,6 +28,11 @@ _EXACT_SEGMENTS = 2
 STEADY = 0.1
 """How much a queue's rate is allowed to vary: others use it too."""
 _OF_THE_PAYLOADS = 0.5
+_SOONER_SAMPLES = (1, 2, 3, 4, 6, 8)
+_SOONER_SEGMENTS = 4
+_SOONER_S = 0.02
+_SOONER_OF_BASE = 0.25
+"""Paths that deliver in bunches, as radio does, and jitter make packets early by less."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,28 @@ def spreads(
     payload, returned, counts = np.array(found).T
     exact = _EXACT_SEGMENTS / float(np.median(counts)) if np.median(counts) > 0 else 1.0
     return Spreads(_spread(payload), None if acks is None else _spread(returned), exact)
+
+
+def sooner_s(
+    *,
+    time_s: Floats,
+    connection: Places,
+    segments: Floats,
+    per_s: float,
+    base_s: float,
+) -> float:
+    """By how much segments came sooner at most than a queue of `per_s` segments per second would let them; 0
+    if that may be a bunch or jitter. Over eight samples at most, so that a wrong rate does not add up."""
+    total = summed(segments, time_s, connection, counts=True)
+    own = connection == connection[0]
+    at_s, count = time_s[own], total[own]
+    most = 0.0
+    for width in _SOONER_SAMPLES:
+        if at_s.size > width:
+            allowed = per_s * (1 + STEADY) * (at_s[width:] - at_s[:-width])
+            most = max(most, float(np.max(count[width:] - count[:-width] - allowed)))
+    found = most / per_s
+    return found if most >= _SOONER_SEGMENTS and found >= max(_SOONER_S, _SOONER_OF_BASE * base_s) else 0.0
 
 
 def _windows(

@@ -18,7 +18,7 @@ import polars as pl
 
 from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle, summed
 from bentpipe.doctor.evidence import Evidence
-from bentpipe.doctor.return_way import STEADY, Spreads, spreads
+from bentpipe.doctor.return_way import STEADY, Spreads, sooner_s, spreads
 from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue
 
 _LEAST_WINDOW_S = 0.2
@@ -81,6 +81,8 @@ class View:
     spreads: Spreads | None = None
     return_share: float | None = None
     """Which share of a queue's wait is on the way back, by time stamps. None: not known."""
+    early_s: float = 0.0
+    """By how much payload came at a receiver sooner than a queue of its own would let it; 0 if not surely."""
 
     @property
     def knows_the_paths_rate(self) -> bool:
@@ -154,6 +156,20 @@ class View:
         wait_s = middle(self.queue_s, where)
         return bool(self.base_rtt_s and wait_s > max(_LONG_WAIT * self.base_rtt_s, _LEAST_WAIT_S))
 
+    def sooner_s(self, rate_bit_s: float) -> float:
+        """By how much payload arrived sooner than a queue of that rate would let it; 0 if not surely. A
+        sender sees acknowledgements, which a queue on their way holds back, too."""
+        counter = "arrived_bytes" if self.at_sender else "segments_sent"
+        if self.base_rtt_s is None or not rate_bit_s > 0 or not self.knows(counter):
+            return 0.0
+        return sooner_s(
+            time_s=self.time_s,
+            connection=self.connection,
+            segments=np.nan_to_num(self[counter]) / (self.mss if self.at_sender else 1.0),
+            per_s=rate_bit_s / 8 / self.mss,
+            base_s=self.base_rtt_s,
+        )
+
     @property
     def unharmed(self) -> Flags:
         """The samples before the first segment that was sent again or came late."""
@@ -218,7 +234,7 @@ def _by_way(of: View) -> View:
     if stamped is not None:
         of = replace(of, return_share=stamped)
         if stamped > _MOSTLY:
-            return replace(of, standing=np.zeros(of.size, bool), returning=of.standing)
+            return _on_return(of)
     arrived = of["arrived_bytes"] if of.knows("arrived_bytes") else of["segments_sent"] * of.mss
     seen = spreads(
         time_s=of.time_s,
@@ -228,14 +244,27 @@ def _by_way(of: View) -> View:
         standing=of.standing & ~of.recovering,
         base_s=base_s,
     )
+    of = replace(of, spreads=seen, early_s=_early_s(of) if stamped is None else 0.0)
+    if of.early_s > 0:
+        return _on_return(of)
     if seen is None:
         return of
     if of.reorders and seen.payload > STEADY + seen.exact:
         # Where packets are late one by one, a long round trip alone shows no queue.
-        return replace(of, standing=np.zeros(of.size, bool), spreads=seen)
-    if stamped is not None or not seen.waits_on_return or not (of.at_sender or _persists(of.standing)):
-        return replace(of, spreads=seen)
-    return replace(of, standing=np.zeros(of.size, bool), returning=of.standing, spreads=seen)
+        return replace(of, standing=np.zeros(of.size, bool))
+    waits = stamped is None and seen.waits_on_return and (of.at_sender or _persists(of.standing))
+    return _on_return(of) if waits else of
+
+
+def _on_return(of: View) -> View:
+    return replace(of, standing=np.zeros(of.size, bool), returning=of.standing)
+
+
+def _early_s(of: View) -> float:
+    """By how much payload came sooner than the queue that stands would let it, if it were on its way."""
+    if of.at_sender or of.reorders or not _persists(of.standing):
+        return 0.0
+    return of.sooner_s(middle(of.total_bit_s, of.standing))
 
 
 def _return_share(of: View) -> float | None:

@@ -5,7 +5,8 @@ ended without a loss: HyStart takes the ACKs' wait for a full path. And so does 
 retransmission timeout, if the ACKs waited longer than its timer.
 
 The second test: how much less the ACKs' rate varied than the payload's; at a receiver, which sees the
-payload's only, one half. In a capture with time stamps: the share of the wait that is on the way back.
+payload's only, one half: it would look the same if others' payload shares the queue. In a capture with time
+stamps: the share of the wait that is on the way back.
 """
 
 import numpy as np
@@ -68,6 +69,11 @@ def _by_stamps(view: View) -> tuple[float, str] | None:
 
 def _by_rates(view: View) -> tuple[float, str]:
     """Certainty and words, by which way's rate is the constant one."""
+    if view.early_s > 0:
+        return (
+            _AT_RECEIVER,
+            f"payload came up to {duration(view.early_s)} sooner than a queue of its own would let it",
+        )
     if view.spreads is None:
         return 0.0, "the rates of both ways are not known"
     payload, returned = view.spreads.payload, view.spreads.acks

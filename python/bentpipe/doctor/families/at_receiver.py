@@ -229,7 +229,7 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
     most = passed_bit_s(view)
     wait_s = float(found.wait_s.max())
     usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
-    if usual >= _FILLS * most:
+    if usual >= _FILLS * most and view.sooner_s(usual) == 0:
         # An overflow that costs nothing is that of a queue which is long enough.
         return Claim(
             "capacity",

@@ -1,6 +1,7 @@
 """The path carries what it can, and how long its queue stands meanwhile.
 
-A sample is at capacity if a queue stands (view.py), or if the rate is 95 % of the path's or more.
+A sample is at capacity if a queue stands (view.py), or if the rate is 95 % of the path's or more. A rate at
+which something dropped is not the path's if payload arrived sooner than it allows.
 
 `bufferbloat` stands beside it: in the median of these samples packets wait 30 ms and a quarter of the
 base RTT or more.
@@ -36,6 +37,8 @@ def capacity(view: View) -> list[Claim]:
     with np.errstate(invalid="ignore"):
         # Whoever has nothing more to send does not fill a path, whatever its rate.
         at_rate &= ~(view["notsent_bytes"] < view.mss)
+    if view.capacity_from in ("losses", "overshoot") and view.sooner_s(view.capacity_bit_s) > 0:
+        return []
     holds = view.standing | at_rate
     if not holds.any() or (not view.standing.any() and _drops_below(view)):
         return []

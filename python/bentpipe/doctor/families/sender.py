@@ -5,9 +5,10 @@
 - `send-buffer`: all that was written was sent, the receive window has room, and the send buffer is
   full: so much is in flight that the kernel lets the application write no more
   (analysis/send_memory.py), or 2/3 of the buffer's memory is in use. Whether cwnd is full does not
-  matter: a larger one would send no more. If that is so in a quarter of the time, it limits whenever
-  the program waits for room: what is unsent between two such times is a burst that goes within a
-  round trip.
+  matter: a larger one would send no more. A buffer that Linux sizes grows when a program has to wait for
+  room in it. So it is not full where it is still smaller than Linux would make it for this cwnd. If a
+  full buffer is seen in a quarter of the time, it limits whenever the program waits for room: what is
+  unsent between two such times is a burst that goes within a round trip.
 
 A sample at a sender that has unsent data is limited by neither. At a receiver neither can be seen. The
 second test: of the send buffer, that the rate is what flight over RTT gives; of the application, that
@@ -16,7 +17,7 @@ the kernel marked the sample as limited by the application.
 
 import numpy as np
 
-from bentpipe.analysis.send_memory import WAKES_AT, in_flight_at_wake
+from bentpipe.analysis.send_memory import WAKES_AT, grown_for_bytes, in_flight_at_wake
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.view import View
@@ -53,6 +54,7 @@ def sender(view: View) -> list[Claim]:
         )
         used = view["sndbuf_used_bytes"] >= WAKES_AT * view["sndbuf_bytes"]
         full = (outstanding >= _FULL * wakes) | used
+        full &= ~_may_grow(view)
         more_open = view["rwnd_bytes"] >= view.mss
     waits = all_sent & rwnd_free
     claims = []
@@ -67,6 +69,19 @@ def sender(view: View) -> list[Claim]:
     if application.any():
         claims.append(_application(view, application, idle))
     return claims
+
+
+def _may_grow(view: View) -> Flags:
+    """Where the buffer grows by itself, and is smaller than it would be for this cwnd: nobody had to wait for
+    room in it since cwnd was as small."""
+    most = view.evidence.sndbuf_most_bytes
+    if most is None:
+        return np.zeros(view.size, bool)
+    with np.errstate(invalid="ignore"):
+        found: Flags = (view["sndbuf_bytes"] < most) & (
+            grown_for_bytes(view["sndbuf_bytes"], view.mss) < view["cwnd_bytes"]
+        )
+    return found
 
 
 def _pauses(view: View) -> list[Claim]:

@@ -2,8 +2,14 @@
 
 Nothing was lost that limits, no queue stood and the window was open, so one of the three limits. Which one
 follows from how the payload arrives (arrival_signs.py, drop_causes.py); the certainty is its chance by
-that, among the three. Where it comes smoothly and below an initial window per round trip, an application
-and pacing look the same.
+that, among the three.
+
+An application and pacing look the same where it comes smoothly, but for the start. What an application
+writes while slow start sends less has to be caught up with: then more comes than in the steady rate. A
+sender that paces itself never sends more, but Linux does not pace a connection's first ten segments
+(`tcp_update_skb_after_send`, net/ipv4/tcp_output.c), which stand out where a round trip's payload is less.
+So in sockets' samples the start decides between these two, where the other signs leave it open. It does not
+tell where about an initial window is in flight.
 """
 
 from collections.abc import Mapping
@@ -18,6 +24,16 @@ from bentpipe.words.wording import duration, percent, rate, size
 
 _NAMED = 0.05
 _PAUSES = 0.25
+_INITIAL_SEGMENTS = 10
+_UNPACED = 1.2
+_CAUGHT_UP = 0.3
+_EXACT = 0.02
+"""Of a round trip's payload."""
+_START_S = 1.5
+_START_ROUND_TRIPS = 12
+_SETTLED_SHARE = 0.25
+_BY_START = 0.9
+"""Chance of what the start tells; what is more certain by the other signs stays."""
 
 
 def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Claim:
@@ -25,6 +41,7 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
     three = {kind: by_chance.get(kind, 0.0) for kind in SENDER_SIDE}
     whole = sum(three.values())
     chances = {kind: each / whole if whole > 0 else 1 / len(three) for kind, each in three.items()}
+    chances = _by_start(view, chances)
     kind = max(chances, key=lambda each: chances[each]) if whole > 0 else "sender-application"
     usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
     flight = usual * (view.base_rtt_s or 0.0) / 8
@@ -69,3 +86,40 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
         formula,
         otherwise,
     )
+
+
+def _by_start(view: View, chances: dict[str, float]) -> dict[str, float]:
+    """The chances, with those of an application and of pacing as the start tells them apart."""
+    both = ("sender-application", "pacing")
+    top = max(chances, key=chances.__getitem__)
+    if top not in both or chances[top] >= _BY_START or view.evidence.of_packets or view.connections.size != 1:
+        return chances
+    told = _told_by_start(view)
+    if told is None:
+        return chances
+    other = both[1 - both.index(told)]
+    together = chances[told] + chances[other]
+    return {**chances, told: _BY_START * together, other: (1 - _BY_START) * together}
+
+
+def _told_by_start(view: View) -> str | None:
+    """Which of the two it is; None where about an initial window is in flight, or too little came."""
+    time_s, arrived = view.time_s, np.nan_to_num(view["segments_sent"])
+    settled = int(np.searchsorted(time_s, time_s[0] + _SETTLED_SHARE * (time_s[-1] - time_s[0])))
+    lasted_s, base_s = time_s[-1] - time_s[settled], view.base_rtt_s or 0.0
+    if not lasted_s > 0 or base_s <= 0:
+        return None
+    per_s = float(arrived[-1] - arrived[settled]) / float(lasted_s)
+    flight = per_s * base_s
+    begins = time_s <= time_s[0] + max(_START_S, _START_ROUND_TRIPS * base_s)
+    ahead = (arrived - per_s * time_s)[begins]
+    caught_up = float((ahead - np.minimum.accumulate(ahead)).max())
+    if flight <= _INITIAL_SEGMENTS / 2:
+        stands_out = _INITIAL_SEGMENTS / 2 <= caught_up <= _UNPACED * _INITIAL_SEGMENTS
+        return "pacing" if stands_out else None
+    if flight < 2 * _INITIAL_SEGMENTS or np.median(np.diff(time_s)) > base_s:
+        return None
+    if caught_up >= _CAUGHT_UP * flight + _INITIAL_SEGMENTS:
+        return "sender-application"
+    most = min(_CAUGHT_UP * flight, _INITIAL_SEGMENTS + _EXACT * flight)
+    return "pacing" if caught_up <= most else None
