@@ -89,6 +89,8 @@ def sooner_s(
     """By how much segments came sooner at most than a queue of `per_s` segments per second would let them; 0
     if that may be a bunch or jitter. Over eight samples at most, so that a wrong rate does not add up."""
     total = summed(segments, time_s, connection, counts=True)
+    if not time_s.size:
+        return 0.0
     own = connection == connection[0]
     at_s, count = time_s[own], total[own]
     most = 0.0

@@ -156,16 +156,17 @@ class View:
         wait_s = middle(self.queue_s, where)
         return bool(self.base_rtt_s and wait_s > max(_LONG_WAIT * self.base_rtt_s, _LEAST_WAIT_S))
 
-    def sooner_s(self, rate_bit_s: float) -> float:
+    def sooner_s(self, rate_bit_s: float, where: Flags | None = None) -> float:
         """By how much payload arrived sooner than a queue of that rate would let it; 0 if not surely. A
-        sender sees acknowledgements, which a queue on their way holds back, too."""
+        sender sees acknowledgements, which a queue on their way holds back, too. `where`: of all samples."""
         counter = "arrived_bytes" if self.at_sender else "segments_sent"
         if self.base_rtt_s is None or not rate_bit_s > 0 or not self.knows(counter):
             return 0.0
+        chosen = np.ones(self.size, bool) if where is None else where
         return sooner_s(
-            time_s=self.time_s,
-            connection=self.connection,
-            segments=np.nan_to_num(self[counter]) / (self.mss if self.at_sender else 1.0),
+            time_s=self.time_s[chosen],
+            connection=self.connection[chosen],
+            segments=np.nan_to_num(self[counter][chosen]) / (self.mss if self.at_sender else 1.0),
             per_s=rate_bit_s / 8 / self.mss,
             base_s=self.base_rtt_s,
         )
@@ -261,10 +262,12 @@ def _on_return(of: View) -> View:
 
 
 def _early_s(of: View) -> float:
-    """By how much payload came sooner than the queue that stands would let it, if it were on its way."""
+    """By how much payload came, before the queue stood, sooner than that queue would let it if it were on its
+    way. Later payload may come sooner since something held it for a while."""
     if of.at_sender or of.reorders or not _persists(of.standing):
         return 0.0
-    return of.sooner_s(middle(of.total_bit_s, of.standing))
+    began_s = float(of.time_s[of.standing].min())
+    return of.sooner_s(middle(of.total_bit_s, of.standing), of.time_s <= began_s)
 
 
 def _return_share(of: View) -> float | None:

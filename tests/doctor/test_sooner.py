@@ -1,0 +1,99 @@
+"""What the start of a transfer shows, and payload that comes sooner than a queue would let it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bentpipe
+from bentpipe.analysis.send_memory import grown_for_bytes
+from bentpipe.doctor import from_run
+from bentpipe.doctor.diagnosis import Diagnosis, diagnose
+from bentpipe.doctor.evidence import SeenFrom
+from bentpipe.doctor.return_way import sooner_s
+
+_BULK = {"name": "download", "kind": "bulk", "direction": "down"}
+_UP = {"name": "upload", "kind": "bulk", "direction": "up"}
+_LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
+    "bursts arrive at the path's rate, far above what comes after they overflowed a queue": (
+        "short-queue",
+        "receiver",
+        {
+            "duration": "6 s",
+            "seed": 80033,
+            "path": {"rtt": "135.246 ms", "rate": "26.551 Mbit/s", "queue": "23925 B"},
+        },
+    ),
+    "so do the acknowledgements for them": (
+        "short-queue",
+        "sender",
+        {
+            "duration": "24.3 s",
+            "seed": 33,
+            "path": {"rtt": "404.541 ms", "rate": "118.606 Mbit/s", "queue": "485125 B"},
+            "host": {"tcp_rmem": [4096, 131072, 47980911], "tcp_wmem": [4096, 16384, 47980911]},
+        },
+    ),
+    "the first window arrives at the path's rate, and what the ACKs ask for comes slowly": (
+        "ack-path",
+        "receiver",
+        {"path": {"rtt": "44 ms", "rate": "1.5 Mbit/s", "up": {"rate": "6 kbit/s"}}},
+    ),
+    "a sender that paces itself does not catch up with anything": (
+        "pacing",
+        "receiver",
+        {
+            "path": {"rtt": "150 ms", "rate": "11 Mbit/s"},
+            "workload": [{**_BULK, "max_pacing_rate": "5.9 Mbit/s"}],
+        },
+    ),
+    "a send buffer that may grow is not what limits": (
+        "sender-application",
+        "sender",
+        {
+            "path": {"rtt": "17 ms", "rate": "46 Mbit/s"},
+            "split": {},
+            "near": {"rtt": "1 ms", "rate": "10.85 Mbit/s"},
+            "workload": [_UP],
+        },
+    ),
+}
+
+
+def diagnosed(lab: Mapping[str, Any], end: SeenFrom) -> Diagnosis:
+    run = bentpipe.simulate(bentpipe.Lab(**{"duration": "8 s", "workload": [_BULK], **lab}), sample_s=0.02)
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    (seen,) = from_run.transfers(run.record, tables, end)
+    return diagnose(seen)
+
+
+@pytest.mark.parametrize("rule", _LABS)
+def test_the_limit_is_named(rule: str) -> None:
+    kind, end, lab = _LABS[rule]
+    assert diagnosed(lab, end).findings[0].kind == kind
+
+
+@pytest.mark.parametrize("rate", ["2 Mbit/s", "50 Mbit/s"])
+@pytest.mark.parametrize("queue", ["1 bdp", "4 bdp"])
+def test_behind_a_queue_of_its_own_no_payload_comes_sooner(rate: str, queue: str) -> None:
+    found = diagnosed({"path": {"rtt": "60 ms", "rate": rate, "queue": queue}}, "receiver")
+    assert found.findings[0].kind == "capacity"
+    assert found.view.early_s == 0
+
+
+@pytest.mark.parametrize(("first", "found_s"), [(10, 0.48), (3, 0.0)])
+def test_a_first_window_is_sooner_than_a_queue_if_it_is_more_than_a_bunch(first: int, found_s: float) -> None:
+    """Segments come 20 per second, after some that come at once."""
+    time_s = np.arange(0, 5, 0.02)
+    segments = np.where(time_s > 0.01, first + 20 * time_s, 0.0)
+    connection = np.zeros(time_s.size, dtype=np.int64)
+    sooner = sooner_s(time_s=time_s, connection=connection, segments=segments, per_s=20, base_s=0.05)
+    assert sooner == pytest.approx(found_s, abs=0.03)
+
+
+def test_a_buffer_that_linux_sizes_is_told_by_its_size() -> None:
+    # 46,080 bytes are two windows of ten segments; a program asked for 131,072.
+    found = grown_for_bytes(np.array([46_080.0, 156_672.0, 131_072.0]), 1448.0)
+    assert found[:2].tolist() == [10 * 1448, 34 * 1448]
+    assert np.isnan(found[2])
