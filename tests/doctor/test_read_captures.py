@@ -235,6 +235,16 @@ def test_a_program_whose_writes_leave_in_pairs_is_not_paced(tmp_path: Path) -> N
         assert diagnose(evidence).findings[0].kind == "sender-application"
 
 
+@pytest.mark.parametrize(("size", "interval"), [("48 kB", "100 ms"), ("65 kB", "350 ms"), ("20 kB", "50 ms")])
+def test_what_a_program_writes_again_and_again_is_no_queue_and_no_full_buffer(
+    size: str, interval: str, tmp_path: Path
+) -> None:
+    work = {"name": "writes", "kind": "interactive", "size": size, "interval": interval, "time": "9 s"}
+    lab = {"duration": "10 s", "path": {"rtt": "60 ms", "rate": "20 Mbit/s"}, "workload": [work]}
+    for evidence in _captured(lab, tmp_path).by_host.values():
+        assert diagnose(evidence).findings[0].kind == "sender-application"
+
+
 def test_messages_with_pauses_between_them_are_limited_by_the_application(tmp_path: Path) -> None:
     messages = {"name": "keys", "kind": "interactive", "size": "2 kB", "interval": "500 ms", "time": "14 s"}
     captured = _captured({"duration": "15 s", "workload": [messages]}, tmp_path)

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import bentpipe
 from bentpipe.analysis.send_memory import grown_for_bytes
 from bentpipe.doctor import from_run
 from bentpipe.doctor.diagnosis import Diagnosis, diagnose
-from bentpipe.doctor.evidence import SeenFrom
+from bentpipe.doctor.evidence import Evidence, SeenFrom, samples
 from bentpipe.doctor.return_way import sooner_s
 
 _BULK = {"name": "download", "kind": "bulk", "direction": "down"}
@@ -97,3 +98,34 @@ def test_a_buffer_that_linux_sizes_is_told_by_its_size() -> None:
     found = grown_for_bytes(np.array([46_080.0, 156_672.0, 131_072.0]), 1448.0)
     assert found[:2].tolist() == [10 * 1448, 34 * 1448]
     assert np.isnan(found[2])
+
+
+def received(burst: int, every_s: float, *, rtt_s: float = 0.06, per_s: float = 1650.0) -> Evidence:
+    """What a receiver's socket shows of bursts of so many segments, which come at the path's rate."""
+    time_s = np.arange(0, 8, 0.02)
+    whole, since_s = np.divmod(time_s, every_s)
+    segments = np.floor(whole * burst + np.minimum(since_s * per_s, burst))
+    frame = pl.DataFrame(
+        {
+            "time_s": time_s,
+            "connection": np.zeros(time_s.size, np.int64),
+            "delivered_bytes": (segments * 1448).astype(np.int64),
+            "segments_sent": segments.astype(np.int64),
+            "acks": (segments // 2).astype(np.int64),
+            "out_of_order": np.zeros(time_s.size, np.int64),
+            "rwnd_bytes": np.full(time_s.size, 3_000_000),
+            "srtt_s": np.full(time_s.size, rtt_s),
+            "min_rtt_s": np.full(time_s.size, rtt_s),
+        }
+    )
+    return Evidence("made up", "down", "receiver", 0.0, 8.0, int(segments[-1] * 1448), 1448, samples(frame))
+
+
+@pytest.mark.parametrize(
+    ("burst", "every_s", "is_programs"), [(90, 0.25, True), (90, 0.21, True), (45, 0.06, False)]
+)
+def test_bursts_that_are_farther_apart_than_a_round_trip_are_a_programs(
+    burst: int, every_s: float, is_programs: bool
+) -> None:
+    first = diagnose(received(burst, every_s)).findings[0]
+    assert (first.kind == "sender-application") is is_programs

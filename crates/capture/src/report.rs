@@ -119,6 +119,8 @@ impl Capture {
             "pushes": |it| Some(whole(it.pushes)),
             "single_pushes": |it| Some(whole(it.single_pushes)),
             "equal_pushes": |it| Some(whole(it.equal_pushes)),
+            "bursts": |it| Some(whole(it.bursts)),
+            "unprompted_bursts": |it| Some(whole(it.unprompted_bursts)),
             "outstanding_bytes": |it| it.outstanding_bytes.map(whole),
             "in_flight_bytes": |it| it.in_flight_bytes.map(whole),
             "rwnd_bytes": |it| it.window.zip(shift).map(|(window, shift)| whole(u64::from(window) << shift)),

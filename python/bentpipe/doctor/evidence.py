@@ -47,6 +47,9 @@ SAMPLES = pl.Schema(
         "pushes": _INTEGER,
         "single_pushes": _INTEGER,
         "equal_pushes": _INTEGER,
+        # In a capture, new data after a gap; of them, those that no acknowledgement made the sender send.
+        "bursts": _INTEGER,
+        "unprompted_bursts": _INTEGER,
         "acks": _INTEGER,  # segments that came back to the sender
         "out_of_order": _INTEGER,  # segments that arrived after a later one (at a receiver, or in a capture)
         "marked": _INTEGER,  # ECN: segments marked, or echoes of marks

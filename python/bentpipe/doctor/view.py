@@ -24,6 +24,9 @@ from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue
 _LEAST_WINDOW_S = 0.2
 _NOISE_TIMES = 4.0
 _LEAST_NOISE_S = 0.0002
+_SILENT_S = 0.05
+_SILENT_OF_BASE = 0.5
+_SILENT_SEGMENTS = 8
 _DEFAULT_MSS = 1448
 _MAD = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
@@ -351,16 +354,34 @@ def _standing(of: View) -> Flags:
 
 
 def _lowest_queue_s(of: View) -> Floats:
-    """The shortest wait within the round trip of each sample. Sockets are read too seldom: the sample's."""
-    if not of.evidence.of_packets or not of.base_rtt_s:
+    """The shortest wait within the round trip of each sample; 0 where nothing was in flight meanwhile, since
+    the queue was empty then. Sockets are read too seldom, but a receiver's show when nothing came."""
+    empty = of.flight == 0 if of.evidence.of_packets else _is_silent(of)
+    if not of.base_rtt_s or not (of.evidence.of_packets or empty.any()):
         return of.queue_s
     lowest = of.queue_s.copy()
     for each in np.unique(of.connection):
         own = np.flatnonzero(of.connection == each)
         time_s, waits = of.time_s[own], np.where(np.isfinite(of.queue_s[own]), of.queue_s[own], np.inf)
+        if of.connections.size == 1:
+            waits[empty[own]] = 0.0
         begins = np.searchsorted(time_s, time_s - np.nan_to_num(of.rtt_s[own]))
         lowest[own] = [waits[begin : place + 1].min() for place, begin in enumerate(begins)]
     return lowest
+
+
+def _is_silent(of: View) -> Flags:
+    """Where nothing came to a receiver for so long that no queue was there to send it."""
+    found = np.zeros(of.size, bool)
+    if of.at_sender or of.connections.size != 1 or not of.knows("segments_sent"):
+        return found
+    came = of.grown("segments_sent")
+    per_s = float(came.sum()) / max(float(of.dt_s.sum()), 1e-9)
+    least_s = max(_SILENT_S, _SILENT_OF_BASE * (of.base_rtt_s or 0.0), _SILENT_SEGMENTS / max(per_s, 1e-9))
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], came <= 0, [False])).astype(int)))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        found[begin:end] = of.dt_s[begin:end].sum() >= least_s
+    return found
 
 
 def _noise_s(of: View) -> float:

@@ -70,6 +70,10 @@ pub struct Counters {
     pub single_pushes: u64,
     /// Of them, those of as many segments as the one before.
     pub equal_pushes: u64,
+    /// New data after a gap of a quarter of the round trip.
+    pub bursts: u64,
+    /// Of them, those that no acknowledgement made the sender send.
+    pub unprompted_bursts: u64,
     /// Bytes that were acknowledged and are not in the capture.
     pub unseen_bytes: u64,
     /// Packets that were captured twice.
@@ -271,6 +275,8 @@ impl Flow {
             pushes: counters.pushes,
             single_pushes: counters.single_pushes,
             equal_pushes: counters.equal_pushes,
+            bursts: counters.bursts,
+            unprompted_bursts: counters.unprompted_bursts,
             busy_ns: (self.bin.at_ns - began_ns - counters.idle_ns).max(0),
             rwnd_limited_ns: counters.rwnd_limited_ns,
             outstanding_bytes: self.bin.outstanding,

@@ -8,6 +8,12 @@ use bentpipe_wire::tcp::flag;
 
 /// Segments closer together than this are one burst.
 const BURST_GAP_NS: i64 = 1_000_000;
+/// A burst begins after a longer gap, and after a part of the round trip that no queue leaves between its packets.
+const LEAST_BURST_GAP_NS: i64 = 2_000_000;
+const BURST_GAP_OF_ROUND_TRIP: i64 = 4;
+/// An acknowledgement makes a sender send sooner than this; where all is acknowledged, and where other data are on their way.
+const PROMPT_NS: (i64, i64) = (2_000_000, 5_000_000);
+const PROMPT_OF_ROUND_TRIP: i64 = 8;
 /// Shorter pauses of an application are no events.
 const LEAST_GAP_NS: i64 = 10_000_000;
 /// No timeout is shorter: Linux waits 200 ms and more.
@@ -53,6 +59,7 @@ impl Flow {
         self.account_pause(at_ns, known);
         let old_end = end.min(self.next);
         if start == self.next {
+            self.account_burst(at_ns, known);
             self.data_trains.pass(at_ns, start, end, self.full_bytes());
         } else {
             self.data_trains.cut();
@@ -165,6 +172,27 @@ impl Flow {
         if self.is_window_full && self.first_data_ns.is_some() {
             self.counters.rwnd_limited_ns += (at_ns - self.last_data_ns - idle_ns).max(0);
         }
+    }
+
+    /// New data, after a gap: whether an acknowledgement made the sender send it, or its application or a timer.
+    fn account_burst(&mut self, at_ns: i64, known: Option<PassedAck>) {
+        let (Some(known), Some(_)) = (known, self.first_data_ns) else {
+            return;
+        };
+        let near_ns = self.near.min_ns.unwrap_or(0);
+        let round_trip_ns = near_ns + self.far.min_ns.unwrap_or(0);
+        let gap_ns = at_ns - self.last_data_ns;
+        if gap_ns <= LEAST_BURST_GAP_NS.max(round_trip_ns / BURST_GAP_OF_ROUND_TRIP) {
+            return;
+        }
+        let (idle_ns, busy_ns) = PROMPT_NS;
+        let prompt_ns = if known.ack >= self.next {
+            idle_ns
+        } else {
+            busy_ns.max(round_trip_ns / PROMPT_OF_ROUND_TRIP)
+        };
+        self.counters.bursts += 1;
+        self.counters.unprompted_bursts += u64::from(at_ns - known.at_ns - near_ns > prompt_ns);
     }
 
     /// How much of the window was in use after this segment was sent.

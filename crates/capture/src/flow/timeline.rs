@@ -27,6 +27,8 @@ pub struct Sample {
     pub pushes: u64,
     pub single_pushes: u64,
     pub equal_pushes: u64,
+    pub bursts: u64,
+    pub unprompted_bursts: u64,
     pub busy_ns: i64,
     pub rwnd_limited_ns: i64,
     /// Null: no data in this bin.

@@ -307,6 +307,28 @@ fn the_clocks_of_both_ends_are_read_from_their_time_stamps_and_unwrapped() {
     assert_eq!(float("receiver_ticks_s"), Some(0.5));
 }
 
+/// Bursts of two segments that come `gap` after the last acknowledgement, over 40 ms; of them, those that nothing prompted.
+fn bursts(gap: i64) -> (u64, u64) {
+    let mut packets = handshake(0, 40 * MS);
+    let (mut seq, mut at) = (1000, 60 * MS);
+    for _ in 0..8 {
+        for _ in 0..2 {
+            packets.push((at, Tcp::new(SERVER, seq, 100, 1460)));
+            seq += 1460;
+        }
+        packets.push((at + 40 * MS, Tcp::new(CLIENT, 100, seq, 0)));
+        at += 40 * MS + gap;
+    }
+    let counters = of_server(&read(&raw(&packets))).counters;
+    (counters.bursts, counters.unprompted_bursts)
+}
+
+#[test]
+fn a_burst_that_no_acknowledgement_made_the_sender_send_is_its_applications() {
+    assert_eq!(bursts(MS / 2), (7, 0));
+    assert_eq!(bursts(20 * MS), (7, 7));
+}
+
 #[test]
 fn what_ends_with_psh_is_counted_by_its_segments() {
     let mut packets = handshake(0, 10 * MS);

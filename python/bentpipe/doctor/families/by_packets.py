@@ -11,6 +11,9 @@ Some of it follows without weights:
 - **Pacing** holds back what is written, so its segments are full. Where one in ten is not, it is not pacing.
 - **A send buffer** that is full has something in flight. Where nothing is in a quarter of the time, it is not
   the buffer.
+- **Bursts.** A full send buffer lets a program write when an acknowledgement has made room. So where three of
+  ten bursts begin without one it is not the buffer. If they are larger than what a sender that paces itself
+  sends at once, it is not pacing either.
 - **PSH.** Linux sets it on the last of several segments that it sends at once, and on the last of what was
   written. A segment that leaves alone while more waits has none. So where half of the segments come alone,
   each with PSH, it is not pacing. A sender that paces itself always has more to send: its segments are full,
@@ -42,6 +45,9 @@ _EQUAL = 0.8
 _FEWER = 0.1
 _NEAR = 0.05
 _HARDLY_ANY = 0.002
+_LEAST_BURSTS = 10
+_UNPROMPTED = 0.3
+_BEYOND_PACED = 4.0
 _PER_S = 1024
 """Linux sends such a part of a second's payload at once (`sk_pacing_shift`)."""
 _LEAST_AT_ONCE, _MOST_AT_ONCE_BYTES = 2, 65_536
@@ -75,6 +81,12 @@ def _possible(view: View, where: Flags, by_chance: Mapping[str, float]) -> Mappi
         found["pacing"] = 0.0
     elif _comes_as_paced(view, where):
         found["sender-application"] = 0.0
+    if _is_unprompted(view, where):
+        found["send-buffer"] = 0.0
+        if _segments_per_burst(view, where) > _BEYOND_PACED * max(
+            _paced_segments(view, where), _LEAST_AT_ONCE
+        ):
+            found["pacing"] = 0.0
     if float(view.dt_s[where & (view.flight == 0)].sum()) >= _BUFFER_IDLE * float(view.dt_s[where].sum()):
         found["send-buffer"] = 0.0
     if not any(found[kind] for kind in SENDER_SIDE):
@@ -103,10 +115,26 @@ def _comes_as_paced(view: View, where: Flags) -> bool:
     pushes, equal = (float(view.grown(name)[where].sum()) for name in ("pushes", "equal_pushes"))
     if pushes < _LEAST_PUSHES or equal < _EQUAL * pushes or _short_share(view, where) > _HARDLY_ANY:
         return False
-    usual_bit_s = middle(view.total_bit_s, where & (view.total_bit_s > 0))
-    paced = min(usual_bit_s / 8 / _PER_S, _MOST_AT_ONCE_BYTES) / view.mss
+    paced = _paced_segments(view, where)
     low, high = (max((1 + way * _NEAR) * paced // 1, _LEAST_AT_ONCE) for way in (-1, 1))
     return (1 - _FEWER) * low <= _segments_per_push(view, where) <= (1 + _NEAR) * high
+
+
+def _paced_segments(view: View, where: Flags) -> float:
+    """What a paced sender of this rate sends at once."""
+    usual_bit_s = middle(view.total_bit_s, where & (view.total_bit_s > 0))
+    return min(usual_bit_s / 8 / _PER_S, _MOST_AT_ONCE_BYTES) / view.mss
+
+
+def _is_unprompted(view: View, where: Flags) -> bool:
+    """Whether bursts begin though no acknowledgement made the sender send them."""
+    bursts, unprompted = (float(view.grown(name)[where].sum()) for name in ("bursts", "unprompted_bursts"))
+    return bursts >= _LEAST_BURSTS and unprompted >= _UNPROMPTED * bursts
+
+
+def _segments_per_burst(view: View, where: Flags) -> float:
+    bursts, sent = (float(view.grown(name)[where].sum()) for name in ("bursts", "segments_sent"))
+    return sent / bursts if bursts else 0.0
 
 
 def _segments_per_push(view: View, where: Flags) -> float:

@@ -24,6 +24,9 @@ from bentpipe.words.wording import duration, percent, rate, size
 
 _NAMED = 0.05
 _PAUSES = 0.25
+_LONGER = 1.1
+_PACED_SEGMENTS = 4
+_PAUSES_OFTEN = 5
 _INITIAL_SEGMENTS = 10
 _UNPACED = 1.2
 _CAUGHT_UP = 0.3
@@ -41,10 +44,11 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
     three = {kind: by_chance.get(kind, 0.0) for kind in SENDER_SIDE}
     whole = sum(three.values())
     chances = {kind: each / whole if whole > 0 else 1 / len(three) for kind, each in three.items()}
-    chances = _by_start(view, chances)
+    chances = _by_start(view, _by_pauses(view, holds, chances))
     kind = max(chances, key=lambda each: chances[each]) if whole > 0 else "sender-application"
     usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
     flight = usual * (view.base_rtt_s or 0.0) / 8
+    mean = float((view.total_bit_s * view.dt_s)[holds].sum() / max(view.dt_s[holds].sum(), 1e-9))
     with np.errstate(invalid="ignore"):
         paused = holds & (view.grown("delivered_bytes") <= 0)
     pause_share = float(view.dt_s[paused].sum() / max(view.dt_s[holds].sum(), 1e-9))
@@ -61,7 +65,7 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
             "payload at a steady rate, or round trips that differ",
         ),
         "sender-application": (
-            f"the sender's application wrote no more than {rate(usual)}, though {limits}"
+            f"the sender's application wrote no more than {rate(mean)}, though {limits}"
             + (f"; it paused in {percent(pause_share)} of the time" if pause_share >= _PAUSES else ""),
             "rate x RTT < 0.85 window, RTT at its smallest; a higher rate while it catches up, or pauses",
             "losses, a queue, a full window, or as much in each round trip in bursts",
@@ -86,6 +90,24 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
         formula,
         otherwise,
     )
+
+
+def _by_pauses(view: View, holds: Flags, chances: dict[str, float]) -> dict[str, float]:
+    """The chances, or an application for sure if nothing came for longer than a round trip again and again. A
+    full send buffer is written to within one; pacing sends two segments at once, or a millisecond of its
+    rate."""
+    base_s = view.base_rtt_s or 0.0
+    whole_s = float(view.dt_s[holds].sum())
+    if view.evidence.of_packets or view.connections.size != 1 or base_s <= 0 or not whole_s > 0:
+        return chances
+    came = view.grown("segments_sent")
+    least_s = max(_LONGER * base_s, _PACED_SEGMENTS * whole_s / max(float(came[holds].sum()), 1.0))
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], holds & (came <= 0), [False])).astype(int)))
+    lasted_s = [float(view.dt_s[begin:end].sum()) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
+    long = [each for each in lasted_s if each >= least_s]
+    if len(long) < _PAUSES_OFTEN or sum(long) < _PAUSES * whole_s:
+        return chances
+    return {each: float(each == "sender-application") for each in chances}
 
 
 def _by_start(view: View, chances: dict[str, float]) -> dict[str, float]:
