@@ -355,18 +355,21 @@ def _standing(of: View) -> Flags:
 
 def _lowest_queue_s(of: View) -> Floats:
     """The shortest wait within the round trip of each sample; 0 where nothing was in flight meanwhile, since
-    the queue was empty then. Sockets are read too seldom, but a receiver's show when nothing came."""
-    empty = of.flight == 0 if of.evidence.of_packets else _is_silent(of)
-    if not of.base_rtt_s or not (of.evidence.of_packets or empty.any()):
+    the queue was empty then. Sockets are read too seldom: of them it is the sample's own, and 0 where nothing
+    came to a receiver."""
+    fine = of.evidence.of_packets
+    empty = of.flight == 0 if fine else _is_silent(of)
+    if not of.base_rtt_s or not (fine or empty.any()):
         return of.queue_s
+    waits = np.where(np.isfinite(of.queue_s), of.queue_s, np.inf) if fine else np.full(of.size, np.inf)
+    if of.connections.size == 1:
+        waits[empty] = 0.0
     lowest = of.queue_s.copy()
     for each in np.unique(of.connection):
         own = np.flatnonzero(of.connection == each)
-        time_s, waits = of.time_s[own], np.where(np.isfinite(of.queue_s[own]), of.queue_s[own], np.inf)
-        if of.connections.size == 1:
-            waits[empty[own]] = 0.0
-        begins = np.searchsorted(time_s, time_s - np.nan_to_num(of.rtt_s[own]))
-        lowest[own] = [waits[begin : place + 1].min() for place, begin in enumerate(begins)]
+        begins = np.searchsorted(of.time_s[own], of.time_s[own] - np.nan_to_num(of.rtt_s[own]))
+        within = [waits[own[begin : place + 1]].min() for place, begin in enumerate(begins)]
+        lowest[own] = within if fine else np.minimum(of.queue_s[own], within)
     return lowest
 
 
