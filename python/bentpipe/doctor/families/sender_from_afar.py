@@ -48,10 +48,10 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
     kind = max(chances, key=lambda each: chances[each]) if whole > 0 else "sender-application"
     usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
     flight = usual * (view.base_rtt_s or 0.0) / 8
-    mean = float((view.total_bit_s * view.dt_s)[holds].sum() / max(view.dt_s[holds].sum(), 1e-9))
     with np.errstate(invalid="ignore"):
         paused = holds & (view.grown("delivered_bytes") <= 0)
     pause_share = float(view.dt_s[paused].sum() / max(view.dt_s[holds].sum(), 1e-9))
+    wrote = usual if pause_share < _PAUSES else view.evidence.goodput_bit_s or usual
     others = [
         f"{each} {percent(chance)}" for each, chance in chances.items() if each != kind and chance >= _NAMED
     ]
@@ -65,7 +65,7 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
             "payload at a steady rate, or round trips that differ",
         ),
         "sender-application": (
-            f"the sender's application wrote no more than {rate(mean)}, though {limits}"
+            f"the sender's application wrote no more than {rate(wrote)}, though {limits}"
             + (f"; it paused in {percent(pause_share)} of the time" if pause_share >= _PAUSES else ""),
             "rate x RTT < 0.85 window, RTT at its smallest; a higher rate while it catches up, or pauses",
             "losses, a queue, a full window, or as much in each round trip in bursts",
