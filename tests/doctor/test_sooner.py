@@ -88,16 +88,16 @@ def test_a_first_window_is_sooner_than_a_queue_if_it_is_more_than_a_bunch(first:
     """Segments come 20 per second, after some that come at once."""
     time_s = np.arange(0, 5, 0.02)
     segments = np.where(time_s > 0.01, first + 20 * time_s, 0.0)
-    connection = np.zeros(time_s.size, dtype=np.int64)
-    sooner = sooner_s(time_s=time_s, connection=connection, segments=segments, per_s=20, base_s=0.05)
+    sooner = sooner_s(time_s=time_s, segments=segments, per_s=20, base_s=0.05)
     assert sooner == pytest.approx(found_s, abs=0.03)
 
 
 def test_a_buffer_that_linux_sizes_is_told_by_its_size() -> None:
-    # 46,080 bytes are two windows of ten segments; a program asked for 131,072.
-    found = grown_for_bytes(np.array([46_080.0, 156_672.0, 131_072.0]), 1448.0)
-    assert found[:2].tolist() == [10 * 1448, 34 * 1448]
-    assert np.isnan(found[2])
+    # 46,080 and 87,040 bytes are two windows of ten segments in two kernels; a program asked for 131,072.
+    found = grown_for_bytes(np.array([46_080.0, 156_672.0, 87_040.0, 131_072.0]), 1448.0, is_bbr=False)
+    assert found[:3].tolist() == [10 * 1448, 34 * 1448, 10 * 1448]
+    assert np.isnan(found[3])
+    assert grown_for_bytes(np.array([69_120.0]), 1448.0, is_bbr=True).tolist() == [10 * 1448]
 
 
 def received(burst: int, every_s: float, *, rtt_s: float = 0.06, per_s: float = 1650.0) -> Evidence:

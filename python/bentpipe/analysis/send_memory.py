@@ -27,9 +27,11 @@ _BUFFER_OVERHEAD_BYTES = 832
 _LARGEST_BURST_BYTES = 65_536
 _PACED = 1.2
 """tcp_pacing_ca_ratio."""
-_SEGMENT_OVERHEAD_BYTES = 576
-"""MAX_TCP_HEADER and skb_shared_info."""
+_SEGMENT_OVERHEADS_BYTES = (576, 640)
+"""MAX_TCP_HEADER, 256 or 320 by the kernel's configuration, and skb_shared_info."""
 _SK_BUFF_BYTES = 256
+_WINDOWS, _BBRS_WINDOWS = 2, 3
+"""How many of its windows a sender's buffer holds (`sndbuf_expand` of the congestion control)."""
 
 
 def payload_share(
@@ -66,11 +68,16 @@ def in_flight_at_wake(
     )
 
 
-def grown_for_bytes(sndbuf_bytes: NDArray[np.float64], mss_bytes: float) -> NDArray[np.float64]:
-    """The cwnd up to which Linux let a send buffer grow by itself, each time that the program had to wait for
-    room (`tcp_sndbuf_expand` in net/ipv4/tcp_input.c). NaN: no such size, as one that a program set."""
-    segment_bytes = 2.0 ** math.ceil(math.log2(mss_bytes + _SEGMENT_OVERHEAD_BYTES)) + _SK_BUFF_BYTES
-    segments = sndbuf_bytes / (2 * segment_bytes)
-    found: NDArray[np.float64] = segments * mss_bytes
-    found[segments != segments.round()] = math.nan
+def grown_for_bytes(
+    sndbuf_bytes: NDArray[np.float64], mss_bytes: float, *, is_bbr: bool
+) -> NDArray[np.float64]:
+    """The cwnd for which Linux let a send buffer grow by itself (`tcp_sndbuf_expand`, net/ipv4/tcp_input.c);
+    the larger one if the size fits two kernels. NaN: no such size, as one that a program set."""
+    windows = _BBRS_WINDOWS if is_bbr else _WINDOWS
+    found: NDArray[np.float64] = sndbuf_bytes * math.nan
+    for overhead_bytes in reversed(_SEGMENT_OVERHEADS_BYTES):
+        segment_bytes = 2.0 ** math.ceil(math.log2(mss_bytes + overhead_bytes)) + _SK_BUFF_BYTES
+        segments = sndbuf_bytes / (windows * segment_bytes)
+        fits = segments == segments.round()
+        found[fits] = segments[fits] * mss_bytes
     return found

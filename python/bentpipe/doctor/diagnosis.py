@@ -207,11 +207,13 @@ def _finding(claim: Claim, own: Flags, weights: Floats, lost: Floats | None) -> 
 
 
 def _carries_what_it_can(seen: View) -> bool:
-    """A round trip passes before the first payload is acknowledged, so it does not count."""
+    """Where the transfer counts from the beginning of its connection, a round trip passes before the first
+    payload is acknowledged, which does not count."""
     goodput, lasts_s = seen.evidence.goodput_bit_s, seen.evidence.duration_s
     if not goodput or not seen.capacity_bit_s:
         return False
-    carried_s = lasts_s - np.nan_to_num(middle(seen.rtt_s))
+    before_s = 0.0 if seen.evidence.counts_from_payload else float(np.nan_to_num(middle(seen.rtt_s)))
+    carried_s = lasts_s - before_s
     return bool(carried_s > 0 and goodput * lasts_s / carried_s >= HEALTHY * seen.capacity_bit_s)
 
 

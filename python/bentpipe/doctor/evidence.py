@@ -114,6 +114,10 @@ PINGS = pl.Schema({"time_s": _FLOAT, "rtt_s": _FLOAT})
 """Echo requests over the same path. A lost one has a null `rtt_s`."""
 
 
+_FEW_ROUND_TRIPS = 5
+_USUAL_MSS = 1448
+
+
 @dataclass(frozen=True)
 class Offered:
     """What an end offered in its SYN. None: the SYN was not seen."""
@@ -170,7 +174,7 @@ class Evidence:
     """Rates in bit/s of payload of segments that came one after another, and how many trains of them had
     each (trains.py)."""
     first_payload_s: float | None = None
-    """When the first payload was delivered, as this end saw it; None: at `start_s`."""
+    """When the first segment's worth of payload was delivered, as this end saw it; None: not known."""
 
     def __post_init__(self) -> None:
         for name, frame, schema in (
@@ -183,13 +187,20 @@ class Evidence:
                 raise ValueError(f"{name}: columns differ from the schema: {wrong}")
 
     @property
+    def counts_from_payload(self) -> bool:
+        """Whether `duration_s` begins with the first payload: of a transfer that goes on, since its program
+        may have had the connection for long. Not within a few round trips: a window may come at once."""
+        if self.ended == "finished" or self.first_payload_s is None:
+            return False
+        shortest_s = float(self.samples["min_rtt_s"].min() or 0.0)  # type: ignore[arg-type]
+        return self.end_s - self.first_payload_s >= _FEW_ROUND_TRIPS * shortest_s
+
+    @property
     def duration_s(self) -> float:
-        """Of a transfer that ended: from the beginning of its connection, as its user waited. Of another one:
-        from its first payload, since its program may have had the connection for long."""
-        begun_s = self.start_s
-        if self.ended != "finished" and self.first_payload_s is not None:
-            begun_s = self.first_payload_s
-        return max(self.end_s - begun_s, 0.0)
+        """From the first payload, or from the beginning of the connection, as the user of a transfer that
+        ended waited."""
+        begun_s = self.first_payload_s if self.counts_from_payload else self.start_s
+        return max(self.end_s - (begun_s or 0.0), 0.0)
 
     @property
     def goodput_bit_s(self) -> float | None:
@@ -198,6 +209,16 @@ class Evidence:
     def has(self, *columns: str) -> bool:
         """Whether each of these columns of the samples has a value at all."""
         return all(self.samples[column].null_count() < self.samples.height for column in columns)
+
+
+def first_payload_s(frame: pl.DataFrame, mss_bytes: int | None) -> float | None:
+    """Of the samples of a transfer: in the middle of the two between which a segment's worth was delivered
+    first. Less than that is what programs tell each other before. None: it was in the first sample."""
+    after = frame.filter(pl.col("delivered_bytes") >= (mss_bytes or _USUAL_MSS))["time_s"].min()
+    before = frame.filter(pl.col("time_s") < after)["time_s"].max()
+    if after is None or before is None:
+        return None
+    return (float(before) + float(after)) / 2  # type: ignore[arg-type]
 
 
 def samples(frame: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from bentpipe._core import read_capture
-from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, samples
+from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, first_payload_s, samples
 from bentpipe.doctor.inferred import with_sender_state
 from bentpipe.doctor.one_way import one_way_waits
 from bentpipe.doctor.regular import regular
@@ -97,16 +97,17 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         (flow["far_rtt_s"] or 0.0) + (flow["near_rtt_s"] or 0.0),
     )
     # What is delivered is known here when its acknowledgement comes by.
-    to_receiver_s, first_s = flow["far_rtt_s"] or 0.0, flow["first_data_s"]
+    end_s = min(flow["last_data_s"] + (flow["far_rtt_s"] or 0.0), flow["end_s"])
+    mss_bytes, sampled_frame = flow["mss_bytes"] or None, samples(frame)
     return Evidence(
         name=f"{_end(flow, 'sender')} to {_end(flow, 'receiver')}",
         direction=("up", "down")[flow["side"]],
         seen_from=_seen_from(flow),
         start_s=flow["start_s"],
-        end_s=min(flow["last_data_s"] + to_receiver_s, flow["end_s"]),
+        end_s=end_s,
         bytes=flow["delivered_bytes"],
-        mss_bytes=flow["mss_bytes"] or None,
-        samples=samples(frame),
+        mss_bytes=mss_bytes,
+        samples=sampled_frame,
         events=happened,
         sender_offered=_offered(flow["sender_offered"]),
         receiver_offered=_offered(flow["receiver_offered"]),
@@ -115,7 +116,7 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         of_packets=True,
         unseen_share=flow["unseen_bytes"] / flow["delivered_bytes"],
         train_rates=[(rate_bit_s, count) for rate_bit_s, count in flow["train_rates"]],
-        first_payload_s=None if first_s is None else first_s + to_receiver_s,
+        first_payload_s=first_payload_s(sampled_frame, mss_bytes),
     )
 
 

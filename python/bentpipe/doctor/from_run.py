@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, samples
+from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, first_payload_s, samples
 from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
 from bentpipe.runs import asked
 from bentpipe.runs.called import called
@@ -63,6 +63,7 @@ def _transfer(
     start_s = float(flows["start_s"].min())  # type: ignore[arg-type]
     end_s = _end_s(record, flows, frame)
     frame = frame.filter(pl.col("time_s") <= end_s)
+    mss_bytes = max(own["mss_bytes"].drop_nulls().to_list(), default=None)
     return Evidence(
         name=called(record, workload),
         direction=str(direction),
@@ -70,7 +71,7 @@ def _transfer(
         start_s=start_s,
         end_s=end_s,
         bytes=_delivered(frame, flows),
-        mss_bytes=max(own["mss_bytes"].drop_nulls().to_list(), default=None),
+        mss_bytes=mss_bytes,
         samples=frame,
         events=happened(frame),
         pings=tables["pings"].select("time_s", "rtt_s"),
@@ -83,7 +84,7 @@ def _transfer(
         sndbuf_most_bytes=_most(record, sender, "tcp_wmem") if host == sender else None,
         rcvbuf_most_bytes=_most(record, receiver, "tcp_rmem") if host == receiver else None,
         processor_share=_processor_share(record, host, end_s - start_s),
-        first_payload_s=_first_payload_s(frame),
+        first_payload_s=first_payload_s(frame, mss_bytes),
     )
 
 
@@ -92,23 +93,13 @@ def _control(own: pl.DataFrame) -> str | None:
 
 
 def _end_s(record: Mapping[str, Any], flows: pl.DataFrame, frame: pl.DataFrame) -> float:
-    """When the last flow ended; of one that did not, its last sample within the lab's duration: a program
-    tells the other one its figures before it closes the connection."""
+    """When the last flow ended; of one that did not, its last sample, or the lab's end if that is sooner: a
+    program tells the other one its figures before it closes the connection."""
     ended = flows["end_s"]
     if ended.null_count() == 0:
         return float(ended.max())  # type: ignore[arg-type]
     last_s = float(frame["time_s"].max() or 0.0)  # type: ignore[arg-type]
     return min(last_s, float(record["spec"]["duration_s"]))
-
-
-def _first_payload_s(frame: pl.DataFrame) -> float | None:
-    """In the middle of the two samples between which payload was delivered first; None: none was, or in the
-    first sample already."""
-    carried = frame.filter(pl.col("delivered_bytes") > 0)["time_s"].min()
-    before = frame.filter(pl.col("time_s") < carried)["time_s"].max()
-    if carried is None or before is None:
-        return None
-    return (float(before) + float(carried)) / 2  # type: ignore[arg-type]
 
 
 def _delivered(frame: pl.DataFrame, flows: pl.DataFrame) -> int:

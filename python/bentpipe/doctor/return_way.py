@@ -78,26 +78,14 @@ def spreads(
     return Spreads(_spread(payload), None if acks is None else _spread(returned), exact)
 
 
-def sooner_s(
-    *,
-    time_s: Floats,
-    connection: Places,
-    segments: Floats,
-    per_s: float,
-    base_s: float,
-) -> float:
+def sooner_s(*, time_s: Floats, segments: Floats, per_s: float, base_s: float) -> float:
     """By how much segments came sooner at most than a queue of `per_s` segments per second would let them; 0
     if that may be a bunch or jitter. Over eight samples at most, so that a wrong rate does not add up."""
-    total = summed(segments, time_s, connection, counts=True)
-    if not time_s.size:
-        return 0.0
-    own = connection == connection[0]
-    at_s, count = time_s[own], total[own]
     most = 0.0
     for width in _SOONER_SAMPLES:
-        if at_s.size > width:
-            allowed = per_s * (1 + STEADY) * (at_s[width:] - at_s[:-width])
-            most = max(most, float(np.max(count[width:] - count[:-width] - allowed)))
+        if time_s.size > width:
+            allowed = per_s * (1 + STEADY) * (time_s[width:] - time_s[:-width])
+            most = max(most, float(np.max(segments[width:] - segments[:-width] - allowed)))
     found = most / per_s
     return found if most >= _SOONER_SEGMENTS and found >= max(_SOONER_S, _SOONER_OF_BASE * base_s) else 0.0
 

@@ -160,17 +160,28 @@ class View:
         return bool(self.base_rtt_s and wait_s > max(_LONG_WAIT * self.base_rtt_s, _LEAST_WAIT_S))
 
     def sooner_s(self, rate_bit_s: float, where: Flags | None = None) -> float:
-        """By how much payload arrived sooner than a queue of that rate would let it; 0 if not surely. A
-        sender sees acknowledgements, which a queue on their way holds back, too. `where`: of all samples."""
+        """By how much payload arrived sooner than a queue of that rate would let it; 0 if not surely, or with
+        several connections. A sender sees acknowledgements, which a queue on their way holds back, too.
+        `where`: of all samples."""
         counter = "arrived_bytes" if self.at_sender else "segments_sent"
-        if self.base_rtt_s is None or not rate_bit_s > 0 or not self.knows(counter):
+        if (
+            self.base_rtt_s is None
+            or self.connections.size != 1
+            or not self.knows(counter, "delivered_bytes")
+        ):
             return 0.0
-        chosen = np.ones(self.size, bool) if where is None else where
+        chosen = np.isfinite(self[counter]) if where is None else where & np.isfinite(self[counter])
+        count = self[counter][chosen]
+        each = self.mss
+        if not self.at_sender:
+            # Segments may be shorter, and some come twice.
+            each = float(np.nanmax(self["delivered_bytes"])) / max(float(np.nanmax(self[counter])), 1.0)
+        if not rate_bit_s > 0 or not each > 0:
+            return 0.0
         return sooner_s(
             time_s=self.time_s[chosen],
-            connection=self.connection[chosen],
-            segments=np.nan_to_num(self[counter][chosen]) / (self.mss if self.at_sender else 1.0),
-            per_s=rate_bit_s / 8 / self.mss,
+            segments=count / each if self.at_sender else count,
+            per_s=rate_bit_s / 8 / each,
             base_s=self.base_rtt_s,
         )
 

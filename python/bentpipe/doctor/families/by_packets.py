@@ -46,6 +46,7 @@ _FEWER = 0.1
 _NEAR = 0.05
 _HARDLY_ANY = 0.002
 _LEAST_BURSTS = 10
+_BURSTS_PER_S = 2.0
 _UNPROMPTED = 0.3
 _BEYOND_PACED = 4.0
 _PER_S = 1024
@@ -127,14 +128,17 @@ def _paced_segments(view: View, where: Flags) -> float:
 
 
 def _is_unprompted(view: View, where: Flags) -> bool:
-    """Whether bursts begin though no acknowledgement made the sender send them."""
+    """Whether bursts begin again and again though no acknowledgement made the sender send them."""
     bursts, unprompted = (float(view.grown(name)[where].sum()) for name in ("bursts", "unprompted_bursts"))
-    return bursts >= _LEAST_BURSTS and unprompted >= _UNPROMPTED * bursts
+    least = max(_LEAST_BURSTS, _BURSTS_PER_S * float(view.dt_s[where].sum()))
+    return bursts >= least and unprompted >= _UNPROMPTED * bursts
 
 
 def _segments_per_burst(view: View, where: Flags) -> float:
-    bursts, sent = (float(view.grown(name)[where].sum()) for name in ("bursts", "segments_sent"))
-    return sent / bursts if bursts else 0.0
+    bursts, sent, again = (
+        float(view.grown(name)[where].sum()) for name in ("bursts", "segments_sent", "retransmits")
+    )
+    return (sent - again) / bursts if bursts else 0.0
 
 
 def _segments_per_push(view: View, where: Flags) -> float:

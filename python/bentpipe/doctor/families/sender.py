@@ -24,6 +24,7 @@ from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, rate, size
 
 _FULL = 0.9
+_CLEARLY = 1.25
 _STARVES = 0.25
 """Share of the time with nothing to send and a full buffer, from which on the buffer limits all the time that
 the program waits for it."""
@@ -72,15 +73,15 @@ def sender(view: View) -> list[Claim]:
 
 
 def _may_grow(view: View) -> Flags:
-    """Where the buffer grows by itself, and is smaller than it would be for this cwnd: nobody had to wait for
-    room in it since cwnd was as small."""
+    """Where the buffer grows by itself, and is clearly smaller than it would be for this cwnd: no program has
+    waited for room in it while cwnd had room."""
     most = view.evidence.sndbuf_most_bytes
     if most is None:
         return np.zeros(view.size, bool)
+    is_bbr = (view.evidence.congestion_control or "").startswith("bbr")
+    grown = grown_for_bytes(view["sndbuf_bytes"], view.mss, is_bbr=is_bbr)
     with np.errstate(invalid="ignore"):
-        found: Flags = (view["sndbuf_bytes"] < most) & (
-            grown_for_bytes(view["sndbuf_bytes"], view.mss) < view["cwnd_bytes"]
-        )
+        found: Flags = (view["sndbuf_bytes"] < most) & (_CLEARLY * grown < view["cwnd_bytes"])
     return found
 
 

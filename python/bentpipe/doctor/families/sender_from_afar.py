@@ -28,6 +28,8 @@ _LONGER = 1.1
 _PACED_SEGMENTS = 4
 _PAUSES_OFTEN = 5
 _INITIAL_SEGMENTS = 10
+_SOME_SEGMENTS = 3
+_LEAST_SAMPLES = 8
 _UNPACED = 1.2
 _CAUGHT_UP = 0.3
 _EXACT = 0.02
@@ -114,7 +116,9 @@ def _by_start(view: View, chances: dict[str, float]) -> dict[str, float]:
     """The chances, with those of an application and of pacing as the start tells them apart."""
     both = ("sender-application", "pacing")
     top = max(chances, key=chances.__getitem__)
-    if top not in both or chances[top] >= _BY_START or view.evidence.of_packets or view.connections.size != 1:
+    if top not in both or chances[top] >= _BY_START or view.evidence.of_packets:
+        return chances
+    if view.connections.size != 1 or not view.evidence.begun:
         return chances
     told = _told_by_start(view)
     if told is None:
@@ -127,6 +131,11 @@ def _by_start(view: View, chances: dict[str, float]) -> dict[str, float]:
 def _told_by_start(view: View) -> str | None:
     """Which of the two it is; None where about an initial window is in flight, or too little came."""
     time_s, arrived = view.time_s, np.nan_to_num(view["segments_sent"])
+    # A program may have its connection for long before the first payload.
+    first = max(int(np.searchsorted(arrived, arrived[0] + _SOME_SEGMENTS)) - 1, 0)
+    time_s, arrived = time_s[first:], arrived[first:]
+    if time_s.size < _LEAST_SAMPLES:
+        return None
     settled = int(np.searchsorted(time_s, time_s[0] + _SETTLED_SHARE * (time_s[-1] - time_s[0])))
     lasted_s, base_s = time_s[-1] - time_s[settled], view.base_rtt_s or 0.0
     if not lasted_s > 0 or base_s <= 0:
