@@ -1,6 +1,7 @@
 """What the start of a transfer shows, and payload that comes sooner than a queue would let it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from bentpipe.analysis.send_memory import grown_for_bytes
 from bentpipe.doctor import from_run
 from bentpipe.doctor.diagnosis import Diagnosis, diagnose
 from bentpipe.doctor.evidence import Evidence, SeenFrom, samples
+from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.return_way import sooner_s
+from bentpipe.doctor.view import view
 
 _BULK = {"name": "download", "kind": "bulk", "direction": "down"}
 _UP = {"name": "upload", "kind": "bulk", "direction": "up"}
@@ -100,11 +103,45 @@ def test_a_buffer_that_linux_sizes_is_told_by_its_size() -> None:
     assert grown_for_bytes(np.array([69_120.0]), 1448.0, is_bbr=True).tolist() == [10 * 1448]
 
 
+@pytest.mark.parametrize(
+    ("caught_up", "begun", "kind"),
+    [(0, True, "pacing"), (100, True, "sender-application"), (0, False, None), (100, False, None)],
+)
+def test_the_start_tells_pacing_from_a_program_if_it_was_seen(
+    caught_up: int, begun: bool, kind: str | None
+) -> None:
+    """400 segments a second over 100 ms, half of them in the first second; then the rest of it, or not."""
+    time_s = np.arange(0, 8, 0.02)
+    rest = caught_up * np.clip((time_s - 1) / 0.3, 0, 1)
+    segments = np.where(time_s < 1, 200 * time_s, 400 * time_s - 200) + rest
+    seen = view(replace(at_receiver(time_s, segments, rtt_s=0.1), begun=begun))
+    even = {"send-buffer": 0.0, "sender-application": 0.5, "pacing": 0.5}
+    chances = sender_side(seen, np.ones(seen.size, bool), even).evidence["chances"]
+    if kind is None:
+        assert chances["pacing"] == chances["sender-application"]
+    else:
+        assert chances[kind] == pytest.approx(0.9)
+
+
+def test_the_first_ten_segments_of_a_paced_connection_stand_out_where_few_are_in_flight() -> None:
+    time_s = np.arange(0, 8, 0.02)
+    even = {"send-buffer": 0.0, "sender-application": 0.5, "pacing": 0.5}
+    for at_once, pacing in ((10, 0.9), (2, 0.5)):
+        segments = np.where(time_s > 0, at_once + 30 * time_s, 0.0)
+        seen = view(at_receiver(time_s, segments, rtt_s=0.1))
+        chances = sender_side(seen, np.ones(seen.size, bool), even).evidence["chances"]
+        assert chances["pacing"] == pytest.approx(pacing)
+
+
 def received(burst: int, every_s: float, *, rtt_s: float = 0.06, per_s: float = 1650.0) -> Evidence:
     """What a receiver's socket shows of bursts of so many segments, which come at the path's rate."""
     time_s = np.arange(0, 8, 0.02)
     whole, since_s = np.divmod(time_s, every_s)
     segments = np.floor(whole * burst + np.minimum(since_s * per_s, burst))
+    return at_receiver(time_s, segments, rtt_s)
+
+
+def at_receiver(time_s: np.ndarray, segments: np.ndarray, rtt_s: float) -> Evidence:
     frame = pl.DataFrame(
         {
             "time_s": time_s,
@@ -122,10 +159,12 @@ def received(burst: int, every_s: float, *, rtt_s: float = 0.06, per_s: float = 
 
 
 @pytest.mark.parametrize(
-    ("burst", "every_s", "is_programs"), [(90, 0.25, True), (90, 0.21, True), (45, 0.06, False)]
+    ("burst", "every_s", "is_programs"),
+    [(90, 0.25, True), (90, 0.21, True), (45, 0.06, False), (20, 0.06, False)],
 )
 def test_bursts_that_are_farther_apart_than_a_round_trip_are_a_programs(
     burst: int, every_s: float, is_programs: bool
 ) -> None:
     first = diagnose(received(burst, every_s)).findings[0]
     assert (first.kind == "sender-application") is is_programs
+    assert first.kind in ("sender-application", "send-buffer", "pacing")

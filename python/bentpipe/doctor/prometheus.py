@@ -15,7 +15,7 @@ from bentpipe.errors import StoreError
 _HELP = {
     "transfer_goodput_bits_per_second": "Payload delivered, by the transfer's duration.",
     "transfer_bytes": "Payload delivered while it was watched.",
-    "transfer_duration_seconds": "To the last payload, from the first, or the beginning of one that ended.",
+    "transfer_duration_seconds": "To the last payload, from the first; from its beginning if it ended.",
     "transfer_limit_share": "Share of the transfer's time that this kind of finding limited it.",
     "transfer_limit_certainty": "How sure the finding is, 0 to 1.",
     "path_rtt_seconds": "Base round-trip time of the path as seen.",
