@@ -34,7 +34,7 @@ def test_by_sockets_it_is_the_programs(work: dict[str, Any], end: Any) -> None:
     (seen,) = from_run.transfers(run.record, tables, end)
     (figures,) = run.record["workloads"].values()
     # Of an upload iperf3's server counts a round trip more: from when it tells the client to begin.
-    off = 0.04 if work is _UPLOAD else 0.02
+    off = 0.05 if work is _UPLOAD else 0.02
     assert seen.goodput_bit_s == pytest.approx(by_programs(figures), rel=off)
 
 

@@ -84,7 +84,7 @@ def _transfer(
         sndbuf_most_bytes=_most(record, sender, "tcp_wmem") if host == sender else None,
         rcvbuf_most_bytes=_most(record, receiver, "tcp_rmem") if host == receiver else None,
         processor_share=_processor_share(record, host, end_s - start_s),
-        first_payload_s=first_payload_s(frame, mss_bytes),
+        first_payload_s=_arrived_s(first_payload_s(frame, mss_bytes), frame, seen_from),
     )
 
 
@@ -100,6 +100,14 @@ def _end_s(record: Mapping[str, Any], flows: pl.DataFrame, frame: pl.DataFrame) 
         return float(ended.max())  # type: ignore[arg-type]
     last_s = float(frame["time_s"].max() or 0.0)  # type: ignore[arg-type]
     return min(last_s, float(record["spec"]["duration_s"]))
+
+
+def _arrived_s(known_s: float | None, frame: pl.DataFrame, seen_from: SeenFrom) -> float | None:
+    """When it arrived. A sender knows it by the acknowledgement, half a round trip later; what was delivered
+    is counted at the receiver."""
+    if known_s is None or seen_from == "receiver":
+        return known_s
+    return known_s - float(frame["min_rtt_s"].min() or 0.0) / 2  # type: ignore[arg-type]
 
 
 def _delivered(frame: pl.DataFrame, flows: pl.DataFrame) -> int:
