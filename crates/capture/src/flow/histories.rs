@@ -39,6 +39,8 @@ impl SentTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassedAck {
     pub at_ns: i64,
+    /// When the last one with the same time stamp passed.
+    pub last_ns: i64,
     pub timestamp: Option<u32>,
     pub ack: u64,
     /// Not scaled.
@@ -61,6 +63,7 @@ impl PassedAcks {
             };
             if is_same {
                 last.ack = last.ack.max(ack);
+                last.last_ns = at_ns;
                 last.window = window;
                 return;
             }
@@ -70,6 +73,7 @@ impl PassedAcks {
         }
         self.acks.push_back(PassedAck {
             at_ns,
+            last_ns: at_ns,
             timestamp,
             ack,
             window,

@@ -11,8 +11,10 @@ const BURST_GAP_NS: i64 = 1_000_000;
 /// A burst begins after a longer gap, and after a part of the round trip that no queue leaves between its packets.
 const LEAST_BURST_GAP_NS: i64 = 2_000_000;
 const BURST_GAP_OF_ROUND_TRIP: i64 = 4;
-/// An acknowledgement makes a sender send sooner than this; where all is acknowledged, and where other data are on their way.
-const PROMPT_NS: (i64, i64) = (2_000_000, 5_000_000);
+/// An acknowledgement makes a sender send sooner than this, where all is acknowledged.
+const PROMPT_IDLE_NS: i64 = 2_000_000;
+/// The same where other data are on their way: this, or a part of the round trip.
+const PROMPT_BUSY_NS: i64 = 5_000_000;
 const PROMPT_OF_ROUND_TRIP: i64 = 8;
 /// Shorter pauses of an application are no events.
 const LEAST_GAP_NS: i64 = 10_000_000;
@@ -185,14 +187,13 @@ impl Flow {
         if gap_ns <= LEAST_BURST_GAP_NS.max(round_trip_ns / BURST_GAP_OF_ROUND_TRIP) {
             return;
         }
-        let (idle_ns, busy_ns) = PROMPT_NS;
         let prompt_ns = if known.ack >= self.next {
-            idle_ns
+            PROMPT_IDLE_NS
         } else {
-            busy_ns.max(round_trip_ns / PROMPT_OF_ROUND_TRIP)
+            PROMPT_BUSY_NS.max(round_trip_ns / PROMPT_OF_ROUND_TRIP)
         };
         self.counters.bursts += 1;
-        self.counters.unprompted_bursts += u64::from(at_ns - known.at_ns - near_ns > prompt_ns);
+        self.counters.unprompted_bursts += u64::from(at_ns - known.last_ns - near_ns > prompt_ns);
     }
 
     /// How much of the window was in use after this segment was sent.

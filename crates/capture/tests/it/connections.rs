@@ -330,6 +330,27 @@ fn a_burst_that_no_acknowledgement_made_the_sender_send_is_its_applications() {
 }
 
 #[test]
+fn a_burst_beside_others_is_its_applications_if_no_acknowledgement_came_just_before() {
+    // The second one cannot be prompted: nothing is acknowledged yet.
+    for (period, unprompted) in [(20 * MS, 1), (28 * MS, 7)] {
+        let mut packets = handshake(0, 40 * MS);
+        for burst in 0..8 {
+            let (at, seq) = (60 * MS + i64::from(burst) * period, 1000 + 1460 * burst);
+            packets.push((at, Tcp::new(SERVER, seq, 100, 1460)));
+            packets.push((at + 40 * MS, Tcp::new(CLIENT, 100, seq + 1460, 0)));
+        }
+        // What is acknowledged passes before what it lets the sender send.
+        packets.sort_by_key(|&(at, ref segment)| (at, segment.payload > 0));
+        let counters = of_server(&read(&raw(&packets))).counters;
+        assert_eq!(
+            (counters.bursts, counters.unprompted_bursts),
+            (7, unprompted),
+            "{period}"
+        );
+    }
+}
+
+#[test]
 fn what_ends_with_psh_is_counted_by_its_segments() {
     let mut packets = handshake(0, 10 * MS);
     let sizes: [&[u16]; 6] = [
