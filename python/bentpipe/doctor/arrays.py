@@ -28,6 +28,12 @@ def known_at_all(values: Floats) -> bool:
     return bool((~np.isnan(values)).any())
 
 
+def stretches(where: Flags) -> list[tuple[int, int]]:
+    """The stretches of samples that hold: the first of each, and the one after its last."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], where, [False])).astype(int)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
 def summed(values: Floats, time_s: Floats, connection: Places, *, counts: bool = False) -> Floats:
     """For each sample the sum over all connections at its time, 0 of one that is not open yet. `counts`: a
     counter keeps its last value afterwards, other figures are 0 then."""

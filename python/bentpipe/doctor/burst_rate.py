@@ -18,7 +18,7 @@ a burst all time is the link's.
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Floats, since
+from bentpipe.doctor.arrays import Floats, since, stretches
 from bentpipe.doctor.told_rate import ToldRate
 from bentpipe.doctor.view import View
 
@@ -67,9 +67,8 @@ def _of_bursts(came: Floats, took_s: Floats, mss: float) -> tuple[Floats, Floats
     """The rate within each burst, and how many bytes it rests on."""
     rate = came * 8 / took_s
     busy = rate >= _OF_THE_BUSIEST * np.quantile(rate[came > 0], _BUSIEST)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], busy.astype(int), [0]))))
     rates, weights = [], []
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in stretches(busy):
         inner = slice(begin + 1, end - 1)
         if end - begin - 2 >= _LEAST_INNER and came[inner].sum() >= _LEAST_SEGMENTS * mss:
             rates.append(came[inner].sum() * 8 / took_s[inner].sum())

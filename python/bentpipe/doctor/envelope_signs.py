@@ -21,7 +21,7 @@ How coarse the samples are, and how much is in flight, says which of these a sam
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats
+from bentpipe.doctor.arrays import Flags, Floats, stretches
 from bentpipe.doctor.view import View, before_losses
 
 _LEAST_SAMPLES = 8
@@ -142,9 +142,8 @@ def _losses(view: View, arrived: Floats, round_trip_s: float) -> dict[str, float
         found["falls"] = float(np.median(falls))
         found["falls_most"] = float(np.quantile(falls, 0.1))
     late = view.grown("out_of_order" if view.knows("out_of_order") else "retransmits") > 0
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], late, [False])).astype(int)))
-    if edges.size:
-        pairs = zip(edges[::2], edges[1::2], strict=True)
+    pairs = stretches(late)
+    if pairs:
         lasted_s = [float(view.dt_s[begin:end].sum()) for begin, end in pairs]
         found["hole_lasts"] = float(np.log(max(float(np.median(lasted_s)) / round_trip_s, 0.1)))
         found["hole_lasts_most"] = float(np.log(max(max(lasted_s) / round_trip_s, 0.1)))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, Places, summed
+from bentpipe.doctor.arrays import Flags, Floats, Places, stretches, summed
 
 _LEAST_S = 0.2
 _LEAST_SEGMENTS = 40
@@ -95,8 +95,7 @@ def _windows(
 ) -> list[tuple[float, float, float]]:
     """Of each window: payload's rate, ACKs' rate, segments."""
     found = []
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], standing, [False])).astype(int)))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in stretches(standing):
         place = int(begin)
         while place < end:
             until = int(np.searchsorted(time_s, time_s[place] + least_s - 1e-9))

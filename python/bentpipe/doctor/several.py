@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, summed
+from bentpipe.doctor.arrays import Flags, Floats, stretches, summed
 from bentpipe.doctor.view import View, before_losses
 
 _COUNTERS = (
@@ -54,8 +54,7 @@ def at_times_of(view: View, of_sum: View, holds: Flags) -> Flags:
     if view.connections.size == 1:
         return holds
     found = np.zeros(view.size, bool)
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], holds, [False])).astype(int)))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in stretches(holds):
         after_s = of_sum.time_s[begin] - of_sum.dt_s[begin]
         found |= (view.time_s > after_s) & (view.time_s <= of_sum.time_s[end - 1])
     return found

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle, summed
+from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle, stretches, summed
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.return_way import STEADY, Spreads, sooner_s, spreads
 from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue
@@ -392,8 +392,7 @@ def _is_silent(of: View) -> Flags:
     came = of.grown("segments_sent")
     per_s = float(came.sum()) / max(float(of.dt_s.sum()), 1e-9)
     least_s = max(_SILENT_S, _SILENT_OF_BASE * (of.base_rtt_s or 0.0), _SILENT_SEGMENTS / max(per_s, 1e-9))
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], came <= 0, [False])).astype(int)))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in stretches(came <= 0):
         found[begin:end] = of.dt_s[begin:end].sum() >= least_s
     return found
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, middle
+from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import CAUSES, FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
@@ -106,9 +106,8 @@ def _timers(view: View, silent: Flags) -> int:
     most: by how long nothing new had arrived at its end and at its begin. What comes twice is no answer to
     the timer."""
     new = np.concatenate(([view.time_s[0]], view.time_s[(view.grown("delivered_bytes") > 0) & ~silent]))
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], silent, [False])).astype(int)))
     most = 0
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in stretches(silent):
         latest_s = float(new[new <= view.time_s[begin]].max(initial=view.time_s[0]))
         before, until = (
             ran_out(float(time_s) - latest_s, view.base_rtt_s or 0.0)
@@ -272,8 +271,7 @@ def _silences(view: View) -> tuple[Flags, list[float]]:
     least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
     silent = np.zeros(view.size, bool)
     lengths = []
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], quiet, [False])).astype(int)))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in stretches(quiet):
         length = float(view.dt_s[begin:end].sum())
         began = np.nan_to_num(view["delivered_bytes"][begin]) > 0
         if length >= least_s and began:

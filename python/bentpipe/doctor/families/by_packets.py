@@ -27,7 +27,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, middle
+from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import episodes
@@ -157,7 +157,6 @@ def pauses(view: View) -> Flags:
         return idle
     least_s = max(view.base_rtt_s or 0.0, _PAUSE_SEGMENTS * view.mss * 8 / usual_bit_s)
     found = np.zeros(view.size, bool)
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], idle, [False])).astype(int)))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in stretches(idle):
         found[begin:end] = view.dt_s[begin:end].sum() >= least_s
     return found

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, middle
+from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import SENDER_SIDE
 from bentpipe.doctor.view import View
@@ -104,8 +104,7 @@ def _by_pauses(view: View, holds: Flags, chances: dict[str, float]) -> dict[str,
         return chances
     came = view.grown("segments_sent")
     least_s = max(_LONGER * base_s, _PACED_SEGMENTS * whole_s / max(float(came[holds].sum()), 1.0))
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], holds & (came <= 0), [False])).astype(int)))
-    lasted_s = [float(view.dt_s[begin:end].sum()) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
+    lasted_s = [float(view.dt_s[begin:end].sum()) for begin, end in stretches(holds & (came <= 0))]
     long = [each for each in lasted_s if each >= least_s]
     if len(long) < _PAUSES_OFTEN or sum(long) < _PAUSES * whole_s:
         return chances

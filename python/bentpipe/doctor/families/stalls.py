@@ -13,7 +13,7 @@ counted them.
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, middle
+from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.episodes import episodes
@@ -81,8 +81,7 @@ def _silences(view: View) -> tuple[Flags, list[np.ndarray]]:
     least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
     silent = np.zeros(view.size, bool)
     runs = []
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], quiet, [False])).astype(int)))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in stretches(quiet):
         run = np.arange(begin, end)
         if view.dt_s[run].sum() >= least_s:
             silent[run] = True
