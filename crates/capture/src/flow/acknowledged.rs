@@ -85,7 +85,8 @@ impl Flow {
         }
         let timestamp = segment.options.timestamps.map(|(value, _)| value);
         if !segment.has(flag::RST) {
-            self.acks.push(at_ns, timestamp, ack, window);
+            let has_data = segment.payload_bytes > 0;
+            self.acks.push(at_ns, timestamp, ack, window, has_data);
             match self.zero_window_since_ns {
                 None if window == 0 => {
                     self.counters.zero_windows += 1;

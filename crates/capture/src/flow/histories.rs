@@ -39,7 +39,7 @@ impl SentTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassedAck {
     pub at_ns: i64,
-    /// When the last one with the same time stamp passed.
+    /// When the last one with the same time stamp passed that had no data: an answer is its application's.
     pub last_ns: i64,
     pub timestamp: Option<u32>,
     pub ack: u64,
@@ -55,7 +55,14 @@ pub struct PassedAcks {
 }
 
 impl PassedAcks {
-    pub fn push(&mut self, at_ns: i64, timestamp: Option<u32>, ack: u64, window: u32) {
+    pub fn push(
+        &mut self,
+        at_ns: i64,
+        timestamp: Option<u32>,
+        ack: u64,
+        window: u32,
+        has_data: bool,
+    ) {
         if let Some(last) = self.acks.back_mut() {
             let is_same = match (timestamp, last.timestamp) {
                 (Some(new), Some(old)) => new == old,
@@ -63,7 +70,9 @@ impl PassedAcks {
             };
             if is_same {
                 last.ack = last.ack.max(ack);
-                last.last_ns = at_ns;
+                if !has_data {
+                    last.last_ns = at_ns;
+                }
                 last.window = window;
                 return;
             }

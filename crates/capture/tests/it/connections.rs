@@ -351,6 +351,30 @@ fn a_burst_beside_others_is_its_applications_if_no_acknowledgement_came_just_bef
 }
 
 #[test]
+fn of_acknowledgements_in_one_tick_the_last_prompts_unless_it_is_data() {
+    for (answer, unprompted) in [(0, 0), (100, 7)] {
+        let mut packets = handshake(0, 40 * MS);
+        let (mut seq, mut back, mut at) = (1000, 100, 60 * MS);
+        for tick in 1..9 {
+            let data = |seq: u32| Tcp::new(SERVER, seq, back, 1460).times(50 + tick, tick - 1);
+            packets.extend([(at, data(seq)), (at, data(seq + 1460))]);
+            seq += 2920;
+            let first = Tcp::new(CLIENT, back, seq - 1460, 0).times(tick, 50 + tick);
+            let last = Tcp::new(CLIENT, back, seq, answer).times(tick, 50 + tick);
+            packets.extend([(at + 40 * MS, first), (at + 46 * MS, last)]);
+            back += u32::from(answer);
+            at += 46 * MS + MS / 2;
+        }
+        let counters = of_server(&read(&raw(&packets))).counters;
+        assert_eq!(
+            (counters.bursts, counters.unprompted_bursts),
+            (7, unprompted),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
 fn what_ends_with_psh_is_counted_by_its_segments() {
     let mut packets = handshake(0, 10 * MS);
     let sizes: [&[u16]; 6] = [
