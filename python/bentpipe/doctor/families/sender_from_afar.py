@@ -10,6 +10,8 @@ sender that paces itself never sends more, but Linux does not pace a connection'
 (`tcp_update_skb_after_send`, net/ipv4/tcp_output.c), which stand out where a round trip's payload is less.
 So in sockets' samples the start decides between these two, where the other signs leave it open. It does not
 tell where about an initial window is in flight.
+
+A program that writes in blocks is told by its pauses: a full send buffer lets it write within a round trip.
 """
 
 from collections.abc import Mapping
@@ -31,9 +33,11 @@ _INITIAL_SEGMENTS = 10
 _SOME_SEGMENTS = 3
 _LEAST_SAMPLES = 8
 _UNPACED = 1.2
+"""Times the initial window: what stands out beyond that was not sent without pacing."""
 _CAUGHT_UP = 0.3
+"""Of a round trip's payload: an application is caught up with by more, a sender that paces itself by less."""
 _EXACT = 0.02
-"""Of a round trip's payload."""
+"""Of a round trip's payload: how exactly the samples show what is ahead of the steady rate."""
 _START_S = 1.5
 _START_ROUND_TRIPS = 12
 _SETTLED_SHARE = 0.25
