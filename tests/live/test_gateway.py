@@ -147,8 +147,8 @@ def test_a_path_that_loses_packets_is_filled(tmp_path: Path, ip: int, direction:
     assert record["status"] == "done", record["why"]
     ceiling = 16 * 0.99 * PAYLOAD_SHARE
     goodput = record["workloads"]["load"]["goodput_mbit_s"]
-    # docs/live.md has the figure: this is for a busy machine. What waited before the measured 2 s, up to 100 kB in
-    # the queue and as much in a gateway, counts in them: 2.5 % each.
+    # docs/live.md has the figure: this is for a busy machine. What waited before the measured 2 s, up to
+    # 100 kB in the queue and as much in a gateway, counts in them: 2.5 % each.
     assert 0.85 * ceiling < goodput < 1.06 * ceiling
     # A queue that stands would show in each of them: 100 kB are 50 ms.
     assert record["workloads"]["rtt"]["median_ms"] < 40 + 25
