@@ -319,7 +319,12 @@ fn bursts(gap: i64) -> (u64, u64) {
         packets.push((at + 40 * MS, Tcp::new(CLIENT, 100, seq, 0)));
         at += 40 * MS + gap;
     }
-    let counters = of_server(&read(&raw(&packets))).counters;
+    counted_bursts(&packets)
+}
+
+/// Of the server's data: bursts, and those that nothing prompted.
+fn counted_bursts(packets: &[(i64, Tcp)]) -> (u64, u64) {
+    let counters = of_server(&read(&raw(packets))).counters;
     (counters.bursts, counters.unprompted_bursts)
 }
 
@@ -341,12 +346,7 @@ fn a_burst_beside_others_is_its_applications_if_no_acknowledgement_came_just_bef
         }
         // What is acknowledged passes before what it lets the sender send.
         packets.sort_by_key(|&(at, ref segment)| (at, segment.payload > 0));
-        let counters = of_server(&read(&raw(&packets))).counters;
-        assert_eq!(
-            (counters.bursts, counters.unprompted_bursts),
-            (7, unprompted),
-            "{period}"
-        );
+        assert_eq!(counted_bursts(&packets), (7, unprompted), "{period}");
     }
 }
 
@@ -365,12 +365,7 @@ fn of_acknowledgements_in_one_tick_the_last_prompts_unless_it_is_data() {
             back += u32::from(answer);
             at += 46 * MS + MS / 2;
         }
-        let counters = of_server(&read(&raw(&packets))).counters;
-        assert_eq!(
-            (counters.bursts, counters.unprompted_bursts),
-            (7, unprompted),
-            "{answer}"
-        );
+        assert_eq!(counted_bursts(&packets), (7, unprompted), "{answer}");
     }
 }
 
