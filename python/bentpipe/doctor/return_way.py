@@ -6,8 +6,11 @@ offloads. Where the ACKs wait, they arrive at a constant rate, and how much payl
 with what is in flight. So the queue is on the way whose rate is the constant one.
 
 The rates are compared over windows within which a queue stands throughout: a round trip, 0.2 s or 40
-segments, whichever is longest. Their spread is that between the first and the ninth tenth. A count of
-segments in a window is exact to two.
+segments (20 where that gives fewer than five windows), whichever is longest. Their spread is that between
+the first and the ninth tenth. A count of segments in a window is exact to two.
+
+A queue's rate is constant to a tenth, or to what counting does. Where the ACKs' rate is as constant as they
+can be counted, a payload rate that varies by three times as much and by 1 % is enough.
 
 A receiver does not see which of its ACKs arrive. There the payload's rate alone counts: of a queue on its
 way it would be constant. It also sees that payload came sooner than a queue of that rate would let it:
@@ -22,12 +25,17 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, Floats, Places, stretches, summed
 
 _LEAST_S = 0.2
-_LEAST_SEGMENTS = 40
-_LEAST_WINDOWS = 5
+_LEAST_SEGMENTS = (40, 20)
+"""Of a window. The second where the first gives too few windows, as over slow paths."""
+_LEAST_WINDOWS = (5, 4)
 _EXACT_SEGMENTS = 2
 STEADY = 0.1
 """How much a queue's rate is allowed to vary: others use it too."""
 _OF_THE_PAYLOADS = 0.5
+_AS_COUNTED = 2.0
+_TIMES_COUNTED = 3.0
+_LEAST_SPREAD = 0.01
+"""Less than this varies behind a queue too, as link layers and offloads make it."""
 _SOONER_SAMPLES = (1, 2, 3, 4, 6, 8)
 _SOONER_SEGMENTS = 4
 _SOONER_S = 0.02
@@ -48,6 +56,11 @@ class Spreads:
     @property
     def waits_on_return(self) -> bool:
         """Whether the queue is on the ACKs' way."""
+        if self.acks is not None and self.acks <= _AS_COUNTED * self.exact:
+            # The ACKs' rate is as constant as whole segments can be counted; there are about half as many.
+            least = max(_TIMES_COUNTED * max(self.acks, self.exact), _LEAST_SPREAD)
+            if self.payload >= least:
+                return True
         if self.payload <= STEADY + self.exact:
             return False
         if self.acks is None:
@@ -70,12 +83,20 @@ def spreads(
     returned_at = np.zeros_like(time_s) if acks is None else summed(acks, time_s, connection, counts=True)
     numbers, sizes = np.unique(connection, return_counts=True)
     own = connection == numbers[np.argmax(sizes)]
-    found = _windows(time_s[own], segments[own], returned_at[own], standing[own], max(base_s, _LEAST_S))
-    if len(found) < _LEAST_WINDOWS:
-        return None
-    payload, returned, counts = np.array(found).T
-    exact = _EXACT_SEGMENTS / float(np.median(counts)) if np.median(counts) > 0 else 1.0
-    return Spreads(_spread(payload), None if acks is None else _spread(returned), exact)
+    for least, enough in zip(_LEAST_SEGMENTS, _LEAST_WINDOWS, strict=True):
+        found = _windows(
+            time_s[own],
+            segments[own],
+            returned_at[own],
+            standing[own],
+            least_s=max(base_s, _LEAST_S),
+            least_segments=least,
+        )
+        if len(found) >= enough:
+            payload, returned, counts = np.array(found).T
+            exact = _EXACT_SEGMENTS / float(np.median(counts)) if np.median(counts) > 0 else 1.0
+            return Spreads(_spread(payload), None if acks is None else _spread(returned), exact)
+    return None
 
 
 def sooner_s(*, time_s: Floats, segments: Floats, per_s: float, base_s: float) -> float:
@@ -91,7 +112,13 @@ def sooner_s(*, time_s: Floats, segments: Floats, per_s: float, base_s: float) -
 
 
 def _windows(
-    time_s: Floats, segments: Floats, acks: Floats, standing: Flags, least_s: float
+    time_s: Floats,
+    segments: Floats,
+    acks: Floats,
+    standing: Flags,
+    *,
+    least_s: float,
+    least_segments: int,
 ) -> list[tuple[float, float, float]]:
     """Of each window: payload's rate, ACKs' rate, segments."""
     found = []
@@ -99,7 +126,7 @@ def _windows(
         place = int(begin)
         while place < end:
             until = int(np.searchsorted(time_s, time_s[place] + least_s - 1e-9))
-            until = max(until, int(np.searchsorted(segments, segments[place] + _LEAST_SEGMENTS)))
+            until = max(until, int(np.searchsorted(segments, segments[place] + least_segments)))
             if until >= end:
                 break
             took_s, count = time_s[until] - time_s[place], segments[until] - segments[place]

@@ -234,6 +234,9 @@ def view(evidence: Evidence) -> View:
         after_timeout=(frame["recovery"] == "loss").fill_null(value=False).to_numpy(),
     )
     found = _by_way(replace(found, standing=_standing(found)))
+    if found.returning.any() and _probes(found):
+        # What it has found is what the ACKs' way lets through.
+        found = replace(found, returning=found.returning | _at_its_rate(found))
     capacity, source = _capacity(found)
     if source != "queue":
         found = replace(found, standing=np.zeros(frame.height, bool))
@@ -409,9 +412,11 @@ def _noise_s(of: View) -> float:
 
 
 def _capacity(of: View) -> tuple[float | None, str]:
-    if (of.evidence.congestion_control or "").startswith("bbr") and not _probes_are_held(of):
+    if _probes(of):
+        if of.returning.any():
+            return None, ""
         # It probes a quarter above what it has found: the path had no more.
-        paced = of.total_bit_s[of.total_bit_s >= 0.9 * np.quantile(of.total_bit_s, 0.9)]
+        paced = of.total_bit_s[_at_its_rate(of)]
         return (float(np.median(paced)), "probing") if paced.size >= _LEAST_EPISODES else (None, "")
     found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s)
     if found is not None:
@@ -424,6 +429,17 @@ def _capacity(of: View) -> tuple[float | None, str]:
         if top > 0 and float(np.median(np.abs(rates - top))) <= _SAME_RATE * top:
             return max(top, float(np.quantile(of.total_bit_s, 0.9))), "losses"
     return (None, "") if overshot is None else (overshot, "overshoot")
+
+
+def _probes(of: View) -> bool:
+    """Whether the sender is BBR, whose probes for more were free to find it."""
+    return (of.evidence.congestion_control or "").startswith("bbr") and not _probes_are_held(of)
+
+
+def _at_its_rate(of: View) -> Flags:
+    """Where BBR carries about what it has found."""
+    found: Flags = of.total_bit_s >= 0.9 * np.quantile(of.total_bit_s, 0.9)
+    return found
 
 
 def _probes_are_held(of: View) -> bool:
