@@ -75,6 +75,7 @@ _BURSTS_MEET = {"capacity", "short-queue", "random-loss", "policer", "line-drops
 _DROP = {"policer", "line-drops"}
 _LIKELY = 0.5
 _OFTEN = 0.25
+_SELDOM = 0.05
 _MOSTLY_FULL = 0.4
 """Least share of the time at capacity of a transfer that has what the path carries."""
 _LEAST_SHARE = 0.005
@@ -103,14 +104,15 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
     claims = with_processor(seen, _without_starved(claims))
     weights = np.where(counts, seen.dt_s, 0.0)
-    lost = None if _of_another(seen, claims, weights) else _lost(seen, claims, weights)
-    taking = sorted((claim for claim in claims if not claim.beside), key=lambda each: ORDER.index(each.kind))
     left = counts.copy()
-    found = []
-    for claim in taking:
-        own = claim.holds & left
+    taken = []
+    for claim in sorted(
+        (each for each in claims if not each.beside), key=lambda each: ORDER.index(each.kind)
+    ):
+        taken.append((claim, claim.holds & left))
         left &= ~claim.holds
-        found.append(_finding(claim, own, weights, lost))
+    lost = None if _of_another(seen, claims, weights) else _lost(seen, taken, weights)
+    found = [_finding(claim, own, weights, lost) for claim, own in taken]
     found.append(_finding(_unknown(seen, left), left, weights, lost))
     found = [each for each in _merged(found) if each.share >= _LEAST_SHARE]
     found.sort(key=lambda each: (-(each.share if each.lost_share is None else each.lost_share), -each.share))
@@ -146,18 +148,21 @@ def _counted(seen: View) -> Flags:
     return counts
 
 
-def _lost(seen: View, claims: Sequence[Claim], weights: Floats) -> Floats | None:
+def _lost(seen: View, taken: Sequence[tuple[Claim, Flags]], weights: Floats) -> Floats | None:
     """For each sample, which share of the path's rate was not used: the rate of a queue that stood, or the
     one that bounds what arrives where a claim says that the path was full for a quarter of the time or
-    more. Where something drops, that may bound it below the path's."""
-    rate_bit_s = seen.capacity_bit_s if seen.knows_the_paths_rate else _bound_bit_s(claims, weights)
+    more. Where something drops, that may bound it below the path's; not a short queue beside a full path."""
+    rate_bit_s = seen.capacity_bit_s if seen.knows_the_paths_rate else _bound_bit_s(taken, weights)
     return None if not rate_bit_s else np.clip(1 - seen.total_bit_s / rate_bit_s, 0.0, 1.0)
 
 
-def _bound_bit_s(claims: Sequence[Claim], weights: Floats) -> float | None:
-    if any(claim.kind in {*_DROP, "short-queue"} for claim in claims):
-        return None
-    for claim in claims:
+def _bound_bit_s(taken: Sequence[tuple[Claim, Flags]], weights: Floats) -> float | None:
+    """`taken`: each claim, and the samples that go to it."""
+    for claim, own in taken:
+        seldom = weights[own].sum() < _SELDOM * weights.sum()
+        if claim.kind in _DROP or (claim.kind == "short-queue" and not seldom):
+            return None
+    for claim, _own in taken:
         often = weights[claim.holds].sum() >= _OFTEN * weights.sum()
         bound_mbit_s = claim.evidence.get("rate_mbit_s")
         if claim.kind == "capacity" and claim.certainty >= _LIKELY and often and bound_mbit_s:

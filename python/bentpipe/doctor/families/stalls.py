@@ -2,10 +2,10 @@
 
 A silence is a stretch of four round trips and a second, or more, in which something is outstanding and
 nothing is acknowledged, and the window is open. It is an `outage` if random loss would not explain it:
-with a share p of losses elsewhere, k timeouts in a row happen N p^(k + 1) times among N
-segments, which is less than 0.05. Several connections are silent at the same time, each of which would have
-lost its own. Any other silence, and what TCP repairs after a retransmission
-timeout, are `timeouts`.
+with a share p of losses elsewhere, n segments in flight and then k timeouts in a row are lost N p^(n + k)
+times among N segments, which is less than 0.05. Several connections are silent at the same time, each of
+which would have lost its own. What TCP repairs right after an outage belongs to it. Any other silence, and
+what TCP repairs after a retransmission timeout, are `timeouts`.
 
 The second tests: of an outage, that the path was as before after it; of timeouts, that the sender
 counted them.
@@ -24,6 +24,8 @@ from bentpipe.words.wording import duration, percent, plural
 
 _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
+_SURELY_A_WINDOW = 10
+"""Segments: with so few in flight, some may have been lost before the silence."""
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
 _DROP_ALWAYS = ("policer", "line-drops")
@@ -49,8 +51,9 @@ def stalls(view: View) -> list[Claim]:
         holds = np.zeros(of_sum.size, bool)
         holds[run] = True
         silence = at_times_of(view, of_sum, holds)
-        if segments * _loss_share(view, silence) ** (count + together) < _UNLIKELY:
-            outage |= silence
+        lost = count + max(together, _in_the_air(of_sum, int(run[0])))
+        if segments * _loss_share(view, silence) ** lost < _UNLIKELY:
+            outage |= silence | _repaired_after(view, silence)
             lengths.append(float(of_sum.time_s[run[-1]] - of_sum.time_s[max(run[0] - 1, 0)]))
     claims = []
     if outage.any():
@@ -64,6 +67,28 @@ def stalls(view: View) -> list[Claim]:
     if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
         claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))
     return claims
+
+
+def _in_the_air(of: View, place: int) -> float:
+    """Segments in flight when a silence begins; 0 if not known, or if they are few."""
+    count = float(np.nan_to_num(of["in_flight_bytes"][place])) / of.mss
+    return count if count >= _SURELY_A_WINDOW else 0.0
+
+
+def _repaired_after(view: View, silence: Flags) -> Flags:
+    """The samples that follow a silence while TCP repairs what was lost in it."""
+    found = np.zeros(view.size, bool)
+    for end in np.flatnonzero(silence & ~np.append(silence[1:], False)) + 1:
+        place = int(end)
+        while (
+            place < view.size
+            and view.recovering[place]
+            and not silence[place]
+            and view.connection[place] == view.connection[end - 1]
+        ):
+            found[place] = True
+            place += 1
+    return found
 
 
 def _timers(view: View, run: np.ndarray) -> int:
@@ -128,7 +153,7 @@ def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
         f"nothing arrived for {duration(max(lengths))} while data were outstanding"
         + (f", {plural(len(lengths), 'time')} in all" if len(lengths) > 1 else ""),
         {"outages": len(lengths), "longest_s": known(max(lengths)), "total_s": known(sum(lengths))},
-        "N p^(k+1) < 0.05: loss at the share that is seen elsewhere would not last so long",
+        "N p^(n+k) < 0.05: loss at the share that is seen elsewhere would not last so long",
         "acknowledgements within the time, or as much loss elsewhere",
     )
 
