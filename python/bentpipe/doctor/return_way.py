@@ -13,7 +13,8 @@ A queue's rate is constant to a tenth, or to what counting does. Where the ACKs'
 can be counted, a payload rate that varies by three times as much and by 1 % is enough.
 
 A receiver does not see which of its ACKs arrive. There the payload's rate alone counts: of a queue on its
-way it would be constant. It also sees that payload came sooner than a queue of that rate would let it:
+way it would be constant, and a path whose own rate varies looks the same. Where no segment came late, 4 %
+are enough. It also sees that payload came sooner than a queue of that rate would let it:
 the first window of a transfer mostly does, where its ACKs wait. Another's traffic through that queue would
 look the same.
 """
@@ -36,6 +37,7 @@ _AS_COUNTED = 2.0
 _TIMES_COUNTED = 3.0
 _LEAST_SPREAD = 0.01
 """Less than this varies behind a queue too, as link layers and offloads make it."""
+_LEAST_AT_RECEIVER = 0.04
 _SOONER_SAMPLES = (1, 2, 3, 4, 6, 8)
 _SOONER_SEGMENTS = 4
 _SOONER_S = 0.02
@@ -52,6 +54,8 @@ class Spreads:
     """None: not seen at this end."""
     exact: float
     """What counting whole segments does by itself."""
+    nothing_late: bool = False
+    """Whether no segment was lost or came late, as behind a queue that never overflowed."""
 
     @property
     def waits_on_return(self) -> bool:
@@ -61,6 +65,8 @@ class Spreads:
             least = max(_TIMES_COUNTED * max(self.acks, self.exact), _LEAST_SPREAD)
             if self.payload >= least:
                 return True
+        if self.acks is None and self.nothing_late:
+            return self.payload >= max(_TIMES_COUNTED * self.exact, _LEAST_AT_RECEIVER)
         if self.payload <= STEADY + self.exact:
             return False
         if self.acks is None:
@@ -76,6 +82,7 @@ def spreads(
     acks: Floats | None,
     standing: Flags,
     base_s: float,
+    nothing_late: bool,
 ) -> Spreads | None:
     """`segments` and `acks` are counters; those of all connections count, which share a queue. None: no queue
     stood long enough to tell."""
@@ -95,7 +102,7 @@ def spreads(
         if len(found) >= enough:
             payload, returned, counts = np.array(found).T
             exact = _EXACT_SEGMENTS / float(np.median(counts)) if np.median(counts) > 0 else 1.0
-            return Spreads(_spread(payload), None if acks is None else _spread(returned), exact)
+            return Spreads(_spread(payload), None if acks is None else _spread(returned), exact, nothing_late)
     return None
 
 

@@ -261,6 +261,7 @@ def _by_way(of: View) -> View:
         acks=np.nan_to_num(of["acks"]) if of.sees_acks_return else None,
         standing=of.standing & ~of.recovering,
         base_s=base_s,
+        nothing_late=bool(of.unharmed.all()),
     )
     of = replace(of, spreads=seen, early_s=_early_s(of) if stamped is None else 0.0)
     if of.early_s > 0:

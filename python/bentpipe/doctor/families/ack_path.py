@@ -5,7 +5,8 @@ ended without a loss: HyStart takes the ACKs' wait for a full path. And so does 
 retransmission timeout, if the ACKs waited longer than its timer.
 
 The second test: how much less the ACKs' rate varied than the payload's; at a receiver, which sees the
-payload's only, one half: it would look the same if others' payload shares the queue. In a capture with time
+payload's only, one half: it would look the same if others' payload shares the queue, or if the path's own
+rate varies. In a capture with time
 stamps: the share of the wait that is on the way back.
 """
 
@@ -80,7 +81,8 @@ def _by_rates(view: View) -> tuple[float, str]:
     if returned is None:
         return (
             _AT_RECEIVER,
-            f"the payload's rate varied by {percent(payload)}, which it would not do behind a queue",
+            f"the payload's rate varied by {percent(payload)}, which it would not do behind a queue, if the "
+            "path's own rate is constant",
         )
     return (
         1 - min(returned / payload, 1.0),
