@@ -89,13 +89,16 @@ def test_a_sender_whose_timers_never_ran_out_and_whose_segments_kept_their_order
     assert not {"timeouts", "reordering"} & {each.kind for each in found.findings}
 
 
-HALF_FILLED = {"path": {"rtt": "10 ms", "rate": "60 Mbit/s", "up": {"rate": "300 kbit/s"}}, "duration": "5 s"}
-"""The queue of ACKs does not overflow in so short a time, so both ways have constant rates."""
+EITHER_WAY: Mapping[SeenFrom, Mapping[str, Any]] = {
+    # Each ACK stands for one segment, so both ways have constant rates.
+    "sender": {"path": {"rtt": "9 ms", "rate": "1.1 Mbit/s", "up": {"rate": "8 kbit/s"}}, "duration": "8 s"},
+    "receiver": {"path": {"rtt": "60 ms", "rate": "10 Mbit/s", "queue": "unlimited"}, "duration": "8 s"},
+}
 
 
-@pytest.mark.parametrize("end", ["sender", "receiver"])
+@pytest.mark.parametrize("end", EITHER_WAY)
 def test_a_queue_that_may_be_on_either_way_is_said_to_be(end: SeenFrom) -> None:
-    found = diagnosed(HALF_FILLED, end).findings[0]
+    found = diagnosed(EITHER_WAY[end], end).findings[0]
     assert found.kind == "capacity"
     assert "on the way there or back" in found.because
     assert found.certainty <= 0.8

@@ -8,9 +8,17 @@ from bentpipe.doctor.return_way import Spreads, spreads
 TIME_S = np.arange(0.0, 20.0, 0.1)
 STEADY = 1000 * TIME_S
 VARYING = 1000 * TIME_S + 800 * np.sin(TIME_S)
+A_LITTLE = 1000 * TIME_S + 35 * np.sin(TIME_S)
+"""Its rate varies by 7 %."""
 
 
-def seen(segments: np.ndarray, acks: np.ndarray | None, standing: np.ndarray | None = None) -> Spreads | None:
+def seen(
+    segments: np.ndarray,
+    acks: np.ndarray | None,
+    standing: np.ndarray | None = None,
+    *,
+    nothing_late: bool = False,
+) -> Spreads | None:
     return spreads(
         time_s=TIME_S,
         connection=np.zeros(TIME_S.size, dtype=np.int64),
@@ -18,6 +26,7 @@ def seen(segments: np.ndarray, acks: np.ndarray | None, standing: np.ndarray | N
         acks=acks,
         standing=np.ones(TIME_S.size, bool) if standing is None else standing,
         base_s=0.1,
+        nothing_late=nothing_late,
     )
 
 
@@ -30,6 +39,9 @@ def seen(segments: np.ndarray, acks: np.ndarray | None, standing: np.ndarray | N
         (VARYING, VARYING / 2, False),
         (VARYING, None, True),
         (STEADY, None, False),
+        (A_LITTLE, STEADY / 2, True),
+        (A_LITTLE, A_LITTLE / 2, False),
+        (A_LITTLE, None, False),
     ],
 )
 def test_the_queue_is_on_the_way_with_the_constant_rate(
@@ -38,6 +50,21 @@ def test_the_queue_is_on_the_way_with_the_constant_rate(
     found = seen(segments, acks)
     assert found is not None
     assert found.waits_on_return is on_return
+
+
+@pytest.mark.parametrize(("nothing_late", "on_return"), [(True, True), (False, False)])
+def test_a_receiver_needs_less_where_no_segment_came_late(nothing_late: bool, on_return: bool) -> None:
+    found = seen(A_LITTLE, None, nothing_late=nothing_late)
+    assert found is not None
+    assert found.waits_on_return is on_return
+
+
+def test_over_slow_paths_windows_are_shorter() -> None:
+    """100 segments in 20 s are two windows of 40."""
+    found = seen(5 * TIME_S + 4 * np.sin(TIME_S), 5 * TIME_S)
+    assert found is not None
+    assert found.exact == pytest.approx(0.1, abs=0.02)
+    assert found.waits_on_return
 
 
 def test_nothing_is_said_where_no_queue_stood_long_enough() -> None:
@@ -54,6 +81,7 @@ def test_of_connections_that_share_a_queue_the_sum_counts() -> None:
         acks=None,
         standing=np.ones(2 * TIME_S.size, bool),
         base_s=0.1,
+        nothing_late=False,
     )
     assert found is not None
     assert not found.waits_on_return

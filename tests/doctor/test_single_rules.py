@@ -50,6 +50,47 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "duration": "20 s",
         },
     ),
+    "the first segments have an ACK each, and the ACKs' rate stays the same": (
+        "ack-path",
+        "sender",
+        {"path": {"rtt": "9.463 ms", "rate": "61.814 Mbit/s", "up": {"rate": "0.430686 Mbit/s"}}},
+    ),
+    "BBR's probes meet the ACKs' queue": (
+        "ack-path",
+        "sender",
+        {
+            "path": {"rtt": "237 ms", "rate": "2 Mbit/s", "up": {"rate": "8.562 kbit/s"}},
+            "host": {"congestion_control": "bbr"},
+            "duration": "18 s",
+        },
+    ),
+    "a whole window and the retransmission after it are no random loss": (
+        "outage",
+        "sender",
+        {
+            "path": {
+                "rtt": "190.185 ms",
+                "rate": "1.848 Mbit/s",
+                "queue": "1 bdp",
+                "outages": [["2.4 s", "1.46 s"]],
+            },
+            "duration": "6 s",
+        },
+    ),
+    "a few overflows of the queue of a full path do not hide what an outage cost": (
+        "outage",
+        "sender",
+        {
+            "path": {
+                "rtt": "5.127 ms",
+                "rate": "70.715 Mbit/s",
+                "queue": "1 bdp",
+                "outages": [["8 s", "6.64 s"]],
+            },
+            "host": LARGE,
+            "duration": "20 s",
+        },
+    ),
     "what waits for a missing segment closes the window too": (
         "reordering",
         "sender",

@@ -8,8 +8,8 @@ base RTT or more.
 
 The second test: the rate is within 10 % of the path's. Where BBR's probes found that rate, this is the
 same test again, and a slow way back would look alike: then the certainty is 0.8 at most. So it is where
-nothing was lost, no time stamps tell the ways apart, and the ACKs' rate was as constant as the payload's: a
-queue of ACKs that has not overflowed yet looks the same from both ends' sockets.
+nothing was lost, no time stamps tell the ways apart, and the ACKs' rate was as constant as the payload's, or
+was not seen for long enough: a queue of ACKs that has not overflowed yet may look the same from sockets.
 """
 
 import numpy as np
@@ -26,6 +26,8 @@ _BLOATED_SHARE = 0.25
 _SEVERE_S = 0.2
 _EITHER_WAY = 0.8
 _AS_STEADY = 2.0
+_A_PROBE = 1
+"""Segment sent again though nothing was lost, as while ACKs wait; a queue that overflows drops several."""
 _DROPS = 0.8
 _BELOW_THE_RATE = ("random-loss", "short-queue", "reordering", "timeouts")
 
@@ -105,9 +107,11 @@ def _drops_below(view: View) -> bool:
 def _may_be_the_return(view: View) -> bool:
     """Whether the queue may be one of ACKs, as far as this end knows."""
     spreads = view.spreads
-    if view.return_share is not None or spreads is None:
+    if view.return_share is not None:
         return False
     counter = "retransmits" if view.at_sender else "out_of_order"
-    if np.nanmax(view[counter], initial=0.0) > 0:
+    if np.nanmax(view[counter], initial=0.0) > _A_PROBE:
         return False
-    return spreads.acks is None or spreads.acks <= _AS_STEADY * max(spreads.payload, spreads.exact)
+    if spreads is None or spreads.acks is None:
+        return True
+    return spreads.acks <= _AS_STEADY * max(spreads.payload, spreads.exact)

@@ -9,6 +9,10 @@ The two are told apart by what the window does. A small buffer keeps the window 
 reader closes it: the window falls below 80 % of its largest, or what is unread fills a quarter of the
 buffer.
 
+At a sender it may do so and yet never be full: the host of a reader that waits holds its ACKs back, the
+sender answers with bursts, and these overflow a queue. A reader that keeps up leaves the window open. So a
+window that is closed so far in a quarter of the time, while TCP repairs nothing, is a slow reader's too.
+
 A slow reader is what limits as long as it has something to read: after the window was closed, until what it
 lacked is read at the usual rate. These samples count too.
 
@@ -29,6 +33,7 @@ _LITTLE_UNSCALED = 0.7
 _AGREES = 0.2
 _CLOSED = 0.8
 _UNREAD = 0.25
+_OFTEN = 0.25
 _READS_WITHIN_RTTS = 4
 _LEAST_APART_S = 0.2
 _BBR_CYCLE = 8
@@ -45,6 +50,7 @@ def receive_window(view: View) -> list[Claim]:
             counted = view.grown("rwnd_limited_s") >= view.dt_s / 2
             cwnd = view["cwnd_bytes"]
             full = (full & ~(cwnd < window)) | (counted & (view.dt_s > 0))
+            full |= _often(view, _closed(view))
         else:
             full = filled_from_afar(view)
             # What waits for a missing segment is in the buffer too.
@@ -134,12 +140,27 @@ def _read_slowly(view: View, full: np.ndarray) -> np.ndarray:
         held = view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"]
         closed: np.ndarray = held & np.isfinite(window)
     else:
-        largest = np.maximum.accumulate(np.nan_to_num(window))
-        # What waits for a missing segment is in the buffer too.
-        closed = (window < _CLOSED * largest) & ~view.recovering
+        closed = _closed(view)
     # A reader that is slow at all leaves the window open now and then: the transfer decides.
-    mostly = share_of(closed, full | closed, view.dt_s) >= 0.25
+    mostly = share_of(closed, full | closed, view.dt_s) >= _OFTEN
     return np.full(view.size, bool(mostly))
+
+
+def _closed(view: View) -> Flags:
+    """Where the window is smaller than it was. What waits for a missing segment is in the buffer too."""
+    window = view["rwnd_bytes"]
+    largest = np.zeros(view.size)
+    for number in view.connections:
+        own = view.connection == number
+        largest[own] = np.maximum.accumulate(np.nan_to_num(window[own]))
+    found: Flags = (window < _CLOSED * largest) & ~view.recovering
+    return found
+
+
+def _often(view: View, closed: Flags) -> Flags:
+    """The samples, if they are a good part of those in which TCP repairs nothing."""
+    often = share_of(closed, ~view.recovering & (view.total_bit_s > 0), view.dt_s) >= _OFTEN
+    return closed if often else np.zeros(view.size, bool)
 
 
 def _claim(view: View, kind: str, holds: np.ndarray) -> Claim:
