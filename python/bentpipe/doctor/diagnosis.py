@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, middle
-from bentpipe.doctor.claim import Claim, Family, Finding, known
+from bentpipe.doctor.claim import Claim, Family, Finding, known, share_of
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.families.ack_path import ack_path
 from bentpipe.doctor.families.at_receiver import at_receiver
@@ -74,6 +74,9 @@ HEALTHY = 0.9
 _BURSTS_MEET = {"capacity", "short-queue", "random-loss", "policer", "line-drops"}
 _DROP = {"policer", "line-drops"}
 _LIKELY = 0.5
+_SURE = 0.9
+_LEAST_WAIT_S = 0.01
+_LEAST_WAIT = 0.25
 _OFTEN = 0.25
 _SELDOM = 0.05
 _MOSTLY_FULL = 0.4
@@ -102,7 +105,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     if seen.size < _LEAST_SAMPLES or not counts.any():
         return Diagnosis(evidence, seen, (_too_little(min(seen.size, int(counts.sum()))),))
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
-    claims = with_processor(seen, _without_starved(claims))
+    claims = with_processor(seen, _without_queued(seen, _without_starved(claims)))
     weights = np.where(counts, seen.dt_s, 0.0)
     left = counts.copy()
     taken = []
@@ -180,6 +183,24 @@ def _without_starved(claims: Sequence[Claim]) -> list[Claim]:
         replace(each, holds=each.holds & ~starved[0]) if each.kind in _BURSTS_MEET else each
         for each in claims
     ]
+
+
+def _without_queued(seen: View, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without those that something without a queue drops, where packets mostly wait in one at a
+    constant rate, unless their signs say so for sure."""
+    base_s = seen.base_rtt_s or 0.0
+    waits_s = middle(seen.queue_s, seen.standing)
+    full = [
+        each
+        for each in claims
+        if each.kind == "capacity"
+        and each.certainty >= _SURE
+        and share_of(seen.standing, each.holds, seen.dt_s) >= _SURE
+        and float(seen.dt_s[each.holds].sum()) >= _MOST * float(seen.dt_s.sum())
+    ]
+    if not full or not waits_s >= max(_LEAST_WAIT_S, _LEAST_WAIT * base_s):
+        return list(claims)
+    return [each for each in claims if each.kind not in _DROP or each.certainty >= _SURE]
 
 
 def _of_another(seen: View, claims: Sequence[Claim], weights: Floats) -> bool:
