@@ -83,10 +83,14 @@ SHORT = Range(rate_bit_s=(1e6, 1e8), rtt_s=(0.005, 0.25), least_s=6.0, round_tri
 """Of transfers as short as a test of some seconds."""
 
 
+Plan = Callable[[Path, random.Random], Planted | None]
+"""Draws a lab over a path; None: that path does not allow one."""
+
+
 def draw(
     kind: str,
     seed: int,
-    kinds: Mapping[str, Callable[[Path, random.Random], Planted | None]] | None = None,
+    kinds: Mapping[str, Plan] | None = None,
     of: Range = WHOLE,
 ) -> Planted:
     """The lab of that kind and seed. `kinds`: of these instead of KINDS."""
@@ -281,7 +285,7 @@ def _tcp_options(path: Path, _random: random.Random) -> Planted | None:
     return Planted("tcp-options", lab, most_used=0.8, lifted=path.lab())
 
 
-KINDS: dict[str, Callable[[Path, random.Random], Planted | None]] = {
+KINDS: dict[str, Plan] = {
     "receiver-window": _receiver_window,
     "receiver-application": _receiver_application,
     "send-buffer": _send_buffer,

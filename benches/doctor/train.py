@@ -5,17 +5,18 @@ their squares and their products with the context, with a penalty on the weights
 the training half's seeds only, with samples every 100 ms and every 10 or 30 ms, and to the first seconds of
 the same runs: to labs as they are drawn, to twice as many with other congestion controls, several
 connections and uploads among them, to half as many over two, four or eight connections (variants.py), to
-transfers of 6 s and more with all of these, and to such transfers whose ACKs come in bunches.
+transfers of 6 s and more with all of these, to such transfers whose ACKs come in bunches, and to labs whose
+payload comes late now and then (jitter). Half of the paced senders are paced by their socket's option.
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
 the weights for captures alone, from captures at both ends of labs as they are drawn, of as many transfers
-of 6 s and more, and of as many of these whose ACKs come in bunches.
+of 6 s and more, of as many of these whose ACKs come in bunches, and of as many with jitter.
 """
 
 import argparse
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from captured import can_be_captured, captured
-from planted import SHORT, SMALLER, WHOLE, Range, draw
+from planted import KINDS, REAL, SHORT, SMALLER, WHOLE, Plan, Range, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
 
@@ -91,11 +92,13 @@ SOURCES = (
     Source(0, "streams", SMALLER, 0.5),
     Source(40_000, "fresh", SHORT, 2.0),
     Source(50_000, "bunched", SHORT, 1.0),
+    Source(30_000, "late", SMALLER, 1.0),
 )
 CAPTURED = (
     Source(0, None, WHOLE, 1.0),
     Source(40_000, None, SHORT, 1.0),
     Source(50_000, "bunched", SHORT, 1.0),
+    Source(30_000, "late", SHORT, 1.0),
 )
 
 
@@ -112,7 +115,7 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
     """Of the first draw of that number whose run has its planted limit."""
     first = source.first_seed + number * _DRAWS
     for seed in range(first, first + _DRAWS):
-        planted = draw(kind, seed, of=source.of)
+        planted = draw(kind, seed, _ways(number), source.of)
         changed = planted if source.variant is None else VARIANTS[source.variant](planted)
         if changed is None:
             continue
@@ -132,6 +135,11 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
     return []
 
 
+def _ways(number: int) -> Mapping[str, Plan]:
+    """Every second time a program paces by its socket, as on real hosts."""
+    return REAL if number % 2 else KINDS
+
+
 def _begun(whole: Evidence, until_s: float) -> Evidence:
     """Its first seconds, as of a shorter transfer."""
     end_s = min(whole.end_s, whole.start_s + until_s)
@@ -147,7 +155,7 @@ def captured_seen(number: int, kind: str, source: Source) -> list[Seen]:
     """The same by captures at both ends."""
     first = source.first_seed + number * _DRAWS
     for seed in range(first, first + _DRAWS):
-        drawn = draw(kind, seed, of=source.of)
+        drawn = draw(kind, seed, _ways(number), source.of)
         planted = drawn if source.variant is None else VARIANTS[source.variant](drawn)
         if planted is None or not can_be_captured(planted.lab):
             continue

@@ -18,6 +18,7 @@ _BY_LOSS = ("random-loss", "short-queue", "reordering", "timeouts", "slow-start"
 _STREAMS = (2, 4, 8)
 _SHORT_S = 8.0
 _HELD_MS = (0.3, 5.0)
+_LATE = (0.005, 0.1)
 _OFTEN_SEVERAL = 0.25
 _OFTEN_UP = 0.5
 _OTHER = {"client": "server", "server": "client", "down": "up", "up": "down"}
@@ -62,9 +63,19 @@ def _short(planted: Planted) -> Planted | None:
 
 def _jitter(planted: Planted) -> Planted | None:
     """Packets are a tenth of the round trip late now and then, in order, as on radio links."""
+    return _with_jitter(planted, f"{_ms(planted.lab) / 20:.3f} ms")
+
+
+def _late(planted: Planted) -> Planted | None:
+    """The same by a share of the round trip that is drawn."""
+    random_ = random.Random(f"late {planted.kind} {planted.lab['seed']}")
+    return _with_jitter(planted, f"{_ms(planted.lab) * random_.uniform(*_LATE):.3f} ms")
+
+
+def _with_jitter(planted: Planted, by: str) -> Planted | None:
     if "jitter" in planted.lab["path"].get("down", {}):
         return None
-    spread = {"spread": f"{_ms(planted.lab) / 20:.3f} ms", "distribution": "normal"}
+    spread = {"spread": by, "distribution": "normal"}
 
     def with_jitter(lab: dict[str, Any]) -> dict[str, Any]:
         path = lab["path"]
@@ -124,6 +135,7 @@ VARIANTS: Mapping[str, Callable[[Planted], Planted | None]] = {
     "streams": _streams,
     "short": _short,
     "jitter": _jitter,
+    "late": _late,
     "bunched": _bunched,
     "fresh": _fresh,
 }

@@ -16,6 +16,8 @@ tests, of which one is enough:
 Neither 1 nor 3 holds where the wait was less than a quarter of that within the same round trip: what comes
 and goes in each round trip is a burst. Only a capture is fine enough to show it.
 
+Where the rates of such samples differ, only the first test holds.
+
 A rate that was exceeded by a tenth in a twentieth of the time without a queue is no path's rate, nor is
 one that was reached ten times as long without a queue as with one.
 """
@@ -28,6 +30,7 @@ QUEUED_SEGMENTS = 4
 _LONG = 0.5
 _STAYS = 0.25
 _PLATEAU = 0.5
+_ALIKE = 1 / 3
 _DIFFERS = 1.25
 _NARROW = 1.08
 _BURST_BYTES = 65_536
@@ -71,6 +74,17 @@ def _of_one_rate(rates: Floats) -> bool:
         return True
     top = float(np.median(rates))
     return float(np.median(np.abs(rates - top))) <= _ONE_RATE * top
+
+
+def waits_alike(rate: Floats, rtt_s: Floats, waits: Flags) -> bool:
+    """Whether packets wait as long at any rate, of several: then jitter makes them wait, or a queue of ACKs.
+    A queue of payload serves more slowly where the path's own rate falls: d log(R + q) / d log(rate) < -1/3.
+    """
+    use = waits & (rate > 0) & (rtt_s > 0)
+    if use.sum() < 4 * _LEAST_SAMPLES or _of_one_rate(rate[use]):
+        return False
+    slope = float(np.polyfit(np.log(rate[use]), np.log(rtt_s[use]), 1)[0])
+    return slope > -_ALIKE
 
 
 def _on_plateau(rate: Floats, flight: Floats, queue_s: Floats, steady: Flags, base_s: float) -> Flags:

@@ -12,6 +12,7 @@ Figures that follow, and their formulas:
 """
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,7 @@ import polars as pl
 from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle, stretches, summed
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.return_way import STEADY, Spreads, sooner_s, spreads
-from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue
+from bentpipe.doctor.saturation import path_rate_bit_s, standing_queue, waits_alike
 
 _LEAST_WINDOW_S = 0.2
 _NOISE_TIMES = 4.0
@@ -39,6 +40,10 @@ _LONG_WAIT = 0.5
 _LEAST_WAIT_S = 0.005
 _LEAST_STAMPED_S = 0.004
 _MOSTLY = 0.5
+_EXACT = 0.03
+_LEAST_COMPARED = 20
+_TOGETHER = 0.4
+"""Correlation of two logarithms."""
 _PROBES = 1 / 8
 """BBR probes for more in one of eight round trips."""
 OF_THE_PATH = ("queue", "probing")
@@ -263,26 +268,57 @@ def _by_way(of: View) -> View:
         base_s=base_s,
         nothing_late=bool(of.unharmed.all()),
     )
-    of = replace(of, spreads=seen, early_s=_early_s(of) if stamped is None else 0.0)
+    of = replace(of, spreads=seen)
+    of = replace(of, early_s=_early_s(of) if stamped is None else 0.0)
+    nowhere = np.zeros(of.size, bool)
+    return {
+        "there": of,
+        "back": _on_return(of),
+        "neither": replace(of, standing=nowhere),
+    }[_way(of)]
+
+
+def _way(of: View) -> Literal["there", "back", "neither"]:
+    """On which way the queue that seems to stand is; on neither if something else makes packets wait."""
+    seen = of.spreads
     if of.early_s > 0:
-        return _on_return(of)
-    if seen is None:
-        return of
+        return "back"
+    if seen is None or _serves_by_its_rate(of):
+        return "there"
     if of.reorders and seen.payload > STEADY + seen.exact:
         # Where packets are late one by one, a long round trip alone shows no queue.
-        return replace(of, standing=np.zeros(of.size, bool))
-    waits = stamped is None and seen.waits_on_return and (of.at_sender or _persists(of.standing))
-    return _on_return(of) if waits else of
+        return "neither"
+    if of.return_share is not None:
+        return "there"
+    if seen.waits_on_return and (of.at_sender or _persists(of.standing)):
+        return "back"
+    calm = of.standing & ~of.recovering
+    return "neither" if of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) else "there"
 
 
 def _on_return(of: View) -> View:
     return replace(of, standing=np.zeros(of.size, bool), returning=of.standing)
 
 
+def _serves_by_its_rate(of: View) -> bool:
+    """Whether packets wait the shorter the faster payload comes to a receiver, as in a queue of its own whose
+    rate varies. How long ACKs wait has nothing to do with the payload's rate. It takes enough segments."""
+    seen = of.spreads
+    if of.at_sender or seen is None or of.return_share is not None:
+        return False
+    stands = of.standing & ~of.recovering & (of.total_bit_s > 0) & (of.rtt_s > 0)
+    if seen.payload <= STEADY + seen.exact or seen.exact > _EXACT or stands.sum() < _LEAST_COMPARED:
+        return False
+    rates, waits = np.log(of.total_bit_s[stands]), np.log(of.rtt_s[stands])
+    if not (rates.std() > 0 and waits.std() > 0):
+        return False
+    return float(np.corrcoef(rates, waits)[0, 1]) <= -_TOGETHER
+
+
 def _early_s(of: View) -> float:
     """By how much payload came, before the queue stood, sooner than that queue would let it if it were on its
     way. Later payload may come sooner since something held it for a while."""
-    if of.at_sender or of.reorders or not _persists(of.standing):
+    if of.at_sender or of.reorders or not _persists(of.standing) or _serves_by_its_rate(of):
         return 0.0
     began_s = float(of.time_s[of.standing].min())
     return of.sooner_s(middle(of.total_bit_s, of.standing), of.time_s <= began_s)
