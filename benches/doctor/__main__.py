@@ -20,7 +20,7 @@ from captured import can_be_captured, captured
 from confusion import ENDS, Found, both_named, found_of, matrix, summary
 from cured import CURED, of_kind, table
 from mixed import MIXTURES
-from planted import KINDS, SHORT, SMALLER, WHOLE, Planted, draw
+from planted import KINDS, OTHERS, SHORT, SMALLER, WHOLE, Planted, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
 
@@ -65,7 +65,7 @@ def diagnosed(
 
 def _drawn(kind: str, seed: int, variant: str | None, half: str) -> Planted | None:
     of = _RANGES.get(half, WHOLE if variant in (None, *_VARIED.values()) else SMALLER)
-    planted = draw(kind, seed, {**KINDS, **MIXTURES}, of)
+    planted = draw(kind, seed, {**KINDS, **OTHERS, **MIXTURES}, of)
     return planted if variant is None else VARIANTS[variant](planted)
 
 
@@ -102,7 +102,7 @@ def main() -> None:
         _cures(asked.runs, asked.jobs, captures=asked.captures, every_s=asked.sample_ms / 1e3)
         return
     chosen = list(MIXTURES) if asked.mixtures else asked.kinds.split(",")
-    kinds = [kind for kind in (*KINDS, *MIXTURES) if kind in chosen]
+    kinds = [kind for kind in (*KINDS, *OTHERS, *MIXTURES) if kind in chosen]
     halves = tuple(asked.halves.split(","))
     if asked.variant:
         halves = ("fresh",) if asked.variant == "fresh" else ("variant",)

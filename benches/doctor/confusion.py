@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mixed import MIXTURES
-from planted import KINDS, Planted
+from planted import KINDS, OTHERS, Planted
 
 from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.evidence import Evidence, SeenFrom
@@ -62,7 +62,7 @@ def found_of(
 
 def matrix(found: list[Found]) -> Iterator[str]:
     """A line per planted kind: how many, first finding right, and which others were first."""
-    for kind in KINDS:
+    for kind in (*KINDS, *OTHERS):
         own = [each for each in found if each.kind == kind]
         if not own:
             yield f"| {kind} | 0 | | no draw had this limit |"

@@ -285,6 +285,38 @@ def _tcp_options(path: Path, _random: random.Random) -> Planted | None:
     return Planted("tcp-options", lab, most_used=0.8, lifted=path.lab())
 
 
+def _aqm_full(path: Path, random_: random.Random) -> Planted | None:
+    """A queue that drops early and does no harm by it."""
+    return Planted("capacity", _managed(path, random_), least_used=0.93)
+
+
+def _aqm_short(path: Path, random_: random.Random) -> Planted | None:
+    """A queue that drops too early for one connection over this round trip."""
+    return Planted(
+        "short-queue", _managed(path, random_), most_used=0.88, lifted=path.lab(down={"queue": "2 bdp"})
+    )
+
+
+def _managed(path: Path, random_: random.Random) -> dict[str, Any]:
+    limit = max(random_.uniform(1, 6) * path.bdp, 60_000)
+    discipline = random_.choice(("codel", "fq_codel", "pie", "red"))
+    return path.lab(down={"queue": {"limit": f"{int(limit)} B", "discipline": discipline}})
+
+
+def _bursty_loss(path: Path, random_: random.Random) -> Planted | None:
+    """Losses that come some at a time (Gilbert-Elliott), as by radio. TCP answers once to each burst."""
+    segments = random_.uniform(0.05, 0.4) * path.bdp / MSS
+    if segments < 4:
+        return None
+    bursts = max(1.5 / segments**2, path.rtt_s / (segments / _CUBIC) ** (4 / 3))
+    if bursts > 0.02 or bursts * segments / path.rtt_s * path.long_s < 10:
+        return None
+    length = random_.uniform(1.5, 6.0)
+    model = {"model": "gilbert-elliott", "p": round(bursts, 9), "r": round(1 / length, 6), "good": 0.0}
+    lab = path.lab(down={"loss": {**model, "bad": random_.uniform(0.3, 1.0)}})
+    return Planted("random-loss", lab, most_used=0.75, lifted=path.lab())
+
+
 KINDS: dict[str, Plan] = {
     "receiver-window": _receiver_window,
     "receiver-application": _receiver_application,
@@ -304,6 +336,9 @@ KINDS: dict[str, Plan] = {
     "outage": _outage,
     "tcp-options": _tcp_options,
 }
+
+OTHERS: dict[str, Plan] = {"aqm-full": _aqm_full, "aqm-short": _aqm_short, "bursty-loss": _bursty_loss}
+"""Labs with the same limits by other means."""
 
 REAL = {**KINDS, "pacing": _bounded}
 """The same without what only `sim` has."""

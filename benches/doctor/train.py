@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from captured import can_be_captured, captured
-from planted import KINDS, REAL, SHORT, SMALLER, WHOLE, Plan, Range, draw
+from planted import KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Range, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
 
@@ -52,12 +52,16 @@ _PLANTED = {
     # A full queue overflows too. That the path is full says another family.
     "capacity": "short-queue",
     "bufferbloat": "short-queue",
+    "aqm-full": "short-queue",
+    "aqm-short": "short-queue",
+    "bursty-loss": "random-loss",
     "send-buffer": "send-buffer",
     "sender-application": "sender-application",
     "pacing": "pacing",
 }
-_COMMON = {"capacity", "bufferbloat"}
-"""Two kinds of labs with one cause."""
+_COMMON = {"capacity", "bufferbloat", "aqm-full", "aqm-short", "bursty-loss"}
+"""Kinds of labs with the cause of another."""
+_FULL = {"capacity", "bufferbloat", "aqm-full"}
 _HALF = 0.5
 _FINE_S = (0.01, 0.03)
 _COARSE_S = 0.1
@@ -137,7 +141,7 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
 
 def _ways(number: int) -> Mapping[str, Plan]:
     """Every second time a program paces by its socket, as on real hosts."""
-    return REAL if number % 2 else KINDS
+    return {**(REAL if number % 2 else KINDS), **OTHERS}
 
 
 def _begun(whole: Evidence, until_s: float) -> Evidence:
@@ -192,7 +196,7 @@ def _causes(end: str) -> tuple[str, ...]:
 
 
 def _planted(each: Seen) -> str:
-    return FULL if each.kind in _COMMON and each.end in _RECEIVERS else _PLANTED[each.kind]
+    return FULL if each.kind in _FULL and each.end in _RECEIVERS else _PLANTED[each.kind]
 
 
 def _descended(matrix: Floats, target: Floats, counts: Floats) -> Floats:

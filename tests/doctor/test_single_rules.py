@@ -9,6 +9,7 @@ from test_findings import BULK, diagnosed
 from bentpipe.doctor.evidence import SeenFrom
 
 LARGE = {"tcp_rmem": [4096, 131072, 100_000_000], "tcp_wmem": [4096, 16384, 100_000_000]}
+RATES = (16, 10, 20, 13, 22, 17, 11, 19, 14, 21, 12, 18, 10, 20, 15)
 RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
     "the last round trip of a short file carries what is left": (
         "slow-start",
@@ -89,6 +90,59 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             },
             "host": LARGE,
             "duration": "20 s",
+        },
+    ),
+    "a queue that marks keeps the path full, and slow start did not end too early": (
+        "capacity",
+        "sender",
+        {
+            "path": {
+                "rtt": "30 ms",
+                "rate": "5 Mbit/s",
+                "queue": {"limit": "4 bdp", "discipline": "fq_codel", "ecn": True},
+            },
+            "host": {**LARGE, "ecn": True},
+            "duration": "20 s",
+        },
+    ),
+    "over a longer path it marks too early": (
+        "short-queue",
+        "sender",
+        {
+            "path": {
+                "rtt": "120 ms",
+                "rate": "16 Mbit/s",
+                "queue": {"limit": "4 bdp", "discipline": "fq_codel", "ecn": True},
+            },
+            "host": {**LARGE, "ecn": True},
+            "duration": "20 s",
+        },
+    ),
+    "jitter makes packets wait as long at any rate": (
+        "random-loss",
+        "sender",
+        {
+            "path": {
+                "rtt": "30 ms",
+                "rate": "80 Mbit/s",
+                "jitter": {"spread": "3 ms", "distribution": "normal"},
+                "down": {"loss": 0.003},
+            },
+            "host": LARGE,
+            "duration": "20 s",
+        },
+    ),
+    "behind a rate that varies packets wait the longer the slower it is": (
+        "capacity",
+        "receiver",
+        {
+            "path": {
+                "rtt": "40 ms",
+                "queue": "100 ms",
+                "down": {"rate": {"steps": [[f"{at} s", f"{rate} Mbit/s"] for at, rate in enumerate(RATES)]}},
+                "up": {"rate": "10 Mbit/s"},
+            },
+            "duration": "15 s",
         },
     ),
     "what waits for a missing segment closes the window too": (

@@ -22,6 +22,7 @@ from bentpipe.doctor.families.at_receiver import at_receiver
 from bentpipe.doctor.families.by_packets import by_packets
 from bentpipe.doctor.families.capacity import capacity
 from bentpipe.doctor.families.losses import losses
+from bentpipe.doctor.families.marks import marks
 from bentpipe.doctor.families.mtu import mtu
 from bentpipe.doctor.families.pacing import pacing
 from bentpipe.doctor.families.processor import with_processor
@@ -38,6 +39,7 @@ FAMILIES: Mapping[str, Family] = {
     "sender": sender,
     "slow_start": slow_start,
     "losses": losses,
+    "marks": marks,
     "stalls": stalls,
     "mtu": mtu,
     "pacing": pacing,

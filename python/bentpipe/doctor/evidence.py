@@ -215,8 +215,10 @@ def first_payload_s(frame: pl.DataFrame, mss_bytes: int | None) -> float | None:
     """Of the samples of a transfer: in the middle of the two between which a segment's worth was delivered
     first. Less than that is what programs tell each other before. None: it was in the first sample."""
     after = frame.filter(pl.col("delivered_bytes") >= (mss_bytes or _USUAL_MSS))["time_s"].min()
+    if after is None:
+        return None
     before = frame.filter(pl.col("time_s") < after)["time_s"].max()
-    if after is None or before is None:
+    if before is None:
         return None
     return (float(before) + float(after)) / 2  # type: ignore[arg-type]
 

@@ -54,7 +54,7 @@ def losses(view: View) -> list[Claim]:
 
 
 def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list[Claim]:
-    bound = _bound(view) & ~view.returning
+    held = bound(view) & ~view.returning
     latest = found.latest(view)
     lossy = latest >= 0
     by_chance = {cause: by_chance[cause] for cause in CAUSES}
@@ -67,10 +67,10 @@ def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> li
     chance = by_chance[kind]
     if kind in ("policer", "line-drops"):
         rate = passed_bit_s(view)
-        holds = lossy & (bound | _sends(view, rate))
+        holds = lossy & (held | _sends(view, rate))
         return [dropped(view, kind, holds, found, rate_bit_s=rate, chance=chance, chances=by_chance)]
     if kind in ("timeouts", "reordering"):
-        named = _random(view, bound & lossy, found)
+        named = _random(view, held & lossy, found)
         return [
             _by_timeouts(view, named, found, chance)
             if kind == "timeouts"
@@ -82,10 +82,10 @@ def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> li
     if max(share, 1 - share) >= _SPLIT or min(by_chance["random-loss"], by_chance["short-queue"]) < _LIKELY:
         of_overflow, of_random = (lossy, ~lossy & False) if kind == "short-queue" else (~lossy & False, lossy)
     claims = []
-    if (bound & of_random).any():
-        claims.append(replace(_random(view, bound & of_random, found), certainty=by_chance["random-loss"]))
-    if (bound & of_overflow).any():
-        claims.append(_short_queue(view, bound & of_overflow, found, by_chance["short-queue"]))
+    if (held & of_random).any():
+        claims.append(replace(_random(view, held & of_random, found), certainty=by_chance["random-loss"]))
+    if (held & of_overflow).any():
+        claims.append(_short_queue(view, held & of_overflow, found, by_chance["short-queue"]))
     return claims
 
 
@@ -102,7 +102,7 @@ def _of_bbr(view: View, found: Episodes) -> list[Claim]:
         least_s = max(least_s, _SEGMENTS_AT_ONCE * view.mss * 8 / rate_bit_s)
     if lost < _SOME or not waits.size or np.quantile(waits, _NEARLY_ALL) >= least_s:
         return []
-    holds = (found.latest(view) >= 0) & (_bound(view) | _sends(view, rate_bit_s)) & ~view.returning
+    holds = (found.latest(view) >= 0) & (bound(view) | _sends(view, rate_bit_s)) & ~view.returning
     if not holds.any():
         return []
     return [
@@ -174,7 +174,8 @@ def _reordered(view: View, of: Claim, chance: float) -> Claim:
     )
 
 
-def _bound(view: View) -> Flags:
+def bound(view: View) -> Flags:
+    """Where cwnd is full in congestion avoidance, or TCP repairs a loss."""
     if not view.knows_cwnd:
         # A capture: whatever neither the window nor a pause limits.
         with np.errstate(invalid="ignore"):
@@ -184,8 +185,8 @@ def _bound(view: View) -> Flags:
         full = view["in_flight_bytes"] >= _FULL * view["cwnd_bytes"]
         more = view["notsent_bytes"] >= view.mss
         avoids = view["cwnd_bytes"] >= view["ssthresh_bytes"]
-    bound: Flags = view.recovering | ((full | more) & avoids)
-    return bound
+    held: Flags = view.recovering | ((full | more) & avoids)
+    return held
 
 
 def _random(view: View, holds: Flags, found: Episodes) -> Claim:

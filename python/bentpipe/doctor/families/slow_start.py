@@ -16,6 +16,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.families.marks import cuts
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import size
@@ -95,6 +96,6 @@ def _at_sender(view: View) -> tuple[Flags, Flags]:
         more = view["notsent_bytes"] >= view.mss
         sends = (full | more) & ~view.recovering
         rises = (cwnd < ssthresh) & sends
-        no_loss = np.nan_to_num(view["retransmits"]) == 0
+        no_loss = (np.nan_to_num(view["retransmits"]) == 0) & ~np.logical_or.accumulate(cuts(view))
         early = (cwnd >= ssthresh) & np.isfinite(ssthresh) & no_loss & full
     return rises, early
