@@ -9,6 +9,11 @@ from test_findings import BULK, diagnosed
 from bentpipe.doctor.evidence import SeenFrom
 
 LARGE = {"tcp_rmem": [4096, 131072, 100_000_000], "tcp_wmem": [4096, 16384, 100_000_000]}
+NO_SACK = {
+    "path": {"rtt": "120 ms", "rate": "16 Mbit/s", "queue": "1 bdp"},
+    "host": {**LARGE, "sack": False},
+    "duration": "20 s",
+}
 RATES = (16, 10, 20, 13, 22, 17, 11, 19, 14, 21, 12, 18, 10, 20, 15)
 RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
     "the last round trip of a short file carries what is left": (
@@ -143,6 +148,24 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
                 "up": {"rate": "10 Mbit/s"},
             },
             "duration": "15 s",
+        },
+    ),
+    "without SACK repairs last long": (
+        "tcp-options",
+        "sender",
+        {**NO_SACK},
+    ),
+    "then a receiver waits for holes, not its application": (
+        "tcp-options",
+        "receiver",
+        {**NO_SACK},
+    ),
+    "files that are fetched one by one end in slow start": (
+        "slow-start",
+        "receiver",
+        {
+            "path": {"rtt": "120 ms", "rate": "16 Mbit/s"},
+            "workload": [{"name": "files", "kind": "http", "size": "100 kB", "fetches": 20}],
         },
     ),
     "what waits for a missing segment closes the window too": (

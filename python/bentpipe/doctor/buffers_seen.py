@@ -19,8 +19,11 @@ def buffers_seen(of: Diagnosis, sender: str, receiver: str) -> dict[str, Any]:
     """Tables of a lab by their hosts. `sender`, `receiver`: which is `client` and which `server`."""
     found: dict[str, Any] = {}
     kinds = {each.kind for each in of.findings}
-    if "tcp-options" in kinds:
+    if any(each.evidence.get("option") == "window_scaling" for each in of.findings):
         found[receiver] = {"window_scaling": False}
+    for host, offered in ((sender, of.evidence.sender_offered), (receiver, of.evidence.receiver_offered)):
+        if offered.sack is False:
+            found.setdefault(host, {})["sack"] = False
     if "receiver-window" in kinds:
         window = float(np.nanmax(of.view["rwnd_bytes"]))
         most = of.evidence.rcvbuf_most_bytes or round(window / _WINDOW_OF_BUFFER)

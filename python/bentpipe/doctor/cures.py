@@ -114,6 +114,9 @@ def _changes(of: Diagnosis, document: Mapping[str, Any]) -> list[dict[str, Any]]
         elif finding.kind == "send-buffer":
             least, usual, most = document.get(sender, {}).get("tcp_wmem", (4096, 16_384, 4_194_304))
             add({f"{sender}.tcp_wmem": [least, max(usual, 16_384), _TIMES * most]})
+        elif finding.kind == "tcp-options" and finding.evidence.get("option") == "sack":
+            lacking = [host for host in (sender, receiver) if document.get(host, {}).get("sack") is False]
+            add({f"{host}.sack": True for host in lacking})
         elif finding.kind == "tcp-options":
             add({f"{receiver}.window_scaling": True})
         elif finding.kind == "slow-start":

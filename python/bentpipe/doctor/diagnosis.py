@@ -24,6 +24,7 @@ from bentpipe.doctor.families.capacity import capacity
 from bentpipe.doctor.families.losses import losses
 from bentpipe.doctor.families.marks import marks
 from bentpipe.doctor.families.mtu import mtu
+from bentpipe.doctor.families.no_sack import no_sack
 from bentpipe.doctor.families.pacing import pacing
 from bentpipe.doctor.families.processor import with_processor
 from bentpipe.doctor.families.receive_window import receive_window
@@ -40,6 +41,7 @@ FAMILIES: Mapping[str, Family] = {
     "slow_start": slow_start,
     "losses": losses,
     "marks": marks,
+    "no_sack": no_sack,
     "stalls": stalls,
     "mtu": mtu,
     "pacing": pacing,
@@ -75,6 +77,7 @@ HEALTHY = 0.9
 """Share of the path's rate from which on a transfer has what the path carries."""
 _BURSTS_MEET = {"capacity", "short-queue", "random-loss", "policer", "line-drops"}
 _DROP = {"policer", "line-drops"}
+_BEFORE_REPAIRS = {"mtu", "outage"}
 _LIKELY = 0.5
 _SURE = 0.9
 _LEAST_WAIT_S = 0.01
@@ -107,7 +110,8 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     if seen.size < _LEAST_SAMPLES or not counts.any():
         return Diagnosis(evidence, seen, (_too_little(min(seen.size, int(counts.sum()))),))
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
-    claims = with_processor(seen, _without_queued(seen, _without_starved(claims)))
+    claims = _without_queued(seen, _without_starved(_without_repairs(claims)))
+    claims = with_processor(seen, claims)
     weights = np.where(counts, seen.dt_s, 0.0)
     left = counts.copy()
     taken = []
@@ -183,6 +187,20 @@ def _without_starved(claims: Sequence[Claim]) -> list[Claim]:
         return list(claims)
     return [
         replace(each, holds=each.holds & ~starved[0]) if each.kind in _BURSTS_MEET else each
+        for each in claims
+    ]
+
+
+def _without_repairs(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without the samples in which repairs last long for want of SACK: what dropped is over, and
+    windows and buffers are full of what waits for a hole."""
+    repairs = [each.holds for each in claims if each.evidence.get("option") == "sack"]
+    if not repairs:
+        return list(claims)
+    return [
+        each
+        if each.evidence.get("option") == "sack" or each.kind in _BEFORE_REPAIRS
+        else replace(each, holds=each.holds & ~repairs[0])
         for each in claims
     ]
 

@@ -10,6 +10,11 @@ _GROWS = 1.2
 _GROWS_WITHIN = 3
 _LEAST_S = 0.5
 _LAST_ROUND_TRIPS = 2
+_SEVERAL = 3
+_MOSTLY = 0.5
+_INITIAL_SEGMENTS = 10
+_BEFORE = 2
+"""Round trips of the handshake and of a request."""
 
 
 def rising(view: View) -> Flags:
@@ -30,5 +35,26 @@ def rising(view: View) -> Flags:
         reached_s = np.inf
     ends_s = view.time_s[int(np.argmax(stalls))] if stalls.any() else np.inf
     lost = (np.nan_to_num(view["out_of_order"]) > 0) | (np.nan_to_num(view["retransmits"]) > 0)
-    rises: Flags = (view.time_s < min(reached_s, ends_s)) & ~lost
+    rises: Flags = ((view.time_s < min(reached_s, ends_s)) | _of_short_ones(view)) & ~lost
     return rises
+
+
+def _of_short_ones(view: View) -> Flags:
+    """The samples of connections that end within slow start, if several of these carry most of the payload,
+    as files that are fetched one by one."""
+    found = np.zeros(view.size, bool)
+    base_s = view.base_rtt_s or 0.0
+    counted = np.nan_to_num(view["delivered_bytes"])
+    short, whole = [], 0.0
+    for number in view.connections:
+        own = view.connection == number
+        count, time_s = float(counted[own].max()), view.time_s[own]
+        whole += count
+        doublings = np.log2(count / (_INITIAL_SEGMENTS * view.mss) + 1)
+        allowed_s = base_s * (doublings + _BEFORE) + 2 * float(np.median(view.dt_s[own]))
+        if count > 0 and time_s[-1] - time_s[0] <= allowed_s:
+            short.append((own, count))
+    if len(short) >= _SEVERAL and sum(count for _, count in short) >= _MOSTLY * whole:
+        for own, _ in short:
+            found |= own
+    return found

@@ -25,6 +25,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.families.no_sack import waits_for_holes
 from bentpipe.doctor.view import UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
 from bentpipe.words.wording import duration, rate, size
 
@@ -54,7 +55,7 @@ def receive_window(view: View) -> list[Claim]:
         else:
             full = filled_from_afar(view)
             # What waits for a missing segment is in the buffer too.
-            calm = view.grown("out_of_order") <= 0
+            calm = (view.grown("out_of_order") <= 0) & ~waits_for_holes(view)
             full |= calm & (view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"])
         slow = _read_slowly(view, full)
     if view.at_sender and (view.evidence.congestion_control or "").startswith("bbr"):
@@ -75,6 +76,7 @@ def receive_window(view: View) -> list[Claim]:
             "removed, no window exceeds 65 535 bytes",
             formula="window <= 65 535 bytes without the option of RFC 7323",
             otherwise="window scaling in both SYNs",
+            evidence={"option": "window_scaling", **claims[-1].evidence},
         )
     return claims
 
