@@ -22,7 +22,7 @@ from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
 
-_LEAST_S = 1.0
+_LEAST_S = 0.4
 _LEAST_ROUND_TRIPS = 4
 _SURELY_A_WINDOW = 10
 """Segments: with so few in flight, some may have been lost before the silence."""
