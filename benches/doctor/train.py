@@ -14,9 +14,10 @@ of 6 s and more, of as many of these whose ACKs come in bunches, and of as many 
 
 import argparse
 import json
+import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -186,7 +187,19 @@ def fitted(rows: list[Seen]) -> Weights:
     target = np.eye(len(causes))[[causes.index(each) for each in said]]
     counts = np.array([_HALF if each.kind in _COMMON else 1.0 for each in rows])
     fit = _descended(matrix, target, counts / counts.sum())
+    fit[0] -= [_log_more_frequent(cause, rows[0].end) for cause in causes]
     return Weights(names, middle, spread, fit, causes, context)
+
+
+def _log_more_frequent(cause: str, end: str) -> float:
+    """By how much more frequent the labs of OTHERS make a cause among those that it was fitted to. The term
+    that all runs have is less by the logarithm of that."""
+
+    def often(kinds: Iterable[str]) -> float:
+        own = (kind for kind in kinds if _cause(kind, end) == cause)
+        return sum(_HALF if kind in _COMMON else 1.0 for kind in own)
+
+    return math.log(often(_PLANTED) / often(set(_PLANTED) - set(OTHERS)))
 
 
 def _causes(end: str) -> tuple[str, ...]:
@@ -196,7 +209,11 @@ def _causes(end: str) -> tuple[str, ...]:
 
 
 def _planted(each: Seen) -> str:
-    return FULL if each.kind in _FULL and each.end in _RECEIVERS else _PLANTED[each.kind]
+    return _cause(each.kind, each.end)
+
+
+def _cause(kind: str, end: str) -> str:
+    return FULL if kind in _FULL and end in _RECEIVERS else _PLANTED[kind]
 
 
 def _descended(matrix: Floats, target: Floats, counts: Floats) -> Floats:

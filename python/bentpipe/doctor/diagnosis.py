@@ -82,6 +82,7 @@ _LIKELY = 0.5
 _SURE = 0.9
 _LEAST_WAIT_S = 0.01
 _LEAST_WAIT = 0.25
+_DIFFERS = 1.25
 _OFTEN = 0.25
 _SELDOM = 0.05
 _MOSTLY_FULL = 0.4
@@ -206,21 +207,27 @@ def _without_repairs(claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _without_queued(seen: View, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without those that something without a queue drops, where packets mostly wait in one at a
-    constant rate, unless their signs say so for sure."""
-    base_s = seen.base_rtt_s or 0.0
-    waits_s = middle(seen.queue_s, seen.standing)
+    """The claims without those that something without a queue drops, where packets wait in one at a constant
+    rate, unless their signs say so for sure. It takes a long wait, or flights so different that without a
+    queue they would give other rates, or that nearly all the time is such."""
+    whole_s = float(seen.dt_s.sum())
     full = [
-        each
+        float(seen.dt_s[each.holds].sum()) / whole_s
         for each in claims
         if each.kind == "capacity"
         and each.certainty >= _SURE
         and share_of(seen.standing, each.holds, seen.dt_s) >= _SURE
-        and float(seen.dt_s[each.holds].sum()) >= _MOST * float(seen.dt_s.sum())
     ]
-    if not full or not waits_s >= max(_LEAST_WAIT_S, _LEAST_WAIT * base_s):
+    if not full or full[0] < _MOST:
         return list(claims)
-    return [each for each in claims if each.kind not in _DROP or each.certainty >= _SURE]
+    waits_s = middle(seen.queue_s, seen.standing)
+    low, high = np.quantile(seen.flight[seen.standing], (0.1, 0.9))
+    queued = (
+        waits_s >= max(_LEAST_WAIT_S, _LEAST_WAIT * (seen.base_rtt_s or 0.0))
+        or high >= _DIFFERS * low
+        or (full[0] >= _SURE and _carries_what_it_can(seen))
+    )
+    return [each for each in claims if not queued or each.kind not in _DROP or each.certainty >= _SURE]
 
 
 def _of_another(seen: View, claims: Sequence[Claim], weights: Floats) -> bool:
