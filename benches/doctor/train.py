@@ -6,10 +6,12 @@ the training half's seeds only, with samples every 100 ms and every 10 or 30 ms,
 the same runs: to labs as they are drawn, to twice as many with other congestion controls, several
 connections and uploads among them, to half as many over two, four or eight connections (variants.py), to
 transfers of 6 s and more with all of these, to such transfers whose ACKs come in bunches, and to labs whose
-payload comes late now and then (jitter). Half of the paced senders are paced by their socket's option.
+payload comes late now and then (jitter). Labs of OTHERS are among all of them. Half of the paced senders are
+paced by their socket's option.
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
 the weights for captures alone, from captures at both ends of labs as they are drawn, of as many transfers
-of 6 s and more, of as many of these whose ACKs come in bunches, and of as many with jitter.
+of 6 s and more, of as many of both with other congestion controls, several connections and uploads among
+them, of as many transfers of 6 s and more whose ACKs come in bunches, and of as many with jitter.
 """
 
 import argparse
@@ -101,7 +103,9 @@ SOURCES = (
 )
 CAPTURED = (
     Source(0, None, WHOLE, 1.0),
+    Source(20_000, "fresh", SMALLER, 1.0),
     Source(40_000, None, SHORT, 1.0),
+    Source(40_000, "fresh", SHORT, 1.0),
     Source(50_000, "bunched", SHORT, 1.0),
     Source(30_000, "late", SHORT, 1.0),
 )
