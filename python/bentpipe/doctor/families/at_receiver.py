@@ -72,7 +72,7 @@ def at_receiver(view: View) -> list[Claim]:
             claims.append(_full(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
             calm &= False
         elif kind in SENDER_SIDE:
-            calm |= lossy & ~rising(view)
+            calm |= lossy & ~rising(view) & ~view.standing
         elif lossy.any():
             claims.append(_dropped(view, lossy, found, by_chance))
     if calm.any():
