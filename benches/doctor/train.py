@@ -38,7 +38,6 @@ from bentpipe.doctor.drop_causes import (
     CAUSES,
     CONTEXT,
     FULL,
-    SENDER_SIDE,
     Weights,
     all_signs,
 )
@@ -74,7 +73,6 @@ _ENDS: tuple[SeenFrom, ...] = ("sender", "receiver")
 _PACKETS = ("packets at sender", "packets at receiver")
 _SEVERAL = ("sender of several", "receiver of several")
 _SENDERS = (_ENDS[0], _SEVERAL[0])
-_RECEIVERS = (_ENDS[1], _SEVERAL[1])
 _DRAWS = 8
 _PENALTY = 3e-4
 _STEPS = 600
@@ -207,9 +205,7 @@ def _log_more_frequent(cause: str, end: str) -> float:
 
 
 def _causes(end: str) -> tuple[str, ...]:
-    if end in _SENDERS:
-        return CAUSES
-    return (*CAUSES, *SENDER_SIDE) if end in _PACKETS else AT_RECEIVER
+    return CAUSES if end in _SENDERS else AT_RECEIVER
 
 
 def _planted(each: Seen) -> str:
@@ -217,7 +213,7 @@ def _planted(each: Seen) -> str:
 
 
 def _cause(kind: str, end: str) -> str:
-    return FULL if kind in _FULL and end in _RECEIVERS else _PLANTED[kind]
+    return FULL if kind in _FULL and end not in _SENDERS else _PLANTED[kind]
 
 
 def _descended(matrix: Floats, target: Floats, counts: Floats) -> Floats:

@@ -128,7 +128,8 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     found.sort(key=lambda each: (-(each.share if each.lost_share is None else each.lost_share), -each.share))
     drops = any(each.kind in _DROP for each in found)
     full = sum(each.share for each in found if each.kind == "capacity") >= _MOSTLY_FULL
-    if _carries_what_it_can(seen) and full and not drops:
+    carries = _carries_what_it_can(seen, seen.capacity_bit_s or _bound_bit_s(taken, weights))
+    if carries and full and not drops:
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
     return Diagnosis(evidence, seen, (*found[:1], *beside, *found[1:]))
@@ -225,7 +226,7 @@ def _without_queued(seen: View, claims: Sequence[Claim]) -> list[Claim]:
     queued = (
         waits_s >= max(_LEAST_WAIT_S, _LEAST_WAIT * (seen.base_rtt_s or 0.0))
         or high >= _DIFFERS * low
-        or (full[0] >= _SURE and _carries_what_it_can(seen))
+        or (full[0] >= _SURE and _carries_what_it_can(seen, seen.capacity_bit_s))
     )
     return [each for each in claims if not queued or each.kind not in _DROP or each.certainty >= _SURE]
 
@@ -259,15 +260,15 @@ def _finding(claim: Claim, own: Flags, weights: Floats, lost: Floats | None) -> 
     )
 
 
-def _carries_what_it_can(seen: View) -> bool:
-    """Where the transfer counts from the beginning of its connection, a round trip passes before the first
-    payload is acknowledged, which does not count."""
+def _carries_what_it_can(seen: View, rate_bit_s: float | None) -> bool:
+    """Whether nine tenths of that rate. Where the transfer counts from the beginning of its connection, a
+    round trip passes before the first payload is acknowledged, which does not count."""
     goodput, lasts_s = seen.evidence.goodput_bit_s, seen.evidence.duration_s
-    if not goodput or not seen.capacity_bit_s:
+    if not goodput or not rate_bit_s:
         return False
     before_s = 0.0 if seen.evidence.counts_from_payload else float(np.nan_to_num(middle(seen.rtt_s)))
     carried_s = lasts_s - before_s
-    return bool(carried_s > 0 and goodput * lasts_s / carried_s >= HEALTHY * seen.capacity_bit_s)
+    return bool(carried_s > 0 and goodput * lasts_s / carried_s >= HEALTHY * rate_bit_s)
 
 
 def _unknown(seen: View, left: Flags) -> Claim:

@@ -33,8 +33,9 @@ CAUSES = ("random-loss", "short-queue", "policer", "line-drops", "timeouts", "re
 SENDER_SIDE = ("send-buffer", "sender-application", "pacing")
 """What can keep a sender from sending more. A receiver infers these too."""
 FULL = "capacity"
-"""A receiver infers from the same signs that the path was full: its round trips may not show it."""
+"""A receiver and a capture infer from the same signs that the path was full: round trips may not show it."""
 AT_RECEIVER = (*CAUSES, *SENDER_SIDE, FULL)
+"""And in a capture."""
 CONTEXT = ("coarse", "round_trip", "flight_segments")
 _TEMPERED = 2 / 3
 _KEEPS_ORDER = 3
@@ -114,8 +115,7 @@ def _signs(view: View) -> dict[str, float]:
 def drop_causes(view: View) -> dict[str, float]:
     """The chance of each cause; empty where nothing was lost, or no round trip is known.
 
-    At a receiver and in a capture the causes of SENDER_SIDE are among them, and a loss is not needed. At a
-    receiver's socket so is FULL.
+    At a receiver and in a capture FULL and the causes of SENDER_SIDE are among them, and it takes no loss.
     """
     found = all_signs(view)
     if not found:

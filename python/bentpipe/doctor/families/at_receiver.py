@@ -69,7 +69,7 @@ def at_receiver(view: View) -> list[Claim]:
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
         if kind == FULL:
-            claims.append(_full(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
+            claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
             calm &= False
         elif kind in SENDER_SIDE:
             calm |= lossy & ~rising(view) & ~view.standing
@@ -147,7 +147,7 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     return _overflow(view, holds, found, chance)
 
 
-def _full(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
+def full_by_arrivals(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     """The path was full, by how the payload arrived."""
     most, usual = passed_bit_s(view), middle(view.total_bit_s, holds)
     wait_s = middle(view.queue_s, holds)

@@ -4,6 +4,8 @@ A capture shows neither what is unsent nor the buffer. Where nothing was lost th
 the window was open, one of the three limits. Which one follows from how the payload comes and what is in
 flight (arrival_signs.py, packet_signs.py, drop_causes.py), as at a receiver.
 
+The same signs tell that the path was full, as with BBR, which keeps hardly a queue.
+
 Some of it follows without weights:
 
 - **A pause** is the application's: nothing is in flight for a round trip and for the time of three segments
@@ -29,8 +31,9 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.claim import Claim, known
-from bentpipe.doctor.drop_causes import SENDER_SIDE, drop_causes
+from bentpipe.doctor.drop_causes import FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import episodes
+from bentpipe.doctor.families.at_receiver import full_by_arrivals
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
@@ -62,8 +65,13 @@ def by_packets(view: View) -> list[Claim]:
     with np.errstate(invalid="ignore"):
         calm &= ~(view.flight >= _OPEN * view["rwnd_bytes"])
     calm &= ~pauses(view)
-    if not by_chance or max(by_chance, key=lambda cause: by_chance[cause]) not in SENDER_SIDE:
-        calm &= episodes(view).latest(view) < 0
+    likeliest = max(by_chance, key=lambda cause: by_chance[cause]) if by_chance else None
+    found = episodes(view)
+    if likeliest == FULL:
+        calm &= ~view.recovering
+        return [full_by_arrivals(view, calm, found, by_chance[FULL])] if calm.any() else []
+    if likeliest not in SENDER_SIDE:
+        calm &= found.latest(view) < 0
     if not calm.any():
         return []
     claim = sender_side(view, calm, _possible(view, calm, by_chance))

@@ -13,7 +13,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known
-from bentpipe.doctor.drop_causes import CAUSES, SENDER_SIDE, drop_causes
+from bentpipe.doctor.drop_causes import CAUSES, FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes, policed
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
@@ -50,7 +50,7 @@ def losses(view: View) -> list[Claim]:
         return _of_bbr(view, found)
     likeliest = max(by_chance, key=lambda cause: by_chance[cause])
     # In a capture what was lost may not be what limits (by_packets.py).
-    return [] if likeliest in SENDER_SIDE else _by_cause(view, found, by_chance)
+    return [] if likeliest in (*SENDER_SIDE, FULL) else _by_cause(view, found, by_chance)
 
 
 def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list[Claim]:
