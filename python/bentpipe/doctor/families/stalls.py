@@ -23,6 +23,8 @@ from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
 
 _LEAST_S = 0.4
+_LEAST_CAPTURED_S = 1.0
+"""A capture does not know for sure what is in flight."""
 _LEAST_ROUND_TRIPS = 4
 _SURELY_A_WINDOW = 10
 """Segments: with so few in flight, some may have been lost before the silence."""
@@ -103,7 +105,8 @@ def _silences(view: View) -> tuple[Flags, list[np.ndarray]]:
     arrived = view.grown("arrived_bytes") + view.grown("delivered_bytes")
     with np.errstate(invalid="ignore"):
         quiet = (arrived <= 0) & (view.flight > 0) & (view["rwnd_bytes"] >= view.mss) & (view.dt_s > 0)
-    least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
+    shortest_s = _LEAST_CAPTURED_S if view.evidence.of_packets else _LEAST_S
+    least_s = max(shortest_s, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
     silent = np.zeros(view.size, bool)
     runs = []
     for begin, end in stretches(quiet):
