@@ -9,7 +9,7 @@ The two are told apart by what the window does. A small buffer keeps the window 
 reader closes it: the window falls below 80 % of its largest, or what is unread fills a quarter of the
 buffer.
 
-At a sender it may do so and yet never be full: the host of a reader that waits holds its ACKs back, the
+At a sender's socket it may do so and yet never be full: the host of a reader that waits holds its ACKs back, the
 sender answers with bursts, and these overflow a queue. A reader that keeps up leaves the window open. So a
 window that is closed so far in a quarter of the time, while TCP repairs nothing, is a slow reader's too.
 
@@ -51,7 +51,8 @@ def receive_window(view: View) -> list[Claim]:
             counted = view.grown("rwnd_limited_s") >= view.dt_s / 2
             cwnd = view["cwnd_bytes"]
             full = (full & ~(cwnd < window)) | (counted & (view.dt_s > 0))
-            full |= _often(view, _closed(view))
+            if not view.evidence.of_packets:
+                full |= _often(view, _closed(view))
         else:
             full = filled_from_afar(view)
             # What waits for a missing segment is in the buffer too.
