@@ -9,9 +9,9 @@ The two are told apart by what the window does. A small buffer keeps the window 
 reader closes it: the window falls below 80 % of its largest, or what is unread fills a quarter of the
 buffer.
 
-At a sender's socket it may do so and yet never be full: the host of a reader that waits holds its ACKs back, the
-sender answers with bursts, and these overflow a queue. A reader that keeps up leaves the window open. So a
-window that is closed so far in a quarter of the time, while TCP repairs nothing, is a slow reader's too.
+At a sender's socket it may do so and yet never be full: the host of a reader that waits holds its ACKs back,
+the sender answers with bursts, and these overflow a queue. A reader that keeps up leaves the window open. So
+a window that is closed so far in a quarter of the time, while TCP repairs nothing, is a slow reader's too.
 
 A slow reader is what limits as long as it has something to read: after the window was closed, until what it
 lacked is read at the usual rate. These samples count too.
