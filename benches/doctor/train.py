@@ -185,7 +185,7 @@ def fitted(rows: list[Seen]) -> Weights:
     context = None if rows[0].end in _PACKETS else CONTEXT
     weights = Weights(names, middle, spread, np.zeros((0, 0)), causes, context)
     matrix = np.array([weights.terms(each.signs) for each in rows])
-    said = [_planted(each) for each in rows]
+    said = [_cause(each.kind, each.end) for each in rows]
     target = np.eye(len(causes))[[causes.index(each) for each in said]]
     counts = np.array([_HALF if each.kind in _COMMON else 1.0 for each in rows])
     fit = _descended(matrix, target, counts / counts.sum())
@@ -206,10 +206,6 @@ def _log_more_frequent(cause: str, end: str) -> float:
 
 def _causes(end: str) -> tuple[str, ...]:
     return CAUSES if end in _SENDERS else AT_RECEIVER
-
-
-def _planted(each: Seen) -> str:
-    return _cause(each.kind, each.end)
 
 
 def _cause(kind: str, end: str) -> str:
@@ -242,7 +238,7 @@ def left_out(rows: list[Seen]) -> str:
             if each.number % _FOLDS == fold:
                 chances = weights.of(each.signs)
                 said = max(chances, key=lambda cause: chances[cause])
-                (right if said == _planted(each) else wrong)[each.kind] += 1
+                (right if said == _cause(each.kind, each.end) else wrong)[each.kind] += 1
     return ", ".join(f"{kind} {right[kind] / max(right[kind] + wrong[kind], 1):.0%}" for kind in _PLANTED)
 
 

@@ -14,6 +14,8 @@ NO_SACK = {
     "host": {**LARGE, "sack": False},
     "duration": "20 s",
 }
+MARKING = {"limit": "4 bdp", "discipline": "fq_codel", "ecn": True}
+MARKS = {"host": {**LARGE, "ecn": True}, "duration": "20 s"}
 RATES = (16, 10, 20, 13, 22, 17, 11, 19, 14, 21, 12, 18, 10, 20, 15)
 RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
     "the last round trip of a short file carries what is left": (
@@ -100,28 +102,12 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
     "a queue that marks keeps the path full, and slow start did not end too early": (
         "capacity",
         "sender",
-        {
-            "path": {
-                "rtt": "30 ms",
-                "rate": "5 Mbit/s",
-                "queue": {"limit": "4 bdp", "discipline": "fq_codel", "ecn": True},
-            },
-            "host": {**LARGE, "ecn": True},
-            "duration": "20 s",
-        },
+        {**MARKS, "path": {"rtt": "30 ms", "rate": "5 Mbit/s", "queue": MARKING}},
     ),
     "over a longer path it marks too early": (
         "short-queue",
         "sender",
-        {
-            "path": {
-                "rtt": "120 ms",
-                "rate": "16 Mbit/s",
-                "queue": {"limit": "4 bdp", "discipline": "fq_codel", "ecn": True},
-            },
-            "host": {**LARGE, "ecn": True},
-            "duration": "20 s",
-        },
+        {**MARKS, "path": {"rtt": "120 ms", "rate": "16 Mbit/s", "queue": MARKING}},
     ),
     "jitter makes packets wait as long at any rate": (
         "random-loss",
@@ -153,12 +139,12 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
     "without SACK repairs last long": (
         "tcp-options",
         "sender",
-        {**NO_SACK},
+        NO_SACK,
     ),
     "then a receiver waits for holes, not its application": (
         "tcp-options",
         "receiver",
-        {**NO_SACK},
+        NO_SACK,
     ),
     "files that are fetched one by one end in slow start": (
         "slow-start",
