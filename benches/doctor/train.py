@@ -42,7 +42,7 @@ from bentpipe.doctor.drop_causes import (
     all_signs,
 )
 from bentpipe.doctor.evidence import Evidence, SeenFrom
-from bentpipe.doctor.view import view
+from bentpipe.doctor.viewed import view
 
 _PLANTED = {
     "random-loss": "random-loss",

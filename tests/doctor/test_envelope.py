@@ -14,7 +14,8 @@ from bentpipe.doctor.drop_causes import Weights
 from bentpipe.doctor.envelope_signs import envelope_signs
 from bentpipe.doctor.evidence import Evidence, samples
 from bentpipe.doctor.several import whole
-from bentpipe.doctor.view import View, view
+from bentpipe.doctor.view import View
+from bentpipe.doctor.viewed import view
 
 MSS = 1448
 EVERY_S = 0.1

@@ -17,7 +17,7 @@ from bentpipe.doctor.from_capture import is_capture, read
 from bentpipe.doctor.from_run import transfers
 from bentpipe.doctor.inferred import with_sender_state
 from bentpipe.doctor.regular import regular
-from bentpipe.doctor.view import view
+from bentpipe.doctor.viewed import view
 from bentpipe.engines.base import EngineOptions
 from bentpipe.errors import StoreError
 from bentpipe.sweep.run import execute

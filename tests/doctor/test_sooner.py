@@ -15,7 +15,7 @@ from bentpipe.doctor.diagnosis import Diagnosis, diagnose
 from bentpipe.doctor.evidence import Evidence, SeenFrom, samples
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.return_way import sooner_s
-from bentpipe.doctor.view import view
+from bentpipe.doctor.viewed import view
 
 _BULK = {"name": "download", "kind": "bulk", "direction": "down"}
 _UP = {"name": "upload", "kind": "bulk", "direction": "up"}

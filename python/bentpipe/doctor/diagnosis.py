@@ -32,7 +32,8 @@ from bentpipe.doctor.families.sender import sender
 from bentpipe.doctor.families.slow_start import slow_start
 from bentpipe.doctor.families.split import split
 from bentpipe.doctor.families.stalls import stalls
-from bentpipe.doctor.view import View, view
+from bentpipe.doctor.view import View
+from bentpipe.doctor.viewed import view
 from bentpipe.words.wording import percent
 
 FAMILIES: Mapping[str, Family] = {

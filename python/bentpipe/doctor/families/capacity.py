@@ -1,7 +1,7 @@
 """The path carries what it can, and how long its queue stands meanwhile.
 
-A sample is at capacity if a queue stands (view.py), or if the rate is 95 % of the path's or more. A rate at
-which something dropped is not the path's if payload arrived sooner than it allows.
+A sample is at capacity if a queue stands (saturation.py), or if the rate is 95 % of the path's or more. A
+rate at which something dropped is not the path's if payload arrived sooner than it allows.
 
 `bufferbloat` stands beside it: in the median of these samples packets wait 30 ms and a quarter of the
 base RTT or more.

@@ -5,7 +5,7 @@ and the rate is within 10 % of the pacing rate. CUBIC and Reno are paced at 1.2 
 that, above what they reach.
 
 BBR's pacing rate is what it measured. BBR sends a quarter faster every eighth round trip and would have
-found more: its samples are `capacity`, and the rate is the path's (view.py).
+found more: its samples are `capacity`, and the rate is the path's (path_rate.py).
 """
 
 import numpy as np

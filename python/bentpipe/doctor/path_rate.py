@@ -1,0 +1,71 @@
+"""The rate of a path that was full: of a queue that stood, of BBR's probes, or of losses at one rate."""
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, Places
+from bentpipe.doctor.saturation import path_rate_bit_s
+from bentpipe.doctor.view import LEAST_WINDOW_S, WINDOW_FREE_SEGMENTS, View, before_losses
+
+_SAME_RATE = 0.1
+_LEAST_EPISODES = 3
+_OVERSHOT_SEGMENTS = 8
+_OVERSHOT_SHARE = 0.1
+_PROBES = 1 / 8
+"""BBR probes for more in one of eight round trips."""
+
+
+def capacity_of(of: View) -> tuple[float | None, str]:
+    if probes(of):
+        if of.returning.any():
+            return None, ""
+        # It probes a quarter above what it has found: the path had no more.
+        paced = of.total_bit_s[at_its_rate(of)]
+        return (float(np.median(paced)), "probing") if paced.size >= _LEAST_EPISODES else (None, "")
+    found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s)
+    if found is not None:
+        return found, "queue"
+    before = before_losses(of)
+    overshot = _overshot(of, before)
+    rates = of.total_bit_s[before[1:] if overshot else before]
+    if rates.size >= (_LEAST_EPISODES if overshot is None else _LEAST_EPISODES - 1):
+        top = float(np.median(rates))
+        if top > 0 and float(np.median(np.abs(rates - top))) <= _SAME_RATE * top:
+            return max(top, float(np.quantile(of.total_bit_s, 0.9))), "losses"
+    return (None, "") if overshot is None else (overshot, "overshoot")
+
+
+def probes(of: View) -> bool:
+    """Whether the sender is BBR, whose probes for more were free to find it."""
+    return (of.evidence.congestion_control or "").startswith("bbr") and not _probes_are_held(of)
+
+
+def at_its_rate(of: View) -> Flags:
+    """Where BBR carries about what it has found."""
+    found: Flags = of.total_bit_s >= 0.9 * np.quantile(of.total_bit_s, 0.9)
+    return found
+
+
+def _probes_are_held(of: View) -> bool:
+    """Whether BBR's probes may have met a full window, or had nothing more to send, so show no path."""
+    sends = (of.total_bit_s > 0) & (of.dt_s > 0)
+    with np.errstate(invalid="ignore"):
+        held = of["notsent_bytes"] < of.mss
+        held |= of.flight >= of["rwnd_bytes"] - WINDOW_FREE_SEGMENTS * of.mss
+        held |= of.grown("rwnd_limited_s") >= of.dt_s / 2
+    return float(of.dt_s[held & sends].sum()) >= _PROBES * float(of.dt_s[sends].sum())
+
+
+def _overshot(of: View, before: Places) -> float | None:
+    """What arrived at most while slow start's last round was lost in part: something was full then."""
+    if not before.size or not of.knows("ssthresh_bytes", "retransmits"):
+        return None
+    place = int(before[0])
+    with np.errstate(invalid="ignore"):
+        if not of["cwnd_bytes"][place] < of["ssthresh_bytes"][place]:
+            return None
+    until_s = of.time_s[place] + 3 * (of.base_rtt_s or 0.0) + 2 * LEAST_WINDOW_S
+    following = np.flatnonzero((of.time_s >= of.time_s[place]) & (of.time_s <= until_s))
+    lost = np.nanmax(of["retransmits"][following]) - np.nan_to_num(of["retransmits"][place])
+    if lost < max(_OVERSHOT_SEGMENTS, _OVERSHOT_SHARE * np.nanmax(of.flight[following]) / of.mss):
+        return None
+    return float(max(of.total_bit_s[following].max(), np.quantile(of.total_bit_s, 0.98)))

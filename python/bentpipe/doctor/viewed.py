@@ -1,0 +1,162 @@
+"""A transfer's view from its evidence: rates, round trips, and where a queue stands."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, stretches, summed
+from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.path_rate import at_its_rate, capacity_of, probes
+from bentpipe.doctor.saturation import standing_queue
+from bentpipe.doctor.view import LEAST_WINDOW_S, UNSCALED_BYTES, View
+from bentpipe.doctor.which_way import by_way
+
+_NOISE_TIMES = 4.0
+_LEAST_NOISE_S = 0.0002
+_SILENT_S = 0.05
+_SILENT_OF_BASE = 0.5
+_SILENT_SEGMENTS = 8
+_DEFAULT_MSS = 1448
+_MAD = 1.4826
+"""A normal distribution's standard deviation over its median absolute deviation."""
+
+
+def view(evidence: Evidence) -> View:
+    frame = evidence.samples.sort("connection", "time_s")
+    columns = {
+        name: frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()
+        for name, dtype in frame.schema.items()
+        if dtype != pl.String()
+    }
+    if -1 in (evidence.sender_offered.window_scale, evidence.receiver_offered.window_scale):
+        # The kernel of a receiver keeps a larger window, and cannot say so.
+        columns["rwnd_bytes"] = np.minimum(columns["rwnd_bytes"], UNSCALED_BYTES)
+    connection = frame["connection"].to_numpy()
+    base = _base_rtt_s(evidence, columns)
+    rate, total = _rates(columns, connection, base)
+    rtt_s = columns["srtt_s"]
+    found = View(
+        evidence=evidence,
+        mss=float(evidence.mss_bytes or _DEFAULT_MSS),
+        base_rtt_s=base,
+        columns=columns,
+        dt_s=grown(columns["time_s"], connection),
+        connection=connection,
+        rate_bit_s=rate,
+        total_bit_s=total,
+        flight=columns["outstanding_bytes"]
+        if known_at_all(columns["outstanding_bytes"])
+        else rate * rtt_s / 8,
+        queue_s=rtt_s - base if base else np.full_like(rtt_s, np.nan),
+        recovering=frame["recovery"].is_in(["recovery", "loss"]).fill_null(value=False).to_numpy(),
+        standing=np.zeros(frame.height, bool),
+        returning=np.zeros(frame.height, bool),
+        after_timeout=(frame["recovery"] == "loss").fill_null(value=False).to_numpy(),
+    )
+    found = by_way(replace(found, standing=_standing(found)))
+    if found.returning.any() and probes(found):
+        # What it has found is what the ACKs' way lets through.
+        found = replace(found, returning=found.returning | at_its_rate(found))
+    capacity, source = capacity_of(found)
+    if source != "queue":
+        found = replace(found, standing=np.zeros(frame.height, bool))
+    return replace(found, capacity_bit_s=capacity, capacity_from=source)
+
+
+def _base_rtt_s(evidence: Evidence, columns: dict[str, Floats]) -> float | None:
+    known = [columns["min_rtt_s"], columns["srtt_s"], evidence.pings["rtt_s"].drop_nulls().to_numpy()]
+    every = np.concatenate(known)
+    every = every[np.isfinite(every) & (every > 0)]
+    handshake_s = evidence.handshake_rtt_s
+    if not every.size:
+        return handshake_s
+    found = float(every.min())
+    # A handshake that is much shorter was answered by something nearer (families/split.py).
+    return min(found, handshake_s) if handshake_s and handshake_s > found / 2 else found
+
+
+def _rates(columns: dict[str, Floats], connection: Places, base_s: float | None) -> tuple[Floats, Floats]:
+    time_s = columns["time_s"]
+    arrived = columns["arrived_bytes"]
+    counted = np.where(np.isfinite(arrived), arrived, columns["delivered_bytes"])
+    spacing = float(np.median(np.diff(np.unique(time_s)))) if time_s.size > 2 else 0.1
+    # Whole round trips: within one, a window's packets come in bursts.
+    window_s = max(base_s or 0.0, LEAST_WINDOW_S, 2 * spacing)
+    if base_s and base_s < window_s:
+        window_s = max(round(window_s / base_s), 1) * base_s
+    rate = np.zeros_like(time_s)
+    total = np.zeros_like(time_s)
+    for each in np.unique(connection):
+        own = connection == each
+        at, count = time_s[own], np.nan_to_num(counted[own])
+        rate[own] = (count - np.interp(at - window_s, at, count, left=0.0)) * 8 / window_s
+        until = np.interp(time_s, at, count, left=0.0)
+        total += (until - np.interp(time_s - window_s, at, count, left=0.0)) * 8 / window_s
+    return rate, total
+
+
+def _standing(of: View) -> Flags:
+    if of.base_rtt_s is None or of.size == 0:
+        return of.standing
+    with np.errstate(invalid="ignore"):
+        starts = (of["cwnd_bytes"] < of["ssthresh_bytes"]) if of.at_sender else np.zeros(of.size, bool)
+        unsent = of["notsent_bytes"]
+        window_full = of.flight >= 0.9 * of["rwnd_bytes"]
+        window_full |= of.grown("rwnd_limited_s") >= 0.3 * np.maximum(of.dt_s, 1e-9)
+        bursts = (unsent < of.mss) | (of["app_limited"] > 0.5)
+    return (of.total_bit_s > 0) & standing_queue(
+        queue_s=of.queue_s,
+        base_s=of.base_rtt_s,
+        rate_bit_s=of.total_bit_s,
+        flight=summed(of.flight, of.time_s, of.connection),
+        noise_s=_noise_s(of),
+        lowest_s=_lowest_queue_s(of),
+        mss=of.mss,
+        steady=~of.recovering & ~starts & ~window_full,
+        bursts=bursts,
+    )
+
+
+def _lowest_queue_s(of: View) -> Floats:
+    """The shortest wait within the round trip of each sample; 0 where nothing was in flight meanwhile, since
+    the queue was empty then. Sockets are read too seldom: of them it is the sample's own, and 0 where nothing
+    came to a receiver."""
+    fine = of.evidence.of_packets
+    empty = of.flight == 0 if fine else _is_silent(of)
+    if not of.base_rtt_s or not (fine or empty.any()):
+        return of.queue_s
+    waits = np.where(np.isfinite(of.queue_s), of.queue_s, np.inf) if fine else np.full(of.size, np.inf)
+    if of.connections.size == 1:
+        waits[empty] = 0.0
+    lowest = of.queue_s.copy()
+    for each in np.unique(of.connection):
+        own = np.flatnonzero(of.connection == each)
+        begins = np.searchsorted(of.time_s[own], of.time_s[own] - np.nan_to_num(of.rtt_s[own]))
+        within = [waits[own[begin : place + 1]].min() for place, begin in enumerate(begins)]
+        lowest[own] = within if fine else np.minimum(of.queue_s[own], within)
+    return lowest
+
+
+def _is_silent(of: View) -> Flags:
+    """Where nothing came to a receiver for so long that no queue was there to send it."""
+    found = np.zeros(of.size, bool)
+    if of.at_sender or of.connections.size != 1 or not of.knows("segments_sent"):
+        return found
+    came = of.grown("segments_sent")
+    per_s = float(came.sum()) / max(float(of.dt_s.sum()), 1e-9)
+    least_s = max(_SILENT_S, _SILENT_OF_BASE * (of.base_rtt_s or 0.0), _SILENT_SEGMENTS / max(per_s, 1e-9))
+    for begin, end in stretches(came <= 0):
+        found[begin:end] = of.dt_s[begin:end].sum() >= least_s
+    return found
+
+
+def _noise_s(of: View) -> float:
+    """The scatter of round trips while less than usual was in flight: what a standing queue has to exceed."""
+    known = np.isfinite(of.queue_s) & np.isfinite(of.flight)
+    if known.sum() < 8:
+        return _LEAST_NOISE_S
+    low = known & (of.flight <= np.median(of.flight[known]))
+    steps = np.abs(np.diff(of.queue_s[low]))
+    scatter = _MAD * float(np.median(steps)) if steps.size else 0.0
+    return max(_NOISE_TIMES * scatter, _LEAST_NOISE_S)

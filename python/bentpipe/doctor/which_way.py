@@ -1,0 +1,127 @@
+"""On which way the queue of a transfer stands: the payload's, the acknowledgements', or on neither.
+
+By the time stamps of a capture, or else by the rates of both ways (return_way.py). A receiver sees one of
+them. There payload that came too soon for a queue of its own speaks for the ACKs' way, and waits that are the
+shorter the faster payload comes speak for a path whose own rate varies. At a sender waits that are as long at
+any rate are no queue: jitter makes them.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, middle
+from bentpipe.doctor.return_way import STEADY, spreads
+from bentpipe.doctor.saturation import waits_alike
+from bentpipe.doctor.view import View
+
+_PERSISTS = 0.6
+_LEAST_STAMPED_S = 0.004
+_MOSTLY = 0.5
+_EXACT = 0.03
+_LEAST_COMPARED = 20
+_TOGETHER = 0.4
+"""Correlation of two logarithms."""
+
+
+def by_way(of: View) -> View:
+    """A queue that stands on the way back is none of the payload's path."""
+    base_s = of.base_rtt_s
+    if base_s is None or not of.knows("acks") or not of.standing.any():
+        return of
+    stamped = _return_share(of)
+    if stamped is not None:
+        of = replace(of, return_share=stamped)
+        if stamped > _MOSTLY:
+            return _on_return(of)
+    arrived = of["arrived_bytes"] if of.knows("arrived_bytes") else of["segments_sent"] * of.mss
+    seen = spreads(
+        time_s=of.time_s,
+        connection=of.connection,
+        segments=np.nan_to_num(arrived) / of.mss,
+        acks=np.nan_to_num(of["acks"]) if of.sees_acks_return else None,
+        standing=of.standing & ~of.recovering,
+        base_s=base_s,
+        nothing_late=bool(of.unharmed.all()),
+    )
+    of = replace(of, spreads=seen)
+    of = replace(of, early_s=_early_s(of) if stamped is None else 0.0)
+    nowhere = np.zeros(of.size, bool)
+    return {
+        "there": of,
+        "back": _on_return(of),
+        "neither": replace(of, standing=nowhere),
+    }[_way(of)]
+
+
+def _way(of: View) -> Literal["there", "back", "neither"]:
+    """On which way the queue that seems to stand is; on neither if something else makes packets wait."""
+    seen = of.spreads
+    if of.early_s > 0:
+        return "back"
+    if seen is None or _serves_by_its_rate(of):
+        return "there"
+    if of.reorders and seen.payload > STEADY + seen.exact:
+        # Where packets are late one by one, a long round trip alone shows no queue.
+        return "neither"
+    if of.return_share is not None:
+        return "there"
+    if seen.waits_on_return and (of.at_sender or _persists(of.standing)):
+        return "back"
+    calm = of.standing & ~of.recovering
+    return "neither" if of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) else "there"
+
+
+def _on_return(of: View) -> View:
+    return replace(of, standing=np.zeros(of.size, bool), returning=of.standing)
+
+
+def _serves_by_its_rate(of: View) -> bool:
+    """Whether packets wait the shorter the faster payload comes to a receiver, as in a queue of its own whose
+    rate varies. How long ACKs wait has nothing to do with the payload's rate. It takes enough segments."""
+    seen = of.spreads
+    if of.at_sender or seen is None or of.return_share is not None:
+        return False
+    stands = of.standing & ~of.recovering & (of.total_bit_s > 0) & (of.rtt_s > 0)
+    if seen.payload <= STEADY + seen.exact or seen.exact > _EXACT or stands.sum() < _LEAST_COMPARED:
+        return False
+    rates, waits = np.log(of.total_bit_s[stands]), np.log(of.rtt_s[stands])
+    if not (rates.std() > 0 and waits.std() > 0):
+        return False
+    return float(np.corrcoef(rates, waits)[0, 1]) <= -_TOGETHER
+
+
+def _early_s(of: View) -> float:
+    """By how much payload came, before the queue stood, sooner than that queue would let it if it were on its
+    way. Later payload may come sooner since something held it for a while."""
+    if of.at_sender or of.reorders or not _persists(of.standing) or _serves_by_its_rate(of):
+        return 0.0
+    began_s = float(of.time_s[of.standing].min())
+    return of.sooner_s(middle(of.total_bit_s, of.standing), of.time_s <= began_s)
+
+
+def _return_share(of: View) -> float | None:
+    """Which share of the wait is on the way back, in the median, by the time stamps that passed a capture.
+    None: they do not tell."""
+    stands = of.standing & ~of.recovering
+    wait_s = middle(of.queue_s, stands)
+    if not wait_s >= _LEAST_STAMPED_S:
+        return None
+    if of.evidence.seen_from == "receiver":
+        return (
+            1 - min(middle(of["forward_wait_s"], stands) / wait_s, 1.0)
+            if of.knows("forward_wait_s")
+            else None
+        )
+    forward_s, return_s = middle(of["forward_wait_s"], stands), middle(of["return_wait_s"], stands)
+    if of.evidence.seen_from == "between" and not max(forward_s, return_s) > _MOSTLY * wait_s:
+        return None  # Most of the wait is beyond this point.
+    return min(return_s / wait_s, 1.0) if of.knows("return_wait_s") else None
+
+
+def _persists(standing: Flags) -> bool:
+    """Whether a wait stays once it has begun. A receiver's round trip holds what the sender's program waits
+    for, too, which comes and goes."""
+    places = np.flatnonzero(standing)
+    return bool(places.size and places.size >= _PERSISTS * (places[-1] - places[0] + 1))
