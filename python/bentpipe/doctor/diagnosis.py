@@ -9,7 +9,7 @@ and that was not carried in the finding's samples. If the path's rate is not kno
 the time. A transfer that was carried at 90 % of the path's rate or more has `capacity` first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +32,7 @@ from bentpipe.doctor.families.sender import sender
 from bentpipe.doctor.families.slow_start import slow_start
 from bentpipe.doctor.families.split import split
 from bentpipe.doctor.families.stalls import stalls
+from bentpipe.doctor.neighbours import joined, neighbours, own_samples, went_beside
 from bentpipe.doctor.view import View
 from bentpipe.doctor.viewed import view
 from bentpipe.words.wording import percent
@@ -101,22 +102,47 @@ class Diagnosis:
     evidence: Evidence
     view: View
     findings: tuple[Finding, ...]
+    neighbours: int = 0
+    """Connections of other transfers with which it shared a queue."""
 
 
-def diagnose(evidence: Evidence) -> Diagnosis:
-    """What limited the transfer, the costliest first; there is always a finding."""
-    seen = view(evidence)
+def diagnose(evidence: Evidence, beside: Sequence[Evidence] = ()) -> Diagnosis:
+    """What limited the transfer, the costliest first; there is always a finding. `beside`: other transfers
+    that this end saw. Those that share a queue with this one count as further connections over its path."""
+    alone = view(evidence)
+    near = neighbours(alone, [view(each) for each in beside])
+    if not near:
+        return _diagnosed(evidence, alone)
+    seen = view(joined(evidence, near))
+    own = own_samples(seen, evidence)
+    found = _diagnosed(evidence, seen, own)
+    return replace(
+        found, view=seen.of(own), neighbours=seen.connections.size - np.unique(seen.connection[own]).size
+    )
+
+
+def diagnose_all(transfers: Iterable[Evidence]) -> list[Diagnosis]:
+    """Each of the transfers that one end saw, beside the others that went the same way."""
+    every = list(transfers)
+    return [
+        diagnose(each, [other for other in every if other is not each and went_beside(each, other)])
+        for each in every
+    ]
+
+
+def _diagnosed(evidence: Evidence, seen: View, own: Flags | None = None) -> Diagnosis:
+    """`own`: the samples of the transfer itself, if the view has its neighbours, too."""
     if evidence.unseen_share > _MOST_UNSEEN:
         return Diagnosis(evidence, seen, (_incomplete(evidence.unseen_share),))
-    counts = _counted(seen)
+    counts = _counted(seen) if own is None else _counted(seen) & own
     if seen.size < _LEAST_SAMPLES or not counts.any():
         return Diagnosis(evidence, seen, (_too_little(min(seen.size, int(counts.sum()))),))
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
-    claims = _without_queued(seen, _without_starved(_without_repairs(claims)))
+    claims = _without_queued(seen, _without_starved(seen, _without_repairs(claims)))
     claims = with_processor(seen, claims)
     weights = np.where(counts, seen.dt_s, 0.0)
     left = counts.copy()
-    taken = []
+    taken: list[tuple[Claim, Flags]] = []
     for claim in sorted(
         (each for each in claims if not each.beside), key=lambda each: ORDER.index(each.kind)
     ):
@@ -129,7 +155,12 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     found.sort(key=lambda each: (-(each.share if each.lost_share is None else each.lost_share), -each.share))
     drops = any(each.kind in _DROP for each in found)
     full = sum(each.share for each in found if each.kind == "capacity") >= _MOSTLY_FULL
-    carries = _carries_what_it_can(seen, seen.capacity_bit_s or _bound_bit_s(taken, weights))
+    bound_bit_s = seen.capacity_bit_s or _bound_bit_s(taken, weights)
+    carries = (
+        _carries_what_it_can(seen, bound_bit_s)
+        if own is None
+        else _all_carry(seen, bound_bit_s, weights)
+    )
     if carries and full and not drops:
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
@@ -182,12 +213,18 @@ def _bound_bit_s(taken: Sequence[tuple[Claim, Flags]], weights: Floats) -> float
     return None
 
 
-def _without_starved(claims: Sequence[Claim]) -> list[Claim]:
+def _without_starved(seen: View, claims: Sequence[Claim]) -> list[Claim]:
     """The claims without the samples in which a send buffer leaves nothing to send: a burst that meets a
-    queue or a loss would have come sooner from a larger buffer."""
+    queue or a loss would have come sooner from a larger buffer. But where packets mostly wait longer than the
+    base round trip, more than a BDP waits, so the path is full and a larger buffer would only wait, too."""
     starved = [each.holds for each in claims if each.kind == "send-buffer"]
     if not starved:
         return list(claims)
+    if middle(seen.queue_s, starved[0]) > (seen.base_rtt_s or np.inf):
+        return [
+            replace(each, holds=each.holds & ~seen.standing) if each.kind == "send-buffer" else each
+            for each in claims
+        ]
     return [
         replace(each, holds=each.holds & ~starved[0]) if each.kind in _BURSTS_MEET else each
         for each in claims
@@ -270,6 +307,14 @@ def _carries_what_it_can(seen: View, rate_bit_s: float | None) -> bool:
     before_s = 0.0 if seen.evidence.counts_from_payload else float(np.nan_to_num(middle(seen.rtt_s)))
     carried_s = lasts_s - before_s
     return bool(carried_s > 0 and goodput * lasts_s / carried_s >= HEALTHY * rate_bit_s)
+
+
+def _all_carry(seen: View, rate_bit_s: float | None, weights: Floats) -> bool:
+    """The same of a transfer and its neighbours together."""
+    whole_s = float(weights.sum())
+    if not rate_bit_s or not whole_s > 0:
+        return False
+    return float((weights * seen.total_bit_s).sum()) >= HEALTHY * rate_bit_s * whole_s
 
 
 def _unknown(seen: View, left: Flags) -> Claim:

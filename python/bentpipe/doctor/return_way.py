@@ -38,6 +38,8 @@ _TIMES_COUNTED = 3.0
 _LEAST_SPREAD = 0.01
 """Less than this varies behind a queue too, as link layers and offloads make it."""
 _LEAST_AT_RECEIVER = 0.04
+_LONGER = 3
+_LEFT = 2.0
 _SOONER_SAMPLES = (1, 2, 3, 4, 6, 8)
 _SOONER_SEGMENTS = 4
 _SOONER_S = 0.02
@@ -57,6 +59,9 @@ class Spreads:
     nothing_late: bool = False
     """Whether no segment was lost or came late, as behind a queue that never overflowed."""
 
+    lasting: float = np.inf
+    """How much of the payload's may be more than jitter."""
+
     @property
     def waits_on_return(self) -> bool:
         """Whether the queue is on the ACKs' way."""
@@ -66,7 +71,9 @@ class Spreads:
             if self.payload >= least:
                 return True
         if self.acks is None and self.nothing_late:
-            return self.payload >= max(_TIMES_COUNTED * self.exact, _LEAST_AT_RECEIVER)
+            least = max(_TIMES_COUNTED * self.exact, _LEAST_AT_RECEIVER)
+            if self.payload <= STEADY + self.exact:
+                return min(self.payload, self.lasting) >= least
         if self.payload <= STEADY + self.exact:
             return False
         if self.acks is None:
@@ -102,7 +109,13 @@ def spreads(
         if len(found) >= enough:
             payload, returned, counts = np.array(found).T
             exact = _EXACT_SEGMENTS / float(np.median(counts)) if np.median(counts) > 0 else 1.0
-            return Spreads(_spread(payload), None if acks is None else _spread(returned), exact, nothing_late)
+            return Spreads(
+                _spread(payload),
+                None if acks is None else _spread(returned),
+                exact,
+                nothing_late,
+                _lasting(payload),
+            )
     return None
 
 
@@ -140,6 +153,16 @@ def _windows(
             found.append((count / took_s, (acks[until] - acks[place]) / took_s, float(count)))
             place = until
     return found
+
+
+def _lasting(rates: Floats) -> float:
+    """Twice what is left of a spread over windows three times as long: jitter moves payload from one window to
+    the next, so a third of that is left. Infinite where there are too few."""
+    count = rates.size // _LONGER
+    if count < _LEAST_WINDOWS[0]:
+        return np.inf
+    means: Floats = rates[: count * _LONGER].reshape(count, _LONGER).mean(axis=1)
+    return _LEFT * _spread(means)
 
 
 def _spread(rates: Floats) -> float:

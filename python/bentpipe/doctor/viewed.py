@@ -152,11 +152,13 @@ def _is_silent(of: View) -> Flags:
 
 
 def _noise_s(of: View) -> float:
-    """The scatter of round trips while less than usual was in flight: what a standing queue has to exceed."""
+    """The scatter of round trips while less than usual was in flight: what a standing queue has to exceed. At
+    a sender no more than the base round trip: a burst that leaves the path idle never waits so long."""
     known = np.isfinite(of.queue_s) & np.isfinite(of.flight)
     if known.sum() < 8:
         return _LEAST_NOISE_S
     low = known & (of.flight <= np.median(of.flight[known]))
     steps = np.abs(np.diff(of.queue_s[low]))
     scatter = _MAD * float(np.median(steps)) if steps.size else 0.0
-    return max(_NOISE_TIMES * scatter, _LEAST_NOISE_S)
+    found = max(_NOISE_TIMES * scatter, _LEAST_NOISE_S)
+    return min(found, of.base_rtt_s) if of.at_sender and of.base_rtt_s else found

@@ -55,17 +55,20 @@ def at_receiver(view: View) -> list[Claim]:
     latest = found.latest(view)
     lossy = (latest >= 0) & ~view.returning
     by_chance = drop_causes(view)
+    with np.errstate(invalid="ignore"):
+        window_full = filled_from_afar(view)
     if by_chance and found.count >= _SOME and at_the_window(view, found):
         by_chance = among(by_chance, HELD_BY_NOTHING)
+    elif found.count < _SOME:
+        # What drops at a flight would drop as soon as the window is full again.
+        lossy &= ~window_full
     of_sum = whole(view)
     quiet, lengths = _silences(of_sum)
     if lengths and len(lengths) <= _FEW and _alone(of_sum, by_chance, found.count, quiet):
         silent = at_times_of(view, of_sum, quiet)
         claims.append(_outage(view, silent, lengths))
         lossy &= ~silent
-    calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view)
-    with np.errstate(invalid="ignore"):
-        calm &= ~filled_from_afar(view)
+    calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
         if kind == FULL:
