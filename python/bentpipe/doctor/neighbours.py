@@ -1,9 +1,9 @@
 """Other transfers that share a queue with this one: they have what this one does not get of the path.
 
-The rate of one of several varies, though the path is full all the while: that of their sum does not. So a
-transfer has neighbours where the rate of the sum differs less from time to time than its own does, by half
-or more in bit/s, and by 15 % at most of itself. What is compared are the first and the last tenth of the
-time in which all were there, which has to be half of this one's.
+The rate of one of several varies, though the path is full all the while: that of their sum does not, but for
+the times after losses. So a transfer has neighbours where the sum's highest tenth is near its median: by a
+tenth, and by half of what its own is from its own, in bit/s. That is over the time in which all were there,
+which has to be half of this one's.
 
 A transfer with neighbours is then judged with their connections beside its own (several.py): what they share
 bounds their sum. Neighbours of other hosts are not seen, so nothing is known of them.
@@ -21,7 +21,7 @@ from bentpipe.doctor.view import View
 
 _LEAST_TOGETHER = 0.5
 _OF_ITS_OWN = 0.5
-_STEADY = 0.15
+_STEADY = 0.1
 _LEAST_SAMPLES = 20
 _LEAST_S = 0.5
 _ROUND_TRIPS = 2
@@ -96,5 +96,6 @@ def _rate(of: View, time_s: Floats, window_s: float) -> Floats:
 
 
 def _differs(rate: Floats) -> float:
-    low, high = np.quantile(rate, (0.1, 0.9))
-    return float(high - low)
+    """By how much the highest tenth begins above the median."""
+    half, high = np.quantile(rate, (0.5, 0.9))
+    return float(high - half)
