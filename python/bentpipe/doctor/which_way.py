@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, middle
+from bentpipe.doctor.arrays import Flags, middle, summed
 from bentpipe.doctor.return_way import STEADY, spreads
 from bentpipe.doctor.saturation import waits_alike
 from bentpipe.doctor.view import View
@@ -23,6 +23,9 @@ _EXACT = 0.03
 _LEAST_COMPARED = 20
 _TOGETHER = 0.4
 """Correlation of two logarithms."""
+_SECOND_S = 1.0
+_LEAST_SECONDS = 10
+_LESS_THAN_HALF = 0.5
 
 
 def by_way(of: View) -> View:
@@ -60,7 +63,7 @@ def _way(of: View) -> Literal["there", "back", "neither"]:
     seen = of.spreads
     if of.early_s > 0:
         return "back"
-    if seen is None or _serves_by_its_rate(of):
+    if seen is None or _serves_by_its_rate(of) or _is_shared(of):
         return "there"
     if of.reorders and seen.payload > STEADY + seen.exact:
         # Where packets are late one by one, a long round trip alone shows no queue.
@@ -84,12 +87,44 @@ def _serves_by_its_rate(of: View) -> bool:
     if of.at_sender or seen is None or of.return_share is not None:
         return False
     stands = of.standing & ~of.recovering & (of.total_bit_s > 0) & (of.rtt_s > 0)
-    if seen.payload <= STEADY + seen.exact or seen.exact > _EXACT or stands.sum() < _LEAST_COMPARED:
+    if seen.payload <= STEADY + seen.exact or seen.exact > _EXACT:
         return False
-    rates, waits = np.log(of.total_bit_s[stands]), np.log(of.rtt_s[stands])
-    if not (rates.std() > 0 and waits.std() > 0):
+    return _follows(of, stands) <= -_TOGETHER
+
+
+def _is_shared(of: View) -> bool:
+    """Whether a receiver's losses look like those of a queue that others fill, too: packets wait no longer the
+    faster its payload comes, and from second to second that varies by less than a half. After a loss fewer
+    ACKs would wait, and payload come more slowly."""
+    seen = of.spreads
+    if of.at_sender or seen is None or seen.nothing_late or of.return_share is not None:
         return False
-    return float(np.corrcoef(rates, waits)[0, 1]) <= -_TOGETHER
+    stands = of.standing & ~of.recovering & (of.total_bit_s > 0) & (of.rtt_s > 0)
+    return _follows(of, stands) < 0 and _over_seconds(of, stands) < _LESS_THAN_HALF
+
+
+def _follows(of: View, where: Flags) -> float:
+    """The correlation of round trips with the payload's rate, both as logarithms; 0 if there are too few."""
+    if where.sum() < _LEAST_COMPARED:
+        return 0.0
+    rates, waits = np.log(of.total_bit_s[where]), np.log(of.rtt_s[where])
+    return float(np.corrcoef(rates, waits)[0, 1]) if rates.std() > 0 and waits.std() > 0 else 0.0
+
+
+def _over_seconds(of: View, where: Flags) -> float:
+    """By which share of the median the payload of a second differs, from the first to the last tenth; infinite
+    where there are too few."""
+    own = of.connection == of.connections[0]
+    time_s = of.time_s[where & own]
+    if not time_s.size:
+        return np.inf
+    until_s = np.arange(time_s[0] + _SECOND_S, time_s[-1], _SECOND_S)
+    if until_s.size < _LEAST_SECONDS:
+        return np.inf
+    count = summed(np.nan_to_num(of["segments_sent"]), of.time_s, of.connection, counts=True)[own]
+    came = np.interp(until_s, of.time_s[own], count) - np.interp(until_s - _SECOND_S, of.time_s[own], count)
+    low, half, high = np.quantile(came, (0.1, 0.5, 0.9))
+    return float((high - low) / half) if half > 0 else np.inf
 
 
 def _early_s(of: View) -> float:
