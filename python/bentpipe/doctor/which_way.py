@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, middle, summed
+from bentpipe.doctor.arrays import Flags, middle, stretches, summed
 from bentpipe.doctor.return_way import STEADY, spreads
 from bentpipe.doctor.saturation import waits_alike
 from bentpipe.doctor.view import View
@@ -23,6 +23,11 @@ _EXACT = 0.03
 _LEAST_COMPARED = 20
 _TOGETHER = 0.4
 """Correlation of two logarithms."""
+_LONG_ROUND_TRIPS = 2
+_LONG_S = 0.3
+_HARDLY = 0.5
+_SLOWER = 0.75
+_START = 0.25
 _SECOND_S = 1.0
 _LEAST_SECONDS = 10
 _LESS_THAN_HALF = 0.5
@@ -63,6 +68,8 @@ def _way(of: View) -> Literal["there", "back", "neither"]:
     seen = of.spreads
     if of.early_s > 0:
         return "back"
+    if _rose_after(of):
+        return "back"
     if seen is None or _serves_by_its_rate(of) or _is_shared(of):
         return "there"
     if of.reorders and seen.payload > STEADY + seen.exact:
@@ -90,6 +97,29 @@ def _serves_by_its_rate(of: View) -> bool:
     if seen.payload <= STEADY + seen.exact or seen.exact > _EXACT:
         return False
     return _follows(of, stands) <= -_TOGETHER
+
+
+def _rose_after(of: View) -> bool:
+    """Whether payload came to a receiver more slowly while packets waited longer than the base round trip, at
+    the start, than it did later with hardly a wait: a queue of its own would have served it as fast. So BBR
+    begins where its ACKs wait."""
+    base_s, seen = of.base_rtt_s or 0.0, of.spreads
+    if of.at_sender or seen is None or not seen.nothing_late or base_s <= 0:
+        return False
+    found = [
+        (begin, end)
+        for begin, end in stretches(of.standing & (of.queue_s > base_s))
+        if float(of.dt_s[begin:end].sum()) >= max(_LONG_ROUND_TRIPS * base_s, _LONG_S)
+    ]
+    if not found or of.connections.size != 1:
+        return False
+    begin, end = found[0]
+    later = (np.arange(of.size) >= end) & (of.queue_s < _HARDLY * base_s) & (of.total_bit_s > 0)
+    if later.sum() < _LEAST_COMPARED or of.time_s[begin] > of.time_s[0] + _START * np.ptp(of.time_s):
+        return False
+    usual = middle(of.total_bit_s, later)
+    is_steady = float((np.abs(of.total_bit_s[end:] / usual - 1) <= STEADY).mean()) >= _PERSISTS
+    return is_steady and middle(of.total_bit_s[begin:end]) <= _SLOWER * usual
 
 
 def _is_shared(of: View) -> bool:

@@ -19,12 +19,15 @@ from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent
 
 _AT_RECEIVER = 0.5
+_START_SHARE = 0.25
+_STEADY = 0.25
+_MOSTLY = 0.5
 
 
 def ack_path(view: View) -> list[Claim]:
     if not view.returning.any():
         return []
-    holds = view.returning | _left_slow_start(view)
+    holds = view.returning | _left_slow_start(view) | _settled_by_waits(view)
     if acks_outlast_the_timer(view):
         holds |= view.after_timeout
     own = view.connection == view.connection[0]
@@ -82,12 +85,27 @@ def _by_rates(view: View) -> tuple[float, str]:
         return (
             _AT_RECEIVER,
             f"the payload's rate varied by {percent(payload)}, which it would not do behind a queue, if the "
-            "path's own rate is constant",
+            "path's own rate is constant and nobody else uses it",
         )
     return (
         1 - min(returned / payload, 1.0),
         f"the payload's rate varied by {percent(payload)} and the ACKs' by {percent(returned)}",
     )
+
+
+def _settled_by_waits(view: View) -> Flags:
+    """At a receiver: what comes at a steady rate without a queue and a loss, after ACKs waited at the start for
+    longer than the base round trip. BBR takes what came meanwhile for the path's rate."""
+    found = np.zeros(view.size, bool)
+    if view.at_sender or view.base_rtt_s is None or not view.unharmed.all():
+        return found
+    waited = np.flatnonzero(view.returning & (view.queue_s > view.base_rtt_s))
+    if not waited.size or view.time_s[waited[0]] > view.time_s[0] + _START_SHARE * np.ptp(view.time_s):
+        return found
+    later = (np.arange(view.size) > waited[0]) & (view.total_bit_s > 0)
+    usual = middle(view.total_bit_s, later)
+    steady: Flags = later & (np.abs(view.total_bit_s / usual - 1) <= _STEADY)
+    return steady if steady.sum() >= _MOSTLY * later.sum() else found
 
 
 def _left_slow_start(view: View) -> Flags:
