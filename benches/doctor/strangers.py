@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bentpipe.doctor.diagnosis import diagnose
+from bentpipe.doctor.diagnosis import diagnose_all
 from bentpipe.doctor.from_capture import is_capture, read
 from bentpipe.errors import StoreError
 
@@ -35,7 +35,7 @@ class Read:
 
 def look(file: Path) -> Read:
     try:
-        found = [diagnose(each) for each in read(file).transfers]
+        found = diagnose_all(read(file).transfers)
     except StoreError as error:
         return Read(file.name, str(error).partition(f"{file}: ")[2] or str(error))
     return Read(

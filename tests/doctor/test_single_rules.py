@@ -198,6 +198,54 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "duration": "24 s",
         },
     ),
+    "a send buffer of several BDPs, full beside a queue that stands, limits nothing": (
+        "capacity",
+        "sender",
+        {
+            "path": {"rtt": "47.5 ms", "rate": "135 Mbit/s", "queue": "6420 kB", "jitter": "1.43 ms"},
+            "host": {"congestion_control": "cubic"},
+            "duration": "20 s",
+        },
+    ),
+    "a small send buffer may be several BDPs, too": (
+        "capacity",
+        "sender",
+        {
+            "path": {"rtt": "21 ms", "rate": "11.44 Mbit/s", "queue": "240 kB"},
+            "host": {"congestion_control": "cubic", "tcp_wmem": [4096, 16384, 175_158]},
+            "duration": "20 s",
+        },
+    ),
+    "what jitter moves from one round trip to the next shows no queue of ACKs": (
+        "capacity",
+        "receiver",
+        {
+            "path": {"rtt": "194 ms", "rate": "6.86 Mbit/s", "queue": "664 kB", "jitter": "5.82 ms"},
+            "host": {"congestion_control": "bbr"},
+            "workload": [{**BULK, "direction": "up"}],
+            "duration": "20 s",
+        },
+    ),
+    "a window that is full again after two losses limits": (
+        "receiver-window",
+        "receiver",
+        {
+            "path": {"rtt": "171.9 ms", "rate": "129 Mbit/s", "queue": "694 kB", "loss": 0.0001},
+            "host": {"congestion_control": "cubic", "tcp_rmem": [4096, 131072, 524_288]},
+            "duration": "20 s",
+            "seed": 20,
+        },
+    ),
+    "BBR begins more slowly where its ACKs wait": (
+        "ack-path",
+        "receiver",
+        {
+            "path": {"rtt": "273.2 ms", "rate": "13.07 Mbit/s", "down": {"rate": "82943 bit/s"}},
+            "host": {**LARGE, "congestion_control": "bbr"},
+            "workload": [{**BULK, "direction": "up"}],
+            "duration": "20 s",
+        },
+    ),
 }
 
 

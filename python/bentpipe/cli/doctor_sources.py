@@ -126,9 +126,9 @@ def _of_host(kind: str, heading: str, seen: "HostSeen", status: int = 0) -> Diag
 
 
 def _diagnosed(transfers: "Sequence[Evidence] | Iterator[Evidence]") -> "list[Diagnosis]":
-    from bentpipe.doctor.diagnosis import diagnose
+    from bentpipe.doctor.diagnosis import diagnose_all
 
-    return [diagnose(each) for each in transfers]
+    return diagnose_all(transfers)
 
 
 @contextmanager

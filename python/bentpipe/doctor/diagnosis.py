@@ -116,6 +116,9 @@ def diagnose(evidence: Evidence, beside: Sequence[Evidence] = ()) -> Diagnosis:
     seen = view(joined(evidence, near))
     own = own_samples(seen, evidence)
     found = _diagnosed(evidence, seen, own)
+    if evidence.of_packets and not (found.findings[0].kind == "capacity" and seen.capacity_from == "queue"):
+        # The weights of captures know the losses of single connections only.
+        return _diagnosed(evidence, alone)
     return replace(
         found, view=seen.of(own), neighbours=seen.connections.size - np.unique(seen.connection[own]).size
     )
@@ -157,9 +160,7 @@ def _diagnosed(evidence: Evidence, seen: View, own: Flags | None = None) -> Diag
     full = sum(each.share for each in found if each.kind == "capacity") >= _MOSTLY_FULL
     bound_bit_s = seen.capacity_bit_s or _bound_bit_s(taken, weights)
     carries = (
-        _carries_what_it_can(seen, bound_bit_s)
-        if own is None
-        else _all_carry(seen, bound_bit_s, weights)
+        _carries_what_it_can(seen, bound_bit_s) if own is None else _all_carry(seen, bound_bit_s, weights)
     )
     if carries and full and not drops:
         found.sort(key=lambda each: each.kind != "capacity")

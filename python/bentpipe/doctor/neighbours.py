@@ -3,7 +3,7 @@
 The rate of one of several varies, though the path is full all the while: that of their sum does not, but for
 the times after losses. So a transfer has neighbours where the sum's highest tenth is near its median: by a
 tenth, and by half of what its own is from its own, in bit/s. That is over the time in which all were there,
-which has to be half of this one's.
+which has to be a quarter of this one's.
 
 A transfer with neighbours is then judged with their connections beside its own (several.py): what they share
 bounds their sum. Neighbours of other hosts are not seen, so nothing is known of them.
@@ -19,7 +19,7 @@ from bentpipe.doctor.arrays import Flags, Floats
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.view import View
 
-_LEAST_TOGETHER = 0.5
+_LEAST_TOGETHER = 0.25
 _OF_ITS_OWN = 0.5
 _STEADY = 0.1
 _LEAST_SAMPLES = 20
@@ -30,12 +30,10 @@ _MOST_CONNECTIONS = 64
 
 
 def went_beside(one: Evidence, other: Evidence) -> bool:
-    """Whether the other went the same way at the same time, seen by sockets of the same end."""
-    return (
-        not (one.of_packets or other.of_packets)
-        and (one.direction, one.seen_from) == (other.direction, other.seen_from)
-        and _together_s(one, other) >= _LEAST_TOGETHER * one.duration_s
-    )
+    """Whether the other went the same way at the same time, seen from the same end."""
+    return (one.direction, one.seen_from) == (other.direction, other.seen_from) and _together_s(
+        one, other
+    ) >= _LEAST_TOGETHER * one.duration_s
 
 
 def neighbours(of: View, others: Sequence[View]) -> list[Evidence]:

@@ -49,6 +49,9 @@ class TransferShape(_Shape):
     duration_s: Known
     bytes: int
     goodput_mbit_s: Known
+    neighbours: Annotated[
+        int, Field(ge=0, description="connections of other transfers that share a queue with it")
+    ]
     findings: Annotated[list[FindingShape], Field(description="what cost most comes first")]
     cures: Annotated[list[CureShape], Field(description="the best first")]
 

@@ -156,8 +156,8 @@ def _windows(
 
 
 def _lasting(rates: Floats) -> float:
-    """Twice what is left of a spread over windows three times as long: jitter moves payload from one window to
-    the next, so a third of that is left. Infinite where there are too few."""
+    """Twice what is left of a spread over windows three times as long: jitter moves payload from one window
+    to the next, so a third of that is left. Infinite where there are too few."""
     count = rates.size // _LONGER
     if count < _LEAST_WINDOWS[0]:
         return np.inf

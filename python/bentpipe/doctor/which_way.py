@@ -66,9 +66,7 @@ def by_way(of: View) -> View:
 def _way(of: View) -> Literal["there", "back", "neither"]:
     """On which way the queue that seems to stand is; on neither if something else makes packets wait."""
     seen = of.spreads
-    if of.early_s > 0:
-        return "back"
-    if _rose_after(of):
+    if of.early_s > 0 or _rose_after(of):
         return "back"
     if seen is None or _serves_by_its_rate(of) or _is_shared(of):
         return "there"
@@ -104,7 +102,7 @@ def _rose_after(of: View) -> bool:
     the start, than it did later with hardly a wait: a queue of its own would have served it as fast. So BBR
     begins where its ACKs wait."""
     base_s, seen = of.base_rtt_s or 0.0, of.spreads
-    if of.at_sender or seen is None or not seen.nothing_late or base_s <= 0:
+    if of.at_sender or seen is None or not seen.nothing_late or base_s <= 0 or of.return_share is not None:
         return False
     found = [
         (begin, end)
@@ -123,9 +121,9 @@ def _rose_after(of: View) -> bool:
 
 
 def _is_shared(of: View) -> bool:
-    """Whether a receiver's losses look like those of a queue that others fill, too: packets wait no longer the
-    faster its payload comes, and from second to second that varies by less than a half. After a loss fewer
-    ACKs would wait, and payload come more slowly."""
+    """Whether a receiver's losses look like those of a queue that others fill, too: packets wait no longer
+    the faster its payload comes, and from second to second that varies by less than a half. After a loss
+    fewer ACKs would wait, and payload come more slowly."""
     seen = of.spreads
     if of.at_sender or seen is None or seen.nothing_late or of.return_share is not None:
         return False
@@ -142,8 +140,8 @@ def _follows(of: View, where: Flags) -> float:
 
 
 def _over_seconds(of: View, where: Flags) -> float:
-    """By which share of the median the payload of a second differs, from the first to the last tenth; infinite
-    where there are too few."""
+    """By which share of the median the payload of a second differs, from the first to the last tenth;
+    infinite where there are too few."""
     own = of.connection == of.connections[0]
     time_s = of.time_s[where & own]
     if not time_s.size:

@@ -7,7 +7,7 @@ from bentpipe.doctor.claim import Finding, known
 from bentpipe.doctor.cures import Cure
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import PathSeen
-from bentpipe.words.wording import duration, percent, rate, size
+from bentpipe.words.wording import duration, percent, plural, rate, size
 
 _MOST_FINDINGS = 4
 _LEAST_SHARE = 0.01
@@ -34,10 +34,18 @@ def lines(found: Sequence[Diagnosis], path: PathSeen | None, better: Cures) -> I
             yield f"  {percent(finding.share):>6}  {finding.kind}: {finding.because}."
         first = shown[0]
         yield f"          Certainty {percent(first.certainty)}. It would not be so with {first.otherwise}."
+        if each.neighbours:
+            yield f"          {shared_words(each)}"
         for cure in changes:
             yield f"          {cure_words(cure)}"
     if path is not None:
         yield f"Path as seen: {path_words(path)}."
+
+
+def shared_words(of: Diagnosis) -> str:
+    """With whom it shares the path, in a sentence."""
+    others = plural(of.neighbours, "connection")
+    return f"It shares a queue with {others} of the other transfers: the path's rate is that of all together."
 
 
 def cure_words(of: Cure) -> str:
@@ -94,6 +102,7 @@ def _transfer(of: Diagnosis, changes: Sequence[Cure]) -> dict[str, Any]:
         "duration_s": known(evidence.duration_s),
         "bytes": evidence.bytes,
         "goodput_mbit_s": None if goodput is None else known(goodput / 1e6),
+        "neighbours": of.neighbours,
         "findings": [_finding(each) for each in of.findings],
         "cures": [each.as_json() for each in changes],
     }

@@ -13,7 +13,7 @@ from bentpipe.charts import plotly
 from bentpipe.charts.build import diagnosed
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.view import View
-from bentpipe.doctor.words import cure_words, path_words
+from bentpipe.doctor.words import cure_words, path_words, shared_words
 from bentpipe.errors import StoreError
 from bentpipe.report.html import PAGE, PLOTLY, as_json, modules
 from bentpipe.report.packing import deflated
@@ -89,6 +89,7 @@ def _transfer(of: Diagnosis, cures: Sequence[Any], charts: list[Any]) -> Mapping
         "said": f"{size(evidence.bytes)} in {duration(evidence.duration_s)}"
         + ("" if goodput is None else f", {rate(goodput)}")
         + f", seen from the {evidence.seen_from}",
+        "shared": shared_words(of) if of.neighbours else None,
         "findings": of.findings,
         "cures": [cure_words(each) for each in cures],
         "charts": len(charts) - 1,

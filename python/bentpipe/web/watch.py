@@ -87,10 +87,10 @@ def _begun(what: str) -> tuple[str, Any]:
 
 
 def _seen(watching: Any) -> dict[str, Any]:
-    from bentpipe.doctor.diagnosis import diagnose  # noqa: PLC0415 - slow to load
+    from bentpipe.doctor.diagnosis import diagnose_all  # noqa: PLC0415 - slow to load
     from bentpipe.doctor.words import lines  # noqa: PLC0415
 
     seen = watching.seen_so_far()
-    found = [diagnose(each) for each in seen.transfers]
+    found = diagnose_all(seen.transfers)
     told = [printable(line) for line in lines(found, None, [[] for _ in found])]
     return {"so_far": watching.so_far(), "lines": told, "remarks": [printable(each) for each in seen.remarks]}

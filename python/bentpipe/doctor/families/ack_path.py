@@ -94,8 +94,8 @@ def _by_rates(view: View) -> tuple[float, str]:
 
 
 def _settled_by_waits(view: View) -> Flags:
-    """At a receiver: what comes at a steady rate without a queue and a loss, after ACKs waited at the start for
-    longer than the base round trip. BBR takes what came meanwhile for the path's rate."""
+    """At a receiver: what comes at a steady rate without a queue and a loss, after ACKs waited at the start
+    for longer than the base round trip. BBR takes what came meanwhile for the path's rate."""
     found = np.zeros(view.size, bool)
     if view.at_sender or view.base_rtt_s is None or not view.unharmed.all():
         return found
