@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-law bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-module bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
+.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-law bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-module bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-full check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -187,11 +187,15 @@ check-intervals: setup
 check-calc: setup
 	$(python) benches/calc $(if $(LIVE),--live)
 
-# `bentpipe doctor` on labs with known limits: the confusion matrix of docs/doctor.md. RUNS=20 takes more of each kind and half.
+# `bentpipe doctor` on labs with known limits: the confusion matrix of docs/doctor-accuracy.md. RUNS=20 takes more of each kind and half.
 check-doctor: setup
 	@$(python) benches/doctor $(if $(RUNS),--runs $(RUNS)) $(ARGS)
 
-# What the doctor says of other people's captures: FROM=folder. Debian's sources of nDPI and Wireshark have 380 (docs/doctor.md).
+# How often it calls the full path of an ordinary host ill, by itself or beside others: RUNS=300, ARGS=--alone.
+check-doctor-full: setup
+	@$(python) benches/doctor/full_paths.py $(if $(RUNS),--runs $(RUNS)) $(ARGS)
+
+# What the doctor says of other people's captures: FROM=folder. Debian's sources of nDPI and Wireshark have 380 (docs/doctor-accuracy.md).
 check-captures: setup
 	@$(python) benches/doctor/strangers.py $(FROM)
 

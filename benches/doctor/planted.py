@@ -18,6 +18,8 @@ HEADERS = 52
 _CUBIC = 1.054
 _MOST_DRAWS = 10_000
 _FILLS_WITHIN = 0.15
+_LOSS_COSTS_BBR_S = 0.1
+"""Round trip from which on losses are likely to cost BBR much."""
 
 
 @dataclass(frozen=True)
@@ -317,6 +319,25 @@ def _bursty_loss(path: Path, random_: random.Random) -> Planted | None:
     return Planted("random-loss", lab, most_used=0.75, lifted=path.lab())
 
 
+def _bbr_loss(path: Path, random_: random.Random) -> Planted | None:
+    """Losses that cost BBR a quarter and more: they break its start and end in timeouts."""
+    if path.rtt_s < _LOSS_COSTS_BBR_S:
+        return None
+    lab = _by_bbr(path, loss=round(10 ** random_.uniform(-1.7, -0.9), 4))
+    return Planted("random-loss", lab, most_used=0.75, lifted=_by_bbr(path))
+
+
+def _bbr_full(path: Path, random_: random.Random) -> Planted | None:
+    """Losses that BBR passes: it fills the path."""
+    return Planted("capacity", _by_bbr(path, loss=round(10 ** random_.uniform(-2.5, -1), 4)), least_used=0.9)
+
+
+def _by_bbr(path: Path, **more: Any) -> dict[str, Any]:
+    lab = path.lab(queue="2 bdp", **more)
+    lab["host"]["congestion_control"] = "bbr"
+    return lab
+
+
 KINDS: dict[str, Plan] = {
     "receiver-window": _receiver_window,
     "receiver-application": _receiver_application,
@@ -337,7 +358,14 @@ KINDS: dict[str, Plan] = {
     "tcp-options": _tcp_options,
 }
 
-OTHERS: dict[str, Plan] = {"aqm-full": _aqm_full, "aqm-short": _aqm_short, "bursty-loss": _bursty_loss}
+BY_BBR: dict[str, Plan] = {"bbr-loss": _bbr_loss, "bbr-full": _bbr_full}
+
+OTHERS: dict[str, Plan] = {
+    "aqm-full": _aqm_full,
+    "aqm-short": _aqm_short,
+    "bursty-loss": _bursty_loss,
+    **BY_BBR,
+}
 """Labs with the same limits by other means."""
 
 REAL = {**KINDS, "pacing": _bounded}

@@ -57,13 +57,15 @@ _PLANTED = {
     "aqm-full": "short-queue",
     "aqm-short": "short-queue",
     "bursty-loss": "random-loss",
+    "bbr-loss": "random-loss",
+    "bbr-full": "short-queue",
     "send-buffer": "send-buffer",
     "sender-application": "sender-application",
     "pacing": "pacing",
 }
-_COMMON = {"capacity", "bufferbloat", "aqm-full", "aqm-short", "bursty-loss"}
+_COMMON = {"capacity", "bufferbloat", *OTHERS}
 """Kinds of labs with the cause of another."""
-_FULL = {"capacity", "bufferbloat", "aqm-full"}
+_FULL = {"capacity", "bufferbloat", "aqm-full", "bbr-full"}
 _HALF = 0.5
 _FINE_S = (0.01, 0.03)
 _COARSE_S = 0.1

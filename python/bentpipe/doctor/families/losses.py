@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
-from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.drop_causes import CAUSES, FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes, policed
 from bentpipe.doctor.view import View
@@ -47,7 +47,7 @@ def losses(view: View) -> list[Claim]:
     if not found.count or not by_chance:
         return []
     if (view.evidence.congestion_control or "").startswith("bbr"):
-        return _of_bbr(view, found)
+        return _of_bbr(view, found, by_chance)
     likeliest = max(by_chance, key=lambda cause: by_chance[cause])
     # In a capture what was lost may not be what limits (by_packets.py).
     return [] if likeliest in (*SENDER_SIDE, FULL) else _by_cause(view, found, by_chance)
@@ -89,9 +89,13 @@ def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> li
     return claims
 
 
-def _of_bbr(view: View, found: Episodes) -> list[Claim]:
-    """BBR does not answer to losses, so they limit it only where something passes a rate and drops the rest
-    without a queue. BBR begins with two BDP in flight, which any queue shows."""
+def _of_bbr(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list[Claim]:
+    """BBR does not answer to losses by its rate. Random loss limits it where its start and its repairs last for
+    many round trips. Else losses limit it only where something passes a rate and drops the rest without a
+    queue. BBR begins with two BDP in flight, which any queue shows."""
+    if max(by_chance, key=lambda cause: by_chance[cause]) == "random-loss":
+        holds = (found.latest(view) >= 0) & bound(view) & ~view.returning
+        return [_random_of_bbr(view, holds, found, by_chance["random-loss"])] if holds.any() else []
     base_s = view.base_rtt_s or float("nan")
     waits = view.queue_s[np.isfinite(view.queue_s)]
     lost = float(np.nanmax(view["retransmits"]))
@@ -108,6 +112,25 @@ def _of_bbr(view: View, found: Episodes) -> list[Claim]:
     return [
         dropped(view, "policer", holds, found, rate_bit_s=rate_bit_s, chance=0.5, chances=_POLICER_OR_QUEUE)
     ]
+
+
+def _random_of_bbr(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
+    of = _random(view, holds, found)
+    lost = float(np.nanmax(view["retransmits"]))
+    share = lost * view.mss / max(float(np.nanmax(view["sent_bytes"])), 1.0)
+    repairs = share_of(view.recovering, view.flight > 0, view.dt_s)
+    return replace(
+        of,
+        certainty=chance,
+        because=f"the path lost {percent(share)} of the segments while nothing was full. BBR keeps its rate, but "
+        f"its start and its repairs last long: it repaired in {percent(repairs)} of the time",
+        evidence={
+            **{name: each for name, each in of.evidence.items() if name != "formula_mbit_s"},
+            "loss_share": known(share, 6),
+            "repairing_share": known(repairs, 4),
+        },
+        formula="a repair takes a round trip, and one that is lost a further one or a timeout",
+    )
 
 
 def among(by_chance: Mapping[str, float], causes: Sequence[str]) -> dict[str, float]:
