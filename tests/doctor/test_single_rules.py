@@ -236,6 +236,24 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "seed": 20,
         },
     ),
+    "a window that is full beside a full path limits nothing": (
+        "capacity",
+        "sender",
+        {
+            "path": {"rtt": "411 ms", "rate": "20 Mbit/s"},
+            "host": {"tcp_rmem": [4096, 131072, 2_055_000], "tcp_wmem": [4096, 16384, 2_055_000]},
+            "duration": "40 s",
+        },
+    ),
+    "a page waits for its requests": (
+        "sender-application",
+        "receiver",
+        {
+            "path": {"rtt": "550 ms", "rate": "16 Mbit/s"},
+            "workload": [{"name": "page", "kind": "http", "objects": ["15 kB"] * 48}],
+            "until": "done",
+        },
+    ),
     "BBR begins more slowly where its ACKs wait": (
         "ack-path",
         "receiver",

@@ -28,6 +28,7 @@ from bentpipe.doctor.families.no_sack import no_sack
 from bentpipe.doctor.families.pacing import pacing
 from bentpipe.doctor.families.processor import with_processor
 from bentpipe.doctor.families.receive_window import receive_window
+from bentpipe.doctor.families.requests import requests
 from bentpipe.doctor.families.sender import sender
 from bentpipe.doctor.families.slow_start import slow_start
 from bentpipe.doctor.families.split import split
@@ -48,6 +49,7 @@ FAMILIES: Mapping[str, Family] = {
     "mtu": mtu,
     "pacing": pacing,
     "at_receiver": at_receiver,
+    "requests": requests,
     "by_packets": by_packets,
     "split": split,
     "capacity": capacity,

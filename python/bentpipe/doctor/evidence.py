@@ -75,6 +75,7 @@ SAMPLES = pl.Schema(
         "rwnd_bytes": _INTEGER,  # advertised window, scaled
         "rcvbuf_bytes": _INTEGER,  # size of the receive buffer, memory
         "unread_bytes": _INTEGER,  # memory of what the application has not read
+        "asked_bytes": _INTEGER,  # counter: what the receiver's own program sent, such as requests
         # Time.
         "srtt_s": _FLOAT,  # a sender's or a receiver's smoothed RTT; in a capture the last interval's mean
         "min_rtt_s": _FLOAT,  # smallest so far

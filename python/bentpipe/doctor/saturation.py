@@ -1,7 +1,7 @@
 """Whether the path was full, and at which rate: by what one end sees.
 
 A path is full if more in flight gives no higher rate. Of a path that is not full, F in flight are fewer
-than the BDP: F < C R. So its own bursts wait F / C < R at most, and R / 2 on average. Hence three
+than the BDP: F < C R. So its own bursts wait F / C < R at most, and R / 2 on average. Hence four
 tests, of which one is enough:
 
 1. **long wait**: q > R / 2, and four segments or more wait. No burst of a flow that leaves the path
@@ -9,11 +9,13 @@ tests, of which one is enough:
 2. **plateau**: among samples that differ in flight by 25 % or more, the elasticity d log(rate) / d
    log(flight) is below 1/2. With bursts alone it is R / (R + F / 2C), more than 2/3. What the rate does not
    follow of the flight, the round trip has to (Little's law): else the flights are those of single moments.
-3. **more than a burst**: q x rate exceeds 64 KiB, which is what a host sends at once at most, and a
+3. **constant**: a window is full most of the time, and the rate is the same within 1 % though the round trip
+   varies by 8 % and more. Without a queue the rate would be window / RTT.
+4. **more than a burst**: q x rate exceeds 64 KiB, which is what a host sends at once at most, and a
    tenth of R. It does not hold of a flow that its send buffer or its application limits: these send
    larger bursts.
 
-Neither 1 nor 3 holds where the wait was less than a quarter of that within the same round trip: what comes
+Neither 1 nor 4 holds where the wait was less than a quarter of that within the same round trip: what comes
 and goes in each round trip is a burst. Only a capture is fine enough to show it.
 
 Where the rates of such samples differ, only the first test holds.
@@ -33,6 +35,8 @@ _PLATEAU = 0.5
 _ALIKE = 1 / 3
 _DIFFERS = 1.25
 _NARROW = 1.08
+_ONE_PERCENT = 0.01
+_MOSTLY = 0.5
 _BURST_BYTES = 65_536
 _LEAST_OF_BASE = 0.1
 _EXCEEDED = 1.1
@@ -52,11 +56,14 @@ def standing_queue(
     noise_s: float,
     lowest_s: Floats,
     mss: float,
-    steady: Flags,
+    calm: Flags,
+    full: Flags,
     bursts: Flags,
 ) -> Flags:
-    """In which samples a queue stands. `lowest_s`: the shortest wait in the round trip before; `steady`:
-    neither repairing nor in slow start; `bursts`: limited by the sender's application or buffer."""
+    """In which samples a queue stands. `lowest_s`: the shortest wait in the round trip before; `calm`:
+    neither repairing nor in slow start; `full`: the window is full; `bursts`: limited by the sender's
+    application or buffer."""
+    steady = calm & ~full
     with np.errstate(invalid="ignore"):
         queued_bytes = queue_s * rate_bit_s / 8
         seen = (queued_bytes >= QUEUED_SEGMENTS * mss) & (queue_s > noise_s)
@@ -64,6 +71,7 @@ def standing_queue(
         long = seen & stays & (queue_s > _LONG * base_s)
         many = seen & stays & ~bursts & (queued_bytes > _BURST_BYTES) & (queue_s > _LEAST_OF_BASE * base_s)
     flat = seen & _on_plateau(rate_bit_s, flight, queue_s, steady & ~bursts, base_s)
+    flat |= _constant(rate_bit_s, queue_s, calm, full, base_s)
     every = long | many | flat
     return every if _of_one_rate(rate_bit_s[every & steady]) else long
 
@@ -105,6 +113,19 @@ def _on_plateau(rate: Floats, flight: Floats, queue_s: Floats, steady: Flags, ba
     if np.log(rates) >= _PLATEAU * np.log(flights) or not grows:
         return _narrow_plateau(rate, flight, queue_s, use)
     return use & (rate >= 0.9 * np.median(rate[high]))
+
+
+def _constant(rate: Floats, queue_s: Floats, calm: Flags, full: Flags, base_s: float) -> Flags:
+    """The calm samples at one rate, if the window is full mostly and the round trip varies."""
+    nothing = np.zeros(len(rate), bool)
+    use = calm & (rate > 0) & np.isfinite(queue_s)
+    if use.sum() < 4 * _LEAST_SAMPLES or (full & use).sum() < _MOSTLY * use.sum():
+        return nothing
+    slow, usual, fast = np.quantile(rate[use], (0.1, 0.5, 0.9))
+    shortest, longest = base_s + np.quantile(queue_s[use], (0.1, 0.9))
+    if fast - slow > _ONE_PERCENT * usual or longest < _NARROW * shortest:
+        return nothing
+    return use & (np.abs(rate / usual - 1) <= _ONE_PERCENT)
 
 
 def _narrow_plateau(rate: Floats, flight: Floats, queue_s: Floats, use: Flags) -> Flags:

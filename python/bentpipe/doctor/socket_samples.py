@@ -40,6 +40,7 @@ def at_receiver(own: pl.DataFrame) -> pl.DataFrame:
         pl.col("rcv_wnd_bytes").alias("rwnd_bytes"),
         "rcvbuf_bytes",
         pl.col("rmem_alloc_bytes").alias("unread_bytes"),
+        pl.col("bytes_sent").alias("asked_bytes"),
         pl.col("rcv_rtt_s").alias("srtt_s"),
         pl.col("min_rtt_s"),
     )

@@ -113,7 +113,8 @@ def _standing(of: View) -> Flags:
         noise_s=_noise_s(of),
         lowest_s=_lowest_queue_s(of),
         mss=of.mss,
-        steady=~of.recovering & ~starts & ~window_full,
+        calm=~of.recovering & ~starts,
+        full=window_full,
         bursts=bursts,
     )
 

@@ -27,6 +27,7 @@ from bentpipe.doctor.families.losses import (
     passed_bit_s,
 )
 from bentpipe.doctor.families.receive_window import filled_from_afar
+from bentpipe.doctor.families.requests import waits_for_requests
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
 from bentpipe.doctor.several import at_times_of, whole
@@ -68,7 +69,8 @@ def at_receiver(view: View) -> list[Claim]:
         silent = at_times_of(view, of_sum, quiet)
         claims.append(_outage(view, silent, lengths))
         lossy &= ~silent
-    calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full
+    waiting, asked = waits_for_requests(view)
+    calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
         if kind == FULL:
@@ -78,7 +80,7 @@ def at_receiver(view: View) -> list[Claim]:
             calm |= lossy & ~rising(view) & ~view.standing
         elif lossy.any():
             claims.append(_dropped(view, lossy, found, by_chance))
-    if calm.any():
+    if calm.any() and not asked:
         claims.append(sender_side(view, calm, by_chance))
     return claims
 

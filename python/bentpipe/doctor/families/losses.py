@@ -90,9 +90,9 @@ def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> li
 
 
 def _of_bbr(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list[Claim]:
-    """BBR does not answer to losses by its rate. Random loss limits it where its start and its repairs last for
-    many round trips. Else losses limit it only where something passes a rate and drops the rest without a
-    queue. BBR begins with two BDP in flight, which any queue shows."""
+    """BBR does not answer to losses by its rate. Random loss limits it where its start and its repairs last
+    for many round trips. Else losses limit it only where something passes a rate and drops the rest without
+    a queue. BBR begins with two BDP in flight, which any queue shows."""
     if max(by_chance, key=lambda cause: by_chance[cause]) == "random-loss":
         holds = (found.latest(view) >= 0) & bound(view) & ~view.returning
         return [_random_of_bbr(view, holds, found, by_chance["random-loss"])] if holds.any() else []
@@ -122,8 +122,8 @@ def _random_of_bbr(view: View, holds: Flags, found: Episodes, chance: float) -> 
     return replace(
         of,
         certainty=chance,
-        because=f"the path lost {percent(share)} of the segments while nothing was full. BBR keeps its rate, but "
-        f"its start and its repairs last long: it repaired in {percent(repairs)} of the time",
+        because=f"the path lost {percent(share)} of the segments while nothing was full. BBR keeps its rate, "
+        f"but its start and its repairs last long: it repaired in {percent(repairs)} of the time",
         evidence={
             **{name: each for name, each in of.evidence.items() if name != "formula_mbit_s"},
             "loss_share": known(share, 6),

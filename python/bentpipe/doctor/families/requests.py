@@ -1,0 +1,66 @@
+"""The receiver asks for one piece after another, as a browser does, or a tool that fetches many small files
+over one connection. The sender has nothing to send until a request has arrived, which takes a round trip.
+
+A receiver's own socket counts what its program sends. A request waits for its answer if nothing arrives from
+then on for three quarters of a round trip: of a transfer that goes on, something always does. The claim holds
+from the first such wait on, where nothing else limits.
+"""
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, stretches
+from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.view import View
+from bentpipe.words.wording import percent, plural
+
+_OF_ROUND_TRIP = 0.75
+_OFTEN = 5
+_LEAST_SHARE = 0.1
+_CERTAIN = 0.9
+
+
+def waits_for_requests(view: View) -> tuple[Flags, int]:
+    """Where, and how many requests; nowhere and 0 if the connections asked fewer than five times, or such
+    waits are less than a tenth of the time."""
+    holds, count = np.zeros(view.size, bool), 0
+    base_s = view.base_rtt_s or 0.0
+    if view.at_sender or base_s <= 0 or not view.knows("asked_bytes", "delivered_bytes"):
+        return holds, 0
+    asked = view.grown("asked_bytes") > 0
+    came = view.grown("delivered_bytes") + view.grown("out_of_order") > 0
+    for number in view.connections:
+        own = np.flatnonzero(view.connection == number)
+        for begin, end in stretches(~came[own]):
+            if begin == 0 or end == own.size:
+                continue  # Before the first payload, or never answered.
+            # The sample that shows the end of one answer may show the next request, too.
+            places = own[begin - 1 : end]
+            requests = places[asked[places]]
+            answer = own[end]
+            least_s = _OF_ROUND_TRIP * base_s - view.dt_s[answer]
+            if requests.size and 0 < least_s <= view.time_s[answer] - view.time_s[requests[0]]:
+                holds[own[begin : end + 1]] = True
+                count += 1
+    if count < _OFTEN or share_of(holds, view.dt_s > 0, view.dt_s) < _LEAST_SHARE:
+        return np.zeros(view.size, bool), 0
+    return holds, count
+
+
+def requests(view: View) -> list[Claim]:
+    holds, count = waits_for_requests(view)
+    if not count:
+        return []
+    share = share_of(holds, view.dt_s > 0, view.dt_s)
+    from_then_on: Flags = view.time_s >= view.time_s[holds].min()
+    return [
+        Claim(
+            "sender-application",
+            from_then_on,
+            _CERTAIN,
+            f"the sender waited for requests in {percent(share)} of the time: the receiver's program asked "
+            f"{plural(count, 'time')}, one after another, and each answer takes a round trip",
+            {"requests": count, "waiting_share": known(share, 4), "rtt_s": known(view.base_rtt_s or 0.0)},
+            "time = requests x RTT, divided by the connections that ask at once",
+            "payload that goes on arriving after a request",
+        )
+    ]
