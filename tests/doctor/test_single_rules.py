@@ -20,6 +20,10 @@ NO_SACK = {
 }
 MARKING = {"limit": "4 bdp", "discipline": "fq_codel", "ecn": True}
 MARKS = {"host": {**LARGE, "ecn": True}, "duration": "20 s"}
+LOSSY_BBR = {
+    "path": {"rtt": "550 ms", "rate": "16 Mbit/s", "queue": "1 bdp", "loss": 0.05},
+    "duration": "40 s",
+}
 RATES = (16, 10, 20, 13, 22, 17, 11, 19, 14, 21, 12, 18, 10, 20, 15)
 RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
     "the last round trip of a short file carries what is left": (
@@ -253,6 +257,16 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "workload": [{"name": "page", "kind": "http", "objects": ["15 kB"] * 48}],
             "until": "done",
         },
+    ),
+    "losses break BBR's start, and it repairs all the time": (
+        "random-loss",
+        "sender",
+        {**LOSSY_BBR, "host": {**LARGE, "congestion_control": "bbr"}},
+    ),
+    "what comes late behind BBR's repairs is not reordered": (
+        "random-loss",
+        "receiver",
+        {**LOSSY_BBR, "host": {**LARGE, "congestion_control": "bbr"}},
     ),
     "BBR begins more slowly where its ACKs wait": (
         "ack-path",

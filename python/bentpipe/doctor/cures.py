@@ -38,6 +38,7 @@ _MOST_CHANGES = 3
 _TIMES = 4
 _LEAST_SHARE = 0.05
 _SIMULATORS_ERROR = 0.06
+_BY_LOSS = {"random-loss", "short-queue", "policer", "line-drops", "reordering"}
 _FULL = 0.8
 _BBR_PASSES = ("random-loss", "short-queue", "reordering")
 _AS_MUCH = 2.0
@@ -121,7 +122,7 @@ def _changes(of: Diagnosis, document: Mapping[str, Any]) -> list[dict[str, Any]]
             add({f"{receiver}.window_scaling": True})
         elif finding.kind == "slow-start":
             add({f"{sender}.initcwnd": 40})
-        elif finding.kind in {"random-loss", "short-queue", "policer", "line-drops", "reordering"}:
+        elif finding.kind in _BY_LOSS and not (of.evidence.congestion_control or "").startswith("bbr"):
             add({"host.congestion_control": "bbr"})
     windows = [each for each in found if any(key.endswith(("tcp_rmem", "tcp_wmem")) for key in each)]
     if len(windows) > 1:

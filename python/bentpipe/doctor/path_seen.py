@@ -249,9 +249,13 @@ def _loss(of: Diagnosis) -> tuple[float | None, Interval]:
     segments = float(np.nanmax(view["sent_bytes"])) / view.mss
     if segments < 1:
         return None, (None, None)
-    events = next(
-        (float(each.evidence["loss_events"]) for each in of.findings if each.kind == "random-loss"), 0.0
-    )
+    events = 0.0
+    for each in of.findings:
+        if each.kind == "random-loss":
+            # BBR repairs for many round trips on end: its events are few, and each holds many losses.
+            share = each.evidence.get("loss_share")
+            events = float(each.evidence["loss_events"]) if share is None else share * segments
+            break
     spread = 1.96 * max(events, 1.0) ** 0.5
     return events / segments, (max(events - spread, 0.0) / segments, (events + spread) / segments)
 

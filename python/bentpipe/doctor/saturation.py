@@ -125,7 +125,8 @@ def _constant(rate: Floats, queue_s: Floats, calm: Flags, full: Flags, base_s: f
     shortest, longest = base_s + np.quantile(queue_s[use], (0.1, 0.9))
     if fast - slow > _ONE_PERCENT * usual or longest < _NARROW * shortest:
         return nothing
-    return use & (np.abs(rate / usual - 1) <= _ONE_PERCENT)
+    found: Flags = use & (np.abs(rate / usual - 1) <= _ONE_PERCENT)
+    return found
 
 
 def _narrow_plateau(rate: Floats, flight: Floats, queue_s: Floats, use: Flags) -> Flags:
