@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 from captured import can_be_captured, captured
-from planted import KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Range, draw
+from planted import BY_BBR, KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Range, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
 
@@ -74,7 +74,8 @@ _CUT_ROUND_TRIPS = 40
 _ENDS: tuple[SeenFrom, ...] = ("sender", "receiver")
 _PACKETS = ("packets at sender", "packets at receiver")
 _SEVERAL = ("sender of several", "receiver of several")
-_SENDERS = (_ENDS[0], _SEVERAL[0])
+_BBR = "sender of bbr"
+_SENDERS = (_ENDS[0], _SEVERAL[0], _BBR)
 _DRAWS = 8
 _PENALTY = 3e-4
 _STEPS = 600
@@ -191,19 +192,20 @@ def fitted(rows: list[Seen]) -> Weights:
     target = np.eye(len(causes))[[causes.index(each) for each in said]]
     counts = np.array([_HALF if each.kind in _COMMON else 1.0 for each in rows])
     fit = _descended(matrix, target, counts / counts.sum())
-    fit[0] -= [_log_more_frequent(cause, rows[0].end) for cause in causes]
+    kinds = {each.kind for each in rows}
+    fit[0] -= [_log_more_frequent(cause, rows[0].end, kinds) for cause in causes]
     return Weights(names, middle, spread, fit, causes, context)
 
 
-def _log_more_frequent(cause: str, end: str) -> float:
+def _log_more_frequent(cause: str, end: str, kinds: set[str]) -> float:
     """By how much more frequent the labs of OTHERS make a cause among those that it was fitted to. The term
-    that all runs have is less by the logarithm of that."""
+    that all runs have is less by the logarithm of that. `kinds`: of the runs."""
 
     def often(kinds: Iterable[str]) -> float:
         own = (kind for kind in kinds if _cause(kind, end) == cause)
         return sum(_HALF if kind in _COMMON else 1.0 for kind in own)
 
-    return math.log(often(_PLANTED) / often(set(_PLANTED) - set(OTHERS)))
+    return math.log(often(kinds) / often(kinds - set(OTHERS)))
 
 
 def _causes(end: str) -> tuple[str, ...]:
@@ -244,6 +246,19 @@ def left_out(rows: list[Seen]) -> str:
     return ", ".join(f"{kind} {right[kind] / max(right[kind] + wrong[kind], 1):.0%}" for kind in _PLANTED)
 
 
+def _of_end(rows: list[Seen], end: str) -> list[Seen]:
+    """The runs to which the weights of that end are fitted. Those of a sender have BBR's among them, but for
+    its labs with random loss, which only BBR fills. Those of BBR have all."""
+    if end not in _SENDERS:
+        return [each for each in rows if each.end == end]
+    of = (_ENDS[0], _BBR) if end in (_ENDS[0], _BBR) else (end,)
+    return [
+        each
+        for each in rows
+        if each.end in of and _PLANTED[each.kind] in CAUSES and (end != _ENDS[0] or each.kind not in BY_BBR)
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100, help="of each kind as they are drawn")
@@ -266,10 +281,8 @@ def main() -> None:
                     rows += each
     file = Path(drop_causes.__file__).with_name("drop_weights.json")
     found = json.loads(file.read_text())
-    for end in _PACKETS if asked.captures else (*_ENDS, *_SEVERAL):
-        own = [each for each in rows if each.end == end]
-        if end in _SENDERS:
-            own = [each for each in own if _PLANTED[each.kind] in CAUSES]
+    for end in _PACKETS if asked.captures else (*_ENDS, _BBR, *_SEVERAL):
+        own = _of_end(rows, end)
         found[end] = fitted(own).as_json(_DIGITS)
         judged = f", each judged by the others: {left_out(own)}" if asked.left_out else ""
         print(f"{end}, {len(own)} runs and intervals{judged}", flush=True)

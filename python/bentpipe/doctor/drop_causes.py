@@ -144,7 +144,9 @@ def place(view: View) -> str:
     if view.evidence.of_packets:
         return "packets at receiver" if view.evidence.seen_from == "receiver" else "packets at sender"
     end = "sender" if view.at_sender else "receiver"
-    return f"{end} of several" if view.connections.size > 1 else end
+    if view.connections.size > 1:
+        return f"{end} of several"
+    return "sender of bbr" if (view.evidence.congestion_control or "").startswith("bbr") else end
 
 
 @cache
