@@ -33,7 +33,7 @@ from bentpipe.doctor.families.sender import sender
 from bentpipe.doctor.families.slow_start import slow_start
 from bentpipe.doctor.families.split import split
 from bentpipe.doctor.families.stalls import stalls
-from bentpipe.doctor.neighbours import joined, neighbours, own_samples, went_beside
+from bentpipe.doctor.neighbours import at_once, joined, neighbours, own_samples
 from bentpipe.doctor.view import View
 from bentpipe.doctor.viewed import view
 from bentpipe.words.wording import percent
@@ -106,33 +106,39 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     neighbours: int = 0
     """Connections of other transfers with which it shared a queue."""
+    at_once: float = 0.0
+    """How many of them carried payload at a time, in the mean."""
 
 
-def diagnose(evidence: Evidence, beside: Sequence[Evidence] = ()) -> Diagnosis:
-    """What limited the transfer, the costliest first; there is always a finding. `beside`: other transfers
-    that this end saw. Those that share a queue with this one count as further connections over its path."""
-    alone = view(evidence)
-    near = neighbours(alone, [view(each) for each in beside])
-    if not near:
-        return _diagnosed(evidence, alone)
-    seen = view(joined(evidence, near))
-    own = own_samples(seen, evidence)
-    found = _diagnosed(evidence, seen, own)
-    if evidence.of_packets and not (found.findings[0].kind == "capacity" and seen.capacity_from == "queue"):
-        # The weights of captures know the losses of single connections only.
-        return _diagnosed(evidence, alone)
-    return replace(
-        found, view=seen.of(own), neighbours=seen.connections.size - np.unique(seen.connection[own]).size
-    )
+def diagnose(evidence: Evidence) -> Diagnosis:
+    """What limited the transfer, the costliest first; there is always a finding."""
+    return _diagnosed(evidence, view(evidence))
 
 
 def diagnose_all(transfers: Iterable[Evidence]) -> list[Diagnosis]:
-    """Each of the transfers that one end saw, beside the others that went the same way."""
-    every = list(transfers)
+    """Each of the transfers that one end saw. Those that share a queue with others are judged with the
+    connections of these beside their own."""
+    views = [view(each) for each in transfers]
     return [
-        diagnose(each, [other for other in every if other is not each and went_beside(each, other)])
-        for each in every
+        _beside(of, [views[number] for number in near])
+        for of, near in zip(views, neighbours(views), strict=True)
     ]
+
+
+def _beside(of: View, near: Sequence[View]) -> Diagnosis:
+    together = joined(of, near) if near else None
+    if together is None:
+        return _diagnosed(of.evidence, of)
+    seen = view(together)
+    own = own_samples(seen, of.evidence)
+    found = _diagnosed(of.evidence, seen, own)
+    if of.evidence.of_packets and not (
+        found.findings[0].kind == "capacity" and seen.capacity_from == "queue"
+    ):
+        # The weights of captures know the losses of single connections only.
+        return _diagnosed(of.evidence, of)
+    count = seen.connections.size - np.unique(seen.connection[own]).size
+    return replace(found, view=seen.of(own), neighbours=count, at_once=at_once(seen, own))
 
 
 def _diagnosed(evidence: Evidence, seen: View, own: Flags | None = None) -> Diagnosis:

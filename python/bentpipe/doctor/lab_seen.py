@@ -86,9 +86,9 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
         lab["until"] = "done"
         lab["duration"] = f"{max(10 * of.evidence.duration_s, 60.0):.1f} s"
     lab["workload"] = [work]
-    if of.neighbours:
+    if others := round(of.at_once):
         beside = {"name": "neighbours", "kind": "bulk", "direction": direction}
-        lab["workload"].append({**beside, "streams": min(of.neighbours, 128)})
+        lab["workload"].append({**beside, "streams": min(others, 128)})
     return lab
 
 

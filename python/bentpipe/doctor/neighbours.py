@@ -1,12 +1,14 @@
 """Other transfers that share a queue with this one: they have what this one does not get of the path.
 
-The rate of one of several varies, though the path is full all the while: that of their sum does not, but for
-the times after losses. So a transfer has neighbours where the sum's highest tenth is near its median: by a
-tenth, and by half of what its own is from its own, in bit/s. That is over the time in which all were there,
-which has to be a quarter of this one's.
+The rate of one of several varies, though the path is full all the while. The rate of their sum does not, but
+for the times after losses. So the excess of a rate is how much its 90 % quantile is above its median. A
+transfer has neighbours if the excess of the sum is at most a tenth of the sum's median, and less than half of
+the transfer's own excess. A transfer whose own rate is constant within 3 % has none: something of its own
+limits it. Neighbours are added one after another, as long as each makes the sum's excess less.
 
-A transfer with neighbours is then judged with their connections beside its own (several.py): what they share
-bounds their sum. Neighbours of other hosts are not seen, so nothing is known of them.
+Transfers with neighbours are judged with the connections of these beside their own (several.py): what they
+share bounds their sum. What each waits is more than its own base round trip, so the round trips of neighbours
+count from this transfer's base. Neighbours of other hosts are not seen, so nothing is known of them.
 """
 
 from collections.abc import Sequence
@@ -22,62 +24,133 @@ from bentpipe.doctor.view import View
 _LEAST_TOGETHER = 0.25
 _OF_ITS_OWN = 0.5
 _STEADY = 0.1
+_CONSTANT = 0.03
+_LESS = 0.95
 _LEAST_SAMPLES = 20
 _LEAST_S = 0.5
 _ROUND_TRIPS = 2
-_MOST_CONNECTIONS = 64
-"""More than these make no difference, and take time."""
+_MOST_CONNECTIONS = 128
+"""Of more, each is judged by itself: that takes less time than all together."""
 
 
-def went_beside(one: Evidence, other: Evidence) -> bool:
-    """Whether the other went the same way at the same time, seen from the same end."""
-    return (one.direction, one.seen_from) == (other.direction, other.seen_from) and _together_s(
-        one, other
-    ) >= _LEAST_TOGETHER * one.duration_s
+def neighbours(views: Sequence[View]) -> list[list[int]]:
+    """Of each transfer that one end saw, the numbers of those that share a queue with it."""
+    found: list[set[int]] = [set() for _ in views]
+    for own, of in enumerate(views):
+        for other in _of_one(own, views):
+            # If it shares a queue with the other, the other shares it with it.
+            found[own].add(other)
+            if not _is_constant(of, views[other]):
+                found[other].add(own)
+    return [sorted(each) for each in found]
 
 
-def neighbours(of: View, others: Sequence[View]) -> list[Evidence]:
-    """Those of the others that share a queue with it: all or none, as only their sum tells."""
-    if not others or of.size < _LEAST_SAMPLES or not of.knows("segments_sent"):
-        return []
-    begin_s = max(each.time_s[0] for each in (of, *others)) + (of.base_rtt_s or 0.0)
-    end_s = min(each.evidence.end_s for each in (of, *others))
-    own = of.connection == of.connections[0]
-    time_s = of.time_s[own & (of.time_s >= begin_s) & (of.time_s <= end_s)]
-    if time_s.size < _LEAST_SAMPLES:
-        return []
-    window_s = max(_LEAST_S, _ROUND_TRIPS * (of.base_rtt_s or 0.0))
-    alone = _rate(of, time_s, window_s)
-    together = alone + sum(_rate(each, time_s, window_s) for each in others)
-    if _differs(together) <= min(_OF_ITS_OWN * _differs(alone), _STEADY * float(np.median(together))):
-        return [each.evidence for each in others]
-    return []
-
-
-def joined(of: Evidence, near: Sequence[Evidence]) -> Evidence:
-    """The same evidence with the connections of its neighbours, numbered after its own."""
-    frames = [of.samples]
-    first = _connections(of)
+def joined(of: View, near: Sequence[View]) -> Evidence | None:
+    """Its evidence with the connections of its neighbours, numbered after its own; None if that is too
+    much."""
+    frames = [of.evidence.samples]
+    first = connections(of.evidence)
     for each in near:
-        if first >= _MOST_CONNECTIONS:
-            break
-        frames.append(each.samples.with_columns(pl.col("connection") + first))
-        first += _connections(each)
-    return replace(of, samples=pl.concat(frames).sort("time_s", "connection", maintain_order=True))
+        later_s = (each.base_rtt_s or 0.0) - (of.base_rtt_s or 0.0)
+        frames.append(
+            each.evidence.samples.with_columns(
+                pl.col("connection") + first,
+                *(pl.col(name) - later_s for name in ("srtt_s", "min_rtt_s")),
+                asked_bytes=pl.lit(None, pl.Int64),  # Its program's requests are none of this transfer's.
+            )
+        )
+        first += connections(each.evidence)
+    if first > _MOST_CONNECTIONS:
+        return None
+    return replace(of.evidence, samples=pl.concat(frames).sort("time_s", "connection", maintain_order=True))
 
 
 def own_samples(seen: View, of: Evidence) -> Flags:
     """Where a view of joined evidence shows this transfer's own connections."""
-    found: Flags = seen.connection < _connections(of)
+    found: Flags = seen.connection < connections(of)
     return found
 
 
-def _connections(of: Evidence) -> int:
+def at_once(seen: View, own: Flags) -> float:
+    """How many of its neighbours' connections carry payload at a time, in the mean over the transfer."""
+    lasts_s = float(np.ptp(seen.time_s[own])) if own.any() else 0.0
+    if not lasts_s > 0:
+        return 0.0
+    inside = (seen.time_s >= seen.time_s[own].min()) & (seen.time_s <= seen.time_s[own].max())
+    return float(seen.dt_s[~own & inside & (seen.rate_bit_s > 0)].sum()) / lasts_s
+
+
+def connections(of: Evidence) -> int:
+    """How many it has."""
     return int(of.samples["connection"].max() or 0) + 1  # type: ignore[arg-type]
 
 
-def _together_s(one: Evidence, other: Evidence) -> float:
-    return min(one.end_s, other.end_s) - max(one.start_s, other.start_s)
+def _of_one(own: int, views: Sequence[View]) -> list[int]:
+    of = views[own]
+    left = [number for number, each in enumerate(views) if number != own and _went_beside(of, each)]
+    if not left or not _is_rich(of):
+        return []
+    time_s, window_s = _times(of)
+    if time_s.size < _LEAST_SAMPLES:
+        return []
+    alone = _rate(of, time_s, window_s)
+    if _excess(alone) <= _CONSTANT * float(np.median(alone)):
+        return []
+    rates = {number: _rate(views[number], time_s, window_s) for number in left}
+    chosen: list[int] = []
+    together = alone
+    while left:
+        best = min(left, key=lambda number: _excess(together + rates[number]))
+        if _excess(together + rates[best]) >= _LESS * _excess(together):
+            break
+        together = together + rates[best]
+        chosen.append(best)
+        left.remove(best)
+    usual = float(np.median(together))
+    if (
+        usual > 0
+        and _excess(together) <= _STEADY * usual
+        and _excess(together) < _OF_ITS_OWN * _excess(alone)
+    ):
+        return chosen
+    return []
+
+
+def _is_constant(beside: View, of: View) -> bool:
+    """Whether a transfer's own rate is constant, or too little is known of it."""
+    if not _is_rich(of) or not _went_beside(of, beside):
+        return True
+    time_s, window_s = _times(of)
+    if time_s.size < _LEAST_SAMPLES:
+        return True
+    alone = _rate(of, time_s, window_s)
+    return _excess(alone) <= _CONSTANT * float(np.median(alone))
+
+
+def _went_beside(one: View, other: View) -> bool:
+    """Whether the other went the same way in a quarter of the shorter one's time, seen from the same end."""
+    of, beside = one.evidence, other.evidence
+    together_s = min(of.end_s, beside.end_s) - max(of.start_s, beside.start_s)
+    return (
+        other.size > 0
+        and (of.direction, of.seen_from, of.of_packets)
+        == (beside.direction, beside.seen_from, beside.of_packets)
+        and together_s > _LEAST_TOGETHER * min(of.duration_s, beside.duration_s)
+        and other.knows("segments_sent")
+    )
+
+
+def _is_rich(of: View) -> bool:
+    return of.size >= _LEAST_SAMPLES and of.knows("segments_sent")
+
+
+def _times(of: View) -> tuple[Floats, float]:
+    """Those of its connection with most samples, and over how long rates are compared."""
+    numbers, sizes = np.unique(of.connection, return_counts=True)
+    own = of.connection == numbers[np.argmax(sizes)]
+    begin_s = of.time_s[0] + (of.base_rtt_s or 0.0)
+    inside = own & (of.time_s >= begin_s) & (of.time_s <= of.evidence.end_s)
+    return of.time_s[inside], max(_LEAST_S, _ROUND_TRIPS * (of.base_rtt_s or 0.0))
 
 
 def _rate(of: View, time_s: Floats, window_s: float) -> Floats:
@@ -93,7 +166,7 @@ def _rate(of: View, time_s: Floats, window_s: float) -> Floats:
     return found
 
 
-def _differs(rate: Floats) -> float:
+def _excess(rate: Floats) -> float:
     """By how much the highest tenth begins above the median."""
     half, high = np.quantile(rate, (0.5, 0.9))
     return float(high - half)

@@ -165,7 +165,10 @@ def _sends(view: View, rate_bit_s: float) -> Flags:
 
 def passed_bit_s(view: View) -> float:
     """What passes at most for long: the path's rate as far as it is known, or the highest tenth's start."""
-    return view.capacity_bit_s or float(np.quantile(view.total_bit_s, 0.9))
+    if view.capacity_bit_s:
+        return view.capacity_bit_s
+    carried = view.total_bit_s[view.total_bit_s > 0]
+    return float(np.quantile(view.total_bit_s, 0.9)) or float(middle(carried) if carried.size else 1.0)
 
 
 def _by_timeouts(view: View, of: Claim, found: Episodes, chance: float) -> Claim:

@@ -35,6 +35,7 @@ _AGREES = 0.2
 _CLOSED = 0.8
 _UNREAD = 0.25
 _OFTEN = 0.25
+_MOSTLY_ON_THE_WAY = 0.75
 _READS_WITHIN_RTTS = 4
 _LEAST_APART_S = 0.2
 _BBR_CYCLE = 8
@@ -51,6 +52,8 @@ def receive_window(view: View) -> list[Claim]:
             counted = view.grown("rwnd_limited_s") >= view.dt_s / 2
             cwnd = view["cwnd_bytes"]
             full = (full & ~(cwnd < window)) | (counted & (view.dt_s > 0))
+            # What arrived behind a hole fills the window, too, until the hole is repaired.
+            full &= ~(view.recovering & (view["in_flight_bytes"] < _MOSTLY_ON_THE_WAY * view.flight))
             if not view.evidence.of_packets:
                 full |= _often(view, _closed(view))
         else:
