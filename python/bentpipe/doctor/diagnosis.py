@@ -9,6 +9,7 @@ and that was not carried in the finding's samples. If the path's rate is not kno
 the time. A transfer that was carried at 90 % of the path's rate or more has `capacity` first.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,7 +34,7 @@ from bentpipe.doctor.families.sender import sender
 from bentpipe.doctor.families.slow_start import slow_start
 from bentpipe.doctor.families.split import split
 from bentpipe.doctor.families.stalls import stalls
-from bentpipe.doctor.neighbours import at_once, joined, neighbours, own_samples
+from bentpipe.doctor.neighbours import at_once, connections, joined, neighbours
 from bentpipe.doctor.view import View
 from bentpipe.doctor.viewed import view
 from bentpipe.words.wording import percent
@@ -89,6 +90,7 @@ _LEAST_WAIT = 0.25
 _DIFFERS = 1.25
 _OFTEN = 0.25
 _SELDOM = 0.05
+_SAME_DISTANCE = 0.05
 _MOSTLY_FULL = 0.4
 """Least share of the time at capacity of a transfer that has what the path carries."""
 _LEAST_SHARE = 0.005
@@ -119,20 +121,58 @@ def diagnose_all(transfers: Iterable[Evidence]) -> list[Diagnosis]:
     """Each of the transfers that one end saw. Those that share a queue with others are judged with the
     connections of these beside their own."""
     views = [view(each) for each in transfers]
-    return [
-        _beside(of, [views[number] for number in near])
-        for of, near in zip(views, neighbours(views), strict=True)
-    ]
+    groups: list[_Group] = []
+    found = []
+    for number, near in enumerate(neighbours(views)):
+        group = next((each for each in groups if each.has(number, near, views)), None)
+        if near and group is None:
+            group = _grouped(number, near, views)
+            groups.append(group)
+        found.append(
+            diagnose(views[number].evidence) if group is None else _within(group, number, views[number])
+        )
+    return found
 
 
-def _beside(of: View, near: Sequence[View]) -> Diagnosis:
-    together = joined(of, near) if near else None
-    if together is None:
-        return _diagnosed(of.evidence, of)
-    seen = view(together)
-    own = own_samples(seen, of.evidence)
-    found = _diagnosed(of.evidence, seen, own)
-    if of.evidence.of_packets and not (
+@dataclass(frozen=True)
+class _Group:
+    """Transfers that share a queue, as one view. Its claims hold for each of them that is like the first."""
+
+    members: tuple[int, ...]
+    first_connections: Mapping[int, int]
+    seen: View
+    claims: Sequence[Claim]
+
+    def has(self, number: int, near: Sequence[int], views: Sequence[View]) -> bool:
+        of, first = views[number], views[self.members[0]]
+        return set(self.members) == {number, *near} and _alike(of, first)
+
+
+def _alike(one: View, other: View) -> bool:
+    """Whether what the families ask of the evidence is the same of both."""
+    of, beside = one.evidence, other.evidence
+    same = all(
+        getattr(of, name) == getattr(beside, name)
+        for name in ("congestion_control", "mss_bytes", "sender_offered", "receiver_offered", "of_packets")
+    )
+    near_s = _SAME_DISTANCE * (one.base_rtt_s or 0.0)
+    return same and abs((one.base_rtt_s or 0.0) - (other.base_rtt_s or 0.0)) <= near_s
+
+
+def _grouped(number: int, near: Sequence[int], views: Sequence[View]) -> _Group:
+    members = (number, *near)
+    counts = [connections(views[each].evidence) for each in members]
+    firsts = dict(zip(members, itertools.accumulate(counts[:-1], initial=0), strict=True))
+    seen = view(joined(views[number], [views[each] for each in near]))
+    return _Group(members, firsts, seen, _claims(seen))
+
+
+def _within(group: _Group, number: int, of: View) -> Diagnosis:
+    first = group.first_connections[number]
+    own = (group.seen.connection >= first) & (group.seen.connection < first + connections(of.evidence))
+    seen = replace(group.seen, evidence=replace(of.evidence, samples=group.seen.evidence.samples))
+    found = _diagnosed(of.evidence, seen, own, group.claims)
+    if seen.evidence.of_packets and not (
         found.findings[0].kind == "capacity" and seen.capacity_from == "queue"
     ):
         # The weights of captures know the losses of single connections only.
@@ -141,16 +181,17 @@ def _beside(of: View, near: Sequence[View]) -> Diagnosis:
     return replace(found, view=seen.of(own), neighbours=count, at_once=at_once(seen, own))
 
 
-def _diagnosed(evidence: Evidence, seen: View, own: Flags | None = None) -> Diagnosis:
-    """`own`: the samples of the transfer itself, if the view has its neighbours, too."""
+def _diagnosed(
+    evidence: Evidence, seen: View, own: Flags | None = None, claims: Sequence[Claim] | None = None
+) -> Diagnosis:
+    """`own`: the samples of the transfer itself, if the view has its neighbours, too. `claims`: of the view,
+    if they are known."""
     if evidence.unseen_share > _MOST_UNSEEN:
         return Diagnosis(evidence, seen, (_incomplete(evidence.unseen_share),))
     counts = _counted(seen) if own is None else _counted(seen) & own
     if seen.size < _LEAST_SAMPLES or not counts.any():
         return Diagnosis(evidence, seen, (_too_little(min(seen.size, int(counts.sum()))),))
-    claims = [claim for family in FAMILIES.values() for claim in family(seen)]
-    claims = _without_queued(seen, _without_starved(seen, _without_repairs(claims)))
-    claims = with_processor(seen, claims)
+    claims = _claims(seen) if claims is None else claims
     weights = np.where(counts, seen.dt_s, 0.0)
     left = counts.copy()
     taken: list[tuple[Claim, Flags]] = []
@@ -174,6 +215,13 @@ def _diagnosed(evidence: Evidence, seen: View, own: Flags | None = None) -> Diag
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
     return Diagnosis(evidence, seen, (*found[:1], *beside, *found[1:]))
+
+
+def _claims(seen: View) -> list[Claim]:
+    """Of all families, without those that others rule out."""
+    claims = [claim for family in FAMILIES.values() for claim in family(seen)]
+    claims = _without_queued(seen, _without_starved(seen, _without_repairs(claims)))
+    return with_processor(seen, claims)
 
 
 def _merged(found: Sequence[Finding]) -> list[Finding]:

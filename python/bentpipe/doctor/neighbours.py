@@ -4,7 +4,7 @@ The rate of one of several varies, though the path is full all the while. The ra
 for the times after losses. So the excess of a rate is how much its 90 % quantile is above its median. A
 transfer has neighbours if the excess of the sum is at most a tenth of the sum's median, and less than half of
 the transfer's own excess. A transfer whose own rate is constant within 3 % has none: something of its own
-limits it. Neighbours are added one after another, as long as each makes the sum's excess less.
+limits it. Up to three others are left out if the sum is constant without them.
 
 Transfers with neighbours are judged with the connections of these beside their own (several.py): what they
 share bounds their sum. What each waits is more than its own base round trip, so the round trips of neighbours
@@ -25,11 +25,12 @@ _LEAST_TOGETHER = 0.25
 _OF_ITS_OWN = 0.5
 _STEADY = 0.1
 _CONSTANT = 0.03
-_LESS = 0.95
+_MOST_STRANGERS = 3
+"""So many of the others may be on paths of their own."""
 _LEAST_SAMPLES = 20
 _LEAST_S = 0.5
 _ROUND_TRIPS = 2
-_MOST_CONNECTIONS = 128
+_MOST_CONNECTIONS = 64
 """Of more, each is judged by itself: that takes less time than all together."""
 
 
@@ -45,9 +46,8 @@ def neighbours(views: Sequence[View]) -> list[list[int]]:
     return [sorted(each) for each in found]
 
 
-def joined(of: View, near: Sequence[View]) -> Evidence | None:
-    """Its evidence with the connections of its neighbours, numbered after its own; None if that is too
-    much."""
+def joined(of: View, near: Sequence[View]) -> Evidence:
+    """Its evidence with the connections of its neighbours, numbered after its own."""
     frames = [of.evidence.samples]
     first = connections(of.evidence)
     for each in near:
@@ -60,15 +60,7 @@ def joined(of: View, near: Sequence[View]) -> Evidence | None:
             )
         )
         first += connections(each.evidence)
-    if first > _MOST_CONNECTIONS:
-        return None
     return replace(of.evidence, samples=pl.concat(frames).sort("time_s", "connection", maintain_order=True))
-
-
-def own_samples(seen: View, of: Evidence) -> Flags:
-    """Where a view of joined evidence shows this transfer's own connections."""
-    found: Flags = seen.connection < connections(of)
-    return found
 
 
 def at_once(seen: View, own: Flags) -> float:
@@ -88,7 +80,8 @@ def connections(of: Evidence) -> int:
 def _of_one(own: int, views: Sequence[View]) -> list[int]:
     of = views[own]
     left = [number for number, each in enumerate(views) if number != own and _went_beside(of, each)]
-    if not left or not _is_rich(of):
+    several = sum(connections(views[number].evidence) for number in (own, *left))
+    if not left or not _is_rich(of) or several > _MOST_CONNECTIONS:
         return []
     time_s, window_s = _times(of)
     if time_s.size < _LEAST_SAMPLES:
@@ -97,23 +90,20 @@ def _of_one(own: int, views: Sequence[View]) -> list[int]:
     if _excess(alone) <= _CONSTANT * float(np.median(alone)):
         return []
     rates = {number: _rate(views[number], time_s, window_s) for number in left}
-    chosen: list[int] = []
-    together = alone
-    while left:
-        best = min(left, key=lambda number: _excess(together + rates[number]))
-        if _excess(together + rates[best]) >= _LESS * _excess(together):
+    together = alone + sum(rates.values())
+    for _ in range(_MOST_STRANGERS):
+        if _is_full(together, alone) or len(left) < 2:
             break
-        together = together + rates[best]
-        chosen.append(best)
-        left.remove(best)
-    usual = float(np.median(together))
-    if (
-        usual > 0
-        and _excess(together) <= _STEADY * usual
-        and _excess(together) < _OF_ITS_OWN * _excess(alone)
-    ):
-        return chosen
-    return []
+        stranger = min(left, key=lambda number: _excess(together - rates[number]))
+        together = together - rates[stranger]
+        left.remove(stranger)
+    return left if _is_full(together, alone) else []
+
+
+def _is_full(together: Floats, alone: Floats) -> bool:
+    """Whether the sum's rate is one of a path that is full, and that of its own is not."""
+    usual, excess = float(np.median(together)), _excess(together)
+    return usual > 0 and excess <= _STEADY * usual and excess < _OF_ITS_OWN * _excess(alone)
 
 
 def _is_constant(beside: View, of: View) -> bool:
