@@ -129,7 +129,9 @@ def diagnose_all(transfers: Iterable[Evidence]) -> list[Diagnosis]:
             group = _grouped(number, near, views)
             groups.append(group)
         found.append(
-            diagnose(views[number].evidence) if group is None else _within(group, number, views[number])
+            _diagnosed(views[number].evidence, views[number])
+            if group is None
+            else _within(group, number, views[number])
         )
     return found
 
