@@ -77,7 +77,7 @@ def render(sources: Sequence[Source]) -> str:
 def _transfer(of: Diagnosis, cures: Sequence[Any], charts: list[Any]) -> Mapping[str, Any]:
     evidence = of.evidence
     goodput = evidence.goodput_bit_s
-    chart = _chart(of.view)
+    chart = _chart(of.view, is_shared=of.neighbours > 0)
     charts.append(
         [
             {"figure": figure, "title": panel.title, "sentence": panel.sentence}
@@ -96,7 +96,7 @@ def _transfer(of: Diagnosis, cures: Sequence[Any], charts: list[Any]) -> Mapping
     }
 
 
-def _chart(view: View) -> Any:
+def _chart(view: View, *, is_shared: bool) -> Any:
     """Of the connection that has most samples; the rate is of all together."""
     numbers, counts = np.unique(view.connection, return_counts=True)
     own = view.connection == (numbers[counts.argmax()] if numbers.size else 0)
@@ -106,5 +106,6 @@ def _chart(view: View) -> Any:
         capacity_bit_s=view.capacity_bit_s,
         base_rtt_s=view.base_rtt_s,
         is_down=view.evidence.direction != "up",
+        is_shared=is_shared,
     )
     return diagnosed.build(view.evidence.name, columns["time_s"] - view.evidence.start_s, columns, of)

@@ -28,9 +28,18 @@ def build(name: str, time_s: Floats, columns: dict[str, Floats], of: "Known") ->
 class Known:
     """What the doctor knows of the path and the transfer."""
 
-    def __init__(self, *, capacity_bit_s: float | None, base_rtt_s: float | None, is_down: bool) -> None:
+    def __init__(
+        self,
+        *,
+        capacity_bit_s: float | None,
+        base_rtt_s: float | None,
+        is_down: bool,
+        is_shared: bool = False,
+    ) -> None:
+        """`is_shared`: whether other transfers share its queue, whose rate is in `total_bit_s`, too."""
         self.capacity_bit_s = capacity_bit_s
         self.base_rtt_s = base_rtt_s
+        self.is_shared = is_shared
         self.role = Role.DOWN if is_down else Role.UP
 
 
@@ -38,7 +47,8 @@ def _rate(time_s: Floats, columns: dict[str, Floats], of: Known) -> Iterator[Pan
     values = columns["total_bit_s"] / 1e6
     if not values.size:
         return
-    said = f"The rate was {rate(float(np.median(values)) * 1e6)} at the median"
+    whose = "The rate of it and its neighbours" if of.is_shared else "The rate"
+    said = f"{whose} was {rate(float(np.median(values)) * 1e6)} at the median"
     levels = []
     if of.capacity_bit_s:
         levels = [Level(of.capacity_bit_s / 1e6, "the path's rate as seen", Role.CAPACITY)]
