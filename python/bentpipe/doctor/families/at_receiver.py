@@ -46,6 +46,7 @@ _UNLIKELY = 0.05
 _LEAST_RTO_S = 0.2
 _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
+_ALL_THE_TIME = 0.5
 
 
 def at_receiver(view: View) -> list[Claim]:
@@ -212,14 +213,19 @@ def _by_timeouts(view: View, of: Claim, found: Episodes) -> Claim:
 def _random(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     segments = float(np.nanmax(view["delivered_bytes"])) / view.mss
     share = found.count / max(segments, 1.0)
+    late = _late_share(view)
+    counted = f"{plural(found.count, 'loss event')}, in {percent(share)} of the segments, keep"
+    if late >= _ALL_THE_TIME:
+        # One event goes over into the next.
+        counted = f"there was a hole in {percent(late)} of the samples, and losses keep"
     return Claim(
         "random-loss",
         holds,
         chance,
-        f"segments were missing while nothing was full: {plural(found.count, 'loss event')}, in "
-        f"{percent(share)} of the segments, keep {size(middle(view.flight, holds))} in flight",
+        f"segments were missing while nothing was full: {counted} {size(middle(view.flight, holds))} in flight",
         {
             "loss_events": found.count,
+            "out_of_order_time_share": known(late, 4),
             "loss_event_share": known(share, 9),
             "in_flight_bytes": known(middle(view.flight, holds)),
             "rtt_s": known(middle(view.rtt_s, holds)),
