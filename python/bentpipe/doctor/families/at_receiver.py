@@ -222,7 +222,8 @@ def _random(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
         "random-loss",
         holds,
         chance,
-        f"segments were missing while nothing was full: {counted} {size(middle(view.flight, holds))} in flight",
+        f"segments were missing while nothing was full: {counted} "
+        f"{size(middle(view.flight, holds))} in flight",
         {
             "loss_events": found.count,
             "out_of_order_time_share": known(late, 4),
