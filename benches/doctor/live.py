@@ -37,7 +37,7 @@ from bentpipe.engines.base import EngineOptions
 from bentpipe.errors import BentpipeError
 from bentpipe.sweep.run import execute
 
-FOLDER = Path("runs/doctor-live")
+FOLDER = Path(__file__).resolve().parents[2] / "runs" / "doctor-live"
 _FIRST_SEEDS = {"development": 270_000, "test": 280_000}
 """Rules may be looked for in the runs of the development set; no rule comes from those of the test set."""
 _PATHS = Range(rate_bit_s=(2e6, 1e8), rtt_s=(0.01, 0.25), least_s=8.0, round_trips=30.0)

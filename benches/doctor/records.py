@@ -23,7 +23,7 @@ from bentpipe import _core
 from bentpipe.doctor import from_run
 from bentpipe.doctor.evidence import Evidence, SeenFrom
 
-FOLDER = Path("runs/doctor-set")
+FOLDER = Path(__file__).resolve().parents[2] / "runs" / "doctor-set"
 FINEST_S = 0.01
 _LEAST_TIMEOUTS = 3
 

@@ -122,7 +122,7 @@ def _changes(of: Diagnosis, document: Mapping[str, Any]) -> list[dict[str, Any]]
             add({f"{receiver}.window_scaling": True})
         elif finding.kind == "slow-start":
             add({f"{sender}.initcwnd": 40})
-        elif finding.kind in _BY_LOSS and not (of.evidence.congestion_control or "").startswith("bbr"):
+        elif finding.kind in _BY_LOSS and not of.evidence.is_bbr:
             add({"host.congestion_control": "bbr"})
     windows = [each for each in found if any(key.endswith(("tcp_rmem", "tcp_wmem")) for key in each)]
     if len(windows) > 1:

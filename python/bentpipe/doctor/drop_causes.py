@@ -146,7 +146,7 @@ def place(view: View) -> str:
     end = "sender" if view.at_sender else "receiver"
     if view.connections.size > 1:
         return f"{end} of several"
-    return "sender of bbr" if (view.evidence.congestion_control or "").startswith("bbr") else end
+    return "sender of bbr" if view.evidence.is_bbr else end
 
 
 @cache

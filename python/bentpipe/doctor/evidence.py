@@ -188,6 +188,11 @@ class Evidence:
                 raise ValueError(f"{name}: columns differ from the schema: {wrong}")
 
     @property
+    def is_bbr(self) -> bool:
+        """Whether the sender is known to use BBR."""
+        return (self.congestion_control or "").startswith("bbr")
+
+    @property
     def counts_from_payload(self) -> bool:
         """Whether `duration_s` begins with the first payload: of a transfer that goes on, since its program
         may have had the connection for long. Not within a few round trips: a window may come at once."""

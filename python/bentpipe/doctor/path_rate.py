@@ -36,7 +36,7 @@ def capacity_of(of: View) -> tuple[float | None, str]:
 
 def probes(of: View) -> bool:
     """Whether the sender is BBR, whose probes for more were free to find it."""
-    return (of.evidence.congestion_control or "").startswith("bbr") and not _probes_are_held(of)
+    return of.evidence.is_bbr and not _probes_are_held(of)
 
 
 def at_its_rate(of: View) -> Flags:

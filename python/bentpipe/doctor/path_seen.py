@@ -246,7 +246,7 @@ def _loss(of: Diagnosis) -> tuple[float | None, Interval]:
     view = of.view
     if not view.knows("sent_bytes"):
         return None, (None, None)
-    segments = float(np.nanmax(view["sent_bytes"])) / view.mss
+    segments = view.most("sent_bytes") / view.mss
     if segments < 1:
         return None, (None, None)
     events = 0.0
@@ -255,17 +255,11 @@ def _loss(of: Diagnosis) -> tuple[float | None, Interval]:
             # BBR repairs for many round trips on end: its events are few, and each holds many losses.
             share = each.evidence.get("loss_share")
             if share is None and of.neighbours:
-                share = _sent_again(view) / segments  # The events are those of all.
+                share = view.most("retransmits") / segments  # The events are those of all.
             events = float(each.evidence["loss_events"]) if share is None else share * segments
             break
     spread = 1.96 * max(events, 1.0) ** 0.5
     return events / segments, (max(events - spread, 0.0) / segments, (events + spread) / segments)
-
-
-def _sent_again(view: View) -> float:
-    """Segments, of all connections."""
-    of_each = [np.nanmax(view["retransmits"][view.connection == each]) for each in view.connections]
-    return float(np.nansum(of_each))
 
 
 def _jitter(view: View) -> float | None:

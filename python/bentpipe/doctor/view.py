@@ -174,6 +174,11 @@ class View:
         found: Flags = ~np.logical_or.accumulate(harmed)
         return found
 
+    def most(self, counter: str) -> float:
+        """The highest value of a counter, of all connections together; 0 where it is not known."""
+        of_each = (np.nan_to_num(self[counter][self.connection == each]) for each in self.connections)
+        return float(sum(each.max(initial=0.0) for each in of_each))
+
     @property
     def connections(self) -> Places:
         return np.unique(self.connection)

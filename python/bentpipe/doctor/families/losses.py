@@ -46,7 +46,7 @@ def losses(view: View) -> list[Claim]:
     by_chance = drop_causes(view) if view.at_sender else {}
     if not found.count or not by_chance:
         return []
-    if (view.evidence.congestion_control or "").startswith("bbr"):
+    if view.evidence.is_bbr:
         return _of_bbr(view, found, by_chance)
     likeliest = max(by_chance, key=lambda cause: by_chance[cause])
     # In a capture what was lost may not be what limits (by_packets.py).
@@ -116,8 +116,7 @@ def _of_bbr(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list
 
 def _random_of_bbr(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     of = _random(view, holds, found)
-    lost = float(np.nanmax(view["retransmits"]))
-    share = lost * view.mss / max(float(np.nanmax(view["sent_bytes"])), 1.0)
+    share = view.most("retransmits") * view.mss / max(view.most("sent_bytes"), 1.0)
     repairs = share_of(view.recovering, view.flight > 0, view.dt_s)
     return replace(
         of,

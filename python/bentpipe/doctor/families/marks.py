@@ -25,7 +25,7 @@ _CERTAINTY = 0.9
 def cuts(view: View) -> Flags:
     """Where cwnd was cut without a loss. BBR cuts it by itself."""
     found = np.zeros(view.size, bool)
-    of_bbr = (view.evidence.congestion_control or "").startswith("bbr")
+    of_bbr = view.evidence.is_bbr
     if not view.knows_cwnd or view.evidence.of_packets or of_bbr:
         return found
     cwnd, ssthresh = view["cwnd_bytes"], view["ssthresh_bytes"]

@@ -25,7 +25,7 @@ _LEAST_WINDOW_S = 0.2
 def pacing(view: View) -> list[Claim]:
     if not view.at_sender or not view.knows("pacing_rate_bit_s", "cwnd_bytes", "notsent_bytes"):
         return []
-    if (view.evidence.congestion_control or "").startswith("bbr"):
+    if view.evidence.is_bbr:
         return []
     with np.errstate(invalid="ignore", divide="ignore"):
         free = (view["in_flight_bytes"] < _FULL * view["cwnd_bytes"]) & (

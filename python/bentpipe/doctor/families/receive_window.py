@@ -62,7 +62,7 @@ def receive_window(view: View) -> list[Claim]:
             calm = (view.grown("out_of_order") <= 0) & ~waits_for_holes(view)
             full |= calm & (view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"])
         slow = _read_slowly(view, full)
-    if view.at_sender and (view.evidence.congestion_control or "").startswith("bbr"):
+    if view.at_sender and view.evidence.is_bbr:
         full |= _within_cycles(view, full)
     if view.evidence.of_packets:
         # So fine are its samples that they see the window open between two reads.

@@ -78,7 +78,7 @@ def _may_grow(view: View) -> Flags:
     most = view.evidence.sndbuf_most_bytes
     if most is None:
         return np.zeros(view.size, bool)
-    is_bbr = (view.evidence.congestion_control or "").startswith("bbr")
+    is_bbr = view.evidence.is_bbr
     grown = grown_for_bytes(view["sndbuf_bytes"], view.mss, is_bbr=is_bbr)
     with np.errstate(invalid="ignore"):
         found: Flags = (view["sndbuf_bytes"] < most) & (_CLEARLY * grown < view["cwnd_bytes"])
