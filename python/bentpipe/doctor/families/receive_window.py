@@ -86,9 +86,13 @@ def receive_window(view: View) -> list[Claim]:
 
 
 def filled_from_afar(view: View) -> Flags:
-    """Where a receiver's window is full, by Little's law."""
+    """Where a receiver's window is full, by Little's law, and between two such samples of one round trip: a
+    small window arrives in bursts."""
     least = _LITTLE_UNSCALED if _unscaled(view) else _LITTLE
     found: Flags = view.rate_bit_s * _round_trip_s(view) / 8 >= least * view["rwnd_bytes"]
+    for number in view.connections:
+        own = view.connection == number
+        found[own] = _between(view.time_s[own], found[own], view.base_rtt_s or 0.0)
     return found
 
 
