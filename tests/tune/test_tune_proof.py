@@ -1,7 +1,9 @@
 """How a change is proved, and what is on the disk meanwhile."""
 
+import errno
 import itertools
 import math
+import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,9 +18,9 @@ from bentpipe.tune.drop_in import drop_in_text, later
 from bentpipe.tune.files import Places, only_one, write_whole
 from bentpipe.tune.journal import Entry, Journal
 from bentpipe.tune.machine import Machine
-from bentpipe.tune.measuring import Figure, OfCommand
+from bentpipe.tune.measuring import Figure, OfCommand, OfIperf3
 from bentpipe.tune.proving import Which, prove
-from bentpipe.tune.words import status_lines
+from bentpipe.tune.words import outcome_lines, proof_words, status_lines
 
 ENTRIES = [Entry("sysctl", "net.ipv4.tcp_sack", "0", "1"), Entry("route", "-4 default", "a", "b")]
 
@@ -73,10 +75,35 @@ def test_a_command_that_prints_a_number_has_measured_and_another_is_timed() -> N
     assert (timed.unit, timed.less_is_better) == ("s", True)
 
 
-@pytest.mark.parametrize("command", ["exit 3", "no-such-program-here", "echo 0", "echo -1"])
+@pytest.mark.parametrize(
+    "command", ["exit 3", "no-such-program-here", "echo 0", "echo -1", "echo nan", "echo inf", "echo 1e308"]
+)
 def test_a_measurement_that_fails_is_an_error_with_its_command(command: str) -> None:
     with pytest.raises(TuneError, match=f"^{command}: "):
         OfCommand(command)()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"end": {}, "error": "unable to connect to server: Connection refused"}',
+        '{"end": {"sum_received": {"bits_per_second": 1e6}}, "error": "unable to connect: refused"}',
+    ],
+)
+def test_an_iperf3_server_that_does_not_answer_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    (tmp_path / "iperf3").write_text(f"#!/bin/sh\necho '{said}'\n")
+    (tmp_path / "iperf3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(TuneError, match="no iperf3 server answers: unable"):
+        OfIperf3("192.0.2.1", receives=True)()
+
+
+def test_no_difference_gives_no_advice_of_pairs() -> None:
+    measured = Measured(1.0, 0.0)
+    words = proof_words(prove(measured, measured.switch, 3, lambda *_pair: None))
+    assert words == "Not shown to be better: on average no difference was measured (3 pairs)."
 
 
 def test_a_command_that_measures_only_sometimes_is_an_error() -> None:

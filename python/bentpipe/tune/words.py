@@ -113,6 +113,8 @@ def proof_words(of: Proof) -> str:
     if of.verdict == "worse":
         return f"Shown to be worse: {times}."
     more = "more than 10,000" if of.would_take is None else f"some {of.would_take}"
+    if of.times == 1:
+        return f"Not shown to be better: on average no difference was measured ({pairs})."
     return f"Not shown to be better: {times}. A difference of this size would take {more} pairs."
 
 
