@@ -13,7 +13,7 @@ import pytest
 
 from bentpipe.errors import TuneError
 from bentpipe.tune import journal
-from bentpipe.tune.applying import refusal
+from bentpipe.tune.applying import Outcome, refusal
 from bentpipe.tune.drop_in import drop_in_text, later
 from bentpipe.tune.files import Places, only_one, write_whole
 from bentpipe.tune.journal import Entry, Journal
@@ -148,8 +148,10 @@ def test_a_damaged_journal_is_an_error_and_is_left(places: Places, damage: Calla
 def test_the_status_says_what_a_reboot_took(places: Places) -> None:
     begun = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
     applied = begun.with_state("applied", None)
-    assert not any("started anew" in line for line in status_lines(applied, 100))
-    assert any("routes and queues" in line for line in status_lines(replace(applied, boot="another"), 100))
+    assert not any("started anew" in line for line in status_lines(applied, places, 100))
+    assert any(
+        "routes and queues" in line for line in status_lines(replace(applied, boot="another"), places, 100)
+    )
 
 
 def test_a_read_only_proc_is_refused_with_the_reason(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +171,36 @@ def test_only_one_process_works_at_a_time_and_leaves_no_folder(places: Places) -
         pass
 
 
+def test_a_folder_that_cannot_be_made_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+
+    def mkdir(folder: Path, **_more: bool) -> None:
+        assert folder not in made, "it tried again"
+        made.append(folder)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with pytest.raises(TuneError, match=r"^/proc/x/var/lib/bentpipe-tune: cannot make this folder: No such"):
+        only_one(Places(Path("/proc/x"))).__enter__()
+
+
+def test_what_is_proposed_names_the_root_that_was_given(tmp_path: Path) -> None:
+    places = Places.below(f"{tmp_path}/a root")
+    undo = f"bentpipe tune --undo --root '{tmp_path}/a root'"
+    begun = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
+    told = list(outcome_lines(Outcome(True, ENTRIES, None, ()), places, 200, until_reboot=False))
+    assert told[-1] == f"Take it back: {undo}"
+    assert f"The file for boots is {places.drop_in}. No boot reads it there." in told
+    assert f"Take it back: {undo}" in list(status_lines(begun, places, 200))
+    assert f"# Take it back: {undo}" in drop_in_text(places, begun, None).splitlines()
+    usual = list(outcome_lines(Outcome(True, ENTRIES, None, ()), Places(Path("/")), 200, until_reboot=False))
+    assert usual[-1] == "Take it back: bentpipe tune --undo"
+    assert f"The sysctls survive a reboot: {Places(Path('/')).drop_in} sets them at boot." in usual
+
+
 def test_the_drop_in_file_has_the_sysctls_with_their_old_values(places: Places) -> None:
     begun: Journal = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
-    text = drop_in_text(begun, {"times": 5.6, "interval": [5, 6], "pairs": [[1, 5.6]] * 3})
+    text = drop_in_text(places, begun, {"times": 5.6, "interval": [5, 6], "pairs": [[1, 5.6]] * 3})
     assert text.splitlines()[2:] == [
         "# Measured: 5.6 times better (5 to 6), 3 pairs.",
         "# was 0",

@@ -238,7 +238,7 @@ def _apply(
     places = Places.below(root)
     told = say if json_ else tell
     interruption.how_to_go_on = lambda: (
-        "to undo: bentpipe tune --undo" if places.journal.exists() else "everything was taken back"
+        f"to undo: {places.command('--undo')}" if places.journal.exists() else "everything was taken back"
     )
 
     def proving(switch: Any) -> Any:
@@ -255,7 +255,7 @@ def _apply(
     elif not plan.chosen:
         tell("Everything is set already; nothing was changed.")
     else:
-        _tell(outcome_lines(outcome, _width(), until_reboot=until_reboot))
+        _tell(outcome_lines(outcome, places, _width(), until_reboot=until_reboot))
     if plan.chosen and not outcome.kept:
         raise typer.Exit(1)
 
@@ -286,7 +286,7 @@ def _undo(machine: "Machine", root: str | None, *, force: bool, json_: bool) -> 
     elif found is None:
         tell("No tune is applied; nothing was changed.")
     else:
-        _tell(taken_back_lines(found, _width()))
+        _tell(taken_back_lines(found, places, _width()))
     if found is not None and found.failed:
         raise typer.Exit(1)
 
@@ -296,7 +296,8 @@ def _status(root: str | None, *, json_: bool) -> None:
     from bentpipe.tune.files import Places
     from bentpipe.tune.words import status_lines
 
-    found = journal.read(Places.below(root))
+    places = Places.below(root)
+    found = journal.read(places)
     if json_:
         print(
             printable_json(
@@ -308,7 +309,7 @@ def _status(root: str | None, *, json_: bool) -> None:
             )
         )
     else:
-        _tell(status_lines(found, _width()))
+        _tell(status_lines(found, places, _width()))
 
 
 def _width() -> int:
