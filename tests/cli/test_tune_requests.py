@@ -7,6 +7,12 @@ from invocation import Command
 PATH = ("--rate", "20Mbit/s", "--rtt", "300ms")
 
 
+@pytest.fixture(autouse=True)
+def an_ordinary_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is set on this host, even if a request is not refused."""
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

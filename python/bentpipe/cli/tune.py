@@ -280,8 +280,8 @@ def _measurement(
         from bentpipe.doctor.active import program
         from bentpipe.doctor.active import server as read_server
 
-        program()
         of = read_server(server)
+        program()
         return OfIperf3(of.host, path.receives, of.port)
     return None
 
