@@ -6,6 +6,8 @@ runs it.
 
 - A step is an audit event of Python: a file opened, renamed or removed, a folder made, a program started.
   The process kills itself at the first, the second, and so on, by SIGKILL.
+- An --undo that leaves what somebody changed since is killed at its steps, too. Then --undo --force must
+  restore everything.
 - Random moments are drawn over the time that an undisturbed --apply takes. Every second --undo is killed,
   too.
 """
@@ -45,6 +47,7 @@ _APPLY = (
 )
 _MORE = ("--with", "fq", "--with", "idle", "--with", "lowat", "--pairs", "3")
 _STEPS = ("open", "os.", "subprocess.Popen", "fcntl.flock")
+_SOMEBODYS = Path("/proc/sys/net/ipv4/tcp_mtu_probing")
 _DROP_IN = Path("etc/sysctl.d/99-zz-bentpipe-tune.conf")
 
 
@@ -159,6 +162,44 @@ def by_steps(folder: Path, every: int) -> Iterator[tuple[str, list[str]]]:
         step += every
 
 
+def undo_by_steps(folder: Path, every: int) -> Iterator[tuple[str, list[str]]]:
+    """One kill at each `every`th step of an --undo that leaves a setting, until it ends before it."""
+    step = 1
+    while True:
+        root = furnished(folder, step)
+        undo = ("tune", "--undo", "--root", str(root))
+        before = snapshot(root)
+        if status := ended(forked((*_APPLY, *_MORE, "--root", str(root)))):
+            yield f"before step {step} of --undo", [f"--apply ended with status {status}"]
+            return
+        _SOMEBODYS.write_text("2")
+        applied = snapshot(root)
+        status = ended(forked(undo, dies_at(step)))
+        changed = bool(difference(applied, snapshot(root)))
+        what = f"step {step} of --undo"
+        wrong = [
+            *left(root, what, undo),
+            *restored(root, before, f"{what}, then --force", (*undo, "--force")),
+        ]
+        yield f"{what}{'' if changed else ', nothing changed yet'}", wrong
+        if status != -signal.SIGKILL:
+            return
+        shutil.rmtree(root)
+        step += every
+
+
+def left(root: Path, what: str, undo: tuple[str, ...]) -> list[str]:
+    """What is wrong after a whole --undo that may not touch somebody's setting."""
+    wrong = []
+    if status := ended(forked(undo)):
+        wrong.append(f"{what}: --undo ended with status {status}")
+    if _SOMEBODYS.read_text().strip() != "2":
+        wrong.append(f"{what}: somebody's setting was changed")
+    if not (root / "var/lib/bentpipe-tune/journal.json").exists():
+        wrong.append(f"{what}: the journal of what was left is gone")
+    return wrong
+
+
 def at_random(folder: Path, kills: int, seed: int) -> Iterator[tuple[str, list[str]]]:
     draw = random.Random(seed)
     lasts_s, undo_s = undisturbed(folder)
@@ -230,6 +271,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, kinds in (
             ("at each step", by_steps(Path(folder), options.every)),
+            ("at each step of --undo", undo_by_steps(Path(folder), options.every)),
             ("at random moments", at_random(Path(folder), options.kills, options.seed)),
         ):
             told = list(kinds)

@@ -181,6 +181,13 @@ MISTAKES = [
     Mistake("tune with two things to do", "tune --apply --undo"),
     Mistake("tune that is applied without a proof", "tune --rate 20Mbit --rtt 300ms --apply"),
     Mistake("tune of a change that does not exist", "tune --rate 20Mbit --rtt 300ms --with lowatt"),
+    Mistake("tune with a decimal comma", "tune --rate 20,5Mbit/s --rtt 300ms"),
+    Mistake("tune with a round trip of nothing", "tune --rate 20Mbit --rtt 0ms"),
+    Mistake("tune with a name for a destination", "tune --rate 20Mbit --rtt 300ms --destination server"),
+    Mistake("tune with a proof of nothing", "tune --rate 20Mbit --rtt 300ms --measure true"),
+    Mistake(
+        "tune of a change for the other end", "tune --rate 20Mbit --rtt 300ms --here receiver --with bbr"
+    ),
     Mistake("tune from a file that is no report", "tune --from other.json"),
     # --- calc, new ---
     Mistake("calc without a rate", "calc --rtt 20ms"),

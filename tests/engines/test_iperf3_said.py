@@ -3,9 +3,25 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from bentpipe.engines.workloads import iperf3
 
 _SAMPLE = Path(__file__).parents[1] / "interchange/samples/down.json"
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ('{"error": "unable to connect to server: Connection refused"}', "no iperf3 server answers: unable"),
+        ('{"error": "the server is busy running a test"}', "the iperf3 server is busy with another test"),
+        ("iperf3: parameter error\n", "iperf3 carried nothing: iperf3: parameter error"),
+        ("[]", "iperf3 carried nothing: []"),
+        ("", "iperf3 carried nothing: it gave no reason"),
+    ],
+)
+def test_a_failure_is_said_with_its_reason(output: str, said: str) -> None:
+    assert iperf3.failure(output).startswith(said)
 
 
 def test_a_test_that_did_not_begin_has_no_figures() -> None:

@@ -44,10 +44,15 @@ tune $path --apply --measure 'false'; echo $status >status
 state >after
 """
 SOMEBODY_ELSE = """
+state >before
 tune $path --apply --unproved
 echo 2 >/proc/sys/net/ipv4/tcp_mtu_probing
 tune --undo >undone
 cat /proc/sys/net/ipv4/tcp_mtu_probing >left
+tune --status >status
+tune $path --apply --unproved 2>again; echo $status >>again
+tune --undo --force >forced
+state >after
 """
 INTERRUPTED = """
 state >before
@@ -161,6 +166,10 @@ def test_what_somebody_changed_since_is_left_and_said(apart: list[str], tmp_path
     inside(apart, tmp_path, SOMEBODY_ELSE)
     assert (tmp_path / "left").read_text() == "2\n"
     assert "somebody changed it since tune" in (tmp_path / "undone").read_text()
+    assert "net.ipv4.tcp_mtu_probing: 0 -> 1; now 2" in (tmp_path / "status").read_text()
+    assert "To restore that: bentpipe tune --undo --force" in (tmp_path / "again").read_text()
+    assert (tmp_path / "forced").read_text() == "net.ipv4.tcp_mtu_probing is 0 again.\n"
+    assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
 
 
 def test_a_namespace_does_not_write_into_the_hosts_etc(apart: list[str], tmp_path: Path) -> None:

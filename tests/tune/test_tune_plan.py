@@ -9,7 +9,7 @@ import pytest
 from bentpipe.errors import TuneError
 from bentpipe.tune import reasons
 from bentpipe.tune.machine import Machine
-from bentpipe.tune.path import TunedPath, from_report
+from bentpipe.tune.path import Role, TunedPath, from_report
 from bentpipe.tune.plan import Plan, plan
 from bentpipe.tune.settings import Route, Sysctl, route_name, with_first_windows
 from bentpipe.tune.words import plan_lines
@@ -153,6 +153,11 @@ def test_what_a_namespace_may_not_set_is_said(machine: Machine) -> None:
     assert any("not visible in this network namespace" in each for each in found.impossible)
 
 
+def test_a_finding_without_its_reason_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TuneError, match="not a report"):
+        by_report(tmp_path, report(findings=[{"kind": "random-loss", "share": 1.0}]))
+
+
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"transfers": 7}', '{"transfers": [{"name": 1}]}', "no JSON"]
 )
@@ -167,13 +172,87 @@ def test_a_capture_between_the_ends_asks_which_end_this_host_is(tmp_path: Path) 
     with pytest.raises(TuneError, match="--here"):
         by_report(tmp_path, between)
     assert by_report(tmp_path, between, here="sender").sends
-    with pytest.raises(TuneError, match="found no transfer upload; transfers here: download"):
-        by_report(tmp_path, between, transfer="upload")
+    with pytest.raises(TuneError, match="found no transfer 7; transfers here: download"):
+        by_report(tmp_path, between, transfer="7")
 
 
 def test_a_key_that_is_not_known_is_named_with_the_nearest(machine: Machine) -> None:
     with pytest.raises(TuneError, match="did you mean lowat"):
         plan(TunedPath("both", 20e6, 0.3), machine, add=["lowatt"])
+
+
+@pytest.mark.parametrize(
+    ("here", "add", "said"),
+    [
+        ("both", ["first-window"], "--with first-window: there is no default route"),
+        ("both", ["fq"], "--with fq: no route names a device"),
+        ("both", ["send-limit"], "--with send-limit: net.core.wmem_max is not visible"),
+        ("receiver", ["bbr"], "--with bbr: it is for a host that sends, and this host only receives"),
+        ("receiver", ["fq"], "--with fq: it is for a host that sends"),
+        ("sender", ["receive-buffer"], "it is for a host that receives, and this host only sends"),
+    ],
+)
+def test_a_change_that_cannot_be_offered_is_refused_with_the_reason(
+    machine: Machine, here: Role, add: list[str], said: str
+) -> None:
+    (machine.proc / "net/core/wmem_max").unlink()
+    with pytest.raises(TuneError, match=said):
+        plan(TunedPath(here, 200e6, 0.3), machine, add=add)
+
+
+def test_a_buffer_of_unknown_size_cannot_be_added(machine: Machine) -> None:
+    with pytest.raises(TuneError, match=r"--with receive-buffer: neither the path's rate .*; give --rate"):
+        plan(TunedPath("receiver", None, 0.3), machine, add=["receive-buffer"])
+
+
+def test_a_control_that_the_kernel_has_not_cannot_be_added(machine: Machine) -> None:
+    (machine.proc / "net/ipv4/tcp_available_congestion_control").write_text("reno cubic\n")
+    with pytest.raises(TuneError, match="--with bbr: bbr is neither loaded"):
+        plan(TunedPath("both", 20e6, 0.3), machine, add=["bbr"])
+
+
+def test_a_change_that_is_set_already_may_be_asked_for(machine: Machine) -> None:
+    (machine.proc / "net/ipv4/tcp_slow_start_after_idle").write_text("0\n")
+    found = plan(TunedPath("both", 20e6, 0.3), machine, add=["idle"], leave=["fq"])
+    assert "net.ipv4.tcp_slow_start_after_idle 0" in found.enough
+
+
+def test_a_change_is_not_both_asked_for_and_left_out(machine: Machine) -> None:
+    with pytest.raises(TuneError, match="found --with bbr and --without bbr"):
+        plan(TunedPath("both", 20e6, 0.3), machine, add=["bbr"], leave=["bbr"])
+
+
+def test_a_destination_is_a_senders(machine: Machine) -> None:
+    with pytest.raises(TuneError, match=r"^--destination: .* this host only receives"):
+        plan(TunedPath("receiver", 20e6, 0.3), machine, address="192.0.2.1")
+
+
+def test_a_path_that_holds_no_byte_needs_nothing(machine: Machine) -> None:
+    assert not {"receive-buffer", "send-buffer"} & {
+        each.key for each in plan(TunedPath("both", 1e3, 1e-6), machine).changes
+    }
+
+
+@pytest.mark.parametrize(("rtt_s", "rate"), [(float("nan"), 20.0), (-1.0, 20.0), (0.4, float("inf"))])
+def test_a_report_with_an_impossible_path_is_no_report(tmp_path: Path, rtt_s: float, rate: float) -> None:
+    told = report()
+    told["path"] |= {"rtt_s": rtt_s, "rate_mbit_s": rate}
+    with pytest.raises(TuneError, match="not a report"):
+        by_report(tmp_path, told)
+
+
+def test_reports_of_several_runs_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "runs.json").write_text(f"{json.dumps(report())}\n" * 3)
+    with pytest.raises(TuneError, match="found reports of 3 runs; expected one"):
+        from_report(tmp_path / "runs.json", None, None)
+
+
+def test_of_many_transfers_the_nearest_name_and_the_first_few_are_listed(tmp_path: Path) -> None:
+    told = report()
+    told["transfers"] = [{**told["transfers"][0], "name": f"download-{number}"} for number in range(40)]
+    with pytest.raises(TuneError, match='did you mean "download-7"') as raised:
+        by_report(tmp_path, told, transfer="downlod-7")
+    assert str(raised.value).endswith("download-7 and 32 more")
 
 
 def test_a_route_keeps_its_other_words_and_never_loses_segments() -> None:

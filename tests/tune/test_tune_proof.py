@@ -1,7 +1,9 @@
 """How a change is proved, and what is on the disk meanwhile."""
 
+import errno
 import itertools
 import math
+import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,14 +13,14 @@ import pytest
 
 from bentpipe.errors import TuneError
 from bentpipe.tune import journal
-from bentpipe.tune.applying import refusal
+from bentpipe.tune.applying import Outcome, refusal
 from bentpipe.tune.drop_in import drop_in_text, later
 from bentpipe.tune.files import Places, only_one, write_whole
 from bentpipe.tune.journal import Entry, Journal
 from bentpipe.tune.machine import Machine
-from bentpipe.tune.measuring import Figure, OfCommand
+from bentpipe.tune.measuring import Figure, OfCommand, OfIperf3
 from bentpipe.tune.proving import Which, prove
-from bentpipe.tune.words import status_lines
+from bentpipe.tune.words import outcome_lines, proof_words, status_lines
 
 ENTRIES = [Entry("sysctl", "net.ipv4.tcp_sack", "0", "1"), Entry("route", "-4 default", "a", "b")]
 
@@ -73,10 +75,35 @@ def test_a_command_that_prints_a_number_has_measured_and_another_is_timed() -> N
     assert (timed.unit, timed.less_is_better) == ("s", True)
 
 
-@pytest.mark.parametrize("command", ["exit 3", "no-such-program-here", "echo 0", "echo -1"])
+@pytest.mark.parametrize(
+    "command", ["exit 3", "no-such-program-here", "echo 0", "echo -1", "echo nan", "echo inf", "echo 1e308"]
+)
 def test_a_measurement_that_fails_is_an_error_with_its_command(command: str) -> None:
     with pytest.raises(TuneError, match=f"^{command}: "):
         OfCommand(command)()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"end": {}, "error": "unable to connect to server: Connection refused"}',
+        '{"end": {"sum_received": {"bits_per_second": 1e6}}, "error": "unable to connect: refused"}',
+    ],
+)
+def test_an_iperf3_server_that_does_not_answer_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    (tmp_path / "iperf3").write_text(f"#!/bin/sh\necho '{said}'\n")
+    (tmp_path / "iperf3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(TuneError, match="no iperf3 server answers: unable"):
+        OfIperf3("192.0.2.1", receives=True)()
+
+
+def test_no_difference_gives_no_advice_of_pairs() -> None:
+    measured = Measured(1.0, 0.0)
+    words = proof_words(prove(measured, measured.switch, 3, lambda *_pair: None))
+    assert words == "Not shown to be better: on average no difference was measured (3 pairs)."
 
 
 def test_a_command_that_measures_only_sometimes_is_an_error() -> None:
@@ -121,8 +148,10 @@ def test_a_damaged_journal_is_an_error_and_is_left(places: Places, damage: Calla
 def test_the_status_says_what_a_reboot_took(places: Places) -> None:
     begun = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
     applied = begun.with_state("applied", None)
-    assert not any("started anew" in line for line in status_lines(applied, 100))
-    assert any("routes and queues" in line for line in status_lines(replace(applied, boot="another"), 100))
+    assert not any("started anew" in line for line in status_lines(applied, places, 100))
+    assert any(
+        "routes and queues" in line for line in status_lines(replace(applied, boot="another"), places, 100)
+    )
 
 
 def test_a_read_only_proc_is_refused_with_the_reason(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,9 +171,36 @@ def test_only_one_process_works_at_a_time_and_leaves_no_folder(places: Places) -
         pass
 
 
+def test_a_folder_that_cannot_be_made_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+
+    def mkdir(folder: Path, **_more: bool) -> None:
+        assert folder not in made, "it tried again"
+        made.append(folder)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with pytest.raises(TuneError, match=r"^/proc/x/var/lib/bentpipe-tune: cannot make this folder: No such"):
+        only_one(Places(Path("/proc/x"))).__enter__()
+
+
+def test_what_is_proposed_names_the_root_that_was_given(tmp_path: Path) -> None:
+    places = Places.below(f"{tmp_path}/a root")
+    undo = f"bentpipe tune --undo --root '{tmp_path}/a root'"
+    begun = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
+    told = list(outcome_lines(Outcome(True, ENTRIES, None, ()), places, 200, until_reboot=False))
+    assert told[-1] == f"Take it back: {undo}"
+    assert f"The file for boots is {places.drop_in}. No boot reads it there." in told
+    assert f"Take it back: {undo}" in list(status_lines(begun, places, 200))
+    assert f"# Take it back: {undo}" in drop_in_text(places, begun, None).splitlines()
+    usual = list(outcome_lines(Outcome(True, ENTRIES, None, ()), Places(Path("/")), 200, until_reboot=False))
+    assert usual[-1] == "Take it back: bentpipe tune --undo"
+    assert f"The sysctls survive a reboot: {Places(Path('/')).drop_in} sets them at boot." in usual
+
+
 def test_the_drop_in_file_has_the_sysctls_with_their_old_values(places: Places) -> None:
     begun: Journal = journal.begun(places, ENTRIES, why="a path", until_reboot=False)
-    text = drop_in_text(begun, {"times": 5.6, "interval": [5, 6], "pairs": [[1, 5.6]] * 3})
+    text = drop_in_text(places, begun, {"times": 5.6, "interval": [5, 6], "pairs": [[1, 5.6]] * 3})
     assert text.splitlines()[2:] == [
         "# Measured: 5.6 times better (5 to 6), 3 pairs.",
         "# was 0",

@@ -142,11 +142,11 @@ def ask(
         _refuse("size", shown(size), "expected a size above zero")
     if isinstance(mtu, bool) or not isinstance(mtu, int) or not _LEAST_MTU <= mtu <= _MOST_MTU:
         _refuse("mtu", shown(mtu), f"expected a whole number of bytes from {_LEAST_MTU} to {_MOST_MTU}")
-    rate_bit_s = _read("rate", rate, _rate)
+    rate_bit_s = _read("rate", rate, parse_rate)
     bdp_bytes = rate_bit_s / 8 * rtt_ns / 1e9
     return Question(
         rate_bit_s=rate_bit_s,
-        rate_up_bit_s=None if rate_up is None else _read("rate-up", rate_up, _rate),
+        rate_up_bit_s=None if rate_up is None else _read("rate-up", rate_up, parse_rate),
         rtt_s=rtt_ns / 1e9,
         loss=probability,
         rcvbuf_bytes=_buffer("rcvbuf", rcvbuf, DEFAULT_RMEM[2]),
@@ -189,15 +189,6 @@ def _buffer(option: str, text: str | None, default: int) -> int:
     if size_bytes >= 2**31:
         _refuse(option, shown(text), "expected less than 2 GiB, which is Linux's own most")
     return size_bytes
-
-
-def _rate(text: object) -> int:
-    try:
-        return parse_rate(text)
-    except FaultError as fault:
-        if "above zero" in fault.remedy:
-            raise FaultError("expected a rate above zero", found=fault.found) from None
-        raise
 
 
 def _probability(value: object) -> float:

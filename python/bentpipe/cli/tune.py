@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ import typer
 
 from bentpipe import interruption
 from bentpipe.cli.saying import say, tell
-from bentpipe.errors import TuneError
+from bentpipe.errors import TuneError, clause
 from bentpipe.words.printable import printable_json
 
 if TYPE_CHECKING:
@@ -20,8 +20,23 @@ if TYPE_CHECKING:
     from bentpipe.tune.plan import Plan
 
 _MOST_WIDTH = 100
+_LEAST_RATE_BIT_S, _MOST_RATE_BIT_S = 1_000, 1_000_000_000_000
+_LEAST_RTT_NS, _MOST_RTT_NS = 1_000, 60_000_000_000
+_USUAL_PAIRS = 12
 _PATIENCE_S = 10.0
 """How long --undo waits for programs that a killed --apply left running."""
+
+
+_READ_BY = {
+    **dict.fromkeys(("--measure", "--to", "--unproved", "--pairs", "--less-is-better"), ("--apply",)),
+    "--force": ("--undo",),
+}
+"""The actions that read an option; others are read by --plan and --apply."""
+_NEEDED_BESIDE = {
+    "--transfer": ("--from",),
+    "--pairs": ("--measure", "--to"),
+    "--less-is-better": ("--measure",),
+}
 
 
 def tune(
@@ -82,8 +97,11 @@ def tune(
         str | None, typer.Option(metavar="SERVER", help="The proof: iperf3 with this server, 10 s each.")
     ] = None,
     pairs: Annotated[
-        int, typer.Option(min=3, max=100, metavar="N", help="At most N pairs of measurements.")
-    ] = 12,
+        int | None,
+        typer.Option(
+            min=3, max=100, metavar="N", help=f"At most N pairs of measurements. Default: {_USUAL_PAIRS}."
+        ),
+    ] = None,
     unproved: Annotated[bool, typer.Option("--unproved", help="Apply without a measurement.")] = False,
     until_reboot: Annotated[
         bool, typer.Option("--until-reboot", help="Write no file in /etc/sysctl.d.")
@@ -125,6 +143,28 @@ def tune(
     ]
     if len(asked) > 1:
         raise TuneError(f"tune: found {' and '.join(asked)}; expected one of them")
+    _refuse_unused(
+        asked[0] if asked else "--plan",
+        {
+            "--from": from_,
+            "--rate": rate,
+            "--rtt": rtt,
+            "--here": here,
+            "--transfer": transfer,
+            "--with": with_,
+            "--without": without,
+            "--destination": destination,
+            "--until-reboot": until_reboot,
+            "--measure": measure,
+            "--to": to,
+            "--unproved": unproved,
+            "--pairs": pairs,
+            "--less-is-better": less_is_better,
+            "--force": force,
+        },
+    )
+    if root == "":
+        raise TuneError('--root: found ""; expected a folder')
     if sys.platform != "linux":
         raise TuneError("tune needs Linux; `bentpipe calc` says what a path needs on any system")
     from bentpipe.tune.machine import Machine
@@ -136,9 +176,10 @@ def tune(
     from bentpipe.tune.plan import plan as planned
 
     path = _path(from_, transfer, rate, rtt, here)
-    the_plan = planned(path, machine, add=with_ or (), leave=without or (), address=destination)
+    address = None if destination is None else _address(destination)
+    the_plan = planned(path, machine, add=with_ or (), leave=without or (), address=address)
     if not apply:
-        _print_plan(the_plan, machine, root, json_=json_)
+        _print_plan(the_plan, machine, root, until_reboot=until_reboot, json_=json_)
         return
     proving = _measurement(measure, to, path, less_is_better=less_is_better)
     if (proving is None) != unproved:
@@ -148,7 +189,21 @@ def tune(
             if proving is None
             else "found --unproved beside a measurement; expected one of the two"
         )
-    _apply(the_plan, machine, root, proving, pairs, until_reboot=until_reboot, json_=json_)
+    most_pairs = _USUAL_PAIRS if pairs is None else pairs
+    _apply(the_plan, machine, root, proving, most_pairs, until_reboot=until_reboot, json_=json_)
+
+
+def _refuse_unused(action: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the action would not read. `options`: their values, None or false if not given."""
+    given = [name for name, value in options.items() if value or value == ""]
+    for name in given:
+        actions = _READ_BY.get(name, ("--plan", "--apply"))
+        if action not in actions:
+            raise TuneError(
+                f"{name} needs {actions[0]}" if len(actions) == 1 else f"{name} does nothing with {action}"
+            )
+        if (needed := _NEEDED_BESIDE.get(name)) and not set(needed) & set(given):
+            raise TuneError(f"{name} needs {' or '.join(needed)}")
 
 
 def _path(
@@ -168,21 +223,48 @@ def _path(
     else:
         stdin = str(report) == "-"
         path = from_report(Path("/dev/stdin") if stdin else report, transfer, here, "stdin" if stdin else "")
-    rate_bit_s = path.rate_bit_s if rate is None else float(_parsed("--rate", rate))
-    rtt_s = path.rtt_s if rtt is None else _parsed("--rtt", rtt) / 1e9
+    rate_bit_s = path.rate_bit_s if rate is None else float(_rate_bit_s(rate))
+    rtt_s = path.rtt_s if rtt is None else _rtt_ns(rtt) / 1e9
     return replace(path, rate_bit_s=rate_bit_s, rtt_s=rtt_s)
 
 
-def _parsed(option: str, text: str) -> int:
+def _rate_bit_s(text: str) -> int:
+    from bentpipe.lab.units import parse_rate
+
+    found = _parsed("--rate", text, parse_rate)
+    if not _LEAST_RATE_BIT_S <= found <= _MOST_RATE_BIT_S:
+        raise TuneError(f'--rate: found "{text}"; expected 1 kbit/s to 1 Tbit/s')
+    return found
+
+
+def _rtt_ns(text: str) -> int:
+    from bentpipe.lab.units import parse_time
+
+    found = _parsed("--rtt", text, parse_time)
+    if not _LEAST_RTT_NS <= found <= _MOST_RTT_NS:
+        raise TuneError(f'--rtt: found "{text}"; expected a round trip of 1 us to 60 s')
+    return found
+
+
+def _parsed(option: str, text: str, parse: Callable[[object], int]) -> int:
     from bentpipe.lab.errors import FaultError
-    from bentpipe.lab.units import parse_rate, parse_time
+    from bentpipe.words.faults import shown
 
     try:
-        if option == "--rtt":
-            return parse_time(text)
-        return parse_rate(f"{text}/s" if text.endswith("bit") else text)
+        return parse(text)
     except FaultError as error:
-        raise TuneError(f'{option}: found "{text}"; {error}') from error
+        raise TuneError(f"{option}: found {error.found or shown(text)}; {clause(error.remedy)}") from None
+
+
+def _address(text: str) -> str:
+    import ipaddress
+
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise TuneError(
+            f'--destination: found "{text}"; expected an IP address, such as 192.0.2.1 or 2001:db8::1'
+        ) from None
 
 
 def _measurement(
@@ -195,14 +277,18 @@ def _measurement(
     if command is not None:
         return OfCommand(command, less_is_better)
     if server is not None:
-        host, colon, port = server.rpartition(":")
-        if colon and port.isdigit() and ":" not in host:
-            return OfIperf3(host, path.receives, int(port))
-        return OfIperf3(server, path.receives)
+        from bentpipe.doctor.active import program
+        from bentpipe.doctor.active import server as read_server
+
+        of = read_server(server)
+        program()
+        return OfIperf3(of.host, path.receives, of.port)
     return None
 
 
-def _print_plan(plan: "Plan", machine: "Machine", root: str | None, *, json_: bool) -> None:
+def _print_plan(
+    plan: "Plan", machine: "Machine", root: str | None, *, until_reboot: bool, json_: bool
+) -> None:
     from bentpipe.tune.words import plan_lines
 
     if json_:
@@ -212,7 +298,7 @@ def _print_plan(plan: "Plan", machine: "Machine", root: str | None, *, json_: bo
     from bentpipe.tune.files import Places
 
     _tell(plan_lines(plan, _width()))
-    why = refusal(machine, Places.below(root), until_reboot=False)
+    why = refusal(machine, Places.below(root), until_reboot=until_reboot)
     say(f"Nothing was changed. To apply and prove it, add: --apply --measure COMMAND{_but(why)}")
 
 
@@ -238,7 +324,7 @@ def _apply(
     places = Places.below(root)
     told = say if json_ else tell
     interruption.how_to_go_on = lambda: (
-        "to undo: bentpipe tune --undo" if places.journal.exists() else "everything was taken back"
+        f"to undo: {places.command('--undo')}" if places.journal.exists() else "everything was taken back"
     )
 
     def proving(switch: Any) -> Any:
@@ -255,7 +341,7 @@ def _apply(
     elif not plan.chosen:
         tell("Everything is set already; nothing was changed.")
     else:
-        _tell(outcome_lines(outcome, _width(), until_reboot=until_reboot))
+        _tell(outcome_lines(outcome, places, _width(), until_reboot=until_reboot))
     if plan.chosen and not outcome.kept:
         raise typer.Exit(1)
 
@@ -286,7 +372,7 @@ def _undo(machine: "Machine", root: str | None, *, force: bool, json_: bool) -> 
     elif found is None:
         tell("No tune is applied; nothing was changed.")
     else:
-        _tell(taken_back_lines(found, _width()))
+        _tell(taken_back_lines(found, places, _width()))
     if found is not None and found.failed:
         raise typer.Exit(1)
 
@@ -296,7 +382,8 @@ def _status(root: str | None, *, json_: bool) -> None:
     from bentpipe.tune.files import Places
     from bentpipe.tune.words import status_lines
 
-    found = journal.read(Places.below(root))
+    places = Places.below(root)
+    found = journal.read(places)
     if json_:
         print(
             printable_json(
@@ -308,7 +395,7 @@ def _status(root: str | None, *, json_: bool) -> None:
             )
         )
     else:
-        _tell(status_lines(found, _width()))
+        _tell(status_lines(found, places, _width()))
 
 
 def _width() -> int:

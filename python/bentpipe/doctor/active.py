@@ -4,7 +4,6 @@ A test ends early when two looks a second apart say the same of it, with certain
 not tried where one fills the path.
 """
 
-import json
 import re
 import shutil
 import signal
@@ -22,6 +21,7 @@ from bentpipe.doctor.evidence import PINGS, Evidence
 from bentpipe.doctor.executed import own_children
 from bentpipe.doctor.from_host import HostSeen
 from bentpipe.doctor.watching import Watching, first_address, wait
+from bentpipe.engines.workloads.iperf3 import failure
 from bentpipe.errors import EngineError, StoreError
 from bentpipe.words.wording import duration, plural, size
 
@@ -243,18 +243,8 @@ def _end(iperf3: "subprocess.Popen[bytes]") -> None:
 
 
 def _why(said: IO[bytes]) -> str:
-    """What iperf3 said of its failure."""
     said.seek(0)
-    text = said.read().decode(errors="replace")
-    try:
-        error = str(json.loads(text).get("error", ""))
-    except ValueError:
-        error = text.strip().splitlines()[-1] if text.strip() else ""
-    if "busy" in error:
-        return f"the iperf3 server is busy with another test: {error}"
-    if "unable to connect" in error or "refused" in error or "timed out" in error:
-        return f"no iperf3 server answers: {error}; start one there:  iperf3 --server"
-    return f"iperf3 carried nothing: {error or 'it gave no reason'}"
+    return failure(said.read().decode(errors="replace"))
 
 
 def _pings(to: Server) -> pl.DataFrame | None:

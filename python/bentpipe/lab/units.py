@@ -72,10 +72,13 @@ MOST_SIZE_BYTES = 10**18
 MOST_RATE_BIT_S = 10**15
 MOST_PACKETS = 10**12
 MOST_MULTIPLE = 10**6
+ABOVE_ZERO = "expected a rate above zero"
 
 _QUANTITY = re.compile(
     r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?(?P<exponent>[0-9]+))?)\s*(?P<unit>.*)", re.DOTALL
 )
+_DECIMAL_COMMA = re.compile(r",(?P<decimals>[0-9]+)\s*(?P<unit>[^0-9.,]*)")
+"""What follows the whole number in "20,5 Mbit/s"."""
 _MOST_DIGITS = 64
 _MOST_EXPONENT_DIGITS = 2
 
@@ -117,6 +120,12 @@ def _prefix(written: str) -> str:
 
 def _asked(number: str, unit: str, units: Mapping[str, Fraction]) -> str:
     """What a unit that is not known may have been meant to be, as a question with the value rewritten."""
+    if match := _DECIMAL_COMMA.fullmatch(unit):
+        known = canonical_unit(match["unit"])
+        if known not in units:
+            return ""
+        thousands = f' or "{number}{match["decimals"]} {known}"' if len(match["decimals"]) == 3 else ""
+        return f'did you mean "{number}.{match["decimals"]} {known}"{thousands}? '
     if units is RATE_UNITS and (match := _UNCLEAR.fullmatch(unit)):
         prefix = _prefix(match["prefix"])
         in_bits, in_bytes = f'"{number} {prefix}bit/s"', f'"{number} {prefix}B/s"'
@@ -176,10 +185,7 @@ def parse_rate(value: object) -> int:
     """Bits per second in "16 Mbit/s" or "2 MB/s", at least 1. Raises `FaultError`."""
     number, unit = _split(value, "rate", RATE_UNITS, "16 Mbit/s")
     if number <= 0:
-        raise FaultError(
-            'expected a rate above zero (an outage is written under "outages")',
-            found=f"{shown(value)}, which is not above zero",
-        )
+        raise FaultError(ABOVE_ZERO, found=f"{shown(value)}, which is not above zero")
     return _whole(number * RATE_UNITS[unit], value, "bit/s", MOST_RATE_BIT_S, format_rate(MOST_RATE_BIT_S))
 
 

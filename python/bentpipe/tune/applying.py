@@ -21,8 +21,8 @@ from typing import Any
 
 from bentpipe.errors import TuneError
 from bentpipe.tune import journal
-from bentpipe.tune.drop_in import drop_in_text, later
-from bentpipe.tune.files import Places, flush_folder, remove, remove_unfinished, write_whole
+from bentpipe.tune.drop_in import drop_in_text, has_drop_in, later
+from bentpipe.tune.files import Places, flush_folder, make_folder, remove, remove_unfinished, write_whole
 from bentpipe.tune.journal import Entry, Journal
 from bentpipe.tune.machine import Machine
 from bentpipe.tune.plan import Change, Plan
@@ -88,13 +88,13 @@ def apply(
         raise TuneError(why)
     present = journal.read(places)
     if present is not None and present.state != "applied":
-        raise TuneError("an earlier tune was interrupted; take it back first: bentpipe tune --undo")
+        raise TuneError(_not_taken_back(present, places))
     if not plan.chosen:
         return Outcome(present is not None, present.entries if present else (), None, ())
     if present is not None:
         raise TuneError(
             f"a tune of {present.begun} is applied, and this plan is another one; take the first one back: "
-            "bentpipe tune --undo"
+            f"{places.command('--undo')}"
         )
     remove_unfinished(places.journal)
     changes, left_out = _possible(plan.chosen)
@@ -104,6 +104,8 @@ def apply(
     begun = journal.begun(places, entries, why=_why(plan), until_reboot=until_reboot)
     begun.write(places)
     with _taking_back(begun, places):
+        if has_drop_in(begun):
+            make_folder(places.drop_in.parent)
         _switch(entries, "after")
         proof = None
         if prove is not None:
@@ -114,16 +116,24 @@ def apply(
             _keep(begun, places, proof)
             names = [each.name for each in entries if each.kind == "sysctl"]
             return Outcome(True, entries, proof, [*left_out, *(() if until_reboot else later(places, names))])
-    _orderly(take_back(begun, places))
+    _orderly(take_back(begun, places), places)
     return Outcome(False, entries, proof, left_out)
+
+
+def _not_taken_back(present: Journal, places: Places) -> str:
+    if present.state == "left":
+        names = ", ".join(each.name for each in present.entries)
+        return (
+            f"an earlier tune is not wholly taken back: somebody changed {names} since. To restore that: "
+            f"{places.command('--undo --force')}; to keep it: rm {places.journal}"
+        )
+    return f"an earlier tune was interrupted; take it back first: {places.command('--undo')}"
 
 
 def _keep(begun: Journal, places: Places, proof: Proof | None) -> None:
     told: dict[str, Any] | None = proof.as_json() if proof else None
-    text = drop_in_text(begun, told)
-    if not begun.until_reboot and text:
-        places.drop_in.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(places.drop_in, text.encode("utf-8"))
+    if has_drop_in(begun):
+        write_whole(places.drop_in, drop_in_text(places, begun, told).encode("utf-8"))
     begun.with_state("applied", told).write(places)
 
 
@@ -175,10 +185,10 @@ def _taking_back(begun: Journal, places: Places) -> Iterator[None]:
     try:
         yield
     except TuneError as error:
-        _orderly(take_back(begun, places))
+        _orderly(take_back(begun, places), places)
         raise TuneError(f"{error}\nEverything was taken back.") from error
     except BaseException:
-        _orderly(take_back(begun, places))
+        _orderly(take_back(begun, places), places)
         raise
     finally:
         for number, handler in kept.items():
@@ -189,18 +199,25 @@ def _interrupted(number: int, _frame: Any) -> None:
     raise KeyboardInterrupt(number)
 
 
-def _orderly(done: TakenBack) -> None:
+def _orderly(done: TakenBack, places: Places) -> None:
     if done.failed:
-        raise TuneError(f"not taken back: {'; '.join(done.failed)}. To try again: bentpipe tune --undo")
+        raise TuneError(f"not taken back: {'; '.join(done.failed)}. To try again: {places.command('--undo')}")
+    if done.theirs:
+        names = ", ".join(each.name for each, _ in done.theirs)
+        raise TuneError(
+            f"not taken back: {names}, which somebody changed meanwhile. To restore that: "
+            f"{places.command('--undo --force')}"
+        )
 
 
 def take_back(of: Journal, places: Places, *, force: bool = False) -> TakenBack:
     """Restore the drop-in file and every setting, then remove the journal.
 
     A setting that has neither the old value nor tune's was changed by somebody else. It is left as it is,
-    unless `force`. If a setting cannot be restored, the journal stays.
+    unless `force`, and the journal stays for it. The whole journal stays if a setting cannot be restored.
     """
-    _restore_drop_in(of, places)
+    if of.state != "left":
+        _restore_drop_in(of, places)
     restored, theirs, failed = [], [], []
     for each in of.entries:
         setting = made(each.kind, each.name)
@@ -218,7 +235,9 @@ def take_back(of: Journal, places: Places, *, force: bool = False) -> TakenBack:
                 restored.append(each)
             except TuneError as error:
                 failed.append(str(error))
-    if not failed:
+    if theirs and not failed:
+        of.of_left([each for each, _ in theirs]).write(places)
+    elif not failed:
         remove(places.journal)
     return TakenBack(restored, theirs, failed)
 

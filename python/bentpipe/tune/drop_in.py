@@ -4,24 +4,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bentpipe.tune.files import Places
-from bentpipe.tune.journal import Journal
+from bentpipe.tune.journal import Entry, Journal
 from bentpipe.tune.settings import plainly
 
 
-def drop_in_text(of: Journal, proof: Mapping[str, Any] | None) -> str:
-    """The whole file; empty where no sysctl was set."""
-    sysctls = [each for each in of.entries if each.kind == "sysctl"]
-    if not sysctls:
-        return ""
+def has_drop_in(of: Journal) -> bool:
+    """Whether this tune writes the file."""
+    return bool(_sysctls(of)) and not of.until_reboot
+
+
+def _sysctls(of: Journal) -> list[Entry]:
+    return [each for each in of.entries if each.kind == "sysctl"]
+
+
+def drop_in_text(places: Places, of: Journal, proof: Mapping[str, Any] | None) -> str:
     lines = [
         f"# Written by bentpipe tune, {of.begun}, for {_printable(of.why)}.",
-        "# Take it back: bentpipe tune --undo",
+        f"# Take it back: {_printable(places.command('--undo'))}",
     ]
     if proof is not None:
         low, high = proof["interval"]
         times = f"{proof['times']:.3g} times better ({low:.3g} to {high:.3g})"
         lines.append(f"# Measured: {times}, {len(proof['pairs'])} pairs.")
-    for each in sysctls:
+    for each in _sysctls(of):
         lines += [f"# was {plainly(each.old)}", f"{each.name} = {plainly(each.new)}"]
     return "\n".join(lines) + "\n"
 

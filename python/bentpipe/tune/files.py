@@ -5,6 +5,7 @@ A file is written beside its place, flushed to the disk (fsync), and renamed; th
 
 import fcntl
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,10 +25,17 @@ class Places:
     """The files of tune, below a folder that is `/` except in tests."""
 
     root: Path
+    is_option: bool = False
+    """Whether `--root` named it. Commands that a message proposes then have that option too."""
 
     @classmethod
     def below(cls, root: str | None) -> "Places":
-        return cls(Path(root or os.environ.get(ROOT_VARIABLE) or "/").absolute())
+        return cls(Path(root or os.environ.get(ROOT_VARIABLE) or "/").absolute(), bool(root))
+
+    def command(self, options: str) -> str:
+        """`bentpipe tune` with these options, for the same files."""
+        root = f" --root {shlex.quote(str(self.root))}" if self.is_option else ""
+        return f"bentpipe tune {options}{root}"
 
     @property
     def is_redirected(self) -> bool:
@@ -79,6 +87,14 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path) -> None:
+    """The folder and those above it. Raises TuneError where one cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TuneError(f"{folder}: cannot make this folder: {error.strerror}") from error
+
+
 def missing_folders(folder: Path) -> list[Path]:
     """Those on the way to it that are not there, the deepest first."""
     missing = []
@@ -97,8 +113,8 @@ def only_one(places: Places, wait_s: float = 0.0) -> Iterator[None]:
     """
     folder, end = places.folder, time.monotonic() + wait_s
     while True:
+        make_folder(folder)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             continue  # another process removed it just now

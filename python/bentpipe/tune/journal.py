@@ -1,7 +1,8 @@
 """The values that were set before tune changed anything, on disk before the first change.
 
 The journal is there from before the first change until everything is as it was. So whatever stopped the
-process, what has to be taken back is in it.
+process, what has to be taken back is in it. After an undo that left settings which somebody changed since,
+it has those settings.
 """
 
 import base64
@@ -17,7 +18,8 @@ from bentpipe.errors import TuneError
 from bentpipe.tune.files import Places, missing_folders, write_whole
 
 _VERSION = 1
-State = Literal["at work", "applied"]
+State = Literal["at work", "applied", "left"]
+"""left: taken back, but for the settings that somebody changed since."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,10 @@ class Journal:
     state: State = "at work"
     begun: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     proof: Mapping[str, Any] | None = None
+
+    def of_left(self, entries: Sequence[Entry]) -> "Journal":
+        """What remains of it when all was taken back but these."""
+        return replace(self, entries=entries, made_folders=(), state="left")
 
     def with_state(self, state: State, proof: Mapping[str, Any] | None) -> "Journal":
         return replace(self, state=state, proof=proof)

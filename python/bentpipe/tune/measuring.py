@@ -19,6 +19,9 @@ from bentpipe.errors import TuneError
 
 _LONGEST_S = 900
 _SHELL_FAILED = 127
+_LEAST, _MOST = 1e-9, 1e18
+"""Of the number that a command prints."""
+_CONNECT_MS = 5000
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,15 @@ class OfCommand:
 
     def __call__(self) -> Figure:
         begun = time.monotonic()
-        said = _output(("sh", "-c", self.words), self.words)
+        said = _succeeded(_ended(("sh", "-c", self.words), self.words), self.words)
         lasted_s = time.monotonic() - begun
         number = _number(said)
         if number is None:
             return Figure(lasted_s, "s", less_is_better=True)
-        if number <= 0:
-            raise TuneError(f"{self.words}: it printed {number:g}; expected a number above zero")
+        if not _LEAST <= number <= _MOST:
+            raise TuneError(
+                f"{self.words}: it printed {number:g}; expected a number from {_LEAST:g} to {_MOST:g}"
+            )
         return Figure(number, "", self.less_is_better)
 
 
@@ -69,21 +74,32 @@ class OfIperf3:
     @property
     def _command(self) -> Sequence[str]:
         way = ("-R",) if self.receives else ()
-        return ("iperf3", "-J", "-c", self.server, "-p", str(self.port), "-t", str(self.seconds), *way)
+        to = ("-c", self.server, "-p", str(self.port), "--connect-timeout", str(_CONNECT_MS))
+        return ("iperf3", "-J", *to, "-t", str(self.seconds), *way)
 
     @property
     def words(self) -> str:
         return shlex.join(self._command)
 
     def __call__(self) -> Figure:
-        said = _output(self._command, self.words)
-        try:
-            rate = float(json.loads(said)["end"]["sum_received"]["bits_per_second"])
-        except (ValueError, LookupError, TypeError) as error:
-            raise TuneError(f"{self.words}: could not read what iperf3 printed") from error
+        ended = _ended(self._command, self.words)
+        rate = _received_bit_s(ended.stdout)
+        if rate is None:
+            from bentpipe.engines.workloads.iperf3 import failure  # noqa: PLC0415 - only a failure needs it
+
+            raise TuneError(f"{self.words}: {failure(ended.stdout or ended.stderr)}")
         if rate <= 0:
             raise TuneError(f"{self.words}: nothing arrived")
         return Figure(rate, "bit/s", less_is_better=False)
+
+
+def _received_bit_s(said: str) -> float | None:
+    """What iperf3's receiver got; None where the test failed."""
+    try:
+        document = json.loads(said)
+        return None if "error" in document else float(document["end"]["sum_received"]["bits_per_second"])
+    except (ValueError, LookupError, TypeError):
+        return None
 
 
 def _number(said: str) -> float | None:
@@ -94,8 +110,8 @@ def _number(said: str) -> float | None:
         return None
 
 
-def _output(command: Sequence[str], words: str) -> str:
-    """What it printed. Its processes end with this call, however it ends."""
+def _ended(command: Sequence[str], words: str) -> "subprocess.CompletedProcess[str]":
+    """The command after its end. Its processes end with this call, however it ends."""
     try:
         started = subprocess.Popen(
             command,
@@ -116,8 +132,13 @@ def _output(command: Sequence[str], words: str) -> str:
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)
         started.wait()
-    if started.returncode:
-        lines = (complained.strip() or said.strip()).splitlines()
-        why = lines[-1].strip() if lines else f"status {started.returncode}"
-        raise TuneError(f"{words}: {'not found' if started.returncode == _SHELL_FAILED else 'failed'}: {why}")
-    return said
+    return subprocess.CompletedProcess(command, started.returncode, said, complained)
+
+
+def _succeeded(ended: "subprocess.CompletedProcess[str]", words: str) -> str:
+    """What the command printed. Raises TuneError where it failed."""
+    if ended.returncode:
+        lines = (ended.stderr.strip() or ended.stdout.strip()).splitlines()
+        why = lines[-1].strip() if lines else f"status {ended.returncode}"
+        raise TuneError(f"{words}: {'not found' if ended.returncode == _SHELL_FAILED else 'failed'}: {why}")
+    return ended.stdout

@@ -1,18 +1,22 @@
 """The path to tune for: from the user's options, or from a report of the doctor."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bentpipe.errors import TuneError
+from bentpipe.errors import TuneError, clause
+from bentpipe.words.faults import did_you_mean
 
 Role = Literal["sender", "receiver", "both"]
 _ENDS: tuple[Role, ...] = ("sender", "receiver")
 _INFERRED = ("bursts", "start")
 """What of `rate_from` in a report is inferred from a socket's samples."""
 _FILE_BYTES = 64 << 20
+_LISTED = 8
+"""So many transfers a message names."""
 
 
 @dataclass(frozen=True)
@@ -75,23 +79,33 @@ def from_report(file: Path, transfer: str | None, here: Role | None, source: str
                 f"{file}: the capture was taken between the ends; say which end this host is: "
                 "--here sender or --here receiver"
             )
-        rate = None if path.get("rate_mbit_s") is None else float(path["rate_mbit_s"]) * 1e6
+        rate = _positive(path.get("rate_mbit_s"), 1e6)
         is_inferred = path.get("rate_from") in _INFERRED
-        goodput = found.get("goodput_mbit_s")
         return TunedPath(
             end,
             None if is_inferred else rate,
-            None if path.get("rtt_s") is None else float(path["rtt_s"]),
+            _positive(path.get("rtt_s")),
             None if path.get("loss") is None else float(path["loss"]),
             source or str(file),
             str(found["name"]),
-            None if goodput is None else float(goodput) * 1e6,
-            {str(each["kind"]): each for each in found["findings"]},
+            _positive(found.get("goodput_mbit_s"), 1e6),
+            {
+                str(each["kind"]): {"share": float(each["share"]), "because": str(each["because"])}
+                for each in found["findings"]
+            },
             rate if is_inferred else None,
             _predictions(found),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise TuneError(f"{file}: this is not a report of `bentpipe doctor --json`") from error
+
+
+def _positive(value: Any, factor: float = 1.0) -> float | None:
+    """A figure of the report in basic units; None where it is unknown or zero."""
+    figure = float(value or 0) * factor
+    if not 0 <= figure < math.inf:
+        raise ValueError(value)
+    return figure or None
 
 
 def _read(file: Path) -> Mapping[str, Any]:
@@ -100,23 +114,29 @@ def _read(file: Path) -> Mapping[str, Any]:
             text = stream.read(_FILE_BYTES)
     except OSError as error:
         raise TuneError(f"{file}: {error.strerror}") from error
-    for line in text.splitlines():
-        if line.strip():
-            try:
-                report = json.loads(line)
-            except ValueError:
-                break
-            if isinstance(report, dict):
-                return report
-            break
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and all(line.startswith(b"{") and line.endswith(b"}") for line in lines):
+        raise TuneError(
+            f"{file}: found reports of {len(lines)} runs; expected one: give the doctor the folder of one run"
+        )
+    try:
+        report = json.loads(lines[0])
+    except (LookupError, ValueError):
+        report = None
+    if isinstance(report, dict):
+        return report
     raise TuneError(f"{file}: this is not a report of `bentpipe doctor --json`")
 
 
 def _chosen(transfers: Any, name: str | None, file: Path) -> Mapping[str, Any]:
     chosen = [each for each in transfers if name in (None, each["name"])]
     if not chosen:
-        known = ", ".join(str(each["name"]) for each in transfers) or "none"
-        raise TuneError(f"{file}: found no transfer {name or ''}".rstrip() + f"; transfers here: {known}")
+        names = [str(each["name"]) for each in transfers]
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        known = (
+            f"{did_you_mean(name or '', names)}Transfers here: {', '.join(names[:_LISTED]) or 'none'}{more}"
+        )
+        raise TuneError(f"{file}: found no transfer {name or ''}".rstrip() + f"; {clause(known)}")
     found: Mapping[str, Any] = max(chosen, key=lambda each: each.get("bytes") or 0)
     return found
 

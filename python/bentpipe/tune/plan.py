@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bentpipe.errors import TuneError
+from bentpipe.errors import TuneError, clause
 from bentpipe.tune import reasons
 from bentpipe.tune.machine import Machine
 from bentpipe.tune.path import Prediction, TunedPath
@@ -22,6 +22,7 @@ _RECEIVE_BDPS = 2.0
 """Measured need: 1.6. Two leave room for what the window holds beyond a BDP."""
 _SEND_BDPS = 3.2
 """The kernel sizes a send buffer by 2 x cwnd x memory per segment; with less it stops before cwnd does."""
+_LEAST_BUFFER_BYTES = 4096
 _MOST_BUFFER_BYTES = 2**31 - 1
 _FIRST_SEGMENTS = 40
 _LOWAT_BYTES = 131_072
@@ -30,6 +31,15 @@ _LEAST_SHARE = 0.05
 """Share of the time from which a finding asks for a change."""
 _LOSS_KINDS = ("random-loss", "short-queue", "policer", "line-drops")
 _SWITCHES = ("tcp_window_scaling", "tcp_sack", "tcp_timestamps", "tcp_moderate_rcvbuf")
+_RECEIVERS_KEYS = ("receive-buffer", "receive-limit")
+_SENDERS_KEYS = ("send-buffer", "send-limit", "bbr", "fq", "first-window", "idle", "lowat")
+_KEYS = (
+    *_RECEIVERS_KEYS,
+    *_SENDERS_KEYS,
+    *(name.removeprefix("tcp_") for name in _SWITCHES),
+    "mtu-probing",
+)
+"""What `--with` and `--without` may name."""
 
 
 @dataclass(frozen=True)
@@ -117,21 +127,24 @@ class _Draft:
         self.changes: list[Change] = []
         self.enough: list[str] = []
         self.impossible: list[str] = []
-        self.keys = {"fq", "first-window"}
-        """All that were looked at."""
+        self.why_not: dict[str, str] = {}
+        """Why a change cannot be offered, by key."""
+
+    def cannot(self, key: str, why: str) -> None:
+        self.impossible.append(why)
+        self.why_not[key] = why
 
     def sysctl(self, key: str, name: str, wanted: Callable[[str], str | None], why: str, **more: Any) -> None:
         """A change of a sysctl. `wanted`: the value, by the present one; None where that is enough."""
-        self.keys.add(key)
         setting = self.machine.sysctl(name)
         now = setting.read()
         value = None if now is None else wanted(now)
         if now is None:
-            self.impossible.append(reasons.not_here(name))
+            self.cannot(key, reasons.not_here(name))
         elif value is None or setting.same(now, value):
             self.enough.append(f"{name} {plainly(now)}")
         elif not self.machine.may_write(name):
-            self.impossible.append(reasons.of_the_machine(name, now, value))
+            self.cannot(key, reasons.of_the_machine(name, now, value))
         else:
             self.changes.append(Change(key, setting, now, value, why, **more))
 
@@ -148,8 +161,11 @@ def plan(
 
     `address`: whose route and device are meant; default: the default routes.
 
-    Raises TuneError where a key is not known, or the path tells too little.
+    Raises TuneError where a key is not known or cannot be added, or the path tells too little.
     """
+    _check_keys(path, add, leave)
+    if address is not None and not path.sends:
+        raise TuneError("--destination: route and device matter to a sender, and this host only receives")
     draft = _Draft(path, machine)
     if path.rtt_s is None:
         raise TuneError("the round trip of the path is not known; give it: --rtt 300ms")
@@ -163,9 +179,9 @@ def plan(
     if path.sends:
         _control(draft)
         _bursts(draft, address)
-    for key in (*add, *leave):
-        if key not in draft.keys:
-            raise TuneError(_unknown(key, draft.keys))
+    for key in add:
+        if key in draft.why_not and not any(each.key == key for each in draft.changes):
+            raise TuneError(f"--with {key}: {clause(reasons.plain(draft.why_not[key]))}")
     changes = [
         replace(each, chosen=(each.chosen or each.key in add) and each.key not in leave)
         for each in draft.changes
@@ -176,10 +192,18 @@ def plan(
     return Plan(path, changes, draft.enough, draft.impossible, [*reasons.elsewhere(path)])
 
 
-def _unknown(key: str, known: Collection[str]) -> str:
-    near = nearest(key, known)
-    listed = ", ".join(sorted(known)) or "none"
-    return f'unknown change "{key}"; ' + (f"did you mean {near}?" if near else f"changes here: {listed}")
+def _check_keys(path: TunedPath, add: Collection[str], leave: Collection[str]) -> None:
+    for key in (*add, *leave):
+        if key not in _KEYS:
+            near = nearest(key, _KEYS)
+            remedy = f"did you mean {near}?" if near else f"changes: {', '.join(sorted(_KEYS))}"
+            raise TuneError(f'unknown change "{key}"; {remedy}')
+    for key in add:
+        if key in leave:
+            raise TuneError(f"found --with {key} and --without {key}; expected one of them")
+        if key in (_RECEIVERS_KEYS if not path.receives else _SENDERS_KEYS if not path.sends else ()):
+            does, only = ("sends", "receives") if key in _SENDERS_KEYS else ("receives", "sends")
+            raise TuneError(f"--with {key}: it is for a host that {does}, and this host only {only} (--here)")
 
 
 @dataclass(frozen=True)
@@ -226,9 +250,11 @@ def _buffer(draft: _Draft, of: _Buffer) -> None:
     most = _most_bytes(path, of.bdps, told)
     if most is None:
         if path.limits.get(of.limits, {}).get("share", 0) >= _LEAST_SHARE:
-            draft.impossible.append(reasons.unknown_rate(of.name, path.inferred_bit_s))
+            draft.cannot(of.key, reasons.unknown_rate(of.name, path.inferred_bit_s))
         else:
             draft.enough.append(f"{of.name} {plainly(now or 'unknown')}, which did not limit")
+        for key in (of.key, of.cap_key):
+            draft.why_not[key] = reasons.no_size(path.inferred_bit_s)
         return
 
     def sizes(present: str) -> str | None:
@@ -259,7 +285,7 @@ def _most_bytes(path: TunedPath, bdps: float, told: Prediction | None) -> int | 
     by_rate = None if path.bdp_bytes is None else round(bdps * path.bdp_bytes)
     simulated = int(told.value[2]) if told else None
     found = max((each for each in (by_rate, simulated) if each is not None), default=None)
-    return None if found is None else min(found, _MOST_BUFFER_BYTES)
+    return None if found is None else max(_LEAST_BUFFER_BYTES, min(found, _MOST_BUFFER_BYTES))
 
 
 def _if_off(value: str) -> Callable[[str], str | None]:
@@ -271,7 +297,7 @@ def _control(draft: _Draft) -> None:
     found = next((kind for kind in _LOSS_KINDS if kind in path.limits), None)
     matters = found is not None and path.limits[found].get("share", 0) >= _LEAST_SHARE
     if "bbr" not in machine.controls() and not machine.has_module("tcp_bbr"):
-        draft.impossible.append(reasons.NO_BBR)
+        draft.cannot("bbr", reasons.NO_BBR)
         return
     told = path.predictions.get("congestion_control")
     draft.sysctl(
@@ -293,12 +319,18 @@ def _bursts(draft: _Draft, address: str | None) -> None:
         machine.sysctl(CONTROL).read() or ""
     ).startswith("bbr")
     draft.changes += _queues(draft, address, chosen=has_bbr)
+    if not routes:
+        draft.cannot("first-window", reasons.no_route(address))
     short = path.limits.get("slow-start", {}).get("share", 0) >= 0.2
     told = path.predictions.get("sender.initcwnd")
     for route in routes:
         now = route.read()
         wanted = None if now is None else with_first_windows(now, _FIRST_SEGMENTS)
-        if now is not None and wanted is not None and not route.same(now, wanted):
+        if now is None or wanted is None:
+            continue
+        if route.same(now, wanted):
+            draft.enough.append(f"first windows of the route {route.name}")
+        else:
             why, cost = reasons.first_window(path, _FIRST_SEGMENTS), reasons.FIRST_WINDOW_COST
             draft.changes.append(
                 Change("first-window", route, now, wanted, why, cost, told, chosen=short, survives=False)
@@ -328,11 +360,14 @@ def _queues(draft: _Draft, address: str | None, *, chosen: bool) -> Iterator[Cha
     usual = machine.sysctl("net.core.default_qdisc")
     default = usual.read()
     ours = {name: value for name, value in present.items() if value and not value.startswith("noqueue")}
-    if not ours or all(value.startswith(f"{PACING_QUEUE} ") for value in ours.values()):
+    if not ours:
+        draft.why_not["fq"] = reasons.no_queue([*present])
+        return
+    if all(value.startswith(f"{PACING_QUEUE} ") for value in ours.values()):
         draft.enough += [f"queue of {name} fq" for name in ours]
         return
     if machine.has_queue(PACING_QUEUE) is False:
-        draft.impossible.append(reasons.NO_FQ)
+        draft.cannot("fq", reasons.NO_FQ)
         return
     if default is not None and default != PACING_QUEUE:
         yield Change("fq", usual, default, PACING_QUEUE, reasons.FQ_DEFAULT, chosen=chosen)
@@ -342,11 +377,11 @@ def _queues(draft: _Draft, address: str | None, *, chosen: bool) -> Iterator[Cha
             continue
         kind, handle = value.split()
         if handle != "0:":
-            draft.impossible.append(reasons.not_our_queue(device.name, kind))
+            draft.cannot("fq", reasons.not_our_queue(device.name, kind))
         elif kind == "mq" and default is None:
-            draft.impossible.append(reasons.several_queues(device.name))
+            draft.cannot("fq", reasons.several_queues(device.name))
         elif default not in (None, kind) and kind != "mq":
-            draft.impossible.append(reasons.another_default(device.name, kind, default))
+            draft.cannot("fq", reasons.another_default(device.name, kind, default))
         else:
             wanted = "mq" if kind == "mq" else PACING_QUEUE
             yield Change(

@@ -1,7 +1,7 @@
 """The sentences of a plan: reasons, costs, and changes that only others can make."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bentpipe.tune.path import TunedPath
 from bentpipe.words.wording import duration, percent, rate, size
@@ -64,12 +64,33 @@ def of_the_machine(name: str, now: str, wanted: str) -> str:
 
 
 def unknown_rate(name: str, inferred_bit_s: float | None) -> str:
-    given = "20Mbit/s" if inferred_bit_s is None else f"{inferred_bit_s / 1e6:.3g}Mbit/s"
+    given = _rate_to_give(inferred_bit_s)
     infers = "" if inferred_bit_s is None else " That is what the doctor infers."
     return (
         f"{name} limits, but neither the path's rate nor a simulated cure says how large it should be. "
         f"Give the rate: --rate {given}.{infers}"
     )
+
+
+def no_size(inferred_bit_s: float | None) -> str:
+    given = _rate_to_give(inferred_bit_s)
+    return f"neither the path's rate nor a simulated cure says how large it should be; give --rate {given}"
+
+
+def no_route(address: str | None) -> str:
+    named = "is no default route of IPv4" if address is None else f"is no route to {address}"
+    return f"There {named} with one next hop in the main table, so there is no first window to set."
+
+
+def no_queue(devices: Sequence[str]) -> str:
+    if not devices:
+        return "no route names a device whose queue could be set"
+    named = " and ".join(devices)
+    return f"{named}: no queue there that tune could set, as on tunnels and in containers (noqueue)"
+
+
+def _rate_to_give(inferred_bit_s: float | None) -> str:
+    return "20Mbit/s" if inferred_bit_s is None else f"{inferred_bit_s / 1e6:.3g}Mbit/s"
 
 
 def buffer(path: TunedPath, kind: str, now: str | None, most: int, bdps: float) -> str:

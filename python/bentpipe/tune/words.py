@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from bentpipe.tune.applying import Outcome, TakenBack
+from bentpipe.tune.files import Places
 from bentpipe.tune.journal import Entry, Journal, boot
 from bentpipe.tune.measuring import Figure
 from bentpipe.tune.path import Prediction, TunedPath
@@ -112,11 +113,13 @@ def proof_words(of: Proof) -> str:
         return f"Shown to be better: {times}."
     if of.verdict == "worse":
         return f"Shown to be worse: {times}."
+    if of.times == 1:
+        return f"Not shown to be better: on average no difference was measured ({pairs})."
     more = "more than 10,000" if of.would_take is None else f"some {of.would_take}"
     return f"Not shown to be better: {times}. A difference of this size would take {more} pairs."
 
 
-def outcome_lines(of: Outcome, width: int, *, until_reboot: bool) -> Iterator[str]:
+def outcome_lines(of: Outcome, places: Places, width: int, *, until_reboot: bool) -> Iterator[str]:
     for sentence in of.left_out:
         yield from _wrapped(sentence, width)
     if of.proof is not None:
@@ -124,10 +127,10 @@ def outcome_lines(of: Outcome, width: int, *, until_reboot: bool) -> Iterator[st
     if not of.kept:
         yield "Everything was taken back."
         return
-    yield from _kept_lines(of.entries, width, until_reboot=until_reboot)
+    yield from _kept_lines(of.entries, places, width, until_reboot=until_reboot)
 
 
-def _kept_lines(entries: Sequence[Entry], width: int, *, until_reboot: bool) -> Iterator[str]:
+def _kept_lines(entries: Sequence[Entry], places: Places, width: int, *, until_reboot: bool) -> Iterator[str]:
     yield "Set:"
     for each in entries:
         yield from _wrapped(
@@ -135,12 +138,11 @@ def _kept_lines(entries: Sequence[Entry], width: int, *, until_reboot: bool) -> 
         )
     others = [each for each in entries if each.kind != "sysctl"]
     if until_reboot:
-        yield from _wrapped(
-            "All of it lasts until the next reboot. Take it back: bentpipe tune --undo", width
-        )
+        yield "All of it lasts until the next reboot."
+        yield _undo_words(places)
         return
     if len(others) < len(entries):
-        yield from _wrapped("The sysctls survive a reboot: a file in /etc/sysctl.d sets them at boot.", width)
+        yield from _wrapped(_drop_in_words(places), width)
     if others:
         names = ", ".join(_name(each.kind, each.name) for each in others)
         yield from _wrapped(
@@ -148,34 +150,47 @@ def _kept_lines(entries: Sequence[Entry], width: int, *, until_reboot: bool) -> 
             "configuration too (docs/tune.md).",
             width,
         )
-    yield "Take it back: bentpipe tune --undo"
+    yield _undo_words(places)
 
 
-def taken_back_lines(of: TakenBack, width: int) -> Iterator[str]:
+def _drop_in_words(places: Places) -> str:
+    if places.is_redirected:
+        return f"The file for boots is {places.drop_in}. No boot reads it there."
+    return f"The sysctls survive a reboot: {places.drop_in} sets them at boot."
+
+
+def _undo_words(places: Places) -> str:
+    return f"Take it back: {places.command('--undo')}"
+
+
+def taken_back_lines(of: TakenBack, places: Places, width: int) -> Iterator[str]:
     for each in of.restored:
         yield from _wrapped(f"{_name(each.kind, each.name)} is {plainly(each.old)} again.", width)
     for each, found in of.theirs:
         yield from _wrapped(
             f"{_name(each.kind, each.name)} is {plainly(found)}: somebody changed it since tune, which had "
-            f"set {plainly(each.new)}. It is left; before tune it was {plainly(each.old)}. --force restores "
-            "that.",
+            f"set {plainly(each.new)}. It is left; before tune it was {plainly(each.old)}.",
             width,
         )
+    if of.theirs:
+        yield f"Restore what is left: {places.command('--undo --force')}"
     for failed in of.failed:
         yield from _wrapped(f"Not taken back: {failed}", width)
     if not (of.restored or of.theirs or of.failed):
         yield "All settings had their old values already; files are as they were."
 
 
-def status_lines(of: Journal | None, width: int) -> Iterator[str]:
+def status_lines(of: Journal | None, places: Places, width: int) -> Iterator[str]:
     """What is applied, and whether it still holds."""
     if of is None:
         yield "No tune is applied."
         return
-    if of.state != "applied":
+    if of.state == "left":
         yield from _wrapped(
-            f"A tune of {of.begun} was interrupted, or is at work. Take it back: bentpipe tune --undo", width
+            f"A tune of {of.begun} is taken back, but for what somebody changed since:", width
         )
+    elif of.state == "at work":
+        yield from _wrapped(f"A tune of {of.begun} was interrupted, or is at work.", width)
     else:
         yield from _wrapped(f"A tune of {of.begun} is applied, for {of.why}.", width)
         yield from _wrapped(_proof_kept(of), width)
@@ -186,11 +201,13 @@ def status_lines(of: Journal | None, width: int) -> Iterator[str]:
         yield from _wrapped(
             f"{_name(each.kind, each.name)}: {plainly(each.old)} -> {plainly(each.new)}{found}", width, "  "
         )
+    if of.state == "left":
+        yield f"Restore what is left: {places.command('--undo --force')}"
+        return
     if of.boot != boot():
         what = "all of it was" if of.until_reboot else "routes and queues of devices were"
         yield from _wrapped(f"This host was started anew since; {what} lost then.", width)
-    if of.state == "applied":
-        yield "Take it back: bentpipe tune --undo"
+    yield _undo_words(places)
 
 
 def _proof_kept(of: Journal) -> str:

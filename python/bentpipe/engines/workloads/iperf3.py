@@ -113,3 +113,16 @@ def goodput(receiver: Said, *, omit_here_s: float, whole: bool) -> Goodput:
     if whole and omit_here_s == 0 and receiver.received_s > 0:
         return Goodput(receiver.received_bytes, receiver.received_s, rates)
     return Goodput(sum(i.bytes for i in measured), sum(i.seconds for i in measured), rates)
+
+
+def failure(output: str) -> str:
+    """A sentence on why it carried nothing, by all that it printed."""
+    try:
+        error = str(json.loads(output).get("error", ""))
+    except (ValueError, AttributeError):
+        error = output.strip().splitlines()[-1] if output.strip() else ""
+    if "busy" in error:
+        return f"the iperf3 server is busy with another test: {error}"
+    if "unable to connect" in error or "refused" in error or "timed out" in error:
+        return f"no iperf3 server answers: {error}; start one there:  iperf3 --server"
+    return f"iperf3 carried nothing: {error or 'it gave no reason'}"

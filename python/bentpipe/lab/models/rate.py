@@ -21,7 +21,14 @@ from bentpipe.lab.quantities import UNLIMITED, Unlimited
 
 
 def _rate_or_unlimited(value: object) -> int | Unlimited:
-    return UNLIMITED if value == "unlimited" else units.parse_rate(value)
+    try:
+        return UNLIMITED if value == "unlimited" else units.parse_rate(value)
+    except FaultError as fault:
+        if fault.remedy != units.ABOVE_ZERO:
+            raise
+        raise FaultError(
+            f'{units.ABOVE_ZERO} (an outage is written under "outages")', found=fault.found
+        ) from None
 
 
 def _rate_as_written(rate: int | Unlimited) -> str:
