@@ -65,7 +65,8 @@ def watch() -> None:
 
 @contextmanager
 def put_off() -> Iterator[threading.Event]:
-    """Within it the first Ctrl-C only sets the event; a second ends the work at once. For the main thread."""
+    """Within it the first SIGINT or SIGTERM only sets the event; a second ends the work at once. For the main
+    thread."""
     asked = threading.Event()
     wakeup = signal.set_wakeup_fd(-1)
 
@@ -74,11 +75,12 @@ def put_off() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         asked.set()
 
-    before = signal.signal(signal.SIGINT, hear)
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
 

@@ -54,17 +54,36 @@ def test_with_json_the_object_alone_is_on_stdout(tmp_path: Path) -> None:
     assert found["watched"]["looks"] > 1
 
 
-def test_a_ctrl_c_ends_the_watch_and_what_was_seen_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_watch_and_what_was_seen_is_told_and_written(
+    tmp_path: Path, by: signal.Signals
+) -> None:
     command = [sys.executable, "-m", "bentpipe", "doctor", "--watch", "port:9", "--for", "1h", "--json"]
+    command += ["--prometheus", "x.prom"]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as watch:
         assert watch.stderr is not None
         assert "Watching port 9 for" in watch.stderr.readline()
-        watch.send_signal(signal.SIGINT)
+        watch.send_signal(by)
         out, err = watch.communicate(timeout=LONG_S)
     assert watch.returncode == 0, err
     assert json.loads(out)["transfers"] == []
+    assert "bentpipe_doctor_transfers" in (tmp_path / "x.prom").read_text()
+
+
+def test_a_sigterm_goes_on_to_the_command_that_is_watched(tmp_path: Path) -> None:
+    waits = "import time; print('begun', flush=True); time.sleep(3600)"
+    command = [sys.executable, "-m", "bentpipe", "doctor", "--exec", "--", sys.executable, "-c", waits]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as watch:
+        assert watch.stdout is not None
+        assert watch.stdout.readline() == "begun\n"
+        watch.send_signal(signal.SIGTERM)
+        _, err = watch.communicate(timeout=LONG_S)
+    assert watch.returncode == 128 + signal.SIGTERM
+    assert "nothing can be told" in err
 
 
 def test_the_metrics_are_written_also_when_there_was_nothing(run: Command, tmp_path: Path) -> None:

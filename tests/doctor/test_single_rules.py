@@ -1,14 +1,20 @@
 """Rules of the doctor that few paths need: a lab for each that was diagnosed wrongly without it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from test_findings import BULK, diagnosed
 
 from bentpipe.doctor.cures import cures
+from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.evidence import SeenFrom
+from bentpipe.doctor.families.losses import _short_queue
+from bentpipe.doctor.families.slow_start import slow_start
 from bentpipe.doctor.path_seen import path_seen
+from bentpipe.words.wording import size
 
 LARGE = {"tcp_rmem": [4096, 131072, 100_000_000], "tcp_wmem": [4096, 16384, 100_000_000]}
 HALF_FILLED = {"path": {"rtt": "10 ms", "rate": "60 Mbit/s", "up": {"rate": "300 kbit/s"}}, "duration": "5 s"}
@@ -294,3 +300,25 @@ def test_sack_is_what_would_help_where_it_is_off() -> None:
     best = cures(found, path)[0]
     assert set(best.change) <= {"client.sack", "server.sack"}
     assert best.goodput_bit_s > 1.5 * (found.evidence.goodput_bit_s or 0.0)
+
+
+def test_slow_start_names_what_was_in_flight_in_slow_start_itself() -> None:
+    found = diagnosed(
+        {"path": {"rtt": "300 ms", "rate": "16 Mbit/s", "queue": "60 kB"}, "host": LARGE, "duration": "30 s"}
+    )
+    (claim,) = slow_start(found.view)
+    most = size(float(found.view.flight[claim.holds].max()))
+    assert f"{most} in flight at most" in claim.because
+    assert most != size(float(found.view.flight.max()))
+
+
+def test_a_long_queue_is_not_said_to_leave_cwnd_below_the_bdp_by_itself() -> None:
+    found = diagnosed({"path": {"rtt": "100 ms", "rate": "50 Mbit/s", "queue": "30 kB"}})
+    seen = episodes(found.view)
+    for wait_s, ends in (
+        (0.01, "below the BDP afterwards"),
+        (0.1, "one overflow of such a queue leaves more"),
+    ):
+        of = replace(seen, wait_s=np.full(seen.count, wait_s))
+        claim = _short_queue(found.view, found.view.time_s > 0, of, 1.0)
+        assert claim.because.endswith(ends)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bentpipe.doctor.from_host import HostSeen
+from bentpipe.doctor.host_facts import facts
 from bentpipe.doctor.watching import Watched, Watching, watched
 from bentpipe.errors import StoreError
 from waiting import wait_for
@@ -65,6 +66,14 @@ def test_a_transfer_is_seen_from_both_of_its_ends() -> None:
     assert ends["sender"].sndbuf_most_bytes
     assert seen.facts.counters.get("InSegs", 0) > 0
     assert [route["device"] for route in seen.facts.routes] in ([], ["lo"])
+
+
+def test_a_report_has_no_setting_that_is_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "net/ipv4").mkdir(parents=True)
+    for name in ("tcp_fastopen_key", "tcp_sack"):
+        (tmp_path / "net/ipv4" / name).write_text("1\n")
+    monkeypatch.setattr("bentpipe.doctor.host_facts._SETTINGS", tmp_path)
+    assert facts({}, []).sysctl == {"net.ipv4.tcp_sack": "1"}
 
 
 def test_what_was_carried_before_the_watch_does_not_count() -> None:
@@ -136,4 +145,10 @@ def test_a_number_is_the_process_that_runs_or_else_a_port() -> None:
 @pytest.mark.parametrize("what", ["pid:99999999", "port:70000", "no-such-host.invalid", ""])
 def test_what_cannot_be_watched_is_refused(what: str) -> None:
     with pytest.raises(StoreError, match="--watch: found"):
+        watched(what)
+
+
+@pytest.mark.parametrize("what", ["", "127.0.0.1:80", "port:443,80", "pid:abc", "[::1]:443"])
+def test_what_is_written_in_another_form_is_answered_with_the_forms(what: str) -> None:
+    with pytest.raises(StoreError, match="expected a host, port:443, pid:1234 or all"):
         watched(what)

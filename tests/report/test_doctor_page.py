@@ -10,7 +10,7 @@ import pytest
 import bentpipe
 from bentpipe.doctor import from_run
 from bentpipe.doctor.diagnosis import diagnose
-from bentpipe.doctor.path_seen import path_seen
+from bentpipe.doctor.path_seen import paths_seen
 from bentpipe.errors import StoreError
 from bentpipe.report.doctor_page import Source, render, write
 
@@ -28,7 +28,7 @@ def source() -> Source:
     tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
     evidences = from_run.transfers(run.record, tables, "sender")
     found = [diagnose(replace(each, name="a <b> download")) for each in evidences]
-    return Source("the <run>", found, [[]], path_seen(found), ["A remark & more."])
+    return Source("the <run>", found, [[]], paths_seen(found), ["A remark & more."])
 
 
 def test_the_page_has_findings_remarks_and_a_chart_of_each_transfer(source: Source) -> None:
@@ -49,7 +49,7 @@ def test_the_page_has_findings_remarks_and_a_chart_of_each_transfer(source: Sour
 
 
 def test_a_watch_that_saw_nothing_has_a_page_too() -> None:
-    assert "nothing can be told" in render([Source("all", [], [], None, [])])
+    assert "nothing can be told" in render([Source("all", [], [], [], [])])
 
 
 def test_the_page_is_written_whole_or_not_at_all(source: Source, tmp_path: Path) -> None:

@@ -17,10 +17,11 @@ def main() -> None:
     import sys
 
     from bentpipe import interruption
-    from bentpipe.cli import quick
+    from bentpipe.cli import quick, saying
 
     gc.set_threshold(_NEW_OBJECTS)
     interruption.watch()
+    saying.write_what_the_encoding_lacks()
     if not quick.answered(sys.argv[1:]):
         from bentpipe.cli.app import app
 

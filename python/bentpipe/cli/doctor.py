@@ -1,9 +1,10 @@
 """`bentpipe doctor` on the command line."""
 
+import operator
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
+from bentpipe.cli.doctor_outputs import Judged, Outputs
 from bentpipe.cli.saying import say, tell
 from bentpipe.errors import LabError, StoreError
 from bentpipe.words.faults import shown
@@ -18,10 +20,17 @@ from bentpipe.words.printable import printable_json
 
 if TYPE_CHECKING:
     from bentpipe.cli.doctor_sources import Diagnosed
-    from bentpipe.doctor.cures import Cure
     from bentpipe.doctor.evidence import SeenFrom
 
 _EXPECTED = re.compile(r"\s*([a-z_.]+)\s*(>=|<=|>|<)\s*(-?[0-9.eE+-]+)\s*")
+_Expected = tuple[str, str, str, float]
+"""As it was typed: figure, sign and bound."""
+_HOLDS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
 _BEGINNING = re.compile(r" *(?:[0-9.]+\s% +)?")
 _LEAST_EVERY_S, _MOST_EVERY_S = 0.01, 10.0
 
@@ -126,55 +135,53 @@ def doctor(
 
         bentpipe doctor --expect "goodput_mbit_s > 15"
     """
-    from bentpipe.doctor.cures import cures
-    from bentpipe.doctor.lab_seen import write_lab
-    from bentpipe.doctor.path_seen import path_seen
-    from bentpipe.doctor.words import as_json, lines
+    from bentpipe.doctor.words import lines
 
     wanted = [_parsed(each) for each in expect or []]
     host = _OfHost(watch, to, exec_, for_, every, most_bytes, json_)
     _check_together(source or [], host)
+    outputs = Outputs(lab, prometheus, html)
+    outputs.check(source[0] if source and not (watch or exec_) else None)
     # What a command prints goes on in its pipe: the result of --exec is beside it, on the other stream.
     out, stream = (say, sys.stderr) if exec_ else (tell, sys.stdout)
     missed: list[str] = []
     status = 0
-    entries: list[dict[str, Any]] = []
-    pages: list[tuple[Any, ...]] = []
-    for number, of in enumerate(_diagnosed(source or [], seen_from, host)):
-        # The tests of --to are made one after another.
-        path = path_seen(of.found, alone=True if of.kind == "to" else None, simulates=with_cures)
-        better: list[list[Cure]] = [
-            cures(each, path) if with_cures and path is not None else [] for each in of.found
-        ]
-        entry = {of.kind: of.heading, **as_json(of.kind, of.found, path, better), **_beside(of)}
-        entries.append(entry)
-        pages.append((of.heading, of.found, better, path, of.remarks))
+    found: Iterable[Judged] = (
+        _judged(each, with_cures=with_cures) for each in _diagnosed(source or [], seen_from, host)
+    )
+    if outputs:
+        # Whoever reads what is printed may go before its end.
+        found = list(found)
+        outputs.write(found)
+    for number, each in enumerate(found):
         if json_:
-            print(printable_json(entry), flush=True)
+            print(printable_json(each.entry), flush=True)
         else:
             if number:
                 out("")
-            out(f"{of.heading}:")
-            for line in (*lines(of.found, path, better), *of.remarks):
+            out(f"{each.of.heading}:")
+            for line in (*lines(each.of.found, each.paths, each.cures), *each.of.remarks):
                 for part in _fitted(f"  {line}", stream):
                     out(part)
-        if lab is not None and path is not None:
-            write_lab(lab, path, of.found)
-            lab = None
-        missed += _missed(entry["transfers"], wanted)
-        status = of.status
-    if prometheus is not None:
-        from bentpipe.doctor.prometheus import write_metrics
-
-        write_metrics(prometheus, entries)
-    if html is not None:
-        from bentpipe.report import doctor_page
-
-        doctor_page.write(html, [doctor_page.Source(*each) for each in pages])
-    for each in missed:
-        say(each)
+        missed += _missed(each.of.heading, each.entry["transfers"], wanted)
+        status = each.of.status
+    for line in missed:
+        say(line)
     if status or missed:
         raise typer.Exit(status or 1)
+
+
+def _judged(of: "Diagnosed", *, with_cures: bool) -> Judged:
+    from bentpipe.doctor.cures import cures
+    from bentpipe.doctor.path_seen import paths_seen
+    from bentpipe.doctor.words import as_json
+
+    # The tests of --to are made one after another.
+    paths = paths_seen(of.found, alone=True if of.kind == "to" else None)
+    better = [cures(*each) if with_cures else [] for each in zip(of.found, paths, strict=True)]
+    return Judged(
+        of, paths, better, {of.kind: of.heading, **as_json(of.kind, of.found, paths, better), **_beside(of)}
+    )
 
 
 def _fitted(line: str, stream: TextIO) -> list[str]:
@@ -284,34 +291,34 @@ def _beside(of: "Diagnosed") -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in (None, [])}
 
 
-def _parsed(text: str) -> tuple[str, str, str, float]:
+_FIGURES = ("goodput_mbit_s", "bytes", "duration_s", "start_s", "neighbours")
+"""Figures of a transfer in `--json`."""
+
+
+def _parsed(text: str) -> _Expected:
     found = _EXPECTED.fullmatch(text)
     try:
-        if found:
+        if found and found[1] in _FIGURES:
             return text, found[1], found[2], float(found[3])
     except ValueError:
         pass
-    raise StoreError(
-        f'--expect: found "{text}"; expected a figure and a bound, such as "goodput_mbit_s > 15"'
+    expected = (
+        f"one of the figures {', '.join(_FIGURES)}"
+        if found and found[1] not in _FIGURES
+        else 'a figure and a bound, such as "goodput_mbit_s > 15"'
     )
+    raise StoreError(f'--expect: found "{text}"; expected {expected}')
 
 
-def _missed(
-    transfers: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[str, str, str, float]]
-) -> list[str]:
+def _missed(heading: str, transfers: Sequence[Mapping[str, Any]], wanted: Sequence[_Expected]) -> list[str]:
+    """What does not hold. Of no transfer, and of a figure that is not known, nothing does."""
     missed = []
     for text, key, sign, bound in wanted:
+        if not transfers:
+            missed.append(f"{heading}: expected {text}; found no transfer")
         for each in transfers:
-            value = each.get(key)
-            if not isinstance(value, int | float):
-                known = ", ".join(name for name, of in each.items() if isinstance(of, int | float))
-                raise StoreError(f'--expect: found "{text}"; expected one of the figures {known}')
-            holds = {
-                ">": value > bound,
-                "<": value < bound,
-                ">=": value >= bound,
-                "<=": value <= bound,
-            }[sign]
-            if not holds:
-                missed.append(f"{each['name']}: expected {text}; found {value:g}")
+            value = each[key]
+            if value is None or not _HOLDS[sign](value, bound):
+                found = "an unknown value" if value is None else f"{value:g}"
+                missed.append(f"{heading}: {each['name']}: expected {text}; found {found}")
     return missed

@@ -1,5 +1,6 @@
 """The sources of evidence for `bentpipe doctor`: runs, a capture, or this host's own sockets."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from bentpipe.doctor.evidence import Evidence, SeenFrom
     from bentpipe.doctor.from_host import HostSeen
     from bentpipe.doctor.host_facts import HostFacts
+
+
+def readable(name: str) -> str:
+    """The name of a file, in which bytes that are no UTF-8 are escaped."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
 
 _ERASE = "\r\x1b[2K"
 
@@ -41,18 +48,30 @@ def of_runs(source: str | None, seen_from: "SeenFrom") -> Iterator[Diagnosed]:
     from bentpipe.doctor import from_run
     from bentpipe.runs.store import Results
 
-    results = Results.open(source or newest_folder("doctor"))
+    if source is not None and "://" not in source and not (source and Path(source).is_dir()):
+        raise StoreError(_no_source(source))
+    results = Results.open(newest_folder("doctor") if source is None else source)
     for record in results.records:
         run = record["run"]
         tables = {name: results.of_run(run, name) for name in ("sockets", "flows", "pings")}
-        yield Diagnosed("run", run, _diagnosed(from_run.transfers(record, tables, seen_from)))
+        yield Diagnosed("run", readable(run), _diagnosed(from_run.transfers(record, tables, seen_from)))
+
+
+def _no_source(source: str) -> str:
+    """What is wrong with what is neither a folder nor a capture."""
+    place = Path(source)
+    if source != "-" and not (source and place.exists()):
+        return f'doctor: found "{source}", but there is no such file or folder'
+    run_it = f"; to run a lab: bentpipe run {source}" if source.endswith(".toml") else ""
+    what = "a file that is not a capture" if place.is_file() else "a stream, which the doctor cannot read"
+    return f"{source}: found {what}; expected a run's folder, or a pcap or pcapng file, plain or gzip{run_it}"
 
 
 def of_capture(file: Path) -> Iterator[Diagnosed]:
     from bentpipe.doctor import from_capture
 
     seen = from_capture.read(file)
-    yield Diagnosed("capture", file.name, _diagnosed(seen.transfers), seen.remarks)
+    yield Diagnosed("capture", readable(file.name), _diagnosed(seen.transfers), seen.remarks)
 
 
 def of_watch(what: str | None, for_s: float, every_s: float) -> Iterator[Diagnosed]:
@@ -75,7 +94,7 @@ def of_watch(what: str | None, for_s: float, every_s: float) -> Iterator[Diagnos
 
 def of_command(command: Sequence[str], every_s: float, *, to_stderr: bool) -> Iterator[Diagnosed]:
     """A command's sockets. `to_stderr`: its output goes to stderr, so stdout has only the result."""
-    from bentpipe.doctor.executed import exit_status, own_children, start
+    from bentpipe.doctor.executed import exit_status, own_children, passing_on, start
     from bentpipe.doctor.watching import Watching
 
     if not command:
@@ -84,13 +103,14 @@ def of_command(command: Sequence[str], every_s: float, *, to_stderr: bool) -> It
         # A Ctrl-C goes to the command, too, which ends by it.
         running = start(command, sys.stderr.fileno() if to_stderr else None)
         try:
-            status = exit_status(running.wait())
+            with passing_on(running):
+                status = exit_status(running.wait())
         except KeyboardInterrupt:
             running.kill()
             running.wait()
             raise
         seen = watching.seen()
-    yield _of_host("exec", " ".join(command), seen, status)
+    yield _of_host("exec", readable(" ".join(command)), seen, status)
 
 
 def of_server(text: str, most_bytes: int, every_s: float) -> Iterator[Diagnosed]:

@@ -3,6 +3,8 @@
 All text from files goes through here on its way to a terminal.
 """
 
+import codecs
+import io
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,24 @@ from bentpipe.words.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from bentpipe.words.console import SafeConsole
+
+
+_SPACES = dict.fromkeys(map(ord, "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"), " ")
+
+
+def write_what_the_encoding_lacks() -> None:
+    """From here on stdout and stderr escape what their encoding lacks; no-break spaces become plain ones."""
+    codecs.register_error("bentpipe", _replaced)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="bentpipe")
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_SPACES)
+    return text.encode("ascii", "backslashreplace").decode(), error.end
 
 
 def say(message: str) -> None:

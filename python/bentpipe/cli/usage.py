@@ -36,6 +36,10 @@ def usage_message(error: Any, typed: Sequence[str]) -> str:
     """One sentence for an error that click raised. `typed` is the command line without `bentpipe`."""
     said = str(error.format_message()).rstrip(".?")
     if hasattr(error, "possibilities"):
+        if "--exec" in typed and "--" not in typed:
+            return (
+                f"unknown option {error.option_name}; the command stands behind --, as in --exec -- COMMAND"
+            )
         return f"unknown option {error.option_name}{_instead(error)}"
     if match := re.fullmatch(r"Invalid value for '(.*?)': (.*)", said, flags=re.DOTALL):
         expected = _reworded(match[2], _EXPECTED).replace("'", "")

@@ -72,8 +72,9 @@ class Cure:
 
 
 def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
-    """Of a transfer, the best first. Empty where no setting would help, or the path is not known. A path that
-    another transfer saw on its way back says nothing of this one's way."""
+    """Of a transfer, the best first, without changes that would give no more. Empty where no setting would
+    help, or the path is not known. A path that another transfer saw on its way back says nothing of this
+    one's way."""
     if path.direction is not None and path.direction != of.evidence.direction:
         path = path_seen([of], alone=False, simulates=False) or path
     seen = of.evidence.goodput_bit_s
@@ -88,7 +89,8 @@ def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
         found = [_cure(_carrying(document, change, path), change, of, path) for change in changes]
     except BentpipeError:
         return []
-    return sorted((each for each in found if each is not None), key=lambda each: -each.goodput_bit_s)
+    better = [each for each in found if each is not None and each.goodput_bit_s > seen]
+    return sorted(better, key=lambda each: -each.goodput_bit_s)
 
 
 def _carrying(document: Mapping[str, Any], change: Mapping[str, Any], path: PathSeen) -> Mapping[str, Any]:
@@ -155,7 +157,10 @@ def _cure(
     said = spread.mean * seen_bit_s
     if agrees and (document.get("until") == "done" or _fills(document, mean / payload)):
         said = max(mean, seen_bit_s) if mean >= mean_before else mean
-    low, high = (1 - _SIMULATORS_ERROR) * min(*ends, said), (1 + _SIMULATORS_ERROR) * max(*ends, said)
+    low, high = (
+        (1 - _SIMULATORS_ERROR) * max(min(*ends, said), 0.0),
+        (1 + _SIMULATORS_ERROR) * max(*ends, said),
+    )
     if path.rate_bounds and path.rate_bit_s is not None:
         narrow, wide = (
             max((each or path.rate_bit_s) * payload, seen_bit_s) for each in path.rate_interval_bit_s

@@ -1,9 +1,11 @@
 """A command that is run while its sockets are watched."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO
 
 from bentpipe.doctor.watching import Watched
@@ -24,6 +26,16 @@ def start(command: Sequence[str], stdout: IO[bytes] | int | None = None) -> "sub
         return subprocess.Popen(command, stdout=stdout)
     except OSError as error:
         raise EngineError(f"--exec: {command[0]}: {error.strerror or error}") from None
+
+
+@contextmanager
+def passing_on(command: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Within it a SIGTERM goes to the command, which ends by it. For the main thread."""
+    before = signal.signal(signal.SIGTERM, lambda _number, _frame: command.terminate())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def exit_status(ended: int) -> int:

@@ -19,7 +19,7 @@ from bentpipe.doctor.inferred import with_sender_state
 from bentpipe.doctor.one_way import one_way_waits
 from bentpipe.doctor.regular import regular
 from bentpipe.errors import StoreError
-from bentpipe.words.wording import size
+from bentpipe.words.wording import plural, size
 
 _MOST_TRANSFERS = 10
 _LEAST_BYTES = 20_000
@@ -108,6 +108,7 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         bytes=flow["delivered_bytes"],
         mss_bytes=mss_bytes,
         samples=sampled_frame,
+        ends=frozenset({flow["sender"], flow["receiver"]}),
         events=happened,
         sender_offered=_offered(flow["sender_offered"]),
         receiver_offered=_offered(flow["receiver_offered"]),
@@ -197,8 +198,12 @@ def _remarks(
         )
     if not packets["tcp"]:
         found.append(f"None of its {packets['packets']} packets is TCP.")
+    elif flows and not shown:
+        found.append(
+            f"In {plural(flows, 'flow')} less than 20 kB were acknowledged, which is too little to tell."
+        )
     elif flows > len(shown):
-        found.append(f"{flows - len(shown)} more flows carried less than what is shown.")
+        found.append(f"{plural(flows - len(shown), 'more flow')} carried less than what is shown.")
     for flow in shown:
         found += [f"{_end(flow, 'sender')}: {remark}" for remark in _flow_remarks(flow)]
     return found

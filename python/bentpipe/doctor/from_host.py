@@ -211,6 +211,7 @@ def _evidence(group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.Dat
         bytes=sum(half.bytes for half in group),
         mss_bytes=int(max(sizes)) if sizes else None,
         samples=frame,
+        ends=frozenset({of.facts["remote"]}),
         events=happened(frame),
         pings=pl.DataFrame(schema=PINGS) if pings is None else pings,
         sender_offered=ours if sends else theirs,
@@ -255,7 +256,7 @@ def _remarks(report: Mapping[str, Any], left_out: int, small: int, connections: 
     if not connections:
         found.append("No connection that is watched was open in that time.")
     if left_out:
-        found.append(f"{left_out} more transfers carried less than what is shown.")
+        found.append(f"{plural(left_out, 'more transfer')} carried less than what is shown.")
     if small:
         found.append(f"{plural(small, 'connection')} carried less than 20 kB, which is too little to tell.")
     if report["missed"] > max(report["looks"] // 20, 1):

@@ -5,6 +5,7 @@ All of it is readable without rights. What is not there, such as the program `tc
 
 import json
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,8 @@ _SYSCTLS = (
     "net.core.wmem_max",
     "net.core.netdev_max_backlog",
 )
+_SECRET = re.compile("key|secret")
+"""Names of settings that are not read, such as tcp_fastopen_key: a report is passed to others."""
 _SHOULD_BE = {
     "net.ipv4.tcp_sack": "1",
     "net.ipv4.tcp_timestamps": "1",
@@ -127,7 +130,7 @@ def _text(file: Path) -> str:
 
 
 def _sysctls() -> dict[str, str]:
-    tcp = sorted((_SETTINGS / "net/ipv4").glob("tcp_*"))
+    tcp = sorted(each for each in (_SETTINGS / "net/ipv4").glob("tcp_*") if not _SECRET.search(each.name))
     files = [*(_SETTINGS / name.replace(".", "/") for name in _SYSCTLS), *tcp]
     read = {".".join(file.relative_to(_SETTINGS).parts): " ".join(_text(file).split()) for file in files}
     return {name: value for name, value in read.items() if value}

@@ -20,12 +20,12 @@ import numpy as np
 
 from bentpipe.doctor.arrays import middle
 from bentpipe.doctor.buffers_seen import buffers_seen
-from bentpipe.doctor.claim import Finding
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.matching import matched
-from bentpipe.doctor.path_seen import BY_ITSELF, PathSeen
+from bentpipe.doctor.path_seen import BY_ITSELF, DROPS, PathSeen, large, short_queue_bytes
 from bentpipe.doctor.view import HEADERS_BYTES
 from bentpipe.errors import StoreError
+from bentpipe.whole_file import write_whole
 
 _NO_LIMIT = 16
 _LEAST_RATE_BIT_S = 1e3
@@ -34,11 +34,10 @@ _MTU = 1500
 _LEAST_BURST = 4
 _LEAST_QUEUE = 10
 _LEAST_BACK_BIT_S = 1000
-_LEAST_SHARE = 0.05
 _BEFORE_PAYLOAD = 5
 """Round trips that a bulk workload takes before its first payload arrives: it connects twice, as iperf3
 does."""
-_DROP = ("random-loss", "short-queue", "policer", "line-drops")
+_TITLE = "The path as "
 
 
 def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
@@ -68,7 +67,7 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
     before_s = _BEFORE_PAYLOAD * (path.rtt_s or 0.0)
     lab: dict[str, Any] = {
-        "title": f"The path as {of.evidence.name} saw it",
+        "title": f"{_TITLE}{of.evidence.name} saw it",
         "duration": f"{max(min(of.evidence.duration_s, _LONGEST_S), 1.0) + before_s:.1f} s",
         "path": shape,
     }
@@ -92,14 +91,9 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     return lab
 
 
-def _large(of: Diagnosis, *kinds: str) -> Finding | None:
-    """The first finding of these kinds that took a good part of the time."""
-    return next((each for each in of.findings if each.kind in kinds and each.share >= _LEAST_SHARE), None)
-
-
 def _droppers(of: Diagnosis, path: PathSeen) -> dict[str, Any]:
     """What drops beside a long queue, if that is what was found first of what drops."""
-    each = _large(of, *_DROP)
+    each = large(of, *DROPS)
     if each is None:
         return {}
     if each.kind == "policer" and each.evidence.get("rate_mbit_s"):
@@ -109,17 +103,14 @@ def _droppers(of: Diagnosis, path: PathSeen) -> dict[str, Any]:
     if each.kind == "line-drops" and each.evidence.get("in_flight_bytes"):
         packets = round(each.evidence["in_flight_bytes"] / of.view.mss)
         return {"delay_limit": f"{max(packets, 1)} packets"}
-    if each.kind == "short-queue":
-        # What waited so long at the highest rate that was carried is more at the path's.
-        at_its_rate = (each.evidence.get("longest_wait_s") or 0.0) * (path.rate_bit_s or 0.0) / 8
-        held = max(each.evidence.get("queue_bytes") or 0.0, at_its_rate, _LEAST_QUEUE * _MTU)
-        return {"queue": f"{round(held)} B"}
+    if (held := short_queue_bytes(of, path.rate_bit_s)) is not None:
+        return {"queue": f"{round(max(held, _LEAST_QUEUE * _MTU))} B"}
     return {}
 
 
 def _late_s(of: Diagnosis) -> float:
     """How late segments that lose their order are, beyond the smallest round trip; 0 if they keep it."""
-    if _large(of, "reordering") is None:
+    if large(of, "reordering") is None:
         return 0.0
     calm = of.view.queue_s[~of.view.standing & np.isfinite(of.view.queue_s)]
     return max(middle(calm), 0.0) if calm.size else 0.0
@@ -138,15 +129,23 @@ def _way_back(of: Diagnosis) -> dict[str, Any]:
     return {"rate": f"{max(round(acks_per_s * HEADERS_BYTES * 8), _LEAST_BACK_BIT_S)} bit/s"}
 
 
-def write_lab(file: Path, path: PathSeen, found: Sequence[Diagnosis]) -> None:
-    """Write the lab as TOML, with its queue or delay line as large as what was seen asks for. Raises
-    StoreError where the file cannot be written."""
+def write_lab(file: Path, path: PathSeen, found: Sequence[Diagnosis]) -> Diagnosis:
+    """Write the lab as TOML, with its queue or delay line as large as what was seen asks for. Returns the
+    transfer in it. Raises StoreError where the file cannot be written."""
     of = max(found, key=lambda each: each.evidence.bytes)
     document = matched(lab_seen(path, found), of, path)
     try:
-        file.write_text(toml(document), encoding="utf-8")
+        write_whole(file, toml(document).encode())
     except OSError as error:
-        raise StoreError(f"--lab {file}: {error.strerror}") from error
+        raise StoreError(f"--lab {file}: {error.strerror or error}") from error
+    return of
+
+
+def is_lab_seen(file: Path) -> bool:
+    """Whether the file is a lab that was written here, or empty."""
+    begin = f'title = "{_TITLE}'.encode()
+    with file.open("rb") as stream:
+        return stream.read(len(begin)) in (begin, b"")
 
 
 def toml(document: dict[str, Any]) -> str:

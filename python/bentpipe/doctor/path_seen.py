@@ -20,7 +20,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Floats, since
 from bentpipe.doctor.burst_rate import burst_rate
-from bentpipe.doctor.claim import known
+from bentpipe.doctor.claim import Finding, known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.start_rate import start_rate
 from bentpipe.doctor.told_rate import ToldRate
@@ -30,11 +30,14 @@ from bentpipe.doctor.view import OF_THE_PATH, View, before_losses
 _NEARLY = 0.9
 _REPAIRED_ROUND_TRIPS = 3
 _WINDOW_S = 0.2
+_LEAST_SHARE = 0.05
 _WINDOWS = ("receiver-window", "send-buffer", "tcp-options")
 """First findings of a transfer that sends a window in each round trip."""
+DROPS = ("random-loss", "short-queue", "policer", "line-drops")
+"""Kinds of findings where packets are dropped."""
 _STARTS = (
     *(*_WINDOWS, "slow-start"),
-    *("random-loss", "short-queue", "policer", "line-drops"),
+    *DROPS,
 )
 """First findings of a transfer whose start is that of a sender without other limits."""
 
@@ -83,15 +86,17 @@ class PathSeen:
         def interval(of: Interval, scale: float = 1.0) -> list[float | None]:
             return [None if each is None else known(each / scale, 9) for each in of]
 
+        least_bit_s = self.least_rate_bit_s
+        if least_bit_s and self.rate_bit_s and self.rate_from in (*BY_ITSELF, *OF_THE_PATH):
+            # What came within one window may have waited before it.
+            least_bit_s = min(least_bit_s, self.rate_bit_s)
         return {
             "rtt_s": figure(self.rtt_s),
             "rtt_interval_s": interval(self.rtt_interval_s),
             "rate_mbit_s": None if self.rate_bit_s is None else known(self.rate_bit_s / 1e6),
             "rate_from": self.rate_from or None,
             "rate_interval_mbit_s": interval(self.rate_interval_bit_s, 1e6),
-            "least_rate_mbit_s": None
-            if self.least_rate_bit_s is None
-            else known(self.least_rate_bit_s / 1e6),
+            "least_rate_mbit_s": None if least_bit_s is None else known(least_bit_s / 1e6),
             "queue_bytes": figure(self.queue_bytes, 0),
             "queue_interval_bytes": interval(self.queue_interval_bytes),
             "loss": figure(self.loss, 9),
@@ -110,18 +115,46 @@ def path_seen(
     """
     if not found:
         return None
-    chosen = max(
+    tells = telling(found)
+    return _path_of(
+        found[tells], alone=_is_alone(tells, found) if alone is None else alone, simulates=simulates
+    )
+
+
+def paths_seen(found: Sequence[Diagnosis], *, alone: bool | None = None) -> list[PathSeen]:
+    """Of each transfer the path that it took. Transfers share one if they have the same ends, or if they
+    share a queue and have nearly the same base round trip."""
+    paths: dict[int, PathSeen] = {}
+    for first, of in enumerate(found):
+        if first not in paths:
+            same = [n for n in range(first, len(found)) if n not in paths and _same_path(of, found[n])]
+            tells = same[telling([found[n] for n in same])]
+            is_alone = _is_alone(tells, found) if alone is None else alone
+            paths |= dict.fromkeys(same, _path_of(found[tells], alone=is_alone, simulates=True))
+    return [paths[n] for n in range(len(found))]
+
+
+def telling(found: Sequence[Diagnosis]) -> int:
+    """The place of the transfer that tells most of the path."""
+    return max(
         range(len(found)), key=lambda n: (found[n].view.capacity_bit_s is not None, found[n].evidence.bytes)
     )
-    of = found[chosen]
+
+
+def _same_path(one: Diagnosis, other: Diagnosis) -> bool:
+    if one.evidence.ends == other.evidence.ends:
+        return True
+    low, high = sorted(each.view.base_rtt_s or 0.0 for each in (one, other))
+    return bool(one.neighbours and other.neighbours) and low >= _NEARLY * high
+
+
+def _path_of(of: Diagnosis, *, alone: bool, simulates: bool) -> PathSeen:
     view = of.view
     base = view.base_rtt_s
     least = _carried(view)
-    if alone is None:
-        alone = not any(_overlap(of, each) for n, each in enumerate(found) if n != chosen)
     rate = _rate(of, least or 0.0, alone=alone, simulates=simulates)
     loss, loss_interval = _loss(of)
-    queue, queue_interval = _queue(view) if rate.source not in BY_ITSELF else (None, (None, None))
+    queue, queue_interval = _queue(of, rate)
     return PathSeen(
         rtt_s=base,
         rtt_interval_s=(base and base * 0.99, _low(view)),
@@ -137,6 +170,11 @@ def path_seen(
         direction=of.evidence.direction,
         is_shared=not alone,
     )
+
+
+def _is_alone(number: int, found: Sequence[Diagnosis]) -> bool:
+    """Whether none of the others was at the same time."""
+    return not any(_overlap(found[number], each) for n, each in enumerate(found) if n != number)
 
 
 def _overlap(one: Diagnosis, other: Diagnosis) -> bool:
@@ -231,7 +269,29 @@ def _quartiles(values: Floats) -> Interval:
     return float(np.quantile(values, 0.25)), float(np.quantile(values, 0.75))
 
 
-def _queue(view: View) -> tuple[float | None, Interval]:
+def large(of: Diagnosis, *kinds: str) -> Finding | None:
+    """The first finding of these kinds that took a good part of the time."""
+    return next((each for each in of.findings if each.kind in kinds and each.share >= _LEAST_SHARE), None)
+
+
+def short_queue_bytes(of: Diagnosis, rate_bit_s: float | None) -> float | None:
+    """Of the queue that overflowed, if that is found first of what drops. What waited so long at the highest
+    rate that was carried is more at the path's."""
+    found = large(of, *DROPS)
+    if found is None or found.kind != "short-queue":
+        return None
+    at_its_rate = (found.evidence.get("longest_wait_s") or 0.0) * (rate_bit_s or 0.0) / 8
+    return max(found.evidence.get("queue_bytes") or 0.0, at_its_rate)
+
+
+def _queue(of: Diagnosis, rate: _Rate) -> tuple[float | None, Interval]:
+    held, interval = _queue_that_stood(of.view) if rate.source not in BY_ITSELF else (None, (None, None))
+    if held is None and (held := short_queue_bytes(of, rate.bit_s) or None) is not None:
+        return held, (0.8 * held, 1.2 * held)
+    return held, interval
+
+
+def _queue_that_stood(view: View) -> tuple[float | None, Interval]:
     if view.capacity_bit_s is None or not view.standing.any():
         return None, (None, None)
     longest_s = float(np.nanmax(view.queue_s[view.standing]))

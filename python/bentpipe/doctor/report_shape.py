@@ -41,6 +41,28 @@ class CureShape(_Shape):
     seen_simulated_mbit_s: Annotated[Known, Field(description="the transfer as it is, simulated")]
 
 
+class PathShape(_Shape):
+    rtt_s: Known
+    rtt_interval_s: Bounds
+    rate_mbit_s: Known
+    rate_from: Annotated[
+        Literal["trains", "bursts", "start", "queue", "probing", "losses", "overshoot"] | None,
+        Field(
+            description="packet trains, bursts, the round trips of slow start, a queue that stood, BBR's "
+            "probes, or only drops at that rate"
+        ),
+    ]
+    rate_interval_mbit_s: Bounds
+    least_rate_mbit_s: Annotated[
+        Known, Field(description="the highest rate that was seen, at most the path's")
+    ]
+    queue_bytes: Known
+    queue_interval_bytes: Bounds
+    loss: Known
+    loss_interval: Bounds
+    jitter_s: Known
+
+
 class TransferShape(_Shape):
     name: str
     direction: str | None
@@ -54,26 +76,7 @@ class TransferShape(_Shape):
     ]
     findings: Annotated[list[FindingShape], Field(description="what cost most comes first")]
     cures: Annotated[list[CureShape], Field(description="the best first")]
-
-
-class PathShape(_Shape):
-    rtt_s: Known
-    rtt_interval_s: Bounds
-    rate_mbit_s: Known
-    rate_from: Annotated[
-        Literal["trains", "bursts", "start", "queue", "probing", "losses", "overshoot"] | None,
-        Field(
-            description="packet trains, bursts, the round trips of slow start, a queue that stood, BBR's "
-            "probes, or only drops at that rate"
-        ),
-    ]
-    rate_interval_mbit_s: Bounds
-    least_rate_mbit_s: Annotated[Known, Field(description="the highest rate that was seen")]
-    queue_bytes: Known
-    queue_interval_bytes: Bounds
-    loss: Known
-    loss_interval: Bounds
-    jitter_s: Known
+    path: Annotated[PathShape, Field(description="the one that it took")]
 
 
 class HostShape(_Shape):
@@ -93,7 +96,7 @@ class Report(_Shape):
     exec: str | None = None
     to: str | None = None
     transfers: list[TransferShape]
-    path: PathShape | None
+    path: Annotated[PathShape | None, Field(description="of the transfer that tells most of it")]
     remarks: list[str] | None = None
     host: HostShape | None = None
     watched: dict[str, Any] | None = None

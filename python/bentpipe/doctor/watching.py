@@ -46,12 +46,22 @@ def watched(what: str | None) -> Watched:
     """`all`, a host's name or address, a port or a process. Raises `StoreError` where it is none of these."""
     if what is None or what == "all":
         return Watched("all connections with other hosts", loopback=False)
+    if not what or (":" in what and not _is_address(what.strip("[]")) and not _SAID.fullmatch(what)):
+        raise StoreError(f'--watch: found "{what}"; expected a host, port:443, pid:1234 or all')
     if match := _SAID.fullmatch(what):
         return _numbered(what, match[1] or ("port" if what.startswith(":") else None), int(match[2]))
     what = what.strip("[]")
     addresses = _resolved(what, "--watch")
     spelled = listed([str(each) for each in addresses])
     return Watched(f"connections with {what}" + ("" if spelled == what else f" ({spelled})"), addresses)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _numbered(what: str, kind: str | None, number: int) -> Watched:

@@ -6,19 +6,28 @@ from typing import Any
 from bentpipe.doctor.claim import Finding, known
 from bentpipe.doctor.cures import Cure
 from bentpipe.doctor.diagnosis import Diagnosis
-from bentpipe.doctor.path_seen import PathSeen
-from bentpipe.words.wording import duration, percent, plural, rate, size
+from bentpipe.doctor.path_seen import PathSeen, telling
+from bentpipe.words.wording import duration, listed, percent, plural, rate, size
 
 _MOST_FINDINGS = 4
 _LEAST_SHARE = 0.01
-
+_WHOLE = 1.005
+_ORDER = "Shares are of the time. What cost most comes first, or capacity on a path that was full."
+_BESIDE = ("bufferbloat", "split")
+"""Kinds whose time other findings count, too."""
 
 Cures = Sequence[Sequence[Cure]]
 """For each transfer."""
 
 
-def lines(found: Sequence[Diagnosis], path: PathSeen | None, better: Cures) -> Iterator[str]:
-    """For a terminal."""
+def lines(found: Sequence[Diagnosis], paths: Sequence[PathSeen], better: Cures) -> Iterator[str]:
+    """For a terminal. `paths`: of each transfer."""
+    yield from transfer_lines(found, better)
+    yield from path_lines(found, paths)
+
+
+def transfer_lines(found: Sequence[Diagnosis], better: Cures) -> Iterator[str]:
+    """What limited each transfer, and what would help."""
     if not found:
         yield "No transfer was sampled, so nothing can be told."
     for each, changes in zip(found, better, strict=True):
@@ -29,17 +38,42 @@ def lines(found: Sequence[Diagnosis], path: PathSeen | None, better: Cures) -> I
             f"{evidence.name} ({way}seen from the {evidence.seen_from}): {goodput} for "
             f"{duration(evidence.duration_s)}"
         )
-        shown = [each for each in each.findings if each.share >= _LEAST_SHARE] or each.findings[:1]
-        for finding in shown[:_MOST_FINDINGS]:
-            yield f"  {percent(finding.share):>6}  {finding.kind}: {finding.because}."
-        first = shown[0]
-        yield f"          Certainty {percent(first.certainty)}. It would not be so with {first.otherwise}."
+        shown = _shown(each)
+        for place, finding in enumerate(shown):
+            sure = f"certainty {percent(finding.certainty)}"
+            yield f"  {percent(finding.share):>6}  {finding.kind}: {finding.because} ({sure})."
+            if place == 0:
+                yield f"          It would not be so with {finding.otherwise}."
         if each.neighbours:
             yield f"          {shared_words(each)}"
         for cure in changes:
             yield f"          {cure_words(cure)}"
-    if path is not None:
-        yield f"Path as seen: {path_words(path)}."
+    if any(map(_needs_order, found)):
+        beside = {each.kind for of in found for each in _shown(of)} & set(_BESIDE)
+        yield _ORDER + (
+            f" The share of {' and '.join(sorted(beside))} is counted beside the others." if beside else ""
+        )
+
+
+def path_lines(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> Iterator[str]:
+    """Each path in a sentence; of several with the transfers that took it. `paths`: of each transfer."""
+    users: dict[PathSeen, list[str]] = {}
+    for each, path in zip(found, paths, strict=True):
+        users.setdefault(path, []).append(each.evidence.name)
+    for path, names in users.items():
+        of = f" ({listed(names)})" if len(users) > 1 else ""
+        yield f"Path as seen{of}: {path_words(path)}."
+
+
+def _shown(of: Diagnosis) -> Sequence[Finding]:
+    large = [each for each in of.findings if each.share >= _LEAST_SHARE]
+    return large[:_MOST_FINDINGS] or of.findings[:1]
+
+
+def _needs_order(of: Diagnosis) -> bool:
+    """Whether the shares of its findings do not descend, or count some time twice."""
+    shares = [each.share for each in _shown(of)]
+    return shares != sorted(shares, reverse=True) or sum(shares) > _WHOLE
 
 
 def shared_words(of: Diagnosis) -> str:
@@ -78,11 +112,14 @@ def path_words(path: PathSeen) -> str:
     return ", ".join(parts)
 
 
-def as_json(source: str, found: Sequence[Diagnosis], path: PathSeen | None, better: Cures) -> dict[str, Any]:
+def as_json(
+    source: str, found: Sequence[Diagnosis], paths: Sequence[PathSeen], better: Cures
+) -> dict[str, Any]:
+    """`paths`: of each transfer. `path` is that of the transfer that tells most."""
     return {
         "source": source,
-        "transfers": [_transfer(each, changes) for each, changes in zip(found, better, strict=True)],
-        "path": None if path is None else path.as_json(),
+        "transfers": [_transfer(*each) for each in zip(found, paths, better, strict=True)],
+        "path": paths[telling(found)].as_json() if found else None,
     }
 
 
@@ -91,7 +128,7 @@ def _plain(words: str) -> str:
     return words.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
-def _transfer(of: Diagnosis, changes: Sequence[Cure]) -> dict[str, Any]:
+def _transfer(of: Diagnosis, path: PathSeen, changes: Sequence[Cure]) -> dict[str, Any]:
     evidence = of.evidence
     goodput = evidence.goodput_bit_s
     return {
@@ -105,6 +142,7 @@ def _transfer(of: Diagnosis, changes: Sequence[Cure]) -> dict[str, Any]:
         "neighbours": of.neighbours,
         "findings": [_finding(each) for each in of.findings],
         "cures": [each.as_json() for each in changes],
+        "path": path.as_json(),
     }
 
 

@@ -12,11 +12,13 @@ from markupsafe import Markup
 from bentpipe.charts import plotly
 from bentpipe.charts.build import diagnosed
 from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.path_seen import PathSeen
 from bentpipe.doctor.view import View
-from bentpipe.doctor.words import cure_words, path_words, shared_words
+from bentpipe.doctor.words import cure_words, path_lines, shared_words
 from bentpipe.errors import StoreError
 from bentpipe.report.html import PAGE, PLOTLY, as_json, modules
 from bentpipe.report.packing import deflated
+from bentpipe.whole_file import write_whole
 from bentpipe.words.wording import duration, percent, rate, size, unbroken
 
 
@@ -27,20 +29,17 @@ class Source:
     heading: str
     found: Sequence[Diagnosis]
     cures: Sequence[Sequence[Any]]
-    path: Any
+    paths: Sequence[PathSeen]
+    """Of each transfer."""
     remarks: Sequence[str]
 
 
 def write(file: Path, sources: Sequence[Source]) -> None:
     """Whole or not at all. Raises `StoreError` where it cannot be written."""
-    part = file.with_name(f".{file.name}.part")
     try:
-        part.write_text(render(sources), encoding="utf-8")
-        part.replace(file)
+        write_whole(file, render(sources).encode())
     except OSError as error:
         raise StoreError(f"--html {file}: {error.strerror or error}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def render(sources: Sequence[Source]) -> str:
@@ -57,7 +56,7 @@ def render(sources: Sequence[Source]) -> str:
         sources=[
             {
                 "heading": each.heading,
-                "path": None if each.path is None else path_words(each.path),
+                "paths": list(path_lines(each.found, each.paths)),
                 "remarks": each.remarks,
                 "transfers": [
                     _transfer(diagnosis, cures, charts)

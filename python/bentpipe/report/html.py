@@ -26,6 +26,7 @@ from bentpipe.report.packing import PAGE_BYTES, Map, blank, deflated, pack, pack
 from bentpipe.report.run_rows import run_rows
 from bentpipe.report.sheets import Sheet, sheets
 from bentpipe.runs.store import Results
+from bentpipe.whole_file import write_whole
 from bentpipe.words.wording import size, unbroken
 
 PAGE = Path(__file__).parent / "page"
@@ -52,14 +53,7 @@ def write(
     if path.is_dir():
         raise StoreError(f"{path} is a folder; expected the name of a file, such as report.html")
     page = render(results, told=told, with_what_if=with_what_if).encode()
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(page)
-        part.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, page)
 
 
 def render(

@@ -72,7 +72,7 @@ def from_report(file: Path, transfer: str | None, here: Role | None, source: str
     report = _read(file)
     try:
         found = _chosen(report["transfers"], transfer, file)
-        path = report.get("path") or {}
+        path = found.get("path") or report.get("path") or {}
         end = here or (found["seen_from"] if found["seen_from"] in _ENDS else None)
         if end is None:
             raise TuneError(

@@ -88,9 +88,9 @@ def _begun(what: str) -> tuple[str, Any]:
 
 def _seen(watching: Any) -> dict[str, Any]:
     from bentpipe.doctor.diagnosis import diagnose_all  # noqa: PLC0415 - slow to load
-    from bentpipe.doctor.words import lines  # noqa: PLC0415
+    from bentpipe.doctor.words import transfer_lines  # noqa: PLC0415
 
     seen = watching.seen_so_far()
     found = diagnose_all(seen.transfers)
-    told = [printable(line) for line in lines(found, None, [[] for _ in found])]
+    told = [printable(line) for line in transfer_lines(found, [[] for _ in found])]
     return {"so_far": watching.so_far(), "lines": told, "remarks": [printable(each) for each in seen.remarks]}

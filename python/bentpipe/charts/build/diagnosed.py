@@ -52,7 +52,7 @@ def _rate(time_s: Floats, columns: dict[str, Floats], of: Known) -> Iterator[Pan
     levels = []
     if of.capacity_bit_s:
         levels = [Level(of.capacity_bit_s / 1e6, "the path's rate as seen", Role.CAPACITY)]
-        said += f"; the path's, as seen, is {rate(of.capacity_bit_s)}"
+        said += f"; the path's, as seen, is {rate(of.capacity_bit_s)} of payload"
     line = _line("payload that arrived", time_s, values, of.role)
     yield Panel("rate", "Rate", f"{said}.", Axis("rate", "Mbit/s"), (line,), tuple(levels))
 

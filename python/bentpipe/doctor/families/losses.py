@@ -19,6 +19,8 @@ from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
 _FULL = 0.9
+_FILLED_OF_BDP = 0.43
+"""A queue of so many BDPs or more: what CUBIC keeps after an overflow fills the path."""
 _AT_RATE = 0.8
 _CUBIC = 1.054
 _SPLIT = 0.75
@@ -308,12 +310,17 @@ def _short_queue(view: View, holds: Flags, found: Episodes, agrees: float) -> Cl
     queue_bytes = longest * capacity / 8
     bdp = capacity * (view.base_rtt_s or float("nan")) / 8
     count = max(int(found.overflow.sum()), 1)
+    after = (
+        "and cwnd was below the BDP afterwards"
+        if queue_bytes < _FILLED_OF_BDP * bdp
+        else "and cwnd was below the BDP, though one overflow of such a queue leaves more"
+    )
     return Claim(
         "short-queue",
         holds,
         agrees,
         f"a queue of some {size(queue_bytes)}, {percent(queue_bytes / bdp)} of the BDP, overflowed "
-        f"{plural(count, 'time')} at up to {rate(capacity)}, and cwnd was below the BDP afterwards",
+        f"{plural(count, 'time')} at up to {rate(capacity)}, {after}",
         {
             "queue_bytes": known(queue_bytes),
             "bdp_bytes": known(bdp),

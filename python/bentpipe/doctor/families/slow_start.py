@@ -33,7 +33,8 @@ def slow_start(view: View) -> list[Claim]:
         return []
     took_s = float(view.dt_s[holds].sum()) / max(len(np.unique(view.connection)), 1)
     expected_s = _expected_s(view)
-    largest = float(np.nanmax(view.flight)) if np.isfinite(view.flight).any() else math.nan
+    flight = view.flight[holds & np.isfinite(view.flight)]
+    largest = float(flight.max()) if flight.size else math.nan
     left_early = early is not None and bool(early.any())
     how = (
         "slow start ended before a loss and before the path was full, and cwnd has grown slowly since"
