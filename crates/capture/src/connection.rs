@@ -1,19 +1,38 @@
 //! A TCP connection as it passes one point of the path: two flows, what the handshake offered, and how it ended.
 
+use crate::clock_steps::ClockSteps;
 use crate::flow::Flow;
 use crate::segment::{Endpoint, Segment};
 use bentpipe_wire::tcp::flag;
 use serde::Serialize;
 
 /// What an end offered in its SYN.
+#[expect(clippy::struct_excessive_bools, reason = "facts for JSON")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Offered {
+    /// The packet was snapped within the options: those that are absent may have been offered.
+    pub is_cut_off: bool,
     pub mss_bytes: Option<u16>,
     pub sack: bool,
     pub timestamps: bool,
     /// The shift; `None`: not offered.
     pub window_scale: Option<u8>,
     pub ecn: bool,
+}
+
+/// Copies of one in so many segments say that a point shows packets twice. Not more: in slow start much is sent before the copies pass the
+/// other end.
+const COPIED: u64 = 4;
+
+/// Packets that are in the capture twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyCounts {
+    pub copies: u64,
+    /// How much later they came, together.
+    later_ns: u64,
+    /// Segments that take up sequence numbers, and those of them that were copies.
+    numbered: u64,
+    numbered_copies: u64,
 }
 
 #[derive(Debug)]
@@ -28,9 +47,47 @@ pub struct Connection {
     pub was_reset: bool,
     /// From here to the answering end and back, and to the opening end and back, by the handshake.
     pub handshake_ns: [Option<i64>; 2],
+    pub clock_steps: ClockSteps,
+    pub copies: CopyCounts,
     syn_ns: Option<i64>,
     syn_ack_ns: Option<i64>,
     initial_seq: [Option<u32>; 2],
+}
+
+impl Offered {
+    /// Whether the options that say how much payload a full segment has may have been cut off.
+    fn hides_segment_size(self) -> bool {
+        self.is_cut_off && !(self.mss_bytes.is_some() && self.timestamps)
+    }
+}
+
+impl CopyCounts {
+    /// How much later copies came in the mean.
+    pub fn mean_later_s(self) -> f64 {
+        self.later_ns as f64 / 1e9 / self.copies.max(1) as f64
+    }
+
+    /// A segment passed, and is a copy of one that passed so long ago. Whether it is to be left out: an acknowledgement may be repeated
+    /// in the very same words, so it is a copy only where it has an identification, where it is earlier than the packet before it as in
+    /// files that were joined, or where other packets are copied.
+    #[inline]
+    fn leaves_out(&mut self, segment: &Segment, ago_ns: Option<u64>, is_late: bool) -> bool {
+        let is_numbered = segment.sequence_bytes() > 0;
+        if is_numbered {
+            self.numbered += u64::from(ago_ns.is_none());
+            self.numbered_copies += u64::from(ago_ns.is_some());
+        }
+        let Some(ago_ns) = ago_ns else {
+            return false;
+        };
+        let is_copy = is_numbered
+            || segment.identification != 0
+            || is_late
+            || COPIED * self.numbered_copies >= self.numbered.max(1);
+        self.copies += u64::from(is_copy);
+        self.later_ns += if is_copy { ago_ns } else { 0 };
+        is_copy
+    }
 }
 
 impl Connection {
@@ -53,6 +110,8 @@ impl Connection {
             last_ns: at_ns,
             was_reset: false,
             handshake_ns: [None; 2],
+            clock_steps: ClockSteps::default(),
+            copies: CopyCounts::default(),
             syn_ns: None,
             syn_ack_ns: None,
             initial_seq: [None; 2],
@@ -82,12 +141,22 @@ impl Connection {
         self.was_reset || self.flows.iter().all(|flow| flow.fin_ns.is_some())
     }
 
+    /// A segment that passed; `copy_of_ns`: it is a copy of one that passed so long ago.
     #[inline]
-    pub fn pass(&mut self, at_ns: i64, segment: &Segment) {
-        // Several interfaces may be a little out of order.
-        let at_ns = at_ns.max(self.last_ns);
-        self.last_ns = at_ns;
+    pub fn pass_once(&mut self, at_ns: i64, segment: &Segment, copy_of_ns: Option<u64>) {
+        let is_late = self.clock_steps.is_late(at_ns, self.last_ns);
+        if !self.copies.leaves_out(segment, copy_of_ns, is_late) {
+            self.pass(at_ns, segment);
+        }
+    }
+
+    #[inline]
+    fn pass(&mut self, at_ns: i64, segment: &Segment) {
         let side = self.side(segment);
+        let (flow, timestamps) = (&self.flows[side], segment.options.timestamps);
+        let sent_ns = || flow.sent_at_most_ns(timestamps);
+        let at_ns = self.clock_steps.corrected(at_ns, self.last_ns, sent_ns);
+        self.last_ns = at_ns;
         if segment.has(flag::SYN) {
             self.on_syn(at_ns, side, segment);
         } else if segment.has(flag::ACK) && self.syn_ack_ns.is_some() && side == 0 {
@@ -105,7 +174,7 @@ impl Connection {
         }
         let flow = &mut self.flows[side];
         flow.on_sent(at_ns, segment);
-        if self.offered[1 - side].is_none() {
+        if self.offered[1 - side].is_none_or(Offered::hides_segment_size) {
             flow.mss_bytes = flow.largest_payload.min(LARGEST_USUAL_PAYLOAD);
         }
     }
@@ -116,6 +185,7 @@ impl Connection {
         let options = &segment.options;
         let both = flag::ECE | flag::CWR;
         self.offered[side] = Some(Offered {
+            is_cut_off: options.are_cut_off,
             mss_bytes: options.mss,
             sack: options.sack_permitted,
             timestamps: options.timestamps.is_some(),
@@ -138,11 +208,11 @@ impl Connection {
         } else {
             self.syn_ns = (!is_again).then_some(at_ns);
         }
-        self.agree(segment.has(flag::ACK));
+        self.agree();
     }
 
     /// What both SYNs, or what a SYN-ACK alone, says of windows and segment sizes.
-    fn agree(&mut self, has_answer: bool) {
+    fn agree(&mut self) {
         for side in 0..2 {
             let (Some(receiver), sender) = (self.offered[1 - side], self.offered[side]) else {
                 continue;
@@ -153,14 +223,16 @@ impl Connection {
                 0
             };
             let flow = &mut self.flows[side];
-            flow.mss_bytes = u32::from(receiver.mss_bytes.unwrap_or(536)).saturating_sub(overhead);
+            if !receiver.hides_segment_size() {
+                flow.mss_bytes =
+                    u32::from(receiver.mss_bytes.unwrap_or(536)).saturating_sub(overhead);
+            }
             // An answer has the option only where the opening SYN had it (RFC 7323, section 2.2).
-            let answer = self.offered[1];
-            if has_answer && let Some(answer) = answer {
+            if let Some(answer) = self.offered[1] {
                 match (answer.window_scale, receiver.window_scale) {
-                    (None, _) => flow.scale.set(0),
+                    (None, _) if !answer.is_cut_off => flow.scale.set(0),
                     (Some(_), Some(shift)) => flow.scale.set(shift),
-                    (Some(_), None) => {}
+                    _ => {}
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! All connections of a capture, as many as there is room for: beyond that the smallest are given up, and counted.
 
 use crate::connection::Connection;
+use crate::copies::Copies;
 use crate::segment::{Endpoint, Segment};
 use std::collections::HashMap;
 
@@ -24,6 +25,7 @@ pub struct Connections {
     /// Finished ones too, in the order in which they began.
     all: Vec<Connection>,
     last: Option<(Key, usize)>,
+    copies: Copies,
     packets: u64,
     given_up: GivenUp,
 }
@@ -52,7 +54,8 @@ impl Connections {
             _ => self.open(key, at_ns, segment),
         };
         self.last = Some((key, index));
-        self.all[index].pass(at_ns, segment);
+        let copy_of_ns = self.copies.passed_ago_ns(at_ns, segment);
+        self.all[index].pass_once(at_ns, segment, copy_of_ns);
     }
 
     fn open(&mut self, key: Key, at_ns: i64, segment: &Segment) -> usize {

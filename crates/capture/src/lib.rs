@@ -6,14 +6,18 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod clock_steps;
 mod connection;
 mod connections;
+mod copies;
 mod error;
 mod file;
 pub mod flow;
+mod ip_checksums;
 mod link;
 mod report;
 mod segment;
+mod time_order;
 mod vantage;
 
 pub use analysis::{Analysis, Capture, PacketCounts};

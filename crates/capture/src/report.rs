@@ -13,6 +13,7 @@ pub struct CaptureFacts {
     pub unknown_link: Option<u16>,
     pub missed_packets: u64,
     pub untimed_packets: u64,
+    pub times_run_backwards: bool,
     /// Since 1970.
     pub start_s: f64,
     pub duration_s: f64,
@@ -54,6 +55,14 @@ pub struct FlowFacts {
     pub is_window_shift_known: bool,
     pub closed: bool,
     pub reset: bool,
+    /// Packets of the connection that were captured twice, and how much later the copies came in the mean.
+    pub captured_twice: u64,
+    pub copies_later_s: f64,
+    /// Steps of the capture's clock within the connection, which were taken out, and the largest of them.
+    pub clock_steps: u64,
+    pub largest_clock_step_s: f64,
+    /// Packets of the connection that are earlier than one before them, though they were sorted: their times say nothing.
+    pub late_packets: u64,
     pub hop_limit: Option<u8>,
     pub sample_width_s: f64,
     pub events_left_out: u64,
@@ -82,6 +91,7 @@ impl Capture {
             unknown_link: self.unknown_link,
             missed_packets: self.notes.missed_packets,
             untimed_packets: self.notes.untimed_packets,
+            times_run_backwards: self.times_run_backwards,
             start_s: seconds(self.first_ns),
             duration_s: seconds(self.last_ns.saturating_sub(self.first_ns)),
             given_up_connections: self.given_up.connections,
@@ -220,6 +230,11 @@ fn flow_facts(index: usize, connection: &Connection, side: usize) -> Option<Flow
         is_window_shift_known: flow.scale.is_known(),
         closed: flow.fin_ns.is_some(),
         reset: connection.was_reset,
+        captured_twice: connection.copies.copies,
+        copies_later_s: connection.copies.mean_later_s(),
+        clock_steps: connection.clock_steps.count,
+        largest_clock_step_s: seconds(connection.clock_steps.largest_ns),
+        late_packets: connection.clock_steps.late,
         hop_limit: flow.hop_limit,
         sample_width_s: seconds(flow.timeline.width_ns()),
         events_left_out: flow.events.left_out,

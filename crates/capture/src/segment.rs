@@ -25,15 +25,16 @@ pub struct Segment {
     pub payload_bytes: u32,
     /// Tells a packet that was captured twice from one that was sent twice.
     pub identification: u16,
-    pub checksum: u16,
     pub hop_limit: u8,
     pub is_marked: bool,
     pub options: Options,
 }
 
-/// The options that matter here; absent where the packet was snapped within them.
+/// The options that matter here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// The packet was snapped within them: those that are absent may be among what was cut off.
+    pub are_cut_off: bool,
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
     pub sack_permitted: bool,
@@ -124,9 +125,7 @@ impl Segment {
         if transport_bytes < 20 {
             return Err(NotTcp::Unreadable);
         }
-        let options = rest
-            .get(20..transport_bytes)
-            .unwrap_or(&rest[20..rest.len().max(20)]);
+        let options = &rest[20..transport_bytes.min(rest.len())];
         let total = match layout.total_bytes {
             0 => wire_bytes,
             total => total,
@@ -147,10 +146,12 @@ impl Segment {
             window: word(14),
             payload_bytes: total.saturating_sub(headers).min(1 << 24) as u32,
             identification,
-            checksum: word(16),
             hop_limit,
             is_marked: layout.ecn(packet).bits() == 3,
-            options: Options::read(options),
+            options: Options {
+                are_cut_off: rest.len() < transport_bytes,
+                ..Options::read(options)
+            },
         })
     }
 

@@ -151,7 +151,7 @@ fn read_all(
         }
     };
     let cut_off = match cut_off {
-        Some(error) if !error.cut_off || total == 0 => return Err(Failure::Format(error)),
+        Some(error) if !error.cut_off || error.offset == 0 => return Err(Failure::Format(error)),
         None if was_cut_off => Some("The gzip file ends before its end mark".to_owned()),
         other => other.map(|error| error.to_string()),
     };

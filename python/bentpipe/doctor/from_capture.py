@@ -14,16 +14,15 @@ from typing import Any, Protocol
 import polars as pl
 
 from bentpipe._core import read_capture
+from bentpipe.doctor import capture_remarks as remarks
+from bentpipe.doctor.capture_remarks import LEAST_BYTES
 from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, first_payload_s, samples
 from bentpipe.doctor.inferred import with_sender_state
 from bentpipe.doctor.one_way import one_way_waits
 from bentpipe.doctor.regular import regular
 from bentpipe.errors import StoreError
-from bentpipe.words.wording import plural, size
 
 _MOST_TRANSFERS = 10
-_LEAST_BYTES = 20_000
-"""A flow with less payload fits into two initial windows, so nothing can have limited it for long."""
 _LEAST_FAR_S = 0.005
 """Where only one side's round-trip time is known: an end answers sooner than this."""
 _BEGINS = (
@@ -80,11 +79,27 @@ def read(file: Path, on_progress: Callable[[int], None] | None = None) -> Captur
 def seen(reading: Reading) -> CaptureSeen:
     """The transfers of a file that was read."""
     facts = json.loads(reading.facts())
-    flows = sorted(facts["flows"], key=lambda flow: -int(flow["delivered_bytes"]))
-    shown = [flow for flow in flows if flow["delivered_bytes"] >= _LEAST_BYTES][:_MOST_TRANSFERS]
+    large = [flow for flow in facts["flows"] if _carried_bytes(flow) >= LEAST_BYTES]
+    large.sort(key=lambda flow: -_carried_bytes(flow))
+    if facts["times_run_backwards"]:
+        return CaptureSeen([], remarks.of_file(facts, reading.cut_off))
+    told = [flow for flow in large if remarks.untold(flow) is None][:_MOST_TRANSFERS]
+    untold = [(flow, why) for flow in large if (why := remarks.untold(flow)) is not None][:_MOST_TRANSFERS]
+    more = len(facts["flows"]) - len(told) - len(untold)
     return CaptureSeen(
-        [_transfer(reading, flow) for flow in shown], _remarks(reading, facts, shown, len(flows))
+        [_transfer(reading, flow) for flow in told],
+        [
+            *remarks.of_file(facts, reading.cut_off),
+            *remarks.of_small_flows(more, len(told)),
+            *(f"{_name(flow)}: {why}" for flow, why in untold),
+            *(f"{_end(flow, 'sender')}: {remark}" for flow in told for remark in remarks.of_flow(flow)),
+        ],
     )
+
+
+def _carried_bytes(flow: Mapping[str, Any]) -> int:
+    """What was delivered, or what was sent where the capture has no acknowledgement."""
+    return int(flow["delivered_bytes"] if flow["acks"] else flow["sent_bytes"])
 
 
 def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
@@ -100,7 +115,7 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
     end_s = min(flow["last_data_s"] + (flow["far_rtt_s"] or 0.0), flow["end_s"])
     mss_bytes, sampled_frame = flow["mss_bytes"] or None, samples(frame)
     return Evidence(
-        name=f"{_end(flow, 'sender')} to {_end(flow, 'receiver')}",
+        name=_name(flow),
         direction=("up", "down")[flow["side"]],
         seen_from=_seen_from(flow),
         start_s=flow["start_s"],
@@ -115,7 +130,7 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         handshake_rtt_s=flow["handshake_rtt_s"],
         ended=_ended(flow),
         of_packets=True,
-        unseen_share=flow["unseen_bytes"] / flow["delivered_bytes"],
+        unseen_share=min(flow["unseen_bytes"] / flow["delivered_bytes"], 1.0),
         train_rates=[(rate_bit_s, count) for rate_bit_s, count in flow["train_rates"]],
         first_payload_s=first_payload_s(sampled_frame, mss_bytes),
     )
@@ -132,6 +147,10 @@ def _with_waits(sampled: pl.DataFrame) -> pl.DataFrame:
         if found is not None:
             sampled = sampled.with_columns(pl.Series(f"{way}_wait_s", found).fill_nan(None))
     return sampled
+
+
+def _name(flow: Mapping[str, Any]) -> str:
+    return f"{_end(flow, 'sender')} to {_end(flow, 'receiver')}"
 
 
 def _end(flow: Mapping[str, Any], which: str) -> str:
@@ -153,12 +172,14 @@ def _seen_from(flow: Mapping[str, Any]) -> SeenFrom:
 def _offered(of: Mapping[str, Any] | None) -> Offered:
     if of is None:
         return Offered()
+    # What is absent may be among the options that the capture cut off.
+    no_scale, no_option = (None, None) if of["is_cut_off"] else (-1, False)
     shift = of["window_scale"]
     return Offered(
         mss_bytes=of["mss_bytes"],
-        sack=of["sack"],
-        timestamps=of["timestamps"],
-        window_scale=-1 if shift is None else shift,
+        sack=of["sack"] or no_option,
+        timestamps=of["timestamps"] or no_option,
+        window_scale=no_scale if shift is None else shift,
         ecn=of["ecn"],
     )
 
@@ -167,70 +188,3 @@ def _ended(flow: Mapping[str, Any]) -> Ended:
     if flow["closed"]:
         return "finished"
     return "reset" if flow["reset"] else "open"
-
-
-def _remarks(
-    reading: Reading, facts: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], flows: int
-) -> list[str]:
-    packets = facts["packets"]
-    found = []
-    if reading.cut_off is not None:
-        found.append(f"What stands before the end was used. {reading.cut_off}.")
-    if facts["missed_packets"]:
-        found.append(f"The capturing program missed {facts['missed_packets']} packets, as it says itself.")
-    if packets["unknown_link"]:
-        found.append(
-            f"{packets['unknown_link']} packets have link type {facts['unknown_link']}, which is not read "
-            "here; expected Ethernet, raw IP, Linux cooked or loopback."
-        )
-    if facts["untimed_packets"]:
-        found.append(
-            f"{facts['untimed_packets']} packets have no time (simple packet blocks), so they are left out."
-        )
-    if packets["fragments"]:
-        found.append(f"{packets['fragments']} packets are IP fragments, which are left out.")
-    if packets["too_big"]:
-        found.append(f"{packets['too_big']} ICMP messages say that a packet was too big for a link.")
-    if facts["given_up_connections"]:
-        found.append(
-            f"{facts['given_up_connections']} small connections with {size(facts['given_up_bytes'])} were "
-            "given up, because there is room for 8192 connections."
-        )
-    if not packets["tcp"]:
-        found.append(f"None of its {packets['packets']} packets is TCP.")
-    elif flows and not shown:
-        found.append(
-            f"In {plural(flows, 'flow')} less than 20 kB were acknowledged, which is too little to tell."
-        )
-    elif flows > len(shown):
-        found.append(f"{plural(flows - len(shown), 'more flow')} carried less than what is shown.")
-    for flow in shown:
-        found += [f"{_end(flow, 'sender')}: {remark}" for remark in _flow_remarks(flow)]
-    return found
-
-
-def _flow_remarks(flow: Mapping[str, Any]) -> list[str]:
-    found = []
-    if flow["vantage"] is None:
-        found.append(
-            "there are neither time stamps nor a handshake, so where it was captured is a guess from the "
-            "acknowledgements' delay."
-        )
-    if flow["window_shift"] is None:
-        found.append(
-            "the handshake is not in the capture, so the scale of the receive window is unknown. The window "
-            "was never seen to be full, so no scale can be estimated."
-        )
-    elif not flow["is_window_shift_known"]:
-        found.append(
-            "the handshake is not in the capture; the receive window's scale is estimated as "
-            f"{flow['window_shift']}, because the data in flight filled a window of that scale again and "
-            "again."
-        )
-    if flow["unseen_bytes"]:
-        found.append(f"{size(flow['unseen_bytes'])} were acknowledged and are not in the capture.")
-    if flow["captured_twice"]:
-        found.append(f"{flow['captured_twice']} packets are in the capture twice; each was counted once.")
-    if flow["events_left_out"]:
-        found.append(f"{flow['events_left_out']} events are counted and not listed.")
-    return found

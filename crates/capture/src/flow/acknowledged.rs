@@ -15,7 +15,7 @@ impl Flow {
             self.begin(segment.ack, false);
         }
         self.pass_time(at_ns);
-        let Some(ack) = self.unwrapped(segment.ack) else {
+        let Some(ack) = self.ack_place(segment.ack) else {
             return;
         };
         self.counters.acks += 1;
@@ -83,6 +83,7 @@ impl Flow {
             // Not scaled, unlike those that follow.
             window = (u64::from(window) / self.scale.bytes(1).max(1)) as u32;
         }
+        self.widest_window = self.widest_window.max(window);
         let timestamp = segment.options.timestamps.map(|(value, _)| value);
         if !segment.has(flag::RST) {
             let has_data = segment.payload_bytes > 0;

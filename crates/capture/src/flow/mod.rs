@@ -10,6 +10,7 @@
 
 mod acknowledged;
 mod clock;
+mod doubt;
 mod events;
 mod full_size;
 mod histories;
@@ -28,6 +29,7 @@ pub use window_scale::WindowScale;
 use serde::Serialize;
 
 use clock::Clock;
+use doubt::{Doubt, Place};
 use full_size::FullSize;
 use histories::{PassedAcks, SentTimes};
 use ranges::Ranges;
@@ -35,6 +37,11 @@ use trains::Trains;
 
 /// A sequence number further than this from the others belongs to something else.
 const FAR_OFF: u64 = 1 << 30;
+
+/// A sequence number that is further than this from the others is out of place, or than the window where that is known and larger.
+const LEAST_REACH_BYTES: u64 = 1 << 16;
+/// The same where the window is not known, as in a capture that begins amid a transfer.
+const UNKNOWN_REACH_BYTES: u64 = 1 << 24;
 
 /// What happened in one direction, from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -76,8 +83,8 @@ pub struct Counters {
     pub unprompted_bursts: u64,
     /// Bytes that were acknowledged and are not in the capture.
     pub unseen_bytes: u64,
-    /// Packets that were captured twice.
-    pub captured_twice: u64,
+    /// Packets whose sequence or acknowledgement number is far from the others, and which were left out.
+    pub out_of_place: u64,
     /// Most bytes sent with less than a millisecond between segments.
     pub longest_burst_bytes: u64,
     pub idle_ns: i64,
@@ -144,8 +151,10 @@ pub struct Flow {
     data_trains: Trains,
     /// Of payload that is acknowledged, as the acknowledgements pass.
     ack_trains: Trains,
-    recent: [(u16, u16, u32); 8],
-    recent_at: usize,
+    data_doubt: Doubt,
+    ack_doubt: Doubt,
+    /// Not scaled.
+    widest_window: u32,
     bin: Bin,
 }
 
@@ -224,6 +233,52 @@ impl Flow {
         let offset = seq.wrapping_sub(self.next as u32) as i32;
         (u64::from(offset.unsigned_abs()) < FAR_OFF)
             .then(|| self.next.saturating_add_signed(offset.into()))
+    }
+
+    /// Where data begin. `None`: out of place.
+    #[inline]
+    fn data_place(&mut self, seq: u32) -> Option<u64> {
+        let place = self.unwrapped(seq)?;
+        let reach = self.reach_bytes();
+        let found = (self.data_doubt).place(place, self.acknowledged, self.next, reach);
+        self.used(place, found)
+    }
+
+    /// Up to where data are acknowledged. `None`: out of place.
+    #[inline]
+    fn ack_place(&mut self, ack: u32) -> Option<u64> {
+        let place = self.unwrapped(ack)?;
+        let reach = self.reach_bytes();
+        let found = (self.ack_doubt).place(place, self.acknowledged, self.next, reach);
+        self.used(place, found)
+    }
+
+    fn used(&mut self, place: u64, found: Place) -> Option<u64> {
+        self.counters.out_of_place += u64::from(found == Place::Doubtful);
+        if found == Place::Confirmed
+            && self.counters.sent_bytes == 0
+            && self.acknowledged == self.first
+        {
+            // What it began with was damaged.
+            self.begin(place as u32, false);
+            return Some(self.first);
+        }
+        (found != Place::Doubtful).then_some(place)
+    }
+
+    /// What a sender has in flight is no more than the window.
+    fn reach_bytes(&self) -> u64 {
+        if self.scale.is_known() {
+            self.scale.bytes(self.widest_window).max(LEAST_REACH_BYTES)
+        } else {
+            UNKNOWN_REACH_BYTES
+        }
+    }
+
+    /// An end sent a segment with this time stamp no later than this: [`Clock::at_most_ns`].
+    #[inline]
+    pub fn sent_at_most_ns(&self, timestamps: Option<(u32, u32)>) -> Option<i64> {
+        self.sender_clock.at_most_ns(timestamps?.0)
     }
 
     fn begin(&mut self, first: u32, has_syn: bool) {

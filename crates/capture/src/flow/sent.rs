@@ -35,14 +35,10 @@ impl Flow {
             self.knowledge(at_ns, segment);
             return;
         }
-        let Some(start) = self.unwrapped(segment.seq.wrapping_add(segment.has(flag::SYN).into()))
-        else {
+        let first = segment.seq.wrapping_add(segment.has(flag::SYN).into());
+        let Some(start) = self.data_place(first) else {
             return;
         };
-        if self.is_captured_twice(segment) {
-            self.counters.captured_twice += 1;
-            return;
-        }
         let payload = u64::from(segment.payload_bytes);
         let end = start + payload;
         if segment.has(flag::FIN) && self.fin.is_none() {
@@ -295,19 +291,5 @@ impl Flow {
                 after_timeout,
             });
         }
-    }
-
-    /// The very packet, seen at another interface a moment ago: same identification, checksum and sequence number.
-    fn is_captured_twice(&mut self, segment: &Segment) -> bool {
-        if segment.identification == 0 {
-            return false;
-        }
-        let key = (segment.identification, segment.checksum, segment.seq);
-        if self.recent.contains(&key) {
-            return true;
-        }
-        self.recent[self.recent_at] = key;
-        self.recent_at = (self.recent_at + 1) % self.recent.len();
-        false
     }
 }

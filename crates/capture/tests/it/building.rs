@@ -16,6 +16,7 @@ pub struct Tcp {
     pub flags: u8,
     pub window: u16,
     pub payload: u16,
+    pub identification: u16,
     pub options: Vec<u8>,
 }
 
@@ -28,6 +29,7 @@ impl Tcp {
             flags: ACK,
             window: 1000,
             payload,
+            identification: 0,
             options: Vec::new(),
         }
     }
@@ -39,6 +41,11 @@ impl Tcp {
 
     pub fn window(mut self, window: u16) -> Self {
         self.window = window;
+        self
+    }
+
+    pub fn identified(mut self, identification: u16) -> Self {
+        self.identification = identification;
         self
     }
 
@@ -88,7 +95,8 @@ impl Tcp {
         let transport = self.transport();
         let mut out = vec![0x45, 0];
         out.extend((20 + transport.len() as u16).to_be_bytes());
-        out.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+        out.extend(self.identification.to_be_bytes());
+        out.extend([0x40, 0, 64, 6, 0, 0]);
         out.extend([10, 0, 0, self.from]);
         out.extend([10, 0, 0, CLIENT + SERVER - self.from]);
         out.extend(transport);
@@ -195,12 +203,17 @@ impl Order {
 
 /// A capture of raw IP with nanoseconds: packets and their times.
 pub fn raw(packets: &[(i64, Tcp)]) -> Vec<u8> {
+    let bytes: Vec<_> = packets.iter().map(|(at, it)| (*at, it.v4())).collect();
+    snapped(&bytes, 96)
+}
+
+/// The same of any IP packets, of each at most `snap` bytes.
+pub fn snapped(packets: &[(i64, Vec<u8>)], snap: usize) -> Vec<u8> {
     let order = Order { is_big: false };
     let mut out = order.pcap_head(0xa1b2_3c4d, 101);
-    for (at_ns, packet) in packets {
-        let bytes = packet.v4();
+    for (at_ns, bytes) in packets {
         let (seconds, rest) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
-        let kept = &bytes[..bytes.len().min(96)];
+        let kept = &bytes[..bytes.len().min(snap)];
         out.extend(order.pcap_record(seconds as u32, rest as u32, bytes.len(), kept));
     }
     out

@@ -1,4 +1,5 @@
 mod building;
 mod connections;
+mod disorder;
 mod files;
 mod properties;

@@ -43,7 +43,32 @@ fn segments() -> impl Strategy<Value = Vec<(i64, Tcp)>> {
     })
 }
 
+/// Times that go anywhere, within the 32 bits of a capture's seconds.
+fn unsorted() -> impl Strategy<Value = Vec<(i64, Tcp)>> {
+    let times = prop::collection::vec(
+        prop_oneof![0..4_000_000_000_i64, 0..4_294_967_295_000_000_000_i64],
+        120,
+    );
+    (segments(), times).prop_map(|(packets, times)| {
+        let packets = packets.into_iter().map(|(_, segment)| segment);
+        times.into_iter().zip(packets).collect()
+    })
+}
+
 proptest! {
+    #[test]
+    fn times_in_any_order_give_samples_in_order(packets in unsorted()) {
+        let capture = whatever(&raw(&packets), 4096);
+        for flow in capture.facts().flows {
+            let samples = capture.samples(flow.connection, flow.side);
+            for (name, column) in &samples.floats {
+                let values: Vec<f64> = column.iter().flatten().copied().collect();
+                prop_assert!(*name != "time_s" || values.is_sorted(), "{:?}", values);
+            }
+            prop_assert!(flow.start_s <= flow.end_s);
+        }
+    }
+
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400), piece in 1..100_usize) {
         whatever(&bytes, piece).facts();
