@@ -284,6 +284,54 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "duration": "20 s",
         },
     ),
+    "a loss takes nothing from a sender that paces itself": (
+        "pacing",
+        "sender",
+        {
+            "path": {"rtt": "24.158 ms", "rate": "1.025 Mbit/s"},
+            "host": {**LARGE, "congestion_control": {"name": "fixed-rate", "rate": "0.115 Mbit/s"}},
+            "duration": "6 s",
+            "seed": 80033,
+        },
+    ),
+    "what waited behind a hole did not come at once": (
+        "ack-path",
+        "receiver",
+        {
+            "path": {"rtt": "35.245 ms", "rate": "1.140 Mbit/s", "up": {"rate": "0.004632 Mbit/s"}},
+            "host": LARGE,
+            "duration": "6 s",
+            "seed": 80041,
+        },
+    ),
+    "what reorders packets makes them wait, too, and is no queue": (
+        "reordering",
+        "sender",
+        {
+            "path": {
+                "rtt": "179.058 ms",
+                "rate": "95.905 Mbit/s",
+                "down": {"jitter": {"spread": "33.479 ms", "distribution": "uniform", "reorder": True}},
+            },
+            "host": LARGE,
+            "duration": "6 s",
+            "seed": 80025,
+        },
+    ),
+    "what was lost before the first sample limits, too": (
+        "reordering",
+        "sender",
+        {
+            "path": {
+                "rtt": "7.232 ms",
+                "rate": "921.669 Mbit/s",
+                "down": {"jitter": {"spread": "1.065 ms", "distribution": "uniform", "reorder": True}},
+            },
+            "host": LARGE,
+            "duration": "4 s",
+            "seed": 60049,
+        },
+    ),
 }
 
 

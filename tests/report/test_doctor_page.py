@@ -52,6 +52,14 @@ def test_a_watch_that_saw_nothing_has_a_page_too() -> None:
     assert "nothing can be told" in render([Source("all", [], [], [], [])])
 
 
+def test_a_transfer_without_samples_has_no_charts(source: Source) -> None:
+    (found,) = source.found
+    short = diagnose(replace(found.evidence, samples=found.evidence.samples.clear()))
+    page = render([replace(source, found=[short])])
+    (figures,) = re.findall(r'id="figures">(.*?)</script>', page)
+    assert json.loads(figures) == [[]]
+
+
 def test_the_page_is_written_whole_or_not_at_all(source: Source, tmp_path: Path) -> None:
     write(tmp_path / "page.html", [source])
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]

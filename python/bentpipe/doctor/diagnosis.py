@@ -6,7 +6,8 @@ nobody claims is `unknown`.
 
 Findings are sorted by what they cost: the part of what the path could have carried in the whole time
 and that was not carried in the finding's samples. If the path's rate is not known, by their share of
-the time. A transfer that was carried at 90 % of the path's rate or more has `capacity` first.
+the time. A transfer that was carried at 90 % of the path's rate or more has `capacity` first, and so has one
+that filled the path for two thirds of its time and only began slowly.
 """
 
 import itertools
@@ -15,8 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, middle
-from bentpipe.doctor.claim import Claim, Family, Finding, known, share_of
+from bentpipe.doctor.arrays import Flags, Floats
+from bentpipe.doctor.carried import all_carry, carries_what_it_can
+from bentpipe.doctor.claim import Claim, Family, Finding, known
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.families.ack_path import ack_path
 from bentpipe.doctor.families.at_receiver import at_receiver
@@ -31,10 +33,12 @@ from bentpipe.doctor.families.processor import with_processor
 from bentpipe.doctor.families.receive_window import receive_window
 from bentpipe.doctor.families.requests import requests
 from bentpipe.doctor.families.sender import sender
-from bentpipe.doctor.families.slow_start import slow_start
+from bentpipe.doctor.families.slow_start import slow_start, too_short
 from bentpipe.doctor.families.split import split
 from bentpipe.doctor.families.stalls import stalls
 from bentpipe.doctor.neighbours import at_once, connections, joined, neighbours
+from bentpipe.doctor.opposite import with_acks_behind
+from bentpipe.doctor.ruled_out import DROP, without_ruled_out
 from bentpipe.doctor.view import View
 from bentpipe.doctor.viewed import view
 from bentpipe.words.wording import percent
@@ -78,21 +82,14 @@ ORDER = (
     "sender-application",
 )
 """Which cause a sample goes to if several claim it: the first of these."""
-HEALTHY = 0.9
-"""Share of the path's rate from which on a transfer has what the path carries."""
-_BURSTS_MEET = {"capacity", "short-queue", "random-loss", "policer", "line-drops"}
-_DROP = {"policer", "line-drops"}
-_BEFORE_REPAIRS = {"mtu", "outage"}
 _LIKELY = 0.5
-_SURE = 0.9
-_LEAST_WAIT_S = 0.01
-_LEAST_WAIT = 0.25
-_DIFFERS = 1.25
 _OFTEN = 0.25
 _SELDOM = 0.05
 _SAME_DISTANCE = 0.05
 _MOSTLY_FULL = 0.4
 """Least share of the time at capacity of a transfer that has what the path carries."""
+_AFTER_THE_START = 2 / 3
+"""Share of the time at capacity from which on slow start is only how a transfer begins."""
 _LEAST_SHARE = 0.005
 _MOST = 0.5
 _LEAST_SAMPLES = 5
@@ -120,7 +117,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
 def diagnose_all(transfers: Iterable[Evidence]) -> list[Diagnosis]:
     """Each of the transfers that one end saw. Those that share a queue with others are judged with the
     connections of these beside their own."""
-    views = [view(each) for each in transfers]
+    views = with_acks_behind([view(each) for each in transfers])
     groups: list[_Group] = []
     found = []
     for number, near in enumerate(neighbours(views)):
@@ -192,7 +189,8 @@ def _diagnosed(
         return Diagnosis(evidence, seen, (_incomplete(evidence.unseen_share),))
     counts = _counted(seen) if own is None else _counted(seen) & own
     if seen.size < _LEAST_SAMPLES or not counts.any():
-        return Diagnosis(evidence, seen, (_too_little(min(seen.size, int(counts.sum()))),))
+        only = too_short(seen) or _too_little(min(seen.size, int(counts.sum())))
+        return Diagnosis(evidence, seen, (only,))
     claims = _claims(seen) if claims is None else claims
     weights = np.where(counts, seen.dt_s, 0.0)
     left = counts.copy()
@@ -206,24 +204,27 @@ def _diagnosed(
     found = [_finding(claim, own, weights, lost) for claim, own in taken]
     found.append(_finding(_unknown(seen, left), left, weights, lost))
     found = [each for each in _merged(found) if each.share >= _LEAST_SHARE]
-    found.sort(key=lambda each: (-(each.share if each.lost_share is None else each.lost_share), -each.share))
-    drops = any(each.kind in _DROP for each in found)
-    full = sum(each.share for each in found if each.kind == "capacity") >= _MOSTLY_FULL
+    found.sort(key=_rank)
+    drops = any(each.kind in DROP for each in found)
+    full_share = sum(each.share for each in found if each.kind == "capacity")
     bound_bit_s = seen.capacity_bit_s or _bound_bit_s(taken, weights)
-    carries = (
-        _carries_what_it_can(seen, bound_bit_s) if own is None else _all_carry(seen, bound_bit_s, weights)
-    )
-    if carries and full and not drops:
+    carries = carries_what_it_can(seen, bound_bit_s) if own is None else all_carry(seen, bound_bit_s, weights)
+    only_begins = found[0].kind == "slow-start" and full_share >= _AFTER_THE_START
+    if (carries and full_share >= _MOSTLY_FULL and not drops) or only_begins:
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
     return Diagnosis(evidence, seen, (*found[:1], *beside, *found[1:]))
 
 
+def _rank(of: Finding) -> tuple[float, float, float]:
+    """What costs most first."""
+    return -(of.share if of.lost_share is None else of.lost_share), -of.share, -of.certainty
+
+
 def _claims(seen: View) -> list[Claim]:
     """Of all families, without those that others rule out."""
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
-    claims = _without_queued(seen, _without_starved(seen, _without_repairs(claims)))
-    return with_processor(seen, claims)
+    return with_processor(seen, without_ruled_out(seen, claims))
 
 
 def _merged(found: Sequence[Finding]) -> list[Finding]:
@@ -262,7 +263,7 @@ def _bound_bit_s(taken: Sequence[tuple[Claim, Flags]], weights: Floats) -> float
     """`taken`: each claim, and the samples that go to it."""
     for claim, own in taken:
         seldom = weights[own].sum() < _SELDOM * weights.sum()
-        if claim.kind in _DROP or (claim.kind == "short-queue" and not seldom):
+        if claim.kind in DROP or (claim.kind == "short-queue" and not seldom):
             return None
     for claim, _own in taken:
         often = weights[claim.holds].sum() >= _OFTEN * weights.sum()
@@ -272,71 +273,17 @@ def _bound_bit_s(taken: Sequence[tuple[Claim, Flags]], weights: Floats) -> float
     return None
 
 
-def _without_starved(seen: View, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without the samples in which a send buffer leaves nothing to send: a burst that meets a
-    queue or a loss would have come sooner from a larger buffer. But where packets mostly wait longer than the
-    base round trip, more than a BDP waits, so the path is full and a larger buffer would only wait, too."""
-    starved = [each.holds for each in claims if each.kind == "send-buffer"]
-    if not starved:
-        return list(claims)
-    if middle(seen.queue_s, starved[0]) > (seen.base_rtt_s or np.inf):
-        return [
-            replace(each, holds=each.holds & ~seen.standing) if each.kind == "send-buffer" else each
-            for each in claims
-        ]
-    return [
-        replace(each, holds=each.holds & ~starved[0]) if each.kind in _BURSTS_MEET else each
-        for each in claims
-    ]
-
-
-def _without_repairs(claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without the samples in which repairs last long for want of SACK: what dropped is over, and
-    windows and buffers are full of what waits for a hole."""
-    repairs = [each.holds for each in claims if each.evidence.get("option") == "sack"]
-    if not repairs:
-        return list(claims)
-    return [
-        each
-        if each.evidence.get("option") == "sack" or each.kind in _BEFORE_REPAIRS
-        else replace(each, holds=each.holds & ~repairs[0])
-        for each in claims
-    ]
-
-
-def _without_queued(seen: View, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without those that something without a queue drops, where packets wait in one at a constant
-    rate, unless their signs say so for sure. It takes a long wait, or flights so different that without a
-    queue they would give other rates, or that nearly all the time is such."""
-    whole_s = float(seen.dt_s.sum())
-    full = [
-        float(seen.dt_s[each.holds].sum()) / whole_s
-        for each in claims
-        if each.kind == "capacity"
-        and each.certainty >= _SURE
-        and share_of(seen.standing, each.holds, seen.dt_s) >= _SURE
-    ]
-    if not full or full[0] < _MOST:
-        return list(claims)
-    waits_s = middle(seen.queue_s, seen.standing)
-    low, high = np.quantile(seen.flight[seen.standing], (0.1, 0.9))
-    queued = (
-        waits_s >= max(_LEAST_WAIT_S, _LEAST_WAIT * (seen.base_rtt_s or 0.0))
-        or high >= _DIFFERS * low
-        or (full[0] >= _SURE and _carries_what_it_can(seen, seen.capacity_bit_s))
-    )
-    return [each for each in claims if not queued or each.kind not in _DROP or each.certainty >= _SURE]
-
-
 def _of_another(seen: View, claims: Sequence[Claim], weights: Floats) -> bool:
     """Whether the rate that is seen is not the path's, as something else limits most of the time: a slow
-    reader, or something that likely drops what exceeds a rate of its own. Of BBR's probes: that may do so."""
+    reader, or something that likely drops what exceeds a rate of its own. Of BBR's probes: what may do so, or
+    bounds them."""
     probed = seen.capacity_from == "probing"
     own = [
         float(weights[each.holds].sum())
         for each in claims
         if each.kind == "receiver-application"
-        or (each.kind in _DROP and (probed or each.certainty > _LIKELY))
+        or (each.kind == "pacing" and probed)
+        or (each.kind in DROP and (probed or each.certainty > _LIKELY))
     ]
     return sum(own) > _MOST * float(weights.sum())
 
@@ -355,25 +302,6 @@ def _finding(claim: Claim, own: Flags, weights: Floats, lost: Floats | None) -> 
         claim.otherwise,
         None if cost is None else round(cost, 4),
     )
-
-
-def _carries_what_it_can(seen: View, rate_bit_s: float | None) -> bool:
-    """Whether nine tenths of that rate. Where the transfer counts from the beginning of its connection, a
-    round trip passes before the first payload is acknowledged, which does not count."""
-    goodput, lasts_s = seen.evidence.goodput_bit_s, seen.evidence.duration_s
-    if not goodput or not rate_bit_s:
-        return False
-    before_s = 0.0 if seen.evidence.counts_from_payload else float(np.nan_to_num(middle(seen.rtt_s)))
-    carried_s = lasts_s - before_s
-    return bool(carried_s > 0 and goodput * lasts_s / carried_s >= HEALTHY * rate_bit_s)
-
-
-def _all_carry(seen: View, rate_bit_s: float | None, weights: Floats) -> bool:
-    """The same of a transfer and its neighbours together."""
-    whole_s = float(weights.sum())
-    if not rate_bit_s or not whole_s > 0:
-        return False
-    return float((weights * seen.total_bit_s).sum()) >= HEALTHY * rate_bit_s * whole_s
 
 
 def _unknown(seen: View, left: Flags) -> Claim:

@@ -53,7 +53,7 @@ def _transfer(
         & pl.col("state").is_in(_CONNECTED)
     ).sort("time_s")
     flows = tables["flows"].filter(pl.col("workload") == workload)
-    if own.is_empty() or flows.is_empty():
+    if flows.is_empty():
         return None
     own = own.with_columns(
         (pl.struct(_CONNECTION).rank("dense") - 1).cast(pl.Int64).alias("connection"),

@@ -8,7 +8,7 @@ silences of lost retransmissions have others half as long beside them.
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags
+from bentpipe.doctor.arrays import Flags, stretches
 from bentpipe.doctor.view import View
 
 _LEAST_S = 1.0
@@ -17,6 +17,9 @@ _FEW = 2
 _STANDS_OUT = 3.0
 _AFTER_ROUND_TRIPS = 3
 _AND_A_BIT = 1.01
+_REGAINED = 0.9
+_ANEW_SEGMENTS = 5
+_FALLS_TO_A = 4
 _COUNTERS = (
     *("sent_bytes", "delivered_bytes", "arrived_bytes", "retransmitted_bytes", "retransmits", "timeouts"),
     *("segments_sent", "acks", "out_of_order"),
@@ -63,3 +66,27 @@ def without_outages(view: View) -> View:
         columns[name] = view.columns[name] - np.cumsum(np.where(cut, view.grown(name), 0.0))
     columns["time_s"] = view.time_s - np.cumsum(np.where(cut, view.dt_s, 0.0))
     return view.of(keep, columns)
+
+
+def until_regained(of_sum: View, silent: Flags) -> Flags:
+    """After a silence, the samples until it comes at the highest rate of before: TCP's window is small."""
+    found = np.zeros(of_sum.size, bool)
+    for begin, end in stretches(silent):
+        highest = float(of_sum.total_bit_s[:begin].max(initial=0.0))
+        there = np.flatnonzero(of_sum.total_bit_s[end:] >= _REGAINED * highest)
+        found[end : end + int(there[0]) if there.size else of_sum.size] = True
+    return found & ~of_sum.standing & ~of_sum.returning
+
+
+def begins_anew(view: View, begin: int, end: int) -> bool:
+    """Whether much came in each round trip before a silence, and a few segments in the first one after it. A
+    program that paused goes on with an initial window at least."""
+    if end >= view.size or not view.base_rtt_s or not view.knows("segments_sent"):
+        return False
+    window_s = max(view.base_rtt_s, float(view.dt_s[end]))
+    counted = np.nan_to_num(view["segments_sent"])
+    last_s, first_s = view.time_s[max(begin - 1, 0)], view.time_s[end - 1]
+    before_s, until_s = np.interp([last_s - window_s, last_s], view.time_s, counted)
+    after = float(np.interp(first_s + window_s, view.time_s, counted)) - counted[end - 1]
+    most = min((until_s - before_s) / _FALLS_TO_A, _ANEW_SEGMENTS * window_s / view.base_rtt_s)
+    return bool(0 < after <= most)

@@ -10,7 +10,7 @@ _GROWS = 1.2
 _GROWS_WITHIN = 3
 _LEAST_S = 0.5
 _LAST_ROUND_TRIPS = 2
-_SEVERAL = 3
+_SEVERAL = 2
 _MOSTLY = 0.5
 _INITIAL_SEGMENTS = 10
 _BEFORE = 2
@@ -39,19 +39,23 @@ def rising(view: View) -> Flags:
     return rises
 
 
+def slow_start_s(payload_bytes: float, view: View) -> float:
+    """How long slow start takes to carry so much over a new connection, if nothing else limits."""
+    doublings = float(np.log2(payload_bytes / (_INITIAL_SEGMENTS * view.mss) + 1))
+    return (view.base_rtt_s or 0.0) * (doublings + _BEFORE)
+
+
 def _of_short_ones(view: View) -> Flags:
     """The samples of connections that end within slow start, if several of these carry most of the payload,
     as files that are fetched one by one."""
     found = np.zeros(view.size, bool)
-    base_s = view.base_rtt_s or 0.0
     counted = np.nan_to_num(view["delivered_bytes"])
     short, whole = [], 0.0
     for number in view.connections:
         own = view.connection == number
         count, time_s = float(counted[own].max()), view.time_s[own]
         whole += count
-        doublings = np.log2(count / (_INITIAL_SEGMENTS * view.mss) + 1)
-        allowed_s = base_s * (doublings + _BEFORE) + 2 * float(np.median(view.dt_s[own]))
+        allowed_s = slow_start_s(count, view) + 2 * float(np.median(view.dt_s[own]))
         if count > 0 and time_s[-1] - time_s[0] <= allowed_s:
             short.append((own, count))
     if len(short) >= _SEVERAL and sum(count for _, count in short) >= _MOSTLY * whole:

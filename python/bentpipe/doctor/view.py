@@ -66,6 +66,8 @@ class View:
     spreads: Spreads | None = None
     return_share: float | None = None
     """Which share of a queue's wait is on the way back, by time stamps. None: not known."""
+    filled_return: str | None = None
+    """The transfer whose payload fills the way on which acknowledgements come back (opposite.py)."""
     early_s: float = 0.0
     """By how much payload came at a receiver sooner than a queue of its own would let it; 0 if not surely."""
 
@@ -189,15 +191,18 @@ class View:
 
 
 def before_losses(of: View) -> Places:
-    """The places of the samples before each episode of losses; two of them are two round trips apart."""
-    began = (of.grown("retransmits") > 0) | of.recovering
-    if not of.knows("retransmits"):
-        began = of.grown("out_of_order") > 0
+    """The places of the samples before each episode of losses; two of them are two round trips apart. What
+    was lost before the first sample of a connection is one, too, at this sample."""
+    counter = "retransmits" if of.knows("retransmits") else "out_of_order"
+    first = np.diff(of.connection, prepend=of.connection[:1] - 1) != 0
+    began = (of.grown(counter) > 0) | (first & of.evidence.begun & (np.nan_to_num(of[counter]) > 0))
+    if counter == "retransmits":
+        began |= of.recovering
     found: list[int] = []
     last_s, last = -np.inf, -1
     for place in np.flatnonzero(began):
         apart_s = of.time_s[place] - last_s
         if of.connection[place] != last or apart_s > 2 * (of.base_rtt_s or 0.0) + of.dt_s[place]:
-            found.append(max(int(place) - 1, 0))
+            found.append(int(place) - int(not first[place]))
         last_s, last = of.time_s[place], of.connection[place]
     return np.array(found, dtype=np.int64)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, stretches, summed
+from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle, stretches, summed
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.path_rate import at_its_rate, capacity_of, probes
 from bentpipe.doctor.saturation import standing_queue
@@ -14,10 +14,16 @@ from bentpipe.doctor.which_way import by_way
 
 _NOISE_TIMES = 4.0
 _LEAST_NOISE_S = 0.0002
+_RECEIVERS_TICK_S = 0.0011
+"""A receiver's round trips are whole ticks of the time stamps' clock, which is 1 ms in Linux."""
 _SILENT_S = 0.05
 _SILENT_OF_BASE = 0.5
 _SILENT_SEGMENTS = 8
 _DEFAULT_MSS = 1448
+_FEW = 0.5
+_PAUSED_OF = 8
+"""Segments that usually come between two samples; fewer do not tell a pause."""
+_OFTEN = 0.2
 _MAD = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 
@@ -32,6 +38,8 @@ def view(evidence: Evidence) -> View:
     if -1 in (evidence.sender_offered.window_scale, evidence.receiver_offered.window_scale):
         # The kernel of a receiver keeps a larger window, and cannot say so.
         columns["rwnd_bytes"] = np.minimum(columns["rwnd_bytes"], UNSCALED_BYTES)
+    if _lacks_stamps(evidence):
+        columns["srtt_s"] = np.full_like(columns["srtt_s"], np.nan)
     connection = frame["connection"].to_numpy()
     base = _base_rtt_s(evidence, columns)
     rate, total = _rates(columns, connection, base)
@@ -47,7 +55,7 @@ def view(evidence: Evidence) -> View:
         total_bit_s=total,
         flight=columns["outstanding_bytes"]
         if known_at_all(columns["outstanding_bytes"])
-        else rate * rtt_s / 8,
+        else rate * np.where(np.isfinite(rtt_s), rtt_s, base or np.nan) / 8,
         queue_s=rtt_s - base if base else np.full_like(rtt_s, np.nan),
         recovering=frame["recovery"].is_in(["recovery", "loss"]).fill_null(value=False).to_numpy(),
         standing=np.zeros(frame.height, bool),
@@ -62,6 +70,16 @@ def view(evidence: Evidence) -> View:
     if source != "queue":
         found = replace(found, standing=np.zeros(frame.height, bool))
     return replace(found, capacity_bit_s=capacity, capacity_from=source)
+
+
+def _lacks_stamps(evidence: Evidence) -> bool:
+    """Whether a receiver's socket estimates round trips without time stamps. Then it keeps the shortest time
+    that a window's payload took to come (`tcp_rcv_rtt_measure`, net/ipv4/tcp_input.c): no round trip."""
+    return (
+        evidence.seen_from == "receiver"
+        and not evidence.of_packets
+        and False in (evidence.sender_offered.timestamps, evidence.receiver_offered.timestamps)
+    )
 
 
 def _base_rtt_s(evidence: Evidence, columns: dict[str, Floats]) -> float | None:
@@ -105,18 +123,36 @@ def _standing(of: View) -> Flags:
         window_full = of.flight >= 0.9 * of["rwnd_bytes"]
         window_full |= of.grown("rwnd_limited_s") >= 0.3 * np.maximum(of.dt_s, 1e-9)
         bursts = (unsent < of.mss) | (of["app_limited"] > 0.5)
-    return (of.total_bit_s > 0) & standing_queue(
-        queue_s=of.queue_s,
-        base_s=of.base_rtt_s,
-        rate_bit_s=of.total_bit_s,
-        flight=summed(of.flight, of.time_s, of.connection),
-        noise_s=_noise_s(of),
-        lowest_s=_lowest_queue_s(of),
-        mss=of.mss,
-        calm=~of.recovering & ~starts,
-        full=window_full,
-        bursts=bursts,
+    under_way = of.flight > 0 if of.at_sender else of.total_bit_s > 0
+    stands: Flags = (
+        (of.total_bit_s > 0)
+        & under_way
+        & standing_queue(
+            queue_s=of.queue_s,
+            base_s=of.base_rtt_s,
+            rate_bit_s=of.total_bit_s,
+            flight=summed(of.flight, of.time_s, of.connection),
+            noise_s=_noise_s(of),
+            lowest_s=_lowest_queue_s(of),
+            mss=of.mss,
+            calm=~of.recovering & ~starts,
+            full=window_full,
+            bursts=bursts,
+        )
     )
+    return np.zeros_like(stands) if _pauses_often(of, stands) else stands
+
+
+def _pauses_often(of: View, stands: Flags) -> bool:
+    """Whether a receiver's payload often pauses while a queue seems to stand. Its round trips hold the pauses
+    of the sender's program, too, and a queue would go on serving."""
+    places = np.flatnonzero(stands)
+    if of.at_sender or of.connections.size != 1 or not of.knows("segments_sent") or not places.size:
+        return False
+    while_it_stands = slice(places[0], places[-1] + 1)
+    came = of.grown("segments_sent")[while_it_stands][of.total_bit_s[while_it_stands] > 0]
+    usual = middle(came, came > 0)
+    return usual >= _PAUSED_OF and float((came <= usual / _PAUSED_OF).mean()) >= _OFTEN
 
 
 def _lowest_queue_s(of: View) -> Floats:
@@ -162,4 +198,10 @@ def _noise_s(of: View) -> float:
     steps = np.abs(np.diff(of.queue_s[low]))
     scatter = _MAD * float(np.median(steps)) if steps.size else 0.0
     found = max(_NOISE_TIMES * scatter, _LEAST_NOISE_S)
+    few = known & (of.flight <= _FEW * np.median(of.flight[known]))
+    if of.reorders and few.any():
+        # What makes packets late makes all of them wait, and a queue makes them wait longer.
+        found += middle(of.queue_s, few)
+    if not of.at_sender and not of.evidence.of_packets:
+        found = max(found, _RECEIVERS_TICK_S)
     return min(found, of.base_rtt_s) if of.at_sender and of.base_rtt_s else found

@@ -82,6 +82,8 @@ def _transfer(of: Diagnosis, cures: Sequence[Any], charts: list[Any]) -> Mapping
             {"figure": figure, "title": panel.title, "sentence": panel.sentence}
             for figure, panel in zip(plotly.figures(chart), chart.panels, strict=True)
         ]
+        if chart.panels
+        else []
     )
     return {
         "name": evidence.name,

@@ -13,12 +13,15 @@ stamps: the share of the wait that is on the way back.
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
-from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.families.slow_start import waits_for_others
 from bentpipe.doctor.retransmission_timer import acks_outlast_the_timer
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent
 
 _AT_RECEIVER = 0.5
+_BEHIND = 0.9
+_OFTEN = 0.25
 _START_SHARE = 0.25
 _STEADY = 0.25
 _MOSTLY = 0.5
@@ -26,7 +29,7 @@ _MOSTLY = 0.5
 
 def ack_path(view: View) -> list[Claim]:
     if not view.returning.any():
-        return []
+        return _behind_others(view)
     holds = view.returning | _left_slow_start(view) | _settled_by_waits(view)
     if acks_outlast_the_timer(view):
         holds |= view.after_timeout
@@ -35,7 +38,7 @@ def ack_path(view: View) -> list[Claim]:
     acks = view["acks"][own]
     ack_rate = float(acks[-1] - acks[0]) / took_s if took_s > 0 else float("nan")
     wait_s = middle(view.queue_s, view.returning)
-    certainty, seen = _by_stamps(view) or _by_rates(view)
+    certainty, seen = _by_another(view) or _by_stamps(view) or _by_rates(view)
     spreads = view.spreads
     return [
         Claim(
@@ -61,6 +64,34 @@ def ack_path(view: View) -> list[Claim]:
             else "payload that waits as long as the round trip grows",
         )
     ]
+
+
+def _behind_others(view: View) -> list[Claim]:
+    """A queue that this transfer does not fill, where nothing tells on which way it is: one that others fill
+    on the way there would drop its packets, too."""
+    holds = waits_for_others(view)
+    if share_of(holds, view.flight > 0, view.dt_s) < _OFTEN:
+        return []
+    wait_s = middle(view.queue_s, holds)
+    return [
+        Claim(
+            "ack-path",
+            holds,
+            _AT_RECEIVER,
+            f"packets wait {duration(wait_s)} in a queue that this transfer does not fill, and none is lost: "
+            "others fill it, likely on the way back",
+            {"queue_s": known(wait_s), "base_rtt_s": known(view.base_rtt_s or float("nan"))},
+            "rate = cwnd / RTT, at an RTT that does not follow cwnd",
+            "a rate that stays the same while cwnd grows, or losses",
+        )
+    ]
+
+
+def _by_another(view: View) -> tuple[float, str] | None:
+    """Certainty and words, by a transfer the other way."""
+    if view.filled_return is None:
+        return None
+    return _BEHIND, f"{view.filled_return} fills that way, and waits as long there"
 
 
 def _by_stamps(view: View) -> tuple[float, str] | None:

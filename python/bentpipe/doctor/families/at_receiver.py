@@ -31,13 +31,14 @@ from bentpipe.doctor.families.requests import waits_for_requests
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
 from bentpipe.doctor.several import at_times_of, whole
-from bentpipe.doctor.silences import standing_out
+from bentpipe.doctor.silences import begins_anew, standing_out, until_regained
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
 _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
+_SHORT_S = 0.4
 _FEW = 2
 _SOME = 5
 """Losses, from which on they limit although the window is full at each of them."""
@@ -66,10 +67,11 @@ def at_receiver(view: View) -> list[Claim]:
         lossy &= ~window_full
     of_sum = whole(view)
     quiet, lengths = _silences(of_sum)
-    if lengths and len(lengths) <= _FEW and _alone(of_sum, by_chance, found.count, quiet):
+    if lengths and _alone(of_sum, by_chance, found.count, quiet):
         silent = at_times_of(view, of_sum, quiet)
-        claims.append(_outage(view, silent, lengths))
-        lossy &= ~silent
+        regains = at_times_of(view, of_sum, until_regained(of_sum, quiet))
+        claims.append(replace(_outage(view, silent, lengths), holds=silent | regains))
+        lossy &= ~(silent | regains)
     waiting, asked = waits_for_requests(view)
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
@@ -275,21 +277,25 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
 
 def _silences(view: View) -> tuple[Flags, list[float]]:
     """Stretches in which nothing came after the first payload, not even what had come before. The last may
-    go on."""
+    go on. Of more than two, and of short ones, those count after which the sender began with a few segments,
+    as after a retransmission timeout."""
     came = view.grown("delivered_bytes") + view.grown("out_of_order")
     if view.knows("segments_sent"):
         came += view.grown("segments_sent")
     quiet = (came <= 0) & (view.dt_s > 0)
-    least_s = max(_LEAST_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
-    silent = np.zeros(view.size, bool)
-    lengths = []
+    least_s = max(_SHORT_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
+    found = []
     for begin, end in stretches(quiet):
         length = float(view.dt_s[begin:end].sum())
         began = np.nan_to_num(view["delivered_bytes"][begin]) > 0
         if length >= least_s and began:
-            silent[begin:end] = True
-            lengths.append(length)
-    return silent, lengths
+            found.append((begin, end, length, begins_anew(view, begin, end)))
+    several = sum(length >= _LEAST_S for _, _, length, _ in found) > _FEW
+    chosen = [each for each in found if each[3] or (each[2] >= _LEAST_S and not several)]
+    silent = np.zeros(view.size, bool)
+    for begin, end, _, _ in chosen:
+        silent[begin:end] = True
+    return silent, [length for _, _, length, _ in chosen]
 
 
 def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:

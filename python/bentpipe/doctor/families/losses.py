@@ -31,6 +31,8 @@ _NEAR_WINDOW = 0.85
 _MOST = 0.5
 _LONG_WAIT = 0.5
 _NAMED = 0.05
+_LEARNT = 0.95
+"""Certainty of reordering where a sender has learnt its degree: no loss teaches one."""
 UNLIKE = 0.5
 """Certainty at most where the signs of losses and the waits contradict each other."""
 _NO_QUEUE = 0.2
@@ -50,6 +52,8 @@ def losses(view: View) -> list[Claim]:
         return []
     if view.evidence.is_bbr:
         return _of_bbr(view, found, by_chance)
+    if view.reorders:
+        by_chance = {**dict.fromkeys(by_chance, 0.0), "reordering": _LEARNT}
     likeliest = max(by_chance, key=lambda cause: by_chance[cause])
     # In a capture what was lost may not be what limits (by_packets.py).
     return [] if likeliest in (*SENDER_SIDE, FULL) else _by_cause(view, found, by_chance)

@@ -5,7 +5,8 @@ and the rate is within 10 % of the pacing rate. CUBIC and Reno are paced at 1.2 
 that, above what they reach.
 
 BBR's pacing rate is what it measured. BBR sends a quarter faster every eighth round trip and would have
-found more: its samples are `capacity`, and the rate is the path's (path_rate.py).
+found more: its samples are `capacity`, and the rate is the path's (path_rate.py). Where its pacing rate
+never changes, a program bounds it.
 """
 
 import numpy as np
@@ -17,6 +18,8 @@ from bentpipe.words.wording import rate
 
 _FULL = 0.9
 _NEAR = 0.1
+_SAME = 0.005
+_ALWAYS = 0.9
 _COUNTED_SEGMENTS = 2
 """A rate over a window is a count of segments, which is exact to two."""
 _LEAST_WINDOW_S = 0.2
@@ -25,7 +28,7 @@ _LEAST_WINDOW_S = 0.2
 def pacing(view: View) -> list[Claim]:
     if not view.at_sender or not view.knows("pacing_rate_bit_s", "cwnd_bytes", "notsent_bytes"):
         return []
-    if view.evidence.is_bbr:
+    if view.evidence.is_bbr and not _is_bounded(view):
         return []
     with np.errstate(invalid="ignore", divide="ignore"):
         free = (view["in_flight_bytes"] < _FULL * view["cwnd_bytes"]) & (
@@ -54,3 +57,11 @@ def pacing(view: View) -> list[Claim]:
             "a full cwnd, or a rate below the pacing rate",
         )
     ]
+
+
+def _is_bounded(view: View) -> bool:
+    """Whether BBR's pacing rate is always the same, which its gains never leave it: a program bounds it."""
+    paced_bit_s = view["pacing_rate_bit_s"][view.flight > 0]
+    usual = middle(paced_bit_s)
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(paced_bit_s / usual - 1) <= _SAME).mean() >= _ALWAYS)

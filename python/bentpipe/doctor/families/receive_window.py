@@ -26,12 +26,14 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.families.no_sack import waits_for_holes
-from bentpipe.doctor.view import UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
+from bentpipe.doctor.view import LEAST_WINDOW_S, UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
 from bentpipe.words.wording import duration, rate, size
 
 _LITTLE = 0.85
 _LITTLE_UNSCALED = 0.7
 _AGREES = 0.2
+_HALF_A_TICK_S = 0.0005
+"""How exactly a receiver knows round trips: Linux's time stamps tick every millisecond."""
 _CLOSED = 0.8
 _UNREAD = 0.25
 _OFTEN = 0.25
@@ -89,11 +91,25 @@ def filled_from_afar(view: View) -> Flags:
     """Where a receiver's window is full, by Little's law, and between two such samples of one round trip: a
     small window arrives in bursts."""
     least = _LITTLE_UNSCALED if _unscaled(view) else _LITTLE
-    found: Flags = view.rate_bit_s * _round_trip_s(view) / 8 >= least * view["rwnd_bytes"]
+    round_trip_s = _round_trip_s(view) + _HALF_A_TICK_S
+    found: Flags = _came_bit_s(view) * round_trip_s / 8 >= least * view["rwnd_bytes"]
     for number in view.connections:
         own = view.connection == number
         found[own] = _between(view.time_s[own], found[own], view.base_rtt_s or 0.0)
     return found
+
+
+def _came_bit_s(view: View) -> Floats:
+    """The rate at which payload came. What waited behind a hole is delivered at once, but did not come so."""
+    if not view.knows("segments_sent") or not view.connections.size:
+        return view.rate_bit_s
+    window_s = max(view.base_rtt_s or 0.0, LEAST_WINDOW_S)
+    came = np.full(view.size, np.inf)
+    for number in view.connections:
+        own = view.connection == number
+        time_s, count = view.time_s[own], np.nan_to_num(view["segments_sent"][own])
+        came[own] = count - np.interp(time_s - window_s, time_s, count)
+    return np.minimum(view.rate_bit_s, (came + WINDOW_FREE_SEGMENTS) * view.mss * 8 / window_s)
 
 
 def _round_trip_s(view: View) -> Floats:

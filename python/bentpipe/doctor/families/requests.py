@@ -8,7 +8,7 @@ from the first such wait on, where nothing else limits.
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, stretches
+from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import percent, plural
@@ -16,6 +16,8 @@ from bentpipe.words.wording import percent, plural
 _OF_ROUND_TRIP = 0.75
 _OFTEN = 5
 _LEAST_SHARE = 0.1
+_NEARLY_ALWAYS = 0.8
+_INITIAL_SEGMENTS = 10
 _CERTAIN = 0.9
 
 
@@ -42,8 +44,17 @@ def waits_for_requests(view: View) -> tuple[Flags, int]:
                 holds[own[begin : end + 1]] = True
                 count += 1
     if count < _OFTEN or share_of(holds, view.dt_s > 0, view.dt_s) < _LEAST_SHARE:
-        return np.zeros(view.size, bool), 0
+        return _all_the_time(view, asked, came)
     return holds, count
+
+
+def _all_the_time(view: View, asked: Flags, came: Flags) -> tuple[Flags, int]:
+    """The same where samples are further apart than the requests: the program asks in nearly all of them, and
+    no more than an initial window comes in a round trip, which nothing but the sender's program limits."""
+    flight = middle(view.total_bit_s, came) * (view.base_rtt_s or 0.0) / 8
+    if share_of(asked, came, view.dt_s) < _NEARLY_ALWAYS or flight > _INITIAL_SEGMENTS * view.mss:
+        return np.zeros(view.size, bool), 0
+    return came, int((asked & came).sum())
 
 
 def requests(view: View) -> list[Claim]:

@@ -29,6 +29,8 @@ _PAUSES = 0.25
 _LONGER = 1.1
 _PACED_SEGMENTS = 4
 _PAUSES_OFTEN = 5
+_LONG_ROUND_TRIPS = 3
+_LONG_OFTEN = 2
 _INITIAL_SEGMENTS = 10
 _SOME_SEGMENTS = 3
 _LEAST_SAMPLES = 8
@@ -99,9 +101,9 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
 
 
 def _by_pauses(view: View, holds: Flags, chances: dict[str, float]) -> dict[str, float]:
-    """The chances, or an application for sure if nothing came for longer than a round trip again and again. A
-    full send buffer is written to within one; pacing sends two segments at once, or a millisecond of its
-    rate."""
+    """The chances, or an application for sure if nothing came for longer than a round trip again and again,
+    or for several round trips twice. A full send buffer is written to within one; pacing sends two segments
+    at once, or a millisecond of its rate."""
     base_s = view.base_rtt_s or 0.0
     whole_s = float(view.dt_s[holds].sum())
     if view.evidence.of_packets or view.connections.size != 1 or base_s <= 0 or not whole_s > 0:
@@ -110,7 +112,10 @@ def _by_pauses(view: View, holds: Flags, chances: dict[str, float]) -> dict[str,
     least_s = max(_LONGER * base_s, _PACED_SEGMENTS * whole_s / max(float(came[holds].sum()), 1.0))
     lasted_s = [float(view.dt_s[begin:end].sum()) for begin, end in stretches(holds & (came <= 0))]
     long = [each for each in lasted_s if each >= least_s]
-    if len(long) < _PAUSES_OFTEN or sum(long) < _PAUSES * whole_s:
+    longest = [each for each in long if each >= _LONG_ROUND_TRIPS * base_s]
+    if len(long) < _PAUSES_OFTEN and len(longest) < _LONG_OFTEN:
+        return chances
+    if sum(long) < _PAUSES * whole_s:
         return chances
     return {each: float(each == "sender-application") for each in chances}
 

@@ -15,14 +15,18 @@ import math
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
-from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.claim import Claim, Finding, known
 from bentpipe.doctor.families.marks import cuts
-from bentpipe.doctor.start_phase import rising
+from bentpipe.doctor.start_phase import rising, slow_start_s
 from bentpipe.doctor.view import View
-from bentpipe.words.wording import size
+from bentpipe.words.wording import duration, size
 
 _FULL = 0.9
 _INITIAL_SEGMENTS = 10
+_LEAST_WAIT_S = 0.02
+_WITHIN = 2
+_FEW_SAMPLES = 0.7
+"""Certainty at most where samples do not show it."""
 
 
 def slow_start(view: View) -> list[Claim]:
@@ -64,6 +68,26 @@ def slow_start(view: View) -> list[Claim]:
     ]
 
 
+def too_short(view: View) -> Finding | None:
+    """Slow start of a transfer that is over before there are samples enough to tell anything else: nothing
+    was sent again, and it lasted no longer than slow start takes for its payload, within a factor of two."""
+    of = view.evidence
+    expected_s = slow_start_s(of.bytes, view)
+    if of.ended != "finished" or view.most("retransmits") or not 0 < of.duration_s <= _WITHIN * expected_s:
+        return None
+    certainty = _FEW_SAMPLES * min(expected_s / of.duration_s, 1.0)
+    return Finding(
+        "slow-start",
+        1.0,
+        round(certainty, 3),
+        f"slow start: it lasted {duration(of.duration_s)}, and slow start takes {duration(expected_s)} for "
+        f"{size(of.bytes)} at an RTT of {duration(view.base_rtt_s or 0.0)}",
+        {"rtt_s": known(view.base_rtt_s or math.nan), "formula_s": known(expected_s)},
+        "time = R (2 + log2(1 + size / initial window))",
+        "a transfer that lasts more than twice as long",
+    )
+
+
 def _fooled(view: View, holds: Flags, largest: float) -> Claim:
     degree = float(np.nanmax(view["reordering_segments"]))
     return Claim(
@@ -82,6 +106,16 @@ def _fooled(view: View, holds: Flags, largest: float) -> Claim:
     )
 
 
+def waits_for_others(view: View) -> Flags:
+    """Where packets of a sender that loses none wait longer than the base round trip in a queue that does not
+    follow from what it sends: another's, on the way there or back."""
+    if not view.knows_cwnd or not view.base_rtt_s or view.reorders or view.returning.any():
+        return np.zeros(view.size, bool)
+    calm = (np.nan_to_num(view["retransmits"]) == 0) & (view.flight > 0) & ~view.standing
+    found: Flags = calm & (view.queue_s > max(view.base_rtt_s, _LEAST_WAIT_S))
+    return found
+
+
 def _expected_s(view: View) -> float | None:
     reached = view.capacity_bit_s or float(np.nanmax(view.total_bit_s, initial=0.0))
     if not view.base_rtt_s or reached <= 0:
@@ -98,5 +132,5 @@ def _at_sender(view: View) -> tuple[Flags, Flags]:
         sends = (full | more) & ~view.recovering
         rises = (cwnd < ssthresh) & sends
         no_loss = (np.nan_to_num(view["retransmits"]) == 0) & ~np.logical_or.accumulate(cuts(view))
-        early = (cwnd >= ssthresh) & np.isfinite(ssthresh) & no_loss & full
+        early = (cwnd >= ssthresh) & np.isfinite(ssthresh) & no_loss & full & ~waits_for_others(view)
     return rises, early

@@ -1,11 +1,12 @@
 """Stalls: times in which data were outstanding and nothing arrived.
 
-A silence is a stretch of four round trips and a second, or more, in which something is outstanding and
-nothing is acknowledged, and the window is open. It is an `outage` if random loss would not explain it:
-with a share p of losses elsewhere, n segments in flight and then k timeouts in a row are lost N p^(n + k)
-times among N segments, which is less than 0.05. Several connections are silent at the same time, each of
-which would have lost its own. What TCP repairs right after an outage belongs to it. Any other silence, and
-what TCP repairs after a retransmission timeout, are `timeouts`.
+A silence is a stretch of four round trips and a second, or more, and of twice the round trip just before, in
+which something is outstanding and nothing is acknowledged, and the window is open. It is an `outage` if
+random loss would not explain it: with a share p of losses elsewhere, n segments in flight and then k timeouts
+in a row are lost N p^(n + k) times among N segments, which is less than 0.05. Several connections are silent
+at the same time, each of which would have lost its own. What TCP repairs right after an outage belongs to it,
+and so does the time until it carries as much as before. Any other silence, and what TCP repairs after a
+retransmission timeout, are `timeouts`.
 
 The second tests: of an outage, that the path was as before after it; of timeouts, that the sender
 counted them.
@@ -19,6 +20,7 @@ from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.retransmission_timer import acks_outlast_the_timer, ran_out
 from bentpipe.doctor.several import at_times_of, whole
+from bentpipe.doctor.silences import begins_anew, until_regained
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
 
@@ -26,6 +28,8 @@ _LEAST_S = 0.4
 _LEAST_CAPTURED_S = 1.0
 """A capture does not know for sure what is in flight."""
 _LEAST_ROUND_TRIPS = 4
+_LEAST_WAITS = 2
+"""Of the round trips just before, which may be much longer than the smallest."""
 _SURELY_A_WINDOW = 10
 """Segments: with so few in flight, some may have been lost before the silence."""
 _UNLIKELY = 0.05
@@ -56,6 +60,7 @@ def stalls(view: View) -> list[Claim]:
         lost = count + max(together, _in_the_air(of_sum, int(run[0])))
         if segments * _loss_share(view, silence) ** lost < _UNLIKELY:
             outage |= silence | _repaired_after(view, silence)
+            outage |= at_times_of(view, of_sum, until_regained(of_sum, holds))
             lengths.append(float(of_sum.time_s[run[-1]] - of_sum.time_s[max(run[0] - 1, 0)]))
     claims = []
     if outage.any():
@@ -104,17 +109,30 @@ def _timers(view: View, run: np.ndarray) -> int:
 def _silences(view: View) -> tuple[Flags, list[np.ndarray]]:
     arrived = view.grown("arrived_bytes") + view.grown("delivered_bytes")
     with np.errstate(invalid="ignore"):
-        quiet = (arrived <= 0) & (view.flight > 0) & (view["rwnd_bytes"] >= view.mss) & (view.dt_s > 0)
+        nothing = (arrived <= 0) & (view["rwnd_bytes"] >= view.mss) & (view.dt_s > 0)
+    quiet = nothing & (view.flight > 0)
+    if view.evidence.of_packets and not view.sees_acks_return:
+        quiet |= _lost_before(view, nothing)
     shortest_s = _LEAST_CAPTURED_S if view.evidence.of_packets else _LEAST_S
     least_s = max(shortest_s, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
     silent = np.zeros(view.size, bool)
     runs = []
     for begin, end in stretches(quiet):
         run = np.arange(begin, end)
-        if view.dt_s[run].sum() >= least_s:
+        before_s = float(np.nan_to_num(view.rtt_s[begin]))
+        if view.dt_s[run].sum() >= max(least_s, _LEAST_WAITS * before_s):
             silent[run] = True
             runs.append(run)
     return silent, runs
+
+
+def _lost_before(view: View, nothing: Flags) -> Flags:
+    """The stretches after which the sender began anew: what was in flight was lost before this point, where
+    nothing seems to be outstanding."""
+    found = np.zeros(view.size, bool)
+    for begin, end in stretches(nothing):
+        found[begin:end] = begins_anew(view, begin, end)
+    return found
 
 
 def _before_timeouts(view: View) -> Flags:

@@ -1,0 +1,80 @@
+"""Transfers the other way that fill the way on which this one's acknowledgements come back.
+
+Such a transfer shows a queue that stands on its own way. This one's acknowledgements wait in it: its round
+trips are longer by as much, whatever it sends. So its waits are explained where they exceed the other's by no
+more than a quarter. Where its own payload comes at a constant rate, its own way is full, too, and limits it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bentpipe.doctor.arrays import Flags, Floats, middle
+from bentpipe.doctor.return_way import STEADY
+from bentpipe.doctor.view import View
+
+_LEAST_TOGETHER = 0.5
+_MOSTLY = 0.5
+_OF_BASE = 0.25
+_LEAST_WAIT_S = 0.005
+_EXPLAINED = 1.25
+_SAME_DISTANCE = 0.2
+_OTHER_WAY = {"up": "down", "down": "up"}
+
+
+def with_acks_behind(views: Sequence[View]) -> list[View]:
+    """The views of all transfers that one end saw. Those whose acknowledgements wait behind the payload of
+    another have no queue of their own."""
+    return [_behind(of, [each for each in views if _fills_the_way_back(each, of)]) for of in views]
+
+
+def _behind(of: View, others: Sequence[View]) -> View:
+    if not others or not of.size or not of.base_rtt_s or _is_full_itself(of):
+        return of
+    other = max(others, key=lambda each: middle(each.queue_s, each.standing))
+    wait_s = _waits(other, of.time_s)
+    waits: Flags = wait_s >= max(_LEAST_WAIT_S, _OF_BASE * of.base_rtt_s)
+    known = waits & np.isfinite(of.queue_s)
+    if (
+        waits.mean() < _MOSTLY
+        or middle(of.queue_s, known) > _EXPLAINED * middle(wait_s, known) + _LEAST_WAIT_S
+    ):
+        return of
+    return replace(
+        of,
+        standing=of.standing & ~waits,
+        returning=of.returning | waits,
+        capacity_bit_s=None,
+        capacity_from="",
+        filled_return=other.evidence.name,
+    )
+
+
+def _fills_the_way_back(other: View, of: View) -> bool:
+    its, own = other.evidence, of.evidence
+    together_s = min(own.end_s, its.end_s) - max(own.start_s, its.start_s)
+    near_s = _SAME_DISTANCE * (of.base_rtt_s or 0.0)
+    return (
+        its.direction == _OTHER_WAY.get(own.direction or "")
+        and its.of_packets == own.of_packets
+        and other.size > 0
+        and together_s >= _LEAST_TOGETHER * own.duration_s
+        and abs((other.base_rtt_s or 0.0) - (of.base_rtt_s or 0.0)) <= near_s
+        and float(other.standing.mean()) >= _MOSTLY
+    )
+
+
+def _is_full_itself(of: View) -> bool:
+    """Whether its own payload waits: it comes at a constant rate while a queue stands."""
+    spread = of.spreads
+    return bool(of.standing.any()) and spread is not None and spread.payload <= STEADY + spread.exact
+
+
+def _waits(other: View, time_s: Floats) -> Floats:
+    """How long packets waited on its way at these times; 0 where it is not known to be under way."""
+    own = (other.connection == other.connections[0]) & np.isfinite(other.queue_s)
+    if not own.any():
+        return np.zeros_like(time_s)
+    found: Floats = np.interp(time_s, other.time_s[own], other.queue_s[own], left=0.0, right=0.0)
+    return found

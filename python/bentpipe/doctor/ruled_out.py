@@ -1,0 +1,118 @@
+"""Claims that another claim rules out, in the samples in which both hold."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.carried import carries_what_it_can
+from bentpipe.doctor.claim import Claim, share_of
+from bentpipe.doctor.view import View
+
+DROP = {"policer", "line-drops"}
+_BURSTS_MEET = {"capacity", "short-queue", "random-loss", *DROP}
+_BEFORE_REPAIRS = {"mtu", "outage"}
+_PAUSES = {"outage", "timeouts", "reordering", "sender-application"}
+_SURE = 0.9
+_RATHER_SURE = 0.75
+_LEAST_WAIT_S = 0.01
+_LEAST_WAIT = 0.25
+_DIFFERS = 1.25
+_MOST = 0.5
+_AFTER_LOSSES = {"timeouts", *DROP}
+_FEW_LOSSES = 5
+_ALWAYS = 0.9
+
+
+def without_ruled_out(seen: View, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims that are left."""
+    left = _without_explained(seen, _without_starved(seen, _without_repairs(claims)))
+    return _without_queued(seen, _without_paced(seen, left))
+
+
+def _without_starved(seen: View, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without the samples in which a send buffer leaves nothing to send: a burst that meets a
+    queue or a loss would have come sooner from a larger buffer. But where packets mostly wait longer than the
+    base round trip, more than a BDP waits, so the path is full and a larger buffer would only wait, too."""
+    starved = [each.holds for each in claims if each.kind == "send-buffer"]
+    if not starved:
+        return list(claims)
+    if middle(seen.queue_s, starved[0]) > (seen.base_rtt_s or np.inf):
+        return [
+            replace(each, holds=each.holds & ~(seen.standing | seen.returning))
+            if each.kind == "send-buffer"
+            else each
+            for each in claims
+        ]
+    return [
+        replace(each, holds=each.holds & ~starved[0]) if each.kind in _BURSTS_MEET else each
+        for each in claims
+    ]
+
+
+def _without_repairs(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without the samples in which repairs last long for want of SACK: what dropped is over, and
+    windows and buffers are full of what waits for a hole."""
+    repairs = [each.holds for each in claims if each.evidence.get("option") == "sack"]
+    if not repairs:
+        return list(claims)
+    return [
+        each
+        if each.evidence.get("option") == "sack" or each.kind in _BEFORE_REPAIRS
+        else replace(each, holds=each.holds & ~repairs[0])
+        for each in claims
+    ]
+
+
+def _without_explained(seen: View, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without the pauses and the bursts that come from a way back which another transfer fills."""
+    if seen.filled_return is None:
+        return list(claims)
+    return [
+        replace(each, holds=each.holds & ~seen.returning) if each.kind in _PAUSES else each for each in claims
+    ]
+
+
+def _without_queued(seen: View, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without those that something without a queue drops, where packets wait in one at a constant
+    rate. It takes a long wait and flights so different that without a queue they would give other rates. One
+    of both is enough, or that nearly all the time is such, unless their signs say so for sure."""
+    whole_s = float(seen.dt_s.sum())
+    full = [
+        float(seen.dt_s[each.holds].sum()) / whole_s
+        for each in claims
+        if each.kind == "capacity"
+        and each.certainty >= _RATHER_SURE
+        and share_of(seen.standing, each.holds, seen.dt_s) >= _SURE
+    ]
+    if not full or full[0] < _MOST:
+        return list(claims)
+    waits_s = middle(seen.queue_s, seen.standing)
+    low, high = np.quantile(seen.flight[seen.standing], (0.1, 0.9))
+    waits_long = waits_s >= max(_LEAST_WAIT_S, _LEAST_WAIT * (seen.base_rtt_s or 0.0))
+    differs = high >= _DIFFERS * low
+    queued = waits_long or differs or (full[0] >= _SURE and carries_what_it_can(seen, seen.capacity_bit_s))
+    surely = waits_long and differs
+    return [
+        each
+        for each in claims
+        if each.kind not in DROP or not (surely or (queued and each.certainty < _SURE))
+    ]
+
+
+def _without_paced(seen: View, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without those that a sender rules out which always paces itself at one rate: a few losses,
+    since the window has room, and the path that BBR's probes find."""
+    whole_s = float(seen.dt_s.sum())
+    paced = any(
+        each.kind == "pacing"
+        and each.certainty >= _SURE
+        and float(seen.dt_s[each.holds].sum()) >= _ALWAYS * whole_s
+        for each in claims
+    )
+    if not paced:
+        return list(claims)
+    few = _AFTER_LOSSES if seen.most("retransmits") < _FEW_LOSSES else set()
+    probed = {"capacity"} if seen.capacity_from == "probing" else set()
+    return [each for each in claims if each.kind not in few | probed]
