@@ -23,6 +23,7 @@ from mixed import MIXTURES
 from planted import KINDS, OTHERS, SHORT, SMALLER, WHOLE, Planted, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
+from wider import WIDE, WIDER, wide
 
 _FIRST_SEEDS = {
     "training": 0,
@@ -33,12 +34,14 @@ _FIRST_SEEDS = {
     "new": 900_000,
     "short": 80_000,
     "short held out": 1_100_000,
+    "wide": 120_000,
+    "wide held out": 1_300_000,
 }
-_VARIED = {"fresh": "fresh", "new": "fresh", "development": "fresh"}
+_VARIED = {"fresh": "fresh", "new": "fresh", "development": "fresh", "wide": "wide", "wide held out": "wide"}
 """Sets of labs of which each differs from those of KINDS, by the variant of that name."""
-_RANGES = {"short": SHORT, "short held out": SHORT}
+_RANGES = {"short": SHORT, "short held out": SHORT, "wide": WIDE, "wide held out": WIDE}
 """Sets of other paths than WHOLE."""
-_JUDGES = ("held out", "fresh", "new", "short held out")
+_JUDGES = ("held out", "fresh", "new", "short held out", "wide held out")
 _DRAWS = 8
 
 
@@ -65,8 +68,9 @@ def diagnosed(
 
 def _drawn(kind: str, seed: int, variant: str | None, half: str) -> Planted | None:
     of = _RANGES.get(half, WHOLE if variant in (None, *_VARIED.values()) else SMALLER)
-    planted = draw(kind, seed, {**KINDS, **OTHERS, **MIXTURES}, of)
-    return planted if variant is None else VARIANTS[variant](planted)
+    ways = {**KINDS, **OTHERS, **MIXTURES} if variant != "wide" else {**OTHERS, **WIDER}
+    planted = draw(kind, seed, ways, of)
+    return planted if variant is None else {**VARIANTS, "wide": wide}[variant](planted)
 
 
 def _cures(runs: int, jobs: int, *, captures: bool, every_s: float) -> None:

@@ -1,13 +1,14 @@
 """How often findings are right: what was found of a labelled run, and tables of many."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mixed import MIXTURES
 from planted import KINDS, OTHERS, Planted
 
-from bentpipe.doctor.diagnosis import diagnose
+from bentpipe.doctor.claim import Finding
+from bentpipe.doctor.diagnosis import diagnose_all
 from bentpipe.doctor.evidence import Evidence, SeenFrom
 
 ENDS: tuple[SeenFrom, ...] = ("sender", "receiver")
@@ -43,7 +44,7 @@ class Found:
 def found_of(
     planted: Planted, transfers: list[Evidence], end: str, *, kind: str, seed: int, half: str
 ) -> Found:
-    findings = diagnose(transfers[0]).findings if transfers else ()
+    findings = _of_the_first(planted, transfers)
     kinds = [each.kind for each in findings]
     path = planted.lab["path"]
     return Found(
@@ -58,6 +59,13 @@ def found_of(
         planted.also,
         f"{path['rate']}, {path['rtt']}",
     )
+
+
+def _of_the_first(planted: Planted, transfers: list[Evidence]) -> Sequence[Finding]:
+    """Of the lab's first workload; another may go the other way beside it."""
+    way = planted.lab["workload"][0].get("direction", "down")
+    found = diagnose_all(transfers)
+    return next((each.findings for each in found if each.evidence.direction in (way, None)), ())
 
 
 def matrix(found: list[Found]) -> Iterator[str]:

@@ -108,12 +108,12 @@ def _simulator() -> str:
 
 def used_share(record: Mapping[str, Any], flows: pl.DataFrame) -> float:
     """Of the path's rate, by the pipe's and the programs' own figures."""
-    (work,) = record["workloads"].values()
+    work = next(iter(record["workloads"].values()))
     way = work["direction"]
     if not flows.height:
         return 0.0  # Nothing was ever connected.
-    flow = flows.row(0, named=True)
-    end_s = flow["end_s"] or record["spec"]["duration_s"]
+    own = flows.filter(flows["workload"] == next(iter(record["workloads"])))
+    end_s = own["end_s"].max() or record["spec"]["duration_s"]
     rate = record["spec"]["path"][way]["shaper"]["rate_bit_s"]
-    lasted_s = end_s - flow["start_s"]
+    lasted_s = end_s - own["start_s"].min()
     return float(work["bytes"] * 8 * (MSS + 52) / MSS / lasted_s / rate) if lasted_s > 0 else 0.0

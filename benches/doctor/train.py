@@ -5,13 +5,15 @@ their squares and their products with the context, with a penalty on the weights
 the training half's seeds only, with samples every 100 ms and every 10 or 30 ms, and to the first seconds of
 the same runs: to labs as they are drawn, to twice as many with other congestion controls, several
 connections and uploads among them, to half as many over two, four or eight connections (variants.py), to
-transfers of 6 s and more with all of these, to such transfers whose ACKs come in bunches, and to labs whose
-payload comes late now and then (jitter). Labs of OTHERS are among all of them. Half of the paced senders are
-paced by their socket's option.
+transfers of 6 s and more with all of these, to transfers whose limits have other means, by other hosts
+(wider.py), to transfers of 6 s and more whose ACKs come in bunches, and to labs whose payload comes late now
+and then (jitter). Labs of OTHERS are among all of them. Half of the paced senders are paced by their socket's
+option.
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
 the weights for captures alone, from captures at both ends of labs as they are drawn, of as many transfers
 of 6 s and more, of as many of both with other congestion controls, several connections and uploads among
-them, of as many transfers of 6 s and more whose ACKs come in bunches, and of as many with jitter.
+them, of as many transfers of 6 s and more whose ACKs come in bunches, of as many with jitter, and of as many
+of wider.py.
 """
 
 import argparse
@@ -27,9 +29,10 @@ from pathlib import Path
 
 import numpy as np
 from captured import can_be_captured, captured
-from planted import BY_BBR, KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Range, draw
+from planted import BY_BBR, KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Planted, Range, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
+from wider import WIDE, WIDER, wide
 
 from bentpipe.doctor import drop_causes
 from bentpipe.doctor.arrays import Floats
@@ -101,6 +104,7 @@ SOURCES = (
     Source(40_000, "fresh", SHORT, 2.0),
     Source(50_000, "bunched", SHORT, 1.0),
     Source(30_000, "late", SMALLER, 1.0),
+    Source(110_000, "wide", WIDE, 2.0),
 )
 CAPTURED = (
     Source(0, None, WHOLE, 1.0),
@@ -109,6 +113,7 @@ CAPTURED = (
     Source(40_000, "fresh", SHORT, 1.0),
     Source(50_000, "bunched", SHORT, 1.0),
     Source(30_000, "late", SHORT, 1.0),
+    Source(110_000, "wide", WIDE, 1.0),
 )
 
 
@@ -125,8 +130,7 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
     """Of the first draw of that number whose run has its planted limit."""
     first = source.first_seed + number * _DRAWS
     for seed in range(first, first + _DRAWS):
-        planted = draw(kind, seed, _ways(number), source.of)
-        changed = planted if source.variant is None else VARIANTS[source.variant](planted)
+        changed = _drawn(kind, seed, number, source)
         if changed is None:
             continue
         run = kept(changed.lab)
@@ -145,9 +149,15 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
     return []
 
 
-def _ways(number: int) -> Mapping[str, Plan]:
+def _drawn(kind: str, seed: int, number: int, source: Source) -> Planted | None:
+    planted = draw(kind, seed, _ways(number, source), source.of)
+    return planted if source.variant is None else {**VARIANTS, "wide": wide}[source.variant](planted)
+
+
+def _ways(number: int, source: Source) -> Mapping[str, Plan]:
     """Every second time a program paces by its socket, as on real hosts."""
-    return {**(REAL if number % 2 else KINDS), **OTHERS}
+    paced = {"pacing": (REAL if number % 2 else KINDS)["pacing"]}
+    return {**(WIDER if source.variant == "wide" else KINDS), **paced, **OTHERS}
 
 
 def _begun(whole: Evidence, until_s: float) -> Evidence:
@@ -165,8 +175,7 @@ def captured_seen(number: int, kind: str, source: Source) -> list[Seen]:
     """The same by captures at both ends."""
     first = source.first_seed + number * _DRAWS
     for seed in range(first, first + _DRAWS):
-        drawn = draw(kind, seed, _ways(number), source.of)
-        planted = drawn if source.variant is None else VARIANTS[source.variant](drawn)
+        planted = _drawn(kind, seed, number, source)
         if planted is None or not can_be_captured(planted.lab):
             continue
         if not has_its_limit(planted, kept(planted.lab)):
@@ -205,7 +214,8 @@ def _log_more_frequent(cause: str, end: str, kinds: set[str]) -> float:
         own = (kind for kind in kinds if _cause(kind, end) == cause)
         return sum(_HALF if kind in _COMMON else 1.0 for kind in own)
 
-    return math.log(often(kinds) / often(kinds - set(OTHERS)))
+    usually = often(kinds - set(OTHERS))
+    return math.log(often(kinds) / usually) if usually else 0.0
 
 
 def _causes(end: str) -> tuple[str, ...]:

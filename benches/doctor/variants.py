@@ -24,7 +24,7 @@ _OFTEN_UP = 0.5
 _OTHER = {"client": "server", "server": "client", "down": "up", "up": "down"}
 
 
-def _changed(planted: Planted, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Planted:
+def changed(planted: Planted, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Planted:
     """The lab and the one without its limit, both changed alike."""
     lifted = None if planted.lifted is None else change(planted.lifted)
     return replace(planted, lab=change(planted.lab), lifted=lifted)
@@ -34,7 +34,7 @@ def _control(name: str, *lacks: str) -> Callable[[Planted], Planted | None]:
     def of(planted: Planted) -> Planted | None:
         if planted.kind in (*_SET_BY_CONTROL, *lacks):
             return None
-        return _changed(planted, lambda lab: {**lab, "host": {**lab["host"], "congestion_control": name}})
+        return changed(planted, lambda lab: {**lab, "host": {**lab["host"], "congestion_control": name}})
 
     return of
 
@@ -47,18 +47,18 @@ def _bbr(planted: Planted) -> Planted | None:
 
 def _streams(planted: Planted) -> Planted | None:
     """Several connections at once. Where TCP is split, and of a file, there is one."""
-    (work,) = planted.lab["workload"]
+    work, *others = planted.lab["workload"]
     if work["kind"] != "bulk" or "split" in planted.lab:
         return None
     count = _STREAMS[planted.lab["seed"] // 8 % len(_STREAMS)]
-    return _changed(planted, lambda lab: {**lab, "workload": [{**work, "streams": count}]})
+    return changed(planted, lambda lab: {**lab, "workload": [{**work, "streams": count}, *others]})
 
 
 def _short(planted: Planted) -> Planted | None:
     """A transfer of 8 s, by paths of less than 130 ms. An outage has its time within a longer one."""
     if _ms(planted.lab) > _SHORT_S / 60 * 1e3 or planted.kind == "outage":
         return None
-    return _changed(planted, lambda lab: {**lab, "duration": f"{_SHORT_S} s"})
+    return changed(planted, lambda lab: {**lab, "duration": f"{_SHORT_S} s"})
 
 
 def _jitter(planted: Planted) -> Planted | None:
@@ -81,7 +81,7 @@ def _with_jitter(planted: Planted, by: str) -> Planted | None:
         path = lab["path"]
         return {**lab, "path": {**path, "down": {**path.get("down", {}), "jitter": spread}}}
 
-    return _changed(planted, with_jitter)
+    return changed(planted, with_jitter)
 
 
 def _bunched(planted: Planted) -> Planted:
@@ -95,10 +95,10 @@ def _bunched(planted: Planted) -> Planted:
         path = lab["path"]
         return {**lab, "path": {**path, of_acks: {**path.get(of_acks, {}), "jitter": jitter}}}
 
-    return _changed(planted, with_bunches)
+    return changed(planted, with_bunches)
 
 
-def _fresh(planted: Planted) -> Planted:
+def fresh(planted: Planted) -> Planted:
     """All at once: the congestion control, how many connections and which way are drawn, too.
 
     CUBIC counts twice, as it is the usual one. BBR is drawn only where it does not take the limit away.
@@ -111,7 +111,7 @@ def _fresh(planted: Planted) -> Planted:
         found = (_bbr(found) if control == "bbr" else _control(control)(found)) or found
     if several:
         found = _streams(found) or found
-    return _changed(found, _mirrored) if mirrored else found
+    return changed(found, _mirrored) if mirrored else found
 
 
 def _mirrored(lab: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +121,9 @@ def _mirrored(lab: dict[str, Any]) -> dict[str, Any]:
         return lab
     found = {_OTHER.get(key, key): value for key, value in lab.items()}
     found["path"] = {_OTHER.get(key, key): value for key, value in lab["path"].items()}
-    found["workload"] = [{**work, "direction": "up"} for work in lab["workload"]]
+    found["workload"] = [
+        {**work, "direction": _OTHER[work.get("direction", "down")]} for work in lab["workload"]
+    ]
     return found
 
 
@@ -137,5 +139,5 @@ VARIANTS: Mapping[str, Callable[[Planted], Planted | None]] = {
     "jitter": _jitter,
     "late": _late,
     "bunched": _bunched,
-    "fresh": _fresh,
+    "fresh": fresh,
 }
