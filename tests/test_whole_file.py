@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -35,6 +36,19 @@ def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path, is_there: 
     write_whole(link, b"new")
     assert link.is_symlink()
     assert file.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="Windows has no such name")
+def test_the_standard_output_that_goes_to_a_file_is_added_to(tmp_path: Path) -> None:
+    program = (
+        "from bentpipe.whole_file import Path, write_whole\n"
+        "print('one', flush=True)\n"
+        "write_whole(Path('/dev/stdout'), b'two')"
+    )
+    file = tmp_path / "out"
+    with file.open("wb") as into:
+        subprocess.run([sys.executable, "-c", program], stdout=into, check=True)
+    assert file.read_bytes() == b"one\ntwo"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")

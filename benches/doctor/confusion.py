@@ -62,10 +62,11 @@ def found_of(
 
 
 def _of_the_first(planted: Planted, transfers: list[Evidence]) -> Sequence[Finding]:
-    """Of the lab's first workload; another may go the other way beside it."""
+    """Of the lab's first workload; another may go the other way beside it, and a capture names ways anew."""
     way = planted.lab["workload"][0].get("direction", "down")
     found = diagnose_all(transfers)
-    return next((each.findings for each in found if each.evidence.direction in (way, None)), ())
+    own = [each for each in found if each.evidence.direction == way] or found
+    return own[0].findings if own else ()
 
 
 def matrix(found: list[Found]) -> Iterator[str]:

@@ -142,7 +142,7 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
         found = []
         for end in _ENDS:
             for every_s, until_s in ((fine_s, None), (coarse_s, None), (coarse_s, cut_s)):
-                for whole in run.seen_from(end, every_s):
+                for whole in filter(_has_samples, run.seen_from(end, every_s)):
                     of = view(whole if until_s is None else _begun(whole, until_s))
                     found += _rows(kind, number, drop_causes.place(of), every_s, all_signs(of))
         return found
@@ -158,6 +158,10 @@ def _ways(number: int, source: Source) -> Mapping[str, Plan]:
     """Every second time a program paces by its socket, as on real hosts."""
     paced = {"pacing": (REAL if number % 2 else KINDS)["pacing"]}
     return {**(WIDER if source.variant == "wide" else KINDS), **paced, **OTHERS}
+
+
+def _has_samples(of: Evidence) -> bool:
+    return of.samples.height > 0
 
 
 def _begun(whole: Evidence, until_s: float) -> Evidence:

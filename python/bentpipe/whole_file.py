@@ -2,11 +2,12 @@
 
 A regular file is written beside its name and renamed, so that no reader ever finds half of it. A symbolic
 link stays, and what it leads to is replaced. Devices and pipes are written to directly: a rename would put a
-regular file in their place.
+regular file in their place. So is what is named below /dev, such as /dev/stdout, whatever it leads to.
 """
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 
@@ -16,19 +17,21 @@ def write_whole(file: Path, content: bytes, mode: int | None = None) -> None:
     Raises OSError, with the file's name.
     """
     try:
-        before = _mode(file)
-        if before is not None and not stat.S_ISREG(before):
-            file.write_bytes(content)
+        if is_written_through(file):
+            with file.open("ab") as into:
+                into.write(content)
         else:
-            _replace(file.resolve(), content, before if mode is None else mode)
+            _replace(file.resolve(), content, _mode(file) if mode is None else mode)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from error
 
 
 def is_written_through(file: Path) -> bool:
-    """Whether it is there and no regular file."""
+    """Whether it is there and no regular file, or a descriptor of this process."""
     before = _mode(file)
-    return before is not None and not stat.S_ISREG(before)
+    if before is None:
+        return False
+    return not stat.S_ISREG(before) or file.absolute().is_relative_to("/dev")
 
 
 def _mode(file: Path) -> int | None:
@@ -40,11 +43,19 @@ def _mode(file: Path) -> int | None:
 
 
 def _replace(file: Path, content: bytes, mode: int | None) -> None:
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    # Nobody else can know its name before it is there.
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:100]}.", suffix=".part")
+    part = Path(name)
     try:
+        os.close(descriptor)
         part.write_bytes(content)
-        if mode is not None:
-            part.chmod(stat.S_IMODE(mode))
+        part.chmod(_new_files_mode() if mode is None else stat.S_IMODE(mode))
         part.replace(file)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _new_files_mode() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

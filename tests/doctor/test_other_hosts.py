@@ -1,9 +1,11 @@
 """Labs with hosts, programs and paths as others have them: each was diagnosed wrongly once."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from test_findings import BULK, diagnosed
 
@@ -208,6 +210,27 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "until": "done",
         },
     ),
+    "an outage among losses lasts no longer than TCP's window takes to grow": (
+        "random-loss",
+        "sender",
+        {
+            "path": {"rtt": "100 ms", "rate": "50 Mbit/s", "loss": 0.003, "outages": [["15 s", "1.5 s"]]},
+            "duration": "39 s",
+        },
+    ),
+    "losses beside a little reordering are losses": (
+        "random-loss",
+        "sender",
+        {
+            "path": {
+                "rtt": "60 ms",
+                "rate": "20 Mbit/s",
+                "loss": 0.01,
+                "down": {"jitter": {"spread": "1.5 ms", "distribution": "uniform", "reorder": True}},
+            },
+            "duration": "20 s",
+        },
+    ),
     "a send buffer is full because ACKs wait": (
         "ack-path",
         "sender",
@@ -251,6 +274,17 @@ def test_without_the_upload_in_view_a_queue_that_does_not_follow_the_window_is_a
     first = diagnose(beside("sender")[0]).findings[0]
     assert first.kind == "ack-path"
     assert first.certainty == 0.5
+
+
+def test_nothing_comes_while_a_receivers_window_is_closed() -> None:
+    found = diagnosed(LABS["three outages of less than a second"][2], "receiver")
+    assert found.findings[0].kind == "outage"
+    nothing_came = pl.col("segments_sent").diff() == 0
+    closed = found.evidence.samples.with_columns(
+        rwnd_bytes=pl.when(nothing_came).then(0).otherwise("rwnd_bytes").cast(pl.Int64)
+    )
+    kinds = {each.kind for each in diagnose(replace(found.evidence, samples=closed)).findings}
+    assert "outage" not in kinds
 
 
 def test_a_receivers_capture_tells_outages_from_pauses(tmp_path: Path) -> None:

@@ -54,6 +54,13 @@ def test_transfers_of_one_server_or_of_one_queue_share_a_path(two: list[Diagnosi
     assert len({id(path) for path in paths_seen([replace(each, neighbours=1) for each in two])}) == 2
 
 
+def test_each_direction_has_its_own_path(two: list[Diagnosis]) -> None:
+    near = two[0]
+    back = replace(near, evidence=replace(near.evidence, direction="up"))
+    one, other = paths_seen([near, back])
+    assert one is not other
+
+
 def test_words_json_metrics_and_a_plan_have_the_path_of_each_transfer(
     two: list[Diagnosis], tmp_path: Path
 ) -> None:

@@ -66,7 +66,16 @@ def of_small_flows(count: int, shown: int) -> list[str]:
         return [
             f"{flows.replace(' more', '')} carried less than {size(LEAST_BYTES)}, which tells too little."
         ]
-    return [f"{flows} carried less than what is shown."]
+    return [f"{flows} carried less than {size(LEAST_BYTES)}."]
+
+
+def of_large_flows(count: int) -> list[str]:
+    """Beyond those that there is room for."""
+    if not count:
+        return []
+    return [
+        f"{'1 more flow' if count == 1 else f'{count} more flows'} carried {size(LEAST_BYTES)} or more, too."
+    ]
 
 
 def of_flow(flow: Mapping[str, Any]) -> list[str]:

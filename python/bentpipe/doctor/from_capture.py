@@ -85,12 +85,13 @@ def seen(reading: Reading) -> CaptureSeen:
         return CaptureSeen([], remarks.of_file(facts, reading.cut_off))
     told = [flow for flow in large if remarks.untold(flow) is None][:_MOST_TRANSFERS]
     untold = [(flow, why) for flow in large if (why := remarks.untold(flow)) is not None][:_MOST_TRANSFERS]
-    more = len(facts["flows"]) - len(told) - len(untold)
+    more = len(facts["flows"]) - len(large)
     return CaptureSeen(
         [_transfer(reading, flow) for flow in told],
         [
             *remarks.of_file(facts, reading.cut_off),
             *remarks.of_small_flows(more, len(told)),
+            *remarks.of_large_flows(len(large) - len(told) - len(untold)),
             *(f"{_name(flow)}: {why}" for flow, why in untold),
             *(f"{_end(flow, 'sender')}: {remark}" for flow in told for remark in remarks.of_flow(flow)),
         ],

@@ -1,8 +1,9 @@
 """Transfers the other way that fill the way on which this one's acknowledgements come back.
 
 Such a transfer shows a queue that stands on its own way. This one's acknowledgements wait in it: its round
-trips are longer by as much, whatever it sends. So its waits are explained where they exceed the other's by no
-more than a quarter. Where its own payload comes at a constant rate, its own way is full, too, and limits it.
+trips are longer by as much, whatever it sends. So its waits are explained where they are half
+as long as the other's or more, and exceed them by no more than a quarter. Where its own payload comes at a
+constant rate, its own way is full, too, and limits it.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, middle
+from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.return_way import STEADY
 from bentpipe.doctor.view import View
 
@@ -19,7 +21,7 @@ _MOSTLY = 0.5
 _OF_BASE = 0.25
 _LEAST_WAIT_S = 0.005
 _EXPLAINED = 1.25
-_SAME_DISTANCE = 0.2
+_AT_LEAST = 0.5
 _OTHER_WAY = {"up": "down", "down": "up"}
 
 
@@ -35,11 +37,7 @@ def _behind(of: View, others: Sequence[View]) -> View:
     other = max(others, key=lambda each: middle(each.queue_s, each.standing))
     wait_s = _waits(other, of.time_s)
     waits: Flags = wait_s >= max(_LEAST_WAIT_S, _OF_BASE * of.base_rtt_s)
-    known = waits & np.isfinite(of.queue_s)
-    if (
-        waits.mean() < _MOSTLY
-        or middle(of.queue_s, known) > _EXPLAINED * middle(wait_s, known) + _LEAST_WAIT_S
-    ):
+    if waits.mean() < _MOSTLY or not _explains(wait_s, of, waits & np.isfinite(of.queue_s)):
         return of
     return replace(
         of,
@@ -51,18 +49,32 @@ def _behind(of: View, others: Sequence[View]) -> View:
     )
 
 
+def _explains(wait_s: Floats, of: View, known: Flags) -> bool:
+    """Whether its packets wait about as long as the other's. A run has one path only."""
+    if not known.any():
+        return not of.evidence.ends
+    ours, others = middle(of.queue_s, known), middle(wait_s, known)
+    return _AT_LEAST * others <= ours <= _EXPLAINED * others + _LEAST_WAIT_S
+
+
 def _fills_the_way_back(other: View, of: View) -> bool:
     its, own = other.evidence, of.evidence
     together_s = min(own.end_s, its.end_s) - max(own.start_s, its.start_s)
-    near_s = _SAME_DISTANCE * (of.base_rtt_s or 0.0)
     return (
-        its.direction == _OTHER_WAY.get(own.direction or "")
+        _goes_the_other_way(its, own)
         and its.of_packets == own.of_packets
         and other.size > 0
         and together_s >= _LEAST_TOGETHER * own.duration_s
-        and abs((other.base_rtt_s or 0.0) - (of.base_rtt_s or 0.0)) <= near_s
         and float(other.standing.mean()) >= _MOSTLY
     )
+
+
+def _goes_the_other_way(its: Evidence, own: Evidence) -> bool:
+    """At a host, one is sent and one received, whoever opened the connections. A run is seen from both hosts,
+    and a capture between them by who opened them."""
+    if own.ends and "between" not in (its.seen_from, own.seen_from):
+        return its.seen_from != own.seen_from
+    return its.direction == _OTHER_WAY.get(own.direction or "") and its.ends == own.ends
 
 
 def _is_full_itself(of: View) -> bool:

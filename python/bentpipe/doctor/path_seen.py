@@ -142,6 +142,8 @@ def telling(found: Sequence[Diagnosis]) -> int:
 
 
 def _same_path(one: Diagnosis, other: Diagnosis) -> bool:
+    if one.evidence.direction != other.evidence.direction:
+        return False
     if one.evidence.ends == other.evidence.ends:
         return True
     low, high = sorted(each.view.base_rtt_s or 0.0 for each in (one, other))

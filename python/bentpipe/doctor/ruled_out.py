@@ -78,7 +78,7 @@ def _without_queued(seen: View, claims: Sequence[Claim]) -> list[Claim]:
     """The claims without those that something without a queue drops, where packets wait in one at a constant
     rate. It takes a long wait and flights so different that without a queue they would give other rates. One
     of both is enough, or that nearly all the time is such, unless their signs say so for sure."""
-    whole_s = float(seen.dt_s.sum())
+    whole_s = max(float(seen.dt_s.sum()), 1e-9)
     full = [
         float(seen.dt_s[each.holds].sum()) / whole_s
         for each in claims

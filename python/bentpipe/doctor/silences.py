@@ -8,7 +8,7 @@ silences of lost retransmissions have others half as long beside them.
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, stretches
+from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.view import View
 
 _LEAST_S = 1.0
@@ -18,6 +18,9 @@ _STANDS_OUT = 3.0
 _AFTER_ROUND_TRIPS = 3
 _AND_A_BIT = 1.01
 _REGAINED = 0.9
+_REGAINS_ROUND_TRIPS = 20
+_BEFORE_ROUND_TRIPS = 4
+_LEAST_BEFORE_S = 0.5
 _ANEW_SEGMENTS = 5
 _FALLS_TO_A = 4
 _COUNTERS = (
@@ -69,19 +72,29 @@ def without_outages(view: View) -> View:
 
 
 def until_regained(of_sum: View, silent: Flags) -> Flags:
-    """After a silence, the samples until it comes at the highest rate of before: TCP's window is small."""
+    """After a silence, the samples until it comes as fast as just before, while TCP's window grows anew: for
+    twenty round trips at most."""
     found = np.zeros(of_sum.size, bool)
+    base_s = of_sum.base_rtt_s or 0.0
+    before_s = max(_BEFORE_ROUND_TRIPS * base_s, _LEAST_BEFORE_S)
     for begin, end in stretches(silent):
-        highest = float(of_sum.total_bit_s[:begin].max(initial=0.0))
-        there = np.flatnonzero(of_sum.total_bit_s[end:] >= _REGAINED * highest)
+        if end >= of_sum.size:
+            continue
+        just_before = (of_sum.time_s >= of_sum.time_s[begin] - before_s) & (np.arange(of_sum.size) < begin)
+        usual = middle(of_sum.total_bit_s, just_before & (of_sum.total_bit_s > 0))
+        over = of_sum.total_bit_s[end:] >= _REGAINED * usual
+        over |= of_sum.time_s[end:] > of_sum.time_s[end] + _REGAINS_ROUND_TRIPS * base_s
+        there = np.flatnonzero(over)
         found[end : end + int(there[0]) if there.size else of_sum.size] = True
     return found & ~of_sum.standing & ~of_sum.returning
 
 
 def begins_anew(view: View, begin: int, end: int) -> bool:
     """Whether much came in each round trip before a silence, and a few segments in the first one after it. A
-    program that paused goes on with an initial window at least."""
+    program that paused goes on with an initial window at least, unless it answers a request shortly."""
     if end >= view.size or not view.base_rtt_s or not view.knows("segments_sent"):
+        return False
+    if (view.grown("asked_bytes")[max(end - 1, 0) : end + 1] > 0).any():
         return False
     window_s = max(view.base_rtt_s, float(view.dt_s[end]))
     counted = np.nan_to_num(view["segments_sent"])

@@ -149,10 +149,19 @@ def _pauses_often(of: View, stands: Flags) -> bool:
     places = np.flatnonzero(stands)
     if of.at_sender or of.connections.size != 1 or not of.knows("segments_sent") or not places.size:
         return False
-    while_it_stands = slice(places[0], places[-1] + 1)
-    came = of.grown("segments_sent")[while_it_stands][of.total_bit_s[while_it_stands] > 0]
-    usual = middle(came, came > 0)
-    return usual >= _PAUSED_OF and float((came <= usual / _PAUSED_OF).mean()) >= _OFTEN
+    inside = np.zeros(of.size, bool)
+    inside[places[0] : places[-1] + 1] = True
+    inside &= of.total_bit_s > 0
+    came = of.grown("segments_sent")
+    usual = middle(came, inside & (came > 0))
+    if not usual >= _PAUSED_OF:
+        return False
+    paused = [
+        float(of.dt_s[begin:end].sum()) for begin, end in stretches(inside & (came <= usual / _PAUSED_OF))
+    ]
+    # Some links deliver in bunches, several to a round trip.
+    long_s = sum(each for each in paused if each >= (of.base_rtt_s or 0.0))
+    return long_s >= _OFTEN * float(of.dt_s[inside].sum())
 
 
 def _lowest_queue_s(of: View) -> Floats:

@@ -282,7 +282,8 @@ def _silences(view: View) -> tuple[Flags, list[float]]:
     came = view.grown("delivered_bytes") + view.grown("out_of_order")
     if view.knows("segments_sent"):
         came += view.grown("segments_sent")
-    quiet = (came <= 0) & (view.dt_s > 0)
+    with np.errstate(invalid="ignore"):
+        quiet = (came <= 0) & (view.dt_s > 0) & ~(view["rwnd_bytes"] < view.mss)
     least_s = max(_SHORT_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
     found = []
     for begin, end in stretches(quiet):

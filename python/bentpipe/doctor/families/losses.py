@@ -31,7 +31,8 @@ _NEAR_WINDOW = 0.85
 _MOST = 0.5
 _LONG_WAIT = 0.5
 _NAMED = 0.05
-_LEARNT = 0.95
+_BY_FLIGHT = ("short-queue", "policer", "line-drops")
+_LEARNT = 0.9
 """Certainty of reordering where a sender has learnt its degree: no loss teaches one."""
 UNLIKE = 0.5
 """Certainty at most where the signs of losses and the waits contradict each other."""
@@ -52,9 +53,11 @@ def losses(view: View) -> list[Claim]:
         return []
     if view.evidence.is_bbr:
         return _of_bbr(view, found, by_chance)
-    if view.reorders:
-        by_chance = {**dict.fromkeys(by_chance, 0.0), "reordering": _LEARNT}
     likeliest = max(by_chance, key=lambda cause: by_chance[cause])
+    if view.reorders and likeliest in _BY_FLIGHT:
+        # What is late varies the flight at losses, and the waits. Random loss does not teach a degree, but
+        # may come beside it.
+        likeliest, by_chance = "reordering", {**dict.fromkeys(by_chance, 0.0), "reordering": _LEARNT}
     # In a capture what was lost may not be what limits (by_packets.py).
     return [] if likeliest in (*SENDER_SIDE, FULL) else _by_cause(view, found, by_chance)
 
@@ -317,7 +320,7 @@ def _short_queue(view: View, holds: Flags, found: Episodes, agrees: float) -> Cl
     after = (
         "and cwnd was below the BDP afterwards"
         if queue_bytes < _FILLED_OF_BDP * bdp
-        else "and cwnd was below the BDP, though one overflow of such a queue leaves more"
+        else "and cwnd was below the BDP. One overflow of so long a queue leaves it above"
     )
     return Claim(
         "short-queue",

@@ -62,6 +62,8 @@ def pacing(view: View) -> list[Claim]:
 def _is_bounded(view: View) -> bool:
     """Whether BBR's pacing rate is always the same, which its gains never leave it: a program bounds it."""
     paced_bit_s = view["pacing_rate_bit_s"][view.flight > 0]
+    if not paced_bit_s.size:
+        return False
     usual = middle(paced_bit_s)
     with np.errstate(invalid="ignore"):
         return bool((np.abs(paced_bit_s / usual - 1) <= _SAME).mean() >= _ALWAYS)

@@ -18,6 +18,9 @@ _OFTEN = 5
 _LEAST_SHARE = 0.1
 _NEARLY_ALWAYS = 0.8
 _INITIAL_SEGMENTS = 10
+_LEAST_ASKED = 0.01
+_LEAST_RTT_S = 0.005
+"""A receiver knows round trips to a millisecond: shorter ones hide a queue."""
 _CERTAIN = 0.9
 
 
@@ -50,9 +53,14 @@ def waits_for_requests(view: View) -> tuple[Flags, int]:
 
 def _all_the_time(view: View, asked: Flags, came: Flags) -> tuple[Flags, int]:
     """The same where samples are further apart than the requests: the program asks in nearly all of them, and
-    no more than an initial window comes in a round trip, which nothing but the sender's program limits."""
-    flight = middle(view.total_bit_s, came) * (view.base_rtt_s or 0.0) / 8
-    if share_of(asked, came, view.dt_s) < _NEARLY_ALWAYS or flight > _INITIAL_SEGMENTS * view.mss:
+    no more than an initial window comes in a round trip, of which a hundredth or more is asked for. Nothing
+    is lost, and nothing waits."""
+    base_s = view.base_rtt_s or 0.0
+    flight = middle(view.total_bit_s, came) * base_s / 8
+    alone = view.unharmed.all() and not (view.standing | view.returning).any() and base_s >= _LEAST_RTT_S
+    ratio = view.most("asked_bytes") / max(view.most("delivered_bytes"), 1.0)
+    often = share_of(asked, came, view.dt_s) >= _NEARLY_ALWAYS
+    if not (alone and often) or ratio < _LEAST_ASKED or flight > _INITIAL_SEGMENTS * view.mss:
         return np.zeros(view.size, bool), 0
     return came, int((asked & came).sum())
 
@@ -69,7 +77,7 @@ def requests(view: View) -> list[Claim]:
             from_then_on,
             _CERTAIN,
             f"the sender waited for requests in {percent(share)} of the time: the receiver's program asked "
-            f"{plural(count, 'time')}, one after another, and each answer takes a round trip",
+            f"{plural(count, 'time')} or more, one after another, and each answer takes a round trip",
             {"requests": count, "waiting_share": known(share, 4), "rtt_s": known(view.base_rtt_s or 0.0)},
             "time = requests x RTT, divided by the connections that ask at once",
             "payload that goes on arriving after a request",
