@@ -38,17 +38,20 @@ def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path, is_there: 
     assert file.read_bytes() == b"new"
 
 
+@pytest.mark.parametrize("name", ["/dev/stdout", "out"])
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="Windows has no such name")
-def test_the_standard_output_that_goes_to_a_file_is_added_to(tmp_path: Path) -> None:
+def test_what_is_printed_to_the_same_file_stays_before_and_after(tmp_path: Path, name: str) -> None:
     program = (
+        "import sys\n"
         "from bentpipe.whole_file import Path, write_whole\n"
         "print('one', flush=True)\n"
-        "write_whole(Path('/dev/stdout'), b'two')"
+        "write_whole(Path(sys.argv[1]), b'two')\n"
+        "print('three')\n"
     )
     file = tmp_path / "out"
     with file.open("wb") as into:
-        subprocess.run([sys.executable, "-c", program], stdout=into, check=True)
-    assert file.read_bytes() == b"one\ntwo"
+        subprocess.run([sys.executable, "-c", program, name], stdout=into, check=True, cwd=tmp_path)
+    assert file.read_bytes() == b"one\ntwothree\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
