@@ -254,6 +254,14 @@ def test_the_planted_limit_is_found(what: str) -> None:
     assert diagnosed(lab, seen_from).findings[0].kind == kind
 
 
+def test_what_began_too_late_to_carry_anything_is_no_transfer() -> None:
+    run = bentpipe.simulate(
+        bentpipe.Lab(duration="2 s", path={"rtt": "50 ms"}, workload=[{**BULK, "start": "1.99 s"}])
+    )
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    assert not list(from_run.transfers(run.record, tables, "sender"))
+
+
 def beside(seen_from: SeenFrom) -> list[Evidence]:
     """A download and an upload that fills the way of its ACKs."""
     run = bentpipe.simulate(bentpipe.Lab(**BEHIND_AN_UPLOAD))

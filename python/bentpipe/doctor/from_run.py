@@ -18,6 +18,8 @@ from bentpipe.runs.path_ends import of_the_path
 from bentpipe.words.direction import Direction
 
 _CARRY = ("bulk", "http", "channels")
+_SHORT_S = 0.5
+"""Of each of its connections. Samples are 0.1 s apart by default."""
 _CONNECTED = ("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSING")
 _CONNECTION = ("local_port", "remote_port")
 
@@ -53,7 +55,7 @@ def _transfer(
         & pl.col("state").is_in(_CONNECTED)
     ).sort("time_s")
     flows = tables["flows"].filter(pl.col("workload") == workload)
-    if flows.is_empty():
+    if flows.is_empty() or (own.is_empty() and not _was_too_short(flows)):
         return None
     own = own.with_columns(
         (pl.struct(_CONNECTION).rank("dense") - 1).cast(pl.Int64).alias("connection"),
@@ -86,6 +88,12 @@ def _transfer(
         processor_share=_processor_share(record, host, end_s - start_s),
         first_payload_s=_arrived_s(first_payload_s(frame, mss_bytes), frame, seen_from),
     )
+
+
+def _was_too_short(flows: pl.DataFrame) -> bool:
+    """Whether it carried all of its payload before its sockets were sampled."""
+    lasted_s = (flows["end_s"] - flows["start_s"]).max()
+    return _ended(flows) == "finished" and lasted_s is not None and float(lasted_s) < _SHORT_S  # type: ignore[arg-type]
 
 
 def _control(own: pl.DataFrame) -> str | None:
