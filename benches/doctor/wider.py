@@ -67,7 +67,7 @@ def _with_jitter(random_: random.Random) -> Callable[[dict[str, Any]], dict[str,
 
 
 def _own_buffers(lab: dict[str, Any]) -> dict[str, Any]:
-    """Linux's, where they are no limit. A program of the lab's own keeps what it has."""
+    """Linux's own buffers, where these do not limit. What the client or the server sets stays."""
     bdp = _rtt_s(lab) * float(lab["path"]["rate"].split()[0]) * 1e6 / 8
     if 3 * bdp > _OWN_BUFFERS_BYTES:
         return lab

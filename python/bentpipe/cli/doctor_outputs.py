@@ -91,8 +91,9 @@ class Outputs:
 def _check_place(option: str, file: Path) -> None:
     if file.is_dir():
         raise StoreError(f"{option} {file}: found a folder; expected the name of a file")
-    if not file.parent.is_dir():
-        raise StoreError(f"{option} {file}: there is no folder {file.parent}")
+    for folder in (file.parent, file.resolve().parent):
+        if not folder.is_dir():
+            raise StoreError(f"{option} {file}: there is no folder {folder}")
     if not os.access(file if is_written_through(file) else file.resolve().parent, os.W_OK):
         raise StoreError(f"{option} {file}: Permission denied")
 

@@ -1,4 +1,4 @@
-"""What limits the worth of a capture, in plain sentences: what is not in it, and what was done about it."""
+"""Sentences for the user about a capture: what is missing in it, what was left out, and why."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -209,7 +209,7 @@ def _diagnosed(
     full_share = sum(each.share for each in found if each.kind == "capacity")
     bound_bit_s = seen.capacity_bit_s or _bound_bit_s(taken, weights)
     carries = carries_what_it_can(seen, bound_bit_s) if own is None else all_carry(seen, bound_bit_s, weights)
-    only_begins = found[:1] and found[0].kind == "slow-start" and full_share >= _AFTER_THE_START
+    only_begins = bool(found) and found[0].kind == "slow-start" and full_share >= _AFTER_THE_START
     if (carries and full_share >= _MOSTLY_FULL and not drops) or only_begins:
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]

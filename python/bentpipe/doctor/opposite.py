@@ -1,9 +1,12 @@
 """Transfers the other way that fill the way on which this one's acknowledgements come back.
 
 Such a transfer shows a queue that stands on its own way. This one's acknowledgements wait in it: its round
-trips are longer by as much, whatever it sends. So its waits are explained where they are half
-as long as the other's or more, and exceed them by no more than a quarter. Where its own payload comes at a
-constant rate, its own way is full, too, and limits it.
+trips are longer by as much, whatever it sends. So its waits are explained if they are half as long as the
+other's or more, and no more than a quarter longer. If its own payload comes at a constant rate, its own way
+is full, too, and limits it.
+
+If the other is not seen, a wait that does not follow from what a sender sends still tells of it
+(`waits_for_others`).
 """
 
 from collections.abc import Sequence
@@ -20,6 +23,7 @@ _LEAST_TOGETHER = 0.5
 _MOSTLY = 0.5
 _OF_BASE = 0.25
 _LEAST_WAIT_S = 0.005
+_LEAST_UNSEEN_WAIT_S = 0.02
 _EXPLAINED = 1.25
 _AT_LEAST = 0.5
 _OTHER_WAY = {"up": "down", "down": "up"}
@@ -89,4 +93,14 @@ def _waits(other: View, time_s: Floats) -> Floats:
     if not own.any():
         return np.zeros_like(time_s)
     found: Floats = np.interp(time_s, other.time_s[own], other.queue_s[own], left=0.0, right=0.0)
+    return found
+
+
+def waits_for_others(view: View) -> Flags:
+    """Where packets of a sender that loses none wait longer than the base round trip in a queue that does not
+    follow from what it sends: another's, on the way there or back."""
+    if not view.knows_cwnd or not view.base_rtt_s or view.reorders or view.returning.any():
+        return np.zeros(view.size, bool)
+    calm = (np.nan_to_num(view["retransmits"]) == 0) & (view.flight > 0) & ~view.standing
+    found: Flags = calm & (view.queue_s > max(view.base_rtt_s, _LEAST_UNSEEN_WAIT_S))
     return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known, share_of
-from bentpipe.doctor.families.slow_start import waits_for_others
+from bentpipe.doctor.opposite import waits_for_others
 from bentpipe.doctor.retransmission_timer import acks_outlast_the_timer
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent

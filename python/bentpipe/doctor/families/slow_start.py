@@ -17,13 +17,13 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, Finding, known
 from bentpipe.doctor.families.marks import cuts
+from bentpipe.doctor.opposite import waits_for_others
 from bentpipe.doctor.start_phase import rising, slow_start_s
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, size
 
 _FULL = 0.9
 _INITIAL_SEGMENTS = 10
-_LEAST_WAIT_S = 0.02
 _WITHIN = 2
 _FEW_SAMPLES = 0.7
 """Certainty at most where samples do not show it."""
@@ -104,16 +104,6 @@ def _fooled(view: View, holds: Flags, largest: float) -> Claim:
         "HyStart ends slow start where round trips grow by an eighth (RFC 9406)",
         "segments that keep their order, or a queue that stands",
     )
-
-
-def waits_for_others(view: View) -> Flags:
-    """Where packets of a sender that loses none wait longer than the base round trip in a queue that does not
-    follow from what it sends: another's, on the way there or back."""
-    if not view.knows_cwnd or not view.base_rtt_s or view.reorders or view.returning.any():
-        return np.zeros(view.size, bool)
-    calm = (np.nan_to_num(view["retransmits"]) == 0) & (view.flight > 0) & ~view.standing
-    found: Flags = calm & (view.queue_s > max(view.base_rtt_s, _LEAST_WAIT_S))
-    return found
 
 
 def _expected_s(view: View) -> float | None:
