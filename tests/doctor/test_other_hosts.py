@@ -245,7 +245,59 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "duration": "5.76 s",
         },
     ),
+    "a program bounds BBR, which takes a second to come to that rate": (
+        "pacing",
+        "sender",
+        {
+            "path": {"rtt": "103.3 ms", "rate": "927.55 Mbit/s", "queue": "8143 packets"},
+            "host": {**LARGE, "congestion_control": "bbr"},
+            "workload": [{**BULK, "max_pacing_rate": "440.306 Mbit/s"}],
+            "duration": "6.63 s",
+        },
+    ),
+    "a client that thinks for less than the time between samples": (
+        "sender-application",
+        "receiver",
+        {
+            "path": {"rtt": "6.1 ms", "rate": "96.521 Mbit/s", "queue": "0.933 bdp"},
+            "host": {"congestion_control": "reno"},
+            "workload": [
+                {
+                    "name": "download",
+                    "kind": "http",
+                    "size": "100609 B",
+                    "fetches": 60,
+                    "keep_alive": True,
+                    "think": "55.1 ms",
+                }
+            ],
+            "duration": "90 s",
+            "until": "done",
+        },
+    ),
+    "what a path carries is not known well enough to put a slow start first": (
+        "send-buffer",
+        "receiver",
+        {
+            "path": {"rtt": "95.9 ms", "rate": "73.047 Mbit/s", "queue": "545 packets"},
+            "host": {"tcp_rmem": [4096, 131072, 67_108_864]},
+            "server": {"tcp_wmem": [4096, 16384, 723_068]},
+            "duration": "7.22 s",
+            "seed": 4,
+        },
+    ),
 }
+
+
+def test_a_receivers_silence_that_losses_may_explain_is_no_pause_of_a_program() -> None:
+    lab = {
+        "path": {"rtt": "206 ms", "rate": "161.863 Mbit/s", "outages": [["1.09 s", "3.63 s"]]},
+        "host": LARGE,
+        "duration": "6.29 s",
+    }
+    shares = {each.kind: each.share for each in diagnosed(lab, "receiver").findings}
+    assert shares.get("sender-application", 0.0) < 0.1
+    assert shares.get("timeouts", 0.0) + shares.get("outage", 0.0) > 0.8
 
 
 @pytest.mark.parametrize("what", LABS)

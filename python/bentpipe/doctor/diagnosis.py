@@ -4,10 +4,10 @@ Each family of causes says in which samples its causes would explain what was se
 several claim goes to the first of `FAMILIES`' order below, so that the shares add up to one. What
 nobody claims is `unknown`.
 
-Findings are sorted by what they cost: the part of what the path could have carried in the whole time
-and that was not carried in the finding's samples. If the path's rate is not known, by their share of
-the time. A transfer that was carried at 90 % of the path's rate or more has `capacity` first, and so has one
-that filled the path for two thirds of its time and only began slowly.
+Findings are sorted by what they may cost: the part of what the path could have carried in the whole time
+and that was not carried in the finding's samples, if its rate is 5 % above what is seen. If the path's rate
+is not known, by their share of the time. A transfer that was carried at 90 % of the path's rate or more has
+`capacity` first, and so has one that filled the path for two thirds of its time and only began slowly.
 """
 
 import itertools
@@ -90,6 +90,8 @@ _MOSTLY_FULL = 0.4
 """Least share of the time at capacity of a transfer that has what the path carries."""
 _AFTER_THE_START = 2 / 3
 """Share of the time at capacity from which on slow start is only how a transfer begins."""
+_EXACT = 0.05
+"""A path's rate is known to some 5 %: what may be lost beside what is seen."""
 _LEAST_SHARE = 0.005
 _MOST = 0.5
 _LEAST_SAMPLES = 5
@@ -217,8 +219,9 @@ def _diagnosed(
 
 
 def _rank(of: Finding) -> tuple[float, float, float]:
-    """What costs most first."""
-    return -(of.share if of.lost_share is None else of.lost_share), -of.share, -of.certainty
+    """What may cost most first."""
+    costs = of.share if of.lost_share is None else of.lost_share + _EXACT * of.share
+    return -costs, -of.share, -of.certainty
 
 
 def _claims(seen: View) -> list[Claim]:

@@ -102,9 +102,13 @@ def _without_queued(seen: View, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _without_paced(seen: View, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without those that a sender rules out which always paces itself at one rate: a few losses,
-    since the window has room, and the path that BBR's probes find."""
-    whole_s = float(seen.dt_s.sum())
+    """The claims without those that a sender rules out which, once it has begun, always paces itself at one
+    rate: a few losses, since the window has room, and the path that BBR's probes find."""
+    started = np.ones(seen.size, bool)
+    for each in claims:
+        if each.kind == "slow-start":
+            started &= ~each.holds
+    whole_s = float(seen.dt_s[started].sum())
     paced = any(
         each.kind == "pacing"
         and each.certainty >= _SURE

@@ -72,6 +72,9 @@ def at_receiver(view: View) -> list[Claim]:
         regains = at_times_of(view, of_sum, until_regained(of_sum, quiet))
         claims.append(replace(_outage(view, silent, lengths), holds=silent | regains))
         lossy &= ~(silent | regains)
+    elif lengths:
+        # Losses explain them, so they are part of what these cost.
+        lossy |= at_times_of(view, of_sum, quiet) & ~view.returning
     waiting, asked = waits_for_requests(view)
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:

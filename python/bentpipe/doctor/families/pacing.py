@@ -19,7 +19,8 @@ from bentpipe.words.wording import rate
 _FULL = 0.9
 _NEAR = 0.1
 _SAME = 0.005
-_ALWAYS = 0.9
+_MOSTLY = 0.8
+_LEAST_ROUND_TRIPS = 16
 _COUNTED_SEGMENTS = 2
 """A rate over a window is a count of segments, which is exact to two."""
 _LEAST_WINDOW_S = 0.2
@@ -60,10 +61,15 @@ def pacing(view: View) -> list[Claim]:
 
 
 def _is_bounded(view: View) -> bool:
-    """Whether BBR's pacing rate is always the same, which its gains never leave it: a program bounds it."""
-    paced_bit_s = view["pacing_rate_bit_s"][view.flight > 0]
-    if not paced_bit_s.size:
-        return False
-    usual = middle(paced_bit_s)
+    """Whether BBR's pacing rate is mostly the same and never higher, as its gains never leave it: a program
+    bounds it. BBR has to come to that rate first. From then on two of its cycles or more tell."""
+    sends = view.flight > 0
+    paced_bit_s, time_s = view["pacing_rate_bit_s"][sends], view.time_s[sends]
     with np.errstate(invalid="ignore"):
-        return bool((np.abs(paced_bit_s / usual - 1) <= _SAME).mean() >= _ALWAYS)
+        off = paced_bit_s / middle(paced_bit_s) - 1
+        same, higher = np.abs(off) <= _SAME, off > _SAME
+    if not same.any() or higher[int(np.argmax(same)) :].any():
+        return False
+    first = int(np.argmax(same))
+    lasts_s = float(time_s[-1] - time_s[first])
+    return lasts_s >= _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0) and bool(same[first:].mean() >= _MOSTLY)
