@@ -14,7 +14,9 @@ can be counted, a payload rate that varies by three times as much and by 1 % is 
 
 A receiver does not see which of its ACKs arrive. There the payload's rate alone counts: of a queue on its
 way it would be constant, and a path whose own rate varies looks the same. Where no segment came late, 4 %
-are enough. It also sees that payload came sooner than a queue of that rate would let it:
+are enough. Behind a queue of its own payload comes at the same rate from one window to the next, to 0.4 % or
+what counting does, also where the path's rate is another one after a while; ACKs of two segments or more
+never release it so evenly. It also sees that payload came sooner than a queue of that rate would let it:
 the first window of a transfer mostly does, where its ACKs wait. Another's traffic through that queue would
 look the same.
 """
@@ -38,6 +40,9 @@ _TIMES_COUNTED = 3.0
 _LEAST_SPREAD = 0.01
 """Less than this varies behind a queue too, as link layers and offloads make it."""
 _LEAST_AT_RECEIVER = 0.04
+_EVEN = 0.004
+_EVEN_COUNTED = 0.01
+_OF_THE_COUNT = 0.6
 _LONGER = 3
 _LEFT = 2.0
 _SOONER_SAMPLES = (1, 2, 3, 4, 6, 8)
@@ -61,6 +66,13 @@ class Spreads:
 
     lasting: float = np.inf
     """How much of the payload's may be more than jitter."""
+    local: float = np.inf
+    """By how much the payload's rate differed from one window to the next, in the median."""
+
+    @property
+    def served_evenly(self) -> bool:
+        """Whether payload came at the same rate from window to window, as only a link's own clock makes it."""
+        return self.exact <= _EVEN_COUNTED and self.local <= max(_OF_THE_COUNT * self.exact, _EVEN)
 
     @property
     def waits_on_return(self) -> bool:
@@ -115,6 +127,7 @@ def spreads(
                 exact,
                 nothing_late,
                 _lasting(payload),
+                _local(payload),
             )
     return None
 
@@ -163,6 +176,11 @@ def _lasting(rates: Floats) -> float:
         return np.inf
     means: Floats = rates[: count * _LONGER].reshape(count, _LONGER).mean(axis=1)
     return _LEFT * _spread(means)
+
+
+def _local(rates: Floats) -> float:
+    half = float(np.median(rates))
+    return float(np.median(np.abs(np.diff(rates)))) / half if half > 0 and rates.size > 1 else np.inf
 
 
 def _spread(rates: Floats) -> float:

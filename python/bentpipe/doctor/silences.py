@@ -23,6 +23,8 @@ _BEFORE_ROUND_TRIPS = 4
 _LEAST_BEFORE_S = 0.5
 _ANEW_SEGMENTS = 5
 _FALLS_TO_A = 4
+_LEAST_LATE = 3
+_LATE_OF_FIRST = 0.15
 _COUNTERS = (
     *("sent_bytes", "delivered_bytes", "arrived_bytes", "retransmitted_bytes", "retransmits", "timeouts"),
     *("segments_sent", "acks", "out_of_order"),
@@ -92,9 +94,7 @@ def until_regained(of_sum: View, silent: Flags) -> Flags:
 def begins_anew(view: View, begin: int, end: int) -> bool:
     """Whether much came in each round trip before a silence, and a few segments in the first one after it. A
     program that paused goes on with an initial window at least, unless it answers a request shortly."""
-    if end >= view.size or not view.base_rtt_s or not view.knows("segments_sent"):
-        return False
-    if (view.grown("asked_bytes")[max(end - 1, 0) : end + 1] > 0).any():
+    if end >= view.size or not view.base_rtt_s or not view.knows("segments_sent") or _was_asked(view, end):
         return False
     window_s = max(view.base_rtt_s, float(view.dt_s[end]))
     counted = np.nan_to_num(view["segments_sent"])
@@ -103,3 +103,17 @@ def begins_anew(view: View, begin: int, end: int) -> bool:
     after = float(np.interp(first_s + window_s, view.time_s, counted)) - counted[end - 1]
     most = min((until_s - before_s) / _FALLS_TO_A, _ANEW_SEGMENTS * window_s / view.base_rtt_s)
     return bool(0 < after <= most)
+
+
+def begins_with_a_hole(view: View, end: int) -> bool:
+    """Whether a good part of what comes first after a silence is late, or comes twice: packets of before were
+    lost in it. A program that paused goes on where it was."""
+    if end >= view.size or not view.knows("out_of_order", "segments_sent") or _was_asked(view, end):
+        return False
+    late, came = view.grown("out_of_order")[end], view.grown("segments_sent")[end]
+    return bool(late >= max(_LEAST_LATE, _LATE_OF_FIRST * came))
+
+
+def _was_asked(view: View, end: int) -> bool:
+    """Whether the receiver's program asked for what comes after a silence."""
+    return bool((view.grown("asked_bytes")[max(end - 1, 0) : end + 1] > 0).any())

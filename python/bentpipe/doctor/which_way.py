@@ -66,6 +66,8 @@ def by_way(of: View) -> View:
 def _way(of: View) -> Literal["there", "back", "neither"]:
     """On which way the queue that seems to stand is; on neither if something else makes packets wait."""
     seen = of.spreads
+    if not of.at_sender and seen is not None and seen.served_evenly:
+        return "there"
     if of.early_s > 0 or _rose_after(of):
         return "back"
     if seen is None or _serves_by_its_rate(of) or _is_shared(of):

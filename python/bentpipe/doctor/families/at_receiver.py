@@ -31,7 +31,7 @@ from bentpipe.doctor.families.requests import waits_for_requests
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
 from bentpipe.doctor.several import at_times_of, whole
-from bentpipe.doctor.silences import begins_anew, standing_out, until_regained
+from bentpipe.doctor.silences import begins_anew, begins_with_a_hole, standing_out, until_regained
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
@@ -281,7 +281,7 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
 def _silences(view: View) -> tuple[Flags, list[float]]:
     """Stretches in which nothing came after the first payload, not even what had come before. The last may
     go on. Of more than two, and of short ones, those count after which the sender began with a few segments,
-    as after a retransmission timeout."""
+    as after a retransmission timeout, or with segments that are late. If most of them are such, all count."""
     came = view.grown("delivered_bytes") + view.grown("out_of_order")
     if view.knows("segments_sent"):
         came += view.grown("segments_sent")
@@ -293,8 +293,10 @@ def _silences(view: View) -> tuple[Flags, list[float]]:
         length = float(view.dt_s[begin:end].sum())
         began = np.nan_to_num(view["delivered_bytes"][begin]) > 0
         if length >= least_s and began:
-            found.append((begin, end, length, begins_anew(view, begin, end)))
-    several = sum(length >= _LEAST_S for _, _, length, _ in found) > _FEW
+            anew = begins_anew(view, begin, end)
+            found.append((begin, end, length, anew or (length >= _LEAST_S and begins_with_a_hole(view, end))))
+    long = [anew for _, _, length, anew in found if length >= _LEAST_S]
+    several = len(long) > _FEW and sum(long) <= len(long) / 2
     chosen = [each for each in found if each[3] or (each[2] >= _LEAST_S and not several)]
     silent = np.zeros(view.size, bool)
     for begin, end, _, _ in chosen:
