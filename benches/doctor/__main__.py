@@ -13,9 +13,11 @@ what the doctor predicts of a cure with what the lab gives (cured.py).
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+from around import around
 from captured import can_be_captured, captured
 from confusion import ENDS, Found, both_named, found_of, matrix, summary
 from cured import CURED, of_kind, table
@@ -36,12 +38,22 @@ _FIRST_SEEDS = {
     "short held out": 1_100_000,
     "wide": 120_000,
     "wide held out": 1_300_000,
+    "around": 160_000,
+    "around held out": 1_500_000,
 }
-_VARIED = {"fresh": "fresh", "new": "fresh", "development": "fresh", "wide": "wide", "wide held out": "wide"}
+_VARIED = {
+    **dict.fromkeys(("fresh", "new", "development"), "fresh"),
+    **dict.fromkeys(("wide", "wide held out"), "wide"),
+    **dict.fromkeys(("around", "around held out"), "around"),
+}
 """Sets of labs of which each differs from those of KINDS, by the variant of that name."""
-_RANGES = {"short": SHORT, "short held out": SHORT, "wide": WIDE, "wide held out": WIDE}
+_RANGES = {
+    **dict.fromkeys(("short", "short held out"), SHORT),
+    **dict.fromkeys(("wide", "wide held out", "around", "around held out"), WIDE),
+}
 """Sets of other paths than WHOLE."""
-_JUDGES = ("held out", "fresh", "new", "short held out", "wide held out")
+_JUDGES = ("held out", "fresh", "new", "short held out", "wide held out", "around held out")
+_BY_WIDER: Mapping[str, Callable[[Planted], Planted | None]] = {"wide": wide, "around": around}
 _DRAWS = 8
 
 
@@ -68,9 +80,9 @@ def diagnosed(
 
 def _drawn(kind: str, seed: int, variant: str | None, half: str) -> Planted | None:
     of = _RANGES.get(half, WHOLE if variant in (None, *_VARIED.values()) else SMALLER)
-    ways = {**KINDS, **OTHERS, **MIXTURES} if variant != "wide" else {**OTHERS, **WIDER}
+    ways = {**OTHERS, **WIDER} if variant in _BY_WIDER else {**KINDS, **OTHERS, **MIXTURES}
     planted = draw(kind, seed, ways, of)
-    return planted if variant is None else {**VARIANTS, "wide": wide}[variant](planted)
+    return planted if variant is None else {**VARIANTS, **_BY_WIDER}[variant](planted)
 
 
 def _cures(runs: int, jobs: int, *, captures: bool, every_s: float) -> None:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 from planted import MSS, Planted
 
@@ -114,6 +115,15 @@ def used_share(record: Mapping[str, Any], flows: pl.DataFrame) -> float:
         return 0.0  # Nothing was ever connected.
     own = flows.filter(flows["workload"] == next(iter(record["workloads"])))
     end_s = own["end_s"].max() or record["spec"]["duration_s"]
-    rate = record["spec"]["path"][way]["shaper"]["rate_bit_s"]
+    rate = _rate_bit_s(record["spec"]["path"][way]["shaper"], end_s)
     lasted_s = end_s - own["start_s"].min()
     return float(work["bytes"] * 8 * (MSS + 52) / MSS / lasted_s / rate) if lasted_s > 0 else 0.0
+
+
+def _rate_bit_s(shaper: Mapping[str, Any], until_s: float) -> float:
+    """Of steps, the mean until then."""
+    if shaper["kind"] != "steps":
+        return float(shaper["rate_bit_s"])
+    begin_s = [each["at_ns"] / 1e9 for each in shaper["steps"]]
+    spans = np.diff(np.minimum([*begin_s, until_s], until_s))
+    return float(np.average([each["rate_bit_s"] for each in shaper["steps"]], weights=spans))

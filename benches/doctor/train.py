@@ -28,6 +28,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from around import around
 from captured import can_be_captured, captured
 from planted import BY_BBR, KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Planted, Range, draw
 from records import has_its_limit, kept
@@ -105,6 +106,7 @@ SOURCES = (
     Source(50_000, "bunched", SHORT, 1.0),
     Source(30_000, "late", SMALLER, 1.0),
     Source(110_000, "wide", WIDE, 2.0),
+    Source(150_000, "around", WIDE, 1.0),
 )
 CAPTURED = (
     Source(0, None, WHOLE, 1.0),
@@ -114,6 +116,7 @@ CAPTURED = (
     Source(50_000, "bunched", SHORT, 1.0),
     Source(30_000, "late", SHORT, 1.0),
     Source(110_000, "wide", WIDE, 1.0),
+    Source(150_000, "around", WIDE, 0.5),
 )
 
 
@@ -151,13 +154,17 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
 
 def _drawn(kind: str, seed: int, number: int, source: Source) -> Planted | None:
     planted = draw(kind, seed, _ways(number, source), source.of)
-    return planted if source.variant is None else {**VARIANTS, "wide": wide}[source.variant](planted)
+    return (
+        planted
+        if source.variant is None
+        else {**VARIANTS, "wide": wide, "around": around}[source.variant](planted)
+    )
 
 
 def _ways(number: int, source: Source) -> Mapping[str, Plan]:
     """Every second time a program paces by its socket, as on real hosts."""
     paced = {"pacing": (REAL if number % 2 else KINDS)["pacing"]}
-    return {**(WIDER if source.variant == "wide" else KINDS), **paced, **OTHERS}
+    return {**(WIDER if source.variant in ("wide", "around") else KINDS), **paced, **OTHERS}
 
 
 def _has_samples(of: Evidence) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 
 from planted import Planted
 
-_SET_BY_CONTROL = ("pacing",)
+SET_BY_CONTROL = ("pacing",)
 """Kinds whose limit is a congestion control of its own."""
-_BY_LOSS = ("random-loss", "short-queue", "reordering", "timeouts", "slow-start", "line-drops")
+BY_LOSS = ("random-loss", "short-queue", "reordering", "timeouts", "slow-start", "line-drops")
 """Kinds whose limit is how CUBIC and Reno answer to losses, or begin."""
 _STREAMS = (2, 4, 8)
 _SHORT_S = 8.0
@@ -32,7 +32,7 @@ def changed(planted: Planted, change: Callable[[dict[str, Any]], dict[str, Any]]
 
 def _control(name: str, *lacks: str) -> Callable[[Planted], Planted | None]:
     def of(planted: Planted) -> Planted | None:
-        if planted.kind in (*_SET_BY_CONTROL, *lacks):
+        if planted.kind in (*SET_BY_CONTROL, *lacks):
             return None
         return changed(planted, lambda lab: {**lab, "host": {**lab["host"], "congestion_control": name}})
 
@@ -40,7 +40,7 @@ def _control(name: str, *lacks: str) -> Callable[[Planted], Planted | None]:
 
 
 def _bbr(planted: Planted) -> Planted | None:
-    found = _control("bbr", *_BY_LOSS)(planted)
+    found = _control("bbr", *BY_LOSS)(planted)
     # BBR keeps a queue of a round trip at most: a long queue does no harm.
     return None if found is None else replace(found, also=None)
 

@@ -1,6 +1,6 @@
 """Transfers the other way that fill the way on which this one's acknowledgements come back.
 
-Such a transfer shows a queue that stands on its own way. This one's acknowledgements wait in it: its round
+Such a transfer shows a queue that stands on its own way, or waits as long as this one at a much steadier rate. This one's acknowledgements wait in it: its round
 trips are longer by as much, whatever it sends. So its waits are explained if they are half as long as the
 other's or more, and no more than a quarter longer. If its own payload comes at a constant rate, its own way
 is full, too, and limits it.
@@ -16,6 +16,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.path_rate import at_its_rate
 from bentpipe.doctor.return_way import STEADY
 from bentpipe.doctor.view import View
 
@@ -26,6 +27,8 @@ _LEAST_WAIT_S = 0.005
 _LEAST_UNSEEN_WAIT_S = 0.02
 _EXPLAINED = 1.25
 _AT_LEAST = 0.5
+_HALF = 0.5
+_BEGINS = 0.25
 _OTHER_WAY = {"up": "down", "down": "up"}
 
 
@@ -38,7 +41,7 @@ def with_acks_behind(views: Sequence[View]) -> list[View]:
 def _behind(of: View, others: Sequence[View]) -> View:
     if not others or not of.size or not of.base_rtt_s or _is_full_itself(of):
         return of
-    other = max(others, key=lambda each: middle(each.queue_s, each.standing))
+    other = max(others, key=lambda each: middle(each.queue_s))
     wait_s = _waits(other, of.time_s)
     waits: Flags = wait_s >= max(_LEAST_WAIT_S, _OF_BASE * of.base_rtt_s)
     if waits.mean() < _MOSTLY or not _explains(wait_s, of, waits & np.isfinite(of.queue_s)):
@@ -69,8 +72,33 @@ def _fills_the_way_back(other: View, of: View) -> bool:
         and its.of_packets == own.of_packets
         and other.size > 0
         and together_s >= _LEAST_TOGETHER * own.duration_s
-        and float(other.standing.mean()) >= _MOSTLY
+        and (float(_fills(other).mean()) >= _MOSTLY or _is_steadier(other, of))
     )
+
+
+def _fills(other: View) -> Flags:
+    """Where its payload waits in a queue. BBR fills the path where its probes find no more."""
+    if other.capacity_from != "probing":
+        return other.standing
+    least_s = max(_LEAST_WAIT_S, _OF_BASE * (other.base_rtt_s or 0.0))
+    found: Flags = at_its_rate(other) & (other.queue_s >= least_s)
+    return found
+
+
+def _is_steadier(other: View, of: View) -> bool:
+    """Whether both wait for long, and the other's payload comes at a rate that varies by half as much or less:
+    the queue is on its way, and lets it through at the way's own rate."""
+    least_s = max(other.base_rtt_s or 0.0, _LEAST_UNSEEN_WAIT_S)
+    if float((other.queue_s >= least_s).mean()) < _MOSTLY or not of.base_rtt_s:
+        return False
+    return _varies(other) <= _HALF * _varies(of)
+
+
+def _varies(of: View) -> float:
+    """By which share of the median its rate differs, from the first to the last tenth, once it has begun."""
+    later = of.time_s >= of.time_s[0] + _BEGINS * np.ptp(of.time_s)
+    low, half, high = np.quantile(of.total_bit_s[later], (0.1, 0.5, 0.9))
+    return float((high - low) / half) if half > 0 else np.inf
 
 
 def _goes_the_other_way(its: Evidence, own: Evidence) -> bool:
@@ -102,5 +130,8 @@ def waits_for_others(view: View) -> Flags:
     if not view.knows_cwnd or not view.base_rtt_s or view.reorders or view.returning.any():
         return np.zeros(view.size, bool)
     calm = (np.nan_to_num(view["retransmits"]) == 0) & (view.flight > 0) & ~view.standing
+    if view.capacity_from == "probing":
+        # BBR fills the path itself then.
+        calm &= ~at_its_rate(view)
     found: Flags = calm & (view.queue_s > max(view.base_rtt_s, _LEAST_UNSEEN_WAIT_S))
     return found

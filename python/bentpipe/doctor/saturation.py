@@ -18,15 +18,17 @@ tests, of which one is enough:
 Neither 1 nor 4 holds where the wait was less than a quarter of that within the same round trip: what comes
 and goes in each round trip is a burst. Only a capture is fine enough to show it.
 
-Where the rates of such samples differ, only the first test holds.
+Where the rates of such samples differ, only the first test holds, and the third in each stretch of one rate.
 
 A rate that was exceeded by a tenth in a twentieth of the time without a queue is no path's rate, nor is
 one that was reached ten times as long without a queue as with one.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats
+from bentpipe.doctor.arrays import Flags, Floats, Places, stretches
 
 QUEUED_SEGMENTS = 4
 _LONG = 0.5
@@ -36,12 +38,15 @@ _ALIKE = 1 / 3
 _DIFFERS = 1.25
 _NARROW = 1.08
 _ONE_PERCENT = 0.01
+_COUNTED = 0.03
+_EVEN_WINDOWS = 3
 _MOSTLY = 0.5
 _BURST_BYTES = 65_536
 _LEAST_OF_BASE = 0.1
 _EXCEEDED = 1.1
 _ONE_RATE = 0.15
 _AT_RATE = 0.95
+_USUALLY = 0.9
 _LEAST_STANDING = 0.1
 _LEAST_TIME = 0.05
 _LEAST_SAMPLES = 3
@@ -59,10 +64,11 @@ def standing_queue(
     calm: Flags,
     full: Flags,
     bursts: Flags,
+    even: Sequence[Places],
 ) -> Flags:
     """In which samples a queue stands. `lowest_s`: the shortest wait in the round trip before; `calm`:
     neither repairing nor in slow start; `full`: the window is full; `bursts`: limited by the sender's
-    application or buffer."""
+    application or buffer; `even`: stretches in which the rate was the same (even_stretches)."""
     steady = calm & ~full
     with np.errstate(invalid="ignore"):
         queued_bytes = queue_s * rate_bit_s / 8
@@ -73,7 +79,11 @@ def standing_queue(
     flat = seen & _on_plateau(rate_bit_s, flight, queue_s, steady & ~bursts, base_s)
     flat |= _constant(rate_bit_s, queue_s, calm, full, base_s)
     every = long | many | flat
-    return every if _of_one_rate(rate_bit_s[every & steady]) else long
+    return (
+        every
+        if _of_one_rate(rate_bit_s[every & steady])
+        else long | _in_steps(queue_s, even, seen & calm, base_s)
+    )
 
 
 def _of_one_rate(rates: Floats) -> bool:
@@ -82,6 +92,42 @@ def _of_one_rate(rates: Floats) -> bool:
         return True
     top = float(np.median(rates))
     return float(np.median(np.abs(rates - top))) <= _ONE_RATE * top
+
+
+def even_stretches(
+    time_s: Floats, rate: Floats, connection: Places, window_s: float, least_bit_s: float
+) -> list[Places]:
+    """The samples of each stretch in which a rate over windows is the same to 1 % for four windows or more.
+    `least_bit_s`: what a window's count is exact to."""
+    found = []
+    for number in np.unique(connection):
+        own = np.flatnonzero(connection == number)
+        at_s, of = time_s[own], rate[own]
+        before = np.interp(at_s - window_s, at_s, of)
+        even = (
+            (of > 0)
+            & (at_s - window_s >= at_s[0])
+            & (np.abs(of - before) <= np.maximum(_ONE_PERCENT * of, least_bit_s))
+        )
+        even &= least_bit_s <= _COUNTED * of
+        for begin, end in stretches(even):
+            if at_s[end - 1] - at_s[begin] >= _EVEN_WINDOWS * window_s:
+                found.append(own[begin:end])
+    return found
+
+
+def _in_steps(queue_s: Floats, even: Sequence[Places], waits: Flags, base_s: float) -> Flags:
+    """Where the path's own rate is another one after a while: the stretches of one rate in which the round
+    trip differs by 8 % or more. Without a queue the rate would be that of the window or of the sender."""
+    found = np.zeros(queue_s.size, bool)
+    for places in even:
+        chosen = places[waits[places]]
+        if chosen.size < _MOSTLY * places.size:
+            continue
+        low, high = np.quantile(queue_s[chosen], (0.1, 0.9))
+        if base_s + high >= _NARROW * (base_s + low):
+            found[chosen] = True
+    return found
 
 
 def waits_alike(rate: Floats, rtt_s: Floats, waits: Flags) -> bool:
@@ -149,14 +195,16 @@ def _narrow_plateau(rate: Floats, flight: Floats, queue_s: Floats, use: Flags) -
     return upper & (rate >= 0.95 * np.median(rate[upper][high]))
 
 
-def path_rate_bit_s(rate: Floats, standing: Flags, calm: Flags, weights: Floats) -> float | None:
+def path_rate_bit_s(rate: Floats, standing: Flags, calm: Flags, weights: Floats, even: Flags) -> float | None:
     """The median rate while a queue stood; None where there were too few such samples, or where the rate was
-    exceeded without one."""
+    exceeded without one. `even`: the rate was the same for long; if it mostly was, the path has several."""
     stands = standing & calm & (weights > 0)
     if stands.sum() < _LEAST_SAMPLES:
         return None
     found = float(np.median(rate[stands]))
-    beyond = (rate > _EXCEEDED * found) & ~standing
+    by_steps = float(weights[stands & even].sum()) >= _MOSTLY * float(weights[stands].sum())
+    most = float(np.quantile(rate[stands], _USUALLY)) if by_steps else found
+    beyond = (rate > _EXCEEDED * most) & ~standing
     if float(weights[beyond].sum()) > _LEAST_TIME * float(weights[rate > 0].sum()):
         return None
     at_rate = rate >= _AT_RATE * found

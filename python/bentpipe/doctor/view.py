@@ -18,6 +18,7 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.return_way import Spreads, sooner_s
+from bentpipe.doctor.saturation import even_stretches
 
 _LONG_WAIT = 0.5
 _LEAST_WAIT_S = 0.005
@@ -168,6 +169,12 @@ class View:
             per_s=rate_bit_s / 8 / each,
             base_s=self.base_rtt_s,
         )
+
+    def even_stretches(self) -> list[Places]:
+        """The samples of each stretch in which the payload's rate was the same."""
+        window_s = max(self.base_rtt_s or 0.0, LEAST_WINDOW_S, 2 * middle(self.dt_s, self.dt_s > 0))
+        exact_bit_s = 2 * self.mss * 8 / window_s
+        return even_stretches(self.time_s, self.total_bit_s, self.connection, window_s, exact_bit_s)
 
     @property
     def unharmed(self) -> Flags:

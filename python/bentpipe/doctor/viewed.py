@@ -138,6 +138,7 @@ def _standing(of: View) -> Flags:
             calm=~of.recovering & ~starts,
             full=window_full,
             bursts=bursts,
+            even=of.even_stretches(),
         )
     )
     return np.zeros_like(stands) if _pauses_often(of, stands) else stands

@@ -31,6 +31,7 @@ _START = 0.25
 _SECOND_S = 1.0
 _LEAST_SECONDS = 10
 _LESS_THAN_HALF = 0.5
+_SELDOM, _HALF = 0.1, 0.5
 
 
 def by_way(of: View) -> View:
@@ -66,11 +67,10 @@ def by_way(of: View) -> View:
 def _way(of: View) -> Literal["there", "back", "neither"]:
     """On which way the queue that seems to stand is; on neither if something else makes packets wait."""
     seen = of.spreads
-    if not of.at_sender and seen is not None and seen.served_evenly:
-        return "there"
-    if of.early_s > 0 or _rose_after(of):
+    evenly = not of.at_sender and seen is not None and seen.served_evenly
+    if not evenly and (of.early_s > 0 or _rose_after(of)):
         return "back"
-    if seen is None or _serves_by_its_rate(of) or _is_shared(of):
+    if evenly or seen is None or _serves_by_its_rate(of) or _is_shared(of):
         return "there"
     if of.reorders and seen.payload > STEADY + seen.exact:
         # Where packets are late one by one, a long round trip alone shows no queue.
@@ -80,7 +80,14 @@ def _way(of: View) -> Literal["there", "back", "neither"]:
     if seen.waits_on_return and (of.at_sender or _persists(of.standing)):
         return "back"
     calm = of.standing & ~of.recovering
-    return "neither" if of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) else "there"
+    alike = of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) and not _always_waits(of, calm)
+    return "neither" if alike else "there"
+
+
+def _always_waits(of: View, where: Flags) -> bool:
+    """Whether packets hardly ever wait less than half the base round trip. Jitter lets some through."""
+    waits_s = of.queue_s[where & np.isfinite(of.queue_s)]
+    return bool(waits_s.size and np.quantile(waits_s, _SELDOM) > _HALF * (of.base_rtt_s or 0.0))
 
 
 def _on_return(of: View) -> View:

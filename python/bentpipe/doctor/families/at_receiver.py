@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle, stretches
-from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.drop_causes import CAUSES, FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
 from bentpipe.doctor.families.losses import (
@@ -48,6 +48,10 @@ _LEAST_RTO_S = 0.2
 _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
 _ALL_THE_TIME = 0.5
+_MOSTLY_EVEN = 0.6
+_ANOTHER_RATE = 1.05
+_SEVERAL_RATES = 0.8
+"""Certainty: a program could send so, too."""
 
 
 def at_receiver(view: View) -> list[Claim]:
@@ -79,7 +83,10 @@ def at_receiver(view: View) -> list[Claim]:
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
-        if kind == FULL:
+        if kind in SENDER_SIDE and _of_several_rates(view):
+            claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, _SEVERAL_RATES))
+            calm &= False
+        elif kind == FULL:
             claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
             calm &= False
         elif kind in SENDER_SIDE:
@@ -156,6 +163,20 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     if kind == "random-loss":
         return _random(view, holds, found, chance)
     return _overflow(view, holds, found, chance)
+
+
+def _of_several_rates(view: View) -> bool:
+    """Whether payload comes at one rate for long, and then at another: the path's, which changes. What a
+    window or a buffer allows stays the same."""
+    stretches_ = view.even_stretches()
+    came = (view.total_bit_s > 0) & ~rising(view)
+    even = np.zeros(view.size, bool)
+    for places in stretches_:
+        even[places] = True
+    if share_of(even, came, view.dt_s) < _MOSTLY_EVEN:
+        return False
+    rates = [middle(view.total_bit_s[places]) for places in stretches_]
+    return max(rates) >= _ANOTHER_RATE * min(rates)
 
 
 def full_by_arrivals(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:

@@ -17,6 +17,7 @@ import numpy as np
 from bentpipe.doctor.arrays import middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.drop_causes import drop_causes
+from bentpipe.doctor.path_rate import at_its_rate
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, rate
 
@@ -41,11 +42,15 @@ def capacity(view: View) -> list[Claim]:
         at_rate &= ~(view["notsent_bytes"] < view.mss)
     if view.capacity_from in ("losses", "overshoot") and view.sooner_s(view.capacity_bit_s) > 0:
         return []
+    if view.capacity_from == "probing":
+        at_rate |= at_its_rate(view)
     holds = view.standing | at_rate
     if not holds.any() or (not view.standing.any() and _drops_below(view)):
         return []
     wait_s = middle(view.queue_s, holds)
     agrees = np.abs(view.total_bit_s / view.capacity_bit_s - 1) <= 0.1
+    for places in view.even_stretches():
+        agrees[places] = True
     certainty = share_of(agrees, holds, view.dt_s)
     way = ", on the way there or back" if _may_be_the_return(view) else ""
     if way:
