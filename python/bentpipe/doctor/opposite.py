@@ -1,6 +1,7 @@
 """Transfers the other way that fill the way on which this one's acknowledgements come back.
 
-Such a transfer shows a queue that stands on its own way, or waits as long as this one at a much steadier rate. This one's acknowledgements wait in it: its round
+Such a transfer shows a queue that stands on its own way, or waits as long as this one at a much steadier
+rate. This one's acknowledgements wait in it: its round
 trips are longer by as much, whatever it sends. So its waits are explained if they are half as long as the
 other's or more, and no more than a quarter longer. If its own payload comes at a constant rate, its own way
 is full, too, and limits it.
@@ -86,8 +87,8 @@ def _fills(other: View) -> Flags:
 
 
 def _is_steadier(other: View, of: View) -> bool:
-    """Whether both wait for long, and the other's payload comes at a rate that varies by half as much or less:
-    the queue is on its way, and lets it through at the way's own rate."""
+    """Whether both wait for long, and the other's rate varies by half as much or less: the queue is on its
+    way, and lets its payload through at the way's own rate."""
     least_s = max(other.base_rtt_s or 0.0, _LEAST_UNSEEN_WAIT_S)
     if float((other.queue_s >= least_s).mean()) < _MOSTLY or not of.base_rtt_s:
         return False

@@ -5,15 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.arrays import middle, stretches
 from bentpipe.doctor.carried import carries_what_it_can
 from bentpipe.doctor.claim import Claim, share_of
+from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.view import View
 
 DROP = {"policer", "line-drops"}
 _BURSTS_MEET = {"capacity", "short-queue", "random-loss", *DROP}
 _BEFORE_REPAIRS = {"mtu", "outage"}
 _PAUSES = {"outage", "timeouts", "reordering", "sender-application"}
+_BY_LOSSES = {"random-loss", "short-queue", "timeouts", "reordering", *DROP}
+_AROUND, _SAMPLES = 2, 2
+"""Round trips and samples around an outage in which its losses are seen."""
 _SURE = 0.9
 _RATHER_SURE = 0.75
 _LEAST_WAIT_S = 0.01
@@ -28,7 +32,33 @@ _ALWAYS = 0.9
 def without_ruled_out(seen: View, claims: Sequence[Claim]) -> list[Claim]:
     """The claims that are left."""
     left = _without_explained(seen, _without_starved(seen, _without_repairs(claims)))
-    return _without_queued(seen, _without_paced(seen, left))
+    return _without_queued(seen, _without_paced(seen, _within_outages(seen, left)))
+
+
+def _within_outages(seen: View, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without those by losses, if all losses belong to outages: what these leave of a window, and
+    how long it takes to grow, belongs to them, too."""
+    outage = next((each for each in claims if each.kind == "outage" and each.holds.any()), None)
+    found = episodes(seen)
+    if outage is None or not found.count:
+        return list(claims)
+    margin_s = _AROUND * (seen.base_rtt_s or 0.0) + _SAMPLES * middle(seen.dt_s, seen.dt_s > 0)
+    near = np.zeros(seen.size, bool)
+    for begin, end in stretches(outage.holds):
+        near |= (seen.time_s >= seen.time_s[begin] - margin_s) & (
+            seen.time_s <= seen.time_s[end - 1] + margin_s
+        )
+    if not near[found.places].all():
+        return list(claims)
+    later = seen.time_s > seen.time_s[outage.holds].min()
+    of_losses = np.zeros(seen.size, bool)
+    left = []
+    for each in claims:
+        if each.kind in _BY_LOSSES:
+            of_losses |= each.holds & later
+        else:
+            left.append(each)
+    return [replace(each, holds=each.holds | of_losses) if each is outage else each for each in left]
 
 
 def _without_starved(seen: View, claims: Sequence[Claim]) -> list[Claim]:

@@ -70,11 +70,11 @@ def _way(of: View) -> Literal["there", "back", "neither"]:
     evenly = not of.at_sender and seen is not None and seen.served_evenly
     if not evenly and (of.early_s > 0 or _rose_after(of)):
         return "back"
-    if evenly or seen is None or _serves_by_its_rate(of) or _is_shared(of):
-        return "there"
-    if of.reorders and seen.payload > STEADY + seen.exact:
+    if of.reorders and not evenly and (seen is None or seen.payload > STEADY + seen.exact):
         # Where packets are late one by one, a long round trip alone shows no queue.
         return "neither"
+    if evenly or seen is None or _serves_by_its_rate(of) or _is_shared(of):
+        return "there"
     if of.return_share is not None:
         return "there"
     if seen.waits_on_return and (of.at_sender or _persists(of.standing)):

@@ -314,8 +314,8 @@ def _silences(view: View) -> tuple[Flags, list[float]]:
         length = float(view.dt_s[begin:end].sum())
         began = np.nan_to_num(view["delivered_bytes"][begin]) > 0
         if length >= least_s and began:
-            anew = begins_anew(view, begin, end)
-            found.append((begin, end, length, anew or (length >= _LEAST_S and begins_with_a_hole(view, end))))
+            anew = begins_anew(view, begin, end) or begins_with_a_hole(view, end)
+            found.append((begin, end, length, anew))
     long = [anew for _, _, length, anew in found if length >= _LEAST_S]
     several = len(long) > _FEW and sum(long) <= len(long) / 2
     chosen = [each for each in found if each[3] or (each[2] >= _LEAST_S and not several)]

@@ -31,7 +31,7 @@ _NEAR_WINDOW = 0.85
 _MOST = 0.5
 _LONG_WAIT = 0.5
 _NAMED = 0.05
-_BY_FLIGHT = ("short-queue", "policer", "line-drops")
+_BY_FLIGHT = ("short-queue", "policer", "line-drops", "random-loss")
 _LEARNT = 0.9
 """Certainty of reordering where a sender has learnt its degree: no loss teaches one."""
 UNLIKE = 0.5
@@ -55,8 +55,7 @@ def losses(view: View) -> list[Claim]:
         return _of_bbr(view, found, by_chance)
     likeliest = max(by_chance, key=lambda cause: by_chance[cause])
     if view.reorders and likeliest in _BY_FLIGHT:
-        # What is late varies the flight at losses, and the waits. Random loss does not teach a degree, but
-        # may come beside it.
+        # What is late varies the flight at losses, and the waits. Random loss does not teach a degree.
         likeliest, by_chance = "reordering", {**dict.fromkeys(by_chance, 0.0), "reordering": _LEARNT}
     # In a capture what was lost may not be what limits (by_packets.py).
     return [] if likeliest in (*SENDER_SIDE, FULL) else _by_cause(view, found, by_chance)
