@@ -31,7 +31,6 @@ _START = 0.25
 _SECOND_S = 1.0
 _LEAST_SECONDS = 10
 _LESS_THAN_HALF = 0.5
-_SELDOM, _HALF = 0.1, 0.5
 
 
 def by_way(of: View) -> View:
@@ -80,14 +79,17 @@ def _way(of: View) -> Literal["there", "back", "neither"]:
     if seen.waits_on_return and (of.at_sender or _persists(of.standing)):
         return "back"
     calm = of.standing & ~of.recovering
-    alike = of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) and not _always_waits(of, calm)
+    alike = of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) and not _in_steps(of, calm)
     return "neither" if alike else "there"
 
 
-def _always_waits(of: View, where: Flags) -> bool:
-    """Whether packets hardly ever wait less than half the base round trip. Jitter lets some through."""
-    waits_s = of.queue_s[where & np.isfinite(of.queue_s)]
-    return bool(waits_s.size and np.quantile(waits_s, _SELDOM) > _HALF * (of.base_rtt_s or 0.0))
+def _in_steps(of: View, where: Flags) -> bool:
+    """Whether payload mostly comes at one rate for long, and then at another: the path's own."""
+    even = np.zeros(of.size, bool)
+    for places in of.even_stretches():
+        even[places] = True
+    share: float = (of.dt_s * (even & where)).sum() / max((of.dt_s * where).sum(), 1e-9)
+    return share >= _PERSISTS
 
 
 def _on_return(of: View) -> View:

@@ -1,0 +1,202 @@
+"""What is around a transfer does not hide its limit: a lab for each rule, diagnosed wrongly without it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from test_findings import BULK, diagnosed
+
+import bentpipe
+from bentpipe.doctor import from_run
+from bentpipe.doctor.diagnosis import diagnose_all
+from bentpipe.doctor.evidence import SeenFrom
+
+LARGE = {"tcp_rmem": [4096, 131072, 67_108_864], "tcp_wmem": [4096, 65536, 67_108_864]}
+UPLOAD = {**BULK, "direction": "up"}
+IN_STEPS = {
+    "path": {
+        "rtt": "15 ms",
+        "rate": "28 Mbit/s",
+        "down": {
+            "queue": "50 kB",
+            "rate": {"steps": [["0 s", "20 Mbit/s"], ["1.7 s", "29 Mbit/s"], ["3.3 s", "36 Mbit/s"]]},
+        },
+    },
+    "host": {**LARGE, "congestion_control": "bbr"},
+    "duration": "5 s",
+}
+LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
+    "a bucket lets the first bytes pass faster": (
+        "capacity",
+        "receiver",
+        {
+            "path": {
+                "rtt": "27.6 ms",
+                "rate": "29.25 Mbit/s",
+                "down": {
+                    "rate": {"rate": "29.25 Mbit/s", "burst": "960 kB", "peak": "100 Mbit/s"},
+                    "queue": "245 ms",
+                },
+            },
+            "host": {"congestion_control": "bbr3"},
+            "duration": "23.7 s",
+        },
+    ),
+    "a receiver sees the path's rate change in steps": (
+        "capacity",
+        "receiver",
+        {
+            "path": {
+                "rtt": "41.5 ms",
+                "rate": "261 Mbit/s",
+                "down": {
+                    "rate": {
+                        "steps": [["0 s", "239 Mbit/s"], ["2.9 s", "261 Mbit/s"], ["5.9 s", "202 Mbit/s"]]
+                    },
+                    "queue": "382 ms",
+                },
+            },
+            "host": LARGE,
+            "duration": "8.8 s",
+        },
+    ),
+    "BBR has probed for more in each step": ("capacity", "sender", IN_STEPS),
+    "a program or a buffer has one rate": ("capacity", "receiver", IN_STEPS),
+    "waits are as long at any of the path's rates": (
+        "capacity",
+        "sender",
+        {
+            "path": {
+                "rtt": "5.541 ms",
+                "rate": "126.477 Mbit/s",
+                "queue": "102271 B",
+                "mtu": 1400,
+                "down": {
+                    "rate": {
+                        "steps": [
+                            ["0 s", "140.4308 Mbit/s"],
+                            ["1.25 s", "98.4163 Mbit/s"],
+                            ["2.5 s", "118.1531 Mbit/s"],
+                            ["3.75 s", "148.9078 Mbit/s"],
+                        ]
+                    }
+                },
+            },
+            "host": {"congestion_control": {"name": "cubic", "slow_start": "standard"}},
+            "duration": "5 s",
+        },
+    ),
+    "what comes first after a silence is late": (
+        "outage",
+        "receiver",
+        {
+            "path": {
+                "rtt": "34.4 ms",
+                "rate": "46.1 Mbit/s",
+                "queue": "111 ms",
+                "handover": {"every": "6.2 s", "step": "607 us", "outage": "1892 ms"},
+            },
+            "host": LARGE,
+            "duration": "43.6 s",
+        },
+    ),
+    "all that is lost is lost in the outage": (
+        "outage",
+        "sender",
+        {
+            "path": {
+                "rtt": "243.841 ms",
+                "rate": "22.477 Mbit/s",
+                "queue": "1 bdp",
+                "outages": [["2.93 s", "1.59 s"]],
+            },
+            "host": {"tcp_rmem": [4096, 131072, 8_388_608], "tcp_wmem": [4096, 16384, 8_388_608]},
+            "duration": "7.3 s",
+            "seed": 80105,
+        },
+    ),
+    "a sender without time stamps and D-SACK learns how late segments are": (
+        "reordering",
+        "sender",
+        {
+            "path": {
+                "rtt": "39.3 ms",
+                "rate": "400 Mbit/s",
+                "queue": "1 bdp",
+                "down": {
+                    "jitter": {
+                        "spread": "7 ms",
+                        "distribution": "normal",
+                        "correlation": 0.25,
+                        "reorder": True,
+                    }
+                },
+            },
+            "host": {**LARGE, "timestamps": False, "dsack": False},
+            "duration": "5.8 s",
+        },
+    ),
+    "jitter of a third of the round trip is no queue": (
+        "reordering",
+        "sender",
+        {
+            "path": {
+                "rtt": "60.4 ms",
+                "rate": "113 Mbit/s",
+                "jitter": {"spread": "17.65 ms", "distribution": "normal", "reorder": True},
+            },
+            "host": LARGE,
+            "duration": "5 s",
+        },
+    ),
+}
+BEHIND: Mapping[str, tuple[SeenFrom, Mapping[str, Any]]] = {
+    "BBR fills the way back, at its own rate": (
+        "sender",
+        {
+            "path": {
+                "rtt": "38.7 ms",
+                "rate": "60.6 Mbit/s",
+                "up": {"rate": "3.21 Mbit/s", "queue": "118 kB"},
+            },
+            "host": {**LARGE, "congestion_control": "bbr"},
+        },
+    ),
+    "the upload's rate is much the steadier one": (
+        "receiver",
+        {
+            "path": {
+                "rtt": "37.2 ms",
+                "rate": "96.9 Mbit/s",
+                "mtu": 1420,
+                "up": {"rate": "3.13 Mbit/s", "queue": "338 kB"},
+            },
+            "host": {
+                "tcp_rmem": [4096, 131072, 8_388_608],
+                "tcp_wmem": [4096, 16384, 8_388_608],
+                "congestion_control": "reno",
+                "dsack": False,
+            },
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LABS)
+def test_the_planted_limit_is_found(what: str) -> None:
+    kind, seen_from, lab = LABS[what]
+    assert diagnosed(lab, seen_from).findings[0].kind == kind
+
+
+@pytest.mark.parametrize("what", BEHIND)
+def test_acknowledgements_wait_behind_an_upload(what: str) -> None:
+    seen_from, lab = BEHIND[what]
+    run = bentpipe.simulate(
+        bentpipe.Lab(**{**lab, "duration": "5 s", "workload": [BULK, {**UPLOAD, "name": "upload"}]}),
+        sample_s=0.1,
+    )
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    download, _upload = diagnose_all(from_run.transfers(run.record, tables, seen_from))
+    first = download.findings[0]
+    assert first.kind == "ack-path"
+    assert "upload fills that way" in first.because
