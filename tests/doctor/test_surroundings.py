@@ -86,6 +86,15 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "duration": "5 s",
         },
     ),
+    "without time stamps a steady rate is rather a full path's": (
+        "capacity",
+        "receiver",
+        {
+            "path": {"rtt": "74.268 ms", "rate": "13.596 Mbit/s", "queue": "792970 B"},
+            "host": {**LARGE, "timestamps": False},
+            "duration": "5 s",
+        },
+    ),
     "what comes first after a silence is late": (
         "outage",
         "receiver",

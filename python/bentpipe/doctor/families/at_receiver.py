@@ -83,8 +83,9 @@ def at_receiver(view: View) -> list[Claim]:
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
-        if kind in SENDER_SIDE and _of_several_rates(view):
-            claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, _SEVERAL_RATES))
+        by_sender = kind in SENDER_SIDE and not asked
+        if by_sender and (certainty := _full_rather(view, kind)):
+            claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, certainty))
             calm &= False
         elif kind == FULL:
             claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
@@ -165,30 +166,36 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     return _overflow(view, holds, found, chance)
 
 
-def _of_several_rates(view: View) -> bool:
-    """Whether payload comes at one rate for long, and then at another: the path's, which changes. What a
-    window or a buffer allows stays the same."""
+def _full_rather(view: View, kind: str) -> float:
+    """How sure it is that payload which comes at one rate for long is the path's and not the sender's doing;
+    0 if it is not. If another rate follows, the path's rate changed: what a window or a buffer allows stays
+    the same. Where no round trips are known, a sender that paces itself looks the same as a full path."""
     stretches_ = view.even_stretches()
     came = (view.total_bit_s > 0) & ~rising(view)
     even = np.zeros(view.size, bool)
     for places in stretches_:
         even[places] = True
     if share_of(even, came, view.dt_s) < _MOSTLY_EVEN:
-        return False
+        return 0.0
     rates = [middle(view.total_bit_s[places]) for places in stretches_]
-    return max(rates) >= _ANOTHER_RATE * min(rates)
+    if max(rates) >= _ANOTHER_RATE * min(rates):
+        return _SEVERAL_RATES
+    return _LIKELY if kind != "send-buffer" and not view.knows("srtt_s") else 0.0
 
 
 def full_by_arrivals(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     """The path was full, by how the payload arrived."""
     most, usual = passed_bit_s(view), middle(view.total_bit_s, holds)
+    or_else = (
+        "" if view.knows("srtt_s") else "; without round trips, a sender that paces itself looks the same"
+    )
     wait_s = middle(view.queue_s, holds)
     return Claim(
         "capacity",
         holds,
         chance,
         f"the path was full: {rate(usual)} of payload arrived in the median, and hardly more than "
-        f"{rate(most)} in any short time",
+        f"{rate(most)} in any short time{or_else}",
         {
             "rate_mbit_s": known(most / 1e6, 3),
             "usual_mbit_s": known(usual / 1e6, 3),
