@@ -6,14 +6,14 @@ the training half's seeds only, with samples every 100 ms and every 10 or 30 ms,
 the same runs: to labs as they are drawn, to twice as many with other congestion controls, several
 connections and uploads among them, to half as many over two, four or eight connections (variants.py), to
 transfers of 6 s and more with all of these, to transfers whose limits have other means, by other hosts
-(wider.py), to transfers of 6 s and more whose ACKs come in bunches, and to labs whose payload comes late now
-and then (jitter). Labs of OTHERS are among all of them. Half of the paced senders are paced by their socket's
-option.
+(wider.py), to some with other surroundings (around.py), to transfers of 6 s and more whose ACKs come in
+bunches, and to labs whose payload comes late now and then (jitter). Labs of OTHERS are among all of them.
+Half of the paced senders are paced by their socket's option.
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
 the weights for captures alone, from captures at both ends of labs as they are drawn, of as many transfers
 of 6 s and more, of as many of both with other congestion controls, several connections and uploads among
-them, of as many transfers of 6 s and more whose ACKs come in bunches, of as many with jitter, and of as many
-of wider.py.
+them, of as many transfers of 6 s and more whose ACKs come in bunches, of as many with jitter, of as many of
+wider.py, and of half as many of around.py.
 """
 
 import argparse

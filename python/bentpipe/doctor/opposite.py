@@ -128,11 +128,10 @@ def _waits(other: View, time_s: Floats) -> Floats:
 def waits_for_others(view: View) -> Flags:
     """Where packets of a sender that loses none wait longer than the base round trip in a queue that does not
     follow from what it sends: another's, on the way there or back."""
-    if not view.knows_cwnd or not view.base_rtt_s or view.reorders or view.returning.any():
+    # BBR fills the path itself, and goes on doing so for ten round trips where its rate falls.
+    probes = view.capacity_from == "probing"
+    if not view.knows_cwnd or not view.base_rtt_s or view.reorders or view.returning.any() or probes:
         return np.zeros(view.size, bool)
     calm = (np.nan_to_num(view["retransmits"]) == 0) & (view.flight > 0) & ~view.standing
-    if view.capacity_from == "probing":
-        # BBR fills the path itself then.
-        calm &= ~at_its_rate(view)
     found: Flags = calm & (view.queue_s > max(view.base_rtt_s, _LEAST_UNSEEN_WAIT_S))
     return found

@@ -25,6 +25,8 @@ _AT_CAPACITY = 0.95
 _BLOATED_S = 0.03
 _BLOATED_SHARE = 0.25
 _SEVERE_S = 0.2
+_SURELY_S = 0.02
+"""And the base round trip: BBR's packets wait so long where the path's rate has just fallen."""
 _EITHER_WAY = 0.8
 _AS_STEADY = 2.0
 _A_PROBE = 1
@@ -43,7 +45,7 @@ def capacity(view: View) -> list[Claim]:
     if view.capacity_from in ("losses", "overshoot") and view.sooner_s(view.capacity_bit_s) > 0:
         return []
     if view.capacity_from == "probing":
-        at_rate |= at_its_rate(view)
+        at_rate |= at_its_rate(view) | (view.queue_s > max(view.base_rtt_s or 0.0, _SURELY_S))
     holds = view.standing | at_rate
     if not holds.any() or (not view.standing.any() and _drops_below(view)):
         return []

@@ -62,7 +62,7 @@ def _all_the_time(view: View, asked: Flags, came: Flags) -> tuple[Flags, int]:
     most = _INITIAL_SEGMENTS * view.mss
     waits = share_of(view.standing | view.returning, came, view.dt_s)
     alone = waits <= 1 - _NEARLY_ALWAYS and base_s >= _LEAST_RTT_S
-    calm = view.unharmed.all()
+    calm = bool(view.unharmed.all())
     if ratio < _LEAST_ASKED:
         most *= _SURELY_LESS
         calm = share_of(view.grown("out_of_order") <= 0, came, view.dt_s) >= _NEARLY_ALWAYS
